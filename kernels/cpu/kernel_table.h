@@ -194,12 +194,12 @@ inline constexpr std::int64_t most_key_spans = 16;
 /// Weights of a linear layer lie in panels of so many outputs: [panel][in][output].
 inline constexpr std::int64_t linear_panel = 32;
 /// A piece of so many rows and inputs is copied to where tiles of rows read it, beside a panel of
-/// as many inputs, and the sums of so many outputs: 263, 98 and 129 kB in the second-level cache.
+/// as many inputs, and the sums of so many outputs: 263, 98 and 258 kB in the second-level cache.
 /// Rows there are an odd number of lines apart, so that those of a tile do not fall on the same
 /// places of the first-level cache.
 inline constexpr std::int64_t linear_rows = 84;
 inline constexpr std::int64_t linear_depth = 768;
-inline constexpr std::int64_t linear_outputs = 384;
+inline constexpr std::int64_t linear_outputs = 768;
 inline constexpr std::int64_t linear_pitch = linear_depth + 16;
 
 // For the drivers only: being inline these have external linkage, so inner/ may not call them.

@@ -96,7 +96,7 @@ std::string name_of_layer_shape(const ::testing::TestParamInfo<LayerShape>& of) 
   return fmt::format("{}rows_of_{}_to_{}", of.param.rows, of.param.in, of.param.out);
 }
 
-/// Tiles have 4, 6 or 14 rows, pieces 84 rows and 768 inputs, panels 32 outputs.
+/// Tiles have 4, 6 or 14 rows, pieces 84 rows, 768 inputs and 768 outputs, panels 32 outputs.
 std::vector<LayerShape> layer_shapes() {
   std::vector<LayerShape> all;
   for (const std::int64_t rows : {1, 2, 3, 4, 5, 6, 7, 13, 14, 15, 28, 29}) {

@@ -28,6 +28,7 @@
 #include "engine/measure/block_cache.h"
 #include "engine/measure/ceilings.h"
 #include "engine/model/family.h"
+#include "engine/model/linear.h"
 #include "engine/model/model_weights.h"
 #include "engine/statistics/interval.h"
 #include "kernels/cpu/document_vectors.h"
@@ -269,7 +270,7 @@ class PaddedEncoder {
       mask_[i].slice(2, 0, lengths[static_cast<std::size_t>(i)] + 1).fill_(true);
     for (std::int64_t i = 0; i < bert_base.layers; ++i) {
       const auto matrix = [](std::int64_t out, std::int64_t in) {
-        return Linear{at::randn({out, in}) * 0.02, at::zeros({out})};
+        return Linear(at::randn({out, in}) * 0.02, at::zeros({out}), LinearRoute::plain);
       };
       layers_.push_back({matrix(3 * h, h), matrix(h, h), matrix(f, h), matrix(h, f)});
     }
@@ -296,10 +297,6 @@ class PaddedEncoder {
   }
 
  private:
-  struct Linear {
-    at::Tensor weight, bias;
-    at::Tensor operator()(const at::Tensor& x) const { return at::linear(x, weight, bias); }
-  };
   struct Layer {
     Linear projections, output, wide, narrow;
   };
@@ -339,6 +336,9 @@ int run(int rounds, int threads) {
       figures.add("LibTorch's product of 2000 x 768 and 768 x 3072",
                   [=] { static_cast<void>(at::linear(left, right)); },
                   {.useful_flop = 2.0 * 2000 * bert_base.hidden * bert_base.feed_forward});
+  const Linear kernel(right, at::zeros({bert_base.feed_forward}), LinearRoute::kernel);
+  const Case& of_kernel = figures.add(
+      "the linear kernel's", [=] { static_cast<void>(kernel(left)); }, product.work);
   const Case& duals = figures.online("dual-bert", dual, many);
   const Case& matched = figures.online("colbert", colbert, few);
   const Case& narrow = figures.online("colbert", colbert, few, VectorFormat::int8);
@@ -355,7 +355,8 @@ int run(int rounds, int threads) {
       figures.add("PyTorch's layers on the same, padded", PaddedEncoder(usual_lengths()));
   figures.measure(rounds);
   figures.print();
-  figures.print_share("LibTorch's product", product, "what bounds products here");
+  figures.print_share("LibTorch's product", product, "(none)");
+  figures.print_share("the linear kernel's", of_kernel, "what bounds products here");
   figures.print_share("MixEncoder a, k = 1, 1000 candidates", mixed, "0.7");
   Figures::print_times("... a candidate, against Cross-BERT", mixed, crosses,
                        static_cast<double>(few) / crossed, "600x");
