@@ -30,26 +30,16 @@ namespace {
 // Lines are cut at the frame of the plot before they are painted: QSvgGenerator does not clip. By
 // Liang and Barsky: the part of the line's parameter that all four borders leave.
 std::optional<QLineF> clipped(const QLineF& line, const QRectF& frame) {
-  struct Border {
-    double step, room;
-  };
-  const std::array<Border, 4> borders{{{-line.dx(), line.x1() - frame.left()},
-                                       {line.dx(), frame.right() - line.x1()},
-                                       {-line.dy(), line.y1() - frame.top()},
-                                       {line.dy(), frame.bottom() - line.y1()}}};
   double from = 0, to = 1;
-  for (const Border& border : borders) {
-    if (border.step == 0) {
-      if (border.room < 0) return std::nullopt;
-      continue;
-    }
-    const double at = border.room / border.step;
-    if (border.step < 0) {
-      from = std::max(from, at);
-    } else {
-      to = std::min(to, at);
-    }
-  }
+  const auto cut = [&](double step, double room) {  // to where parameter * step <= room
+    if (step < 0) from = std::max(from, room / step);
+    if (step > 0) to = std::min(to, room / step);
+    if (step == 0 && room < 0) to = -1;
+  };
+  cut(-line.dx(), line.x1() - frame.left());
+  cut(line.dx(), frame.right() - line.x1());
+  cut(-line.dy(), line.y1() - frame.top());
+  cut(line.dy(), frame.bottom() - line.y1());
   if (from > to) return std::nullopt;
   return QLineF(line.pointAt(from), line.pointAt(to));
 }

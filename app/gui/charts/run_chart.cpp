@@ -42,16 +42,9 @@ class ChartAccess : public QAccessibleWidget {
   }
 };
 
-void install_chart_access() {
-  static const bool installed = [] {
-    QAccessible::installFactory(
-        [](const QString& /*class_name*/, QObject* object) -> QAccessibleInterface* {
-          auto* chart = qobject_cast<RunChart*>(object);
-          return chart == nullptr ? nullptr : new ChartAccess(chart);
-        });
-    return true;
-  }();
-  static_cast<void>(installed);
+QAccessibleInterface* chart_access(const QString& /*class_name*/, QObject* object) {
+  auto* chart = qobject_cast<RunChart*>(object);
+  return chart == nullptr ? nullptr : new ChartAccess(chart);
 }
 
 /// From `low` to `high`, in places of `axis`, as a part of the whole axis; nothing when it is the
@@ -82,7 +75,7 @@ std::optional<Value> value_of(const std::map<std::string, Value>& values,
 
 RunChart::RunChart(QWidget* parent)
     : QWidget(parent), placeholder_(QStringLiteral("No values yet")) {
-  install_chart_access();
+  QAccessible::installFactory(chart_access);  // which knows one that it has
   setMouseTracking(true);
   setFocusPolicy(Qt::StrongFocus);
   setAttribute(Qt::WA_OpaquePaintEvent);
