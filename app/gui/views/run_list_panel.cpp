@@ -27,6 +27,7 @@
 #include "app/gui/views/flow_layout.h"
 #include "app/gui/views/run_notes.h"
 #include "app/gui/views/theme.h"
+#include "views/ui_run_list_panel.h"
 
 namespace attnscope::gui {
 namespace {
@@ -159,50 +160,27 @@ void select(const QListView& list, const QModelIndex& index) {
 }  // namespace
 
 RunListPanel::RunListPanel(RunListModel* model, const StoreThread& store)
-    : store_(store),
-      model_(model),
-      sections_(new QTabBar),
-      search_(new QLineEdit),
-      more_(new QToolButton),
-      tags_(new QScrollArea),
-      stack_(new QStackedWidget),
-      notes_(new RunNotes(store)),
-      compare_button_(new QPushButton(tr("Compare the two"))),
-      hint_(new QLabel),
-      new_run_(new QPushButton(tr("New run…"))) {
+    : store_(store), model_(model), ui_(std::make_unique<Ui::RunListPanel>()) {
+  ui_->setupUi(this);
+  ui_->run_list_hint->setForegroundRole(QPalette::PlaceholderText);
+  ui_->notes->keep_in(store);
   model_->set_editable(true);
-  lists_[runs_section] = make_list(runs_section, model, tr("Runs"));
   published_.set_published({});
-  lists_[published_section] = make_list(published_section, &published_, tr("Published"));
-  lists_[trash_section] = make_list(trash_section, &trash_, tr("Runs in the trash"));
-  list()->setObjectName(QStringLiteral("run_list"));
-  list(published_section)->setObjectName(QStringLiteral("published_list"));
-  list(trash_section)->setObjectName(QStringLiteral("trash_list"));
-  for (QListView* each : lists_) stack_->addWidget(each);
-  hint_->setWordWrap(true);
-  hint_->setForegroundRole(QPalette::PlaceholderText);
-  hint_->setTextFormat(Qt::PlainText);
-  hint_->setObjectName(QStringLiteral("run_list_hint"));
-
-  auto* layout = new QVBoxLayout(this);
-  layout->addLayout(build_head());
-  layout->addWidget(tags_);
-  layout->addWidget(hint_);
-  layout->addWidget(new_run_, 0, Qt::AlignLeft);
-  layout->addWidget(stack_, 1);
-  layout->addWidget(notes_);
-  layout->addWidget(compare_button_);
+  lists_ = {ui_->run_list, ui_->published_list, ui_->trash_list};
+  set_up_list(runs_section, model);
+  set_up_list(published_section, &published_);
+  set_up_list(trash_section, &trash_);
+  build_sections();
+  connect(ui_->run_more, &QToolButton::clicked, this, &RunListPanel::show_more);
   build_actions();
-  new_run_->setObjectName(QStringLiteral("first_run"));
-  connect(new_run_, &QPushButton::clicked, this, &RunListPanel::new_run_wanted);
-  compare_button_->setObjectName(QStringLiteral("compare_the_two"));
-  compare_button_->setToolTip(tr("The newer one against the older (%1)")
-                                  .arg(compare_->shortcut().toString(QKeySequence::NativeText)));
-  compare_button_->hide();
-  connect(compare_button_, &QPushButton::clicked, compare_, &QAction::trigger);
+  connect(ui_->first_run, &QPushButton::clicked, this, &RunListPanel::new_run_wanted);
+  ui_->compare_the_two->setToolTip(
+      tr("The newer one against the older (%1)")
+          .arg(compare_->shortcut().toString(QKeySequence::NativeText)));
+  connect(ui_->compare_the_two, &QPushButton::clicked, compare_, &QAction::trigger);
 
-  connect(sections_, &QTabBar::currentChanged, this, [this](int at) {
-    stack_->setCurrentIndex(at);
+  connect(ui_->run_sections, &QTabBar::currentChanged, this, [this](int at) {
+    ui_->stack->setCurrentIndex(at);
     fill_tags();
     QListView* front = lists_[at];
     update_hint();
@@ -213,11 +191,11 @@ RunListPanel::RunListPanel(RunListModel* model, const StoreThread& store)
       select(*front, before.isValid() ? before : front->model()->index(0, 0));
     if (front->currentIndex() == before) tell_choice(before);
   });
-  connect(search_, &QLineEdit::textChanged, this, [this](const QString& text) {
+  connect(ui_->run_search, &QLineEdit::textChanged, this, [this](const QString& text) {
     for (RunFilter& filter : filters_) filter.set_search(text);
     update_hint();
   });
-  connect(model_, &RunListModel::rename_asked, notes_, &RunNotes::rename);
+  connect(model_, &RunListModel::rename_asked, ui_->notes, &RunNotes::rename);
   for (const auto changed : {&QAbstractItemModel::rowsInserted, &QAbstractItemModel::rowsRemoved}) {
     for (RunFilter& filter : filters_) connect(&filter, changed, this, &RunListPanel::update_hint);
   }
@@ -232,9 +210,25 @@ RunListPanel::RunListPanel(RunListModel* model, const StoreThread& store)
 
 void RunListPanel::show_selected() {
   const std::vector<const RunEntry*> runs = selected_runs();
-  compare_button_->setVisible(section() == runs_section && runs.size() == 2);
-  notes_->show_runs(runs);
+  ui_->compare_the_two->setVisible(section() == runs_section && runs.size() == 2);
+  ui_->notes->show_runs(runs);
   update_actions();
+}
+
+RunNotes* RunListPanel::notes() const {
+  return ui_->notes;
+}
+
+QLineEdit* RunListPanel::search() const {
+  return ui_->run_search;
+}
+
+QTabBar* RunListPanel::sections() const {
+  return ui_->run_sections;
+}
+
+QToolButton* RunListPanel::more_button() const {
+  return ui_->run_more;
 }
 
 RunListPanel::~RunListPanel() {
@@ -242,14 +236,11 @@ RunListPanel::~RunListPanel() {
   for (const QListView* each : lists_) disconnect(each->selectionModel(), nullptr, this, nullptr);
 }
 
-QListView* RunListPanel::make_list(Section section, QAbstractItemModel* model,
-                                   const QString& name) {
-  RunFilter& filter = filters_[section];
-  filter.setSourceModel(model);
-  auto* list = new QListView;
-  list->setModel(&filter);
+void RunListPanel::set_up_list(Section section, QAbstractItemModel* model) {
+  filters_[section].setSourceModel(model);
+  QListView* list = lists_[section];
+  list->setModel(&filters_[section]);
   list->setItemDelegate(new RunItemDelegate(list));
-  list->setAccessibleName(name);
   list->setFrameShape(QFrame::NoFrame);
   list->setUniformItemSizes(true);
   list->setVerticalScrollMode(QAbstractItemView::ScrollPerPixel);
@@ -269,17 +260,16 @@ QListView* RunListPanel::make_list(Section section, QAbstractItemModel* model,
     menu->setAttribute(Qt::WA_DeleteOnClose);
     menu->popup(list->viewport()->mapToGlobal(position));
   });
-  return list;
 }
 
-QLayout* RunListPanel::build_head() {
+void RunListPanel::build_sections() {
   const QString names[] = {tr("Runs"), tr("Published"), tr("Trash")};
   const QString tips[] = {tr("Your own runs (Alt+1)"),
                           tr("Numbers of the papers, and runs that ship (Alt+2)"),
                           tr("Runs that were put away (Alt+3)")};
   for (int at = 0; at < section_count; ++at) {
-    sections_->addTab(names[at]);
-    sections_->setTabToolTip(at, tips[at]);
+    ui_->run_sections->addTab(names[at]);
+    ui_->run_sections->setTabToolTip(at, tips[at]);
     auto* go = new QAction(names[at], this);
     go->setShortcut(QKeySequence(QStringLiteral("Alt+%1").arg(at + 1)));
     connect(go, &QAction::triggered, this, [this, at] {
@@ -288,58 +278,18 @@ QLayout* RunListPanel::build_head() {
     });
     addAction(go);
   }
-  sections_->setObjectName(QStringLiteral("run_sections"));
-  sections_->setAccessibleName(tr("Which runs are listed"));
-  sections_->setDrawBase(false);
-  sections_->setExpanding(true);
-  sections_->setUsesScrollButtons(false);  // none of the three hides
-  search_->setPlaceholderText(tr("Search runs"));
-  search_->setAccessibleName(tr("Search runs"));
-  search_->setToolTip(tr("Words of name, tags, device, date and note (Ctrl+F)"));
-  search_->setClearButtonEnabled(true);
-  search_->setObjectName(QStringLiteral("run_search"));
-  more_->setText(QStringLiteral("⋯"));
-  more_->setObjectName(QStringLiteral("run_more"));
-  more_->setAccessibleName(tr("What can be done with the chosen runs"));
-  more_->setToolTip(tr("What can be done with the chosen runs (Ctrl+M)"));
-  connect(more_, &QToolButton::clicked, this, &RunListPanel::show_more);
-  more_->setFocusPolicy(Qt::StrongFocus);
-  auto* what = new HintButton(this);
-  what->setObjectName(QStringLiteral("run_list_words"));
-  what->setToolTip(
-      tr("Run: one measurement of a sweep on this machine, kept until you delete it.\n"
-         "Sweep: which patterns and implementations are measured, and at which "
-         "lengths and windows.\n"
-         "Heat: one point of a sweep, such as one length, at which all contenders "
-         "are measured in turn.\n"
-         "Tags: your own words for runs; pressed, they narrow the list to runs "
-         "that have them."));
-  tags_->setAccessibleName(tr("Tags"));
-  tags_->setFrameShape(QFrame::NoFrame);
-  tags_->setFocusPolicy(Qt::NoFocus);
-  tags_->setWidgetResizable(true);
-  tags_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-  tags_->hide();
-  auto* line = new QHBoxLayout;
-  line->addWidget(search_, 1);
-  line->addWidget(what);
-  line->addWidget(more_);
-  auto* head = new QVBoxLayout;
-  head->addWidget(sections_);
-  head->addLayout(line);
-  return head;
 }
 
 // Tags as buttons that stay pressed, in as many lines as they need; many scroll.
 void RunListPanel::fill_tags() {
   const QStringList tags = model_->tags();
-  tags_->setVisible(section() == runs_section && !tags.isEmpty());
+  ui_->tags->setVisible(section() == runs_section && !tags.isEmpty());
   if (tags == listed_tags_) return;
   listed_tags_ = tags;
   const QStringList before = filters_[runs_section].tags();
   auto* buttons = new QWidget;
   buttons->setLayout(new FlowLayout);
-  QWidget* in_front = more_;
+  QWidget* in_front = ui_->run_more;
   for (const QString& tag : tags) {
     auto* button = new QToolButton;
     constexpr int longest = 24;
@@ -360,7 +310,7 @@ void RunListPanel::fill_tags() {
       update_hint();
     });
   }
-  tags_->setWidget(buttons);
+  ui_->tags->setWidget(buttons);
   for (auto* button : buttons->findChildren<QToolButton*>()) {
     setTabOrder(in_front, button);
     in_front = button;
@@ -372,12 +322,12 @@ void RunListPanel::fill_tags() {
 }
 
 void RunListPanel::fit_tags() {
-  if (!tags_->widget()) return;
+  if (!ui_->tags->widget()) return;
   constexpr int most_lines = 4;
-  const QSize button(0, tags_->widget()->layout()->sizeHint().height());
-  const int wanted = tags_->widget()->layout()->heightForWidth(
-      width() - tags_->verticalScrollBar()->sizeHint().width());
-  tags_->setFixedHeight(std::min(wanted, most_lines * (button.height() + space::gap)));
+  const QSize button(0, ui_->tags->widget()->layout()->sizeHint().height());
+  const int wanted = ui_->tags->widget()->layout()->heightForWidth(
+      width() - ui_->tags->verticalScrollBar()->sizeHint().width());
+  ui_->tags->setFixedHeight(std::min(wanted, most_lines * (button.height() + space::gap)));
 }
 
 void RunListPanel::resizeEvent(QResizeEvent* event) {
@@ -387,7 +337,7 @@ void RunListPanel::resizeEvent(QResizeEvent* event) {
 
 void RunListPanel::set_trash(const RunListPointer& runs) {
   trash_.set_entries(runs->trash);
-  sections_->setTabText(
+  ui_->run_sections->setTabText(
       trash_section, runs->trash.empty() ? tr("Trash") : tr("Trash (%1)").arg(runs->trash.size()));
   update_hint();  // the first of all readings may find no run
   update_actions();
@@ -399,7 +349,8 @@ void RunListPanel::set_published(const PublishedPointer& runs) {
 
 void RunListPanel::update_hint() {
   const int shown = lists_[section()]->model()->rowCount();
-  const bool searching = !search_->text().isEmpty() || !filters_[section()].tags().isEmpty();
+  const bool searching =
+      !ui_->run_search->text().isEmpty() || !filters_[section()].tags().isEmpty();
   QString hint;
   if (shown == 0 && searching) hint = tr("Nothing here matches the search.");
   if (shown == 0 && !searching && section() == trash_section)
@@ -407,9 +358,9 @@ void RunListPanel::update_hint() {
   const bool first_start =
       shown == 0 && !searching && section() == runs_section && model_->is_known();
   if (first_start) hint = tr("No runs yet. What you measure on this machine is listed here.");
-  new_run_->setVisible(first_start);
-  hint_->setText(hint);
-  hint_->setVisible(!hint.isEmpty());
+  ui_->first_run->setVisible(first_start);
+  ui_->run_list_hint->setText(hint);
+  ui_->run_list_hint->setVisible(!hint.isEmpty());
 }
 
 void RunListPanel::tell_choice(const QModelIndex& current) {
@@ -438,11 +389,11 @@ void RunListPanel::choose(const QString& key) {
 }
 
 void RunListPanel::show_section(Section section) {
-  sections_->setCurrentIndex(section);
+  ui_->run_sections->setCurrentIndex(section);
 }
 
 RunListPanel::Section RunListPanel::section() const {
-  return static_cast<Section>(std::max(0, sections_->currentIndex()));
+  return static_cast<Section>(std::max(0, ui_->run_sections->currentIndex()));
 }
 
 QString RunListPanel::chosen() const {
@@ -477,7 +428,7 @@ void RunListPanel::build_actions() {
 void RunListPanel::show_more() {
   QMenu* menu = make_menu();
   menu->setAttribute(Qt::WA_DeleteOnClose);
-  menu->popup(more_->mapToGlobal(QPoint(0, more_->height())));
+  menu->popup(ui_->run_more->mapToGlobal(QPoint(0, ui_->run_more->height())));
 }
 
 QMenu* RunListPanel::make_menu() {
@@ -553,7 +504,7 @@ void RunListPanel::rename() {
 }
 
 void RunListPanel::describe() {
-  notes_->tags()->setFocus(Qt::ShortcutFocusReason);
+  ui_->notes->tags()->setFocus(Qt::ShortcutFocusReason);
 }
 
 void RunListPanel::add_tag_menu(QMenu* menu, const std::vector<const RunEntry*>& runs) {

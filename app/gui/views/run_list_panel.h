@@ -6,19 +6,17 @@
 // right button.
 
 #include <QWidget>
+#include <array>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "app/gui/models/run_list_model.h"
 
 class QAction;
-class QLabel;
 class QLineEdit;
-class QPushButton;
 class QListView;
 class QMenu;
-class QScrollArea;
-class QStackedWidget;
 class QTabBar;
 class QToolButton;
 
@@ -26,6 +24,9 @@ namespace attnscope::gui {
 
 class RunNotes;
 class StoreThread;
+namespace Ui {
+class RunListPanel;
+}
 
 class RunListPanel : public QWidget {
   Q_OBJECT
@@ -49,10 +50,10 @@ class RunListPanel : public QWidget {
 
   [[nodiscard]] QListView* list() const { return lists_[runs_section]; }
   [[nodiscard]] QListView* list(Section section) const { return lists_[section]; }
-  [[nodiscard]] QLineEdit* search() const { return search_; }
-  [[nodiscard]] QTabBar* sections() const { return sections_; }
-  [[nodiscard]] RunNotes* notes() const { return notes_; }
-  [[nodiscard]] QToolButton* more_button() const { return more_; }
+  [[nodiscard]] QLineEdit* search() const;
+  [[nodiscard]] QTabBar* sections() const;
+  [[nodiscard]] RunNotes* notes() const;
+  [[nodiscard]] QToolButton* more_button() const;
   [[nodiscard]] const RunListModel& published() const { return published_; }
   [[nodiscard]] const RunListModel& trash() const { return trash_; }
   /// The menu for what is chosen; the caller shows it.
@@ -74,8 +75,8 @@ class RunListPanel : public QWidget {
   void resizeEvent(QResizeEvent* event) override;
 
  private:
-  QListView* make_list(Section section, QAbstractItemModel* model, const QString& name);
-  QLayout* build_head();
+  void set_up_list(Section section, QAbstractItemModel* model);
+  void build_sections();
   void fill_tags();
   void fit_tags();
   void build_actions();
@@ -108,17 +109,9 @@ class RunListPanel : public QWidget {
   RunListModel trash_;
   RunListModel published_;
   RunFilter filters_[section_count];
-  QTabBar* sections_;
-  QLineEdit* search_;
-  QToolButton* more_;
-  QScrollArea* tags_;
+  std::unique_ptr<Ui::RunListPanel> ui_;
   QStringList listed_tags_;
-  QStackedWidget* stack_;
-  RunNotes* notes_;
-  QPushButton* compare_button_;  // while two runs are chosen
-  QLabel* hint_;
-  QPushButton* new_run_;  // while there are none
-  QListView* lists_[section_count] = {};
+  std::array<QListView*, section_count> lists_{};
   QAction *rename_ = nullptr, *describe_ = nullptr, *continue_ = nullptr, *again_ = nullptr,
           *to_trash_ = nullptr, *back_ = nullptr, *remove_ = nullptr, *empty_ = nullptr,
           *copy_ = nullptr, *compare_ = nullptr;

@@ -51,8 +51,8 @@ QStringList common_tags(const std::vector<const RunEntry*>& runs) {
   return common;
 }
 
-RunNotes::RunNotes(const StoreThread& store)
-    : store_(store),
+RunNotes::RunNotes(QWidget* parent)
+    : QWidget(parent),
       tags_(new QLineEdit),
       note_(new NoteField),
       length_(new ProblemLabel(this, "note_length")) {
@@ -78,10 +78,14 @@ RunNotes::RunNotes(const StoreThread& store)
             ? tr("A note has at most %L1 letters: what is beyond is left out.").arg(longest_note)
             : QString());
   });
-  connect(store_.reader(), &StoreReader::written_down, this, [this] {
+  hide();
+}
+
+void RunNotes::keep_in(const StoreThread& store) {
+  store_ = &store;
+  connect(store_->reader(), &StoreReader::written_down, this, [this] {
     if (--being_stored_ == 0) Q_EMIT settled();
   });
-  hide();
 }
 
 void RunNotes::show_runs(const std::vector<const RunEntry*>& runs) {
@@ -117,7 +121,7 @@ void RunNotes::fill() {
 
 void RunNotes::rename(const QString& uuid, const QString& name) {
   ++being_stored_;
-  store_.post(&StoreReader::rename_run, uuid, name);
+  store_->post(&StoreReader::rename_run, uuid, name);
 }
 
 bool RunNotes::keep() {
@@ -129,14 +133,14 @@ bool RunNotes::keep() {
     removed.removeIf([&](const QString& tag) { return typed.contains(tag); });
     tags_->setModified(false);
     ++being_stored_;
-    store_.post(&StoreReader::change_tags, uuids_, typed, removed);
+    store_->post(&StoreReader::change_tags, uuids_, typed, removed);
   }
   if (note_->document()->isModified()) {
     note_->document()->setModified(false);
     const QString typed = beginning_of(harmless(note_->toPlainText()), longest_note).trimmed();
     ++being_stored_;
-    store_.post(&StoreReader::write_note, uuids_.front(), typed,
-                std::exchange(stored_note_, typed));
+    store_->post(&StoreReader::write_note, uuids_.front(), typed,
+                 std::exchange(stored_note_, typed));
   }
   return being_stored_ == 0;
 }

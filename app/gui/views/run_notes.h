@@ -23,7 +23,9 @@ struct RunEntry;
 class RunNotes : public QWidget {
   Q_OBJECT
  public:
-  explicit RunNotes(const StoreThread& store);
+  explicit RunNotes(QWidget* parent);
+  /// Before all else.
+  void keep_in(const StoreThread& store);
 
   /// What is being typed is stored, of the runs that it was typed for.
   void show_runs(const std::vector<const RunEntry*>& runs);
@@ -43,7 +45,7 @@ class RunNotes : public QWidget {
  private:
   void fill();
 
-  const StoreThread& store_;
+  const StoreThread* store_ = nullptr;
   QLineEdit* tags_;
   QPlainTextEdit* note_;
   ProblemLabel* length_;
