@@ -9,6 +9,7 @@
 #include <QSettings>
 #include <QStyleOption>
 #include <QSvgRenderer>
+#include <QTabBar>
 #include <algorithm>
 #include <cmath>
 
@@ -86,6 +87,14 @@ class FramedStyle : public QProxyStyle {
       case PM_LayoutRightMargin:
       case PM_LayoutBottomMargin:
         return widget == nullptr || widget->isWindow() ? space::margin : 0;
+      case PM_TabBarTabHSpace: {
+        // Large labels of which none may hide take the room around them.
+        constexpr int large = 20;  // pixels
+        const auto* tabs = qobject_cast<const QTabBar*>(widget);
+        const bool is_tight = tabs != nullptr && !tabs->usesScrollButtons() && !tabs->expanding() &&
+                              tabs->fontInfo().pixelSize() > large;
+        return is_tight ? space::gap : QProxyStyle::pixelMetric(metric, option, widget);
+      }
       default:
         return QProxyStyle::pixelMetric(metric, option, widget);
     }
