@@ -12,6 +12,7 @@
 #include <QPushButton>
 #include <QSettings>
 #include <QSpinBox>
+#include <QTabBar>
 #include <QTabWidget>
 #include <QTableWidget>
 #include <QToolButton>
@@ -515,6 +516,18 @@ class AttentionPageTest : public QObject {
       ++explained;
     }
     QCOMPARE(explained, 5);  // A, B, heads, rows, attended tokens
+  }
+
+  void WithLargeTextInASmallWindow_EveryTabOfTheNumbersIsInSight() {
+    page_->resize(920, 560);  // of a window of 1000 x 650
+    QFont large = page_->font();
+    large.setPointSizeF(2 * large.pointSizeF());
+    page_->setFont(large);
+    const QTabBar* tabs = find<QTabWidget>("number_tabs")->tabBar();
+    const QWidget* page = page_->numbers();
+    QTRY_VERIFY(tabs->tabRect(tabs->count() - 1).right() < page->width());
+    QTRY_VERIFY(page->width() <= page->parentWidget()->width());
+    for (const auto* arrow : tabs->findChildren<QToolButton*>()) QVERIFY(!arrow->isVisible());
   }
 };
 
