@@ -166,7 +166,9 @@ RunListPanel::RunListPanel(RunListModel* model, const StoreThread& store)
   ui_->notes->keep_in(store);
   model_->set_editable(true);
   published_.set_published({});
-  lists_ = {ui_->run_list, ui_->published_list, ui_->trash_list};
+  lists_[runs_section] = ui_->run_list;
+  lists_[published_section] = ui_->published_list;
+  lists_[trash_section] = ui_->trash_list;
   set_up_list(runs_section, model);
   set_up_list(published_section, &published_);
   set_up_list(trash_section, &trash_);

@@ -6,7 +6,6 @@
 // right button.
 
 #include <QWidget>
-#include <array>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -111,7 +110,7 @@ class RunListPanel : public QWidget {
   RunFilter filters_[section_count];
   std::unique_ptr<Ui::RunListPanel> ui_;
   QStringList listed_tags_;
-  std::array<QListView*, section_count> lists_{};
+  QListView* lists_[section_count] = {};
   QAction *rename_ = nullptr, *describe_ = nullptr, *continue_ = nullptr, *again_ = nullptr,
           *to_trash_ = nullptr, *back_ = nullptr, *remove_ = nullptr, *empty_ = nullptr,
           *copy_ = nullptr, *compare_ = nullptr;
