@@ -331,7 +331,8 @@ Verdict judge(const Reference& reference, const CallTensors& tensors, Pass pass,
   const DType dtype = host.o.dtype;
   Verdict verdict;
   if (pass != Pass::backward) {
-    verdict.error.meet(relative_error(reference.rows, host.o), error_bound(dtype), "output");
+    verdict.error.meet(relative_error(reference.rows, host.o),
+                       error_bound(dtype) + reference.rows.rounding_of_sums, "output");
   }
   if (pass != Pass::forward && reference.gradients) {
     const GradientErrors errors =
@@ -357,8 +358,9 @@ RowWatch::RowWatch(DeviceKind device, const Reference& reference, std::size_t mo
   const ReferenceRows& all = reference.rows;
   const auto dim = static_cast<std::size_t>(all.head_dim);
   const std::size_t count = std::min(all.rows.size(), most_rows);
-  Watched output{"output", &CallView::o, all.scale_of_error, &error_bound, {}};
-  Watched gradient{"grad_q", &CallView::grad_q, 1, &gradient_error_bound, {}};
+  Watched output{"output",     &CallView::o,         all.scale_of_error,
+                 &error_bound, all.rounding_of_sums, {}};
+  Watched gradient{"grad_q", &CallView::grad_q, 1, &gradient_error_bound, 0, {}};
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t r = i * all.rows.size() / count;
     const RowId id = all.rows[r];
@@ -401,7 +403,8 @@ Verdict RowWatch::judge(const CallView& on_device) const {
   Verdict verdict;
   for (const Watched& watched : watched_) {
     const Tensor& tensor = on_device.*watched.tensor;
-    verdict.error.meet(error_of(watched, tensor), watched.bound(tensor.dtype), watched.name);
+    verdict.error.meet(error_of(watched, tensor), watched.bound(tensor.dtype) + watched.beside,
+                       watched.name);
   }
   if (!verdict.error.is_allowed()) {
     verdict.wrong = differs(verdict.error.tensor, verdict.error.error, verdict.error.bound,

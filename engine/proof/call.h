@@ -167,6 +167,7 @@ class RowWatch {
     Tensor CallView::*tensor;
     double scale;  // of its errors
     double (*bound)(DType);
+    double beside;  // the bound is allowed as well
     std::vector<Row> rows;
   };
   [[nodiscard]] double error_of(const Watched& watched, const Tensor& tensor) const;

@@ -318,21 +318,24 @@ ReferenceRows compute_reference(const Problem& problem, std::span<const RowId> r
   reference.head_dim = problem.head_dim;
   reference.output.resize(rows.size() * dim);
   std::vector<double> log_sum_exp(rows.size());
+  std::size_t most_keys = 0;
   const Oracle oracle(problem.pattern, problem.window, problem.layout);
 
 #pragma omp parallel if (count * problem.plan.tokens * problem.head_dim > products_worth_threads)
   {
     RowReference row(problem, oracle, q, k, v);
-#pragma omp for schedule(dynamic, 4)
+#pragma omp for schedule(dynamic, 4) reduction(max : most_keys)
     for (std::int64_t r = 0; r < count; ++r) {
       const auto index = static_cast<std::size_t>(r);
       row.compute(rows[index]);
+      most_keys = std::max(most_keys, row.keys().size());
       std::ranges::copy(row.output(), reference.output.begin() + r * problem.head_dim);
       log_sum_exp[index] = row.log_sum_exp();
     }
   }
 
   if (problem.operation == Operation::windowed_matmul) {
+    reference.rounding_of_sums = std::sqrt(static_cast<double>(most_keys)) * 0x1p-24;
     reference.scale_of_error = 0;
     for (const double value : reference.output) {
       reference.scale_of_error = std::max(reference.scale_of_error, std::abs(value));

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <set>
 
@@ -73,6 +74,7 @@ TEST(Reference, WindowedMatmulIsTheTwoProductsWithoutSoftmax) {
   EXPECT_THAT(reference.output, testing::ElementsAre(22, 844, 1260));
   EXPECT_TRUE(reference.log_sum_exp.empty());
   EXPECT_EQ(reference.scale_of_error, 1260);
+  EXPECT_EQ(reference.rounding_of_sums, std::sqrt(3.0) * 0x1p-24);
 }
 
 TEST(Reference, WindowZero_AttendsOnlyToItself) {

@@ -625,17 +625,14 @@ __device__ __forceinline__ float positive_factor(float scale) {
   return factor < least ? least : factor;
 }
 
-/// Whether a strip's rows are read while the strip before is computed, which takes 20 registers:
-/// with narrow windows an SM then has 12 warps, each with 3 kB under way at almost all times,
-/// instead of 16 that have it while they wait.
-template <int Columns, bool Far, bool Many>
-inline constexpr bool walk_reads_ahead = Columns == 32 && !Far && !Many;
-
-/// Registers a thread; no instantiation spills.
+/// Registers a thread; no instantiation spills. With narrow windows an SM has 16 warps. (With 12,
+/// each of which read its next strip while it computed one, 100 x 2048 tokens took an H200 1.14
+/// times as long.)
 template <int Columns, bool Far, bool Many>
 inline constexpr int walk_registers = Columns == 64 ? (Far || Many ? 255 : 200)
                                       : Far&& Many  ? 224
-                                                    : 168;
+                                      : Far || Many ? 168
+                                                    : 128;
 
 template <typename T, int Columns, bool Far, bool Many>
 __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
@@ -699,10 +696,6 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
     const RowsFrom<const std::byte> q(call.q, head, origin, Keys::begin()),
         k(call.k, head, origin, Keys::begin()), v(call.v, head, origin, Values::begin());
     const RowsFrom<std::byte> o(call.o, head, origin, OutputShare<Columns>::begin());
-    float* const lse =
-        call.lse == nullptr || t != 0
-            ? nullptr
-            : call.lse + static_cast<std::int64_t>(walk.rows.begin) * call.heads + head;
     const int keys_begin = walk.keys_begin - walk.rows.begin;
     const int keys_end = walk.keys_end - walk.rows.begin;
     const int wide_begin = walk.wide_begin - walk.rows.begin;
@@ -720,33 +713,9 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
       return seen;
     };
 
-    // Ahead: a strip's queries and keys are read when those of the strip before have been used, and
-    // so are its values.
-    constexpr bool ahead = walk_reads_ahead<Columns, Far, Many>;
-    Keys low, high, keys[window_tiles];
+    Keys keys[window_tiles];
     Values values[window_tiles];
-    typename Values::Rows newest[2];  // of the last two tiles
     unsigned spoilt = 0;
-    const auto read_queries_and_keys = [&](int row) {
-      low.read(q.at(min(row + g, rows - 1)));
-      high.read(q.at(min(row + g + 8, rows - 1)));
-      // Not before the strip's rows, which are among the keys.
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        keys[window_tiles - 2 + i].read(k.at(min(row + Tiles::radius + 8 * i + g, keys_end - 1)));
-      }
-    };
-    const auto read_values = [&](int row) {
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        const int key = row + Tiles::radius + 8 * i + 2 * t;
-        newest[i].read(v.at(min(key, keys_end - 1)), v.at(min(key + 1, keys_end - 1)));
-      }
-    };
-    if (ahead) {
-      read_queries_and_keys(0);
-      read_values(0);
-    }
 #pragma unroll
     for (int tile = 0; tile < window_tiles - 2; ++tile) {
       const auto key = [&](int of_tile) {
@@ -762,10 +731,18 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
       // Addresses are computed anew: each would be a register of its own.
       const int here = opaque(row);
       const int first_key = here - Tiles::radius;
-      const bool reads_next = ahead && here + strip_tokens < rows;
-      if (!ahead) {
-        read_queries_and_keys(here);
-        read_values(here);
+      Keys low, high;
+      typename Values::Rows newest[2];  // of the last two tiles
+      low.read(q.at(min(here + g, rows - 1)));
+      high.read(q.at(min(here + g + 8, rows - 1)));
+      // Not before the strip's rows, which are among the keys.
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const int tile = window_tiles - 2 + i;
+        const int first = first_key + 8 * tile;
+        keys[tile].read(k.at(min(first + g, keys_end - 1)));
+        newest[i].read(v.at(min(first + 2 * t, keys_end - 1)),
+                       v.at(min(first + 2 * t + 1, keys_end - 1)));
       }
       QueryFragments<Columns> queries;
       queries.put(low, high);
@@ -779,8 +756,6 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
       }
 #pragma unroll
       for (int tile = 0; tile + 2 < window_tiles; ++tile) keys[tile] = keys[tile + 2];
-      if (reads_next) read_queries_and_keys(here + strip_tokens);
-
       WalkSight sight = whole;
       if (first_key < keys_begin || first_key + 8 * window_tiles > keys_end) {
         sight = cut_sight<Tiles>(whole, first_key, keys_begin, keys_end);
@@ -796,15 +771,14 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
 #pragma unroll
       for (int tile = 0; tile + 2 < window_tiles; ++tile) values[tile] = values[tile + 2];
       spoilt >>= 4;
-      if (reads_next) read_values(here + strip_tokens);
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
         const int mine = here + g + 8 * h;
         if (mine >= rows) continue;
         store_share<T, Columns>(strip.o, strip.sum[h], h, o.at(mine));
-        if (lse != nullptr) {
-          lse[static_cast<std::int64_t>(mine) * call.heads] = strip.log_sum_exp_of(h);
-        }
+        if (call.lse == nullptr || t != 0) continue;
+        call.lse[(static_cast<std::int64_t>(walk.rows.begin) + mine) * call.heads + head] =
+            strip.log_sum_exp_of(h);
       }
     }
     __syncwarp();
