@@ -4,6 +4,7 @@
 #include <QClipboard>
 #include <QComboBox>
 #include <QLabel>
+#include <QLayout>
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QTabBar>
@@ -16,6 +17,7 @@
 #include "app/gui/session/text.h"
 #include "app/gui/views/cell_panel.h"
 #include "app/gui/views/figure_dialog.h"
+#include "app/gui/views/message_bar.h"
 #include "app/gui/views/popup_button.h"
 #include "app/gui/views/run_table.h"
 #include "app/gui/views/slice_fields.h"
@@ -476,6 +478,24 @@ class RunViewTest : public QObject {
     const QSize least = view_->minimumSizeHint();
     QVERIFY2(least.width() <= 640 && least.height() <= 500,
              qPrintable(QStringLiteral("%1x%2").arg(least.width()).arg(least.height())));
+  }
+
+  void AMessagesButton_StandsBelowItsSentence_WhereItWouldLeaveAColumnOfWords() {
+    MessageBar bar(nullptr);
+    bar.show_offer(
+        QString(300, QLatin1Char('m')).replace(QStringLiteral("mmm"), QStringLiteral("me ")),
+        QStringLiteral("Run the quick sweep"), {}, [] {});
+    const auto* label = bar.findChild<QLabel*>();
+    const QPushButton* button = bar.mend_button();
+    const auto lay_out = [&](int width) {
+      bar.resize(width, bar.heightForWidth(width));
+      bar.layout()->activate();
+    };
+    lay_out(6 * button->sizeHint().width());
+    QVERIFY(button->x() >= label->geometry().right());
+    lay_out(2 * button->sizeHint().width());
+    QVERIFY(button->y() >= label->geometry().bottom());
+    QVERIFY(label->width() > button->width());
   }
 };
 

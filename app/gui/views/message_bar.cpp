@@ -6,6 +6,7 @@
 #include <QLabel>
 #include <QMouseEvent>
 #include <QPushButton>
+#include <QResizeEvent>
 #include <QToolButton>
 #include <utility>
 
@@ -33,8 +34,10 @@ MessageBar::MessageBar(QWidget* page)
   close_->setAccessibleName(tr("Close this message"));
   auto* layout = new QHBoxLayout(this);
   layout->setContentsMargins(space::margin, space::gap, space::gap, space::gap);
-  layout->addWidget(label_, 1);
-  layout->addWidget(mend_);
+  sentence_ = new QBoxLayout(QBoxLayout::LeftToRight);
+  sentence_->addWidget(label_, 1);
+  sentence_->addWidget(mend_);
+  layout->addLayout(sentence_, 1);
   layout->addWidget(close_);
   setAutoFillBackground(true);
   connect(close_, &QToolButton::clicked, this, &MessageBar::clear);
@@ -62,12 +65,24 @@ bool MessageBar::eventFilter(QObject* watched, QEvent* event) {
   return QFrame::eventFilter(watched, event);
 }
 
+void MessageBar::resizeEvent(QResizeEvent* event) {
+  arrange(event->size().width());
+  QFrame::resizeEvent(event);
+}
+
+void MessageBar::arrange(int width) {
+  const bool leaves_room = width >= 3 * mend_->sizeHint().width();
+  sentence_->setDirection(leaves_room ? QBoxLayout::LeftToRight : QBoxLayout::TopToBottom);
+  sentence_->setAlignment(mend_, leaves_room ? Qt::Alignment() : Qt::AlignLeft);
+}
+
 bool MessageBar::stays() const {
   return !close_->isHidden();
 }
 
 void MessageBar::lie_at_the_foot() {
   if (isHidden() || page_ == nullptr) return;
+  arrange(page_->width());
   const int height = layout()->totalHeightForWidth(page_->width());
   page_->setContentsMargins(0, 0, 0, stays() ? height : 0);
   setGeometry(0, page_->height() - height, page_->width(), height);
@@ -107,6 +122,7 @@ void MessageBar::show_sentence(const QString& sentence, const QString& mend, boo
   setAttribute(Qt::WA_TransparentForMouseEvents, lets_through);
   if (lets_through) qApp->installEventFilter(this);
   paint_ground();
+  arrange(width());
   show();
   lie_at_the_foot();
   if (error) Q_EMIT error_shown();

@@ -11,6 +11,7 @@
 #include <QTimer>
 #include <functional>
 
+class QBoxLayout;
 class QLabel;
 class QPushButton;
 class QToolButton;
@@ -42,14 +43,18 @@ class MessageBar : public QFrame {
  protected:
   void changeEvent(QEvent* event) override;
   bool eventFilter(QObject* watched, QEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
 
  private:
   void show_sentence(const QString& sentence, const QString& mend, bool error);
   void paint_ground();
   void lie_at_the_foot();
+  /// The button stands beside the sentence, or below it where it would leave a column of words.
+  void arrange(int width);
   [[nodiscard]] bool stays() const;
 
   QWidget* page_;  // null in a layout
+  QBoxLayout* sentence_ = nullptr;
   QLabel* label_;
   QPushButton* mend_;
   QToolButton* close_;
