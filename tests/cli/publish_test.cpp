@@ -71,7 +71,7 @@ TEST(Publish, ARunMeasuredElsewhereTakesThePlaceOfTheOldOne) {
   static_cast<void>(program.write("page/run.attn", "an older one"));
   ASSERT_EQ(publish(program, "elsewhere.attn page"), 0) << program.read("err");
   EXPECT_EQ(program.read("page/run.attn"), program.read("elsewhere.attn"));
-  EXPECT_THAT(program.read("page/table.md"), HasSubstr("| 128 tokens |"));
+  EXPECT_THAT(program.read("page/table.md"), HasSubstr("| 128 tokens, batch 1 |"));
 }
 
 TEST(Publish, WrongUse_IsOneSentenceAndLeavesTheOldFiles) {
