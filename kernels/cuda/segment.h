@@ -31,7 +31,7 @@ namespace attnscope::cuda {
 struct Walks;
 struct WorkList;
 
-/// A plan cut into thread blocks (kernels/cuda/work_list.h) and, where its windows are narrow, once
+/// A plan cut into thread blocks (kernels/cuda/work_list.h) and, where its windows allow it, once
 /// more into walks (kernels/cuda/walk_list.h); as bytes for the device.
 class SegmentWork {
  public:

@@ -353,7 +353,7 @@ __global__ void __maxnreg__((broad_registers<Columns, Many>))
       for (int h = 0; h < 2; ++h) {
         const int mine = row + strip_tokens * b + 8 * h + g;
         if (mine >= rows) continue;
-        store_share<T, Columns>(strip[b].o, strip[b].sum[h], h, o.at(mine));
+        store_share<T, Columns>(strip[b].o, approximate_inverse_of(strip[b].sum[h]), h, o.at(mine));
         if (call.lse == nullptr || t != 0) continue;
         call.lse[(static_cast<std::int64_t>(walk.rows.begin) + mine) * call.heads + head] =
             log2_sum_exp(strip[b].maximum[h], strip[b].sum[h]);

@@ -486,11 +486,15 @@ struct OutputShare {
   }
 };
 
-/// Writes the lane's share of a row of half h, divided by the row's sum of weights.
+/// By what a row's weighted values are multiplied; 0 for a row without keys.
+__device__ __forceinline__ float approximate_inverse_of(float sum) {
+  return sum == 0.0f ? 0.0f : reciprocal_approx(sum);
+}
+
+/// Writes the lane's share of a row of half h, times `factor`.
 template <typename T, int Columns>
-__device__ __forceinline__ void store_share(const float (&o)[Columns / 8][4], float sum, int h,
+__device__ __forceinline__ void store_share(const float (&o)[Columns / 8][4], float factor, int h,
                                             std::byte* share) {
-  const float inverse = sum == 0.0f ? 0.0f : reciprocal_approx(sum);
   constexpr int half = Columns / 8;  // columns of accumulator column 2 t, then of 2 t + 1
 #pragma unroll
   for (int first = 0; first < 2 * half; first += 8) {
@@ -498,8 +502,8 @@ __device__ __forceinline__ void store_share(const float (&o)[Columns / 8][4], fl
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const int c = first + 2 * i;
-      pairs[i] = pair_of<T>(o[c % half][2 * h + c / half] * inverse,
-                            o[c % half + 1][2 * h + c / half] * inverse);
+      pairs[i] = pair_of<T>(o[c % half][2 * h + c / half] * factor,
+                            o[c % half + 1][2 * h + c / half] * factor);
     }
     *reinterpret_cast<uint4*>(share + 2 * first) = uint4{pairs[0], pairs[1], pairs[2], pairs[3]};
   }
@@ -775,7 +779,7 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
       for (int h = 0; h < 2; ++h) {
         const int mine = here + g + 8 * h;
         if (mine >= rows) continue;
-        store_share<T, Columns>(strip.o, strip.sum[h], h, o.at(mine));
+        store_share<T, Columns>(strip.o, approximate_inverse_of(strip.sum[h]), h, o.at(mine));
         if (call.lse == nullptr || t != 0) continue;
         call.lse[(static_cast<std::int64_t>(walk.rows.begin) + mine) * call.heads + head] =
             strip.log_sum_exp_of(h);

@@ -160,19 +160,7 @@ struct StandingStrip {
 
   /// Writes the lane's share of row g + 8 h of a gradient's tensor, times `scale`.
   __device__ __forceinline__ void store(int i, int h, std::byte* share, float scale) const {
-    constexpr int half = Columns / 8;
-#pragma unroll
-    for (int first_column = 0; first_column < 2 * half; first_column += 8) {
-      std::uint32_t pairs[4];
-#pragma unroll
-      for (int p = 0; p < 4; ++p) {
-        const int c = first_column + 2 * p;
-        pairs[p] = pair_of<T>(sums[i][c % half][2 * h + c / half] * scale,
-                              sums[i][c % half + 1][2 * h + c / half] * scale);
-      }
-      *reinterpret_cast<uint4*>(share + 2 * first_column) =
-          uint4{pairs[0], pairs[1], pairs[2], pairs[3]};
-    }
+    store_share<T, Columns>(sums[i], scale, h, share);
   }
   /// Leaves the sums of row g + 8 h, gradient by gradient, in a partial row.
   __device__ __forceinline__ void leave(int h, float* row) const {
