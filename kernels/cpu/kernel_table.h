@@ -140,6 +140,7 @@ struct LinearPiece {
   std::int64_t outputs;  // 1 ... linear_outputs
   const float* bias;     // of the first output, or null
   bool gelu;
+  bool relu;
   const float* rest;  // of the first row and output, or null
   std::int64_t rest_stride;
   float* y;

@@ -84,6 +84,7 @@ LinearPiece piece_of(const LinearCall& call, const LinearCut& cut, std::int64_t 
           .outputs = std::min(end, call.out) - output,
           .bias = call.bias.empty() ? nullptr : call.bias.data() + output,
           .gelu = call.activation == Activation::gelu,
+          .relu = call.activation == Activation::relu,
           .rest = rest == nullptr ? nullptr : rest + row * call.rest.stride + output,
           .rest_stride = call.rest.stride,
           .y = call.y.data + row * call.y.stride + output,

@@ -32,7 +32,8 @@ struct RowsOf {
 [[nodiscard]] Status pack_linear(std::span<const float> weights, std::int64_t out, std::int64_t in,
                                  std::span<float> packed);
 
-enum class Activation : std::uint8_t { none, gelu };  // gelu: the exact one, by the error function
+/// gelu: the exact one, by the error function.
+enum class Activation : std::uint8_t { none, gelu, relu };
 
 /// y = activation(x w^T + bias) + rest, y unlike x and rest.
 struct LinearCall {

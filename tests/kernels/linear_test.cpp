@@ -219,6 +219,29 @@ TEST(LinearLayerAfterwards, GeluIsTheExactOneEverywhere) {
   ASSERT_TRUE(cpu::select(std::nullopt));
 }
 
+TEST(LinearLayerAfterwards, ReluLeavesWhatIsPositive) {
+  constexpr std::int64_t rows = 17, in = 20, out = 41;
+  const Layer layer(in, out);
+  const std::vector<float> rest = some_floats(rows * out, 4);
+  std::vector<float> x = some_floats(rows * in, 3);
+  x[0] = not_a_number;
+  for (const cpu::InstructionSet set : cpu::available_sets()) {
+    ASSERT_TRUE(cpu::select(set));
+    std::vector<float> with = layer.room(rows), without = layer.room(rows);
+    cpu::LinearCall call = layer.call(x, with);
+    call.activation = cpu::Activation::relu;
+    call.rest = {rest.data(), out};
+    ASSERT_TRUE(run_layer(call, 2));
+    ASSERT_TRUE(run_layer(layer.call(x, without), 2));
+    for (std::size_t i = 0; i < with.size(); ++i) {
+      EXPECT_EQ(std::isnan(with[i]), i < out) << cpu::name_of(set);
+      if (i < out) continue;
+      EXPECT_EQ(with[i], std::max(without[i], 0.0F) + rest[i]) << cpu::name_of(set);
+    }
+  }
+  ASSERT_TRUE(cpu::select(std::nullopt));
+}
+
 TEST(LinearLayerOfPlantedNaN, GivesNaNInItsRowOrOutputAlone) {
   constexpr std::int64_t rows = 19, in = 33, out = 37;
   const std::vector<float> x = some_floats(rows * in, 3);

@@ -94,7 +94,7 @@ ATTNSCOPE_INLINE void gather_rows(const LinearPiece& piece, std::int64_t first_i
 
 /// What follows the sums, row by row: tiles that wrote to rows far apart would hold up the weights
 /// that stream past them, by a third where rows are few.
-template <bool gelu>
+template <bool gelu, bool relu>
 ATTNSCOPE_INLINE void finish_rows(const LinearPiece& piece, const float* sums) {
   for (std::int64_t r = 0; r < piece.rows; ++r) {
     float* y = piece.y + r * piece.y_stride;
@@ -106,6 +106,7 @@ ATTNSCOPE_INLINE void finish_rows(const LinearPiece& piece, const float* sums) {
       Vector v = load(sums + (o / linear_panel * piece.rows + r) * linear_panel + o % linear_panel);
       if (piece.bias != nullptr) v += read(piece.bias + o);
       if constexpr (gelu) v = gelu_of(v);
+      if constexpr (relu) v = v < Vector{} ? Vector{} : v;  // not a number stays
       if (rest != nullptr) v += read(rest + o);
       if (whole) {
         store(y + o, v);
@@ -143,9 +144,11 @@ void linear_piece(const LinearPiece& piece) {
     }
   }
   if (piece.gelu) {
-    finish_rows<true>(piece, sums);
+    finish_rows<true, false>(piece, sums);
+  } else if (piece.relu) {
+    finish_rows<false, true>(piece, sums);
   } else {
-    finish_rows<false>(piece, sums);
+    finish_rows<false, false>(piece, sums);
   }
 }
 
