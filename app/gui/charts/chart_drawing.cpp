@@ -14,7 +14,6 @@
 #include <QGraphicsScene>
 #include <QLineSeries>
 #include <QStackedBarSeries>
-#include <QTransform>
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -158,6 +157,12 @@ Ridge ridge_of(const report::Figure& figure) {
 }
 
 constexpr double cap_width = 0.4;  // em
+
+/// Of a ceiling's words, from the start of their baseline: as high as their letters.
+QRectF box_of(const DrawnCeiling& ceiling, const QFontMetricsF& metrics) {
+  const double height = metrics.capHeight(), below = metrics.descent() / 2;
+  return {0, -height, metrics.horizontalAdvance(ceiling.text), height + below};
+}
 
 // Qt Charts draws its grid at 2, axes at 3 and series from 4 on.
 constexpr double below_grid = 1.5, below_series = 3.5, above_series = 9;
@@ -546,8 +551,20 @@ void ChartDrawing::place_rail(const report::Figure& figure) {
   }
 }
 
+bool ChartDrawing::covers_marker(const QRectF& box, const QTransform& to_page) const {
+  const double half = marker_size * look_.em / 2;
+  const QRectF wide = box.adjusted(-half, -half, half, half);
+  const QTransform to_box = to_page.inverted();
+  return std::ranges::any_of(series_, [&](const DrawnSeries& series) {
+    return series.visible && std::ranges::any_of(series.points, [&](const DrawnPoint& point) {
+             return wide.contains(to_box.map(point.position));
+           });
+  });
+}
+
 // Words stand beside their line, right of it where there is room, in the highest place that no
-// other words take; where the plot has none left, the line stands alone.
+// other words take, and no marker where the plot has such a place; where it has none left, the line
+// stands alone.
 void ChartDrawing::place_marks(const report::Figure& figure) {
   if (!look_.marks) return;
   const double em = look_.em;
@@ -563,21 +580,27 @@ void ChartDrawing::place_marks(const report::Figure& figure) {
     const double width = metrics.horizontalAdvance(drawn.text) + 1;
     const double beside = 0.3 * em;
     const bool right = x + beside + width <= plot_.right();
-    QRectF rect(right ? x + beside : x - beside - width, plot_.top() + 0.2 * em, width,
-                metrics.height());
-    const auto is_taken = [&] {
+    const QRectF highest(right ? x + beside : x - beside - width, plot_.top() + 0.2 * em, width,
+                         metrics.height());
+    const auto is_taken = [&](const QRectF& rect) {
       return std::ranges::any_of(
           marks_, [&](const DrawnMark& other) { return other.text_rect.intersects(rect); });
     };
-    while (rect.bottom() <= plot_.bottom() && is_taken()) rect.translate(0, metrics.height());
-    if (rect.bottom() <= plot_.bottom() && rect.left() >= plot_.left()) drawn.text_rect = rect;
+    for (const bool may_cover : {false, true}) {
+      QRectF rect = highest;
+      while (rect.bottom() <= plot_.bottom() &&
+             (is_taken(rect) || (!may_cover && covers_marker(rect, {}))))
+        rect.translate(0, metrics.height());
+      if (rect.bottom() > plot_.bottom() || rect.left() < plot_.left()) continue;
+      drawn.text_rect = rect;
+      break;
+    }
     marks_.push_back(std::move(drawn));
   }
 }
 
 void ChartDrawing::place_ceilings(const report::Figure& figure) {
   const Ridge ridge = ridge_of(figure);
-  std::vector<QPolygonF> taken;
   for (const report::Ceiling& ceiling : figure.ceilings) {
     QPolygonF line;
     // From the line of the fastest memory on to the right, or up to the highest flat line.
@@ -596,43 +619,57 @@ void ChartDrawing::place_ceilings(const report::Figure& figure) {
     DrawnCeiling drawn;
     drawn.text = QString::fromStdString(ceiling.text);
     drawn.lines = clipped(line, plot_);
-    if (drawn.lines.empty()) continue;
-    place_words(drawn, taken);
-    ceilings_.push_back(std::move(drawn));
+    if (!drawn.lines.empty()) ceilings_.push_back(std::move(drawn));
   }
+  std::vector<QPolygonF> taken;
+  for (DrawnCeiling& ceiling : ceilings_) place_words(ceiling, taken);
 }
 
 // The words slide along their line, from its upper end down, above it or else below it, to the
-// first place where they lie in the plot and across no other words.
+// first place where they lie in the plot and across no other words or line, and no marker. Between
+// lines too close for that they interrupt their own.
 void ChartDrawing::place_words(DrawnCeiling& ceiling, std::vector<QPolygonF>& taken) const {
   const double em = look_.em;
   const QFontMetricsF metrics(figure_font(em * small_text));
-  const double width = metrics.horizontalAdvance(ceiling.text);
-  const QRectF box(0, -metrics.ascent(), width, metrics.ascent() + metrics.descent());
-  const QLineF whole(ceiling.lines.front().first(), ceiling.lines.back().last());
+  const QRectF box = box_of(ceiling, metrics);
+  const double width = box.width();
+  const QLineF whole = ceiling.whole();
   if (whole.length() < width) return;
   const double angle = -whole.angle();
   const double above = -0.1 * em - metrics.descent(), below = 0.1 * em + metrics.ascent();
-  constexpr int tries = 24;
-  for (int i = 0; i < 2 * tries; ++i) {
-    const int step = i / 2;
-    const double t = (1 - width / whole.length()) * (1 - static_cast<double>(step) / tries);
-    QTransform turn;
-    const QPointF on_line = whole.pointAt(t);
-    turn.translate(on_line.x(), on_line.y());
-    turn.rotate(angle);
-    turn.translate(0, i % 2 == 0 ? above : below);
-    const QPolygonF corners = turn.map(QPolygonF(box));
-    const bool in_plot = std::ranges::all_of(
-        corners, [&](const QPointF& corner) { return is_inside(corner, plot_); });
-    const bool free = std::ranges::none_of(
-        taken, [&](const QPolygonF& other) { return other.intersects(corners); });
-    if (!in_plot || !free) continue;
-    ceiling.text_start = turn.map(QPointF(0, 0));
-    ceiling.text_angle = angle;
-    ceiling.has_text = true;
-    taken.push_back(corners);
-    return;
+  const double on_line = -box.center().y();
+  const auto is_free = [&](const QTransform& turn, const QPolygonF& corners) {
+    return std::ranges::all_of(corners,
+                               [&](const QPointF& corner) { return is_inside(corner, plot_); }) &&
+           std::ranges::none_of(
+               taken, [&](const QPolygonF& other) { return other.intersects(corners); }) &&
+           std::ranges::none_of(ceilings_, [&](const DrawnCeiling& other) {
+             return &other != &ceiling && clipped(turn.inverted().map(other.whole()), box);
+           });
+  };
+  const auto try_along = [&](std::initializer_list<double> offsets, bool may_cover) {
+    constexpr int tries = 24;
+    for (int step = 0; step < tries; ++step) {
+      const QPointF at =
+          whole.pointAt((1 - width / whole.length()) * (1 - static_cast<double>(step) / tries));
+      for (const double offset : offsets) {
+        QTransform turn;
+        turn.translate(at.x(), at.y());
+        turn.rotate(angle);
+        turn.translate(0, offset);
+        const QPolygonF corners = turn.map(QPolygonF(box));
+        if (!is_free(turn, corners) || (!may_cover && covers_marker(box, turn))) continue;
+        ceiling.text_start = turn.map(QPointF(0, 0));
+        ceiling.text_angle = angle;
+        ceiling.has_text = true;
+        taken.push_back(corners);
+        return true;
+      }
+    }
+    return false;
+  };
+  for (const bool may_cover : {false, true}) {
+    if (try_along({above, below}, may_cover) || try_along({on_line}, may_cover)) return;
   }
 }
 
@@ -750,11 +787,13 @@ void ChartDrawing::paint_ceilings(QPainter& painter) const {
     for (const QPolygonF& line : ceiling.lines) painter.drawPolyline(line);
   }
   painter.setPen(colors.faint_text);
+  const QFontMetricsF metrics(painter.font());
   for (const DrawnCeiling& ceiling : ceilings_) {
     if (!ceiling.has_text) continue;
     painter.save();
     painter.translate(ceiling.text_start);
     painter.rotate(ceiling.text_angle);
+    painter.fillRect(box_of(ceiling, metrics), colors.background);
     painter.drawText(QPointF(0, 0), ceiling.text);
     painter.restore();
   }

@@ -12,6 +12,7 @@
 #include <QPolygonF>
 #include <QRectF>
 #include <QString>
+#include <QTransform>
 #include <optional>
 #include <set>
 #include <string>
@@ -66,6 +67,8 @@ struct DrawnCeiling {
   QPointF text_start;     // the words' baseline begins here
   double text_angle = 0;  // degrees, as QPainter::rotate wants them
   bool has_text = false;  // false: no room
+
+  [[nodiscard]] QLineF whole() const { return {lines.front().first(), lines.back().last()}; }
 };
 
 /// How all charts of a page are drawn.
@@ -137,6 +140,8 @@ class ChartDrawing {
   void place_marks(const report::Figure& figure);
   void place_ceilings(const report::Figure& figure);
   void place_words(DrawnCeiling& ceiling, std::vector<QPolygonF>& taken) const;
+  /// Whether a value's marker lies on words in the box, which `to_page` places.
+  [[nodiscard]] bool covers_marker(const QRectF& box, const QTransform& to_page) const;
   [[nodiscard]] QPointF place(double x, double y) const;
   [[nodiscard]] bool is_shown_along_x(double x) const;
   void note_left_out(const report::Figure& figure, int left_out);

@@ -5,11 +5,13 @@
 #include <QApplication>
 #include <QClipboard>
 #include <QContextMenuEvent>
+#include <QFontMetricsF>
 #include <QMenu>
 #include <QSignalSpy>
 #include <QTableView>
 #include <QTest>
 
+#include "app/gui/charts/figure_font.h"
 #include "app/gui/charts/figure_table.h"
 #include "app/gui/charts/run_chart.h"
 #include "tests/gui/charts/synthetic_figure.h"
@@ -165,6 +167,23 @@ TEST_F(RunChartTools, Ceilings_ReachAcrossThePlotWithWordsThatDoNotCollide) {
   }
   EXPECT_EQ(chart.value_at(drawn[0].lines[0].back() - QPointF(40, 0)).toStdString(),
             "30000 GFLOP/s");
+}
+
+TEST_F(RunChartTools, WordsOfCeilings_BetweenOthersCloseToThem_InterruptTheirOwnLineAlone) {
+  report::Figure figure = synthetic_figure();
+  figure.ceilings = {{"middle", 3e3}, {"above", 3.2e3}, {"below", 2.8e3}};
+  chart.set_figure(figure);
+  const std::vector<DrawnCeiling>& drawn = chart.drawing().ceilings();
+  ASSERT_EQ(drawn.size(), 3U);
+  const double height = QFontMetricsF(figure_font(em_of(chart) * small_text)).capHeight();
+  for (const DrawnCeiling& ceiling : drawn) {
+    ASSERT_TRUE(ceiling.has_text) << ceiling.text.toStdString();
+    for (const DrawnCeiling& other : drawn) {
+      const double y = other.whole().y1(), bottom = ceiling.text_start.y();
+      EXPECT_TRUE(&other == &ceiling || y < bottom - height || y > bottom)
+          << other.text.toStdString() << " crosses " << ceiling.text.toStdString();
+    }
+  }
 }
 
 TEST(FigureTable, HasAColumnForWhatTellsCellsApart) {
