@@ -82,7 +82,10 @@ FigureTable::FigureTable(QWidget* chart) : QDialog(chart), view_(new QTableWidge
   view_->setSelectionBehavior(QAbstractItemView::SelectRows);
   view_->setAlternatingRowColors(true);
   view_->setTabKeyNavigation(false);
+  view_->setShowGrid(false);
+  view_->setWordWrap(false);
   view_->verticalHeader()->hide();
+  view_->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 8);
   view_->horizontalHeader()->setStretchLastSection(true);
   auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close);
   QPushButton* copy = buttons->addButton(tr("&Copy all"), QDialogButtonBox::ActionRole);

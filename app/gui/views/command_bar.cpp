@@ -130,7 +130,7 @@ void CommandBar::copy_table(report::TableFormat format) {
 }
 
 void CommandBar::add_picker(const QString& caption, QComboBox* picker) {
-  picker->setMinimumContentsLength(6);
+  picker->setMinimumContentsLength(4);
   auto* both = new QWidget;
   auto* layout = new QHBoxLayout(both);
   layout->setContentsMargins(10, 0, 0, 0);

@@ -41,7 +41,6 @@ class CommandBar : public QToolBar {
   [[nodiscard]] QAction* copy_action() const { return copy_; }
   [[nodiscard]] QAction* export_action() const { return export_; }
   [[nodiscard]] QComboBox* device_picker() const { return device_; }
-  [[nodiscard]] QComboBox* baseline_picker() const { return baseline_; }
 
  Q_SIGNALS:
   void cancel_asked(const QString& uuid);

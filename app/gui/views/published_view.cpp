@@ -38,7 +38,7 @@ std::vector<RowsModel<Pair>::Column> beside_columns() {
        false, [](const Pair& pair) { return words(name_of(pair.row->cell.point.operation)); }},
       {BesideView::tr("Tokens"), BesideView::tr("[CLS], query and document with their [SEP]"), true,
        [](const Pair& pair) { return QString::number(pair.row->cell.point.sequence_tokens); }},
-      {BesideView::tr("Time per document, here"),
+      {BesideView::tr("Time per\ndocument, here"),
        BesideView::tr("Median over the documents of the batch"), true,
        [](const Pair& pair) {
          return words(report::format_time(pair.row->cell.summary.median_ns /
@@ -48,7 +48,7 @@ std::vector<RowsModel<Pair>::Column> beside_columns() {
        [](const Pair& pair) {
          return words(report::format_time(pair.cost.time_us_per_document * 1e3));
        }},
-      {BesideView::tr("Memory per document, here"),
+      {BesideView::tr("Memory per\ndocument, here"),
        BesideView::tr("Peak bytes during the call over the documents of the batch"), true,
        [](const Pair& pair) {
          const auto bytes = static_cast<double>(pair.row->cell.cell.memory.requested_bytes);
@@ -107,10 +107,11 @@ void PublishedView::show_table(const report::PublishedTable& table) {
   std::vector<RowsModel<std::vector<std::string>>::Column> columns;
   for (std::size_t at = 0; at < table.columns.size(); ++at) {
     const QString tip = words(table.columns[at].title);
-    // In two lines: fifteen columns of long titles would not fit beside each other.
+    // In lines: fifteen columns of long titles would not fit beside each other.
     QString title = tip;
-    title.replace(QStringLiteral(" w = "), QStringLiteral("\nw = "));
-    title.replace(QStringLiteral(" ("), QStringLiteral("\n("));
+    for (const QString& word : {QStringLiteral("w ="), QStringLiteral("("), QStringLiteral("per "),
+                                QStringLiteral("vs. ")})
+      title.replace(QLatin1Char(' ') + word, QLatin1Char('\n') + word);
     columns.push_back({title, tip, table.columns[at].is_number,
                        [at](const std::vector<std::string>& row) { return words(row[at]); }});
   }

@@ -70,8 +70,9 @@ QPalette palette_of(const Ground& ground) {
   return palette;
 }
 
-/// Fusion frames a check box in a darker shade of the window, which a dark one does not show.
-/// Layouts keep the distances of `space`.
+/// Fusion frames check boxes and fields in a darker shade of the window, which a dark one does not
+/// show. Layouts keep the distances of `space`; words stand clear of a button's frame and of the
+/// next column's.
 class FramedStyle : public QProxyStyle {
  public:
   FramedStyle() : QProxyStyle(QStringLiteral("Fusion")) {}
@@ -95,19 +96,66 @@ class FramedStyle : public QProxyStyle {
                               tabs->fontInfo().pixelSize() > large;
         return is_tight ? space::gap : QProxyStyle::pixelMetric(metric, option, widget);
       }
+      case PM_FocusFrameHMargin:  // a cell's words have that and a pixel
+        return cell_margin - 1;
       default:
         return QProxyStyle::pixelMetric(metric, option, widget);
     }
   }
 
+  QSize sizeFromContents(ContentsType type, const QStyleOption* option, const QSize& contents,
+                         const QWidget* widget) const override {
+    QSize size = QProxyStyle::sizeFromContents(type, option, contents, widget);
+    if (type == CT_HeaderSection && is_above_cells(option)) size.rwidth() += 2 * header_room;
+    const auto* button = qstyleoption_cast<const QStyleOptionButton*>(option);
+    if (type == CT_PushButton && button != nullptr && !button->text.isEmpty())
+      size.setWidth(std::max(size.width(), contents.width() + 2 * space::margin));
+    return size;
+  }
+
+  void drawControl(ControlElement element, const QStyleOption* option, QPainter* painter,
+                   const QWidget* widget) const override {
+    if (element != CE_HeaderLabel || !is_above_cells(option) ||
+        option->rect.width() < 8 * header_room)  // above small pictures
+      return QProxyStyle::drawControl(element, option, painter, widget);
+    QStyleOptionHeader label = *qstyleoption_cast<const QStyleOptionHeader*>(option);
+    label.rect.adjust(header_room, 0, -header_room, 0);
+    QProxyStyle::drawControl(element, &label, painter, widget);
+  }
+
   void drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter,
                      const QWidget* widget) const override {
     QProxyStyle::drawPrimitive(element, option, painter, widget);
-    if (element != PE_IndicatorCheckBox || !is_dark(option->palette)) return;
+    if (element == PE_IndicatorCheckBox) frame(*option, faint_text(option->palette), painter);
+    const auto* panel = qstyleoption_cast<const QStyleOptionFrame*>(option);
+    const bool has_frame = panel != nullptr && panel->lineWidth > 0;  // not in a box of numbers
+    if (element == PE_PanelLineEdit && has_frame)
+      frame(*option, hairline(option->palette), painter);
+  }
+
+  void drawComplexControl(ComplexControl control, const QStyleOptionComplex* option,
+                          QPainter* painter, const QWidget* widget) const override {
+    QProxyStyle::drawComplexControl(control, option, painter, widget);
+    const auto* list = qstyleoption_cast<const QStyleOptionComboBox*>(option);
+    if (control == CC_SpinBox || (list != nullptr && list->editable))
+      frame(*option, hairline(option->palette), painter);
+  }
+
+ private:
+  static constexpr int cell_margin = 5, header_room = 3;  // and Fusion's two pixels
+
+  static bool is_above_cells(const QStyleOption* option) {
+    const auto* header = qstyleoption_cast<const QStyleOptionHeader*>(option);
+    return header != nullptr && header->orientation == Qt::Horizontal;
+  }
+
+  static void frame(const QStyleOption& option, const QColor& color, QPainter* painter) {
+    const bool has_focus = (option.state & State_HasFocus) != 0;  // Fusion's frame is blue then
+    if (!is_dark(option.palette) || has_focus) return;
     painter->save();
-    painter->setPen(faint_text(option->palette));
+    painter->setPen(color);
     painter->setBrush(Qt::NoBrush);
-    painter->drawRect(option->rect.adjusted(0, 0, -1, -1));
+    painter->drawRect(option.rect.adjusted(0, 0, -1, -1));
     painter->restore();
   }
 };
