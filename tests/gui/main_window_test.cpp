@@ -393,6 +393,11 @@ class MainWindowTest : public QObject {
       };
       QTRY_VERIFY2(cut().isEmpty(), qPrintable(cut().join(QLatin1Char('\n'))));
     }
+    window_->show_page(MainWindow::patterns_page);
+    window_->patterns()->masks()->compare_with(QStringLiteral("Longformer"));
+    const auto* panel = window_->findChild<QWidget*>(QStringLiteral("pattern_panel"));
+    QTRY_COMPARE(panel->width(), panel->parentWidget()->width());  // nothing scrolls sideways
+    QCOMPARE(window_->size(), QSize(1000, 650));
   }
 
   void Keys_SwitchPages() {

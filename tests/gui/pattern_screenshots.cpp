@@ -57,7 +57,7 @@ bool shoot_patterns(PatternsPage& page, const std::function<bool(const QString&)
   page.choose(QStringLiteral("bigbird"));
   page.editor().set_documents({4084});
   saved = shoot("patterns-blocks") && saved;
-  page.editor().set_documents({2'000'000});
+  page.editor().set_documents({1'000'000});
   (void)page.open_file(QStringLiteral("/nowhere/mine.json"));
   saved = shoot("patterns-errors") && saved;
   page.findChild<ProblemLabel*>(QStringLiteral("open_problem"))->set_problem({});

@@ -11,6 +11,7 @@
 #include <QMessageBox>
 #include <QPointer>
 #include <QPushButton>
+#include <QScrollBar>
 #include <QSignalSpy>
 #include <QSlider>
 #include <QSpinBox>
@@ -307,6 +308,8 @@ class PatternsPageTest : public QObject {
     QCOMPARE(page_->editor().item().documents, (std::vector<std::int64_t>{30}));
     set_number("document_tokens", 1'000'000);
     QVERIFY(problem("documents_problem").contains(QStringLiteral("1,000,000")));
+    const auto* label = find<ProblemLabel>("documents_problem");
+    QTRY_VERIFY(label->height() >= label->heightForWidth(label->width()));
   }
 
   void SentenceStarts_BelongToPatternsWithSentences() {
@@ -560,6 +563,17 @@ class PatternsPageTest : public QObject {
     QTRY_VERIFY_WITH_TIMEOUT(
         page_->mask()->problem() && page_->mask()->problem()->tokens() == 400'012, patience_ms);
     QTRY_COMPARE_WITH_TIMEOUT(cost(QStringLiteral("Tokens")), count_words(400'012), patience_ms);
+  }
+
+  void WithLargeText_TheMatrixAloneScrollsSideways() {
+    double_the_text();
+    const auto* matrix = find<PatternMatrix>("pattern_matrix");
+    const auto* side = qobject_cast<SideArea*>(
+        find<PatternPanel>("pattern_panel")->parentWidget()->parentWidget());
+    QVERIFY(side);
+    QTRY_VERIFY(matrix->horizontalScrollBar()->maximum() > 0);
+    QTRY_COMPARE(side->horizontalScrollBar()->maximum(), 0);
+    QVERIFY(matrix->horizontalScrollBar()->geometry().bottom() <= matrix->height());
   }
 
   void EmptyQueryAndDocument_AreDrawnWithoutAComplaint() {

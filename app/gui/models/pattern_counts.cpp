@@ -58,7 +58,7 @@ constexpr Quantity quantities[] = {
 CostRow::Value limit_value(const PatternCounts& counts, const MachineCeilings& machine) {
   const PatternLimit least = limit_of(counts, machine);
   return {.number = least.ms,
-          .text = QString::number(least.ms, 'g', 3) + QStringLiteral(" ms"),
+          .text = words(report::format_time(least.ms * 1e6)),
           .note = cost_words("Bound by %1; rates of %2").arg(least.by, machine.from)};
 }
 

@@ -240,7 +240,6 @@ SideArea::SideArea(QWidget* inside, const QString& name) : SideArea(nullptr) {
 bool SideArea::eventFilter(QObject* watched, QEvent* event) {
   const bool filtered = QScrollArea::eventFilter(watched, event);
   if (watched == widget() && event->type() == QEvent::LayoutRequest) {
-    constexpr int widest = 284;  // of 1000: with the rail and the other side, the middle has 350
     setMinimumWidth(std::min(
         widest, widget()->minimumSizeHint().width() + verticalScrollBar()->sizeHint().width()));
   }

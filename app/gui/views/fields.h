@@ -122,6 +122,9 @@ class ProblemLabel : public QLabel {
 class SideArea : public QScrollArea {
   Q_OBJECT
  public:
+  static constexpr int widest =
+      284;  // of 1000: with the rail and the other side, the middle has 250
+
   explicit SideArea(QWidget* parent);
   SideArea(QWidget* inside, const QString& name);
 

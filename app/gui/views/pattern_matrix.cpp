@@ -6,8 +6,10 @@
 #include <QKeyEvent>
 #include <QMenu>
 #include <QPainter>
+#include <QScrollBar>
 #include <QSpinBox>
 #include <QStyledItemDelegate>
+#include <algorithm>
 
 #include "app/gui/charts/map_colors.h"
 #include "app/gui/session/text.h"
@@ -93,11 +95,10 @@ PatternMatrix::PatternMatrix(QWidget* parent)
   set_up_table(this);
   setAccessibleName(tr("Who sees whom: rows attend, columns are attended to"));
   setEditTriggers(QAbstractItemView::EditKeyPressed);
-  setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
   setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
   horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
-  horizontalHeader()->setMinimumSectionSize(10);
   for (int section = 0; section < rowCount(); ++section) {
     const TokenGroup group = group_at(section);
     const QString title = charts::group_title(group);
@@ -182,7 +183,10 @@ void PatternMatrix::refresh() {
   }
 }
 
+// A word is never cut.
 void PatternMatrix::fit() {
+  horizontalHeader()->setMinimumSectionSize(fontMetrics().horizontalAdvance(tr("whole")) +
+                                            2 * fontMetrics().averageCharWidth());
   verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 14);
   updateGeometry();
 }
@@ -192,18 +196,27 @@ void PatternMatrix::changeEvent(QEvent* event) {
   if (event->type() == QEvent::FontChange) fit();
 }
 
-QSize PatternMatrix::sizeHint() const {
-  return {12 * fontMetrics().averageCharWidth(),
-          horizontalHeader()->sizeHint().height() +
-              rowCount() * verticalHeader()->defaultSectionSize() + 2 * frameWidth()};
+void PatternMatrix::resizeEvent(QResizeEvent* event) {
+  QTableWidget::resizeEvent(event);
+  updateGeometry();
 }
 
-// A word is never cut.
+int PatternMatrix::whole_width() const {
+  return verticalHeader()->sizeHint().width() +
+         columnCount() * horizontalHeader()->minimumSectionSize() + 2 * frameWidth();
+}
+
+QSize PatternMatrix::sizeHint() const {
+  const int bar = width() < whole_width() ? horizontalScrollBar()->sizeHint().height() : 0;
+  return {12 * fontMetrics().averageCharWidth(),
+          horizontalHeader()->sizeHint().height() +
+              rowCount() * verticalHeader()->defaultSectionSize() + 2 * frameWidth() + bar};
+}
+
+// Of large text the columns scroll, and their rows' names stay.
 QSize PatternMatrix::minimumSizeHint() const {
-  const int word =
-      fontMetrics().horizontalAdvance(tr("whole")) + 2 * fontMetrics().averageCharWidth();
-  return {verticalHeader()->sizeHint().width() + columnCount() * word + 2 * frameWidth(),
-          sizeHint().height()};
+  const int room = SideArea::widest - verticalScrollBar()->sizeHint().width() - space::gap;
+  return {std::min(whole_width(), room), sizeHint().height()};
 }
 
 void PatternMatrix::keyPressEvent(QKeyEvent* event) {

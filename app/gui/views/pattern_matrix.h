@@ -31,12 +31,15 @@ class PatternMatrix : public QTableWidget {
   void keyPressEvent(QKeyEvent* event) override;
   void contextMenuEvent(QContextMenuEvent* event) override;
   void changeEvent(QEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
 
  private:
   void set_kind(const QModelIndex& cell, GroupRule::Kind kind);
   void set_next_kind(const QModelIndex& cell);
   void refresh();
   void fit();
+  /// That shows every column.
+  [[nodiscard]] int whole_width() const;
 
   PatternEditor* editor_ = nullptr;
 };

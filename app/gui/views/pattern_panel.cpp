@@ -208,7 +208,7 @@ void PatternPanel::bind_sentences() {
     const bool take_part = editor_.pattern().has_sentences();
     const PatternEditor::Sentences mode = editor_.sentences();
     ui_->sentences->setCurrentIndex(static_cast<int>(mode));
-    QFormLayout& form = *ui_->sentence_form;
+    QFormLayout& form = *ui_->form;
     form.setRowVisible(ui_->sentences, take_part);
     form.setRowVisible(ui_->sentence_stride, take_part && mode == PatternEditor::Sentences::every);
     form.setRowVisible(ui_->sentence_starts, take_part && mode == PatternEditor::Sentences::listed);
@@ -237,7 +237,7 @@ void PatternPanel::bind_blocks() {
     const bool has_blocks = editor_.pattern().blocks.has_value();
     ui_->has_blocks->setChecked(has_blocks);
     for (QWidget* box : {ui_->block_length, ui_->block_random, ui_->block_seed})
-      ui_->block_form->setRowVisible(box, has_blocks);
+      ui_->form->setRowVisible(box, has_blocks);
   });
 }
 
