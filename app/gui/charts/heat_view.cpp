@@ -406,7 +406,7 @@ QSize HeatBar::sizeHint() const {
 }
 
 QSize HeatBar::minimumSizeHint() const {
-  return sizeHint();
+  return {9 * fontMetrics().averageCharWidth(), sizeHint().height()};
 }
 
 void HeatBar::paintEvent(QPaintEvent* /*event*/) {

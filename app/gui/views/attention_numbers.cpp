@@ -87,7 +87,6 @@ void AttentionNumbers::build() {
   ui_->attended->setSelectionMode(QAbstractItemView::ExtendedSelection);
   ui_->attended->verticalHeader()->hide();
   ui_->attended->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
-  ui_->attended->horizontalHeader()->setStretchLastSection(true);
   ui_->group_mass->setSelectionMode(QAbstractItemView::ContiguousSelection);
   ui_->group_mass->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
   ui_->token_text->show_tokens(&tokens_);

@@ -161,6 +161,11 @@ void HeadGrid::fit_cells() {
   const int side =
       std::clamp((viewport()->width() - 2) / columnCount(), least, 5 * fontMetrics().height());
   horizontalHeader()->setDefaultSectionSize(side);
+  // The numbers of many heads are small, or they would run into each other.
+  const int widest = fontMetrics().horizontalAdvance(QString::number(heads_)) + 2 * space::hair;
+  QFont numbers = font();
+  numbers.setPointSizeF(numbers.pointSizeF() * std::min(1.0, static_cast<double>(side) / widest));
+  horizontalHeader()->setFont(numbers);
   verticalHeader()->setDefaultSectionSize(side);
 }
 

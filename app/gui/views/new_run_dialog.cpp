@@ -147,11 +147,9 @@ void NewRunDialog::add_field(QFormLayout& form, const SweepField& field) {
     auto* box = new QComboBox;
     box->setEditable(!of_devices);
     box->setInsertPolicy(QComboBox::NoInsert);
+    box->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
     // A device that is not there says why, at length.
-    if (of_devices) {
-      box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-      box->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
-    }
+    if (of_devices) box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     box->setObjectName(name + QStringLiteral("_choice"));
     box->setAccessibleName(QString(field.name).remove(QLatin1Char('&')));
     for (const QString& choice : of_devices ? QStringList{QStringLiteral("cpu")} : field.choices)
