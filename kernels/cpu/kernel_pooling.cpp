@@ -1,75 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Checks, lays out the query, and deals pieces of documents to threads.
 #include "kernels/cpu/kernel_pooling.h"
 
+#include <omp.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cmath>
-#include <vector>
+#include <cstddef>
+#include <memory>
+
+#include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/selected_kernels.h"
 
 namespace attnscope::cpu {
 namespace {
 
 constexpr std::int64_t columns_of_tables = region_tokens + 1;
 
-double sigma_of(const PoolingCall& call, std::int64_t k) {
-  return k == 0 ? call.first_sigma : pooling_sigma;
-}
-
-double centre_of(std::int64_t k) {
-  return static_cast<double>(k == 0 ? 10 : 11 - 2 * k) / 10;
-}
-
-double phi_of(const PoolingCall& call, std::int64_t k, double c) {
-  const double off = (c - centre_of(k)) / sigma_of(call, k);
-  return std::exp(-off * off / 2);
-}
-
-double weight_of(const PoolingCall& call, std::int64_t i) {
-  return call.query_weights.empty() ? 1 : call.query_weights[static_cast<std::size_t>(i)];
-}
-
-const float* token_row(const PoolingCall& call, std::int64_t token) {
-  const std::int64_t row =
-      call.numbers.empty() ? token : call.numbers[static_cast<std::size_t>(token)];
-  return call.tokens.data + row * call.tokens.stride;
-}
-
-const float* query_row(const PoolingCall& call, std::int64_t i) {
-  return call.query.data + i * call.query.stride;
-}
-
-double length_of(const float* row, std::int64_t width, bool normalised) {
-  if (normalised) return 1;
-  double sum = 0;
-  for (std::int64_t c = 0; c < width; ++c) sum += static_cast<double>(row[c]) * row[c];
-  return std::sqrt(sum) + 1e-13;
-}
-
-double cosine_of(const PoolingCall& call, std::int64_t i, std::int64_t token) {
-  const float *q = query_row(call, i), *d = token_row(call, token);
-  double sum = 0;
-  for (std::int64_t c = 0; c < call.width; ++c) sum += static_cast<double>(q[c]) * d[c];
-  return sum / length_of(q, call.width, call.query_normalised) /
-         length_of(d, call.width, call.tokens_normalised);
-}
-
-/// [query_rows, tokens of the document].
-std::vector<double> cosines_of(const PoolingCall& call, const TokenRange& document) {
-  std::vector<double> cosines;
-  cosines.reserve(static_cast<std::size_t>(call.query_rows * document.size()));
-  for (std::int64_t i = 0; i < call.query_rows; ++i) {
-    for (std::int64_t t = document.begin; t < document.end; ++t)
-      cosines.push_back(cosine_of(call, i, t));
-  }
-  return cosines;
-}
-
-double sum_of(const PoolingCall& call, const double* cosines, std::int64_t count, std::int64_t k) {
-  double sum = 0;
-  for (std::int64_t j = 0; j < count; ++j) sum += phi_of(call, k, cosines[j]);
-  return sum;
-}
-
-Status check_pooling(const PoolingCall& call, int threads, std::span<const float> workspace) {
+Status check_pooling(const PoolingCall& call, int threads, std::span<const float> workspace,
+                     std::int64_t (*needed_floats)(const PoolingCall&,
+                                                   int) = pooling_workspace_floats) {
   if (call.query_rows < 1 || call.width < 1 || call.token_rows < 0) {
     return fail("{} query rows and {} tokens of {} numbers cannot be pooled", call.query_rows,
                 call.token_rows, call.width);
@@ -98,7 +50,7 @@ Status check_pooling(const PoolingCall& call, int threads, std::span<const float
     return fail("{} query rows need as many weights, not {}", call.query_rows, weights);
   }
   if (threads < 1) return fail("kernel pooling needs at least 1 thread, not {}", threads);
-  const std::int64_t needed = pooling_workspace_floats(call, threads);
+  const std::int64_t needed = needed_floats(call, threads);
   if (static_cast<std::int64_t>(workspace.size()) < needed) {
     return fail("the workspace has {} floats, and {} are needed", workspace.size(), needed);
   }
@@ -147,6 +99,19 @@ Status check_regions(const RegionCall& call) {
   return check_optional("a saturation's exponents", saturation.exponent.size(), table);
 }
 
+Status check_region_gradients(const PoolingCall& call, const RegionGradients& gradients) {
+  const std::int64_t table = table_floats(call);
+  const auto check = check_optional;
+  if (Status s =
+          check("gradients of kernel weights", gradients.kernel_weights.size(), pooling_kernels);
+      !s)
+    return s;
+  if (Status s = check("gradients of factors", gradients.factor.size(), table); !s) return s;
+  if (Status s = check("gradients of exponents", gradients.exponent.size(), table); !s) return s;
+  if (Status s = check("gradients of constants", gradients.constant.size(), table); !s) return s;
+  return check("gradients of alphas", gradients.alpha.size(), pooling_kernels);
+}
+
 Status check_apart(const PoolingCall& call) {
   for (std::size_t d = 1; d < call.documents.size(); ++d) {
     if (call.documents[d].begin < call.documents[d - 1].end) {
@@ -159,117 +124,375 @@ Status check_apart(const PoolingCall& call) {
   return {};
 }
 
-/// T of a sum, and its gradients.
-struct Saturated {
-  double value = 0;
-  double by_sum = 0, by_factor = 0, by_exponent = 0, by_constant = 0, by_alpha = 0;
+/// T of a sum.
+double saturated(const RegionSaturation& of, std::int64_t i, std::int64_t k, std::int64_t n,
+                 double sum) {
+  const double least = least_pooled_sum;
+  if (!of.alpha.empty())
+    return std::log(std::max(sum * of.alpha[static_cast<std::size_t>(k)], least));
+  const auto at = static_cast<std::size_t>(i * columns_of_tables + n);
+  const double exponent = of.exponent.empty() ? 1 : of.exponent[at];
+  return of.factor[at] * std::pow(std::max(sum, least), exponent) - of.constant[at];
+}
+
+std::int64_t padded_to(std::int64_t count, std::int64_t multiple) {
+  return (count + multiple - 1) / multiple * multiple;
+}
+
+/// Of packed query rows, aligned to 64 bytes.
+std::int64_t packed_query_floats(const PoolingCall& call) {
+  return padded_to(padded_to(call.query_rows, 4) * padded_to(call.width, 4), widest_vector);
+}
+
+/// Query rows and their scales.
+std::int64_t query_floats(const PoolingCall& call) {
+  return packed_query_floats(call) + call.query_rows + widest_vector;
+}
+
+float* aligned(float* at) {
+  void* place = at;
+  std::size_t space = 2 * widest_vector * sizeof(float);
+  return static_cast<float*>(std::align(widest_vector * sizeof(float), 1, place, space));
+}
+
+/// Of one thread: cosines, inverse lengths, pairs, their sums by two and four, scores.
+std::int64_t scratch_floats_of(const PoolingCall& call) {
+  return (padded_to(call.query_rows, 4) + 1) * pooling_cosine_pitch +
+         (pooling_kernels + 3) * pooling_pair_pitch;
+}
+
+constexpr std::int64_t regions_of_piece = pooling_piece_tokens / region_step;
+
+std::int64_t pieces_of_tokens(std::int64_t tokens) {
+  return std::max<std::int64_t>((tokens + pooling_piece_tokens - 1) / pooling_piece_tokens, 1);
+}
+
+std::int64_t pieces_of_regions(std::int64_t tokens) {
+  return (regions_of(tokens) + regions_of_piece - 1) / regions_of_piece;
+}
+
+/// Pieces of documents whose sums are those of several.
+std::int64_t split_pieces(const PoolingCall& call) {
+  std::int64_t pieces = 0;
+  for (const TokenRange& document : call.documents) {
+    const std::int64_t own = pieces_of_tokens(document.size());
+    if (own > 1) pieces += own;
+  }
+  return pieces;
+}
+
+/// Where in the documents a thread is.
+struct PieceCursor {
+  std::size_t document = 0;
+  std::int64_t pieces_before = 0;  // of the documents before
+  std::int64_t split_before = 0;   // those of several
+  std::int64_t regions_before = 0;
 };
 
-Saturated saturated(const RegionSaturation& of, std::int64_t i, std::int64_t k, std::int64_t n,
-                    double sum) {
-  const double least = least_pooled_sum;
-  const auto at = static_cast<std::size_t>(i * columns_of_tables + n);
-  if (n == 0) return {};
-  if (!of.alpha.empty()) {
-    const double alpha = of.alpha[static_cast<std::size_t>(k)];
-    if (sum * alpha < least) return {.value = std::log(least)};
-    return {.value = std::log(sum * alpha), .by_sum = 1 / sum, .by_alpha = 1 / alpha};
+/// Moves on to the document that holds the piece, which comes no earlier than the one before.
+template <typename PiecesOf>
+void move_to(const PoolingCall& call, const PiecesOf& pieces_of, std::int64_t piece,
+             PieceCursor& at) {
+  while (true) {
+    const std::int64_t tokens = call.documents[at.document].size();
+    const std::int64_t own = pieces_of(tokens);
+    if (piece < at.pieces_before + own) return;
+    at.pieces_before += own;
+    if (own > 1) at.split_before += own;
+    at.regions_before += regions_of(tokens);
+    ++at.document;
   }
-  const double factor = of.factor[at];
-  const double exponent = of.exponent.empty() ? 1 : of.exponent[at];
-  const double base = sum < least ? least : sum;
-  const double power = std::pow(base, exponent);
-  return {.value = factor * power - of.constant[at],
-          .by_sum = sum < least ? 0 : factor * exponent * power / base,
-          .by_factor = power,
-          .by_exponent = factor * power * std::log(base),
-          .by_constant = -1};
 }
 
-/// What a cosine's gradient gives to rows.
-void add_cosine_gradient(const PoolingCall& call, std::int64_t i, std::int64_t token, double cosine,
-                         double gradient, double* grad_query, double* grad_token) {
-  const float *q = query_row(call, i), *d = token_row(call, token);
-  const double of_q = length_of(q, call.width, call.query_normalised);
-  const double of_d = length_of(d, call.width, call.tokens_normalised);
-  const auto add = [&](const float* self, double own, bool normalised, const float* other,
-                       double others, double* to) {
-    if (own <= 1e-13) return;
-    for (std::int64_t c = 0; c < call.width; ++c) {
-      const double along = normalised ? 0 : cosine * self[c] / (own - 1e-13);
-      to[c] += gradient * (other[c] / others - along) / own;
+/// `work(cursor, piece of its document, scratch)` of all pieces, dealt to threads as they come.
+template <typename PiecesOf, typename Work>
+void deal_pieces(const PoolingCall& call, int threads, float* scratch, const PiecesOf& pieces_of,
+                 const Work& work) {
+  std::int64_t pieces = 0;
+  for (const TokenRange& document : call.documents) pieces += pieces_of(document.size());
+  const int team = static_cast<int>(std::clamp<std::int64_t>(pieces, 1, threads));
+  std::atomic<std::int64_t> next{0};
+#pragma omp parallel num_threads(team)
+  {
+    float* const mine = scratch + omp_get_thread_num() * scratch_floats_of(call);
+    PieceCursor at;
+    for (std::int64_t piece = next++; piece < pieces; piece = next++) {
+      move_to(call, pieces_of, piece, at);
+      work(at, piece - at.pieces_before, mine);
     }
-  };
-  add(q, of_q, call.query_normalised, d, of_d, grad_query);
-  add(d, of_d, call.tokens_normalised, q, of_q, grad_token);
+  }
 }
 
-double slope_of(const PoolingCall& call, std::int64_t k, double c) {
-  const double sigma = sigma_of(call, k);
-  return -phi_of(call, k, c) * (c - centre_of(k)) / (sigma * sigma);
+/// Lays out the query at the workspace's beginning.
+PoolingTokens prepared(const PoolingCall& call, const KernelTable& kernels,
+                       std::span<float> workspace) {
+  float* const packed = aligned(workspace.data());
+  float* const scales = packed + packed_query_floats(call);
+  kernels.pooling_query(call.query.data, call.query.stride, call.query_rows, call.width,
+                        call.query_normalised, packed, scales);
+  return {.query = packed,
+          .query_scales = scales,
+          .query_rows = call.query_rows,
+          .width = call.width,
+          .tokens = call.tokens.data,
+          .token_stride = call.tokens.stride,
+          .numbers = call.numbers.empty() ? nullptr : call.numbers.data(),
+          .normalised = call.tokens_normalised,
+          .ratio = pooling_sigma / call.first_sigma,
+          .cosine_pitch = pooling_cosine_pitch};
 }
 
-void write_row(const std::vector<double>& from, std::int64_t first, std::int64_t width, float* to) {
-  for (std::int64_t c = 0; c < width; ++c)
-    to[c] = static_cast<float>(from[static_cast<std::size_t>(first + c)]);
+const float* data_or_null(std::span<const float> of) {
+  return of.empty() ? nullptr : of.data();
 }
 
-/// Gathers gradients of all rows: take(i, token, cosine, gradient of the cosine).
-class RowGradients {
- public:
-  explicit RowGradients(const PoolingCall& call)
-      : call_(call), query_(static_cast<std::size_t>(call.query_rows * call.width)) {}
+/// Regions of a document from `first_region` on, of which the first begins within it.
+RegionPiece regions_between(const RegionCall& call, const PoolingTokens& of,
+                            const TokenRange& document, std::int64_t first_region,
+                            std::int64_t regions) {
+  const std::int64_t first = first_region * region_step;
+  const std::int64_t left = std::max<std::int64_t>(document.size() - first, 0);
+  const std::int64_t needed = (regions - 1) * region_step + region_tokens;
+  const std::int64_t full = left < region_tokens ? 0 : (left - region_tokens) / region_step + 1;
+  return {.of = of,
+          .first = document.begin + first,
+          .count = std::min(left, needed),
+          .tokens_left = left,
+          .regions = regions,
+          .regions_full = std::min(full, regions),
+          .kernel_weights = call.kernel_weights.data(),
+          .query_weights = data_or_null(call.pooling.query_weights),
+          .factor = data_or_null(call.saturation.factor),
+          .exponent = data_or_null(call.saturation.exponent),
+          .constant = data_or_null(call.saturation.constant),
+          .alpha = data_or_null(call.saturation.alpha)};
+}
 
-  /// grads(i, j, k): of phi_k of the document's token j.
-  template <typename Grads>
-  void of_document(const TokenRange& document, const PoolingGradients& to, const Grads& grads) {
-    const std::int64_t width = call_.width;
-    for (std::int64_t j = 0; j < document.size(); ++j) {
-      std::vector<double> row(static_cast<std::size_t>(width));
-      for (std::int64_t i = 0; i < call_.query_rows; ++i) {
-        const double c = cosine_of(call_, i, document.begin + j);
-        double gradient = 0;
-        for (std::int64_t k = 0; k < pooling_kernels; ++k)
-          gradient += grads(i, j, k) * slope_of(call_, k, c);
-        add_cosine_gradient(call_, i, document.begin + j, c, gradient, query_.data() + i * width,
-                            row.data());
+/// Adds up the parts of long documents, and weighs rows.
+void join_sums(const PoolingCall& call, const float* parts, std::span<float> sums) {
+  const std::int64_t size = call.query_rows * pooling_kernels;
+  float* to = sums.data();
+  for (const TokenRange& document : call.documents) {
+    const std::int64_t pieces = pieces_of_tokens(document.size());
+    if (pieces > 1) {
+      std::fill_n(to, size, 0.0F);
+      for (std::int64_t piece = 0; piece < pieces; ++piece, parts += size) {
+        for (std::int64_t i = 0; i < size; ++i) to[i] += parts[i];
       }
-      if (to.tokens.data != nullptr)
-        write_row(row, 0, width, to.tokens.data + (document.begin + j) * to.tokens.stride);
+    }
+    for (std::int64_t i = 0; i < call.query_rows && !call.query_weights.empty(); ++i) {
+      const float weight = call.query_weights[static_cast<std::size_t>(i)];
+      for (std::int64_t k = 0; k < pooling_kernels; ++k) {
+        float& sum = to[i * pooling_kernels + k];
+        sum = weight == 0 ? 0 : sum * weight;
+      }
+    }
+    to += size;
+  }
+}
+
+/// Rows of a query, and of gradients, padded to two vectors.
+std::int64_t query_pitch(const PoolingCall& call) {
+  return padded_to(call.width, 2 * widest_vector);
+}
+
+std::int64_t backward_pieces(std::int64_t tokens) {
+  return (tokens + pooling_backward_tokens - 1) / pooling_backward_tokens;
+}
+
+/// Pieces go in slots, each with sums of its own, that are added up in their order: results depend
+/// neither on threads nor on chance.
+constexpr std::int64_t most_slots = 32;
+
+std::int64_t slots_of(const PoolingCall& call) {
+  std::int64_t pieces = 0;
+  for (const TokenRange& document : call.documents) pieces += backward_pieces(document.size());
+  return std::min(pieces, most_slots);
+}
+
+std::int64_t padded_table(const PoolingCall& call) {
+  return padded_to(table_floats(call), widest_vector);
+}
+
+/// Of gradients of the query, kernel weights, alphas, factors, exponents and constants.
+std::int64_t slot_floats(const PoolingCall& call) {
+  return call.query_rows * query_pitch(call) + 2 * widest_vector + 3 * padded_table(call);
+}
+
+/// Regions that hold a token of a piece, and what fills a vector.
+constexpr std::int64_t most_regions =
+    pooling_backward_tokens / region_step + pooling_halo_tokens / region_step + widest_vector;
+
+/// Of one thread: gradients of scores; cosines and their gradients, inverse lengths; kernels and
+/// their gradients by pairs, and three rows of those.
+std::int64_t backward_scratch_floats_of(const PoolingCall& call) {
+  return 2 * most_regions + (2 * padded_to(call.query_rows, 4) + 1) * pooling_backward_pitch +
+         (2 * pooling_kernels + 3) * pooling_pair_pitch;
+}
+
+/// The workspace of a backward call.
+class BackwardRoom {
+ public:
+  BackwardRoom(const PoolingCall& call, const KernelTable& kernels, std::span<float> workspace)
+      : call_(call),
+        tokens_(prepared(call, kernels, workspace)),
+        query_(workspace.data() + query_floats(call)),
+        slots_(query_ + call.query_rows * query_pitch(call)) {
+    tokens_.cosine_pitch = pooling_backward_pitch;
+    float* to = query_;
+    for (std::int64_t i = 0; i < call.query_rows; ++i, to += query_pitch(call)) {
+      std::copy_n(call.query.data + i * call.query.stride, call.width, to);
+      std::fill(to + call.width, to + query_pitch(call), 0.0F);
+    }
+    std::fill_n(slots_, slots_of(call) * slot_floats(call), 0.0F);
+  }
+  [[nodiscard]] float* slot(std::int64_t number) const {
+    return slots_ + number * slot_floats(call_);
+  }
+  [[nodiscard]] float* scratch() const { return slot(slots_of(call_)); }
+
+  [[nodiscard]] PoolingBackwardPiece piece(const PieceCursor& at, std::int64_t piece,
+                                           const PoolingGradients& gradients, float* slot) const {
+    const TokenRange document = call_.documents[at.document];
+    const std::int64_t first = document.begin + piece * pooling_backward_tokens;
+    float* const weights = slot + call_.query_rows * query_pitch(call_);
+    float* const tables = weights + 2 * widest_vector;
+    return {.of = tokens_,
+            .query = query_,
+            .query_pitch = query_pitch(call_),
+            .query_normalised = call_.query_normalised,
+            .first = first,
+            .count = std::min(pooling_backward_tokens, document.end - first),
+            .grad_sums = nullptr,
+            .regions = {},
+            .pairs_before = 0,
+            .gradients = nullptr,
+            .own_gradients = nullptr,
+            .grad_query = gradients.query.data == nullptr ? nullptr : slot,
+            .grad_tokens = gradients.tokens.data == nullptr
+                               ? nullptr
+                               : gradients.tokens.data + first * gradients.tokens.stride,
+            .grad_token_stride = gradients.tokens.stride,
+            .grad_weights = weights,
+            .grad_alpha = weights + widest_vector,
+            .grad_factor = tables,
+            .grad_exponent = tables + padded_table(call_),
+            .grad_constant = tables + 2 * padded_table(call_)};
+  }
+
+  void add_up(const PoolingGradients& to) const {
+    for (std::int64_t i = 0; i < call_.query_rows && to.query.data != nullptr; ++i) {
+      add_slots(i * query_pitch(call_),
+                {to.query.data + i * to.query.stride, static_cast<std::size_t>(call_.width)});
     }
   }
-  void write_query(const PoolingGradients& to) const {
-    if (to.query.data == nullptr) return;
-    for (std::int64_t i = 0; i < call_.query_rows; ++i)
-      write_row(query_, i * call_.width, call_.width, to.query.data + i * to.query.stride);
+  void add_up(const RegionGradients& to) const {
+    const std::int64_t weights = call_.query_rows * query_pitch(call_);
+    const std::int64_t tables = weights + 2 * widest_vector;
+    add_slots(weights, to.kernel_weights);
+    add_slots(weights + widest_vector, to.alpha);
+    add_slots(tables, to.factor);
+    add_slots(tables + padded_table(call_), to.exponent);
+    add_slots(tables + 2 * padded_table(call_), to.constant);
   }
 
  private:
+  void add_slots(std::int64_t at, std::span<float> to) const {
+    std::fill(to.begin(), to.end(), 0.0F);
+    for (std::int64_t number = 0; number < slots_of(call_); ++number) {
+      const float* from = slot(number) + at;
+      for (float& sum : to) sum += *from++;
+    }
+  }
+
   const PoolingCall& call_;
-  std::vector<double> query_;
+  PoolingTokens tokens_;
+  float* query_;
+  float* slots_;
 };
+
+/// `work(cursor, piece of its document, slot, scratch)` of all pieces, those of a slot in turn.
+template <typename Work>
+void deal_slots(const PoolingCall& call, const BackwardRoom& of, int threads, const Work& work) {
+  std::int64_t pieces = 0;
+  for (const TokenRange& document : call.documents) pieces += backward_pieces(document.size());
+  const std::int64_t slots = slots_of(call);
+  const int team = static_cast<int>(std::clamp<std::int64_t>(slots, 1, threads));
+  std::atomic<std::int64_t> next{0};
+#pragma omp parallel num_threads(team)
+  {
+    float* const mine = of.scratch() + omp_get_thread_num() * backward_scratch_floats_of(call);
+    PieceCursor at;
+    for (std::int64_t slot = next++; slot < slots; slot = next++) {
+      const std::int64_t end = (slot + 1) * pieces / slots;
+      for (std::int64_t piece = slot * pieces / slots; piece < end; ++piece) {
+        move_to(call, backward_pieces, piece, at);
+        work(at, piece - at.pieces_before, of.slot(slot), mine);
+      }
+    }
+  }
+}
+
+/// The regions that hold a token of a piece, and their gradients; false where all of these are 0.
+bool take_regions(const RegionCall& call, const TokenRange& document, std::int64_t piece,
+                  const float* grad_scores, float* room, PoolingBackwardPiece& some) {
+  constexpr std::int64_t pairs = pooling_backward_tokens / region_step;
+  constexpr std::int64_t halo = pooling_halo_tokens / region_step;
+  const std::int64_t own = piece * pairs, first = std::max<std::int64_t>(own - halo, 0);
+  const std::int64_t end = std::min(own + pairs, regions_of(document.size()));
+  float* const own_gradients = room + most_regions;
+  std::fill_n(room, 2 * most_regions, 0.0F);
+  bool any = false;
+  for (std::int64_t r = first; r < end; ++r) {
+    if (grad_scores[r] == 0 || tokens_in_region(document.size(), r) == 0) continue;
+    any = true;
+    room[r - first] = grad_scores[r];
+    if (r >= own) own_gradients[r - first] = grad_scores[r];
+  }
+  if (!any) return false;
+  some.regions =
+      regions_between(call, some.of, document, first, std::max(end - first, std::int64_t{1}));
+  some.pairs_before = own - first;
+  some.gradients = room;
+  some.own_gradients = own_gradients;
+  return true;
+}
+
+void no_gradients(const PoolingBackwardPiece& piece) {
+  if (piece.grad_tokens == nullptr) return;
+  for (std::int64_t t = 0; t < piece.count; ++t)
+    std::fill_n(piece.grad_tokens + t * piece.grad_token_stride, piece.of.width, 0.0F);
+}
 
 }  // namespace
 
 std::int64_t pooling_workspace_floats(const PoolingCall& call, int threads) {
-  return threads * call.query_rows;
+  return query_floats(call) + threads * scratch_floats_of(call) +
+         split_pieces(call) * call.query_rows * pooling_kernels;
 }
 
 Status pooled_sums(const PoolingCall& call, std::span<float> sums, int threads,
                    std::span<float> workspace) {
   if (Status s = check_pooling(call, threads, workspace); !s) return s;
   if (Status s = check_size("sums", sums.size(), sums_of_call(call)); !s) return s;
-  float* to = sums.data();
-  for (const TokenRange& document : call.documents) {
-    const std::vector<double> cosines = cosines_of(call, document);
-    for (std::int64_t i = 0; i < call.query_rows; ++i) {
-      for (std::int64_t k = 0; k < pooling_kernels; ++k) {
-        *to++ = static_cast<float>(weight_of(call, i) * sum_of(call,
-                                                               cosines.data() + i * document.size(),
-                                                               document.size(), k));
-      }
-    }
-  }
+  const Result<const KernelTable*> kernels = selected_kernels();
+  if (!kernels) return tl::unexpected(kernels.error());
+  const PoolingTokens of = prepared(call, **kernels, workspace);
+  float* const scratch = workspace.data() + query_floats(call);
+  float* const parts = scratch + threads * scratch_floats_of(call);
+  const std::int64_t size = call.query_rows * pooling_kernels;
+  deal_pieces(call, threads, scratch, pieces_of_tokens,
+              [&](const PieceCursor& at, std::int64_t piece, float* mine) {
+                const TokenRange document = call.documents[at.document];
+                const std::int64_t first = piece * pooling_piece_tokens;
+                float* const to = pieces_of_tokens(document.size()) == 1
+                                      ? sums.data() + static_cast<std::int64_t>(at.document) * size
+                                      : parts + (at.split_before + piece) * size;
+                (*kernels)->pooling_sums(of, document.begin + first,
+                                         std::min(pooling_piece_tokens, document.size() - first),
+                                         mine, to);
+              });
+  join_sums(call, parts, sums);
   return {};
 }
 
@@ -279,17 +502,18 @@ Status region_scores(const RegionCall& call, std::span<float> scores, int thread
   if (Status s = check_pooling(pooling, threads, workspace); !s) return s;
   if (Status s = check_regions(call); !s) return s;
   if (Status s = check_size("scores", scores.size(), regions_of_call(pooling)); !s) return s;
-  std::vector<float> shares(static_cast<std::size_t>(pooling.query_rows * pooling_kernels));
-  float* to = scores.data();
-  for (std::size_t d = 0; d < pooling.documents.size(); ++d) {
-    for (std::int64_t r = 0; r < regions_of(pooling.documents[d].size()); ++r) {
-      if (Status s = region_shares(call, static_cast<std::int64_t>(d), r, shares, workspace); !s)
-        return s;
-      double sum = 0;
-      for (const float share : shares) sum += share;
-      *to++ = static_cast<float>(sum);
-    }
-  }
+  const Result<const KernelTable*> kernels = selected_kernels();
+  if (!kernels) return tl::unexpected(kernels.error());
+  const PoolingTokens of = prepared(pooling, **kernels, workspace);
+  deal_pieces(pooling, threads, workspace.data() + query_floats(pooling), pieces_of_regions,
+              [&](const PieceCursor& at, std::int64_t piece, float* mine) {
+                const TokenRange document = pooling.documents[at.document];
+                const std::int64_t first = piece * regions_of_piece;
+                const RegionPiece some = regions_between(
+                    call, of, document, first,
+                    std::min(regions_of_piece, regions_of(document.size()) - first));
+                (*kernels)->region_scores(some, mine, scores.data() + at.regions_before + first);
+              });
   return {};
 }
 
@@ -308,35 +532,50 @@ Status region_shares(const RegionCall& call, std::int64_t document, std::int64_t
     return fail("region {} was asked for, and there are {}", region, regions_of(of.size()));
   }
   const std::int64_t count = tokens_in_region(of.size(), region);
-  const std::int64_t first = of.begin + (count > 0 ? region * region_step : 0);
-  const std::vector<double> cosines = cosines_of(pooling, {first, first + count});
+  const TokenRange tokens{of.begin + region * region_step, of.begin + region * region_step + count};
+  PoolingCall sums = pooling;
+  sums.documents = std::span(&tokens, count == 0 ? 0U : 1U);
+  sums.query_weights = {};
+  std::fill(shares.begin(), shares.end(), 0.0F);
+  if (count == 0) return {};
+  if (Status s = pooled_sums(sums, shares, 1, workspace); !s) return s;
   for (std::int64_t i = 0; i < pooling.query_rows; ++i) {
+    const double weight =
+        pooling.query_weights.empty() ? 1 : pooling.query_weights[static_cast<std::size_t>(i)];
     for (std::int64_t k = 0; k < pooling_kernels; ++k) {
-      const double sum = sum_of(pooling, cosines.data() + i * count, count, k);
-      shares[static_cast<std::size_t>(i * pooling_kernels + k)] = static_cast<float>(
-          call.kernel_weights[static_cast<std::size_t>(k)] * weight_of(pooling, i) *
-          saturated(call.saturation, i, k, count, sum).value);
+      float& share = shares[static_cast<std::size_t>(i * pooling_kernels + k)];
+      share = static_cast<float>(call.kernel_weights[static_cast<std::size_t>(k)] * weight *
+                                 saturated(call.saturation, i, k, count, share));
     }
   }
   return {};
 }
 
+std::int64_t pooling_backward_workspace_floats(const PoolingCall& call, int threads) {
+  return query_floats(call) + call.query_rows * query_pitch(call) +
+         slots_of(call) * slot_floats(call) + threads * backward_scratch_floats_of(call);
+}
+
 Status pooled_sums_backward(const PoolingCall& call, std::span<const float> grad_sums,
                             const PoolingGradients& gradients, int threads,
                             std::span<float> workspace) {
-  if (Status s = check_pooling(call, threads, workspace); !s) return s;
+  if (Status s = check_pooling(call, threads, workspace, pooling_backward_workspace_floats); !s)
+    return s;
   if (Status s = check_apart(call); !s) return s;
   if (Status s = check_size("gradients of sums", grad_sums.size(), sums_of_call(call)); !s)
     return s;
-  RowGradients rows(call);
-  const float* grads = grad_sums.data();
-  for (const TokenRange& document : call.documents) {
-    rows.of_document(document, gradients, [&](std::int64_t i, std::int64_t, std::int64_t k) {
-      return weight_of(call, i) * grads[i * pooling_kernels + k];
-    });
-    grads += call.query_rows * pooling_kernels;
-  }
-  rows.write_query(gradients);
+  const Result<const KernelTable*> kernels = selected_kernels();
+  if (!kernels) return tl::unexpected(kernels.error());
+  const BackwardRoom of(call, **kernels, workspace);
+  const std::int64_t size = call.query_rows * pooling_kernels;
+  deal_slots(call, of, threads,
+             [&](const PieceCursor& at, std::int64_t piece, float* slot, float* mine) {
+               PoolingBackwardPiece some = of.piece(at, piece, gradients, slot);
+               some.grad_sums = grad_sums.data() + static_cast<std::int64_t>(at.document) * size;
+               some.regions.query_weights = data_or_null(call.query_weights);
+               (*kernels)->pooling_backward(some, mine);
+             });
+  of.add_up(gradients);
   return {};
 }
 
@@ -344,72 +583,29 @@ Status region_scores_backward(const RegionCall& call, std::span<const float> gra
                               const RegionGradients& gradients, int threads,
                               std::span<float> workspace) {
   const PoolingCall& pooling = call.pooling;
-  if (Status s = check_pooling(pooling, threads, workspace); !s) return s;
+  if (Status s = check_pooling(pooling, threads, workspace, pooling_backward_workspace_floats); !s)
+    return s;
   if (Status s = check_regions(call); !s) return s;
   if (Status s = check_apart(pooling); !s) return s;
   if (Status s = check_size("gradients of scores", grad_scores.size(), regions_of_call(pooling));
       !s)
     return s;
-  const std::int64_t table = table_floats(pooling);
-  const auto check = [&](std::string_view what, std::span<float> of, std::int64_t size) {
-    return check_optional(what, of.size(), size);
-  };
-  if (Status s = check("gradients of kernel weights", gradients.kernel_weights, pooling_kernels);
-      !s)
-    return s;
-  if (Status s = check("gradients of factors", gradients.factor, table); !s) return s;
-  if (Status s = check("gradients of exponents", gradients.exponent, table); !s) return s;
-  if (Status s = check("gradients of constants", gradients.constant, table); !s) return s;
-  if (Status s = check("gradients of alphas", gradients.alpha, pooling_kernels); !s) return s;
-
-  const auto entries = static_cast<std::size_t>(table);
-  std::vector<double> factor(entries), exponent(entries), constant(entries);
-  std::vector<double> weights(pooling_kernels), alpha(pooling_kernels);
-  RowGradients rows(pooling);
-  const float* of_scores = grad_scores.data();
-  for (const TokenRange& document : pooling.documents) {
-    const std::int64_t length = document.size(), regions = regions_of(length);
-    const std::vector<double> cosines = cosines_of(pooling, document);
-    const std::int64_t row = length * pooling_kernels;  // of gradients of kernels
-    std::vector<double> of_kernels(static_cast<std::size_t>(pooling.query_rows * row));
-    for (std::int64_t r = 0; r < regions; ++r) {
-      const double g = of_scores[r];
-      const std::int64_t n = tokens_in_region(length, r), first = r * region_step;
-      if (g == 0 || n == 0) continue;
-      for (std::int64_t i = 0; i < pooling.query_rows; ++i) {
-        const double own = g * weight_of(pooling, i);
-        const auto at = static_cast<std::size_t>(i * columns_of_tables + n);
-        for (std::int64_t k = 0; k < pooling_kernels; ++k) {
-          const auto kernel = static_cast<std::size_t>(k);
-          const double sum = sum_of(pooling, cosines.data() + i * length + first, n, k);
-          const Saturated t = saturated(call.saturation, i, k, n, sum);
-          const double w = own * call.kernel_weights[kernel];
-          weights[kernel] += own * t.value;
-          alpha[kernel] += w * t.by_alpha;
-          factor[at] += w * t.by_factor;
-          exponent[at] += w * t.by_exponent;
-          constant[at] += w * t.by_constant;
-          for (std::int64_t j = first; j < first + n; ++j)
-            of_kernels[static_cast<std::size_t>(i * row + j * pooling_kernels + k)] += w * t.by_sum;
-        }
-      }
-    }
-    rows.of_document(document, gradients.rows, [&](std::int64_t i, std::int64_t j, std::int64_t k) {
-      return of_kernels[static_cast<std::size_t>(i * row + j * pooling_kernels + k)];
-    });
-    of_scores += regions;
-  }
-  rows.write_query(gradients.rows);
-  const auto write = [](const std::vector<double>& from, std::span<float> to) {
-    if (to.empty()) return;
-    std::transform(from.begin(), from.end(), to.begin(),
-                   [](double value) { return static_cast<float>(value); });
-  };
-  write(weights, gradients.kernel_weights);
-  write(factor, gradients.factor);
-  write(exponent, gradients.exponent);
-  write(constant, gradients.constant);
-  write(alpha, gradients.alpha);
+  if (Status s = check_region_gradients(pooling, gradients); !s) return s;
+  const Result<const KernelTable*> kernels = selected_kernels();
+  if (!kernels) return tl::unexpected(kernels.error());
+  const BackwardRoom of(pooling, **kernels, workspace);
+  deal_slots(pooling, of, threads,
+             [&](const PieceCursor& at, std::int64_t piece, float* slot, float* mine) {
+               PoolingBackwardPiece some = of.piece(at, piece, gradients.rows, slot);
+               if (!take_regions(call, pooling.documents[at.document], piece,
+                                 grad_scores.data() + at.regions_before, mine, some)) {
+                 no_gradients(some);
+                 return;
+               }
+               (*kernels)->pooling_backward(some, mine + 2 * most_regions);
+             });
+  of.add_up(gradients.rows);
+  of.add_up(gradients);
   return {};
 }
 

@@ -65,13 +65,17 @@ struct PoolingCall {
   std::span<const float> query_weights = {};  // [query_rows], a row's factor; none: 1
 };
 
-/// Floats of scratch for any of the calls below.
+/// Floats of scratch: the query as the inner loops want it, a piece of a document for each thread,
+/// and sums of the pieces of long documents.
 [[nodiscard]] std::int64_t pooling_workspace_floats(const PoolingCall& call, int threads);
+/// For the two calls that give gradients.
+[[nodiscard]] std::int64_t pooling_backward_workspace_floats(const PoolingCall& call, int threads);
 
 /// sums[(document * query_rows + i) * 11 + k] = weight_i sum over the document's tokens j of
-/// phi_k(cos(q_i, d_j)), in float32: a kernel within 3e-6 of its value and 1e-37, given the cosine,
-/// which is within 1e-6. Uses at most `threads` OpenMP threads; neither their number nor the other
-/// documents change a result. Errors: sizes that contradict each other, a number that is no row,
+/// phi_k(cos(q_i, d_j)), in float32. Cosines are within 1e-6, those of a row with itself too; given
+/// one within 1e-7, its kernels are within 7e-6 of their values and 1e-37. Uses at most `threads`
+/// OpenMP threads; neither their number nor the other documents change a result, and what is not a
+/// number stays in its document. Errors: sizes that contradict each other, a number that is no row,
 /// too small a workspace.
 [[nodiscard]] Status pooled_sums(const PoolingCall& call, std::span<float> sums, int threads,
                                  std::span<float> workspace);
@@ -106,8 +110,8 @@ struct RegionCall {
                                    std::span<float> workspace);
 
 /// Gradients with regard to rows as they were handed in; of normalised rows nothing is projected.
-/// Rows of tokens count as `numbers` does; those of no document are not written. No memory: not
-/// wanted.
+/// A row of zeros gets none. Rows of tokens count as `numbers` does; those of no document are not
+/// written. No memory: not wanted.
 struct PoolingGradients {
   RowsOf<float> query;   // [query_rows, width]
   RowsOf<float> tokens;  // [tokens, width]

@@ -149,6 +149,54 @@ struct LinearPiece {
   bool in_scratch;  // the rows are there already, and `in` is at most linear_depth
 };
 
+/// A query beside rows of documents (kernel_pooling.cpp).
+struct PoolingTokens {
+  const float* query;         // as pooling_query() packs it
+  const float* query_scales;  // [query_rows]: 1 / length
+  std::int64_t query_rows;
+  std::int64_t width;
+  const float* tokens;
+  std::int64_t token_stride;
+  const std::int64_t* numbers;  // row of each token, or null: its own number
+  bool normalised;              // the tokens' rows
+  float ratio;                  // by which the first kernel is narrower than the others
+  std::int64_t cosine_pitch;    // from query row to query row, in scratch
+};
+
+/// Some regions of a document.
+struct RegionPiece {
+  PoolingTokens of;
+  std::int64_t first;         // token, of all
+  std::int64_t count;         // tokens that are needed, 0 ... pooling_piece_tokens + 28
+  std::int64_t tokens_left;   // of the document from the first token on
+  std::int64_t regions;       // 1 ... pooling_piece_tokens / 2
+  std::int64_t regions_full;  // the first of them, with 30 tokens
+  const float* kernel_weights;
+  const float* query_weights;                 // or null
+  const float *factor, *exponent, *constant;  // [query_rows, 31], or null
+  const float* alpha;                         // or null
+};
+
+/// Tokens of a document and what kernel pooling gives to their gradients.
+struct PoolingBackwardPiece {
+  PoolingTokens of;
+  const float* query;  // [query_rows, query_pitch], zeros beyond the width
+  std::int64_t query_pitch;
+  bool query_normalised;
+  std::int64_t first;      // token, of all
+  std::int64_t count;      // 1 ... pooling_backward_tokens
+  const float* grad_sums;  // [query_rows, 11], of the document; null: of regions
+  // The regions that hold a token of the piece: they may begin `pairs_before` pairs before it.
+  RegionPiece regions;
+  std::int64_t pairs_before;
+  const float* gradients;      // of the regions' scores, zeros up to a multiple of the lanes
+  const float* own_gradients;  // the same, 0 for regions that begin before the piece
+  float* grad_query;           // [query_rows, query_pitch], added to, or null
+  float* grad_tokens;          // of the first token, or null
+  std::int64_t grad_token_stride;
+  float *grad_weights, *grad_alpha, *grad_factor, *grad_exponent, *grad_constant;  // added to
+};
+
 struct KernelTable {
   void (*segment_chunk)(const SegmentChunk&);
   void (*windowed_scores)(const WindowedChunk&);
@@ -162,6 +210,12 @@ struct KernelTable {
                        float* products);
   void (*largest_products)(const VectorCall&, TokenRange rows, float least, float* largest);
   void (*linear_piece)(const LinearPiece&);
+  void (*pooling_query)(const float* rows, std::int64_t stride, std::int64_t count,
+                        std::int64_t width, bool normalised, float* packed, float* scales);
+  void (*pooling_sums)(const PoolingTokens&, std::int64_t first, std::int64_t count, float* scratch,
+                       float* sums);
+  void (*region_scores)(const RegionPiece&, float* scratch, float* scores);
+  void (*pooling_backward)(const PoolingBackwardPiece&, float* scratch);
   void (*exponentials)(const float* x, std::int64_t count, float* exp2_of_x);
   /// Writes from[0 ... d) * factor in the view's type, `offset` elements on. `from` is readable up
   /// to a multiple of widest_vector.
@@ -202,6 +256,20 @@ inline constexpr std::int64_t linear_rows = 84;
 inline constexpr std::int64_t linear_depth = 768;
 inline constexpr std::int64_t linear_outputs = 768;
 inline constexpr std::int64_t linear_pitch = linear_depth + 16;
+
+/// Kernel pooling goes in pieces of so many tokens; regions reach 28 tokens beyond. Room for rows
+/// of them and of pairs, an odd number of lines long.
+inline constexpr int pooling_kernel_count = 11;
+inline constexpr std::int64_t pooling_table_columns = 31;
+inline constexpr std::int64_t pooling_piece_tokens = 1024;
+inline constexpr std::int64_t pooling_halo_tokens = 28;
+inline constexpr std::int64_t pooling_cosine_pitch = 1072;
+inline constexpr std::int64_t pooling_pair_pitch = 560;
+/// Backward in smaller ones, because few regions have a gradient.
+inline constexpr std::int64_t pooling_backward_tokens = 256;
+inline constexpr std::int64_t pooling_backward_pitch = 368;
+/// sqrt(50 log2(e)): cosines are kept in units of its inverse.
+inline constexpr float pooling_unit = 8.493218f;
 
 // For the drivers only: being inline these have external linkage, so inner/ may not call them.
 

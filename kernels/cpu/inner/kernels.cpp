@@ -4,6 +4,7 @@
 // that hands out its table: the only symbol this file exports.
 #include "kernels/cpu/inner/backward_unit.h"
 #include "kernels/cpu/inner/document_vectors.h"
+#include "kernels/cpu/inner/kernel_pooling.h"
 #include "kernels/cpu/inner/linear.h"
 #include "kernels/cpu/inner/segment_chunk.h"
 #include "kernels/cpu/inner/vector.h"
@@ -38,6 +39,10 @@ constexpr KernelTable table{.segment_chunk = segment_chunk,
                             .row_products = row_products_of,
                             .largest_products = largest_products_of,
                             .linear_piece = linear_piece,
+                            .pooling_query = pooling_query,
+                            .pooling_sums = pooling_sums_of,
+                            .region_scores = region_scores_of,
+                            .pooling_backward = pooling_backward,
                             .exponentials = exponentials,
                             .store_row = store_one_row};
 
