@@ -252,23 +252,28 @@ struct HalfPowers {
   Vector even, odd;
 };
 
-ATTNSCOPE_INLINE Kernels kernels_of(Vector y) {
-  // Adding it rounds to an integer and leaves that and 127, a power's exponent field, in the low
-  // bits. The factor that is made of them is no part of a sum with the polynomial's bits: whatever
-  // they are, what is not a number stays so.
-  constexpr float to_exponent = 12582912.0f + 127.0f;
-  constexpr float root = 1.69864357f, rest_of_root = 3.53981207e-8f;  // sqrt(2 log2 e)
-  const Vector negative = Vector{} - y;
-  Vector shifted = multiply_add(negative, y, splat(to_exponent));
-  Vector r = multiply_add(negative, y, splat(to_exponent) - shifted);
+/// Adding it rounds to an integer and leaves that and 127, a power's exponent field, in the low
+/// bits. The factor that is made of them is no part of a sum with a polynomial's bits: whatever
+/// they are, what is not a number stays so.
+constexpr float to_exponent = 12582912.0f + 127.0f;
+
+/// 2^r for |r| <= 1/2: exp2_of()'s polynomial.
+ATTNSCOPE_INLINE Vector exp2_of_half(Vector r) {
   Vector p = multiply_add(r, splat(1.32257072e-3f), splat(9.67176259e-3f));
   p = multiply_add(p, r, splat(5.55089153e-2f));
   p = multiply_add(p, r, splat(0.240222365f));
   p = multiply_add(p, r, splat(0.693146825f));
-  p = multiply_add(p, r, splat(1.0f));
+  return multiply_add(p, r, splat(1.0f));
+}
+
+ATTNSCOPE_INLINE Kernels kernels_of(Vector y) {
+  constexpr float root = 1.69864357f, rest_of_root = 3.53981207e-8f;  // sqrt(2 log2 e)
+  const Vector negative = Vector{} - y;
+  Vector shifted = multiply_add(negative, y, splat(to_exponent));
+  Vector r = multiply_add(negative, y, splat(to_exponent) - shifted);
   Kernels of;
   of.y = y;
-  of.middle = p * reinterpret_cast<Vector>(reinterpret_cast<Bits>(shifted) << 23);
+  of.middle = exp2_of_half(r) * reinterpret_cast<Vector>(reinterpret_cast<Bits>(shifted) << 23);
   shifted = multiply_add(y, splat(root), splat(to_exponent));
   r = multiply_add(y, splat(root), splat(to_exponent) - shifted);
   r = multiply_add(y, splat(rest_of_root), r);
@@ -419,13 +424,15 @@ ATTNSCOPE_INLINE Vector log2_plus(Vector x, Vector added) {
   const Vector m = reinterpret_cast<Vector>((bits & 0x7fffffu) | 0x3f800000u);
 #endif
   const Vector f = m - splat(1.5f);
-  Vector p = multiply_add(f, splat(0.0151253649f), splat(-0.0251233699f));
-  p = multiply_add(p, f, splat(0.0373112862f));
-  p = multiply_add(p, f, splat(-0.0705896134f));
-  p = multiply_add(p, f, splat(0.142545326f));
-  p = multiply_add(p, f, splat(-0.320632339f));
-  p = multiply_add(p, f, splat(0.961795379f));
-  return multiply_add(p, f, n + (added + splat(0.584962765f)));
+  // Even and odd powers apart: the chain is what holds up.
+  const Vector square = f * f;
+  Vector even = multiply_add(square, splat(-0.0251233699f), splat(-0.0705896134f));
+  Vector odd = multiply_add(square, splat(0.0151253649f), splat(0.0373112862f));
+  even = multiply_add(even, square, splat(-0.320632339f));
+  odd = multiply_add(odd, square, splat(0.142545326f));
+  even = multiply_add(even, square, n + (added + splat(0.584962765f)));
+  odd = multiply_add(odd, square, splat(0.961795379f));
+  return multiply_add(odd, f, even);
 }
 
 /// NaN where x is.
@@ -433,22 +440,22 @@ ATTNSCOPE_INLINE Vector at_least(Vector x, Vector least) {
   return least > x ? least : x;
 }
 
-/// factor 2^(exponent l) of a sum's logarithm l. Where |exponent l| may exceed 126, it is clamped.
-template <bool wild>
+/// How a sum is saturated. Powers are wild where the exponent's product with a sum's logarithm to
+/// base 2 may leave [-126, 127], and are clamped there; small where it stays within a half.
+enum class Saturating { small_power, power, wild_power, linear, logarithm };
+
+/// factor 2^(exponent l) of a sum's logarithm l.
+template <Saturating how>
 ATTNSCOPE_INLINE Vector scaled_power(Vector l, Vector exponent, Vector factor) {
-  if constexpr (wild) {
+  if constexpr (how == Saturating::small_power) return exp2_of_half(l * exponent) * factor;
+  if constexpr (how == Saturating::wild_power) {
     const Vector z = l * exponent;
     return exp2_of(z > splat(127.0f) ? splat(127.0f) : z) * factor;
   }
-  constexpr float to_exponent = 12582912.0f + 127.0f;
   const Vector shifted = multiply_add(l, exponent, splat(to_exponent));
   const Vector r = multiply_add(l, exponent, splat(to_exponent) - shifted);
-  Vector p = multiply_add(r, splat(1.32257072e-3f), splat(9.67176259e-3f));
-  p = multiply_add(p, r, splat(5.55089153e-2f));
-  p = multiply_add(p, r, splat(0.240222365f));
-  p = multiply_add(p, r, splat(0.693146825f));
-  p = multiply_add(p, r, splat(1.0f));
-  return p * (reinterpret_cast<Vector>(reinterpret_cast<Bits>(shifted) << 23) * factor);
+  return exp2_of_half(r) *
+         (reinterpret_cast<Vector>(reinterpret_cast<Bits>(shifted) << 23) * factor);
 }
 
 /// Sums of two and of four pairs from each on.
@@ -518,8 +525,6 @@ ATTNSCOPE_INLINE void read_tables(const RegionPiece& piece, const SaturationRow&
   }
 }
 
-enum class Saturating { power, wild_power, linear, logarithm };
-
 /// What a region's sum `g` without its constant adds to the score.
 template <Saturating how>
 ATTNSCOPE_INLINE Vector share_of(Vector g, const SaturatedKernel& kernel, Vector factor,
@@ -528,8 +533,7 @@ ATTNSCOPE_INLINE Vector share_of(Vector g, const SaturatedKernel& kernel, Vector
     return log2_plus(at_least(g * splat(kernel.constant), splat(1e-10f)), Vector{}) * factor;
   g = at_least(g, splat(kernel.least));
   if constexpr (how == Saturating::linear) return g * (factor * splat(kernel.constant));
-  return scaled_power<how == Saturating::wild_power>(log2_plus(g, splat(kernel.log2)), exponent,
-                                                     factor);
+  return scaled_power<how>(log2_plus(g, splat(kernel.log2)), exponent, factor);
 }
 
 /// Adds a query row's shares to the scores.
@@ -570,11 +574,19 @@ ATTNSCOPE_INLINE void add_row(const RegionPiece& piece, const SaturationRow& row
     store(scores + j, load(scores + j) - load(last.constant + j - full) * splat(weights));
 }
 
-ATTNSCOPE_INLINE bool is_wild(const SaturationRow& row) {
+/// visit.operator()<how a row's sums are saturated>(). Logarithms of sums lie in -33.3 ... 4.91.
+template <typename Visit>
+ATTNSCOPE_INLINE void with_saturating(const SaturationRow& row, const Visit& visit) {
+  if (row.alpha != nullptr) return visit.template operator()<Saturating::logarithm>();
+  if (row.exponent == nullptr) return visit.template operator()<Saturating::linear>();
+  float largest = 0.0f;
   for (int n = 1; n <= 30; ++n) {
-    if (!(row.exponent[n] <= 3.0f && row.exponent[n] >= -3.0f)) return true;
+    const float size = row.exponent[n] < 0.0f ? -row.exponent[n] : row.exponent[n];
+    if (!(size <= largest)) largest = size;
   }
-  return false;
+  if (largest <= 0.5f / 33.3f) return visit.template operator()<Saturating::small_power>();
+  if (largest <= 3.0f) return visit.template operator()<Saturating::power>();
+  visit.template operator()<Saturating::wild_power>();
 }
 
 /// Scores of a piece's regions.
@@ -598,15 +610,8 @@ void region_scores_of(const RegionPiece& piece, float* scratch, float* out) {
     } else {
       pooling_pairs<true>(y, piece.count, padded + 16, of.ratio, pairs);
     }
-    if (row.alpha != nullptr) {
-      add_row<Saturating::logarithm>(piece, row, pairs, twos, fours, scores);
-    } else if (row.exponent == nullptr) {
-      add_row<Saturating::linear>(piece, row, pairs, twos, fours, scores);
-    } else if (is_wild(row)) {
-      add_row<Saturating::wild_power>(piece, row, pairs, twos, fours, scores);
-    } else {
-      add_row<Saturating::power>(piece, row, pairs, twos, fours, scores);
-    }
+    with_saturating(
+        row, [&]<Saturating how>() { add_row<how>(piece, row, pairs, twos, fours, scores); });
   }
   for (std::int64_t j = 0; j < piece.regions; ++j) out[j] = scores[j];
 }
@@ -726,7 +731,7 @@ ATTNSCOPE_INLINE void region_row_gradients(const PoolingBackwardPiece& piece,
       } else {
         const Vector base = at_least(sum, splat(kernel.least));
         log = log2_plus(base, splat(kernel.log2));
-        value = scaled_power<how == Saturating::wild_power>(log, exponent, splat(1.0f));
+        value = scaled_power<how>(log, exponent, splat(1.0f));
         by_sum = sum < splat(kernel.least) ? zero : gradient * exponent * value / base;
       }
       store(arriving + 14 + j, by_sum);
@@ -771,18 +776,9 @@ ATTNSCOPE_INLINE void region_kernel_gradients(const PoolingBackwardPiece& piece,
                               .factor = piece.grad_factor + at,
                               .exponent = piece.grad_exponent + at,
                               .constant = piece.grad_constant + at};
-  const auto of = [&]<Saturating how>() {
+  with_saturating(row, [&]<Saturating how>() {
     region_row_gradients<how>(piece, row, tables, pairs, twos, fours, arriving, of_kernels);
-  };
-  if (row.alpha != nullptr) {
-    of.template operator()<Saturating::logarithm>();
-  } else if (row.exponent == nullptr) {
-    of.template operator()<Saturating::linear>();
-  } else if (is_wild(row)) {
-    of.template operator()<Saturating::wild_power>();
-  } else {
-    of.template operator()<Saturating::power>();
-  }
+  });
 }
 
 /// Writes begin[row][c] + the sum over j of factors[j * step + row * row_stride] other[j][c], two
