@@ -181,7 +181,15 @@ Result<std::vector<report::Answer>> answers_of(const AnswerCommand& arguments, c
       table = report::make_table(open.store, open.run, *full, filter);
   }
   if (!table) return tl::unexpected(table.error());
-  return report::make_answers(*table, *question);
+  auto answers = report::make_answers(*table, *question);
+  if (answers.empty() && !table->rows.empty()) {
+    return fail(
+        "run {} has documents of drawn lengths, whose times are of no one length; measure some "
+        "with "
+        "\"sequence_tokens\"",
+        open.run.number);
+  }
+  return answers;
 }
 
 void answer(Session& session, const AnswerCommand& arguments) {

@@ -26,6 +26,7 @@ const std::array<std::size_t, heat_axes.size()>& nesting_order() {
 std::string text_of(const Axis& axis, std::int64_t value) {
   if (axis.kind == Axis::Kind::truth) return value != 0 ? "true" : "false";
   if (axis.kind == Axis::Kind::word) return std::string(axis.word(value));
+  if (axis.kind == Axis::Kind::lengths) return text_of(LengthDistribution::unpacked(value));
   return std::to_string(value);
 }
 
@@ -39,7 +40,11 @@ std::vector<std::string_view> words_of(const Axis& axis) {
   return words;
 }
 
-std::optional<std::int64_t> word_value(const Axis& axis, std::string_view name) {
+std::optional<std::int64_t> value_of_text(const Axis& axis, std::string_view name) {
+  if (axis.kind == Axis::Kind::lengths) {
+    const auto lengths = parse_lengths(name);
+    return lengths ? std::optional(lengths->packed()) : std::nullopt;
+  }
   for (std::int64_t value = 0; value < axis.words; ++value) {
     if (axis.word(value) == name) return value;
   }
@@ -50,12 +55,14 @@ nlohmann::json json_of(const Axis& axis, const HeatPoint& point) {
   const std::int64_t value = axis.get(point);
   if (axis.kind == Axis::Kind::number) return value;
   if (axis.kind == Axis::Kind::truth) return value != 0;
+  if (axis.kind == Axis::Kind::lengths) return json_of(LengthDistribution::unpacked(value));
   return text_of(axis, value);
 }
 
 std::int64_t read_value(const Axis& axis, const JsonField& field) {
   if (axis.kind == Axis::Kind::number) return field.whole(axis.least, axis.most);
   if (axis.kind == Axis::Kind::truth) return field.truth() ? 1 : 0;
+  if (axis.kind == Axis::Kind::lengths) return read_lengths(field).packed();
   return static_cast<std::int64_t>(field.one_of(words_of(axis), axis.key));
 }
 

@@ -24,7 +24,7 @@
 namespace attnscope {
 
 struct Axis {
-  enum class Kind : std::uint8_t { number, truth, word };
+  enum class Kind : std::uint8_t { number, truth, word, lengths };
   /// Which points it means something for.
   enum class Of : std::uint8_t { all, queries, models };
   /// What is left out at the default: nothing; its words in titles; and its part of a point's
@@ -82,11 +82,22 @@ template <auto Member>
 constexpr Axis axis_of(Axis row) {
   if (row.field.empty()) row.field = row.key;
   using Value = std::remove_cvref_t<decltype(HeatPoint{}.*Member)>;
-  row.kind = std::is_enum_v<Value>         ? Axis::Kind::word
-             : std::is_same_v<Value, bool> ? Axis::Kind::truth
-                                           : Axis::Kind::number;
-  row.get = [](const HeatPoint& point) { return static_cast<std::int64_t>(point.*Member); };
-  row.set = [](HeatPoint& point, std::int64_t value) { point.*Member = static_cast<Value>(value); };
+  if constexpr (std::is_same_v<Value, LengthDistribution>) {
+    row.kind = Axis::Kind::lengths;
+    row.get = [](const HeatPoint& point) { return (point.*Member).packed(); };
+    row.set = [](HeatPoint& point, std::int64_t value) {
+      point.*Member = LengthDistribution::unpacked(value);
+    };
+    return row;
+  } else {
+    row.kind = std::is_enum_v<Value>         ? Axis::Kind::word
+               : std::is_same_v<Value, bool> ? Axis::Kind::truth
+                                             : Axis::Kind::number;
+    row.get = [](const HeatPoint& point) { return static_cast<std::int64_t>(point.*Member); };
+    row.set = [](HeatPoint& point, std::int64_t value) {
+      point.*Member = static_cast<Value>(value);
+    };
+  }
   if constexpr (std::is_enum_v<Value>) {
     row.word = [](std::int64_t value) { return name_of(static_cast<Value>(value)); };
   }
@@ -114,6 +125,20 @@ inline constexpr std::array heat_axes{
          .most = 100'000'000,
          .in_titles = "{} tokens",
          .beside_title = "{} tokens",
+         .nesting = 9}),
+    axis_of<&HeatPoint::document_lengths>(
+        {.key = "document_lengths",
+         .title = "Document words",
+         .says = "of models, in place of sequence_tokens: the words of every document, or the "
+                 "log-normal distribution they are drawn from",
+         .field = "document_tokens",
+         .in_titles = "documents of {} words",
+         .beside_title = "{}",
+         .otherwise = "as many as sequence_tokens holds",
+         .of = Axis::Of::models,
+         .at_default = Axis::Default::neutral,
+         .column = Axis::Column::when_used,
+         .came_later = true,
          .nesting = 9}),
     axis_of<&HeatPoint::query_tokens>({.key = "query_tokens",
                                        .title = "Query",
@@ -293,10 +318,14 @@ inline constexpr std::array heat_axes{
 [[nodiscard]] std::string text_of(const Axis& axis, const HeatPoint& point);
 /// The words there are, by value.
 [[nodiscard]] std::vector<std::string_view> words_of(const Axis& axis);
-/// Nothing where no word of the axis is called so.
-[[nodiscard]] std::optional<std::int64_t> word_value(const Axis& axis, std::string_view name);
+/// Whether text, not a number, stands for its values in the database and in tables.
+[[nodiscard]] constexpr bool has_texts(const Axis& axis) {
+  return axis.kind == Axis::Kind::word || axis.kind == Axis::Kind::lengths;
+}
+/// The value of such a text; nothing where none is called so.
+[[nodiscard]] std::optional<std::int64_t> value_of_text(const Axis& axis, std::string_view text);
 
-// As a sweep file or a message has it: a number, a truth, or a word.
+// As a sweep file or a message has it: a number, a truth, a word, or a length distribution.
 [[nodiscard]] nlohmann::json json_of(const Axis& axis, const HeatPoint& point);
 [[nodiscard]] std::int64_t read_value(const Axis& axis, const JsonField& field);
 

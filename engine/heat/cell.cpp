@@ -53,6 +53,8 @@ std::string why_impossible(const HeatPoint& point) {
     const std::int64_t value = axis.get(point);
     if (value < axis.least || value > axis.most) return fmt::format("{} of {}", axis.key, value);
   }
+  if (const std::string reason = why_impossible(point.document_lengths); !reason.empty())
+    return "document_lengths with " + reason;
   return {};
 }
 

@@ -51,6 +51,12 @@ Result<GroupSizes> group_sizes(const HeatPoint& point) {
         "{} need at least {}",
         point.sequence_tokens, point.query_tokens, several, query + 1 + point.documents);
   }
+  const LengthDistribution& lengths = point.document_lengths;
+  if (lengths.is_drawn() && lengths.most + 1 != document) {
+    return fail("document_lengths up to {} and query_tokens {} are {} sequence_tokens, not {}",
+                lengths.most, point.query_tokens, tokens_with_words(point, lengths.most),
+                point.sequence_tokens);
+  }
   return GroupSizes{.cls = 1,
                     .query = query,
                     .document = document,

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/heat/length_distribution.h"
 #include "engine/pattern/axes.h"
 #include "engine/pattern/window.h"
 
@@ -51,7 +52,10 @@ struct HeatPoint {
   Operation operation = Operation::attention;
   Direction direction = Direction::forward;
   std::int64_t sequence_tokens = 0;  // all of them: [CLS] + query with [SEP] + document with [SEP]
-  std::int64_t query_tokens = 10;    // the query's own words, without its [SEP]
+  /// Of models, of a batch's documents; where they are drawn, sequence_tokens is that of the
+  /// longest there may be.
+  LengthDistribution document_lengths = {};
+  std::int64_t query_tokens = 10;  // the query's own words, without its [SEP]
   bool shared_query = false;
   std::int64_t documents = 1;           // of one item: more than one beside a query is list-wise
   std::int64_t batch_max = 1;           // at most this many items
@@ -86,10 +90,15 @@ struct Heat {
 /// neutral default (axes.h).
 [[nodiscard]] std::string point_key(const HeatPoint& point);
 
+/// Tokens of a sequence whose one document has so many words.
+[[nodiscard]] constexpr std::int64_t tokens_with_words(const HeatPoint& point, std::int64_t words) {
+  return 1 + (point.query_tokens + 1) + (words + 1);
+}
+
 /// Query and document group sizes of one item: operation windowed-matmul has documents of all
 /// tokens and nothing else; otherwise cls 1, query query_tokens + 1 ([SEP]) and the rest are the
-/// documents (with a [SEP] each); of operation model, an item has one. An error when
-/// sequence_tokens cannot hold them.
+/// documents (with a [SEP] each); of operation model, an item has one, and where documents' lengths
+/// are drawn the sizes are those of the longest. An error when sequence_tokens cannot hold them.
 struct GroupSizes {
   std::int64_t cls = 0, query = 0;
   std::int64_t document = 0;            // of all documents of the item together

@@ -156,9 +156,14 @@ class ModelWorkload final : public Workload {
 
   [[nodiscard]] bool shares_batch() const override { return !point_.batch_per_contender; }
   [[nodiscard]] std::int64_t given_batch() const override { return point_.candidates; }
-  // A document has at least its token ids, and a state for each of them.
+  // A document has at least its token ids, and a state for each of them. Where lengths are drawn,
+  // half of the documents are as long as the median.
   [[nodiscard]] std::int64_t item_bytes() const override {
-    return point_.sequence_tokens * point_.heads * point_.head_dim;
+    const LengthDistribution& lengths = point_.document_lengths;
+    const std::int64_t tokens =
+        lengths.is_drawn() ? tokens_with_words(point_, std::min(lengths.median, lengths.most) / 2)
+                           : point_.sequence_tokens;
+    return tokens * point_.heads * point_.head_dim;
   }
 
   Result<std::int64_t> needed_bytes(std::size_t contender, std::int64_t batch) override {
@@ -167,8 +172,7 @@ class ModelWorkload final : public Workload {
     OneContender& one = contenders_[contender];
     std::int64_t kept = 0;
     if (one.encoded) {
-      kept = one.encoded->bytes() / one.encoded->documents() *
-             (point_.candidates > 0 ? point_.candidates : batch);
+      kept = kept_bytes(*one.encoded, point_.candidates > 0 ? point_.candidates : batch);
       if (point_.stage == Stage::load) return 2 * kept;  // in the file's pages and in memory
     }
     if (is_cached(one)) {
@@ -205,7 +209,7 @@ class ModelWorkload final : public Workload {
   [[nodiscard]] std::optional<std::int64_t> cache_bytes(std::size_t contender) const override {
     const OneContender& one = contenders_[contender];
     if (!one.encoded) return std::nullopt;
-    return one.encoded->bytes() / one.encoded->documents() * one.documents;
+    return kept_bytes(*one.encoded, one.documents);
   }
 
   /// Weights lie elsewhere at every placement, as does what the models made of them. The first ones
@@ -249,7 +253,10 @@ class ModelWorkload final : public Workload {
     }
     const auto documents = static_cast<std::size_t>(one.documents);
     ModelReferences references;
-    for (const std::size_t item : documents_to_compare(point_.sequence_tokens, documents))
+    const auto tokens_of_first =
+        static_cast<std::int64_t>(inputs_->document(inputs_->document_of(0, one.documents)).size());
+    const std::int64_t sequence = tokens_with_words(point_, tokens_of_first - 1);
+    for (const std::size_t item : documents_to_compare(sequence, documents))
       references.emplace_back(item, &reference_of(contender, item));
     return measure::judge(references, one.checked, one.made.empty() ? documents : 2, bound_of(one));
   }
@@ -290,6 +297,14 @@ class ModelWorkload final : public Workload {
     const std::int64_t different =
         point_.candidates > 0 ? std::min(point_.candidates, different_documents) : batch;
     if (!inputs_ || inputs_->most() < different) inputs_.emplace(point_, setting_.sizes, different);
+  }
+
+  /// Of a batch of so many, in a cache of the different documents.
+  [[nodiscard]] std::int64_t kept_bytes(const DocumentCache& cache, std::int64_t documents) const {
+    std::int64_t bytes = 0;
+    for (std::int64_t i = 0; i < documents; ++i)
+      bytes += static_cast<std::int64_t>(cache.document(inputs_->document_of(i, documents)).size());
+    return bytes;
   }
 
   /// Items of a batch that begins at `first` of a call's, by their numbers in the cache.
@@ -334,8 +349,15 @@ class ModelWorkload final : public Workload {
     std::int64_t together = one.documents;
     const std::int64_t budget =
         std::min(setting_.device.memory().free_bytes(), point_.batch_memory_mb << 20);
-    const auto needed = [&](const PairBatch& batch) {
-      return one.model->predicted_peak_bytes(batch);
+    // Of documents that are all alike the first batch needs the most.
+    const auto needed = [&]() -> Result<std::int64_t> {
+      std::int64_t most = 0;
+      for (const PairBatch& batch : one.batches) {
+        const Result<std::int64_t> bytes = one.model->predicted_peak_bytes(batch);
+        if (!bytes || !point_.document_lengths.is_drawn()) return bytes;
+        most = std::max(most, *bytes);
+      }
+      return most;
     };
     const PairBatch all = inputs_->batch_of(one.documents);
     while (true) {
@@ -348,7 +370,7 @@ class ModelWorkload final : public Workload {
         if (is_cached(one)) put_in_place(batch, first, *one.kept);
       }
       if (point_.candidates == 0 || together == 1) break;
-      const Result<std::int64_t> bytes = needed(one.batches.front());
+      const Result<std::int64_t> bytes = needed();
       if (!bytes) return tl::unexpected(bytes.error());
       if (*bytes <= budget) break;
       together = (together + 1) / 2;
@@ -489,22 +511,25 @@ class ModelWorkload final : public Workload {
 }  // namespace
 
 ModelInputs::ModelInputs(const HeatPoint& point, const GroupSizes& sizes, std::int64_t most)
-    : most_(most),
-      document_tokens_(sizes.document),
-      query_(static_cast<std::size_t>(sizes.query)),
-      documents_(static_cast<std::size_t>(most * sizes.document)) {
+    : most_(most), query_(static_cast<std::size_t>(sizes.query)), begins_{0} {
+  begins_.reserve(static_cast<std::size_t>(most) + 1);
+  const LengthDistribution& lengths = point.document_lengths;
+  for (std::int64_t d = 0; d < most; ++d) {
+    const std::int64_t tokens =
+        lengths.is_drawn() ? lengths.words_of(d, point.seed) + 1 : sizes.document;
+    begins_.push_back(begins_.back() + static_cast<std::size_t>(tokens));
+  }
+  documents_.resize(begins_.back());
   std::uint64_t counter = 0;
   for (std::int32_t& id : query_) id = random_word(point.seed, counter++);
   for (std::int32_t& id : documents_) id = random_word(point.seed, counter++);
   query_.back() = separator;
-  for (std::int64_t d = 0; d < most; ++d)
-    documents_[static_cast<std::size_t>((d + 1) * document_tokens_ - 1)] = separator;
+  for (std::size_t d = 1; d < begins_.size(); ++d) documents_[begins_[d] - 1] = separator;
 }
 
 std::span<const std::int32_t> ModelInputs::document(std::int64_t index) const {
-  return std::span(documents_)
-      .subspan(static_cast<std::size_t>(index * document_tokens_),
-               static_cast<std::size_t>(document_tokens_));
+  const auto at = static_cast<std::size_t>(index);
+  return std::span(documents_).subspan(begins_[at], begins_[at + 1] - begins_[at]);
 }
 
 std::int64_t ModelInputs::document_of(std::int64_t item, std::int64_t documents) const {

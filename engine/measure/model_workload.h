@@ -24,7 +24,8 @@
 namespace attnscope::measure {
 
 /// One query with as many documents as a batch takes, all of random token ids and all different
-/// (Schlatt et al., ECIR 2024, Sec. 4.3).
+/// (Schlatt et al., ECIR 2024, Sec. 4.3). Document i has the same length and ids however many there
+/// are: those of the sizes, or what the point's length distribution gives it.
 class ModelInputs {
  public:
   /// `most` different documents; larger batches have them again.
@@ -40,13 +41,14 @@ class ModelInputs {
   [[nodiscard]] TokenIds query() const { return query_; }
 
  private:
-  std::int64_t most_, document_tokens_;
+  std::int64_t most_;
   std::vector<std::int32_t> query_;
-  std::vector<std::int32_t> documents_;  // [most, document_tokens]
+  std::vector<std::size_t> begins_;      // of each document in `documents_`, and the last one's end
+  std::vector<std::int32_t> documents_;  // one behind the other
 };
 
 /// The first and the last document of a batch; of long ones, whose reference takes seconds, the
-/// last alone.
+/// last alone. `sequence_tokens`: of the first.
 [[nodiscard]] std::vector<std::size_t> documents_to_compare(std::int64_t sequence_tokens,
                                                             std::size_t batch);
 

@@ -623,6 +623,8 @@ std::vector<Answer> make_answers(const RunInfo& run, const std::optional<std::st
   std::map<std::string, std::size_t> known;
   std::vector<Row> of_points;
   for (const Row* row : rows) {
+    // Of drawn lengths no time belongs to one of them.
+    if (row->cell.point.document_lengths.is_drawn()) continue;
     const auto [place, is_new] =
         known.emplace(point_key(setting_of(row->cell.point)), settings.size());
     if (is_new) {

@@ -46,6 +46,11 @@ Value window_of(const Row& row) {
   return window->is_infinite() ? Value(std::string("inf")) : Value(window->tokens());
 }
 
+/// Documents in a millisecond, where all of them take so long.
+double per_ms(const Row& row, double time_ns) {
+  return documents_of(row) / (time_ns / 1e6);
+}
+
 Value document_tokens(const Row& row) {
   if (row.cell.cell.document_tokens > 0) return row.cell.cell.document_tokens;
   const Result<GroupSizes> sizes = group_sizes(row.cell.point);
@@ -74,7 +79,7 @@ Value axis_value(const Row& row) {
   const HeatPoint& point = row.cell.point;
   if (!axis.belongs_to(point))
     return axis.of == Axis::Of::queries ? Value(std::int64_t{0}) : Value();
-  if (axis.kind == Axis::Kind::word) return text_of(axis, point);
+  if (has_texts(axis)) return text_of(axis, point);
   if (axis.kind == Axis::Kind::truth) return axis.get(point) != 0;
   return axis.get(point);
 }
@@ -130,9 +135,17 @@ constexpr std::array measured_columns{
         [](const Row& r) { return measured(r, r.cell.summary.median_ns / 1e6 / documents_of(r)); }},
     Column{"ms_per_1000_tokens",
            [](const Row& r) {
+             // Of lengths that were drawn, the longest alone is known.
+             if (r.cell.point.document_lengths.is_drawn()) return Value();
              const auto thousands = static_cast<double>(r.cell.point.sequence_tokens) / 1000;
              return measured(r, r.cell.summary.median_ns / 1e6 / items_of(r) / thousands);
            }},
+    Column{"documents_per_ms",
+           [](const Row& r) { return measured(r, per_ms(r, r.cell.summary.median_ns)); }},
+    Column{"documents_per_ms_low",
+           [](const Row& r) { return measured(r, per_ms(r, r.cell.summary.high_ns)); }},
+    Column{"documents_per_ms_high",
+           [](const Row& r) { return measured(r, per_ms(r, r.cell.summary.low_ns)); }},
     Column{"peak_bytes", [](const Row& r) { return measured(r, peak_bytes(r.cell.cell.memory)); }},
     Column{"peak_bytes_per_document",
            [](const Row& r) {

@@ -328,7 +328,7 @@ void add_growth(Table& table) {
   }
   for (Row& row : table.rows) {
     row.growth.reset();
-    if (!is_measured(row)) continue;
+    if (!is_measured(row) || row.cell.point.document_lengths.is_drawn()) continue;
     const Row* const from = shortest.at(line_of(row));
     if (from == &row) {
       row.growth = statistics::Ratio{.ratio = 1, .low = 1, .high = 1};

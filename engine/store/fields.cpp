@@ -26,14 +26,13 @@ const std::string& point_columns() {
 namespace {
 
 std::string_view type_of(const Axis& axis) {
-  return axis.kind == Axis::Kind::word ? "TEXT" : "INTEGER";
+  return has_texts(axis) ? "TEXT" : "INTEGER";
 }
 
 /// As SQL writes it.
 std::string neutral_value(const Axis& axis) {
   const std::int64_t value = axis.default_value();
-  return axis.kind == Axis::Kind::word ? fmt::format("'{}'", text_of(axis, value))
-                                       : std::to_string(value);
+  return has_texts(axis) ? fmt::format("'{}'", text_of(axis, value)) : std::to_string(value);
 }
 
 /// A column that there was not always: NULL in the rows of a file from before it.
@@ -195,7 +194,7 @@ void Reader::operator()(std::optional<Window>& value) {
 }
 
 void Writer::visit(const Axis& axis, const HeatPoint& point) {
-  if (axis.kind == Axis::Kind::word) {
+  if (has_texts(axis)) {
     (*this)(std::string(text_of(axis, point)));
   } else {
     (*this)(axis.get(point));
@@ -203,9 +202,8 @@ void Writer::visit(const Axis& axis, const HeatPoint& point) {
 }
 
 void Reader::visit(const Axis& axis, HeatPoint& point) {
-  if (axis.kind != Axis::Kind::word)
-    return axis.set(point, statement_.getColumn(column_++).getInt64());
-  if (const auto value = word_value(axis, statement_.getColumn(column_++).getString())) {
+  if (!has_texts(axis)) return axis.set(point, statement_.getColumn(column_++).getInt64());
+  if (const auto value = value_of_text(axis, statement_.getColumn(column_++).getString())) {
     axis.set(point, *value);
   } else {
     damaged_ = true;
@@ -214,7 +212,7 @@ void Reader::visit(const Axis& axis, HeatPoint& point) {
 
 void Fingerprinter::visit(const Axis& axis, const HeatPoint& point) {
   if (!axis.adds_to(point)) return;
-  if (axis.kind == Axis::Kind::word) {
+  if (has_texts(axis)) {
     print_.text(text_of(axis, point));
   } else {
     print_.integer(axis.get(point));

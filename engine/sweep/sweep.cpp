@@ -65,14 +65,23 @@ void check_fields(const JsonField& root) {
   }
 }
 
+/// A field's value, or those of a range.
+std::vector<std::int64_t> read_part(const Axis& axis, const JsonField& part) {
+  if (axis.kind == Axis::Kind::number) return read_numbers(part, axis.least, axis.most);
+  const bool is_range = axis.kind == Axis::Kind::lengths && part.is_text() &&
+                        part.text().find(':') != std::string::npos;
+  if (!is_range) return {read_value(axis, part)};
+  std::vector<std::int64_t> values = read_numbers(part, 1, most_document_words);
+  for (std::int64_t& words : values) words = lengths_of_words(words).packed();
+  return values;
+}
+
 std::vector<std::int64_t> read_values(const Axis& axis, const JsonField& field) {
   if (!axis.takes_lists) return {read_value(axis, field)};
   std::vector<std::int64_t> all;
   std::set<std::int64_t> seen;
   for (const JsonField& part : field.one_or_more()) {
-    const bool is_number = axis.kind == Axis::Kind::number;
-    for (const std::int64_t value : is_number ? read_numbers(part, axis.least, axis.most)
-                                              : std::vector{read_value(axis, part)}) {
+    for (const std::int64_t value : read_part(axis, part)) {
       if (!seen.insert(value).second) {
         part.wrong(
             fmt::format("gives {} a second time; give every value once", text_of(axis, value)));
@@ -110,7 +119,8 @@ void check_models(const JsonField& root, Values& values) {
 }
 
 Values read_axes(const JsonField& root) {
-  if (!root.member("sequence_tokens")) {
+  const auto words = root.member(find_axis("document_lengths")->field);
+  if (!words && !root.member("sequence_tokens")) {
     root.wrong("needs the field 'sequence_tokens', as in \"sequence_tokens\": [\"64:4096:*2\"]");
   }
   Values values;
@@ -142,7 +152,11 @@ Values read_axes(const JsonField& root) {
     read(i);
   }
   if (of_models) check_models(root, values);
+  if (words && root.member("sequence_tokens")) {
+    words->wrong("says how long sequences are, and so does 'sequence_tokens'; give one of them");
+  }
   std::ranges::sort(values_of(values, "sequence_tokens"));
+  std::ranges::sort(values_of(values, "document_lengths"));
   return values;
 }
 
@@ -198,6 +212,10 @@ void add_points(const Values& values, std::span<const std::size_t> nesting, Heat
     if (point.operation == Operation::model && point.feed_forward == 0) {
       points.back().feed_forward = feed_forward_factor * point.heads * point.head_dim;
     }
+    if (LengthDistribution& lengths = points.back().document_lengths; lengths.is_drawn()) {
+      points.back().sequence_tokens = tokens_with_words(point, lengths.most);
+      if (lengths.is_one_length()) lengths = {};
+    }
     return;
   }
   for (const std::int64_t value : values[nesting.front()]) {
@@ -224,7 +242,11 @@ std::vector<Heat> heats_of(const JsonField& root, const Values& values, const St
   add_points(values, nesting_order(), first, points);
   std::vector<Heat> heats;
   for (const HeatPoint& point : points) {
-    static_cast<void>(root["sequence_tokens"].take(group_sizes(point)));
+    if (const auto field = root.member("sequence_tokens"))
+      static_cast<void>(field->take(group_sizes(point)));
+    if (const std::int64_t most = find_axis("sequence_tokens")->most; point.sequence_tokens > most)
+      root.wrong(fmt::format("has sequences of {} tokens; at most {} can be measured",
+                             point.sequence_tokens, most));
     if (const std::int64_t widest = find_axis("feed_forward")->most; point.feed_forward > widest) {
       root.wrong(fmt::format(
           "has models of {} numbers between their feed-forward layers, four times \"heads\" x "

@@ -30,7 +30,11 @@ constexpr std::size_t members_of() {
 /// A point that differs in this axis from one that says nothing.
 HeatPoint other_in(const Axis& axis) {
   HeatPoint point{.sequence_tokens = 64};
-  axis.set(point, axis.kind == Axis::Kind::number ? axis.get(point) + 1 : 1 - axis.get(point));
+  if (axis.kind == Axis::Kind::lengths) {
+    axis.set(point, LengthDistribution{.median = 20, .p90 = 40, .most = 50}.packed());
+  } else {
+    axis.set(point, axis.kind == Axis::Kind::number ? axis.get(point) + 1 : 1 - axis.get(point));
+  }
   return point;
 }
 
@@ -98,8 +102,8 @@ TEST(Axes, Texts_AreThoseOfOnly) {
   EXPECT_EQ(text_of(*find_axis("shared_query"), point), "true");
   EXPECT_EQ(text_of(*find_axis("cache"), point), "cold");
   EXPECT_EQ(text_of(*find_axis("threads"), point), "2");
-  EXPECT_EQ(word_value(*find_axis("dtype"), "float16"), 1);
-  EXPECT_FALSE(word_value(*find_axis("dtype"), "float23"));
+  EXPECT_EQ(value_of_text(*find_axis("dtype"), "float16"), 1);
+  EXPECT_FALSE(value_of_text(*find_axis("dtype"), "float23"));
 }
 
 }  // namespace

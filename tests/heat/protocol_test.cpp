@@ -72,11 +72,14 @@ Contender random_contender(Random& r) {
 HeatPoint random_point(Random& r) {
   HeatPoint point;
   for (const Axis& axis : heat_axes) {
+    if (axis.kind == Axis::Kind::lengths) continue;
     const std::int64_t count = axis.kind == Axis::Kind::truth ? 2 : axis.words;
     axis.set(point, axis.kind == Axis::Kind::number
                         ? axis.least + r.whole() % (axis.most - axis.least)
                         : r.whole() % count);
   }
+  const std::int64_t median = r.whole(1) % 1000 + 1;
+  if (r.truth()) point.document_lengths = {median, median + 1 + r.whole() % 1000, 1 + median / 2};
   return point;
 }
 

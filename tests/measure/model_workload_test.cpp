@@ -141,6 +141,66 @@ TEST(ModelStages, OfflineAndLoad_AreJudgedByTheScoresThatComeOut) {
   }
 }
 
+HeatPoint with_drawn_lengths(HeatPoint point, std::int64_t most) {
+  point.document_lengths = {.median = 20, .p90 = 60, .most = most};
+  point.sequence_tokens = tokens_with_words(point, most);
+  return point;
+}
+
+TEST(ModelHeat, WithDrawnLengths_StagesAreRightAndKeepWhatThoseDocumentsHave) {
+  for (const Stage stage : {Stage::whole, Stage::offline, Stage::online}) {
+    auto request = model_heat({model("dual-bert", "segment"), model("colbert", "segment")});
+    HeatPoint& point = request.heat.point;
+    point = with_drawn_lengths(point, 100);
+    point.stage = stage;
+    point.batch_max = 8;
+    const HeatResult drawn = run_models(request);
+    SCOPED_TRACE(name_of(stage));
+    std::int64_t words = 0;
+    for (std::int64_t i = 0; i < 8; ++i) words += point.document_lengths.words_of(i, point.seed);
+    for (const Cell& cell : drawn.cells) {
+      SCOPED_TRACE(cell.contender.id());
+      EXPECT_EQ(cell.document_tokens, 101);
+      ASSERT_EQ(cell.status, CellStatus::ok) << cell.reason;
+      EXPECT_EQ(cell.batch, 8);
+      EXPECT_LE(*cell.relative_error, *cell.error_bound);
+    }
+    if (stage == Stage::whole) continue;
+    // A vector for each document; 128 numbers for each of its words, [CLS] and [SEP].
+    EXPECT_EQ(drawn.cells[0].memory.cache_bytes, 8 * 64 * 4);
+    EXPECT_EQ(drawn.cells[1].memory.cache_bytes, (words + 8 * 2) * 128 * 4);
+  }
+}
+
+TEST(ModelHeat, OfDrawnLengths_AsManyAreMeasuredTogetherAsFit) {
+  auto request = model_heat({model("full", "dense")});
+  HeatPoint& point = request.heat.point;
+  point.batch_max = 100;
+  point.batch_memory_mb = 16;
+  point.sequence_tokens = tokens_with_words(point, 500);
+  const HeatResult alike = run_models(request);
+  point = with_drawn_lengths(point, 500);
+  const HeatResult drawn = run_models(request);
+  ASSERT_EQ(drawn.cells[0].status, CellStatus::ok) << drawn.cells[0].reason;
+  EXPECT_GT(drawn.cells[0].batch, alike.cells[0].batch);
+  EXPECT_LE(drawn.cells[0].memory.requested_bytes, 16 << 20);
+  EXPECT_LT(drawn.cells[0].work.least_bytes / static_cast<double>(drawn.cells[0].batch),
+            alike.cells[0].work.least_bytes / static_cast<double>(alike.cells[0].batch));
+}
+
+TEST(ModelStages, DrawnCandidatesAreScoredInPartsOfWhichTheLongestFits) {
+  auto request = model_heat({model("full", "dense")});
+  HeatPoint& point = request.heat.point;
+  point = with_drawn_lengths(point, 500);
+  point.document_lengths.p90 = 400;
+  point.candidates = 12;
+  point.batch_memory_mb = 8;
+  const HeatResult parts = run_models(request);
+  ASSERT_EQ(parts.cells[0].status, CellStatus::ok) << parts.cells[0].reason;
+  EXPECT_EQ(parts.cells[0].batch, 12);
+  EXPECT_LE(parts.cells[0].memory.requested_bytes, 8 << 20);
+}
+
 TEST(ModelStages, CandidatesThatDoNotFitTogether_AreScoredInParts) {
   auto request = model_heat({model("full", "dense"), model("dual-bert", "segment")});
   request.heat.point.sequence_tokens = 512;
@@ -213,6 +273,20 @@ TEST(ModelInputs, Documents_DifferAndEndInSep) {
               Not(testing::ElementsAreArray(batch.items[1].document)));
   EXPECT_EQ(inputs.batch_of(1).items[0].document.data(), batch.items[2].document.data())
       << "the document that is compared stands last in every batch";
+}
+
+TEST(ModelInputs, DrawnDocuments_AreTheSameInEveryBatchAndSharedAtItsEnd) {
+  const HeatPoint point = with_drawn_lengths(model_heat({}).heat.point, 100);
+  const ModelInputs few(point, *group_sizes(point), 3), many(point, *group_sizes(point), 20);
+  for (std::int64_t i = 0; i < 3; ++i) {
+    const TokenIds document = few.document(i);
+    EXPECT_EQ(document.size(), point.document_lengths.words_of(i, point.seed) + 1U);
+    EXPECT_EQ(document.back(), 102);
+    EXPECT_THAT(std::vector(document.begin(), document.end()),
+                testing::ElementsAreArray(many.document(i)));
+  }
+  EXPECT_NE(few.document(0).size(), few.document(1).size());
+  EXPECT_EQ(many.batch_of(1).items[0].document.data(), many.batch_of(9).items[8].document.data());
 }
 
 TEST(ModelGate, LongDocuments_AreComparedOnce) {

@@ -146,11 +146,13 @@ HeatResult random_heat(std::mt19937_64& random, int index, int cells) {
   HeatResult heat;
   heat.heat_index = index;
   for (const Axis& axis : heat_axes) {
+    if (axis.kind == Axis::Kind::lengths) continue;
     const std::int64_t values = axis.kind == Axis::Kind::truth ? 2 : axis.words;
     axis.set(heat.point, values > 0 ? static_cast<std::int64_t>(random() % 64) % values
                                     : axis.least + some_integer(random, axis.most - axis.least));
   }
   heat.point.sequence_tokens = 64 + index;
+  if (random() % 2 == 0) heat.point.document_lengths = {.median = 8, .p90 = 32, .most = 50};
   heat.point.batch_max = 1001;
   for (int i = 0; i < cells; ++i) heat.cells.push_back(random_cell(random));
   return heat;

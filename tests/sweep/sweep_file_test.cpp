@@ -466,6 +466,36 @@ TEST(SweepFile, StagesAndCandidates_AreAxesOfModels_OfflineHavingNone) {
               HasSubstr("holds 0"));
 }
 
+TEST(SweepFile, DocumentTokens_SayHowLongModelsSequencesAre) {
+  const auto sweep = parse(R"("operation": "model", "contenders": ["dual-bert/segment"],
+    "query_tokens": [10, 18],
+    "document_tokens": [{"lognormal": [804, 3267], "max": 2000}, 200, "400:800:*2"])");
+  ASSERT_TRUE(sweep) << sweep.error().message;
+  std::vector<std::pair<std::int64_t, std::string>> points;
+  for (const Heat& heat : sweep->heats)
+    points.emplace_back(heat.point.sequence_tokens, text_of(heat.point.document_lengths));
+  // [CLS], the query with its [SEP], the words and a [SEP].
+  const std::string drawn = "lognormal 804/3267 up to 2000";
+  EXPECT_THAT(points,
+              ElementsAre(std::pair(213, "alike"), std::pair(413, "alike"), std::pair(813, "alike"),
+                          std::pair(2013, drawn), std::pair(221, "alike"), std::pair(421, "alike"),
+                          std::pair(821, "alike"), std::pair(2021, drawn)));
+}
+
+TEST(SweepFile, DocumentTokens_AreOfModelsAndStandForSequenceTokens) {
+  const std::string models = R"("operation": "model", "contenders": ["dual-bert/segment"],)";
+  EXPECT_THAT(error_with("\"document_tokens\": 200"), HasSubstr("is for operation model"));
+  EXPECT_THAT(error_of(models + R"("sequence_tokens": 64, "document_tokens": 200)"),
+              AllOf(HasSubstr("'document_tokens'"), HasSubstr("give one of them")));
+  EXPECT_THAT(error_of(models + R"("document_tokens": [200, "100:200:+100"])"),
+              HasSubstr("gives 200 a second time"));
+  EXPECT_THAT(error_of(models + R"("document_tokens": {"lognormal": [804, 200], "max": 2000})"),
+              AllOf(HasSubstr("'document_tokens.lognormal'"), HasSubstr("must be above it")));
+  EXPECT_THAT(error_of(models + R"("document_tokens": "0:200:+100")"), HasSubstr("holds 0"));
+  EXPECT_THAT(error_of(models + R"("document_tokens": 5, "query_tokens": 100000000)"),
+              HasSubstr("sequences of 100000008 tokens"));
+}
+
 TEST(SweepFile, BatchPerContender_IsForModelsAlone) {
   EXPECT_THAT(error_with("\"batch\": {\"per_contender\": true}"),
               AllOf(HasSubstr("'batch.per_contender'"), HasSubstr("operation model")));

@@ -40,13 +40,24 @@ Json value_of(const QString& part) {
   return part.toStdString();
 }
 
+/// A list's element or a value as the form writes it. What is wrong stays as it is: the sweep's
+/// reader says so.
+QString part_text(const Json& part) {
+  if (part.is_string()) return words(part.get<std::string>());
+  if (part.is_object()) {
+    const auto lengths = read_json(nlohmann::json(part), "this form", read_lengths);
+    if (lengths) return words(text_of(*lengths));
+  }
+  return words(part.dump());
+}
+
 /// "8, 12"; empty where the sweep does not say.
 QString field_text(const Json& sweep, const QString& key) {
   const Json* found = find(sweep, key);
   if (found == nullptr) return {};
   QStringList parts;
   for (const Json& part : found->is_array() ? *found : Json::array({*found}))
-    parts.append(words(part.is_string() ? part.get<std::string>() : part.dump()));
+    parts.append(part_text(part));
   return parts.join(QStringLiteral(", "));
 }
 
@@ -75,7 +86,7 @@ void set_field(Json& sweep, const QString& key, const QString& text) {
 /// A value that a sweep may give, or all of them: "warm, cold".
 QStringList choices_of(const Axis& axis) {
   QStringList choices;
-  if (axis.kind == Axis::Kind::number) return choices;
+  if (axis.kind == Axis::Kind::number || axis.kind == Axis::Kind::lengths) return choices;
   const std::int64_t count = axis.kind == Axis::Kind::truth ? 2 : axis.words;
   const std::int64_t usual = axis.default_value();
   choices.append(words(text_of(axis, usual)));
@@ -242,7 +253,10 @@ CheckedDraft check(const SweepDraft& draft) {
   if (!sweep.is_object()) sweep = Json::object();
   if (draft.contenders.empty())
     checked.problems[QStringLiteral("contenders")] = in_form("Choose at least one contender.");
-  if (!draft.fields.contains(lengths) || draft.fields.at(lengths).trimmed().isEmpty())
+  const auto is_empty = [&](const QString& key) {
+    return !draft.fields.contains(key) || draft.fields.at(key).trimmed().isEmpty();
+  };
+  if (is_empty(lengths) && is_empty(words(find_axis("document_lengths")->field)))
     checked.problems[lengths] = in_form("Give at least one length, such as 64:2048:*2.");
   if (!checked.ok()) return checked;
 
