@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
 #include <utility>
 
 namespace attnscope::report {
@@ -69,6 +71,15 @@ std::vector<bool> varying_axes(const std::vector<const Row*>& rows) {
     }
   }
   return varying;
+}
+
+bool length_tells_documents(const std::vector<const Row*>& rows) {
+  std::map<std::int64_t, LengthDistribution> known;
+  return std::ranges::all_of(rows, [&](const Row* row) {
+    const HeatPoint& point = row->cell.point;
+    return known.emplace(point.sequence_tokens, point.document_lengths).first->second ==
+           point.document_lengths;
+  });
 }
 
 std::string words_of(const AxisValue& axis) {

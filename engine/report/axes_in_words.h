@@ -3,6 +3,7 @@
 //
 // The axes of a heat's point by name: which ones a table varies, and the others as a title.
 
+#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,8 +37,17 @@ constexpr std::size_t place_of_axis(std::string_view key) {
 }
 /// Lengths head blocks even when there is only one.
 inline constexpr std::size_t length_axis = place_of_axis("sequence_tokens");
+inline constexpr std::size_t document_lengths_axis = place_of_axis("document_lengths");
 inline constexpr std::size_t stage_axis = place_of_axis("stage");
 inline constexpr std::size_t candidates_axis = place_of_axis("candidates");
+/// In which whole models differ that a paper's table compares: each has its own size and longest
+/// document.
+inline constexpr std::array axes_of_size{length_axis,
+                                         document_lengths_axis,
+                                         place_of_axis("layers"),
+                                         place_of_axis("heads"),
+                                         place_of_axis("head_dim"),
+                                         place_of_axis("feed_forward")};
 
 /// The order of a table's blocks: lengths of one setting stand together, ascending.
 [[nodiscard]] bool comes_before(const HeatPoint& a, const HeatPoint& b);
@@ -45,6 +55,10 @@ inline constexpr std::size_t candidates_axis = place_of_axis("candidates");
 /// Which axes (by place in axes_of) have more than one value among the rows.
 [[nodiscard]] std::vector<bool> varying_axes(const std::vector<const Row*>& rows);
 [[nodiscard]] std::vector<bool> varying_axes(const std::vector<Row>& rows);
+
+/// Whether sequences of one length always have documents of one kind, alike or drawn from the same
+/// distribution: then the length tells rows apart that differ in both.
+[[nodiscard]] bool length_tells_documents(const std::vector<const Row*>& rows);
 
 /// One axis' value, as words_of says it when the axis varies: "4096 tokens", "seed 2".
 [[nodiscard]] std::string words_of(const AxisValue& axis);

@@ -329,13 +329,116 @@ Result<std::string> beside_table6(const Table& table, TableFormat format) {
       lines, fmt::format("{}; beside it, {}", ours, theirs), format);
 }
 
+// TKL's Table 1.
+
+HeatPoint of_any_size(HeatPoint point) {
+  for (const std::size_t axis : axes_of_size)
+    heat_axes.at(axis).set(point, heat_axes.at(axis).default_value());
+  return point;
+}
+
+std::vector<std::string> rate_line(const std::string& heading, const Row& row) {
+  const Cell& cell = row.cell.cell;
+  const statistics::Summary& time = row.cell.summary;
+  const auto per_ms = [&](double time_ns) {
+    return three_digits(1e6 * documents_of(row) / time_ns);
+  };
+  const auto sizes = group_sizes(row.cell.point);
+  std::vector<std::string> texts{heading, words_of_row(cell.contender.model),
+                                 sizes ? fmt::format("{}", sizes->document - 1) : "",
+                                 cell.contender.implementation, fmt::format("{}", cell.batch)};
+  if (is_measured(row)) {
+    texts.insert(texts.end(), {per_ms(time.median_ns), per_ms(time.high_ns), per_ms(time.low_ns)});
+  } else {
+    texts.insert(texts.end(), {outcome_of(row).status, "", ""});
+  }
+  const auto paper = published_rate(row);
+  for (const double number : {paper ? paper->documents_per_ms : 0, paper ? paper->trec_ndcg10 : 0,
+                              paper ? paper->dev_ndcg10 : 0})
+    texts.push_back(paper ? fmt::format("{}", number) : "");
+  return texts;
+}
+
+/// The paper's rows in its order, then the others.
+std::vector<const Row*> in_papers_order(const std::vector<const Row*>& rows) {
+  std::vector<const Row*> ordered;
+  for (const PublishedRate& rate : published_rates()) {
+    for (const Row* row : rows) {
+      const auto own = published_rate(*row);
+      if (own && own->row == rate.row && own->most_words == rate.most_words) ordered.push_back(row);
+    }
+  }
+  std::ranges::copy_if(rows, std::back_inserter(ordered),
+                       [](const Row* row) { return !published_rate(*row); });
+  return ordered;
+}
+
+Result<std::string> beside_tkl_table1(const Table& table, TableFormat format) {
+  std::vector<std::vector<const Row*>> settings;
+  std::vector<const Row*> scoring;
+  for (const Row& row : table.rows) {
+    const HeatPoint& point = row.cell.point;
+    if (point.operation != Operation::model || point.stage == Stage::offline ||
+        point.stage == Stage::load)
+      continue;
+    scoring.push_back(&row);
+    const auto same = std::ranges::find_if(settings, [&](const std::vector<const Row*>& rows) {
+      return of_any_size(rows.front()->cell.point) == of_any_size(point);
+    });
+    (same == settings.end() ? settings.emplace_back() : *same).push_back(&row);
+  }
+  if (settings.empty()) {
+    return fail(
+        "--beside: run {} has no whole models that score documents, as Table 1 has; attnscope run "
+        "paper-tkl measures them",
+        table.run.number);
+  }
+  std::vector<bool> varying = varying_axes(scoring);
+  for (const std::size_t axis : axes_of_size) varying[axis] = false;
+  varying[stage_axis] = false;
+  std::vector<std::vector<std::string>> lines;
+  for (const std::vector<const Row*>& rows : settings) {
+    const HeatPoint& point = rows.front()->cell.point;
+    const std::string more = words_of(point, varying, true);
+    const std::string heading = fmt::format(
+        "Documents {}{}{}",
+        point.stage == Stage::online ? "encoded before the query" : "encoded with the query",
+        more.empty() ? "" : ", ", more);
+    for (const Row* row : in_papers_order(rows)) lines.push_back(rate_line(heading, *row));
+  }
+  const bool are_drawn = std::ranges::any_of(
+      scoring, [](const Row* row) { return row->cell.point.document_lengths.is_drawn(); });
+  const std::string ours = provenance_line(table), theirs = source_of("tkl-table1");
+  return write_grid(
+      {.frame = SheetFrame::captioned,
+       .above = {"Re-rankers in the form of TKL, Table 1; documents scored in a millisecond"},
+       .columns = {{"model", "Model", false},
+                   {"most_words", "words"},
+                   {"implementation", "Computed by", false},
+                   {"batch", "Batch"},
+                   {"documents_per_ms", "docs/ms"},
+                   {"documents_per_ms_low", "from"},
+                   {"documents_per_ms_high", "to"},
+                   {"paper_documents_per_ms", "paper: docs/ms"},
+                   {"paper_trec2019_ndcg10", "TREC nDCG@10"},
+                   {"paper_dev_ndcg10", "Dev nDCG@10"}},
+       .block_column = SheetColumn{"setting", "Setting", false},
+       .below = {fmt::format("Words are those of the longest document{}; from and to are the 95 % "
+                             "interval of the median. The paper encodes documents with the query, "
+                             "and its times have the host's part in them.",
+                             are_drawn ? ", where lengths are drawn what they are cut at" : ""),
+                 fmt::format("Ours: {}.", ours), fmt::format("The paper's, {}.", theirs)}},
+      lines, fmt::format("{}; beside it, {}", ours, theirs), format);
+}
+
 struct Beside {
   std::string_view id;
   Result<std::string> (*write)(const Table&, TableFormat);
 };
-constexpr std::array<Beside, 2> tables_beside{{
+constexpr std::array<Beside, 3> tables_beside{{
     {"ecir24-table3", beside_table3},
     {"mixencoder-table6", beside_table6},
+    {"tkl-table1", beside_tkl_table1},
 }};
 
 }  // namespace

@@ -21,6 +21,8 @@ namespace attnscope::report {
 /// - mixencoder-table6: a query's time (stage online) for each number of candidates, what is kept
 ///   of these, a document's time offline, and the speed-up per candidate over the table's baseline,
 ///   else over Cross-BERT.
+/// - tkl-table1: documents per millisecond with their interval, for documents that are encoded with
+///   the query (stage whole) and before it (online), with the paper's and its nDCG@10.
 ///
 /// An error names the tables there are, or the sweep that measures what the run lacks.
 [[nodiscard]] Result<std::string> write_beside(const Table& table, std::string_view published,

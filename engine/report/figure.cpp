@@ -12,6 +12,7 @@
 #include "engine/report/axes_in_words.h"
 #include "engine/report/conditions.h"
 #include "engine/report/crossovers.h"
+#include "engine/report/published.h"
 #include "engine/report/roofline.h"
 #include "engine/report/row_values.h"
 #include "kernels/base/sentences.h"
@@ -36,7 +37,7 @@ const XWords& words_along(XAxis x) {
 
 constexpr std::array<std::string_view, 3> scale_names{"linear", "log2", "log10"};
 
-constexpr std::array<View, 11> all_views{{
+constexpr std::array<View, 14> all_views{{
     {YAxis::time, "time", "Time"},
     {YAxis::memory, "memory", "Memory"},
     {YAxis::ratio, "ratio", "Ratio to the baseline", true},
@@ -44,10 +45,13 @@ constexpr std::array<View, 11> all_views{{
     {YAxis::roofline, "roofline", "Roofline"},
     {YAxis::executed, "executed", "Executed over useful work"},
     {YAxis::per_token, "per-token", "Time per token"},
+    {YAxis::per_ms, "per-ms", "Documents per ms", false, true},
     {YAxis::per_query, "per-query", "Time per query", false, true},
     {YAxis::stages, "stages", "Stages", false, true},
     {YAxis::cache, "cache", "Kept of documents", false, true},
     {YAxis::space, "space", "Space over time", false, true},
+    {YAxis::trec_ndcg, "trec-ndcg", "Published nDCG@10, TREC 2019", false, true},
+    {YAxis::dev_ndcg, "dev-ndcg", "Published nDCG@10, Dev", false, true},
 }};
 
 template <typename Names>
@@ -82,7 +86,14 @@ Drawn measured_value(const Row& row, YAxis axis) {
       const double scale = 1 / (1e6 * documents);
       return value(time.median_ns * scale, time.low_ns * scale, time.high_ns * scale);
     }
+    case YAxis::per_ms: {
+      const double documents_ns = 1e6 * documents;
+      return value(documents_ns / time.median_ns, documents_ns / time.high_ns,
+                   documents_ns / time.low_ns);
+    }
     case YAxis::per_token: {
+      if (row.cell.point.document_lengths.is_drawn())
+        return {std::nullopt, "its documents' lengths are drawn"};
       const auto tokens = static_cast<double>(row.cell.point.sequence_tokens);
       const double scale = 1000 / (1e6 * items_of(row) * tokens);
       return value(time.median_ns * scale, time.low_ns * scale, time.high_ns * scale);
@@ -119,6 +130,13 @@ Drawn measured_value(const Row& row, YAxis axis) {
       const double mb = static_cast<double>(*kept) / 1e6;
       return value(mb, mb, mb);
     }
+    case YAxis::trec_ndcg:
+    case YAxis::dev_ndcg: {
+      const auto published = published_rate(row);
+      if (!published) return {std::nullopt, "nothing is published of it at this length"};
+      const double ndcg = axis == YAxis::trec_ndcg ? published->trec_ndcg10 : published->dev_ndcg10;
+      return value(ndcg, ndcg, ndcg);
+    }
     case YAxis::ratio:
       break;
   }
@@ -135,10 +153,20 @@ Drawn draw(const Row& row, YAxis axis) {
   return drawn;
 }
 
-/// An error when rows that would lie on one line differ in more than `key`.
-Status check_one_setting(const std::vector<const Row*>& rows, std::string_view key) {
-  const std::vector<bool> varying = varying_axes(rows);
+/// Whether it is drawn over how many documents are scored in a millisecond.
+bool is_effectiveness(YAxis y) {
+  return y == YAxis::trec_ndcg || y == YAxis::dev_ndcg;
+}
+
+/// An error when rows that would lie on one line differ in more than `key` and the axes of
+/// `as_well`.
+Status check_one_setting(const std::vector<const Row*>& rows, std::string_view key,
+                         std::span<const std::size_t> as_well = {}) {
+  std::vector<bool> varying = varying_axes(rows);
   if (rows.empty()) return {};
+  for (const std::size_t axis : as_well) varying[axis] = false;
+  if (key == heat_axes[length_axis].key && length_tells_documents(rows))
+    varying[document_lengths_axis] = false;
   const std::vector<AxisValue> first = axes_of(rows.front()->cell.point);
   for (std::size_t i = 0; i < varying.size(); ++i) {
     if (!varying[i] || first[i].key == key) continue;
@@ -246,8 +274,8 @@ std::string label_of(const Row& row, XAxis x) {
   return fmt::format("{:.0f} {}", place_of(row, x), x == XAxis::length ? "tokens" : "candidates");
 }
 
-/// Every cell at its own place, the work per byte or the time of a query, labelled with what the
-/// other charts have along x.
+/// Every cell at its own place, the work per byte, the time of a query or documents per
+/// millisecond, labelled with what the other charts have along x.
 void add_at_own_places(Figure& figure, const Table& table, XAxis x, YAxis y) {
   std::vector<const Row*> rows = all_rows(table.rows);
   std::ranges::stable_sort(rows, {}, [x](const Row* row) { return place_of(*row, x); });
@@ -260,6 +288,9 @@ void add_at_own_places(Figure& figure, const Table& table, XAxis x, YAxis y) {
     if (y == YAxis::space) {
       const Drawn time = draw(*row, YAxis::per_query);
       place = time.point ? std::optional(time.point->y) : std::nullopt;
+    } else if (is_effectiveness(y)) {
+      const Drawn rate = draw(*row, YAxis::per_ms);
+      place = rate.point ? std::optional(rate.point->y) : std::nullopt;
     }
     if (!place) {
       ++figure.without_place;
@@ -294,6 +325,8 @@ std::string y_label(const Table& table, YAxis y) {
       return "Memory per document (MB)";
     case YAxis::per_token:
       return "Time per 1000 tokens (ms)";
+    case YAxis::per_ms:
+      return "Documents per millisecond";
     case YAxis::limit:
       return "Share of the machine's limit";
     case YAxis::executed:
@@ -305,6 +338,10 @@ std::string y_label(const Table& table, YAxis y) {
     case YAxis::cache:
     case YAxis::space:
       return "Kept of the documents (MB)";
+    case YAxis::trec_ndcg:
+      return fmt::format("nDCG@10, TREC 2019 ({})", published_label);
+    case YAxis::dev_ndcg:
+      return fmt::format("nDCG@10, MS MARCO Dev ({})", published_label);
     case YAxis::stages:
       return "Stages' time per document (ms)";
     case YAxis::ratio:
@@ -321,6 +358,11 @@ std::string title_of(const Table& table, XAxis x, YAxis y) {
   if (table.rows.empty()) return title_of(table.run);
   std::vector<bool> left_out(heat_axes.size(), false);
   left_out[length_axis] = x == XAxis::length && y != YAxis::stages;
+  const std::vector<bool> varying = varying_axes(table.rows);
+  left_out[document_lengths_axis] = left_out[length_axis] && varying[document_lengths_axis];
+  if (is_effectiveness(y)) {
+    for (const std::size_t axis : axes_of_size) left_out[axis] = varying[axis];
+  }
   left_out[candidates_axis] = x == XAxis::candidates && y != YAxis::stages;
   left_out[stage_axis] = y == YAxis::stages;
   // The documents that are encoded are told by no number of candidates.
@@ -333,6 +375,7 @@ std::string title_of(const Table& table, XAxis x, YAxis y) {
 std::string x_label(XAxis x, YAxis y) {
   if (y == YAxis::roofline) return "Useful work per byte (FLOP/byte)";
   if (y == YAxis::space) return "Time per query (ms)";
+  if (is_effectiveness(y)) return "Documents per millisecond";
   if (y == YAxis::stages) return "Contenders";
   return std::string(words_along(x).label);
 }
@@ -442,7 +485,8 @@ const View& view_of(YAxis y) {
 }
 
 bool tells_time(YAxis y) {
-  return y == YAxis::time || y == YAxis::per_token || y == YAxis::ratio || y == YAxis::per_query;
+  return y == YAxis::time || y == YAxis::per_token || y == YAxis::ratio || y == YAxis::per_ms ||
+         y == YAxis::per_query;
 }
 
 bool rests_on_times(YAxis y) {
@@ -529,12 +573,16 @@ Result<Figure> make_figure(const Table& table, XAxis x, YAxis y) {
     return fail("--y {} is of re-rankers, and run {} has attention alone; use --y time",
                 view_of(y).key, table.run.number);
   }
+  const std::span<const std::size_t> own = is_effectiveness(y)
+                                               ? std::span<const std::size_t>(axes_of_size)
+                                               : std::span<const std::size_t>();
   if (Status one = y == YAxis::stages ? check_stages(table)
-                                      : check_one_setting(all_rows(table.rows), key_along(x));
+                                      : check_one_setting(all_rows(table.rows), key_along(x), own);
       !one) {
     return tl::unexpected(one.error());
   }
-  const bool linear = y == YAxis::limit || y == YAxis::per_token || y == YAxis::stages;
+  const bool linear =
+      y == YAxis::limit || y == YAxis::per_token || y == YAxis::stages || is_effectiveness(y);
   Figure figure{.title = title_of(table, x, y),
                 .x_label = x_label(x, y),
                 .y_label = y_label(table, y),
@@ -544,10 +592,10 @@ Result<Figure> make_figure(const Table& table, XAxis x, YAxis y) {
                 .series = {},
                 .provenance = provenance_line(table)};
   if (rests_on_times(y)) figure.warning = disturbed_share(all_rows(table.rows));
-  if (y == YAxis::roofline || y == YAxis::space) {
+  if (y == YAxis::roofline || y == YAxis::space || is_effectiveness(y)) {
     add_at_own_places(figure, table, x, y);
     if (y == YAxis::roofline) figure.ceilings = ceilings_of(table);
-    if (y == YAxis::space) figure.x_scale = Scale::log10;
+    if (y != YAxis::roofline) figure.x_scale = Scale::log10;
   } else if (y == YAxis::stages) {
     add_stages(figure, table);
   } else if (x != XAxis::window) {

@@ -18,20 +18,24 @@ enum class XAxis : std::uint8_t { length, window, candidates };
 /// The key of --only that runs along it, and how --x names it.
 [[nodiscard]] std::string_view key_along(XAxis x);
 [[nodiscard]] std::string_view name_of(XAxis x);
-/// The views of a run, most of them along an XAxis. The roofline has the work per byte along x, and
-/// space the time of a query: both join a contender's points in the order of that XAxis. Stages are
-/// bars, a contender each.
+/// The views of a run, most of them along an XAxis. The roofline has the work per byte along x,
+/// space the time of a query, and the nDCG@10 that was published of a model how many documents it
+/// scores here in a millisecond: they join a contender's points in the order of that XAxis. Stages
+/// are bars, a contender each.
 enum class YAxis : std::uint8_t {
   time,
   memory,
   limit,
   ratio,
   per_token,
+  per_ms,
   executed,
   roofline,
   per_query,
   cache,
   space,
+  trec_ndcg,
+  dev_ndcg,
   stages
 };
 enum class Scale : std::uint8_t { linear, log2, log10 };
@@ -59,7 +63,8 @@ struct View {
 struct Point {
   double x = 0;
   // ms or MB per document, share of limit, ratio, ms per 1000 tokens, executed over useful work,
-  // useful GFLOP/s, ms per query, MB kept of the documents, ms per document of a stage
+  // useful GFLOP/s, documents per ms, ms per query, MB kept of the documents, ms per document of a
+  // stage, nDCG@10
   double y = 0;
   double low = 0, high = 0;  // 95% interval; equal to y where there is none
   std::string label = {};    // where x does not tell which cell it is: "4096 tokens"

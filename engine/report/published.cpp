@@ -220,7 +220,7 @@ Result<Rows> parse_reference(std::string_view csv, std::span<const std::string_v
 }
 
 std::string model_words(const std::string& model) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 19> known{{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 26> known{{
       {"full", "Full attention"},
       {"longformer", "Longformer"},
       {"qds", "QDS-Transformer"},
@@ -240,6 +240,13 @@ std::string model_words(const std::string& model) {
       {"mixencoder-a", "MixEncoder-a"},
       {"mixencoder-b", "MixEncoder-b"},
       {"mixencoder-c", "MixEncoder-c"},
+      {"match-pyramid", "MatchPyramid"},
+      {"pacrr", "PACRR"},
+      {"co-pacrr", "CO-PACRR"},
+      {"knrm", "KNRM"},
+      {"conv-knrm", "CONV-KNRM"},
+      {"tk", "TK"},
+      {"tkl", "TKL"},
   }};
   const auto found = std::ranges::find(known, model, [](const auto& pair) { return pair.first; });
   return std::string(found == known.end() ? std::string_view(model) : found->second);
@@ -322,6 +329,32 @@ std::vector<PublishedQuery> published_queries() {
     query.cache_gb = row[3];
   }
   return queries;
+}
+
+std::vector<PublishedRate> published_rates() {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 2> called_otherwise{
+      {{"matchpyramid", "match-pyramid"}, {"bert-cls", "cross-bert"}}};
+  std::vector<PublishedRate> rates;
+  for (const std::vector<std::string>& row : rows_of("tkl_table1.csv", tkl_keys)) {
+    const auto* const other =
+        std::ranges::find(called_otherwise, row[0], [](const auto& pair) { return pair.first; });
+    rates.push_back({.row = other == called_otherwise.end() ? row[0] : std::string(other->second),
+                     .most_words = static_cast<std::int64_t>(number(row[1])),
+                     .documents_per_ms = number(row[8]),
+                     .trec_ndcg10 = number(row[2]),
+                     .dev_ndcg10 = number(row[5])});
+  }
+  return rates;
+}
+
+std::optional<PublishedRate> published_rate(const Row& row) {
+  const HeatPoint& point = row.cell.point;
+  for (const PublishedRate& rate : published_rates()) {
+    const bool same = rate.row == row.cell.cell.contender.model &&
+                      tokens_with_words(point, rate.most_words) == point.sequence_tokens;
+    if (same) return rate;
+  }
+  return std::nullopt;
 }
 
 std::vector<BesidePublished> beside_published(const Table& table) {

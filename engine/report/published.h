@@ -76,6 +76,17 @@ struct PublishedQuery {
 };
 [[nodiscard]] std::vector<PublishedQuery> published_queries();
 
+/// One model of the TKL paper's Table 1, with documents up to so many words.
+struct PublishedRate {
+  std::string row;  // its model's name in our sweeps: "match-pyramid"
+  std::int64_t most_words = 0;
+  double documents_per_ms = 0;
+  double trec_ndcg10 = 0, dev_ndcg10 = 0;  // TREC DL 2019 documents; MS MARCO Dev, sparse labels
+};
+[[nodiscard]] std::vector<PublishedRate> published_rates();
+/// Of the same model and longest document, drawn or alike; nothing where the paper has none.
+[[nodiscard]] std::optional<PublishedRate> published_rate(const Row& row);
+
 /// The paper's mean nDCG@10 over the TREC Deep Learning tracks of 2019 to 2022.
 struct PublishedNdcg {
   double ndcg10 = 0;

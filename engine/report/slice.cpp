@@ -68,7 +68,10 @@ Axes axes_in(const Table& table, std::span<const std::string_view> drawn) {
   Axes axes;
   const std::vector<bool> varying = varying_axes(table.rows);
   const std::vector<AxisValue> all = axes_of({});
+  const bool with_length =
+      contains(drawn, all[length_axis].key) && length_tells_documents(all_rows(table.rows));
   for (std::size_t i = 0; i < varying.size(); ++i) {
+    if (with_length && i == document_lengths_axis) continue;
     if (varying[i] && !contains(drawn, all[i].key)) axes.places.push_back(i);
   }
   axes.values.resize(axes.places.size());

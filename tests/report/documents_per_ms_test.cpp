@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Documents per millisecond, and documents whose lengths are drawn, as TKL's paper has them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "engine/report/answer.h"
+#include "engine/report/beside.h"
+#include "engine/report/figure.h"
+#include "engine/report/published.h"
+#include "engine/report/slice.h"
+#include "tests/report/measured_run.h"
+
+namespace attnscope::report {
+namespace {
+
+using namespace test;
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr std::string_view of_models = "operation=model";
+
+Cell model_cell(const std::string& model, const std::string& name, double ms) {
+  Cell cell = timed_cell("chunks", "segment", std::nullopt, name, ms);
+  cell.contender.model = model;
+  return cell;
+}
+
+/// Up to `most` words, drawn: four documents of TKL in 2 ms, of TK in 1 ms, of BERT in 40 ms.
+HeatResult drawn_heat(std::int64_t most, Stage stage = Stage::whole) {
+  HeatResult heat;
+  heat.point = point_at(0);
+  heat.point.operation = Operation::model;
+  heat.point.sequence_tokens = tokens_with_words(heat.point, most);
+  heat.point.document_lengths = {.median = 804, .p90 = 3267, .most = most};
+  heat.point.layers = 2;
+  heat.point.feed_forward = 100;
+  heat.point.stage = stage;
+  heat.cells = {model_cell("tkl", "TKL", 2), model_cell("tk", "TK", 1),
+                model_cell("cross-bert", "BERT", 40)};
+  return heat;
+}
+
+/// BERT is larger than the others.
+HeatResult large_heat(std::int64_t most) {
+  HeatResult heat = drawn_heat(most);
+  heat.point.layers = 12;
+  heat.point.heads = 16;
+  heat.cells.erase(heat.cells.begin(), heat.cells.begin() + 2);
+  return heat;
+}
+
+MeasuredRun& with_lengths(MeasuredRun& run) {
+  for (const std::int64_t most : {200, 2000, 4000}) run.add(drawn_heat(most));
+  return run;
+}
+
+json rows_of(const Table& table) {
+  return json::parse(write_table(table, TableFormat::json));
+}
+
+TEST(DocumentsPerMs, AreAColumnWithTheIntervalOfTheTime) {
+  const MeasuredRun run;
+  const json row = rows_of(run.table()).at(5);  // 4 documents in 4 ms
+  EXPECT_NEAR(row.at("documents_per_ms").get<double>(), 1, 1e-9);
+  EXPECT_NEAR(row.at("documents_per_ms_low").get<double>(), 4 / row.at("high_ms").get<double>(),
+              1e-9);
+  EXPECT_NEAR(row.at("documents_per_ms_high").get<double>(), 4 / row.at("low_ms").get<double>(),
+              1e-9);
+  EXPECT_LT(row.at("documents_per_ms_low"), row.at("documents_per_ms_high"));
+}
+
+TEST(DrawnLengths, AreAColumnAndTimePerTokenIsNone) {
+  MeasuredRun run;
+  run.add(drawn_heat(2000));
+  const json rows = rows_of(run.table());
+  EXPECT_EQ(rows.front().at("document_lengths"), json());  // not of attention
+  EXPECT_EQ(rows.back().at("document_lengths"), "lognormal 804/3267 up to 2000");
+  EXPECT_EQ(rows.back().at("ms_per_1000_tokens"), json());
+  EXPECT_TRUE(rows.front().at("ms_per_1000_tokens").is_number());
+  Table table = run.table({}, std::string(of_models));
+  add_growth(table);
+  for (const Row& row : table.rows) EXPECT_FALSE(row.growth);
+}
+
+TEST(DrawnLengths, GiveNoAnswerForADocumentOfOneLength) {
+  MeasuredRun run;
+  with_lengths(run);
+  const Question question{.query_tokens = 10, .documents = DocumentLengths(1000)};
+  EXPECT_THAT(make_answers(run.table({}, std::string(of_models)), question), IsEmpty());
+  EXPECT_EQ(make_answers(run.table(), question).size(), 1U);
+}
+
+TEST(DrawnLengths, OneForEachLength_AreOneLineAndNoChoice) {
+  MeasuredRun run;
+  const Table table = with_lengths(run).table({}, std::string(of_models));
+  const auto figure = make_figure(table, XAxis::length, YAxis::per_ms);
+  ASSERT_TRUE(figure) << figure.error().message;
+  ASSERT_EQ(figure->series.size(), 3U);
+  EXPECT_EQ(figure->series[0].points.size(), 3U);
+  EXPECT_EQ(figure->series[0].points[1].x, 2013);
+  EXPECT_NEAR(figure->series[0].points[1].y, 2, 1e-9);
+  EXPECT_LT(figure->series[0].points[1].low, 2);
+  EXPECT_GT(figure->series[0].points[1].high, 2);
+  EXPECT_THAT(figure->title, testing::Not(HasSubstr("lognormal")));
+  const std::array<std::string_view, 1> along_length{"sequence_tokens"};
+  EXPECT_THAT(find_slice(table, along_length, {}).axes, IsEmpty());
+  EXPECT_THAT(make_figure(table, XAxis::length, YAxis::per_token)->series[0].rail.at(0).reason,
+              HasSubstr("drawn"));
+}
+
+TEST(DrawnLengths, BesideDocumentsAllAsLong_AreAChoice) {
+  MeasuredRun run;
+  HeatResult alike = drawn_heat(2000);
+  alike.point.document_lengths = {};
+  run.add(alike);
+  const Table table = with_lengths(run).table({}, std::string(of_models));
+  EXPECT_THAT(make_figure(table, XAxis::length, YAxis::per_ms).error().message,
+              HasSubstr("one document_lengths"));
+  const std::array<std::string_view, 1> along_length{"sequence_tokens"};
+  const Slice slice = find_slice(table, along_length, {});
+  ASSERT_EQ(slice.axes.size(), 1U);
+  EXPECT_EQ(slice.axes[0].values.size(), 4U);
+}
+
+TEST(PublishedRates, AreThoseOfTheSameModelAndLongestDocument) {
+  const auto rates = published_rates();
+  ASSERT_EQ(rates.size(), 9U);
+  EXPECT_EQ(rates[0].row, "match-pyramid");
+  EXPECT_EQ(rates[5].row, "cross-bert");
+  MeasuredRun run;
+  const Table table = with_lengths(run).table({}, std::string(of_models));
+  EXPECT_EQ(published_rate(test::row_of(table, "tkl/segment", 2013))->documents_per_ms, 1.1);
+  EXPECT_EQ(published_rate(test::row_of(table, "tkl/segment", 4013))->trec_ndcg10, 0.644);
+  EXPECT_EQ(published_rate(test::row_of(table, "tk/segment", 213))->dev_ndcg10, 0.375);
+  EXPECT_FALSE(published_rate(test::row_of(table, "tk/segment", 2013)));
+  EXPECT_FALSE(published_rate(test::row_of(table, "tkl/segment", 213)));
+}
+
+TEST(FigureOfEffectiveness, PublishedNdcg_StandsOverTheRateThatWasMeasured) {
+  MeasuredRun run;
+  with_lengths(run).add(large_heat(200));
+  // Models are of their own sizes.
+  const Table table = run.table({},
+                                "operation=model;contender=tkl/segment;contender=tk/segment;"
+                                "contender=cross-bert/segment;layers=12;layers=2");
+  const auto figure = make_figure(table, XAxis::length, YAxis::trec_ndcg);
+  ASSERT_TRUE(figure) << figure.error().message;
+  const Series& tkl = figure->series.at(0);
+  ASSERT_EQ(tkl.points.size(), 2U);
+  EXPECT_NEAR(tkl.points[0].x, 2, 1e-9);
+  EXPECT_EQ(tkl.points[0].y, 0.634);
+  EXPECT_EQ(tkl.points[0].label, "2013 tokens");
+  EXPECT_EQ(tkl.points[1].y, 0.644);
+  EXPECT_THAT(tkl.rail.at(0).reason, HasSubstr("nothing is published"));
+  EXPECT_EQ(figure->x_label, "Documents per millisecond");
+  EXPECT_EQ(figure->y_scale, Scale::linear);
+  EXPECT_THAT(figure->y_label, HasSubstr(std::string(published_label)));
+  EXPECT_EQ(make_figure(table, XAxis::length, YAxis::dev_ndcg)->series.at(0).points.at(0).y, 0.403);
+  EXPECT_THAT(make_figure(table, XAxis::length, YAxis::per_ms).error().message,
+              HasSubstr("a figure shows one"));
+}
+
+TEST(BesideTklTable1, RatesStandBesideThePapersInItsOrder) {
+  MeasuredRun run;
+  with_lengths(run).add(drawn_heat(2000, Stage::online));
+  run.add(drawn_heat(2000, Stage::offline));
+  run.add(large_heat(200));
+  const auto text = write_beside(run.table(), "tkl-table1", TableFormat::json);
+  ASSERT_TRUE(text) << text.error().message;
+  const json rows = json::parse(*text);
+  ASSERT_EQ(rows.size(), 13U);
+  std::vector<std::string> papers;
+  for (const json& row : rows) {
+    if (row.at("paper_documents_per_ms") == "") continue;
+    papers.push_back(row.at("model").get<std::string>() + " " +
+                     row.at("most_words").get<std::string>() + ": " +
+                     row.at("documents_per_ms").get<std::string>() + ", " +
+                     row.at("paper_documents_per_ms").get<std::string>());
+  }
+  EXPECT_THAT(papers, ElementsAre("Cross-BERT 200: 0.100, 0.1", "Cross-BERT 200: 0.100, 0.1",
+                                  "TK 200: 4.00, 4", "TKL 2000: 2.00, 1.1", "TKL 4000: 2.00, 0.9",
+                                  "TKL 2000: 2.00, 1.1"));
+  EXPECT_EQ(rows.front().at("setting"), "Documents encoded with the query");
+  EXPECT_EQ(rows.back().at("setting"), "Documents encoded before the query");
+  EXPECT_EQ(rows[2].at("paper_trec2019_ndcg10"), "0.594");
+  EXPECT_EQ(rows[2].at("paper_dev_ndcg10"), "0.375");
+  EXPECT_THAT(rows[2].at("source").get<std::string>(), HasSubstr("GTX 1080"));
+}
+
+TEST(BesideTklTable1, WithoutModels_NamesTheSweepThatHasThem) {
+  const MeasuredRun run;
+  EXPECT_THAT(write_beside(run.table(), "tkl-table1", TableFormat::text).error().message,
+              HasSubstr("attnscope run paper-tkl"));
+}
+
+}  // namespace
+}  // namespace attnscope::report
