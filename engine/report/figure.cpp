@@ -581,8 +581,7 @@ Result<Figure> make_figure(const Table& table, XAxis x, YAxis y) {
       !one) {
     return tl::unexpected(one.error());
   }
-  const bool linear =
-      y == YAxis::limit || y == YAxis::per_token || y == YAxis::stages || is_effectiveness(y);
+  const bool linear = y == YAxis::limit || y == YAxis::per_token || y == YAxis::stages;
   Figure figure{.title = title_of(table, x, y),
                 .x_label = x_label(x, y),
                 .y_label = y_label(table, y),

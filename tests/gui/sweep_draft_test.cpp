@@ -73,6 +73,28 @@ class SweepDraftTest : public QObject {
     QVERIFY(has_problem(draft, "contenders"));
   }
 
+  void DrawnLengths_AreALineOfTextInPlaceOfSequences() {
+    const NamedSweep models{"models", R"({"name": "models", "operation": "model",
+      "contenders": ["dual-bert/segment"],
+      "document_tokens": [{"lognormal": [804, 3267], "max": 2000}, 300]})"};
+    const QString words = QStringLiteral("document_tokens");
+    SweepDraft draft = draft_of(models);
+    QCOMPARE(draft.fields[words], QStringLiteral("lognormal 804/3267 up to 2000, 300"));
+    QVERIFY2(check(draft).ok(), qPrintable(check(draft).problem()));
+    draft.fields[words].append(QStringLiteral(", lognormal 804/3267 up to 4000"));
+    QVERIFY2(check(draft).ok(), qPrintable(check(draft).problem()));
+    QCOMPARE(check(draft).heats, 3);
+    draft.fields[words] = QStringLiteral("lognormal 804 up to 2000");
+    QVERIFY(has_problem(draft, "document_tokens"));
+    draft.fields[words] = QStringLiteral("200");
+    draft.fields[lengths] = QStringLiteral("64");
+    QVERIFY(has_problem(draft, "document_tokens"));
+    draft.fields[words].clear();
+    QVERIFY2(check(draft).ok(), qPrintable(check(draft).problem()));
+    draft.fields[lengths].clear();
+    QVERIFY(has_problem(draft, "sequence_tokens"));
+  }
+
   void AWrongRange_IsSaidBesideItsField() {
     SweepDraft draft = draft_of(preset());
     draft.fields[lengths] = QStringLiteral("64:4");

@@ -159,7 +159,7 @@ TEST(FigureOfEffectiveness, PublishedNdcg_StandsOverTheRateThatWasMeasured) {
   EXPECT_EQ(tkl.points[1].y, 0.644);
   EXPECT_THAT(tkl.rail.at(0).reason, HasSubstr("nothing is published"));
   EXPECT_EQ(figure->x_label, "Documents per millisecond");
-  EXPECT_EQ(figure->y_scale, Scale::linear);
+  EXPECT_EQ(figure->y_scale, Scale::log10);  // a linear one begins at 0
   EXPECT_THAT(figure->y_label, HasSubstr(std::string(published_label)));
   EXPECT_EQ(make_figure(table, XAxis::length, YAxis::dev_ndcg)->series.at(0).points.at(0).y, 0.403);
   EXPECT_THAT(make_figure(table, XAxis::length, YAxis::per_ms).error().message,

@@ -184,7 +184,7 @@ TEST(SweepFile, ExamplesOfTheDocument_AreValid) {
     ++examples;
     example.clear();
   }
-  EXPECT_EQ(examples, 3);
+  EXPECT_EQ(examples, 4);
 }
 
 TEST(SweepFile, UnknownSweep_NamesTheNearest) {
