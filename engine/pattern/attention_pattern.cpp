@@ -13,6 +13,12 @@ namespace {
 
 constexpr std::uintmax_t max_file_bytes = 1 << 20;
 
+template <typename Holds>
+bool any_rule(const AttentionPattern& pattern, Holds holds) {
+  return std::ranges::any_of(pattern.attends,
+                             [&](const auto& row) { return std::ranges::any_of(row, holds); });
+}
+
 }  // namespace
 
 std::string_view name_of(TokenGroup group) {
@@ -29,19 +35,18 @@ bool share_positions(TokenGroup a, TokenGroup b) {
 }
 
 bool AttentionPattern::has_rules() const {
-  return std::any_of(attends.begin(), attends.end(), [](const auto& row) {
-    return std::any_of(row.begin(), row.end(),
-                       [](const GroupRule& rule) { return rule.kind != GroupRule::Kind::none; });
-  });
+  return any_rule(*this, [](const GroupRule& rule) { return rule.kind != GroupRule::Kind::none; });
 }
 
 bool AttentionPattern::has_window() const {
-  for (const auto& row : attends) {
-    for (const GroupRule& rule : row) {
-      if (rule.kind == GroupRule::Kind::window && !rule.fixed_window) return true;
-    }
-  }
-  return false;
+  return any_rule(*this, [](const GroupRule& rule) {
+    return rule.kind == GroupRule::Kind::window && !rule.fixed_window;
+  });
+}
+
+bool AttentionPattern::has_chunks() const {
+  return any_rule(*this,
+                  [](const GroupRule& rule) { return rule.kind == GroupRule::Kind::chunks; });
 }
 
 bool AttentionPattern::has_sentences() const {

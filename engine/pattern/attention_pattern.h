@@ -9,7 +9,8 @@
 //                  "query":    { "query": "whole" },
 //                  "document": { "cls": "whole", "query": "whole", "document": "window" } } }
 //
-// "window" takes the sweep's w; {"window": 4} fixes it. Pairs of groups not named are "none".
+// "window" takes the sweep's w; {"window": 4} fixes it; {"chunk": 40, "overlap": 5} is TKL's local
+// attention (see ChunkRule). Pairs of groups not named are "none".
 // "global": ["cls","query"] lists groups that attend to everything and are attended by everything,
 // added to the table. "sentences": {"every": 30} makes every 30th document token, from the first
 // of every document on, a `sentence` token when the layout names none (QDS-Transformer).
@@ -41,16 +42,35 @@ inline constexpr std::array<TokenGroup, token_group_count> token_groups{
     TokenGroup::cls, TokenGroup::query, TokenGroup::document, TokenGroup::sentence};
 [[nodiscard]] std::string_view name_of(TokenGroup group);
 
-/// The two groups count positions in the same subsequence, so that a window between them has a
-/// meaning: a group and itself, `document` and `sentence`.
+/// The two groups count positions in the same subsequence, so that a window or chunks between them
+/// have a meaning: a group and itself, `document` and `sentence`.
 [[nodiscard]] bool share_positions(TokenGroup a, TokenGroup b);
 
+/// Local attention in chunks (TKL: Hofstätter et al., SIGIR 2020): a subsequence is cut into chunks
+/// of `tokens` from its first on, the last of which may be shorter. Every token of a chunk sees
+/// that chunk and `overlap` more tokens to each side, cut off at the subsequence's ends.
+struct ChunkRule {
+  std::int64_t tokens = 40;
+  std::int64_t overlap = 5;
+  /// "40+5".
+  [[nodiscard]] std::string text() const {
+    return std::to_string(tokens) + "+" + std::to_string(overlap);
+  }
+  friend bool operator==(const ChunkRule&, const ChunkRule&) = default;
+};
+
 struct GroupRule {
-  enum class Kind : std::uint8_t { none, whole, window };
+  enum class Kind : std::uint8_t { none, whole, window, chunks };
   Kind kind = Kind::none;
   std::optional<std::int64_t> fixed_window{};  // window rules only; absent: the sweep's w
+  ChunkRule chunk{};                           // chunk rules only
   friend bool operator==(const GroupRule&, const GroupRule&) = default;
 };
+
+/// A rule that measures distances, and so holds only between groups that share positions.
+[[nodiscard]] constexpr bool needs_positions(const GroupRule& rule) {
+  return rule.kind == GroupRule::Kind::window || rule.kind == GroupRule::Kind::chunks;
+}
 
 /// Blocks count over an item's own tokens from its first on; the last may be shorter. The first and
 /// the last see every token of the item and are seen by every token. Every other sees itself, its
@@ -85,6 +105,8 @@ struct AttentionPattern {
   [[nodiscard]] bool has_rules() const;
   /// Some rule takes the sweep's w: contenders of it run once per window.
   [[nodiscard]] bool has_window() const;
+  /// Some rule cuts its group into chunks.
+  [[nodiscard]] bool has_chunks() const;
   /// The `sentence` group takes part; else sentence starts are ordinary document tokens.
   [[nodiscard]] bool has_sentences() const;
   friend bool operator==(const AttentionPattern&, const AttentionPattern&) = default;

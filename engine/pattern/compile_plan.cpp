@@ -2,6 +2,7 @@
 #include "engine/pattern/compile_plan.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <vector>
 
 #include "engine/pattern/compile_blocks.h"
@@ -12,8 +13,9 @@ namespace {
 /// With SequenceLayout::max_tokens it keeps pair counts inside 64 bits.
 constexpr std::int32_t max_heads = 512;
 
-/// A rule with its window known: what one group sees of one subsequence.
+/// A rule with its window or chunk known: what some rows of one group see of one subsequence.
 struct Reach {
+  TokenRange tokens;  // of the subsequence: all, or what rows of one chunk see
   GroupRule::Kind kind = GroupRule::Kind::none;
   std::int64_t window = 0;
   friend bool operator==(const Reach&, const Reach&) = default;
@@ -22,7 +24,7 @@ struct Reach {
 /// The segments of one task in the making. Neighbouring whole ranges become one segment.
 class SegmentList {
  public:
-  void add(TokenRun keys, Reach reach, TokenRange skip = {}) {
+  void add(TokenRun keys, const Reach& reach, TokenRange skip = {}) {
     if (reach.kind == GroupRule::Kind::none || keys.size() == 0) return;
     const bool whole = reach.kind == GroupRule::Kind::whole;
     const Segment segment{.keys = keys,
@@ -36,7 +38,7 @@ class SegmentList {
       segments_.push_back(segment);
     }
   }
-  void add(TokenRange keys, Reach reach) { add(TokenRun{keys.begin, keys.end}, reach); }
+  void add(const Reach& reach) { add(TokenRun{reach.tokens.begin, reach.tokens.end}, reach); }
   [[nodiscard]] const std::vector<Segment>& segments() const { return segments_; }
 
  private:
@@ -73,9 +75,12 @@ class PlanCompiler {
  private:
   void add_shared_query() {
     const TokenRange query{0, layout_.shared_query()};
-    SegmentList list;
-    list.add(query, reach(TokenGroup::query, TokenGroup::query, query));
-    add_task(run_of(query), -1, list);
+    for_each_chunk(query, {TokenGroup::query}, [&](TokenRange rows) {
+      SegmentList list;
+      list.add(reach(TokenGroup::query, TokenGroup::query, query, rows));
+      add_task(run_of(rows), -1, list);
+    });
+    order_and_join_tasks(0);
   }
 
   void add_item(std::int64_t i) {
@@ -85,12 +90,44 @@ class PlanCompiler {
                                                : TokenRange{documents.front().sentences.begin,
                                                             documents.back().sentences.end}};
     const std::size_t first_task = plan_.tasks.size();
-    add_task(run_of(layout_.cls(i)), i, keys_of(TokenGroup::cls, i, all));
-    if (!layout_.shares_query()) {
-      add_task(run_of(layout_.query(i)), i, keys_of(TokenGroup::query, i, all));
+    const auto add_group = [&](TokenGroup group, TokenRange tokens) {
+      for_each_chunk(tokens, {group}, [&](TokenRange rows) {
+        add_task(run_of(rows), i, keys_of(group, i, all, rows));
+      });
+    };
+    add_group(TokenGroup::cls, layout_.cls(i));
+    if (!layout_.shares_query()) add_group(TokenGroup::query, layout_.query(i));
+    for (const DocumentRun& document : documents) {
+      for_each_chunk(document.tokens, {TokenGroup::document, TokenGroup::sentence},
+                     [&](TokenRange rows) {
+                       add_document_tasks(i, document, {rows, within(document.sentences, rows)});
+                     });
     }
-    for (const DocumentRun& document : documents) add_document_tasks(i, document);
     order_and_join_tasks(first_task);
+  }
+
+  /// The subsequence `tokens` cut where a chunk of some rule among `groups`, which share it, ends:
+  /// the rows of a part see the same.
+  template <typename Add>
+  void for_each_chunk(TokenRange tokens, std::initializer_list<TokenGroup> groups, Add add) const {
+    for (TokenRange rows{tokens.begin, tokens.begin}; rows.begin < tokens.end;
+         rows.begin = rows.end) {
+      rows.end = tokens.end;
+      for (const TokenGroup from : groups) {
+        for (const TokenGroup to : groups) {
+          const GroupRule& rule = pattern_.rule(from, to);
+          if (rule.kind != GroupRule::Kind::chunks) continue;
+          rows.end = std::min(rows.end, chunk_at(rule.chunk, tokens, rows.begin).end);
+        }
+      }
+      add(rows);
+    }
+  }
+
+  /// The chunk of the subsequence that holds a token.
+  static TokenRange chunk_at(const ChunkRule& rule, TokenRange tokens, std::int64_t token) {
+    const std::int64_t begin = tokens.begin + (token - tokens.begin) / rule.tokens * rule.tokens;
+    return {begin, std::min(begin + rule.tokens, tokens.end)};
   }
 
   /// Lists the item's sentence starts in plan.indices, document by document.
@@ -118,31 +155,35 @@ class PlanCompiler {
     return documents;
   }
 
-  /// What `from` sees: the item's [CLS] and query, then `documents` (all of the item, or, for
-  /// document tokens, their own).
-  SegmentList keys_of(TokenGroup from, std::int64_t i, const DocumentRun& documents) {
+  /// What `rows` of group `from`, all of one chunk, see: the item's [CLS] and query, then
+  /// `documents` (all of the item, or, for document tokens, their own).
+  SegmentList keys_of(TokenGroup from, std::int64_t i, const DocumentRun& documents,
+                      TokenRange rows) const {
     SegmentList list;
     const TokenRange cls = layout_.cls(i);
     const TokenRange query = layout_.query(i);
     // In packed order, so that neighbours join: a shared query stands before all items.
-    if (layout_.shares_query()) list.add(query, reach(from, TokenGroup::query, query));
-    list.add(cls, reach(from, TokenGroup::cls, cls));
-    if (!layout_.shares_query()) list.add(query, reach(from, TokenGroup::query, query));
+    if (layout_.shares_query()) list.add(reach(from, TokenGroup::query, query, rows));
+    list.add(reach(from, TokenGroup::cls, cls, rows));
+    if (!layout_.shares_query()) list.add(reach(from, TokenGroup::query, query, rows));
 
-    const Reach to_document = reach(from, TokenGroup::document, documents.tokens);
-    const Reach to_sentence = reach(from, TokenGroup::sentence, documents.tokens);
+    const Reach to_document = reach(from, TokenGroup::document, documents.tokens, rows);
+    const Reach to_sentence = reach(from, TokenGroup::sentence, documents.tokens, rows);
     if (documents.sentences.empty() || to_document == to_sentence) {
-      list.add(documents.tokens, to_document);
+      list.add(to_document);
       return list;
     }
-    list.add(run_of_indices(documents.sentences), to_sentence);
-    add_but_sentences(list, documents, to_document);
+    const TokenRange sentences = within(documents.sentences, to_sentence.tokens);
+    if (!sentences.empty()) list.add(run_of_indices(sentences), to_sentence);
+    add_but_sentences(list, {to_document.tokens, within(documents.sentences, to_document.tokens)},
+                      to_document);
     return list;
   }
 
   /// Adds the document without its sentence starts. Starts at either end shorten the run; only
   /// those inside it need the list of skipped keys.
-  void add_but_sentences(SegmentList& list, const DocumentRun& document, Reach to_document) {
+  void add_but_sentences(SegmentList& list, const DocumentRun& document,
+                         const Reach& to_document) const {
     TokenRange keys = document.tokens;
     TokenRange skip = document.sentences;
     while (!skip.empty() && index(skip.begin) == keys.begin) {
@@ -156,24 +197,24 @@ class PlanCompiler {
     list.add(run_of(keys), to_document, skip.empty() ? TokenRange{} : skip);
   }
 
-  void add_document_tasks(std::int64_t i, const DocumentRun& document) {
-    const SegmentList of_document = keys_of(TokenGroup::document, i, document);
-    if (document.sentences.empty()) {
-      add_task(run_of(document.tokens), i, of_document);
+  void add_document_tasks(std::int64_t i, const DocumentRun& document, const DocumentRun& rows) {
+    const SegmentList of_document = keys_of(TokenGroup::document, i, document, rows.tokens);
+    if (rows.sentences.empty()) {
+      add_task(run_of(rows.tokens), i, of_document);
       return;
     }
-    const SegmentList of_sentence = keys_of(TokenGroup::sentence, i, document);
+    const SegmentList of_sentence = keys_of(TokenGroup::sentence, i, document, rows.tokens);
     if (of_sentence.segments() == of_document.segments()) {
-      add_task(run_of(document.tokens), i, of_document);
+      add_task(run_of(rows.tokens), i, of_document);
       return;
     }
-    add_task(run_of_indices(document.sentences), i, of_sentence);
-    std::int64_t begin = document.tokens.begin;
-    for (std::int64_t s = document.sentences.begin; s < document.sentences.end; ++s) {
+    add_task(run_of_indices(rows.sentences), i, of_sentence);
+    std::int64_t begin = rows.tokens.begin;
+    for (std::int64_t s = rows.sentences.begin; s < rows.sentences.end; ++s) {
       add_task({begin, index(s)}, i, of_document);
       begin = index(s) + 1;
     }
-    add_task({begin, document.tokens.end}, i, of_document);
+    add_task({begin, rows.tokens.end}, i, of_document);
   }
 
   /// Tasks made one after the other from the same list share its segments.
@@ -216,15 +257,31 @@ class PlanCompiler {
     plan_.tasks.erase(kept, last);
   }
 
-  /// The rule for a subsequence, its window resolved; a window that holds all of it is whole.
-  [[nodiscard]] Reach reach(TokenGroup from, TokenGroup to, TokenRange tokens) const {
+  /// The rule for a subsequence, its window resolved; a window that holds all of it is whole, and
+  /// so is what `rows` of one chunk see of theirs.
+  [[nodiscard]] Reach reach(TokenGroup from, TokenGroup to, TokenRange tokens,
+                            TokenRange rows) const {
     const GroupRule& rule = pattern_.rule(from, to);
-    if (rule.kind != GroupRule::Kind::window) return {.kind = rule.kind};
+    if (rule.kind == GroupRule::Kind::chunks) {
+      const TokenRange chunk = chunk_at(rule.chunk, tokens, rows.begin);
+      return {.tokens = {std::max(chunk.begin - rule.chunk.overlap, tokens.begin),
+                         std::min(chunk.end + rule.chunk.overlap, tokens.end)},
+              .kind = GroupRule::Kind::whole};
+    }
+    if (rule.kind != GroupRule::Kind::window) return {.tokens = tokens, .kind = rule.kind};
     const Window window = rule.fixed_window ? Window::of(*rule.fixed_window) : *window_;
     if (window.is_infinite() || window.tokens() >= tokens.size() - 1) {
-      return {.kind = GroupRule::Kind::whole};
+      return {.tokens = tokens, .kind = GroupRule::Kind::whole};
     }
-    return {.kind = GroupRule::Kind::window, .window = window.tokens()};
+    return {.tokens = tokens, .kind = GroupRule::Kind::window, .window = window.tokens()};
+  }
+
+  /// Of a part of plan.indices, those that lie in a range.
+  [[nodiscard]] TokenRange within(TokenRange positions, TokenRange tokens) const {
+    const auto first = plan_.indices.begin() + positions.begin;
+    const auto last = plan_.indices.begin() + positions.end;
+    return {std::lower_bound(first, last, tokens.begin) - plan_.indices.begin(),
+            std::lower_bound(first, last, tokens.end) - plan_.indices.begin()};
   }
 
   [[nodiscard]] std::int64_t index_count() const {
@@ -277,11 +334,18 @@ Status check_rules(const AttentionPattern& pattern, const SequenceLayout& layout
     for (const TokenGroup to : token_groups) {
       const GroupRule& rule = pattern.rule(from, to);
       if (rule.kind == GroupRule::Kind::none) continue;
-      if (rule.kind == GroupRule::Kind::window && !share_positions(from, to)) {
+      if (needs_positions(rule) && !share_positions(from, to)) {
         return fail(
-            "pattern '{}': {} -> {} cannot be a window, because these groups share no "
-            "positions; make it whole or none",
-            pattern.name, name_of(from), name_of(to));
+            "pattern '{}': {} -> {} cannot be {}, because these groups share no positions; make it "
+            "whole or none",
+            pattern.name, name_of(from), name_of(to),
+            rule.kind == GroupRule::Kind::window ? "a window" : "chunks");
+      }
+      if (rule.chunk.tokens < 1 || rule.chunk.overlap < 0) {
+        return fail(
+            "pattern '{}': a chunk of {} -> {} must have 1 token or more and an overlap of 0 or "
+            "more, not {} and {}",
+            pattern.name, name_of(from), name_of(to), rule.chunk.tokens, rule.chunk.overlap);
       }
       if (rule.fixed_window.value_or(0) < 0) {
         return fail("pattern '{}': the window of {} -> {} must be 0 or more, not {}", pattern.name,

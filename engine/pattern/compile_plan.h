@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compiles a pattern on a layout into an AttentionPlan: O(items + sentence starts + blocks x
-// heads), never O(pairs).
+// Compiles a pattern on a layout into an AttentionPlan: O(items + sentence starts + chunks + blocks
+// x heads), never O(pairs).
 //
 //   Result<AttentionPlan> plan = compile_plan(pattern, Window::of(4), layout, /*heads=*/12);
 

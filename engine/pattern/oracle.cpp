@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "engine/pattern/random_blocks.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {
@@ -17,6 +18,8 @@ enum class Verdict : std::uint8_t {
   whole,
   inside_window,
   outside_window,
+  near_chunk,
+  far_from_chunk,
 };
 
 bool in_document(TokenGroup group) {
@@ -30,6 +33,12 @@ std::optional<std::int64_t> finite_window(const GroupRule& rule, std::optional<W
   return window->tokens();
 }
 
+/// A chunk of a rule by its first token and the one after its last.
+TokenRange chunk_of(const ChunkRule& rule, std::int64_t position) {
+  const std::int64_t begin = position / rule.tokens * rule.tokens;
+  return {begin, begin + rule.tokens};
+}
+
 Verdict judge(const AttentionPattern& pattern, std::optional<Window> window,
               const Oracle::Place& query, const Oracle::Place& key) {
   // Item -1 is the shared query, which belongs to all items.
@@ -40,6 +49,12 @@ Verdict judge(const AttentionPattern& pattern, std::optional<Window> window,
   const GroupRule& rule = pattern.rule(query.group, key.group);
   if (rule.kind == GroupRule::Kind::none) return Verdict::no_rule;
   if (rule.kind == GroupRule::Kind::whole) return Verdict::whole;
+  if (rule.kind == GroupRule::Kind::chunks) {
+    const TokenRange chunk = chunk_of(rule.chunk, query.position);
+    const bool near = key.position >= chunk.begin - rule.chunk.overlap &&
+                      key.position < chunk.end + rule.chunk.overlap;
+    return near ? Verdict::near_chunk : Verdict::far_from_chunk;
+  }
   const auto w = finite_window(rule, window);
   const bool near = !w || std::abs(query.position - key.position) <= *w;
   return near ? Verdict::inside_window : Verdict::outside_window;
@@ -116,7 +131,8 @@ bool Oracle::allowed(std::int32_t head, std::int64_t query, std::int64_t key) co
     return verdict != BlockVerdict::other_item && verdict != BlockVerdict::unseen;
   }
   const Verdict verdict = judge(pattern_, window_, place_of(query), place_of(key));
-  return verdict == Verdict::whole || verdict == Verdict::inside_window;
+  return verdict == Verdict::whole || verdict == Verdict::inside_window ||
+         verdict == Verdict::near_chunk;
 }
 
 std::int64_t Oracle::block_of(std::int64_t token, std::int64_t item) const {
@@ -181,6 +197,12 @@ std::string Oracle::explain(std::int64_t query, std::int64_t key, std::int32_t h
   const std::string a = words_for(from, layout_);
   const std::string b = words_for(to, layout_);
   const auto w = [&] { return finite_window(pattern_.rule(from.group, to.group), window_); };
+  const auto chunk = [&] {
+    const ChunkRule& rule = pattern_.rule(from.group, to.group).chunk;
+    const TokenRange own = chunk_of(rule, from.position);
+    return fmt::format("its chunk, {} to {}, sees itself and {} more to each side", own.begin,
+                       own.end - 1, counted(static_cast<std::size_t>(rule.overlap), "token"));
+  };
   switch (judge(pattern_, window_, from, to)) {
     case Verdict::other_item:
       return fmt::format("{} does not see {}: they belong to items {} and {}", a, b, from.item,
@@ -200,6 +222,10 @@ std::string Oracle::explain(std::int64_t query, std::int64_t key, std::int32_t h
     case Verdict::outside_window:
       return fmt::format("{} does not see {}: window, |{}-{}| > {}", a, b, from.position,
                          to.position, *w());
+    case Verdict::near_chunk:
+      return fmt::format("{} sees {}: {}", a, b, chunk());
+    case Verdict::far_from_chunk:
+      return fmt::format("{} does not see {}: {}", a, b, chunk());
   }
   return {};
 }

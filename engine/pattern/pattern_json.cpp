@@ -12,8 +12,10 @@ namespace attnscope {
 namespace {
 
 constexpr std::array<std::string_view, 4> group_names{"cls", "query", "document", "sentence"};
-constexpr std::array<std::string_view, 3> rule_names{"none", "whole",
-                                                     "window"};  // as GroupRule::Kind
+/// As GroupRule::Kind; chunks have sizes and no name.
+constexpr std::array<std::string_view, 3> rule_names{"none", "whole", "window"};
+constexpr std::string_view rule_forms =
+    R"("none", "whole", "window", {"window": 4} or {"chunk": 40, "overlap": 5})";
 
 std::string read_name(const JsonField& root) {
   const auto field = root.member("name");
@@ -31,10 +33,20 @@ std::string read_name(const JsonField& root) {
   return name;
 }
 
+GroupRule read_chunks(const JsonField& field) {
+  field.only({"chunk", "overlap"});
+  const auto chunk = field.member("chunk");
+  if (!chunk) field.wrong("has no 'chunk'; write {\"chunk\": 40, \"overlap\": 5}");
+  const auto overlap = field.member("overlap");
+  return {.kind = GroupRule::Kind::chunks,
+          .chunk = {.tokens = chunk->whole(1, SequenceLayout::max_tokens),
+                    .overlap = overlap ? overlap->whole(0, SequenceLayout::max_tokens) : 0}};
+}
+
 GroupRule read_fixed_window(const JsonField& field) {
-  field.only({"window"});
+  field.only({"window", "chunk", "overlap"});
   const auto window = field.member("window");
-  if (!window) field.wrong("is empty; a fixed window is written {\"window\": 4}");
+  if (!window) field.wrong(fmt::format("is empty; a rule is {}", rule_forms));
   if (window->is_text()) {
     window->wrong(
         "must be a number of tokens; write \"whole\" in place of an infinite window and \"window\" "
@@ -45,10 +57,11 @@ GroupRule read_fixed_window(const JsonField& field) {
 }
 
 GroupRule read_rule(const JsonField& field) {
-  if (field.is_object()) return read_fixed_window(field);
-  if (!field.is_text()) {
-    field.wrong("must be \"none\", \"whole\", \"window\" or {\"window\": 4}");
+  if (field.is_object()) {
+    const bool chunks = field.member("chunk") || field.member("overlap");
+    return chunks ? read_chunks(field) : read_fixed_window(field);
   }
+  if (!field.is_text()) field.wrong(fmt::format("must be {}", rule_forms));
   return {.kind = static_cast<GroupRule::Kind>(field.one_of(rule_names, "rule"))};
 }
 
@@ -92,11 +105,11 @@ class PatternReader {
 
   void read_pair(std::size_t from, std::size_t to, const JsonField& field) {
     const GroupRule rule = read_rule(field);
-    if (rule.kind == GroupRule::Kind::window &&
-        !share_positions(token_groups[from], token_groups[to])) {
+    if (needs_positions(rule) && !share_positions(token_groups[from], token_groups[to])) {
       field.wrong(
-          fmt::format("cannot be a window, because {} and {} tokens share no positions; write "
+          fmt::format("cannot be {}, because {} and {} tokens share no positions; write "
                       "\"whole\" or \"none\"",
+                      rule.kind == GroupRule::Kind::window ? "a window" : "chunks",
                       group_names[from], group_names[to]));
     }
     pattern_.attends[from][to] = rule;
@@ -216,6 +229,8 @@ std::string pattern_json(const AttentionPattern& pattern) {
       nlohmann::ordered_json& entry = attends[std::string(name_of(from))][std::string(name_of(to))];
       if (rule.fixed_window) {
         entry = {{"window", *rule.fixed_window}};
+      } else if (rule.kind == GroupRule::Kind::chunks) {
+        entry = {{"chunk", rule.chunk.tokens}, {"overlap", rule.chunk.overlap}};
       } else {
         entry = rule_names[static_cast<std::size_t>(rule.kind)];
       }

@@ -153,9 +153,31 @@ std::vector<CheckShape> long_shapes_in(MemoryOrder order, const BlockRule& rule)
   };
 }
 
+/// Documents of TKL's chunks: a first chunk that reaches the end, one whose last overlap is cut, a
+/// last chunk of a single token and a whole one, many chunks, documents of several lengths.
+std::vector<CheckShape> chunked_shapes_in(MemoryOrder order) {
+  const SequenceLayout many = uniform(3, item(0, 0, 333));
+  std::vector<CheckShape> shapes{
+      {.layout = many, .heads = 10, .head_dim = 30, .memory_order = order},
+      {.layout = many, .head_dim = 30, .dtype = DType::float16, .memory_order = order},
+      {.layout = many, .head_dim = 32, .dtype = DType::bfloat16, .memory_order = order},
+      {.layout = ragged({item(0, 0, 45), item(0, 9, 240), item(1, 4, 121), item(0, 0, 3)}),
+       .head_dim = 30,
+       .memory_order = order},
+      {.layout = uniform(2, list_item(5, {81, 200})), .head_dim = 8, .memory_order = order},
+      {.layout = ragged({item(1, 0, 90), list_item(0, {130, 44})}, 7), .memory_order = order},
+  };
+  for (const std::int64_t document : {39, 40, 41, 42, 43, 44, 46, 79, 80, 84, 85, 86}) {
+    shapes.push_back(
+        {.layout = uniform(1, item(0, 0, document)), .head_dim = 16, .memory_order = order});
+  }
+  return shapes;
+}
+
 std::vector<CheckShape> shapes_in(MemoryOrder order, const AttentionPattern& pattern) {
   std::vector<CheckShape> shapes;
   if (pattern.blocks) shapes = long_shapes_in(order, *pattern.blocks);
+  if (pattern.has_chunks()) shapes = chunked_shapes_in(order);
   for (const SequenceLayout& layout : layouts()) {
     shapes.push_back({.layout = layout, .memory_order = order});
   }
@@ -183,7 +205,7 @@ std::vector<CheckShape> shapes_in(MemoryOrder order, const AttentionPattern& pat
   return shapes;
 }
 
-/// For patterns of blocks also items long enough to have blocks.
+/// For patterns of blocks also items long enough to have blocks, and for chunks likewise.
 std::vector<CheckShape> check_shapes(const AttentionPattern& pattern) {
   std::vector<CheckShape> shapes;
   std::vector<CheckShape> backward;

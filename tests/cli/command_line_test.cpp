@@ -83,8 +83,9 @@ TEST(CommandLine, ListsPatternsAndSweepsWithoutAWorker) {
   const auto patterns = nlohmann::json::parse(program.run({"list", "patterns", "--json"}).out);
   std::vector<std::string> names;
   for (const auto& row : patterns) names.push_back(row.at("name"));
-  EXPECT_THAT(names, ::testing::IsSupersetOf({"full", "sparse", "sparse-without-independent-query",
-                                              "longformer", "qds", "bigbird", "listwise"}));
+  EXPECT_THAT(names,
+              ::testing::IsSupersetOf({"full", "sparse", "sparse-without-independent-query",
+                                       "longformer", "qds", "bigbird", "chunks", "listwise"}));
   EXPECT_THAT(program.run({"list", "sweeps"}).out, HasSubstr("paper-fig2a"));
 }
 

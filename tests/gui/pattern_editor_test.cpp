@@ -68,6 +68,12 @@ class PatternEditorTest : public QObject {
            (void)editor_->set_rule(TokenGroup::document, TokenGroup::document,
                                    {.kind = GroupRule::Kind::window, .fixed_window = 7});
          }},
+        {"chunks",
+         [&] {
+           (void)editor_->set_rule(
+               TokenGroup::document, TokenGroup::document,
+               {.kind = GroupRule::Kind::chunks, .chunk = {.tokens = 7, .overlap = 2}});
+         }},
         {"sentences take part",
          [&] {
            (void)editor_->set_rule(TokenGroup::sentence, TokenGroup::document,

@@ -194,9 +194,11 @@ class PatternsPageTest : public QObject {
     QCOMPARE(rule(TokenGroup::document, TokenGroup::document).kind, GroupRule::Kind::window);
     QVERIFY(problem("matrix_problem").isEmpty());
     QTest::keyClick(matrix, Qt::Key_Space);
+    QCOMPARE(rule(TokenGroup::document, TokenGroup::document).kind, GroupRule::Kind::chunks);
+    QTest::keyClick(matrix, Qt::Key_Space);
     QCOMPARE(rule(TokenGroup::document, TokenGroup::document).kind, GroupRule::Kind::none);
     QTest::keyClick(matrix, Qt::Key_Z, Qt::ControlModifier);
-    QCOMPARE(rule(TokenGroup::document, TokenGroup::document).kind, GroupRule::Kind::window);
+    QCOMPARE(rule(TokenGroup::document, TokenGroup::document).kind, GroupRule::Kind::chunks);
     QTest::keyClick(matrix, Qt::Key_Z, Qt::ControlModifier | Qt::ShiftModifier);
     QCOMPARE(rule(TokenGroup::document, TokenGroup::document).kind, GroupRule::Kind::none);
     QTest::keyClick(matrix, Qt::Key_D, Qt::ControlModifier);

@@ -40,7 +40,7 @@ TEST(AttentionPattern, BuiltInsComeInDisplayOrderWithTitleAndSource) {
     EXPECT_THAT(pattern.description, ContainsRegex("\\(.* et al\\., .*20[0-9][0-9]"));
   }
   EXPECT_THAT(names, ElementsAre("full", "sparse", "sparse-without-independent-query", "longformer",
-                                 "qds", "bigbird", "listwise"));
+                                 "qds", "bigbird", "chunks", "listwise"));
 }
 
 TEST(AttentionPattern, BuiltInsAreTheFilesInResources) {
@@ -108,6 +108,23 @@ TEST(AttentionPattern, ListwiseIsSparseWithWholeDocuments) {
   EXPECT_EQ(listwise.attends, built_in("sparse").attends);
 }
 
+TEST(AttentionPattern, ChunksAreTklsLocalAttention) {
+  const AttentionPattern chunks = built_in("chunks");
+  const GroupRule of_chunks{.kind = GroupRule::Kind::chunks, .chunk = {.tokens = 40, .overlap = 5}};
+  EXPECT_EQ(chunks.rule(document, document), of_chunks);
+  EXPECT_EQ(chunks.attends[1], (std::array<GroupRule, 4>{none, whole, none, none}));
+  EXPECT_TRUE(chunks.has_chunks());
+  EXPECT_FALSE(chunks.has_window());
+  EXPECT_FALSE(built_in("sparse").has_chunks());
+}
+
+TEST(AttentionPattern, ChunksWithoutAnOverlapHaveNone) {
+  const auto pattern = parse_pattern(
+      R"({"name": "n", "attends": {"document": {"document": {"chunk": 8}}}})", "my.json");
+  ASSERT_TRUE(pattern) << pattern.error().message;
+  EXPECT_EQ(pattern->rule(document, document).chunk, (ChunkRule{.tokens = 8, .overlap = 0}));
+}
+
 TEST(AttentionPattern, FullHasNoWindow) {
   EXPECT_FALSE(built_in("full").has_window());
 }
@@ -129,6 +146,10 @@ TEST(AttentionPattern, PrintedPatternReadsBackAsItself) {
       R"({"name": "n", "attends": {"sentence": {"document": {"window": 0}, "sentence": "window"}}})",
       "my.json");
   EXPECT_EQ(parse_pattern(pattern_json(*fixed), "printed").value(), *fixed);
+  const auto chunks = parse_pattern(
+      R"({"name": "n", "attends": {"query": {"query": {"chunk": 3, "overlap": 7}}}})", "my.json");
+  ASSERT_TRUE(chunks) << chunks.error().message;
+  EXPECT_EQ(parse_pattern(pattern_json(*chunks), "printed").value(), *chunks);
   const auto blocks =
       parse_pattern(R"({"name": "n", "blocks": {"length": 16, "random": 0}})", "my.json");
   ASSERT_TRUE(blocks) << blocks.error().message;
@@ -189,6 +210,24 @@ TEST(AttentionPatternErrors, ImpossibleWindowsAreRefused) {
               HasSubstr("{\"window\": 4}"));
   EXPECT_THAT(error_of(R"({"name": "n", "attends": {"document": {"document": 4}}})"),
               HasSubstr("{\"window\": 4}"));
+}
+
+TEST(AttentionPatternErrors, ImpossibleChunksAreRefused) {
+  const auto chunks = [](const char* fields) {
+    return error_of(fmt::format(
+        R"({{"name": "n", "attends": {{"document": {{"document": {{{}}}}}}}}})", fields));
+  };
+  EXPECT_THAT(chunks(R"("overlap": 5)"),
+              HasSubstr("has no 'chunk'; write {\"chunk\": 40, \"overlap\": 5}"));
+  EXPECT_THAT(chunks(R"("chunk": 0)"), HasSubstr("document.chunk' must be a whole number from 1"));
+  EXPECT_THAT(chunks(R"("chunk": 40, "overlap": -1)"),
+              HasSubstr("document.overlap' must be a whole number from 0"));
+  EXPECT_THAT(chunks(R"("chunk": 40, "window": 5)"),
+              HasSubstr("'attends.document.document.window'"));
+  EXPECT_THAT(chunks(R"("chunks": 40)"), HasSubstr("did you mean 'chunk'?"));
+  EXPECT_THAT(error_of("{\"name\": \"n\", \"attends\": {\n\"cls\": {\"document\":\n"
+                       "{\"chunk\": 40}}}}"),
+              AllOf(StartsWith("my.json, line "), HasSubstr("cannot be chunks, because cls and")));
 }
 
 TEST(AttentionPatternErrors, NamesMustFitContenders) {
@@ -270,7 +309,7 @@ TEST(FindPattern, AnUnknownNameListsTheKnownAndTheNearest) {
   EXPECT_THAT(pattern.error().message,
               AllOf(HasSubstr("unknown pattern 'sparce'; did you mean 'sparse'?"),
                     HasSubstr("full, sparse, sparse-without-independent-query, longformer, qds, "
-                              "bigbird, listwise")));
+                              "bigbird, chunks, listwise")));
 }
 
 TEST(FindPattern, APathReadsAPersonsOwnFile) {

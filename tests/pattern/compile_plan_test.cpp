@@ -95,6 +95,15 @@ TEST(CompilePlan, DenseSentencesAgreeWithTheOracleForEveryLengthAndWindow) {
   }
 }
 
+/// At the lengths around which TKL's chunks begin, reach the next one and end.
+TEST(CompilePlan, ChunksAgreeWithTheOracleWhereTheyBeginAndEnd) {
+  for (const std::int64_t n : {0, 1, 4, 5, 6, 39, 40, 41, 42, 43, 44, 45, 46, 79, 80, 81, 85, 86}) {
+    const auto layout = SequenceLayout::make(
+        {{.cls = 0, .query = 0, .documents = {n}}, {.query = 3, .documents = {n, 85}}});
+    ASSERT_TRUE(plan_agrees(find_pattern("chunks").value(), std::nullopt, *layout)) << n;
+  }
+}
+
 const SequenceLayout small = SequenceLayout::uniform(1, {.query = 2, .documents = {5}});
 
 TEST(CompilePlan, FullIsOneTaskWithOneWholeSegment) {
@@ -134,6 +143,27 @@ TEST(CompilePlan, RangesBetweenSentencesShareOneSegmentList) {
 TEST(CompilePlan, OneSentenceStartAtTheFrontNeedsNoList) {
   EXPECT_THAT(words_for(plan_of("qds", Window::of(1), small)),
               ElementsAre("0-4: whole 0-8", "4-8: whole 0-4 band(1) 4-8"));
+}
+
+TEST(CompilePlan, AChunkIsATaskWithOneWholeSegment) {
+  EXPECT_THAT(words_for(plan_of("chunks", std::nullopt,
+                                SequenceLayout::uniform(1, {.cls = 0, .documents = {85}}))),
+              ElementsAre("0-40: whole 0-45", "40-80: whole 35-85", "80-85: whole 75-85"));
+  EXPECT_THAT(words_for(plan_of("chunks", std::nullopt, small)),
+              ElementsAre("0-1: whole 0-8", "1-3: whole 1-3", "3-8: whole 3-8"));
+}
+
+TEST(CompilePlan, ChunksBesideGlobalTokensSeeBoth) {
+  AttentionPattern pattern = find_pattern("longformer").value();
+  pattern.attends[2][2] = {.kind = GroupRule::Kind::chunks, .chunk = {.tokens = 3, .overlap = 1}};
+  EXPECT_THAT(words_for(compile_plan(pattern, std::nullopt, small, 1).value()),
+              ElementsAre("0-3: whole 0-8", "3-6: whole 0-7", "6-8: whole 0-3 whole 5-8"));
+}
+
+TEST(CompilePlan, AChunkThatHoldsTheDocumentIsWhole) {
+  EXPECT_THAT(words_for(plan_of("chunks", std::nullopt,
+                                SequenceLayout::uniform(1, {.cls = 0, .documents = {40}}))),
+              ElementsAre("0-40: whole 0-40"));
 }
 
 TEST(CompilePlan, AWindowThatHoldsTheDocumentIsWhole) {
@@ -185,6 +215,7 @@ TEST(CompilePlan, AMillionTokensCostNoMoreThanTheirItemsAndSentences) {
   EXPECT_EQ(qds.indices.size(), 10U * 3334U);
   EXPECT_LT(qds.tasks.size(), 10U * 3340U);
   EXPECT_TRUE(is_well_formed(qds));
+  EXPECT_EQ(plan_of("chunks", std::nullopt, layout).tasks.size(), 10U * 2502U);
 }
 
 TEST(CompilePlanErrors, AMissingWindowIsNamedWithItsPattern) {
@@ -221,6 +252,14 @@ TEST(CompilePlanErrors, PatternsMadeInCodeAreCheckedLikeFiles) {
   EXPECT_THAT(compile_plan(pattern, Window::of(1), small, 1).error().message,
               HasSubstr("must be 0 or more, not -3"));
   pattern.attends[2][2].fixed_window = 3;
+  pattern.attends[0][2] = {.kind = GroupRule::Kind::chunks};
+  EXPECT_THAT(compile_plan(pattern, Window::of(1), small, 1).error().message,
+              HasSubstr("cls -> document cannot be chunks"));
+  pattern.attends[0][2] = {.kind = GroupRule::Kind::whole};
+  pattern.attends[1][1] = {.kind = GroupRule::Kind::chunks, .chunk = {.tokens = 0, .overlap = 1}};
+  EXPECT_THAT(compile_plan(pattern, Window::of(1), small, 1).error().message,
+              HasSubstr("a chunk of query -> query must have 1 token or more"));
+  pattern.attends[1][1] = {.kind = GroupRule::Kind::whole};
   pattern.sentence_every = 0;
   EXPECT_THAT(compile_plan(pattern, Window::of(1), small, 1).error().message,
               HasSubstr("at least 1 token apart"));

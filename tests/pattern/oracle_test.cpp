@@ -129,6 +129,57 @@ TEST(Oracle, ExplainsAllowedAndRefusedPairs) {
             "document 0 sees document 29: the window is infinite");
 }
 
+AttentionPattern small_chunks() {
+  AttentionPattern pattern = *find_pattern("chunks");
+  pattern.attends[2][2].chunk = {.tokens = 3, .overlap = 1};
+  return pattern;
+}
+
+TEST(Oracle, ChunksSeeThemselvesAndTheirOverlapCutOffAtTheDocumentsEnds) {
+  const SequenceLayout layout = SequenceLayout::uniform(1, {.query = 1, .documents = {7}});
+  EXPECT_EQ(picture(small_chunks(), std::nullopt, layout),
+            (std::vector<std::string>{
+                "#########",  // [CLS] sees everything
+                ".#.......",  // the query sees itself
+                "..####...",  // the first chunk and a token more on its right
+                "..####...",  //
+                "..####...",  //
+                "....#####",  // the second, and one more on either side
+                "....#####",  //
+                "....#####",  //
+                ".......##",  // the last, which has a single token
+            }));
+}
+
+TEST(Oracle, ChunksBeginAnewInEachDocument) {
+  const auto layout = SequenceLayout::make({{.cls = 0, .documents = {4, 4}}});
+  EXPECT_EQ(picture(small_chunks(), std::nullopt, *layout),
+            (std::vector<std::string>{"####....", "####....", "####....", "..##....", "....####",
+                                      "....####", "....####", "......##"}));
+}
+
+/// Tokens of a chunk of one each, with w more to either side, are a window of w.
+TEST(Oracle, ChunksOfOneTokenAreAWindow) {
+  AttentionPattern chunks = *find_pattern("sparse");
+  chunks.attends[2][2] = {.kind = GroupRule::Kind::chunks, .chunk = {.tokens = 1, .overlap = 4}};
+  const SequenceLayout layout = SequenceLayout::uniform(1, {.query = 2, .documents = {30}});
+  EXPECT_EQ(picture(chunks, std::nullopt, layout),
+            picture(*find_pattern("sparse"), Window::of(4), layout));
+}
+
+TEST(Oracle, ExplainsChunks) {
+  const SequenceLayout layout = SequenceLayout::uniform(1, {.query = 2, .documents = {100}});
+  const AttentionPattern chunks = *find_pattern("chunks");
+  const Oracle oracle(chunks, std::nullopt, layout);
+  const std::int64_t document = 3;
+  EXPECT_EQ(oracle.explain(document + 50, document + 84),
+            "document 50 sees document 84: its chunk, 40 to 79, sees itself and 5 tokens more to "
+            "each side");
+  EXPECT_EQ(oracle.explain(document + 50, document + 85),
+            "document 50 does not see document 85: its chunk, 40 to 79, sees itself and 5 tokens "
+            "more to each side");
+}
+
 TEST(Oracle, BlocksSeeTheirNeighboursTheOuterOnesAndNothingElseWithoutRandomOnes) {
   AttentionPattern pattern = *find_pattern("bigbird");
   pattern.blocks = BlockRule{.length = 2, .random = 0, .seed = 1};

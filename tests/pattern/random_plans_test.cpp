@@ -27,11 +27,14 @@ class Dice {
 };
 
 GroupRule random_rule(Dice& dice, TokenGroup from, TokenGroup to) {
-  const std::int64_t kind = dice.up_to(share_positions(from, to) ? 3 : 1);
+  const std::int64_t kind = dice.up_to(share_positions(from, to) ? 4 : 1);
   if (kind == 0) return {};
   if (kind == 1) return {.kind = GroupRule::Kind::whole};
   if (kind == 2) return {.kind = GroupRule::Kind::window};
-  return {.kind = GroupRule::Kind::window, .fixed_window = dice.up_to(6)};
+  if (kind == 3) return {.kind = GroupRule::Kind::window, .fixed_window = dice.up_to(6)};
+  const std::int64_t tokens = 1 + dice.up_to(6);
+  return {.kind = GroupRule::Kind::chunks,
+          .chunk = {.tokens = tokens, .overlap = dice.up_to(dice.one_in(2) ? 2 : 9)}};
 }
 
 AttentionPattern random_pattern(Dice& dice, bool independent_query) {

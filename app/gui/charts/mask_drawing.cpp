@@ -58,12 +58,27 @@ double wrapped_height(const QFont& font, const QString& text, double width) {
       .height();
 }
 
-// "w = 4" for a window, nothing for a whole group.
-QString window_note(const GroupRule& rule, std::optional<Window> window) {
+// "w = 4" for a window, "40+5" for chunks, nothing for a whole group.
+QString rule_note(const GroupRule& rule, std::optional<Window> window) {
+  if (rule.kind == GroupRule::Kind::chunks) return QString::fromStdString(rule.chunk.text());
   if (rule.kind != GroupRule::Kind::window) return {};
   const std::optional<Window> w = rule.fixed_window ? Window::of(*rule.fixed_window) : window;
   if (!w || w->is_infinite()) return {};
   return QStringLiteral("w = %1").arg(w->tokens());
+}
+
+// ", chunks of 40+5 are drawn as 6+2", of the first rule that is not drawn as it is.
+QString narrowed_chunks(const MaskProblem& problem) {
+  for (const TokenGroup from : token_groups) {
+    for (const TokenGroup to : token_groups) {
+      const ChunkRule& asked = problem.asked().rule(from, to).chunk;
+      const ChunkRule& drawn = problem.pattern().rule(from, to).chunk;
+      if (asked == drawn) continue;
+      return QStringLiteral(", chunks of %1 are drawn as %2")
+          .arg(QString::fromStdString(asked.text()), QString::fromStdString(drawn.text()));
+    }
+  }
+  return {};
 }
 
 QString title_of(const MaskProblem& problem) {
@@ -151,6 +166,7 @@ void MaskDrawing::collect_texts() {
                    .arg(QString::fromStdString(problem_.true_window()->text()),
                         QString::fromStdString(problem_.window()->text()));
     }
+    note_ += narrowed_chunks(problem_);
     note_ += QLatin1Char('.');
   } else if (style_ == MaskStyle::equal_groups) {
     note_ = QStringLiteral("Groups are drawn at equal size; // marks a change of scale. ");
@@ -193,7 +209,7 @@ void MaskDrawing::lay_out_group_legend() {
   const QFontMetricsF metrics(figure_font(em));
   const std::vector<TokenGroup> groups = present_groups();
   const auto note_of = [&](TokenGroup from, TokenGroup to) {
-    return window_note(problem_.asked().rule(from, to), problem_.true_window());
+    return rule_note(problem_.asked().rule(from, to), problem_.true_window());
   };
   const QString corner = QStringLiteral("row sees");
   double x = metrics.horizontalAdvance(corner);

@@ -60,6 +60,8 @@ class MaskDrawing {
   [[nodiscard]] const Page& page() const { return page_; }
   [[nodiscard]] const MapSquare& square() const { return square_; }
   [[nodiscard]] const std::vector<MaskLegendEntry>& legend() const { return legend_; }
+  /// The line below the mask: what is not to scale.
+  [[nodiscard]] const QString& note() const { return note_; }
   /// Height of the page that holds all of this without slack.
   [[nodiscard]] double needed_height() const { return needed_height_; }
 

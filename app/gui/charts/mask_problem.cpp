@@ -25,6 +25,8 @@ constexpr std::int64_t schematic_document = 24;
 constexpr std::int64_t schematic_sentence = 8;
 // A window of 24 tokens can be seen as a window only while most of the document lies outside.
 constexpr std::int64_t schematic_window = 5;
+// Four chunks in 24 tokens, which overlap visibly.
+constexpr ChunkRule schematic_chunk{.tokens = 6, .overlap = 2};
 // Blocks of 2 tokens and 3 random ones: 31 tokens are more than BigBird's fallback of 11 blocks.
 constexpr std::int64_t schematic_block = 2;
 constexpr std::int64_t schematic_random = 3;
@@ -58,10 +60,16 @@ LayoutItem stand_in(const LayoutItem& item, bool with_sentences) {
   return small;
 }
 
+ChunkRule stand_in(const ChunkRule& rule) {
+  return {.tokens = std::min(rule.tokens, schematic_chunk.tokens),
+          .overlap = std::min(rule.overlap, schematic_chunk.overlap)};
+}
+
 AttentionPattern stand_in(AttentionPattern pattern) {
   for (auto& row : pattern.attends) {
     for (GroupRule& rule : row) {
       if (rule.fixed_window) rule.fixed_window = stand_in_window(*rule.fixed_window);
+      if (rule.kind == GroupRule::Kind::chunks) rule.chunk = stand_in(rule.chunk);
     }
   }
   if (pattern.blocks) {

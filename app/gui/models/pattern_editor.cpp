@@ -160,9 +160,11 @@ Status PatternEditor::set_rule(TokenGroup from, TokenGroup to, const GroupRule& 
   if (pattern().blocks) {
     return fail("Blocks say alone who sees whom; switch them off to edit the table.");
   }
-  if (rule.kind == GroupRule::Kind::window && !share_positions(from, to)) {
-    return fail("{} and {} tokens share no positions, so a window between them has no meaning.",
-                name_of(from), name_of(to));
+  if (needs_positions(rule) && !share_positions(from, to)) {
+    return fail("{} and {} tokens share no positions, so {} between them {} no meaning.",
+                name_of(from), name_of(to),
+                rule.kind == GroupRule::Kind::window ? "a window" : "chunks",
+                rule.kind == GroupRule::Kind::window ? "has" : "have");
   }
   end_gesture();
   return edit_pattern(Kind::rule, tr("who sees whom"), [&](AttentionPattern& next) {

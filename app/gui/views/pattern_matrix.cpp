@@ -4,12 +4,14 @@
 #include <QContextMenuEvent>
 #include <QHeaderView>
 #include <QKeyEvent>
+#include <QLineEdit>
 #include <QMenu>
 #include <QPainter>
 #include <QScrollBar>
 #include <QSpinBox>
 #include <QStyledItemDelegate>
 #include <algorithm>
+#include <optional>
 
 #include "app/gui/charts/map_colors.h"
 #include "app/gui/session/text.h"
@@ -26,12 +28,25 @@ TokenGroup group_at(int section) {
   return token_groups.at(static_cast<std::size_t>(section));
 }
 
-bool may_be_window(const QModelIndex& cell) {
+bool has_positions(const QModelIndex& cell) {
   return share_positions(group_at(cell.row()), group_at(cell.column()));
 }
 
+/// Reads what ChunkRule::text() writes, with or without spaces.
+std::optional<ChunkRule> chunk_from(const QString& text) {
+  const QStringList numbers = text.split(QLatin1Char('+'));
+  if (numbers.size() != 2) return std::nullopt;
+  bool is_size = false;
+  bool is_overlap = false;
+  const ChunkRule rule{.tokens = numbers[0].trimmed().toInt(&is_size),
+                       .overlap = numbers[1].trimmed().toInt(&is_overlap)};
+  const bool in_range = rule.tokens >= 1 && rule.tokens <= widest_window && rule.overlap >= 0 &&
+                        rule.overlap <= widest_window;
+  return is_size && is_overlap && in_range ? std::optional(rule) : std::nullopt;
+}
+
 /// Paints a cell in its pair's colour, so that the table is the mask's legend, too, and edits a
-/// window's own width.
+/// window's own width and the sizes of chunks.
 class RuleDelegate : public QStyledItemDelegate {
  public:
   explicit RuleDelegate(PatternMatrix* matrix) : QStyledItemDelegate(matrix), matrix_(matrix) {}
@@ -60,7 +75,13 @@ class RuleDelegate : public QStyledItemDelegate {
   }
 
   QWidget* createEditor(QWidget* parent, const QStyleOptionViewItem& /*option*/,
-                        const QModelIndex& /*index*/) const override {
+                        const QModelIndex& index) const override {
+    if (matrix_->rule_at(index).kind == GroupRule::Kind::chunks) {
+      auto* sizes = new QLineEdit(parent);
+      sizes->setAccessibleName(PatternMatrix::tr("Chunks of this rule"));
+      sizes->setToolTip(PatternMatrix::tr("Tokens of a chunk + tokens more to each side: 40+5"));
+      return sizes;
+    }
     auto* box = new QSpinBox(parent);
     box->setRange(slider_window, widest_window);
     box->setSpecialValueText(PatternMatrix::tr("as below"));
@@ -70,12 +91,20 @@ class RuleDelegate : public QStyledItemDelegate {
   }
 
   void setEditorData(QWidget* editor, const QModelIndex& index) const override {
+    if (auto* sizes = qobject_cast<QLineEdit*>(editor)) {
+      sizes->setText(words(matrix_->rule_at(index).chunk.text()));
+      return;
+    }
     const std::int64_t width = matrix_->rule_at(index).fixed_window.value_or(slider_window);
     static_cast<QSpinBox*>(editor)->setValue(static_cast<int>(width));
   }
 
   void setModelData(QWidget* editor, QAbstractItemModel* /*model*/,
                     const QModelIndex& index) const override {
+    if (const auto* sizes = qobject_cast<QLineEdit*>(editor)) {
+      matrix_->set_chunks(index, sizes->text());
+      return;
+    }
     auto* box = static_cast<QSpinBox*>(editor);
     box->interpretText();
     GroupRule rule{.kind = GroupRule::Kind::window};
@@ -136,6 +165,16 @@ void PatternMatrix::set_rule(const QModelIndex& cell, const GroupRule& rule) {
   Q_EMIT refused(done ? QString() : words(done.error().message));
 }
 
+void PatternMatrix::set_chunks(const QModelIndex& cell, const QString& sizes) {
+  if (const auto chunk = chunk_from(sizes)) {
+    set_rule(cell, {.kind = GroupRule::Kind::chunks, .chunk = *chunk});
+    return;
+  }
+  Q_EMIT refused(tr("Chunks are written 40+5: tokens of a chunk, from 1 to %1, and tokens more to "
+                    "each side, from 0.")
+                     .arg(widest_window));
+}
+
 void PatternMatrix::set_kind(const QModelIndex& cell, GroupRule::Kind kind) {
   set_rule(cell, {.kind = kind});
 }
@@ -146,8 +185,10 @@ void PatternMatrix::set_next_kind(const QModelIndex& cell) {
     case GroupRule::Kind::none:
       return set_kind(cell, GroupRule::Kind::whole);
     case GroupRule::Kind::whole:
-      return set_kind(cell, may_be_window(cell) ? GroupRule::Kind::window : GroupRule::Kind::none);
+      return set_kind(cell, has_positions(cell) ? GroupRule::Kind::window : GroupRule::Kind::none);
     case GroupRule::Kind::window:
+      return set_kind(cell, GroupRule::Kind::chunks);
+    case GroupRule::Kind::chunks:
       return set_kind(cell, GroupRule::Kind::none);
   }
 }
@@ -164,21 +205,25 @@ void PatternMatrix::refresh() {
       if (!of_blocks && is_window && rule.fixed_window) {
         text = QStringLiteral("w = %1").arg(*rule.fixed_window);
       }
+      const bool is_chunks = rule.kind == GroupRule::Kind::chunks;
+      if (!of_blocks && is_chunks) text = words(rule.chunk.text());
       const QString who =
           tr("%1 sees %2")
               .arg(charts::group_title(group_at(row)), charts::group_title(group_at(column)));
       Qt::ItemFlags flags = Qt::ItemIsSelectable;
       if (!of_blocks) flags |= Qt::ItemIsEnabled;
-      if (!of_blocks && may_be_window(cell)) flags |= Qt::ItemIsEditable;
+      if (!of_blocks && has_positions(cell)) flags |= Qt::ItemIsEditable;
       QTableWidgetItem& shown = *item(row, column);
       shown.setText(text);
       shown.setFlags(flags);
-      shown.setData(
-          Qt::AccessibleTextRole,
-          QStringLiteral("%1: %2").arg(who, is_window ? tr("window, %1").arg(text) : text));
-      shown.setToolTip(tr("%1. Click or Space: the next rule; 1 none, 2 whole, 3 window w, F2 a "
-                          "window of its own.")
-                           .arg(who));
+      const QString rule_words = is_window   ? tr("window, %1").arg(text)
+                                 : is_chunks ? tr("chunks, %1").arg(text)
+                                             : text;
+      shown.setData(Qt::AccessibleTextRole, QStringLiteral("%1: %2").arg(who, rule_words));
+      shown.setToolTip(
+          tr("%1. Click or Space: the next rule; 1 none, 2 whole, 3 window w, 4 chunks, "
+             "F2 a window of its own or the chunks' sizes.")
+              .arg(who));
     }
   }
 }
@@ -230,6 +275,8 @@ void PatternMatrix::keyPressEvent(QKeyEvent* event) {
       return set_kind(cell, GroupRule::Kind::whole);
     case Qt::Key_3:
       return set_kind(cell, GroupRule::Kind::window);
+    case Qt::Key_4:
+      return set_kind(cell, GroupRule::Kind::chunks);
     default:
       QTableWidget::keyPressEvent(event);
   }
@@ -247,8 +294,13 @@ void PatternMatrix::contextMenuEvent(QContextMenuEvent* event) {
   menu->addAction(tr("&Whole\t2"), this, [this, cell] { set_kind(cell, GroupRule::Kind::whole); });
   QAction* window = menu->addAction(tr("W&indow\t3"), this,
                                     [this, cell] { set_kind(cell, GroupRule::Kind::window); });
-  QAction* own = menu->addAction(tr("Window of its &own…\tF2"), this, [this, cell] { edit(cell); });
-  for (QAction* action : {window, own}) action->setEnabled(may_be_window(cell));
+  QAction* chunks = menu->addAction(tr("&Chunks\t4"), this,
+                                    [this, cell] { set_kind(cell, GroupRule::Kind::chunks); });
+  const bool is_chunks = rule_at(cell).kind == GroupRule::Kind::chunks;
+  QAction* own =
+      menu->addAction(is_chunks ? tr("&Sizes of the chunks…\tF2") : tr("Window of its &own…\tF2"),
+                      this, [this, cell] { edit(cell); });
+  for (QAction* action : {window, chunks, own}) action->setEnabled(has_positions(cell));
   menu->popup(by_mouse ? event->globalPos() : viewport()->mapToGlobal(visualRect(cell).center()));
 }
 

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // The table of who (row) sees whom (column), edited by click or by keyboard: arrows choose a cell,
-// Space goes on to the next rule, 1 2 3 set none, whole, window, F2 gives the window a width of its
-// own. Every edit goes through the editor, so that it can be undone.
+// Space goes on to the next rule, 1 2 3 4 set none, whole, window, chunks, F2 gives a window a
+// width of its own and chunks their sizes. Every edit goes through the editor, so that it can be
+// undone.
 
 #include <QTableWidget>
 
@@ -22,6 +23,8 @@ class PatternMatrix : public QTableWidget {
   [[nodiscard]] QSize minimumSizeHint() const override;
   [[nodiscard]] const GroupRule& rule_at(const QModelIndex& cell) const;
   void set_rule(const QModelIndex& cell, const GroupRule& rule);
+  /// `sizes` as the table writes them, "40+5".
+  void set_chunks(const QModelIndex& cell, const QString& sizes);
 
  Q_SIGNALS:
   /// Why an edit is not possible; empty: it was.

@@ -100,6 +100,27 @@ TEST_F(MaskViewTest, TheSchematicOfBigBird_HasBlocksItCanShow) {
   EXPECT_EQ(wrong_cells(view), 0);
 }
 
+TEST_F(MaskViewTest, Chunks_AreColouredAsTheOracleSays) {
+  AttentionPattern chunks = find_pattern("chunks").value();
+  chunks.attends[2][2].chunk = {.tokens = 5, .overlap = 2};
+  for (const MaskStyle style : {MaskStyle::equal_groups, MaskStyle::true_scale}) {
+    view.set_style(style);
+    ASSERT_TRUE(view.show_mask(chunks, std::nullopt, small_item));
+    EXPECT_EQ(wrong_cells(view), 0) << name_of(style);
+  }
+}
+
+TEST_F(MaskViewTest, TheSchematicOfChunks_HasChunksItCanShowAndSaysSo) {
+  view.set_style(MaskStyle::schematic);
+  ASSERT_TRUE(view.show_mask(find_pattern("chunks").value(), std::nullopt, long_item(900)));
+  EXPECT_TRUE(view.problem()->is_stand_in());
+  EXPECT_EQ(wrong_cells(view), 0);
+  const MaskDrawing drawing(*view.problem(), MaskStyle::schematic, {}, {.size = QSizeF(700, 700)});
+  EXPECT_TRUE(drawing.note().contains("chunks of 40+5 are drawn as 6+2"));
+  const auto& legend = drawing.legend();
+  EXPECT_EQ(std::ranges::count(legend, QStringLiteral("40+5"), &MaskLegendEntry::text), 1);
+}
+
 TEST_F(MaskViewTest, DarkTheme_IsColouredAsTheOracleSays) {
   view.setPalette(QPalette(Qt::black, Qt::black));
   view.set_style(MaskStyle::true_scale);
