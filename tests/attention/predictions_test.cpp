@@ -125,7 +125,10 @@ class PredictedPeak : public ::testing::TestWithParam<std::tuple<MemoryOrder, DT
  protected:
   /// Nothing where the pattern knows no such layout.
   std::unique_ptr<SmallProblem> problem(const char* pattern, const SequenceLayout& layout) const {
-    if (layout.shares_query() && std::string_view(pattern) != "sparse") return nullptr;
+    if (layout.shares_query() && std::string_view(pattern) != "sparse" &&
+        std::string_view(pattern) != "chunks") {
+      return nullptr;
+    }
     auto small = std::make_unique<SmallProblem>(pattern, Window::of(4), layout, 4, 32);
     small->problem.memory_order = std::get<0>(GetParam());
     small->problem.dtype = std::get<1>(GetParam());
@@ -143,7 +146,7 @@ class PredictedPeak : public ::testing::TestWithParam<std::tuple<MemoryOrder, DT
 
 TEST_P(PredictedPeak, IsAnUpperBoundThatIsNotFarOff) {
   for (const SequenceLayout& layout : layouts()) {
-    for (const char* pattern : {"full", "sparse", "longformer", "qds", "bigbird"}) {
+    for (const char* pattern : {"full", "sparse", "longformer", "qds", "bigbird", "chunks"}) {
       const auto small = problem(pattern, layout);
       if (!small) continue;
       for (const Implementation* implementation : implementations()) {

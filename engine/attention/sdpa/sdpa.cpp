@@ -10,6 +10,7 @@
 #include "engine/attention/blocks.h"
 #include "engine/attention/prepared_blocks.h"
 #include "engine/attention/sdpa/flash_tiles.h"
+#include "engine/attention/sdpa/packed_windows.h"
 #include "engine/attention/sdpa/sdpa_kernels.h"
 
 namespace attnscope {
@@ -78,21 +79,8 @@ class PreparedSdpa final : public PreparedBlocks {
     return {.kept = matrices * kept, .working = matrices * working};
   }
 
-  /// Tiles of a thread: scores, sums and, backward, weights beside their gradient, in 16-bit types
-  /// both again rounded and then multiplied. Processors that multiply 16-bit tiles (AMX) have
-  /// queries and a block of keys packed as well.
   std::int64_t library_bytes() const override {
-    if (on_cuda()) return 0;  // tiles are in the processor's own memory
-    const std::int64_t floats = (with_gradients() ? 2 : 1) * tile_keys + problem_.head_dim + 2;
-    std::int64_t bytes = tile_rows * floats * static_cast<std::int64_t>(sizeof(float));
-    if (problem_.dtype != DType::float32 && with_gradients()) {
-      bytes += bytes / 2 + product_blocks_of_a_thread;
-    } else if (problem_.dtype != DType::float32) {
-      const std::int64_t packed = tile_rows * problem_.head_dim +
-                                  2 * packed_keys * std::max(problem_.head_dim, packed_keys);
-      bytes += (tile_rows * tile_keys + packed) * size_of(problem_.dtype);
-    }
-    return problem_.threads * bytes;
+    return sdpa_tile_bytes(problem_, tile_rows, tile_keys);
   }
 
  private:
@@ -150,6 +138,26 @@ class PreparedSdpa final : public PreparedBlocks {
 
 }  // namespace
 
+/// Scores, sums and, backward, weights beside their gradient, in 16-bit types both again rounded
+/// and then multiplied. Processors that multiply 16-bit tiles (AMX) have queries and a block of
+/// keys packed as well.
+std::int64_t sdpa_tile_bytes(const Problem& problem, std::int64_t rows, std::int64_t columns) {
+  if (problem.device == DeviceKind::cuda) return 0;
+  rows = std::min(rows, tile_rows);
+  columns = std::min(columns, tile_keys);
+  const bool with_gradients = problem.direction == Direction::forward_backward;
+  const std::int64_t floats = (with_gradients ? 2 : 1) * columns + problem.head_dim + 2;
+  std::int64_t bytes = rows * floats * static_cast<std::int64_t>(sizeof(float));
+  if (problem.dtype != DType::float32 && with_gradients) {
+    bytes += bytes / 2 + product_blocks_of_a_thread;
+  } else if (problem.dtype != DType::float32) {
+    const std::int64_t packed =
+        rows * problem.head_dim + 2 * packed_keys * std::max(problem.head_dim, packed_keys);
+    bytes += (rows * columns + packed) * size_of(problem.dtype);
+  }
+  return problem.threads * bytes;
+}
+
 std::unique_ptr<PreparedAttention> prepare_sdpa(const Problem& problem, SdpaKernel kernel,
                                                 bool masked) {
   return std::make_unique<PreparedSdpa>(problem, kernel, masked);
@@ -168,8 +176,10 @@ struct Kind {
 constexpr std::array kinds{
     Kind{"sdpa", SdpaKernel::chosen_by_libtorch, Kind::Mask::never,
          "LibTorch scaled_dot_product_attention without a mask: full attention over each item, one "
-         "call for a uniform batch and one an item otherwise, result copied into place; backward "
-         "by autograd, gradients copied too"},
+         "call for a uniform batch and one an item otherwise, result copied into place; documents "
+         "in chunks as TKL's authors do, one call over all windows (a chunk and its overlap) with "
+         "a mask of their padding, made once a layout, the packing of windows and unpacking of "
+         "centres timed; backward by autograd, gradients copied or summed too"},
     Kind{"sdpa-mask", SdpaKernel::chosen_by_libtorch, Kind::Mask::always,
          "LibTorch scaled_dot_product_attention with the pattern as its mask, made once a layout "
          "as LibTorch would convert a boolean one, and not timed; result copied into place; "
@@ -193,6 +203,10 @@ Status takes(const Kind& kind, const Problem& problem) {
     return sdpa_kernel_takes(kind.kernel, problem, current_sdpa_device());
   }
   if (kind.mask == Kind::Mask::always) return {};
+  if (problem.pattern.has_chunks()) {
+    const Result<PackedWindows> windows = packed_windows(problem);
+    return windows ? Status() : tl::unexpected(windows.error());
+  }
   if (problem.layout.shares_query()) {
     return fail("sdpa knows only full attention within an item, and a shared query stands outside");
   }
@@ -212,17 +226,22 @@ std::vector<Implementation> sdpa_implementations() {
   std::vector<Implementation> rows;
   rows.reserve(kinds.size());
   for (const Kind& kind : kinds) {
-    rows.push_back({.id = kind.id,
-                    .summary = kind.summary,
-                    .is_fused = true,
-                    .supports = [kind](const Problem& problem) { return takes(kind, problem); },
-                    .prepare =
-                        [kind](const Problem& problem) {
-                          const bool masked = kind.mask == Kind::Mask::unless_full
-                                                  ? !is_full_attention(problem.layout, problem.plan)
-                                                  : kind.mask == Kind::Mask::always;
-                          return prepare_sdpa(problem, kind.kernel, masked);
-                        }});
+    rows.push_back(
+        {.id = kind.id,
+         .summary = kind.summary,
+         .is_fused = true,
+         .supports = [kind](const Problem& problem) { return takes(kind, problem); },
+         .prepare = [kind](const Problem& problem) -> Result<std::unique_ptr<PreparedAttention>> {
+           if (kind.mask == Kind::Mask::never && problem.pattern.has_chunks()) {
+             return packed_windows(problem).map([&](PackedWindows windows) {
+               return prepare_packed_windows(problem, std::move(windows));
+             });
+           }
+           const bool masked = kind.mask == Kind::Mask::unless_full
+                                   ? !is_full_attention(problem.layout, problem.plan)
+                                   : kind.mask == Kind::Mask::always;
+           return prepare_sdpa(problem, kind.kernel, masked);
+         }});
   }
   return rows;
 }

@@ -39,6 +39,11 @@ struct SdpaDevice {
 [[nodiscard]] Status flash_takes_on_cuda(std::string_view id, const Problem& problem,
                                          const SdpaDevice& device);
 
+/// What LibTorch's kernel for the CPU holds in tiles, over all threads, for calls of at most so
+/// many rows and columns; 0 on CUDA, whose tiles are in the processor's own memory.
+[[nodiscard]] std::int64_t sdpa_tile_bytes(const Problem& problem, std::int64_t rows,
+                                           std::int64_t columns);
+
 /// The problem must be one that the kernel takes.
 [[nodiscard]] std::unique_ptr<PreparedAttention> prepare_sdpa(const Problem& problem,
                                                               SdpaKernel kernel, bool masked);
