@@ -128,6 +128,7 @@ TEST(SweepFile, ShippedSweeps_AreValid) {
     const auto sweep = load_sweep(name);
     for (const Heat& heat : sweep->heats) EXPECT_EQ(heat.point.batch_max, 100);
   }
+  EXPECT_THAT(load_sweep("tkl-attention")->heats, SizeIs(6));
   EXPECT_THAT(load_sweep("scaling")->heats, SizeIs(9));
   const auto scaling = load_sweep("scaling");
   for (const Heat& heat : scaling->heats) {
