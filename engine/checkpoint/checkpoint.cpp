@@ -196,6 +196,7 @@ TensorView take(const TensorSpec& spec, const TensorViews& files, Complaints& co
 
 Result<Checkpoint> find_tensors(const TensorViews& files, ModelConfig config,
                                 std::string_view source) {
+  config.family->take_sizes(config, files);
   const ModelTensors wanted = config.family->tensors(config, &files);
   Checkpoint found{.config = std::move(config), .tensors = {}, .gives_scores = wanted.gives_scores};
   Complaints complaints;

@@ -58,14 +58,15 @@ struct ModelConfig {
   std::optional<Window> window{};
   /// With its [SEP]: what the training cut queries to; 0 where nothing is said of it.
   std::int64_t most_query_tokens = 0;
-  std::any own{};  // what the family alone reads
+  std::int64_t most_document_tokens = 0;  // likewise of a document
+  std::any own{};                         // what the family alone reads
 };
 
 struct TensorSpec {
   std::string name;     // by which the family computes with it
   std::string in_file;  // what the checkpoint calls it
   std::vector<std::int64_t> shape;
-  bool around_one = false;  // a LayerNorm's factor, when weights are drawn
+  double around = 0;  // when weights are drawn: 1 of a LayerNorm's factor
 };
 
 struct ModelTensors {
@@ -112,12 +113,21 @@ struct ShownTokens {
   std::string_view note = {};     // how to read it
 };
 
+/// What there is to see of a document's regions.
+struct ShownRegions {
+  /// Words of so many that are in regions; null: all.
+  std::int64_t (*kept)(std::int64_t words) = nullptr;
+  std::string_view note = {};  // how to read it
+};
+
 class FamilyDescription {
  public:
   virtual ~FamilyDescription() = default;
   [[nodiscard]] virtual std::string_view id() const = 0;  // "bert"
 
   [[nodiscard]] virtual Kept keeps() const { return Kept::nothing; }
+  /// Its texts are words of a list (tokens.txt), without [CLS] and [SEP]; else pieces of words.
+  [[nodiscard]] virtual bool reads_words() const { return false; }
   /// Of a family that keeps something: tokens before those of a document that is encoded by itself,
   /// [CLS] or learned vectors in its place.
   [[nodiscard]] virtual std::int64_t first_tokens_of_document(
@@ -130,12 +140,20 @@ class FamilyDescription {
     return {};
   }
 
+  /// Of a model that scores a document by its regions, or whose score can be told by them.
+  [[nodiscard]] virtual std::optional<ShownRegions> regions(const ModelConfig& /*config*/,
+                                                            const ModelOptions& /*options*/) const {
+    return std::nullopt;
+  }
+
   /// The values of config.json's model_type that it reads.
   [[nodiscard]] virtual std::vector<std::string_view> model_types() const = 0;
   /// Throws a JsonProblem, for read_json to catch, at the field that asks for what is not computed
   /// here.
   [[nodiscard]] virtual ModelConfig read_config(const JsonField& config,
                                                 std::string_view model_type) const = 0;
+  /// Sizes that config.json leaves to the files.
+  virtual void take_sizes(ModelConfig& /*config*/, const TensorViews& /*files*/) const {}
   /// The tensors of such a model; where `files` are given, by the names that those use.
   [[nodiscard]] virtual ModelTensors tensors(const ModelConfig& config,
                                              const TensorViews* files) const = 0;

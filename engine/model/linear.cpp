@@ -6,6 +6,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/relu.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/InferenceMode.h>
 
@@ -23,7 +24,6 @@
 #include <utility>
 
 #include "engine/attention/torch_tensors.h"
-#include "kernels/cpu/linear.h"
 
 namespace attnscope {
 namespace {
@@ -119,7 +119,7 @@ at::Tensor kernel_linear(const at::Tensor& x, const at::Tensor& weight, const at
 
 double seconds_of(const Linear& up, const Linear& down, const at::Tensor& x) {
   const auto start = std::chrono::steady_clock::now();
-  const at::Tensor y = down.plus(up.gelu(x), x);
+  const at::Tensor y = down.plus(up(x, cpu::Activation::gelu), x);
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
@@ -199,11 +199,19 @@ LinearRoute fastest_route(DType dtype, DeviceKind device, std::int64_t hidden,
 Linear::Linear(const at::Tensor& weight, at::Tensor bias, LinearRoute route)
     : weight_(weight_for(route, weight)), bias_(std::move(bias)), route_(route) {}
 
-at::Tensor Linear::operator()(const at::Tensor& x) const {
-  if (route_ == LinearRoute::kernel)
-    return kernel_linear(x, weight_, bias_, cpu::Activation::none, {});
-  if (route_ == LinearRoute::packed) return packed_linear(x, weight_, bias_);
-  return at::linear(x, weight_, bias_);
+at::Tensor Linear::operator()(const at::Tensor& x, cpu::Activation activation) const {
+  if (route_ == LinearRoute::kernel) return kernel_linear(x, weight_, bias_, activation, {});
+  at::Tensor y = route_ == LinearRoute::packed ? packed_linear(x, weight_, bias_)
+                                               : at::linear(x, weight_, bias_);
+  switch (activation) {
+    case cpu::Activation::none:
+      return y;
+    case cpu::Activation::gelu:
+      return at::gelu_(y);
+    case cpu::Activation::relu:
+      return at::relu_(y);
+  }
+  return y;
 }
 
 at::Tensor Linear::plus(const at::Tensor& x, const at::Tensor& rest) const {
@@ -211,13 +219,6 @@ at::Tensor Linear::plus(const at::Tensor& x, const at::Tensor& rest) const {
     return kernel_linear(x, weight_, bias_, cpu::Activation::none, rest);
   if (route_ == LinearRoute::packed) return packed_linear_plus(x, rest, weight_, bias_);
   return at::linear(x, weight_, bias_).add_(rest);
-}
-
-at::Tensor Linear::gelu(const at::Tensor& x) const {
-  if (route_ == LinearRoute::kernel)
-    return kernel_linear(x, weight_, bias_, cpu::Activation::gelu, {});
-  at::Tensor y = (*this)(x);
-  return at::gelu_(y);
 }
 
 }  // namespace attnscope

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "engine/pattern/axes.h"
+#include "kernels/cpu/linear.h"
 
 namespace attnscope {
 
@@ -34,12 +35,11 @@ class Linear {
   Linear() = default;
   /// weight [out, in] and bias [out] in the dtype and on the device of what comes.
   Linear(const at::Tensor& weight, at::Tensor bias, LinearRoute route);
-  /// x weight^T + bias of [tokens, in].
-  [[nodiscard]] at::Tensor operator()(const at::Tensor& x) const;
+  /// The activation of x weight^T + bias of [tokens, in].
+  [[nodiscard]] at::Tensor operator()(
+      const at::Tensor& x, cpu::Activation activation = cpu::Activation::none) const;
   /// The same and `rest` [tokens, out] added, a residual connection.
   [[nodiscard]] at::Tensor plus(const at::Tensor& x, const at::Tensor& rest) const;
-  /// BERT's GELU of it.
-  [[nodiscard]] at::Tensor gelu(const at::Tensor& x) const;
   [[nodiscard]] std::int64_t out() const { return bias_.size(0); }
 
  private:

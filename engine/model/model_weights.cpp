@@ -9,6 +9,8 @@
 #include <cstring>
 #include <utility>
 
+#include "kernels/base/sentences.h"
+
 namespace attnscope {
 namespace {
 
@@ -51,8 +53,9 @@ std::shared_ptr<const ModelWeights> ModelWeights::random(const ModelConfig& conf
   at::Generator generator = at::detail::createCPUGenerator(options.seed);
   Tensors tensors;
   for (const TensorSpec& spec : config.family->tensors(config, nullptr).specs) {
-    tensors.emplace(spec.name, at::empty(spec.shape, at::kFloat)
-                                   .normal_(spec.around_one ? 1 : 0, options.deviation, generator));
+    tensors.emplace(
+        spec.name,
+        at::empty(spec.shape, at::kFloat).normal_(spec.around, options.deviation, generator));
   }
   return std::make_shared<const ModelWeights>(config, std::move(tensors));
 }
@@ -62,6 +65,22 @@ std::shared_ptr<const ModelWeights> ModelWeights::of(const Checkpoint& checkpoin
   Tensors tensors;
   for (const auto& [name, view] : checkpoint.tensors) tensors.emplace(name, copy_of(view));
   return std::make_shared<const ModelWeights>(checkpoint.config, std::move(tensors));
+}
+
+Status has_tensors(const ModelWeights& weights, const ModelConfig& config) {
+  for (const TensorSpec& spec : config.family->tensors(config, nullptr).specs) {
+    if (!weights.has(spec.name)) {
+      return fail("these weights have no '{}', which such a model of the family {} needs",
+                  in_a_sentence(spec.name), config.family->id());
+    }
+    const auto sizes = weights.tensor(spec.name).sizes();
+    if (!std::ranges::equal(sizes, spec.shape)) {
+      return fail("'{}' is [{}] in these weights, and such a model of the family {} needs [{}]",
+                  in_a_sentence(spec.name), fmt::join(sizes, ", "), config.family->id(),
+                  fmt::join(spec.shape, ", "));
+    }
+  }
+  return {};
 }
 
 const at::Tensor& ModelWeights::tensor(std::string_view name) const {

@@ -64,4 +64,7 @@ class ModelWeights {
   Tensors tensors_;
 };
 
+/// Ok, or which tensor of a model of that config the weights lack or have in another shape.
+[[nodiscard]] Status has_tensors(const ModelWeights& weights, const ModelConfig& config);
+
 }  // namespace attnscope

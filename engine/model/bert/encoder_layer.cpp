@@ -76,6 +76,16 @@ EncoderLayer::EncoderLayer(const ModelWeights& weights, std::int64_t number,
   output_norm_ = norm("output.LayerNorm");
 }
 
+EncoderLayer::EncoderLayer(const LayerParts& parts, const Computing& computing)
+    : activation_(parts.activation),
+      attention_output_(computing.of(parts.attention_output)),
+      attention_norm_(parts.attention_norm, computing, parts.norm_epsilon),
+      intermediate_(computing.of(parts.intermediate)),
+      output_(computing.of(parts.output)),
+      output_norm_(parts.output_norm, computing, parts.norm_epsilon) {
+  projections_.all = computing.of(parts.all);
+}
+
 void EncoderLayer::finish(const at::Tensor& o, at::Tensor& x) const {
   const std::int64_t tokens = x.size(0);
   for (std::int64_t first = 0; first < tokens; first += tokens_at_once) {
@@ -83,7 +93,7 @@ void EncoderLayer::finish(const at::Tensor& o, at::Tensor& x) const {
     at::Tensor states = x.narrow(0, first, count);
     const at::Tensor attended =
         attention_norm_(attention_output_.plus(o.narrow(0, first, count), states));
-    states.copy_(output_norm_(output_.plus(intermediate_.gelu(attended), attended)));
+    states.copy_(output_norm_(output_.plus(intermediate_(attended, activation_), attended)));
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "engine/model/linear.h"
 #include "engine/model/model_weights.h"
+#include "kernels/cpu/linear.h"
 
 namespace attnscope {
 
@@ -44,8 +45,18 @@ struct Projections {
   std::optional<Linear> query, key_value;  // [hidden, hidden], [2 hidden, hidden]
 };
 
+/// A layer's weights by what they are for.
+struct LayerParts {
+  LinearWeights all;  // queries, keys and values side by side
+  LinearWeights attention_output, intermediate, output;
+  NormWeights attention_norm, output_norm;
+  double norm_epsilon = 0;
+  cpu::Activation activation = cpu::Activation::gelu;  // of the wide layer
+};
+
 class EncoderLayer {
  public:
+  EncoderLayer(const LayerParts& parts, const Computing& computing);
   /// `split`: a layer of which [CLS] alone is needed. `global`: Longformer's own projections.
   EncoderLayer(const ModelWeights& weights, std::int64_t number, const Computing& computing,
                bool split, bool global);
@@ -62,6 +73,7 @@ class EncoderLayer {
 
  private:
   Projections projections_, global_;
+  cpu::Activation activation_ = cpu::Activation::gelu;
   Linear attention_output_;
   Norm attention_norm_;
   Linear intermediate_, output_;

@@ -43,7 +43,7 @@ class ColbertDescription final : public LateDescription {
 
  protected:
   [[nodiscard]] std::string_view body_prefix() const override { return "bert."; }
-  [[nodiscard]] std::vector<LateRow> late_rows() const override {
+  [[nodiscard]] std::vector<NamedRow> named_rows() const override {
     return {{.name = id(),
              .summary = "Every query token finds the document token most like it; 128 numbers are "
                         "kept of each token."}};

@@ -13,12 +13,12 @@ class CrossBertDescription final : public PooledDescription {
   [[nodiscard]] std::string_view id() const override { return "cross-bert"; }
 
  protected:
-  [[nodiscard]] std::vector<LateRow> late_rows() const override {
+  [[nodiscard]] std::vector<NamedRow> named_rows() const override {
     return {{.name = id(),
              .summary = "Query and document go through all layers together, the document with a "
                         "[CLS] of its own; nothing is kept."}};
   }
-  [[nodiscard]] std::vector<LateOption> late_options() const override {
+  [[nodiscard]] std::vector<RowOption> late_options() const override {
     return {{cls_only_last_layer, "Its last layer computes what [CLS] needs and nothing else.",
              "last layer"}};
   }

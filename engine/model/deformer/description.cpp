@@ -21,13 +21,13 @@ class DeformerDescription final : public PooledDescription {
   [[nodiscard]] Kept keeps() const override { return Kept::token_states; }
 
  protected:
-  [[nodiscard]] std::vector<LateRow> late_rows() const override {
+  [[nodiscard]] std::vector<NamedRow> named_rows() const override {
     return {{.name = id(),
              .summary = "The lower layers see query and document apart, the last three both "
                         "together; all states of a document are kept."}};
   }
-  [[nodiscard]] std::vector<LateOption> late_options() const override {
-    std::vector<LateOption> options;
+  [[nodiscard]] std::vector<RowOption> late_options() const override {
+    std::vector<RowOption> options;
     options.reserve(top_layer_options.size());
     for (const char* name : top_layer_options)
       options.push_back({name, "How many of the last layers see both together.", "layers"});

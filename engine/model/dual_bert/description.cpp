@@ -13,7 +13,7 @@ class DualBertDescription final : public LateDescription {
   [[nodiscard]] Kept keeps() const override { return Kept::vectors; }
 
  protected:
-  [[nodiscard]] std::vector<LateRow> late_rows() const override {
+  [[nodiscard]] std::vector<NamedRow> named_rows() const override {
     return {{.name = id(),
              .summary = "Query and document are encoded apart, and [CLS] of both multiplied; a "
                         "vector is kept of each document."}};

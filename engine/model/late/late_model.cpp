@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <map>
 #include <numeric>
 #include <utility>
 
@@ -17,6 +16,7 @@
 #include "engine/attention/torch_tensors.h"
 #include "engine/model/late/late_reference.h"
 #include "engine/model/model_weights.h"
+#include "engine/model/query_groups.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope {
@@ -27,31 +27,6 @@ constexpr std::int64_t document_tokens_at_once = 16'384;
 
 std::int64_t count_of(TokenIds ids) {
   return static_cast<std::int64_t>(ids.size());
-}
-
-/// Items of the same query.
-struct QueryGroup {
-  TokenIds query;
-  std::vector<std::size_t> items;
-};
-
-std::vector<QueryGroup> groups_of(const PairBatch& batch) {
-  std::vector<QueryGroup> groups;
-  if (batch.one_query) {
-    QueryGroup& only = groups.emplace_back(QueryGroup{batch.items.front().query, {}});
-    only.items.resize(batch.items.size());
-    std::iota(only.items.begin(), only.items.end(), 0);
-    return groups;
-  }
-  std::map<std::vector<std::int32_t>, std::size_t> known;
-  for (std::size_t i = 0; i < batch.items.size(); ++i) {
-    const TokenIds query = batch.items[i].query;
-    const auto [place, is_new] =
-        known.emplace(std::vector<std::int32_t>(query.begin(), query.end()), groups.size());
-    if (is_new) groups.push_back({query, {}});
-    groups[place->second].items.push_back(i);
-  }
-  return groups;
 }
 
 std::vector<TokenIds> queries_of(const std::vector<QueryGroup>& groups) {
@@ -144,7 +119,7 @@ class LateModel final : public Model {
     if (!stage) return tl::unexpected(stage.error());
     const auto queries = interaction_->encode_queries(encoder_, **stage, encoder_.embed(*packed));
     if (!queries) return tl::unexpected(queries.error());
-    std::vector<Interacted> done;
+    std::vector<GroupOutput> done;
     for (std::size_t g = 0; g < groups.size(); ++g) {
       std::vector<std::int64_t> numbers;
       for (const std::size_t item : groups[g].items) {
@@ -155,9 +130,11 @@ class LateModel final : public Model {
           encoder_, one_query(*queries, packed->layout, static_cast<std::int64_t>(g)),
           {*documents, numbers}, show);
       if (!interacted) return tl::unexpected(interacted.error());
-      done.push_back(std::move(*interacted));
+      done.push_back(
+          {.scores = floats_of(interacted->scores),
+           .states = batch.with_states ? floats_of(interacted->states) : std::vector<float>()});
     }
-    return collected(groups, done, batch.items.size(), batch.with_states);
+    return collected(groups, done, batch.items.size());
   }
 
   Result<DocumentCache> encode_documents(std::span<const TokenIds> documents,
@@ -207,17 +184,7 @@ class LateModel final : public Model {
     if (batch.items.empty()) return fail("a batch without pairs has nothing to score");
     if (batch.documents == nullptr) return {};
     if (Status fits = batch.documents->fits(maker()); !fits) return fits;
-    return check_numbers(batch);
-  }
-
-  static Status check_numbers(const PairBatch& batch) {
-    for (const PairBatch::Item& item : batch.items) {
-      if (item.cached < 0 || item.cached >= batch.documents->documents()) {
-        return fail("document {} is not among the {} encoded ones", item.cached,
-                    batch.documents->documents());
-      }
-    }
-    return {};
+    return has_its_documents(batch);
   }
 
   [[nodiscard]] Result<std::unique_ptr<AttentionStage>> stage_of(
@@ -271,32 +238,6 @@ class LateModel final : public Model {
     return one;
   }
 
-  /// Every item's at its place; narrower states end in zeros.
-  static ModelOutput collected(const std::vector<QueryGroup>& groups,
-                               const std::vector<Interacted>& done, std::size_t items,
-                               bool with_states) {
-    std::int64_t width = 0;
-    for (const Interacted& one : done)
-      if (with_states) width = std::max(width, one.states.size(1));
-    ModelOutput output{.scores = std::vector<float>(items),
-                       .states = std::vector<float>(items * static_cast<std::size_t>(width))};
-    for (std::size_t g = 0; g < groups.size(); ++g) {
-      const std::vector<float> scores = floats_of(done[g].scores);
-      for (std::size_t i = 0; i < groups[g].items.size(); ++i)
-        output.scores[groups[g].items[i]] = scores[i];
-      if (!with_states) continue;
-      const std::vector<float> states = floats_of(done[g].states);
-      const auto own = static_cast<std::size_t>(done[g].states.size(1));
-      for (std::size_t i = 0; i < groups[g].items.size(); ++i) {
-        const std::size_t item = groups[g].items[i];
-        std::copy_n(states.begin() + static_cast<std::ptrdiff_t>(i * own), own,
-                    output.states.begin() +
-                        static_cast<std::ptrdiff_t>(item * static_cast<std::size_t>(width)));
-      }
-    }
-    return output;
-  }
-
   /// What `score` will do, counted.
   [[nodiscard]] Result<Foreseen> foreseen(const PairBatch& batch) const {
     if (batch.items.empty()) return fail("a batch without pairs has nothing to score");
@@ -305,7 +246,7 @@ class LateModel final : public Model {
                                ? static_cast<double>(attnscope::size_of(batch.documents->format()))
                                : static_cast<double>(attnscope::size_of(computing_.dtype));
     if (batch.documents != nullptr) {
-      if (Status known = check_numbers(batch); !known) return tl::unexpected(known.error());
+      if (Status known = has_its_documents(batch); !known) return tl::unexpected(known.error());
     } else if (Status counted = foresee_documents(batch, size); !counted) {
       return tl::unexpected(counted.error());
     }
@@ -362,23 +303,6 @@ class LateModel final : public Model {
 std::string attention_in_words(const ModelVariant& variant) {
   if (!variant.window) return variant.pattern.name;
   return fmt::format("{}, w = {}", variant.pattern.name, variant.window->text());
-}
-
-/// The tensors of such a model are among the weights.
-Status has_tensors(const ModelWeights& weights, const ModelConfig& config) {
-  for (const TensorSpec& spec : config.family->tensors(config, nullptr).specs) {
-    if (!weights.has(spec.name)) {
-      return fail("these weights have no '{}', which such a model of the family {} needs",
-                  in_a_sentence(spec.name), config.family->id());
-    }
-    const auto sizes = weights.tensor(spec.name).sizes();
-    if (!std::ranges::equal(sizes, spec.shape)) {
-      return fail("'{}' is [{}] in these weights, and such a model of the family {} needs [{}]",
-                  in_a_sentence(spec.name), fmt::join(sizes, ", "), config.family->id(),
-                  fmt::join(spec.shape, ", "));
-    }
-  }
-  return {};
 }
 
 }  // namespace

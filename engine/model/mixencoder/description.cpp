@@ -43,7 +43,7 @@ class MixEncoderDescription final : public LateDescription {
   }
 
  protected:
-  [[nodiscard]] std::vector<LateRow> late_rows() const override {
+  [[nodiscard]] std::vector<NamedRow> named_rows() const override {
     return {{.name = "mixencoder-a",
              .summary = "A candidate's vector meets the query in the last layer; it alone is kept.",
              .options = {}},
@@ -55,7 +55,7 @@ class MixEncoderDescription final : public LateDescription {
              .options = {"interaction-layers-3", "contexts-2", "disentangled"}}};
   }
 
-  [[nodiscard]] std::vector<LateOption> late_options() const override {
+  [[nodiscard]] std::vector<RowOption> late_options() const override {
     return {
         {"contexts-1", "One vector is kept of a candidate.", "contexts", true},
         {"contexts-2", "Two vectors are kept of a candidate.", "contexts", true},

@@ -169,7 +169,7 @@ class InteractionLayer {
     for (std::int64_t first = 0; first < rows; first += EncoderLayer::tokens_at_once) {
       at::Tensor piece = t.narrow(0, first, std::min(EncoderLayer::tokens_at_once, rows - first));
       const at::Tensor attended = attention_norm_(piece);
-      piece.copy_(output_norm_(down_.plus(up_.gelu(attended), attended)));
+      piece.copy_(output_norm_(down_.plus(up_(attended, cpu::Activation::gelu), attended)));
     }
   }
 

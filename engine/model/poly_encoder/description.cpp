@@ -14,7 +14,7 @@ class PolyEncoderDescription final : public LateDescription {
   [[nodiscard]] Kept keeps() const override { return Kept::vectors; }
 
  protected:
-  [[nodiscard]] std::vector<LateRow> late_rows() const override {
+  [[nodiscard]] std::vector<NamedRow> named_rows() const override {
     return {
         {.name = "poly-encoder-64",
          .summary = "The query is composed into 64 vectors, of which a document's vector picks; "
@@ -24,7 +24,7 @@ class PolyEncoderDescription final : public LateDescription {
          .summary = "The same with 360 vectors of the query.",
          .options = {"codes-360"}}};
   }
-  [[nodiscard]] std::vector<LateOption> late_options() const override {
+  [[nodiscard]] std::vector<RowOption> late_options() const override {
     return {{"codes-64", "The query is composed into 64 vectors.", "codes", true},
             {"codes-360", "The query is composed into 360 vectors.", "codes", true}};
   }

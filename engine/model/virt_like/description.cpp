@@ -15,7 +15,7 @@ class VirtLikeDescription final : public LateDescription {
   [[nodiscard]] Kept keeps() const override { return Kept::token_states; }
 
  protected:
-  [[nodiscard]] std::vector<LateRow> late_rows() const override {
+  [[nodiscard]] std::vector<NamedRow> named_rows() const override {
     return {{.name = id(),
              .summary = "Made after VIRT, whose formulas are not public: the last states of both "
                         "attend to each other; all states of a document are kept."}};

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/model/query_groups.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "engine/documents/document_cache.h"
+
+namespace attnscope {
+
+std::vector<QueryGroup> groups_of(const PairBatch& batch) {
+  std::vector<QueryGroup> groups;
+  if (batch.one_query) {
+    QueryGroup& only = groups.emplace_back(QueryGroup{batch.items.front().query, {}});
+    only.items.resize(batch.items.size());
+    std::iota(only.items.begin(), only.items.end(), 0);
+    return groups;
+  }
+  std::map<std::vector<std::int32_t>, std::size_t> known;
+  for (std::size_t i = 0; i < batch.items.size(); ++i) {
+    const TokenIds query = batch.items[i].query;
+    const auto [place, is_new] =
+        known.emplace(std::vector<std::int32_t>(query.begin(), query.end()), groups.size());
+    if (is_new) groups.push_back({query, {}});
+    groups[place->second].items.push_back(i);
+  }
+  return groups;
+}
+
+Status has_its_documents(const PairBatch& batch) {
+  for (const PairBatch::Item& item : batch.items) {
+    if (item.cached < 0 || item.cached >= batch.documents->documents()) {
+      return fail("document {} is not among the {} encoded ones", item.cached,
+                  batch.documents->documents());
+    }
+  }
+  return {};
+}
+
+ModelOutput collected(const std::vector<QueryGroup>& groups, const std::vector<GroupOutput>& done,
+                      std::size_t items) {
+  const auto width_of = [](const GroupOutput& one) {
+    return one.scores.empty() ? 0 : one.states.size() / one.scores.size();
+  };
+  std::size_t width = 0;
+  for (const GroupOutput& one : done) width = std::max(width, width_of(one));
+  ModelOutput output{.scores = std::vector<float>(items),
+                     .states = std::vector<float>(items * width)};
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    const std::size_t own = width_of(done[g]);
+    for (std::size_t i = 0; i < groups[g].items.size(); ++i) {
+      const std::size_t item = groups[g].items[i];
+      output.scores[item] = done[g].scores[i];
+      std::copy_n(done[g].states.begin() + static_cast<std::ptrdiff_t>(i * own), own,
+                  output.states.begin() + static_cast<std::ptrdiff_t>(item * width));
+    }
+  }
+  return output;
+}
+
+}  // namespace attnscope
