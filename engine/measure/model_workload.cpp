@@ -147,6 +147,7 @@ class ModelWorkload final : public Workload {
       one.row = std::move(*row);
       one.family = &family_of(*one.row.family);
       one.keeps = one.row.family->keeps() != Kept::nothing;
+      one.reads_words = one.row.family->reads_words();
       one.variant = variant_of(contender, one.row, point_);
       if (!one.keeps && (point_.stage == Stage::offline || point_.stage == Stage::load)) {
         one.variant = fail("it keeps nothing of documents: all of it is computed online");
@@ -176,14 +177,14 @@ class ModelWorkload final : public Workload {
       if (point_.stage == Stage::load) return 2 * kept;  // in the file's pages and in memory
     }
     if (is_cached(one)) {
-      PairBatch cached = inputs_->batch_of(std::min(batch, inputs_->most()));
+      PairBatch cached = batch_for(one, std::min(batch, inputs_->most()));
       put_in_place(cached, 0, *one.encoded);
       const auto least = one.model->predicted_peak_bytes(cached);
       return least.map([&](std::int64_t bytes) {
         return kept + bytes / static_cast<std::int64_t>(cached.items.size()) * batch;
       });
     }
-    return one.model->predicted_peak_bytes(inputs_->batch_of(batch)).map([&](std::int64_t bytes) {
+    return one.model->predicted_peak_bytes(batch_for(one, batch)).map([&](std::int64_t bytes) {
       return kept + bytes;
     });
   }
@@ -274,6 +275,7 @@ class ModelWorkload final : public Workload {
     ModelRow row{};
     const Family* family = nullptr;
     bool keeps = false;                             // documents are encoded by themselves
+    bool reads_words = false;                       // its texts have no [SEP]
     Result<ModelVariant> variant{};                 // or what it cannot do
     std::int64_t documents = 0;                     // of a call
     std::optional<DocumentCache> encoded{};         // the different documents
@@ -316,9 +318,22 @@ class ModelWorkload final : public Workload {
     }
   }
 
-  [[nodiscard]] std::vector<TokenIds> different_texts() const {
+  /// As the contender's family reads a text.
+  [[nodiscard]] static TokenIds read_by(const OneContender& one, TokenIds text) {
+    return one.reads_words ? text.first(text.size() - 1) : text;
+  }
+
+  [[nodiscard]] PairBatch batch_for(const OneContender& one, std::int64_t documents) const {
+    PairBatch batch = inputs_->batch_of(documents);
+    for (PairBatch::Item& item : batch.items)
+      item = {read_by(one, item.query), read_by(one, item.document)};
+    return batch;
+  }
+
+  [[nodiscard]] std::vector<TokenIds> different_texts(const OneContender& one) const {
     std::vector<TokenIds> texts;
-    for (std::int64_t i = 0; i < inputs_->most(); ++i) texts.push_back(inputs_->document(i));
+    for (std::int64_t i = 0; i < inputs_->most(); ++i)
+      texts.push_back(read_by(one, inputs_->document(i)));
     return texts;
   }
 
@@ -328,7 +343,7 @@ class ModelWorkload final : public Workload {
     // Weights are drawn alike at every placement: documents are encoded once, and their rows moved.
     if (!one.encoded || one.encoded->documents() < inputs_->most()) {
       one.encoded.reset();
-      auto encoded = one.model->encode_documents(different_texts(), PairBatch{}.cls);
+      auto encoded = one.model->encode_documents(different_texts(one), PairBatch{}.cls);
       if (!encoded) return tl::unexpected(encoded.error());
       one.encoded = std::move(*encoded);
     }
@@ -359,7 +374,7 @@ class ModelWorkload final : public Workload {
       }
       return most;
     };
-    const PairBatch all = inputs_->batch_of(one.documents);
+    const PairBatch all = batch_for(one, one.documents);
     while (true) {
       one.batches.clear();
       for (std::int64_t first = 0; first < one.documents; first += together) {
@@ -431,9 +446,10 @@ class ModelWorkload final : public Workload {
     const std::array<std::pair<const DocumentCache*, std::int64_t>, 2> both{
         {{&one.made.front(), 0}, {&one.made.back(), one.made.back().documents() - 1}}};
     for (const auto& [cache, number] : both) {
-      PairBatch batch{.items = {{.query = inputs_->query(), .document = {}, .cached = number}},
-                      .one_query = true,
-                      .documents = cache};
+      PairBatch batch{
+          .items = {{.query = read_by(one, inputs_->query()), .document = {}, .cached = number}},
+          .one_query = true,
+          .documents = cache};
       auto output = one.model->score(batch);
       require(output.map([](const ModelOutput&) {}));
       ends.scores.push_back(output->scores.front());
@@ -489,11 +505,12 @@ class ModelWorkload final : public Workload {
                     named.pattern_json);
     const auto known = references_.find(key);
     if (known != references_.end()) return known->second;
-    auto reference = one.family->reference(
-        *one.weights, whole,
-        {inputs_->query(),
-         inputs_->document(inputs_->document_of(static_cast<std::int64_t>(item), one.documents))},
-        PairBatch{}.cls);
+    auto reference =
+        one.family->reference(*one.weights, whole,
+                              {read_by(one, inputs_->query()),
+                               read_by(one, inputs_->document(inputs_->document_of(
+                                                static_cast<std::int64_t>(item), one.documents)))},
+                              PairBatch{}.cls);
     require(reference.map([](const ReferenceOutput&) {}));
     return references_.emplace(key, std::move(*reference)).first->second;
   }

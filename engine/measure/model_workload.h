@@ -23,6 +23,7 @@
 
 namespace attnscope::measure {
 
+/// A text ends in [SEP], which families that read words are not given.
 /// One query with as many documents as a batch takes, all of random token ids and all different
 /// (Schlatt et al., ECIR 2024, Sec. 4.3). Document i has the same length and ids however many there
 /// are: those of the sizes, or what the point's length distribution gives it.

@@ -1,0 +1,49 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// TKL's chunks: 40 words of a document that see 5 more to each side, in positions of their own
+// (Hofstaetter et al., SIGIR 2020, Sec. 3.1; sizes of its authors' program).
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace attnscope {
+
+inline constexpr std::int64_t chunk_words = 40, chunk_overlap = 5;
+
+/// Chunks of a document of so many words, one at least. `drops_tail`: as in the authors' program
+/// the last one to four words of a document of more than 40 are in no chunk's middle.
+[[nodiscard]] constexpr std::int64_t chunks_of(std::int64_t words, bool drops_tail) {
+  if (words <= chunk_overlap) return 1;
+  if (drops_tail) return (words - chunk_overlap) / chunk_words + 1;
+  return (words + chunk_words - 1) / chunk_words;
+}
+
+/// Words that are in a chunk's middle and so kept.
+[[nodiscard]] constexpr std::int64_t kept_words(std::int64_t words, bool drops_tail) {
+  return std::min(words, chunks_of(words, drops_tail) * chunk_words);
+}
+
+/// The words that a chunk sees.
+struct ChunkWords {
+  std::int64_t begin = 0, end = 0;
+  std::int64_t first_position = 0;  // of `begin` in the chunk's own positions
+  [[nodiscard]] std::int64_t size() const { return end - begin; }
+};
+
+/// None of an empty document.
+[[nodiscard]] inline std::vector<ChunkWords> chunks_in(std::int64_t words, bool drops_tail) {
+  std::vector<ChunkWords> chunks;
+  if (words == 0) return chunks;
+  const std::int64_t count = chunks_of(words, drops_tail);
+  chunks.reserve(static_cast<std::size_t>(count));
+  for (std::int64_t c = 0; c < count; ++c) {
+    const std::int64_t begin = std::max<std::int64_t>(c * chunk_words - chunk_overlap, 0);
+    chunks.push_back({begin, std::min((c + 1) * chunk_words + chunk_overlap, words),
+                      begin - c * chunk_words + chunk_overlap});
+  }
+  return chunks;
+}
+
+}  // namespace attnscope

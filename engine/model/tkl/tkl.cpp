@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TKL: words of a document in the context of their chunk, kernels over their cosines with the
+// query's words, summed up over regions and saturated; the best regions make the score
+// (Hofstaetter et al., SIGIR 2020, Sec. 3). Where the paper and its authors' program differ, the
+// program's sizes.
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/tensor.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "engine/attention/list.h"
+#include "engine/model/bert/encoder.h"
+#include "engine/model/tkl/chunks.h"
+#include "engine/model/tkl/tkl_config.h"
+#include "engine/model/tkl/tkl_reference.h"
+#include "engine/model/words/best_regions.h"
+#include "engine/model/words/encoded_model.h"
+#include "engine/model/words/pooled_documents.h"
+#include "engine/model/words/words_family.h"
+#include "kernels/cpu/kernel_pooling.h"
+
+namespace attnscope {
+
+const FamilyDescription& tkl_description();
+
+namespace {
+
+constexpr std::int64_t counts = cpu::region_tokens + 1;  // of words in a region
+
+/// What a region's sums become, for each word of a query and each number of words in the region.
+struct SaturationTable {
+  std::vector<float> factor, exponent, constant, alpha;
+  [[nodiscard]] cpu::RegionSaturation spans() const { return {factor, exponent, constant, alpha}; }
+};
+
+/// y = w x + b of two numbers.
+class TwoToOne {
+ public:
+  TwoToOne(const ModelWeights& weights, const std::string& name) {
+    const at::Tensor& weight = weights.tensor(name + ".weight");
+    first_ = weight.const_data_ptr<float>()[0];
+    second_ = weight.const_data_ptr<float>()[1];
+    bias_ = weights.tensor(name + ".bias").item<float>();
+  }
+  [[nodiscard]] double operator()(double x, double y) const {
+    return static_cast<double>(first_) * x + static_cast<double>(second_) * y +
+           static_cast<double>(bias_);
+  }
+
+ private:
+  float first_, second_, bias_;
+};
+
+class TklModel final : public EncodedModel {
+ public:
+  TklModel(const std::shared_ptr<const ModelWeights>& weights, const ModelConfig& config,
+           const ModelVariant& variant, const Implementation& implementation)
+      : EncodedModel(weights, limited(config), variant, implementation, encoding_of(config)),
+        own_(std::any_cast<const TklConfig&>(config.own)),
+        mixer_(weights->tensor(tkl_names::mixer).item<float>()),
+        factor_(*weights, tkl_names::factor),
+        exponent_(*weights, tkl_names::exponent),
+        offset_(*weights, tkl_names::offset) {}
+
+ protected:
+  [[nodiscard]] std::vector<std::int64_t> sequences_of(std::int64_t words) const override {
+    std::vector<std::int64_t> lengths;
+    for (const ChunkWords& chunk : chunks_in(words, own_.drops_tail))
+      lengths.push_back(chunk.size());
+    return lengths;
+  }
+  [[nodiscard]] std::int64_t kept_of(std::int64_t words) const override {
+    return kept_words(words, own_.drops_tail);
+  }
+
+  [[nodiscard]] Result<at::Tensor> encode_query(TokenIds query) const override {
+    const std::vector<TokenIds> texts{query};
+    const at::Tensor embedded = embed(texts);
+    const std::int64_t words = words_in(query);
+    at::Tensor x =
+        embedded + weights().tensor(tkl_names::query_positions).squeeze(0).narrow(0, 0, words);
+    const std::vector<std::int64_t> lengths{words};
+    if (Status done = contextualizer().run(x, lengths); !done) return tl::unexpected(done.error());
+    mix(embedded, mixer_, x);
+    return x;
+  }
+
+  [[nodiscard]] Result<at::Tensor> encode(std::span<const TokenIds> documents) const override {
+    std::vector<std::int64_t> source, positions, middle, kept, lengths;
+    for (std::int64_t first = 0; const TokenIds document : documents) {
+      const std::int64_t words = words_in(document);
+      for (const ChunkWords& chunk : chunks_in(words, own_.drops_tail)) {
+        for (std::int64_t word = chunk.begin; word < chunk.end; ++word) {
+          const std::int64_t position = chunk.first_position + word - chunk.begin;
+          if (position >= chunk_overlap && position < chunk_overlap + chunk_words) {
+            middle.push_back(static_cast<std::int64_t>(source.size()));
+            kept.push_back(first + word);
+          }
+          source.push_back(first + word);
+          positions.push_back(position);
+        }
+        lengths.push_back(chunk.size());
+      }
+      first += words;
+    }
+    const at::Tensor embedded = embed(documents);
+    at::Tensor x = embedded.index_select(0, at::tensor(source, at::kLong));
+    x.add_(weights()
+               .tensor(tkl_names::document_positions)
+               .squeeze(0)
+               .index_select(0, at::tensor(positions, at::kLong)));
+    if (Status done = contextualizer().run(x, lengths); !done) return tl::unexpected(done.error());
+    x = x.index_select(0, at::tensor(middle, at::kLong));
+    mix(embedded.index_select(0, at::tensor(kept, at::kLong)), mixer_, x);
+    return x;
+  }
+
+  [[nodiscard]] Result<GroupOutput> interact(const Encoded& encoded,
+                                             const Show& show) const override {
+    const SaturationTable table = saturation_of(encoded.query, encoded.words);
+    const cpu::RegionCall call = call_of(encoded, table);
+    std::vector<float> workspace(
+        static_cast<std::size_t>(cpu::pooling_workspace_floats(call.pooling, threads())));
+    std::int64_t regions = 0;
+    for (const TokenRange& document : encoded.documents)
+      regions += cpu::regions_of(document.size());
+    std::vector<float> scores(static_cast<std::size_t>(regions));
+    if (Status done = cpu::region_scores(call, scores, threads(), workspace); !done)
+      return tl::unexpected(done.error());
+    GroupOutput output;
+    output.scores.reserve(encoded.documents.size());
+    const float* of_place = weights().tensor(tkl_names::regions).const_data_ptr<float>();
+    for (std::size_t first = 0; const TokenRange& document : encoded.documents) {
+      const auto own = static_cast<std::size_t>(cpu::regions_of(document.size()));
+      const BestRegions best = best_regions(std::span(scores).subspan(first, own));
+      float score = 0;
+      for (std::size_t i = 0; i < best.score.size(); ++i) score += of_place[i] * best.score[i];
+      output.scores.push_back(score);
+      output.states.insert(output.states.end(), best.score.begin(), best.score.end());
+      first += own;
+    }
+    if (!show) return output;
+    const Status shown = show_regions({&call, 1}, threads(), show);
+    if (!shown) return tl::unexpected(shown.error());
+    return output;
+  }
+
+  [[nodiscard]] ModelWork work_of_interaction(const WordCounts& words) const override {
+    const auto query = static_cast<double>(words.query);
+    double regions = 0;
+    for (const std::int64_t document : words.documents)
+      regions += static_cast<double>(cpu::regions_of(document));
+    constexpr auto each = static_cast<double>(cpu::pooling_kernels);
+    // A power of each saturated sum; nothing of a logarithm.
+    const double powers = own_.saturation == Saturation::linear ? 0 : query * regions * each;
+    return {.linear_flop = 2 * query * words.words() * static_cast<double>(hidden()),
+            .exponentials = query * words.words() * each + powers,
+            .least_bytes = words.words() * static_cast<double>(hidden()) * sizeof(float)};
+  }
+  [[nodiscard]] std::int64_t bytes_of_interaction(const WordCounts& words) const override {
+    std::int64_t regions = 0, longest = 0;
+    for (const std::int64_t document : words.documents) {
+      regions += cpu::regions_of(document);
+      longest = std::max(longest, document);
+    }
+    return static_cast<std::int64_t>(sizeof(float)) *
+               (pooling_scratch_floats(words.query, longest, hidden(), threads()) + regions +
+                3 * words.query * counts + words.query * hidden()) +
+           static_cast<std::int64_t>(words.documents.size()) *
+               static_cast<std::int64_t>((1 + counted_regions) * sizeof(float) +
+                                         sizeof(TokenRange));
+  }
+
+ private:
+  /// A query has no more words than there are positions.
+  static ModelConfig limited(ModelConfig config) {
+    const std::int64_t positions = std::any_cast<const TklConfig&>(config.own).query_positions;
+    if (config.most_query_tokens == 0 || config.most_query_tokens > positions)
+      config.most_query_tokens = positions;
+    return config;
+  }
+
+  static std::string encoding_of(const ModelConfig& config) {
+    return std::any_cast<const TklConfig&>(config.own).drops_tail
+               ? "chunks of 40 words, the last up to four words of long documents dropped"
+               : "chunks of 40 words";
+  }
+
+  [[nodiscard]] cpu::RegionCall call_of(const Encoded& encoded,
+                                        const SaturationTable& table) const {
+    return {.pooling = encoded.pooling(),
+            .saturation = table.spans(),
+            .kernel_weights = {weights().tensor(tkl_names::kernels).const_data_ptr<float>(),
+                               static_cast<std::size_t>(cpu::pooling_kernels)}};
+  }
+
+  /// Eq. 5 and 6 as the authors' program has them: a, b and c are linear in what the query word and
+  /// the region's length give, the power is 1 / b.
+  [[nodiscard]] SaturationTable saturation_of(const at::Tensor& query, TokenIds words) const {
+    SaturationTable table;
+    if (own_.saturation == Saturation::log) {
+      const float* factors = weights().tensor(tkl_names::kernel_factors).const_data_ptr<float>();
+      table.alpha.assign(factors, factors + cpu::pooling_kernels);
+      return table;
+    }
+    const std::vector<double> salience = salience_of(query, words);
+    for (const double of_word : salience) {
+      for (std::int64_t n = 0; n < counts; ++n) {
+        const auto [x, y] = seen_by_saturation(of_word, static_cast<double>(n));
+        table.factor.push_back(static_cast<float>(factor_(x, y)));
+        if (own_.saturation == Saturation::linear) {
+          table.constant.push_back(static_cast<float>(-exponent_(x, y)));
+        } else {
+          table.exponent.push_back(static_cast<float>(1 / exponent_(x, y)));
+          table.constant.push_back(static_cast<float>(offset_(x, y)));
+        }
+      }
+    }
+    return table;
+  }
+
+  /// Of each query word: a product with its vector in context, or its IDF.
+  [[nodiscard]] std::vector<double> salience_of(const at::Tensor& query, TokenIds words) const {
+    std::vector<double> all;
+    all.reserve(words.size());
+    if (own_.saturation == Saturation::embedding) {
+      const at::Tensor products =
+          query.to(at::kDouble)
+              .mv(weights().tensor(tkl_names::salience).squeeze(0).to(at::kDouble));
+      const double* first = products.const_data_ptr<double>();
+      all.assign(first, first + products.numel());
+      return all;
+    }
+    const float* idfs = weights().tensor(word_idfs).const_data_ptr<float>();
+    for (const std::int32_t word : words)
+      all.push_back(std::max(static_cast<double>(idfs[word]), 0.0));
+    return all;
+  }
+
+  /// LayerNorm of both where the salience is learned.
+  [[nodiscard]] std::pair<double, double> seen_by_saturation(double salience, double length) const {
+    if (own_.saturation != Saturation::embedding) return {salience, length};
+    constexpr double epsilon = 1e-5;
+    const NormWeights norm = weights().norm(tkl_names::salience_norm);
+    const float* weight = norm.weight.const_data_ptr<float>();
+    const float* bias = norm.bias.const_data_ptr<float>();
+    const double half = (salience - length) / 2;
+    const double scaled = half / std::sqrt(half * half + epsilon);
+    return {scaled * static_cast<double>(weight[0]) + static_cast<double>(bias[0]),
+            -scaled * static_cast<double>(weight[1]) + static_cast<double>(bias[1])};
+  }
+
+  TklConfig own_;
+  double mixer_;
+  TwoToOne factor_, exponent_, offset_;
+};
+
+class TklFamily final : public WordsFamily {
+ public:
+  [[nodiscard]] std::vector<std::string_view> implementations() const override {
+    return word_implementations();
+  }
+
+ protected:
+  [[nodiscard]] const WordsDescription& words() const override {
+    return static_cast<const WordsDescription&>(tkl_description());
+  }
+  [[nodiscard]] Result<std::unique_ptr<Model>> model(
+      const std::shared_ptr<const ModelWeights>& weights, const ModelConfig& config,
+      const ModelVariant& variant, std::string_view implementation) const override {
+    const auto found = implementation_named(implementation);
+    if (!found) return tl::unexpected(found.error());
+    return std::make_unique<TklModel>(weights, config, variant, **found);
+  }
+  [[nodiscard]] Result<ReferenceOutput> reference_of(const WordsReference& reference,
+                                                     const ModelConfig& config, TokenIds query,
+                                                     TokenIds document) const override {
+    return tkl_reference(reference, std::any_cast<const TklConfig&>(config.own), query, document);
+  }
+};
+
+}  // namespace
+
+const Family& tkl_family() {
+  static const TklFamily family;
+  return family;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,13 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/model/tkl/tkl_config.h"
+#include "engine/model/words/words_reference.h"
+
+namespace attnscope {
+
+/// TKL in float64, written from its formulas: regions' scores and the 15 that count.
+[[nodiscard]] ReferenceOutput tkl_reference(const WordsReference& reference, const TklConfig& own,
+                                            TokenIds query, TokenIds document);
+
+}  // namespace attnscope

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "engine/checkpoint/bert_body.h"
+#include "engine/model/words/contextualizer_names.h"
+#include "engine/model/words/words_description.h"
+#include "kernels/base/sentences.h"
+
+namespace attnscope {
+namespace {
+
+constexpr std::int64_t most_words = 100'000'000;
+
+/// Far from all sizes: nothing of words ends at a table of positions but what a family says itself.
+constexpr std::int64_t any_position = 1 << 20;
+
+void read_layers_of_words(const JsonField& config, ModelShape& shape) {
+  const auto size = [&](std::string_view name, std::int64_t otherwise, std::int64_t most) {
+    const auto field = said(config, name);
+    return field ? field->whole(1, most) : otherwise;
+  };
+  shape.heads = size("attention_heads", 10, most_width);
+  shape.layers = size("attention_layers", 2, most_layers);
+  shape.feed_forward = size("feed_forward", 100, most_width);
+  if (shape.hidden % shape.heads != 0) {
+    const auto heads = said(config, "attention_heads");
+    (heads ? *heads : config["embedding_dim"])
+        .wrong(fmt::format("does not fit: {} heads do not divide vectors of {} numbers",
+                           shape.heads, shape.hidden));
+  }
+}
+
+void append_layers_of_words(const ModelShape& shape, std::vector<TensorSpec>& specs) {
+  const std::int64_t hidden = shape.hidden, wide = shape.feed_forward;
+  for (std::int64_t layer = 0; layer < shape.layers; ++layer) {
+    const auto name = [&](std::string_view part) { return name_in_contextualizer(layer, part); };
+    append_tensor(name("self_attn.in_proj_weight"), {3 * hidden, hidden}, 0, specs);
+    append_tensor(name("self_attn.in_proj_bias"), {3 * hidden}, 0, specs);
+    const auto linear = [&](std::string_view part, std::int64_t out, std::int64_t in) {
+      append_linear(name(part), name(part), out, in, specs);
+    };
+    linear("self_attn.out_proj", hidden, hidden);
+    linear("linear1", wide, hidden);
+    linear("linear2", hidden, wide);
+    append_norm(name("norm1"), name("norm1"), hidden, specs);
+    append_norm(name("norm2"), name("norm2"), hidden, specs);
+  }
+}
+
+}  // namespace
+
+ModelConfig WordsDescription::read_config(const JsonField& config,
+                                          std::string_view /*model_type*/) const {
+  ModelConfig model;
+  model.shape = {.layers = 0, .hidden = needed(config, "embedding_dim").whole(1, most_width)};
+  model.shape.heads = 1;
+  model.shape.positions = any_position;
+  model.shape.vocabulary = 0;  // as many as there are vectors
+  if (const auto size = said(config, "vocab_size"))
+    model.shape.vocabulary = size->whole(2, most_rows);
+  if (has_layers()) read_layers_of_words(config, model.shape);
+  const auto most = [&](std::string_view name, std::int64_t otherwise) {
+    const auto field = said(config, name);
+    return field ? field->whole(1, most_words) : otherwise;
+  };
+  constexpr std::int64_t usual_query = 30;
+  model.most_query_tokens = most("max_query_tokens", usual_query);
+  model.most_document_tokens = most("max_document_tokens", most_document_words());
+  model.own = own_of(model.shape);
+  read_own(config, model);
+  return model;
+}
+
+void WordsDescription::take_sizes(ModelConfig& config, const TensorViews& files) const {
+  const auto table = files.find(word_embeddings);
+  // A table of another form than [words, numbers] is told with all other tensors.
+  if (config.shape.vocabulary == 0 && table != files.end() && !table->second.shape.empty())
+    config.shape.vocabulary = table->second.shape.front();
+  take_own_sizes(config, files);
+}
+
+ModelTensors WordsDescription::tensors(const ModelConfig& config,
+                                       const TensorViews* /*files*/) const {
+  ModelTensors found;
+  append_tensor(word_embeddings, {config.shape.vocabulary, config.shape.hidden}, 0, found.specs);
+  // About the one of a word in 150 documents.
+  if (uses_idfs(config)) append_tensor(word_idfs, {config.shape.vocabulary, 1}, 5, found.specs);
+  if (has_layers()) append_layers_of_words(config.shape, found.specs);
+  append_own(config, found.specs);
+  return found;
+}
+
+bool WordsDescription::leaves_out(const ModelConfig& config, std::string_view name) const {
+  if (name == "mu" || name == "sigma" || name == word_idfs) return true;
+  return std::ranges::any_of(unused(config), [&](const Unused& one) { return one.name == name; });
+}
+
+std::int64_t WordsDescription::parameters(const ModelConfig& config) const {
+  std::int64_t sum = OptionedDescription::parameters(config) -
+                     config.shape.vocabulary * (config.shape.hidden + (uses_idfs(config) ? 1 : 0));
+  for (const Unused& one : unused(config)) sum += one.size;
+  return sum;
+}
+
+void append_tensor(std::string_view name, std::vector<std::int64_t> shape, double around,
+                   std::vector<TensorSpec>& specs) {
+  specs.push_back({std::string(name), std::string(name), std::move(shape), around});
+}
+
+}  // namespace attnscope

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/model/words/encoded_model.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+#include <c10/core/InferenceMode.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "engine/attention/torch_tensors.h"
+#include "engine/model/bert/encoder.h"
+
+namespace attnscope {
+namespace {
+
+/// Documents are encoded so many words at a time: what is on the way does not grow with their
+/// number.
+constexpr std::int64_t words_encoded_at_once = 8'192;
+
+std::vector<std::span<const TokenIds>> pieces_of_words(std::span<const TokenIds> documents) {
+  std::vector<std::span<const TokenIds>> pieces;
+  std::size_t first = 0;
+  std::int64_t words = 0;
+  for (std::size_t i = 0; i < documents.size(); ++i) {
+    const std::int64_t own = words_in(documents[i]);
+    if (i > first && words + own > words_encoded_at_once) {
+      pieces.push_back(documents.subspan(first, i - first));
+      first = i;
+      words = 0;
+    }
+    words += own;
+  }
+  if (first < documents.size()) pieces.push_back(documents.subspan(first));
+  return pieces;
+}
+
+/// Rows over their lengths; those of zeros stay.
+void to_unit_length(at::Tensor& rows) {
+  constexpr double least = 1e-13;
+  rows.div_(rows.norm(2, 1, /*keepdim=*/true).add_(least));
+}
+
+}  // namespace
+
+cpu::PoolingCall EncodedModel::Encoded::pooling() const {
+  std::int64_t end = 0;
+  for (const TokenRange& document : documents) end = std::max(end, document.end);
+  return {.query = {query.const_data_ptr<float>(), query.size(1)},
+          .query_rows = query.size(0),
+          .tokens = {rows, query.size(1)},
+          .token_rows = end,
+          .width = query.size(1),
+          .documents = documents,
+          .tokens_normalised = true};
+}
+
+EncodedModel::EncodedModel(const std::shared_ptr<const ModelWeights>& weights,
+                           const ModelConfig& config, const ModelVariant& variant,
+                           const Implementation& implementation, std::string encoding)
+    : WordsModel(weights, config, variant),
+      contextualizer_(*weights, variant, implementation),
+      maker_{.family = std::string(config.family->id()),
+             .weights = 0,
+             .dtype = variant.dtype,
+             .encoding = std::move(encoding)} {}
+
+Result<DocumentCache> EncodedModel::encode_documents(std::span<const TokenIds> documents,
+                                                     std::int32_t /*cls*/) {
+  const c10::InferenceMode no_graph;
+  use_torch_threads(threads());
+  if (Status able = check_documents(documents); !able) return tl::unexpected(able.error());
+  std::vector<std::int64_t> offsets{0};
+  std::vector<std::byte> bytes;
+  const std::vector<TokenIds> texts = without_padding(documents);
+  for (const auto piece : pieces_of_words(texts)) {
+    const auto rows = rows_of(piece);
+    if (!rows) return tl::unexpected(rows.error());
+    const auto* first = static_cast<const std::byte*>(rows->const_data_ptr());
+    bytes.insert(bytes.end(), first, first + rows->nbytes());
+    for (const TokenIds text : piece) offsets.push_back(offsets.back() + kept_of(words_in(text)));
+  }
+  return DocumentCache(maker(), hidden(), std::move(offsets), std::move(bytes));
+}
+
+Result<ModelWork> EncodedModel::work_of_documents(std::span<const TokenIds> documents) const {
+  ModelWork sum;
+  for (const TokenIds text : documents) {
+    const auto work = contextualizer_.work(sequences_of(words_in(without_padding(text))));
+    if (!work) return tl::unexpected(work.error());
+    add(*work, 1, sum);
+  }
+  return sum;
+}
+
+Result<CachedRows> EncodedModel::cached_rows(std::int64_t tokens) const {
+  return CachedRows{.rows = kept_of(tokens), .width = hidden()};
+}
+
+Result<GroupOutput> EncodedModel::score_words(TokenIds query, std::span<const TokenIds> documents,
+                                              const Show& show) {
+  const auto encoded = encode_query(query);
+  if (!encoded) return tl::unexpected(encoded.error());
+  GroupOutput all;
+  for (const auto piece : pieces_of_words(documents)) {
+    const auto rows = rows_of(piece);
+    if (!rows) return tl::unexpected(rows.error());
+    std::vector<TokenRange> ranges;
+    for (std::int64_t first = 0; const TokenIds text : piece) {
+      const std::int64_t own = kept_of(words_in(text));
+      ranges.push_back({first, first + own});
+      first += own;
+    }
+    const auto done = interact({*encoded, query, rows->const_data_ptr<float>(), ranges}, show);
+    if (!done) return tl::unexpected(done.error());
+    all.scores.insert(all.scores.end(), done->scores.begin(), done->scores.end());
+    all.states.insert(all.states.end(), done->states.begin(), done->states.end());
+  }
+  return all;
+}
+
+Result<GroupOutput> EncodedModel::score_encoded(TokenIds query, const DocumentCache& documents,
+                                                std::span<const std::int64_t> numbers,
+                                                const Show& show) {
+  const auto encoded = encode_query(query);
+  if (!encoded) return tl::unexpected(encoded.error());
+  const DocumentRows rows(documents);
+  std::vector<TokenRange> ranges;
+  ranges.reserve(numbers.size());
+  // In the format they are computed in, they are read where they lie.
+  if (documents.format() == VectorFormat::float32) {
+    for (const std::int64_t number : numbers) ranges.push_back(rows.range(number));
+    const auto* first = reinterpret_cast<const float*>(documents.vectors().data);
+    return interact({*encoded, query, first, ranges}, show);
+  }
+  const at::Tensor gathered = rows.gathered(numbers, {}).contiguous();
+  for (std::int64_t first = 0; const std::int64_t number : numbers) {
+    const std::int64_t own = documents.rows_of(number);
+    ranges.push_back({first, first + own});
+    first += own;
+  }
+  return interact({*encoded, query, gathered.const_data_ptr<float>(), ranges}, show);
+}
+
+Status EncodedModel::takes(const DocumentCache& documents) {
+  return documents.fits(maker());
+}
+
+ModelWork EncodedModel::work_of(const WordCounts& counts) const {
+  ModelWork sum = work_of_interaction(kept(counts));
+  const std::vector<std::int64_t> query{counts.query};
+  // Lengths that fit a text fit a layout.
+  if (const auto work = contextualizer_.work(query)) add(*work, 1, sum);
+  if (counts.encoded) return sum;
+  for (const std::int64_t words : counts.documents)
+    if (const auto work = contextualizer_.work(sequences_of(words))) add(*work, 1, sum);
+  return sum;
+}
+
+std::int64_t EncodedModel::peak_bytes(const WordCounts& counts) const {
+  const std::int64_t own = bytes_of_interaction(kept(counts));
+  return counts.encoded ? own : own + bytes_of_encoding(counts.documents);
+}
+
+WordCounts EncodedModel::kept(WordCounts counts) const {
+  if (!counts.encoded)
+    for (std::int64_t& words : counts.documents) words = kept_of(words);
+  return counts;
+}
+
+Result<at::Tensor> EncodedModel::rows_of(std::span<const TokenIds> documents) const {
+  auto rows = encode(documents);
+  if (!rows) return rows;
+  at::Tensor all = rows->contiguous();
+  to_unit_length(all);
+  return all;
+}
+
+/// A piece's vectors before and behind the layers, and what a run of the layers needs.
+std::int64_t EncodedModel::bytes_of_encoding(std::span<const std::int64_t> documents) const {
+  std::int64_t most = 0, words = 0, longest = 0;
+  for (const std::int64_t one : documents) {
+    longest = std::max(longest, one);
+    words += one;
+  }
+  const std::vector<std::int64_t> sequences = sequences_of(longest);
+  const std::int64_t inside = std::accumulate(sequences.begin(), sequences.end(), std::int64_t{0});
+  const double overlap =
+      longest > 0 ? static_cast<double>(inside) / static_cast<double>(longest) : 1;
+  const auto together =
+      static_cast<double>(std::min(words, std::max(longest, words_encoded_at_once)));
+  most = static_cast<std::int64_t>((3 * overlap + 2) * together) * hidden() *
+         static_cast<std::int64_t>(sizeof(float));
+  return most + contextualizer_.peak_bytes(sequences);
+}
+
+const DocumentCache::Maker& EncodedModel::maker() {
+  if (maker_.weights == 0) maker_.weights = weights().fingerprint();
+  return maker_;
+}
+
+}  // namespace attnscope

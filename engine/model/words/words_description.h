@@ -1,0 +1,72 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// What re-rankers over word vectors say of themselves (TKL, TK, KNRM and those that the paper of
+// TKL compares): words of a list, a table of word vectors, and parameters of their own. A family
+// fills in what is its own.
+//
+//   tkl+saturation-idf/segment      knrm/kernel-pooling
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/checkpoint/optioned_description.h"
+
+namespace attnscope {
+
+/// Ids of words: padding, which stands behind a text's words only and is no part of it, and the one
+/// of all words that the list has not, which counts as a word.
+inline constexpr std::int32_t padding_word = 0, unknown_word = 1;
+
+// Names of tensors, as their files have them.
+inline constexpr const char* word_embeddings = "word_embeddings.weight";  // [vocabulary, hidden]
+inline constexpr const char* word_idfs = "word_idfs.weight";              // [vocabulary, 1]
+
+class WordsDescription : public OptionedDescription {
+ public:
+  [[nodiscard]] bool reads_words() const final { return true; }
+  [[nodiscard]] std::int64_t first_tokens_of_document(const ModelConfig& /*config*/,
+                                                      const ModelOptions& /*options*/) const final {
+    return 0;
+  }
+  [[nodiscard]] ShownTokens shows(const ModelConfig& /*config*/,
+                                  const ModelOptions& /*options*/) const override {
+    return {.some = false};
+  }
+  [[nodiscard]] ModelConfig read_config(const JsonField& config,
+                                        std::string_view model_type) const final;
+  void take_sizes(ModelConfig& config, const TensorViews& files) const final;
+  [[nodiscard]] ModelTensors tensors(const ModelConfig& config,
+                                     const TensorViews* files) const final;
+  [[nodiscard]] bool leaves_out(const ModelConfig& config, std::string_view name) const final;
+  /// All that is trained but word vectors and IDFs, with what the authors' classes do not use.
+  [[nodiscard]] std::int64_t parameters(const ModelConfig& config) const final;
+
+ protected:
+  /// Layers of attention over words (contextualizer.h).
+  [[nodiscard]] virtual bool has_layers() const { return false; }
+  /// Of config.json, where it says nothing: words of a document; 0: any number.
+  [[nodiscard]] virtual std::int64_t most_document_words() const { return 0; }
+  [[nodiscard]] virtual bool uses_idfs(const ModelConfig& /*config*/) const { return false; }
+  /// ModelConfig::own from config.json; throws as read_config does.
+  virtual void read_own(const JsonField& /*config*/, ModelConfig& /*model*/) const {}
+  virtual void take_own_sizes(ModelConfig& /*config*/, const TensorViews& /*files*/) const {}
+  /// Tensors beside word vectors, IDFs and the layers.
+  virtual void append_own(const ModelConfig& config, std::vector<TensorSpec>& specs) const = 0;
+  /// Parameters that the authors' class has and does not use.
+  struct Unused {
+    std::string_view name;
+    std::int64_t size;
+  };
+  [[nodiscard]] virtual std::vector<Unused> unused(const ModelConfig& /*config*/) const {
+    return {};
+  }
+};
+
+/// A tensor whose name is the same in files, drawn around `around`.
+void append_tensor(std::string_view name, std::vector<std::int64_t> shape, double around,
+                   std::vector<TensorSpec>& specs);
+
+}  // namespace attnscope

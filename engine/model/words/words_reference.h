@@ -1,0 +1,40 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the float64 references of re-rankers over word vectors are written with, plainly and by
+// nobody's kernels. LibTorch inside.
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+
+#include "engine/model/family.h"
+#include "engine/model/model_weights.h"
+
+namespace attnscope {
+
+class WordsReference {
+ public:
+  explicit WordsReference(const ModelWeights& weights) : weights_(weights) {}
+
+  [[nodiscard]] const ModelShape& shape() const { return weights_.shape(); }
+  [[nodiscard]] at::Tensor tensor(const std::string& name) const;
+  [[nodiscard]] at::Tensor linear(const std::string& name, const at::Tensor& x) const;
+  [[nodiscard]] at::Tensor norm(const std::string& name, const at::Tensor& x) const;
+  /// [words, hidden].
+  [[nodiscard]] at::Tensor embed(TokenIds words) const;
+  /// One sequence x [words, hidden] through all layers of attention.
+  [[nodiscard]] at::Tensor contextualize(at::Tensor x) const;
+  /// [rows of a, rows of b].
+  [[nodiscard]] static at::Tensor cosines(const at::Tensor& a, const at::Tensor& b);
+  /// Gaussian kernels of c [...]: [..., 11]; the first one's width is its own.
+  [[nodiscard]] static at::Tensor kernels(const at::Tensor& c, double first_width);
+  /// Rows `from` .. `from` + count - 1 of the table of sines and cosines: [count, hidden].
+  [[nodiscard]] at::Tensor sinusoids(std::int64_t from, std::int64_t count) const;
+
+ private:
+  const ModelWeights& weights_;
+};
+
+}  // namespace attnscope

@@ -1,0 +1,325 @@
+// Re-rankers over word vectors: every row and option against its float64 reference, both stages
+// against the direct computation, and the traps of their formulas.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <map>
+#include <random>
+
+#include "engine/model/tkl/chunks.h"
+#include "engine/model/words/best_regions.h"
+#include "engine/model/words/words_description.h"
+#include "kernels/cpu/kernel_pooling.h"
+#include "tests/model/late_rows.h"
+#include "tests/safetensors/scratch_folder.h"
+
+namespace attnscope::test {
+namespace {
+
+using testing::HasSubstr;
+using tests::ScratchFolder;
+
+/// The first implementation of the row's family.
+LateCase words_case(const std::string& row) {
+  const Family& family = family_of(*parse_model_row(row)->family);
+  return {.row = row, .implementation = std::string(family.implementations().front())};
+}
+
+ModelShape words_shape() {
+  return {.layers = 2,
+          .hidden = 60,
+          .heads = 6,
+          .feed_forward = 20,
+          .vocabulary = 200,
+          .positions = 1 << 20};
+}
+
+std::vector<std::string> words_rows() {
+  return {"tkl",
+          "tkl+saturation-idf",
+          "tkl+saturation-linear",
+          "tkl+saturation-log",
+          "tkl+as-published",
+          "tkl+saturation-log+as-published",
+          "tk"};
+}
+
+std::vector<LateCase> words_cases() {
+  std::vector<LateCase> all;
+  for (const std::string& row : words_rows()) {
+    const Family& family = family_of(*parse_model_row(row)->family);
+    for (const std::string_view implementation : family.implementations()) {
+      all.push_back({.row = row, .implementation = std::string(implementation)});
+      if (row.find('+') != std::string::npos) break;  // the attention is the same
+    }
+  }
+  return all;
+}
+
+/// Words with a few that query and document share, one of them unknown.
+std::vector<std::int32_t> words(std::int64_t count, std::uint32_t seed) {
+  std::mt19937 draw(seed);
+  std::uniform_int_distribution<std::int32_t> word(2, 199), common(1, 9), which(0, 4);
+  std::vector<std::int32_t> ids;
+  ids.reserve(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i)
+    ids.push_back(which(draw) == 0 ? common(draw) : word(draw));
+  return ids;
+}
+
+class WordTexts {
+ public:
+  WordTexts(std::int64_t query, const std::vector<std::int64_t>& documents)
+      : query_(words(query, 1)) {
+    for (const std::int64_t one : documents)
+      documents_.push_back(words(one, static_cast<std::uint32_t>(one) + 7));
+  }
+  [[nodiscard]] PairBatch batch() const {
+    PairBatch batch{.items = {}, .one_query = true};
+    for (const auto& document : documents_) batch.items.push_back({query_, document});
+    return batch;
+  }
+
+ private:
+  std::vector<std::int32_t> query_;
+  std::vector<std::vector<std::int32_t>> documents_;
+};
+
+double words_error(const ModelOutput& output, std::size_t item, const ReferenceOutput& reference) {
+  const std::size_t width = output.states.size() / output.scores.size();
+  double largest = 0;
+  double error = std::abs(static_cast<double>(output.scores[item]) - reference.score);
+  EXPECT_EQ(reference.state.size(), width);
+  for (std::size_t i = 0; i < reference.state.size(); ++i) {
+    const double found = output.states[item * width + i];
+    error = std::isnan(found) ? INFINITY : std::max(error, std::abs(found - reference.state[i]));
+    largest = std::max(largest, std::abs(reference.state[i]));
+  }
+  return largest > 0 ? error / largest : error;
+}
+
+class WordsRows : public testing::TestWithParam<LateCase> {};
+
+INSTANTIATE_TEST_SUITE_P(Every, WordsRows, testing::ValuesIn(words_cases()), [](const auto& of) {
+  std::string name = of.param.row + "_" + of.param.implementation;
+  std::ranges::replace_if(
+      name, [](char c) { return std::isalnum(c) == 0; }, '_');
+  return name;
+});
+
+TEST_P(WordsRows, AreTheFloat64ModelsAtEveryLength) {
+  const WordTexts texts(7, {0, 1, 4, 5, 6, 39, 40, 41, 42, 43, 44, 45, 46, 85, 200});
+  const LateRowModel model(GetParam(), words_shape());
+  const PairBatch batch = texts.batch();
+  const ModelOutput output = model.scored(batch);
+  for (std::size_t i = 0; i < batch.items.size(); ++i) {
+    EXPECT_LT(words_error(output, i, model.reference(batch.items[i])), model.bound())
+        << batch.items[i].document.size();
+  }
+}
+
+TEST_P(WordsRows, DoNotDependOnCompanyOrThreads) {
+  const WordTexts texts(9, {130, 41, 1, 0, 85});
+  const LateRowModel model(GetParam(), words_shape());
+  const PairBatch batch = texts.batch();
+  const std::vector<float> together = model.scored(batch).scores;
+  LateCase one_thread = GetParam();
+  one_thread.threads = 1;
+  const LateRowModel slow(one_thread, model.weights());
+  for (std::size_t i = 0; i < batch.items.size(); ++i) {
+    const float alone = slow.scored({.items = {batch.items[i]}}).scores.front();
+    EXPECT_NEAR(together[i], alone, 1e-5F * std::max(1.0F, std::abs(alone))) << i;
+  }
+}
+
+TEST_P(WordsRows, PaddingBehindWordsIsNoPartOfThem) {
+  const WordTexts texts(5, {43});
+  const LateRowModel model(GetParam(), words_shape());
+  const PairBatch::Item item = texts.batch().items.front();
+  std::vector<std::int32_t> query(item.query.begin(), item.query.end());
+  std::vector<std::int32_t> document(item.document.begin(), item.document.end());
+  query.resize(query.size() + 3, padding_word);
+  document.resize(document.size() + 20, padding_word);
+  EXPECT_EQ(model.scored({.items = {{query, document}}}).scores,
+            model.scored({.items = {item}}).scores);
+  document[4] = padding_word;
+  const auto refused = model->score({.items = {{query, document}}});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("padding (id 0) between its words"));
+}
+
+TEST_P(WordsRows, BadIdsAreToldInASentence) {
+  const LateRowModel model(GetParam(), words_shape());
+  const std::vector<std::int32_t> good{5, 6}, outside{5, 200}, negative{5, -1}, none;
+  const auto message = [&](TokenIds query, TokenIds document) {
+    const auto refused = model->score({.items = {{query, document}}});
+    return refused ? std::string("scored") : refused.error().message;
+  };
+  EXPECT_THAT(message(good, outside), HasSubstr("the word id 200, and the list of words ends at"));
+  EXPECT_THAT(message(negative, good), HasSubstr("the word id -1"));
+  EXPECT_THAT(message(none, good), HasSubstr("a query without words"));
+  EXPECT_FALSE(model->score({.items = {}}));
+}
+
+TEST_P(WordsRows, FromACacheTheyAreTheSame) {
+  const WordTexts texts(6, {130, 40, 1, 43, 0});
+  const PairBatch batch = texts.batch();
+  const LateRowModel model(GetParam(), words_shape());
+  const auto encoded = model->encode_documents(document_ids(batch), batch.cls);
+  if (model.family().description().keeps() == Kept::nothing) {
+    ASSERT_FALSE(encoded);
+    EXPECT_THAT(encoded.error().message, HasSubstr("nothing can be encoded before"));
+    return;
+  }
+  ASSERT_TRUE(encoded) << encoded.error().message;
+  const ScratchFolder folder;
+  ASSERT_TRUE(encoded->write(folder / "documents"));
+  const auto mapped = DocumentCache::open(folder / "documents", encoded->maker());
+  ASSERT_TRUE(mapped) << mapped.error().message;
+  const ModelOutput direct = model.scored(batch);
+  EXPECT_EQ(model.scored(from_cache(batch, *mapped)).scores, direct.scores);
+  const auto smaller = encoded->narrowed(VectorFormat::float16);
+  ASSERT_TRUE(smaller);
+  const ModelOutput from_smaller = model.scored(from_cache(batch, *smaller));
+  for (std::size_t i = 0; i < direct.scores.size(); ++i)
+    EXPECT_NEAR(from_smaller.scores[i], direct.scores[i], 0.02 * (1 + std::abs(direct.scores[i])));
+  const auto offline = model->work_of_documents(document_ids(batch));
+  const auto online = model->work(from_cache(batch, *mapped));
+  const auto whole = model->work(batch);
+  ASSERT_TRUE(offline && online && whole);
+  EXPECT_DOUBLE_EQ(offline->linear_flop + online->linear_flop, whole->linear_flop);
+  EXPECT_DOUBLE_EQ(offline->exponentials + online->exponentials, whole->exponentials);
+  EXPECT_LT(*model->predicted_peak_bytes(from_cache(batch, *mapped)),
+            *model->predicted_peak_bytes(batch));
+}
+
+TEST_P(WordsRows, SixteenBitsAndOtherDevicesAreRefusedWithTheReason) {
+  const LateRowModel model(GetParam(), words_shape());
+  ModelVariant variant = model.variant();
+  variant.dtype = DType::bfloat16;
+  const auto& config = model.weights()->config();
+  EXPECT_THAT(model.family().supports(config, variant, GetParam().implementation).error().message,
+              HasSubstr("compute in float32"));
+  variant = model.variant();
+  variant.device = DeviceKind::cuda;
+  EXPECT_FALSE(model.family().supports(config, variant, GetParam().implementation));
+  EXPECT_THAT(model.family().supports(config, model.variant(), "longformer-chunks").error().message,
+              HasSubstr("not by 'longformer-chunks'"));
+}
+
+std::int64_t words_parameters(const std::string& row) {
+  const ModelRow parsed = *parse_model_row(row);
+  const auto& family = dynamic_cast<const WordsDescription&>(*parsed.family);
+  const ModelShape shape{.layers = 2, .hidden = 300, .heads = 10, .feed_forward = 100};
+  return family.parameters(family.config_for(shape, {&parsed, 1}));
+}
+
+TEST(WordsSizes, ParametersAreThePapers) {
+  for (const char* row :
+       {"tkl", "tkl+saturation-idf", "tkl+saturation-linear", "tkl+saturation-log"})
+    EXPECT_EQ(words_parameters(row), 1'469'986) << row;
+  EXPECT_EQ(words_parameters("tk"), 845'626);
+}
+
+TEST(WordsSizes, WorkOfTklIsTheSpecifications) {
+  const WordTexts texts(10, {2000});
+  const LateRowModel model(
+      words_case("tkl"),
+      {.layers = 2, .hidden = 300, .heads = 10, .feed_forward = 100, .vocabulary = 200});
+  const PairBatch batch = texts.batch();
+  const auto offline = model->work_of_documents(document_ids(batch));
+  EXPECT_NEAR((offline->linear_flop + offline->attention_flop) / 1e9, 4.5, 0.05);
+  const auto encoded = model->encode_documents(document_ids(batch), 0);
+  const auto online = model->work(from_cache(batch, *encoded));
+  const auto query = model->work_of_documents(std::vector<TokenIds>{batch.items[0].query});
+  EXPECT_NEAR((online->linear_flop - query->linear_flop) / 1e9, 0.012, 0.001);
+}
+
+TEST(Tkl, OnlyAsPublishedDropsTheTail) {
+  for (const std::int64_t length : {41, 42, 43, 44, 84}) {
+    EXPECT_EQ(chunks_of(length, true) * 40, length / 40 * 40) << length;
+    EXPECT_EQ(kept_words(length, false), length);
+  }
+  for (const std::int64_t length : {1, 5, 6, 39, 40, 45, 80, 85})
+    EXPECT_EQ(kept_words(length, true), length);
+  // A word that only the full tail has changes the score there alone.
+  const std::vector<std::int32_t> query{3, 4};
+  std::vector<std::int32_t> document = words(42, 5), other = document;
+  other.back() = 3;
+  document.back() = 150;
+  for (const char* row : {"tkl", "tkl+as-published"}) {
+    const LateRowModel model(words_case(row), words_shape());
+    const auto kept = model->encode_documents(std::vector<TokenIds>{document}, 0);
+    EXPECT_EQ(kept->rows_of(0), row == std::string("tkl") ? 42 : 40);
+    EXPECT_NE(model.scored({.items = {{query, document}}}).scores,
+              model.scored({.items = {{query, other}}}).scores)
+        << "a chunk sees the words beside it, dropped or not";
+  }
+}
+
+TEST(Tkl, AnEmptyDocumentScoresNothing) {
+  const LateRowModel model(words_case("tkl"), words_shape());
+  const std::vector<std::int32_t> query{3, 4};
+  EXPECT_EQ(model.scored({.items = {{query, {}}}}).scores.front(), 0.0F);
+}
+
+TEST(Tkl, BestRegionsAreApartAndTakeTheFirstOfEqualOnes) {
+  std::vector<float> scores(100, 1.0F);
+  scores[50] = 3;
+  scores[60] = 2;  // too near
+  scores[20] = 1.5F;
+  const BestRegions best = best_regions(scores);
+  EXPECT_THAT(std::vector(best.region.begin(), best.region.begin() + 3),
+              testing::ElementsAre(50, 20, 0));
+  EXPECT_THAT(std::vector(best.region.begin() + 3, best.region.end()),
+              testing::ElementsAre(49, 19, 0, 51, 21, 1, 48, 18, 0, 52, 22, 2));
+  EXPECT_EQ(best.score[0], 3.0F);
+  EXPECT_EQ(best_regions({}).score[0], 0.0F);
+}
+
+TEST(Tkl, AQueryOfMoreWordsThanPositionsIsRefused) {
+  const LateRowModel model(words_case("tkl"), words_shape());
+  const auto refused = model->score(WordTexts(31, {10}).batch());
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message,
+              HasSubstr("a query has 31 words, and such a model takes 30"));
+}
+
+TEST(Tk, ARegionThatHoldsTheDocumentHasItsScore) {
+  const LateRowModel model(words_case("tk"), words_shape());
+  const WordTexts texts(4, {25});
+  std::vector<float> regions;
+  const auto output = model->score(texts.batch(), [&](const Shown& one) {
+    if (one.name == "regions") regions = one.values;
+  });
+  ASSERT_TRUE(output);
+  ASSERT_EQ(regions.size(), 6U);
+  EXPECT_NEAR(regions[0], output->scores[0], 1e-5 * std::abs(output->scores[0]));
+}
+
+TEST(Tkl, ShowsItsRegionsAndWhatMadeThem) {
+  const LateRowModel model(words_case("tkl"), words_shape());
+  const WordTexts texts(4, {200});
+  std::map<std::string, Shown> shown;
+  const auto output = model->score(texts.batch(), [&](Shown one) {
+    const std::string name = one.name;
+    shown.emplace(name, std::move(one));
+  });
+  ASSERT_TRUE(output);
+  ASSERT_EQ(shown.at("regions").shape, std::vector<std::int64_t>{cpu::regions_of(200)});
+  const Shown& shares = shown.at("shares");
+  ASSERT_THAT(shares.shape, testing::ElementsAre(15, 4, 11));
+  for (std::size_t i = 0; i < 15; ++i) {
+    double sum = shown.at("unmatched").values[i];
+    for (std::size_t j = 0; j < 44; ++j) sum += shares.values[i * 44 + j];
+    const auto region = static_cast<std::size_t>(shown.at("counted").values[i]);
+    EXPECT_NEAR(sum, shown.at("regions").values[region], 1e-4 * std::abs(sum)) << i;
+    EXPECT_NEAR(sum, output->states[i], 1e-4 * std::abs(sum)) << i;
+  }
+}
+
+}  // namespace
+}  // namespace attnscope::test
