@@ -72,7 +72,7 @@ class DocumentReader {
     if (!*read) return std::optional<EncodedText>();
     TextPair& text = **read;
     EncodedText document{.id = std::move(text.document_id),
-                         .tokens = model_->pieces.encode_document(
+                         .tokens = model_->tokenizer->encode_document(
                              text.document, model_->limits.most_document_tokens),
                          .line = text.line};
     fingerprint_.text(document.id);
@@ -256,7 +256,7 @@ class EncodeRun {
       ids.push_back(text.id);
     }
     return {{"request", "add-documents"},
-            {"cls", model_.pieces.cls()},
+            {"cls", model_.tokenizer->cls()},
             {"documents", std::move(documents)},
             {"ids", std::move(ids)},
             {"fingerprint", batch.fingerprint}};
@@ -320,7 +320,7 @@ Result<Begun> begin_cache(WorkerProcess& worker, const EncodeArguments& argument
            {"file", std::filesystem::path(arguments.documents).filename().string()},
            {"most_tokens", model.limits.most_tokens},
            {"fingerprint", counted.fingerprint},
-           {"tokenizer", static_cast<std::int64_t>(model.pieces.fingerprint())},
+           {"tokenizer", static_cast<std::int64_t>(model.tokenizer->fingerprint())},
            {"restart", arguments.restart}},
           [&](const nlohmann::json& event) {
             begun = {event.value("encoded", std::int64_t{0}),

@@ -132,7 +132,7 @@ ScoreRun::Window ScoreRun::read_window() {
 }
 
 nlohmann::json ScoreRun::request_for(const ScoreBatch& batch, const Window& window) const {
-  nlohmann::json request = {{"request", "score"}, {"cls", model_.pieces.cls()}};
+  nlohmann::json request = {{"request", "score"}, {"cls", model_.tokenizer->cls()}};
   nlohmann::json items = nlohmann::json::array();
   if (from_cache_ && batch.one_query) {
     for (const std::size_t at : batch.pairs) items.push_back(window.cached[at]);
@@ -279,7 +279,7 @@ Result<std::optional<DocumentCache>> open_cache(const ScoreCommandArguments& arg
                 arguments.cache);
   }
   const CacheSource& source = cache->source();
-  if (!source.file.empty() && source.tokenizer != model.pieces.fingerprint()) {
+  if (!source.file.empty() && source.tokenizer != model.tokenizer->fingerprint()) {
     return fail("{}: its documents were {}; encode them again", arguments.cache,
                 of_another_tokenizer);
   }

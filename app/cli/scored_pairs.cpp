@@ -53,7 +53,7 @@ Result<std::optional<ScoredPair>> ScoredPairs::next_line() {
                   .cached = 0,
                   .ids = {std::move(text.query_id), text.document_id},
                   .line = text.line};
-  auto tokens = model_.pieces.encode(text.query, text.document, model_.limits);
+  auto tokens = model_.tokenizer->encode(text.query, text.document, model_.limits);
   if (!tokens) return fail("{}: {}", reader_.place(text.line), tokens.error().message);
   pair.tokens = std::move(*tokens);
   if (cache_ != nullptr) pair.tokens.document.clear();

@@ -15,7 +15,7 @@
 #include "engine/scoring/score_lines.h"
 #include "engine/scoring/scoring_model.h"
 #include "engine/text/pair_reader.h"
-#include "engine/text/word_piece.h"
+#include "engine/text/tokenizer.h"
 #include "kernels/base/result.h"
 
 namespace attnscope::cli {

@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/text/word_piece.h"
+#include "engine/text/tokenizer.h"
 
 namespace attnscope {
 

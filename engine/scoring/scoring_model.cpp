@@ -9,6 +9,8 @@
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/pattern/axes.h"
 #include "engine/text/tokenizer_model.h"
+#include "engine/text/word_list.h"
+#include "engine/text/word_piece.h"
 
 namespace attnscope {
 namespace {
@@ -54,6 +56,38 @@ Result<PairLimits> limits_of(const ModelQuestion& question, std::int64_t positio
   return limits;
 }
 
+/// Of words: each text has its own limit, the query always one where the model has.
+Result<PairLimits> word_limits_of(const ModelQuestion& question, const ModelConfig& config) {
+  const auto within = [](std::int64_t asked, std::int64_t most,
+                         std::string_view of) -> Result<std::int64_t> {
+    if (most > 0 && asked > most) {
+      return fail("{} of {} words were asked for, and the model reads {}; ask for fewer", of, asked,
+                  most);
+    }
+    return asked > 0 ? asked : most;
+  };
+  const auto query = within(question.most_query_tokens, config.most_query_tokens, "queries");
+  if (!query) return tl::unexpected(query.error());
+  const auto document = within(question.most_tokens, config.most_document_tokens, "documents");
+  if (!document) return tl::unexpected(document.error());
+  constexpr std::int64_t any_number = 100'000'000;
+  return PairLimits{.most_tokens = any_number,
+                    .most_query_tokens = *query,
+                    .most_document_tokens = *document > 0 ? *document : any_number};
+}
+
+template <typename Kind>
+Result<std::unique_ptr<const Tokenizer>> opened_tokenizer(const std::filesystem::path& folder) {
+  Result<Kind> tokenizer = Kind::open(folder);
+  if (!tokenizer) return tl::unexpected(tokenizer.error());
+  return std::make_unique<const Kind>(std::move(*tokenizer));
+}
+
+Result<std::unique_ptr<const Tokenizer>> tokenizer_of(const std::filesystem::path& folder,
+                                                      bool words) {
+  return words ? opened_tokenizer<WordList>(folder) : opened_tokenizer<WordPiece>(folder);
+}
+
 /// The folder's own name, of "models/mini/" as of "models/mini".
 std::string name_of_folder(const std::filesystem::path& folder) {
   std::error_code failed;
@@ -65,6 +99,7 @@ std::vector<std::filesystem::path> files_read(const Checkpoint& checkpoint,
                                               const ModelQuestion& question) {
   std::vector<std::filesystem::path> files = checkpoint.paths;
   for (const char* name : tokenizer_files) files.push_back(question.checkpoint / name);
+  files.push_back(question.checkpoint / WordList::file);
   files.emplace_back(question.pattern);
   return files;
 }
@@ -75,14 +110,14 @@ std::int64_t size_of(const std::vector<std::int32_t>& ids) {
 
 /// Of [CLS] and query, then of what stands for the document.
 std::vector<std::string> texts_of(const ScoringModel& model, const TokenPair& pair) {
-  const std::string cls(model.pieces.token(model.pieces.cls()));
+  const std::string cls(model.tokenizer->token(model.tokenizer->cls()));
   std::vector<std::string> texts{cls};
-  for (const std::int32_t id : pair.query) texts.emplace_back(model.pieces.token(id));
+  for (const std::int32_t id : pair.query) texts.emplace_back(model.tokenizer->token(id));
   for (std::int64_t i = 1; i <= model.shown.contexts; ++i)
     texts.push_back(fmt::format("[context {}]", i));
   if (model.shown.contexts > 0) return texts;
   if (model.shown.document_has_cls) texts.push_back(cls);
-  for (const std::int32_t id : pair.document) texts.emplace_back(model.pieces.token(id));
+  for (const std::int32_t id : pair.document) texts.emplace_back(model.tokenizer->token(id));
   return texts;
 }
 
@@ -95,13 +130,13 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& question) {
   }
   const Result<Checkpoint> checkpoint = Checkpoint::open(question.checkpoint);
   if (!checkpoint) return tl::unexpected(checkpoint.error());
-  Result<WordPiece> pieces = WordPiece::open(question.checkpoint);
-  if (!pieces) return tl::unexpected(pieces.error());
   const ModelConfig& config = checkpoint->config;
+  auto tokenizer = tokenizer_of(question.checkpoint, config.family->reads_words());
+  if (!tokenizer) return tl::unexpected(tokenizer.error());
   ModelShape shape = config.shape;
-  if (pieces->size() > shape.vocabulary) {
-    return fail("{}: its tokenizer has {} pieces, and its model's vocabulary {}",
-                question.checkpoint.string(), pieces->size(), shape.vocabulary);
+  if ((*tokenizer)->size() > shape.vocabulary) {
+    return fail("{}: its tokenizer has {} tokens, and its model's vocabulary {}",
+                question.checkpoint.string(), (*tokenizer)->size(), shape.vocabulary);
   }
   if (question.positions > most_positions) {
     return fail("{} positions are more than {}", question.positions, most_positions);
@@ -109,12 +144,14 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& question) {
   shape.positions = std::max(shape.positions, question.positions);
   Result<Attention> attention = attention_of(question, config);
   if (!attention) return tl::unexpected(attention.error());
-  auto limits = limits_of(question, shape.positions, config.most_query_tokens);
+  auto limits = config.family->reads_words()
+                    ? word_limits_of(question, config)
+                    : limits_of(question, shape.positions, config.most_query_tokens);
   if (!limits) return tl::unexpected(limits.error());
   auto options = config.family->options_for(config, attention->pattern, question.options);
   if (!options) return tl::unexpected(options.error());
   const bool keeps_documents = config.family->keeps() != Kept::nothing;
-  if (keeps_documents) {
+  if (keeps_documents && !config.family->reads_words()) {
     limits->most_document_tokens =
         limits->most_tokens - config.family->first_tokens_of_document(config, *options);
     if (limits->most_document_tokens < 1) {
@@ -137,7 +174,8 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& question) {
                       .gives_scores = checkpoint->gives_scores,
                       .options = *options,
                       .shown = config.family->shows(config, *options),
-                      .pieces = std::move(*pieces),
+                      .regions = config.family->regions(config, *options),
+                      .tokenizer = std::move(*tokenizer),
                       .pattern = std::move(attention->pattern),
                       .window = attention->window,
                       .limits = *limits,
@@ -186,6 +224,23 @@ Result<std::map<std::string, std::string>> dump_metadata(const ScoringModel& mod
     metadata["global_rows"] = nlohmann::json(rows).dump();
   }
   return metadata;
+}
+
+std::map<std::string, std::string> regions_metadata(const ScoringModel& model,
+                                                    const std::string& query,
+                                                    const std::string& document,
+                                                    const TokenPair& pair) {
+  std::vector<std::string> words = words_of_text(query);
+  words.resize(pair.query.size());
+  const std::int64_t read = size_of(pair.document);
+  const ShownRegions& regions = *model.regions;
+  return {{"attnscope_regions", "1"},
+          {"model", model.name},
+          {"query", json(words).dump()},
+          {"document", json(words_of_text(document)).dump()},
+          {"read", fmt::format("{}", read)},
+          {"kept", fmt::format("{}", regions.kept == nullptr ? read : regions.kept(read))},
+          {"note", std::string(regions.note)}};
 }
 
 }  // namespace attnscope

@@ -5,11 +5,12 @@
 // the request that has a worker load it (docs/protocol.md, model).
 //
 //   Result<ScoringModel> model = ScoringModel::open({.checkpoint = "ms-marco-MiniLM-L-6-v2"});
-//   Result<TokenPair> pair = model->pieces.encode(query, document, model->limits);
+//   Result<TokenPair> pair = model->tokenizer->encode(query, document, model->limits);
 
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -17,7 +18,7 @@
 
 #include "engine/checkpoint/family_description.h"
 #include "engine/pattern/attention_pattern.h"
-#include "engine/text/word_piece.h"
+#include "engine/text/tokenizer.h"
 #include "kernels/base/result.h"
 
 namespace attnscope {
@@ -40,7 +41,8 @@ struct ScoringModel {
   bool gives_scores = false;
   ModelOptions options;  // of the family, as "cls-only-last-layer"
   ShownTokens shown;     // of a pair
-  WordPiece pieces;
+  std::optional<ShownRegions> regions;
+  std::unique_ptr<const Tokenizer> tokenizer;
   AttentionPattern pattern;
   std::optional<Window> window;
   PairLimits limits;
@@ -50,8 +52,8 @@ struct ScoringModel {
   /// tokenizer, the pattern asked for.
   std::vector<std::filesystem::path> files{};
 
-  /// Errors: what Checkpoint, WordPiece and the pattern say, a window that is missing or too many,
-  /// limits that contradict the positions.
+  /// Errors: what Checkpoint, the tokenizer and the pattern say, a window that is missing or too
+  /// many, limits that contradict the positions.
   [[nodiscard]] static Result<ScoringModel> open(const ModelQuestion& question);
 };
 
@@ -61,5 +63,12 @@ struct ScoringModel {
 [[nodiscard]] Result<std::map<std::string, std::string>> dump_metadata(const ScoringModel& model,
                                                                        const TokenPair& pair,
                                                                        const std::string& note);
+
+/// The same of a file of the document's regions (engine/inspect/regions.h), of a model that has
+/// some.
+[[nodiscard]] std::map<std::string, std::string> regions_metadata(const ScoringModel& model,
+                                                                  const std::string& query,
+                                                                  const std::string& document,
+                                                                  const TokenPair& pair);
 
 }  // namespace attnscope

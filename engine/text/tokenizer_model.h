@@ -19,7 +19,7 @@ namespace attnscope {
 /// Ids are dense but for gaps, whose text is empty and which no word falls into.
 class Vocabulary {
  public:
-  static constexpr std::int64_t most_pieces = 1'000'000;
+  static constexpr std::int64_t most_pieces = 4'000'000;
 
   /// False when the piece has an id or the id a piece already. Ids lie below most_pieces.
   [[nodiscard]] bool add(std::string piece, std::int32_t id);

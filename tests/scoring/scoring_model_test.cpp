@@ -88,7 +88,7 @@ TEST(ScoringModel, ATokenizerLargerThanTheModelIsAnError) {
   TinyCheckpoint tiny = TinyCheckpoint::bert();
   tiny.config["vocab_size"] = std::to_string(5);
   tiny.tensors["bert.embeddings.word_embeddings.weight"].shape.front() = 5;
-  EXPECT_THAT(error_of(tiny, {}), HasSubstr("its tokenizer has 7 pieces, and its model's"));
+  EXPECT_THAT(error_of(tiny, {}), HasSubstr("its tokenizer has 7 tokens, and its model's"));
 }
 
 TEST(ScoringModel, AnUnknownDtypeOrDeviceIsNamed) {
@@ -98,7 +98,7 @@ TEST(ScoringModel, AnUnknownDtypeOrDeviceIsNamed) {
 
 TEST(PairDump, SaysWhatADumpOfThePairIsOf) {
   const auto model = open(sparse());
-  const auto pair = model->pieces.encode("how tall", "taller", model->limits);
+  const auto pair = model->tokenizer->encode("how tall", "taller", model->limits);
   const auto metadata = *dump_metadata(*model, *pair, "a note");
   EXPECT_EQ(metadata.at("layout"), R"({"items":[{"cls":1,"document":3,"query":3}]})");
   EXPECT_EQ(metadata.at("tokens"), R"(["[CLS]","how","tall","[SEP]","tall","##er","[SEP]"])");
@@ -111,7 +111,7 @@ TEST(PairDump, SaysWhatADumpOfThePairIsOf) {
 TEST(PairDump, ALongformersGlobalRowsAreClsAndQuery) {
   const auto model = open(TinyCheckpoint::longformer());
   ASSERT_TRUE(model.has_value()) << model.error().message;
-  const auto pair = model->pieces.encode("how", "tall", model->limits);
+  const auto pair = model->tokenizer->encode("how", "tall", model->limits);
   EXPECT_EQ(dump_metadata(*model, *pair, "")->at("global_rows"), "[0,1,2]");
 }
 
