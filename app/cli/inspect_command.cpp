@@ -4,21 +4,29 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "app/cli/command_line.h"
 #include "app/cli/figure_arguments.h"
 #include "app/cli/model_arguments.h"
+#include "app/cli/progress_line.h"
 #include "app/cli/worker_requests.h"
 #include "attnscope/build_info.h"
 #include "engine/inspect/dump.h"
 #include "engine/inspect/group_masses.h"
+#include "engine/inspect/regions.h"
+#include "engine/report/region_positions.h"
+#include "engine/text/pair_reader.h"
 #include "kernels/base/text_file.h"
 #include "kernels/base/written_file.h"
 #ifdef ATTNSCOPE_HAS_GUI
 #include "app/gui/charts/map_export.h"
 #include "app/gui/charts/offscreen_application.h"
+#include "app/gui/charts/printable.h"
+#include "app/gui/charts/regions_drawing.h"
 #endif
 
 namespace attnscope::cli {
@@ -28,13 +36,14 @@ namespace {
 struct InspectCommandArguments {
   ModelArguments model;
   std::string query, document, document_file, mass;
+  std::string pairs, pairs_format;
   std::vector<std::int64_t> layers;
   std::int64_t layer = 0, head = 0;
   bool half = false, linear = false;
   FigureArguments figure;
 };
 
-enum class Wanted : std::uint8_t { dump, figure, masses };
+enum class Wanted : std::uint8_t { dump, figure, masses, page };
 
 /// By what is asked for and how the file is called.
 Result<Wanted> wanted_of(const InspectCommandArguments& arguments) {
@@ -48,10 +57,13 @@ Result<Wanted> wanted_of(const InspectCommandArguments& arguments) {
   if (arguments.figure.file.empty()) return fail("give -o FILE or --mass FORMAT");
   const std::string extension = arguments.figure.file.extension().string();
   if (extension == ".safetensors") return Wanted::dump;
+  if (extension == ".html") return Wanted::page;
 #ifdef ATTNSCOPE_HAS_GUI
   if (extension == ".pdf" || extension == ".svg" || extension == ".png") return Wanted::figure;
-  return fail("{}: give a .safetensors for a dump, or a .pdf, .svg or .png for a figure",
-              arguments.figure.file.string());
+  return fail(
+      "{}: give a .safetensors for a dump, a .pdf, .svg or .png for a figure, or a .html for the "
+      "regions of a document",
+      arguments.figure.file.string());
 #else
   return fail(
       "this build has no Qt and cannot draw; write a .safetensors dump, which a build with the "
@@ -67,7 +79,7 @@ Result<std::string> document_of(const InspectCommandArguments& arguments) {
 
 /// Before anything is computed: the file asked for may be written, and is none of what is read.
 Status may_write(const InspectCommandArguments& arguments) {
-  std::vector<std::filesystem::path> inputs{arguments.document_file};
+  std::vector<std::filesystem::path> inputs{arguments.document_file, arguments.pairs};
   std::error_code unknown;  // a folder that cannot be read is told when the model is opened
   for (const auto& entry :
        std::filesystem::directory_iterator(arguments.model.checkpoint, unknown)) {
@@ -95,6 +107,31 @@ class Scratch {
   std::string name_;
 };
 
+/// Has the worker compute a pair and write its file; the score, where there is a head.
+Result<std::optional<double>> ask_for_dump(WorkerProcess& worker, const ScoringModel& model,
+                                           const InspectCommandArguments& arguments,
+                                           const TokenPair& pair,
+                                           const std::map<std::string, std::string>& metadata,
+                                           const std::vector<std::int64_t>& layers,
+                                           const std::filesystem::path& file) {
+  std::optional<double> score;
+  const Status done =
+      ask(worker,
+          {{"request", "inspect"},
+           {"cls", model.tokenizer->cls()},
+           {"items", {pair_json(pair)}},
+           {"layers", layers.empty() || model.regions ? nlohmann::json() : nlohmann::json(layers)},
+           {"half", arguments.half},
+           {"metadata", metadata},
+           {"out", std::filesystem::absolute(file).string()}},
+          [&](const nlohmann::json& event) {
+            if (event.contains("score")) score = event["score"].get<double>();
+            return event.value("event", "") == "inspect";
+          });
+  if (!done) return tl::unexpected(done.error());
+  return score;
+}
+
 /// Has the worker compute the pair and write its dump; the score, where there is a head.
 Result<std::optional<double>> write_dump(const InspectCommandArguments& arguments,
                                          const ScoringModel& model,
@@ -102,31 +139,19 @@ Result<std::optional<double>> write_dump(const InspectCommandArguments& argument
                                          const std::filesystem::path& file) {
   const Result<std::string> document = document_of(arguments);
   if (!document) return tl::unexpected(document.error());
-  const auto pair = model.pieces.encode(arguments.query, *document, model.limits);
+  const auto pair = model.tokenizer->encode(arguments.query, *document, model.limits);
   if (!pair) return tl::unexpected(pair.error());
   if (pair->query_cut || pair->document_cut) {
     say("attnscope: note: the {} was cut to {} tokens", pair->document_cut ? "document" : "query",
         pair->document_cut ? pair->document.size() : pair->query.size());
   }
-  const auto metadata = dump_metadata(model, *pair, "");
+  Result<std::map<std::string, std::string>> metadata =
+      model.regions ? regions_metadata(model, arguments.query, *document, *pair)
+                    : dump_metadata(model, *pair, "");
   if (!metadata) return tl::unexpected(metadata.error());
   auto worker = start_model(arguments.model, model, nullptr);
   if (!worker) return tl::unexpected(worker.error());
-  std::optional<double> score;
-  const Status done = ask(worker->process,
-                          {{"request", "inspect"},
-                           {"cls", model.pieces.cls()},
-                           {"items", {pair_json(*pair)}},
-                           {"layers", layers.empty() ? nlohmann::json() : nlohmann::json(layers)},
-                           {"half", arguments.half},
-                           {"metadata", *metadata},
-                           {"out", std::filesystem::absolute(file).string()}},
-                          [&](const nlohmann::json& event) {
-                            if (event.contains("score")) score = event["score"].get<double>();
-                            return event.value("event", "") == "inspect";
-                          });
-  if (!done) return tl::unexpected(done.error());
-  return score;
+  return ask_for_dump(worker->process, model, arguments, *pair, *metadata, layers, file);
 }
 
 #ifdef ATTNSCOPE_HAS_GUI
@@ -168,27 +193,63 @@ Result<charts::HeatFigure> figure_of(const Dump& dump, const InspectCommandArgum
   return figure;
 }
 
-void draw(Session& session, const std::filesystem::path& file,
-          const InspectCommandArguments& arguments) {
+/// Of a head, or of a document's regions.
+Result<charts::Printable> printable_of(const std::filesystem::path& file, bool has_regions,
+                                       const InspectCommandArguments& arguments) {
+  if (has_regions) {
+    auto regions = read_regions(file);
+    if (!regions) return tl::unexpected(regions.error());
+    return charts::printable(std::move(*regions));
+  }
   const auto dump = Dump::open(file);
-  if (!dump) return session.fail(exit_wrong_use, dump.error().message);
+  if (!dump) return tl::unexpected(dump.error());
   auto figure = figure_of(*dump, arguments);
-  if (!figure) return session.fail(exit_wrong_use, figure.error().message);
+  if (!figure) return tl::unexpected(figure.error());
+  return charts::printable(std::move(*figure));
+}
+
+void draw_positions(Session& session, report::Figure figure,
+                    const InspectCommandArguments& arguments) {
   constexpr double width_mm = 122;
   const auto options = figure_options(arguments.figure, width_mm);
   if (!options) return session.fail(exit_wrong_use, options.error().message);
   const charts::OffscreenApplication application;
-  write_and_tell(session, charts::printable(std::move(*figure)), arguments.figure, *options);
+  write_and_tell(session, charts::printable(std::move(figure)), arguments.figure, *options);
+}
+
+void draw(Session& session, const std::filesystem::path& file, bool has_regions,
+          const InspectCommandArguments& arguments) {
+  const auto what = printable_of(file, has_regions, arguments);
+  if (!what) return session.fail(exit_wrong_use, what.error().message);
+  constexpr double width_mm = 122;
+  const auto options = figure_options(arguments.figure, width_mm);
+  if (!options) return session.fail(exit_wrong_use, options.error().message);
+  const charts::OffscreenApplication application;
+  write_and_tell(session, *what, arguments.figure, *options);
 }
 
 #else
 
-void draw(Session& session, const std::filesystem::path& /*file*/,
+void draw_positions(Session& session, const report::Figure& /*figure*/,
+                    const InspectCommandArguments& /*arguments*/) {
+  session.fail(exit_wrong_use, "this build has no Qt and cannot draw");
+}
+
+void draw(Session& session, const std::filesystem::path& /*file*/, bool /*has_regions*/,
           const InspectCommandArguments& /*arguments*/) {
   session.fail(exit_wrong_use, "this build has no Qt and cannot draw");
 }
 
 #endif
+
+/// A document with its best regions marked.
+void write_page(Session& session, const std::filesystem::path& file,
+                const InspectCommandArguments& arguments) {
+  const auto regions = read_regions(file);
+  if (!regions) return session.fail(exit_wrong_use, regions.error().message);
+  const auto written = write_file(arguments.figure.file, regions_html(*regions));
+  if (!written) return session.fail(exit_wrong_use, written.error().message);
+}
 
 void print_masses(Session& session, const std::filesystem::path& file,
                   const InspectCommandArguments& arguments) {
@@ -197,6 +258,70 @@ void print_masses(Session& session, const std::filesystem::path& file,
   const auto masses = group_masses(*dump);
   if (!masses) return session.fail(exit_wrong_use, masses.error().message);
   print_result(session, write_masses(*masses, *parse_mass_format(arguments.mass)));
+}
+
+/// Where the best regions of a file's documents begin, pair by pair.
+Result<report::RegionPositions> positions_of(const InspectCommandArguments& arguments,
+                                             const ScoringModel& model) {
+  std::optional<PairFormat> format;
+  if (!arguments.pairs_format.empty()) {
+    const auto parsed = parse_pair_format(arguments.pairs_format);
+    if (!parsed) return tl::unexpected(parsed.error());
+    format = *parsed;
+  }
+  auto reader = PairReader::open(arguments.pairs, format);
+  if (!reader) return tl::unexpected(reader.error());
+  auto worker = start_model(arguments.model, model, nullptr);
+  if (!worker) return tl::unexpected(worker.error());
+  const Scratch scratch;
+  CountLine progress(::isatty(STDERR_FILENO) == 1);
+  report::RegionPositions positions;
+  while (true) {
+    const auto text = reader->next();
+    if (!text) return tl::unexpected(text.error());
+    if (!*text) break;
+    const auto pair = model.tokenizer->encode((*text)->query, (*text)->document, model.limits);
+    if (!pair) return fail("{}: {}", reader->place((*text)->line), pair.error().message);
+    const auto metadata = regions_metadata(model, (*text)->query, (*text)->document, *pair);
+    const auto written =
+        ask_for_dump(worker->process, model, arguments, *pair, metadata, {}, scratch.name());
+    if (!written) return tl::unexpected(written.error());
+    const auto regions = read_regions(scratch.name());
+    if (!regions) return tl::unexpected(regions.error());
+    std::vector<std::int64_t> first_words;
+    first_words.reserve(regions->peaks.size());
+    for (const RegionPeak& peak : regions->peaks) first_words.push_back(peak.words.begin);
+    positions.add(first_words);
+    progress.show(fmt::format("{} documents", positions.documents()),
+                  static_cast<double>(positions.documents()), reader->progress());
+  }
+  progress.clear();
+  return positions;
+}
+
+void inspect_pairs(Session& session, const InspectCommandArguments& arguments) {
+  const auto wanted = wanted_of(arguments);
+  if (!wanted) return session.fail(exit_wrong_use, wanted.error().message);
+  if (*wanted != Wanted::figure) {
+    return session.fail(exit_wrong_use,
+                        "--pairs draws where regions lie; give -o FILE as .pdf, .svg or .png");
+  }
+  if (Status allowed = may_write(arguments); !allowed)
+    return session.fail(exit_wrong_use, allowed.error().message);
+  const auto model = open_model(arguments.model);
+  if (!model) return session.fail(exit_wrong_use, model.error().message);
+  if (!model->regions) {
+    return session.fail(exit_wrong_use,
+                        fmt::format("{}: this model has no regions, so --pairs has nothing to "
+                                    "draw; give --query and --document",
+                                    model->name));
+  }
+  const auto positions = positions_of(arguments, *model);
+  if (!positions) return session.fail(exit_wrong_use, positions.error().message);
+  auto figure = positions->figure(model->name);
+  if (!figure) return session.fail(exit_wrong_use, figure.error().message);
+  say("attnscope: {}", positions->in_words());
+  draw_positions(session, std::move(*figure), arguments);
 }
 
 void inspect(Session& session, const InspectCommandArguments& arguments) {
@@ -208,7 +333,19 @@ void inspect(Session& session, const InspectCommandArguments& arguments) {
   }
   const auto model = open_model(arguments.model);
   if (!model) return session.fail(exit_wrong_use, model.error().message);
-  if (*wanted == Wanted::figure && arguments.head >= model->shape.heads) {
+  if (*wanted == Wanted::page && !model->regions) {
+    return session.fail(exit_wrong_use,
+                        fmt::format("{}: this model has no regions to show; a .html is of TKL and "
+                                    "TK, give a .safetensors, .pdf, .svg or .png",
+                                    model->name));
+  }
+  if (*wanted == Wanted::masses && model->regions) {
+    return session.fail(exit_wrong_use,
+                        fmt::format("{}: this model has regions and no masses to print; give -o "
+                                    "regions.html, .pdf, .svg, .png or .safetensors",
+                                    model->name));
+  }
+  if (*wanted == Wanted::figure && !model->regions && arguments.head >= model->shape.heads) {
     return session.fail(exit_wrong_use,
                         fmt::format("head {} was asked for, and heads are counted from 0 to {}",
                                     arguments.head, model->shape.heads - 1));
@@ -221,8 +358,9 @@ void inspect(Session& session, const InspectCommandArguments& arguments) {
   const auto score = write_dump(arguments, *model, layers, file);
   if (!score) return session.fail(exit_wrong_use, score.error().message);
   if (*score) say("score {}", static_cast<float>(**score));
-  if (*wanted == Wanted::figure) draw(session, file, arguments);
+  if (*wanted == Wanted::figure) draw(session, file, model->regions.has_value(), arguments);
   if (*wanted == Wanted::masses) print_masses(session, file, arguments);
+  if (*wanted == Wanted::page) write_page(session, file, arguments);
 }
 
 }  // namespace
@@ -232,12 +370,20 @@ void add_inspect_command(CLI::App& app, Session& session) {
   CLI::App* command =
       app.add_subcommand("inspect", "What a checkpoint attends to in one query with its document");
   add_model_arguments(*command, arguments->model);
-  command->add_option("--query", arguments->query, "Its text")->type_name("TEXT")->required();
+  auto* query = command->add_option("--query", arguments->query, "Its text")->type_name("TEXT");
   auto* document =
       command->add_option("--document", arguments->document, "Its text")->type_name("TEXT");
   auto* file = command->add_option("--document-file", arguments->document_file, "A file of text")
                    ->type_name("FILE");
   document->excludes(file);
+  auto* pairs = command
+                    ->add_option("--pairs", arguments->pairs,
+                                 "In place of both, of models with regions: where those of many "
+                                 "documents lie, as a figure; .tsv or .jsonl as 'score' takes it")
+                    ->type_name("FILE");
+  for (auto* one : {query, document, file}) pairs->excludes(one);
+  command->add_option("--pairs-format", arguments->pairs_format, "tsv or jsonl; else by the name")
+      ->type_name("FORMAT");
   command->add_option("--layers", arguments->layers, "Of a dump or of masses, as 0,5; else all")
       ->type_name("N,...")
       ->delimiter(',');
@@ -258,7 +404,11 @@ void add_inspect_command(CLI::App& app, Session& session) {
   command->get_option("--output")
       ->required(false)
       ->description("A dump (.safetensors), or the figure of a head (.pdf, .svg, .png)");
-  command->callback([&session, arguments, document, file] {
+  command->callback([&session, arguments, query, document, file, pairs] {
+    if (pairs->count() > 0) return inspect_pairs(session, *arguments);
+    if (query->count() == 0) {
+      return session.fail(exit_wrong_use, "there is no query to inspect; give --query");
+    }
     if (document->count() + file->count() == 0) {
       return session.fail(exit_wrong_use,
                           "there is no document to inspect; give --document or --document-file");

@@ -1,0 +1,41 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where in documents the regions lie that made their scores (Hofstaetter et al., SIGIR 2020,
+// Fig. 3: positions of the three best regions on both axes' logarithms).
+//
+//   RegionPositions positions;
+//   for (const auto& document : documents) positions.add(first_words);   // of its best regions
+//   Figure figure = positions.figure("tkl");
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/report/figure.h"
+
+namespace attnscope::report {
+
+class RegionPositions {
+ public:
+  static constexpr std::size_t places = 3;
+
+  /// Of one document: the words, from 0 on, at which its best regions begin, the best first; fewer
+  /// than three of a short one.
+  void add(std::span<const std::int64_t> first_words);
+  [[nodiscard]] std::int64_t documents() const { return documents_; }
+  /// The share of documents whose place-th region begins behind that word, of those that have one.
+  [[nodiscard]] double share_behind(std::size_t place, std::int64_t word) const;
+  /// "Behind word 500 begin 24.5 % of the best, ...".
+  [[nodiscard]] std::string in_words() const;
+  /// Documents by the word at which a region begins, a line for each place. An error without any.
+  [[nodiscard]] Result<Figure> figure(const std::string& model) const;
+
+ private:
+  std::int64_t documents_ = 0;
+  std::array<std::vector<std::int64_t>, places> begins_;
+};
+
+}  // namespace attnscope::report
