@@ -102,6 +102,7 @@ void AttentionSession::open_example() {
 void AttentionSession::read_dump(const QString& file, const QString& name, Reader reader) {
   Q_EMIT opening(name);
   reading_.start([this, file, reader = std::move(reader)](const LatestJob::Token& token) {
+    if (!file.isEmpty() && holds_regions(file.toStdString())) return read_regions_of(file, token);
     Result<Dump> read = reader();
     if (!read) {
       return token.deliver([this, file, sentence = words(read.error().message)] {
@@ -115,6 +116,7 @@ void AttentionSession::read_dump(const QString& file, const QString& name, Reade
       summing_.drop();
       dump_ = dump;
       groups_ = groups;
+      regions_.reset();
       file_ = file;
       rows_.clear();
       received_.reset();
@@ -123,6 +125,20 @@ void AttentionSession::read_dump(const QString& file, const QString& name, Reade
       compute_head();
       compute_samples();
     });
+  });
+}
+
+void AttentionSession::read_regions_of(const QString& file, const LatestJob::Token& token) {
+  auto read = read_regions(file.toStdString());
+  if (!read) {
+    return token.deliver([this, file, sentence = words(read.error().message)] {
+      Q_EMIT open_failed(sentence, file);
+    });
+  }
+  token.deliver([this, file, regions = std::make_shared<const DocumentRegions>(*std::move(read))] {
+    regions_ = regions;
+    file_ = file;
+    Q_EMIT regions_opened();
   });
 }
 

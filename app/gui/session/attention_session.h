@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // What page Attention shows: a dump, the chosen head under one or two patterns, the mass that the
-// chosen rows give away. Everything is computed off the GUI thread, and the newest wish alone.
+// chosen rows give away; or the regions of a document. Everything is computed off the GUI thread,
+// and the newest wish alone.
 //
 //   AttentionSession session;
 //   connect(&session, &AttentionSession::head_changed, view, [&] { show(session.head()); });
@@ -19,10 +20,12 @@
 #include "engine/inspect/dump.h"
 #include "engine/inspect/head_summary.h"
 #include "engine/inspect/head_weights.h"
+#include "engine/inspect/regions.h"
 
 namespace attnscope::gui {
 
 using DumpPointer = std::shared_ptr<const Dump>;
+using RegionsPointer = std::shared_ptr<const DocumentRegions>;
 
 /// The same scores under pattern A, under B, and what B changes.
 enum class AttentionSide { a, b, difference };
@@ -67,6 +70,8 @@ class AttentionSession : public QObject {
   void choose_side(AttentionSide side);
 
   [[nodiscard]] const DumpPointer& dump() const { return dump_; }
+  /// Of a document, where such a file was opened last; the dump stays what it was.
+  [[nodiscard]] const RegionsPointer& regions() const { return regions_; }
   [[nodiscard]] const std::shared_ptr<const std::vector<TokenGroup>>& groups() const {
     return groups_;
   }
@@ -84,6 +89,7 @@ class AttentionSession : public QObject {
  Q_SIGNALS:
   void opening(const QString& name);
   void opened();
+  void regions_opened();
   void open_failed(const QString& sentence, const QString& file);
   /// One side more is there, or none any more.
   void head_changed();
@@ -94,6 +100,7 @@ class AttentionSession : public QObject {
 
  private:
   using Reader = std::function<Result<Dump>()>;
+  void read_regions_of(const QString& file, const LatestJob::Token& token);
   void read_dump(const QString& file, const QString& name, Reader reader);
   void compute_head();
   void compute_received();
@@ -102,6 +109,7 @@ class AttentionSession : public QObject {
   [[nodiscard]] PatternChoice first_pattern(std::size_t layer) const;
 
   DumpPointer dump_;
+  RegionsPointer regions_;
   std::shared_ptr<const std::vector<TokenGroup>> groups_;
   QString file_;
   std::optional<PatternChoice> a_, b_;

@@ -18,6 +18,7 @@
 #include <tuple>
 #include <utility>
 
+#include "app/gui/charts/regions_drawing.h"
 #include "app/gui/models/pattern_sweep.h"
 #include "app/gui/models/table_text.h"
 #include "app/gui/session/opened_files.h"
@@ -30,6 +31,7 @@
 #include "app/gui/views/flow_layout.h"
 #include "app/gui/views/head_grid.h"
 #include "app/gui/views/message_bar.h"
+#include "app/gui/views/regions_view.h"
 #include "app/gui/views/theme.h"
 #include "attnscope/build_info.h"
 #include "views/ui_attention_maps.h"
@@ -56,6 +58,7 @@ AttentionPage::AttentionPage(QWidget* parent)
       source_(new AttentionSource(&session_, checkpoint_action_)),
       numbers_(new AttentionNumbers(&session_)),
       middle_(new QWidget),
+      regions_(new RegionsView),
       ui_(std::make_unique<Ui::AttentionMaps>()),
       messages_(new MessageBar(this)) {
   checkpoint_action_->setToolTip(
@@ -63,12 +66,19 @@ AttentionPage::AttentionPage(QWidget* parent)
   build_middle();
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(space::around);
+  right_ = new SideArea(numbers_, tr("Numbers"));
+  auto* either = new QWidget;
+  auto* stacked = new QVBoxLayout(either);
+  stacked->setContentsMargins({});
+  stacked->addWidget(middle_);
+  stacked->addWidget(regions_);
   layout->addWidget(with_sides("attention_columns",
-                               new SideArea(source_, tr("Source, patterns and heads")), middle_,
-                               new SideArea(numbers_, tr("Numbers")), {240, 600, 270}));
+                               new SideArea(source_, tr("Source, patterns and heads")), either,
+                               right_, {240, 600, 270}));
   wire();
   ui_->log->setChecked(QSettings().value(log_key).toBool());
   show_maps();
+  show_maps_or_regions();
 }
 
 AttentionPage::~AttentionPage() = default;
@@ -136,6 +146,7 @@ void AttentionPage::ask_for_checkpoint() {
 
 void AttentionPage::wire() {
   connect(&session_, &AttentionSession::opened, this, &AttentionPage::dump_opened);
+  connect(&session_, &AttentionSession::regions_opened, this, &AttentionPage::regions_opened);
   connect(&session_, &AttentionSession::head_changed, this, &AttentionPage::head_changed);
   connect(&session_, &AttentionSession::received_changed, this, [this] {
     for (charts::HeatView* view : maps_) view->set_chosen_rows(session_.rows());
@@ -199,6 +210,7 @@ void AttentionPage::open_failed(const QString& sentence, const QString& file) {
 }
 
 QVariantMap AttentionPage::chosen() const {
+  if (session_.regions()) return {{QStringLiteral("file"), session_.file()}};
   if (!session_.dump()) return kept_;
   return {{QStringLiteral("file"), session_.file()},
           {QStringLiteral("layer"), session_.head().layer},
@@ -216,7 +228,22 @@ void AttentionPage::restore(const QVariantMap& chosen) {
       chosen.value(QStringLiteral("maps"), ui_->shown->currentIndex()).toInt());
 }
 
+void AttentionPage::show_maps_or_regions() {
+  const bool of_document = session_.regions() != nullptr;
+  middle_->setVisible(!of_document);
+  right_->setVisible(!of_document);
+  regions_->setVisible(of_document);
+}
+
+void AttentionPage::regions_opened() {
+  regions_->show_regions(session_.regions());
+  show_maps_or_regions();
+  remember_file(session_.file());
+  Q_EMIT offers_changed();
+}
+
 void AttentionPage::dump_opened() {
+  show_maps_or_regions();
   const DumpPointer& dump = session_.dump();
   for (charts::HeatView* view : maps_) view->set_token_texts({dump, &dump->info().tokens});
   hovered(-1, -1);
@@ -372,6 +399,7 @@ void AttentionPage::ask_for_dump() {
 }
 
 bool AttentionPage::has_table() const {
+  if (session_.regions()) return false;
   return session_.head().side(AttentionSide::a).summary != nullptr;
 }
 
@@ -427,7 +455,9 @@ void AttentionPage::export_figure() {
   if (!has_figure()) return;
   QString stem = QStringLiteral("attention-") + head_words();
   stem.remove(QLatin1Char(',')).replace(QLatin1Char(' '), QLatin1Char('-'));
-  charts::Printable what = charts::printable(figure());
+  if (session_.regions()) stem = QStringLiteral("regions");
+  charts::Printable what =
+      session_.regions() ? charts::printable(*session_.regions()) : charts::printable(figure());
   what.inputs = {session_.file().toStdString()};
   auto* dialog = new FigureDialog(std::move(what), {}, stem, this);
   connect(dialog, &FigureDialog::written, this, [this](const QString& sentence) {
@@ -438,12 +468,12 @@ void AttentionPage::export_figure() {
 }
 
 QString AttentionPage::run_words() const {
-  return tr("New run with this dump…");
+  return session_.regions() ? tr("New run…") : tr("New run with this dump…");
 }
 
 // The dump's own problem, under its patterns.
 void AttentionPage::run() {
-  if (!session_.dump()) {
+  if (!session_.dump() || session_.regions()) {
     Q_EMIT run_asked({});
     return;
   }

@@ -16,6 +16,8 @@ namespace attnscope::gui {
 
 class AttentionNumbers;
 class AttentionSource;
+class RegionsView;
+class SideArea;
 class MessageBar;
 namespace Ui {
 class AttentionMaps;
@@ -34,7 +36,7 @@ class AttentionPage : public Page {
 
   [[nodiscard]] bool has_table() const override;
   void copy_table(report::TableFormat format) override;
-  [[nodiscard]] bool has_figure() const override { return has_table(); }
+  [[nodiscard]] bool has_figure() const override { return session_.regions() || has_table(); }
   void export_figure() override;
   [[nodiscard]] QList<PageActions> page_actions() const override;
   [[nodiscard]] QString run_words() const override;
@@ -51,6 +53,7 @@ class AttentionPage : public Page {
   [[nodiscard]] AttentionSource* source() const { return source_; }
   [[nodiscard]] AttentionNumbers* numbers() const { return numbers_; }
   [[nodiscard]] MessageBar* messages() const { return messages_; }
+  [[nodiscard]] RegionsView* regions() const { return regions_; }
 
   /// The maps that are shown, as they are zoomed; no panel: nothing is computed yet.
   [[nodiscard]] charts::HeatFigure figure() const;
@@ -64,6 +67,8 @@ class AttentionPage : public Page {
   void wire();
   void open_first();
   void dump_opened();
+  void regions_opened();
+  void show_maps_or_regions();
   void open_failed(const QString& sentence, const QString& file);
   void head_changed();
   void show_maps();
@@ -82,6 +87,8 @@ class AttentionPage : public Page {
   AttentionSource* source_;
   AttentionNumbers* numbers_;
   QWidget* middle_;
+  RegionsView* regions_;  // in the middle's place
+  SideArea* right_ = nullptr;
   std::unique_ptr<Ui::AttentionMaps> ui_;
   std::array<charts::HeatView*, 3> maps_{};
   MessageBar* messages_;

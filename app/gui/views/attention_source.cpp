@@ -140,6 +140,7 @@ AttentionSource::AttentionSource(AttentionSession* session, QAction* checkpoint,
   }
   connect(ui_->heads, &HeadGrid::chosen, session_, &AttentionSession::choose_head);
   connect(session_, &AttentionSession::opened, this, &AttentionSource::describe);
+  connect(session_, &AttentionSession::regions_opened, this, &AttentionSource::describe_regions);
   connect(session_, &AttentionSession::sampled, ui_->heads, &HeadGrid::set_summary);
   connect(session_, &AttentionSession::head_changed, this,
           [this] { ui_->heads->choose(session_->head().layer, session_->head().head); });
@@ -160,6 +161,7 @@ HeadGrid* AttentionSource::heads() const {
 }
 
 void AttentionSource::describe() {
+  show_parts_of(/*dump=*/true);
   ui_->heads->set_dump(session_->dump());
   const DumpInfo& info = session_->dump()->info();
   ui_->dump_model->setText(words(info.model));
@@ -173,6 +175,28 @@ void AttentionSource::describe() {
   ui_->dump_note->setToolTip(session_->file());
   const PatternChoice ran{info.pattern, info.windows.front()};
   ui_->first->set_no_choice_words(tr("As it ran: %1").arg(ran.title()));
+}
+
+// Of regions there are neither patterns nor heads.
+void AttentionSource::show_parts_of(bool dump) {
+  const QList<QWidget*> always{ui_->dump_model, ui_->dump_note, ui_->open_dump,
+                               ui_->open_checkpoint};
+  for (QWidget* part : findChildren<QWidget*>(QString(), Qt::FindDirectChildrenOnly))
+    if (!always.contains(part)) part->setVisible(dump);
+}
+
+void AttentionSource::describe_regions() {
+  const DocumentRegions& regions = *session_->regions();
+  show_parts_of(/*dump=*/false);
+  ui_->dump_model->setText(words(regions.model));
+  const QString sizes = tr("%1 and %2.")
+                            .arg(counted(static_cast<qint64>(regions.query.size()),
+                                         tr("word of the query"), tr("words of the query")),
+                                 counted(static_cast<qint64>(regions.document.size()),
+                                         tr("word of the document"), tr("words of the document")));
+  ui_->dump_note->setText(regions.note.empty() ? sizes
+                                               : words(regions.note) + QLatin1Char('\n') + sizes);
+  ui_->dump_note->setToolTip(session_->file());
 }
 
 void AttentionSource::fill_menu() {

@@ -70,6 +70,8 @@ class AttentionSource : public QWidget {
 
  private:
   void describe();
+  void describe_regions();
+  void show_parts_of(bool dump);
   void fill_menu();
 
   AttentionSession* session_;

@@ -1,0 +1,33 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// A document with the regions that made its score, as wide as the page; it scrolls down.
+
+#include <QScrollArea>
+
+#include "app/gui/session/attention_session.h"
+
+namespace attnscope::gui {
+
+class RegionsView : public QScrollArea {
+  Q_OBJECT
+ public:
+  explicit RegionsView(QWidget* parent = nullptr);
+
+  void show_regions(RegionsPointer regions);
+  /// All that the drawing says, for whom does not see it.
+  [[nodiscard]] QString text() const;
+
+ protected:
+  void resizeEvent(QResizeEvent* event) override;
+  void changeEvent(QEvent* event) override;
+
+ private:
+  class Paper;
+  void lay_out();
+
+  RegionsPointer regions_;
+  Paper* paper_;
+};
+
+}  // namespace attnscope::gui
