@@ -49,13 +49,17 @@ Result<Figure> RegionPositions::figure(const std::string& model) const {
                 .y_label = "Documents",
                 .x_scale = Scale::log10,
                 .y_scale = Scale::log10,
+                .series = {},
                 .provenance = fmt::format("Regions that made the scores of {} in {} documents; {}.",
                                           model, documents_, in_words())};
   for (std::size_t place = 0; place < places; ++place) {
     std::map<std::int64_t, std::int64_t> bins;
     for (const std::int64_t begin : begins_[place]) ++bins[first_of_bin(begin + 1)];
-    Series& series = figure.series.emplace_back(Series{
-        .name = fmt::format("{} region", names[place]), .style_key = std::string(names[place])});
+    Series& series =
+        figure.series.emplace_back(Series{.name = fmt::format("{} region", names[place]),
+                                          .style_key = std::string(names[place]),
+                                          .points = {},
+                                          .rail = {}});
     for (const auto& [word, count] : bins) {
       const auto documents = static_cast<double>(count);
       series.points.push_back(

@@ -42,8 +42,8 @@ class RegionsDrawing {
  private:
   /// A part of the text in one style.
   struct Run {
-    QRectF rect;
-    QString text;
+    QRectF rect{};
+    QString text{};
     std::int64_t first = 0, end = 0;  // words
     int peak = -1;                    // -1: not marked
     bool beside = false;
@@ -57,8 +57,8 @@ class RegionsDrawing {
   void paint_strip(QPainter& painter) const;
 
   struct Lines {
-    QRectF rect;
-    QString text;
+    QRectF rect{};
+    QString text{};
     double size;
     bool bold, faint;
     int peak = -1;  // with its colour before it
