@@ -66,6 +66,7 @@ ModelConfig WordsDescription::read_config(const JsonField& config,
   constexpr std::int64_t usual_query = 30;
   model.most_query_tokens = most("max_query_tokens", usual_query);
   model.most_document_tokens = most("max_document_tokens", most_document_words());
+  model.pattern = named_rows().front().pattern;
   model.own = own_of(model.shape);
   read_own(config, model);
   return model;
