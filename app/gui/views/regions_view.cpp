@@ -30,13 +30,14 @@ class RegionsView::Paper : public QWidget {
     if (!drawing_) return;
     QPainter painter(this);
     painter.setRenderHint(QPainter::Antialiasing);
-    painter.translate(space::around, space::around);
+    painter.translate(space::around.left(), space::around.top());
     drawing_->paint(painter);
   }
   bool event(QEvent* event) override {
     if (event->type() != QEvent::ToolTip || !drawing_) return QWidget::event(event);
     const auto* help = static_cast<QHelpEvent*>(event);
-    const QString told = drawing_->words_at(help->pos() - QPointF(space::around, space::around));
+    const QString told =
+        drawing_->words_at(help->pos() - QPointF(space::around.left(), space::around.top()));
     if (told.isEmpty()) {
       QToolTip::hideText();
     } else {
@@ -82,10 +83,12 @@ QString RegionsView::text() const {
 
 void RegionsView::lay_out() {
   if (!regions_) return paper_->show_drawing({});
-  const double width = std::max(viewport()->width() - 2 * space::around, 100);
+  const double width =
+      std::max(viewport()->width() - space::around.left() - space::around.right(), 100);
   charts::RegionsDrawing drawing(
       regions_, {.width = width, .em = charts::em_of(*this), .theme = charts::theme_of(palette())});
-  paper_->resize(viewport()->width(), static_cast<int>(drawing.height()) + 1 + 2 * space::around);
+  paper_->resize(viewport()->width(), static_cast<int>(drawing.height()) + 1 + space::around.top() +
+                                          space::around.bottom());
   QPalette ground = palette();
   ground.setColor(QPalette::Window, charts::colors_of(charts::theme_of(palette())).background);
   paper_->setPalette(ground);
