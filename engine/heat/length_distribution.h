@@ -23,8 +23,8 @@ namespace attnscope {
 struct LengthDistribution {
   std::int64_t median = 0;
   std::int64_t p90 = 0;  // a tenth of the documents has more words, before the cut
-  std::int64_t most =
-      0;  // words; 0: none is drawn, every document is as long as the sequence holds
+  /// Words; 0: none is drawn, every document is as long as the sequence holds.
+  std::int64_t most = 0;
   friend bool operator==(const LengthDistribution&, const LengthDistribution&) = default;
 
   [[nodiscard]] bool is_drawn() const { return most > 0; }

@@ -244,9 +244,11 @@ std::vector<Heat> heats_of(const JsonField& root, const Values& values, const St
   for (const HeatPoint& point : points) {
     if (const auto field = root.member("sequence_tokens"))
       static_cast<void>(field->take(group_sizes(point)));
-    if (const std::int64_t most = find_axis("sequence_tokens")->most; point.sequence_tokens > most)
+    if (const std::int64_t most = find_axis("sequence_tokens")->most;
+        point.sequence_tokens > most) {
       root.wrong(fmt::format("has sequences of {} tokens; at most {} can be measured",
                              point.sequence_tokens, most));
+    }
     if (const std::int64_t widest = find_axis("feed_forward")->most; point.feed_forward > widest) {
       root.wrong(fmt::format(
           "has models of {} numbers between their feed-forward layers, four times \"heads\" x "
