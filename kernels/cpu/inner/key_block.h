@@ -37,6 +37,20 @@ ATTNSCOPE_INLINE bool lies_packed(const HeadView<const std::byte>& view, const S
   return lies_plain(view, segment, d) && view.token_stride == d;
 }
 
+/// The first `count` numbers at `p`, zeros behind them. 16-bit ones go through memory of their own,
+/// for want of a masked load in most sets.
+template <typename Widen>
+ATTNSCOPE_INLINE Vector widen_first(const float* p, std::int64_t count, const Widen& /*widen*/) {
+  return load_first(p, count, 0.0f);
+}
+template <typename Widen>
+ATTNSCOPE_INLINE Vector widen_first(const std::uint16_t* p, std::int64_t count,
+                                    const Widen& widen) {
+  std::uint16_t tail[lanes] = {};
+  for (std::int64_t i = 0; i < count; ++i) tail[i] = p[i];
+  return widen(tail);
+}
+
 /// Copies `count` rows a stride apart to rows of padded_dim(d) floats, and asks for those that
 /// follow.
 template <typename Number, typename Widen>
@@ -50,10 +64,7 @@ ATTNSCOPE_INLINE void pack_strided(const Number* from, std::int64_t stride, std:
       __builtin_prefetch(later + at);
     }
     for (std::int64_t c = 0; c < whole; c += lanes) store(room + c, widen(from + c));
-    if (whole == d) continue;
-    Number tail[lanes] = {};
-    for (std::int64_t c = whole; c < d; ++c) tail[c - whole] = from[c];
-    store(room + whole, widen(tail));
+    if (whole < d) store(room + whole, widen_first(from + whole, d - whole, widen));
   }
 }
 

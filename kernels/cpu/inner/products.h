@@ -29,8 +29,7 @@ constexpr int key_step = lanes == 4 ? 4 : 12;
 template <typename Rows>
 ATTNSCOPE_INLINE void transpose_rows(const Rows& row, std::int64_t d, float scale, float* out) {
   for (int r = 0; r < row_tile; r += lanes) {
-    std::int64_t c = 0;
-    for (; c + 4 <= d; c += 4) {
+    const auto columns = [&](std::int64_t c) {
       // Vector i holds rows i, i + 4 ... in its quarters; a transposition within each quarter
       // leaves a column a vector, its rows in order.
       const Vector a = load_quarters(row, r, c), b = load_quarters(row, r + 1, c);
@@ -42,6 +41,13 @@ ATTNSCOPE_INLINE void transpose_rows(const Rows& row, std::int64_t d, float scal
       store(to + row_tile, interleaved_high(ae, bf) * scale);
       store(to + 2 * row_tile, interleaved_low(ae_high, bf_high) * scale);
       store(to + 3 * row_tile, interleaved_high(ae_high, bf_high) * scale);
+    };
+    std::int64_t c = 0;
+    for (; c + 4 <= d; c += 4) columns(c);
+    if (c == d) continue;
+    if (d >= 4) {  // the last four, some of them once more
+      columns(d - 4);
+      continue;
     }
     for (; c < d; ++c) {
       for (int i = 0; i < lanes; ++i) out[c * row_tile + r + i] = row[r + i][c] * scale;

@@ -11,6 +11,7 @@
 
 #include <cstring>
 
+#include "kernels/cpu/inner/row_tails.h"
 #include "kernels/cpu/inner/vector.h"
 #include "kernels/cpu/kernel_table.h"
 
@@ -106,13 +107,12 @@ ATTNSCOPE_INLINE Halves to_float16(Vector v) {
 }
 #endif
 
-/// Copies d floats and zeros the rest up to `padded`.
+/// Copies d floats and zeros the rest up to `padded`, a multiple of the lanes.
 ATTNSCOPE_INLINE void copy_padded(const float* from, std::int64_t d, std::int64_t padded,
                                   float* to) {
   std::int64_t c = 0;
   for (; c + lanes <= d; c += lanes) store(to + c, load(from + c));
-  for (; c < d; ++c) to[c] = from[c];
-  for (; c < padded; ++c) to[c] = 0.0f;
+  if (c < padded) store(to + c, load_first(from + c, d - c, 0.0f));
 }
 
 template <typename Widen>
@@ -185,7 +185,7 @@ ATTNSCOPE_INLINE void store_row(const float* from, std::int64_t d, float factor,
     float* to = reinterpret_cast<float*>(view.data) + offset;
     std::int64_t c = 0;
     for (; c + lanes <= d; c += lanes) store(to + c, load(from + c) * factor);
-    for (; c < d; ++c) to[c] = from[c] * factor;
+    if (c < d) store_first(to + c, d - c, load(from + c) * factor);
     return;
   }
   auto* to = reinterpret_cast<std::uint16_t*>(view.data) + offset;
@@ -199,6 +199,10 @@ ATTNSCOPE_INLINE void store_row(const float* from, std::int64_t d, float factor,
 /// Writes the first `count` lanes, at most all, at `offset`.
 ATTNSCOPE_INLINE void store_lanes(Vector v, std::int64_t count, const HeadView<std::byte>& view,
                                   std::int64_t offset) {
+  if (count < lanes && view.dtype == DType::float32) {
+    store_first(reinterpret_cast<float*>(view.data) + offset, count, v);
+    return;
+  }
   if (count < lanes) {
     float tail[lanes];
     store(tail, v);
