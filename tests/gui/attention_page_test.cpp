@@ -25,10 +25,12 @@
 #include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/head_grid.h"
 #include "app/gui/views/message_bar.h"
+#include "app/gui/views/regions_view.h"
 #include "app/gui/views/token_text.h"
 #include "engine/sweep/sweep.h"
 #include "tests/gui/gui_test.h"
 #include "tests/inspect/dump_bytes.h"
+#include "tests/inspect/regions_file.h"
 
 namespace attnscope::gui {
 
@@ -528,6 +530,36 @@ class AttentionPageTest : public QObject {
     QTRY_VERIFY(tabs->tabRect(tabs->count() - 1).right() < page->width());
     QTRY_VERIFY(page->width() <= page->parentWidget()->width());
     for (const auto* arrow : tabs->findChildren<QToolButton*>()) QVERIFY(!arrow->isVisible());
+  }
+
+  void RegionsOfADocument_TakeTheMapsPlaceUntilADumpIsOpened() {
+    const tests::RegionsFile regions;
+    const QString file = folder_.filePath(QStringLiteral("regions.safetensors"));
+    QVERIFY(regions.write(file.toStdString()));
+    page_->open_file(file);
+    QTRY_VERIFY(session().regions() != nullptr);
+    QVERIFY(page_->regions()->isVisible());
+    QVERIFY(!map()->isVisible());
+    QVERIFY(!page_->source()->heads()->isVisible());
+    QVERIFY(page_->regions()->text().contains(QStringLiteral("Words 41 to 70, score -1")));
+    QVERIFY(page_->regions()->text().contains(QStringLiteral("tall near 1 (+1.5)")));
+    QVERIFY(page_->has_figure());
+    QVERIFY(!page_->has_table());
+    QCOMPARE(page_->chosen().value(QStringLiteral("file")).toString(), file);
+    session().open_example();
+    QTRY_VERIFY(map()->isVisible());
+    QVERIFY(!page_->regions()->isVisible());
+    QVERIFY(page_->source()->heads()->isVisible());
+  }
+
+  void ADamagedFileOfRegions_IsToldAndNothingIsShown() {
+    tests::RegionsFile regions;
+    regions.counted[0] = 1000;
+    const QString file = folder_.filePath(QStringLiteral("damaged.safetensors"));
+    QVERIFY(regions.write(file.toStdString()));
+    page_->open_file(file);
+    QTRY_VERIFY(page_->messages()->error().contains(QStringLiteral("names the region 1000")));
+    QVERIFY(!session().regions());
   }
 };
 

@@ -1,0 +1,65 @@
+#pragma once
+// A file of a document's regions, as a worker writes it, to be opened or spoilt.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "engine/inspect/regions.h"
+#include "engine/safetensors/safetensors.h"
+#include "tests/safetensors/scratch_folder.h"
+
+namespace attnscope::tests {
+
+/// A file of a document of 95 words, of which 90 were read, and a query of two.
+struct RegionsFile {
+  std::map<std::string, std::string> metadata;
+  std::vector<float> regions = std::vector<float>(46), counted = std::vector<float>(15),
+                     unmatched = std::vector<float>(15, -2), shares = std::vector<float>(15 * 22);
+
+  RegionsFile() {
+    std::vector<std::string> words;
+    for (int i = 0; i < 95; ++i) words.push_back("w" + std::to_string(i));
+    words[3] = "<b>&";
+    metadata = {{"attnscope_regions", "1"},
+                {"model", "tiny"},
+                {"query", nlohmann::json{"how", "tall"}.dump()},
+                {"document", nlohmann::json(words).dump()},
+                {"read", "90"},
+                {"kept", "90"},
+                {"note", ""}};
+    for (std::size_t r = 0; r < regions.size(); ++r)
+      regions[r] = r < 45 ? static_cast<float>(r) * 0.1F - 3 : 0;
+    counted[0] = 20;
+    counted[1] = 2;
+    counted[2] = 2;              // again, as of short documents
+    shares[0 * 22 + 11] = 1.5F;  // of the second word by the first kernel
+    shares[0 * 22 + 1] = -0.25F;
+  }
+  [[nodiscard]] Status write(const std::filesystem::path& file) const {
+    const auto size = [](const std::vector<float>& values) {
+      return static_cast<std::int64_t>(values.size());
+    };
+    const std::vector<NamedTensor> tensors{{"layer.0.regions", {size(regions)}, regions},
+                                           {"layer.0.counted", {size(counted)}, counted},
+                                           {"layer.0.unmatched", {size(unmatched)}, unmatched},
+                                           {"layer.0.shares", {size(shares) / 22, 2, 11}, shares}};
+    return write_safetensors(file, tensors, {.metadata = metadata});
+  }
+  [[nodiscard]] Result<DocumentRegions> read() const {
+    const ScratchFolder folder;
+    EXPECT_TRUE(write(folder / "r.safetensors"));
+    EXPECT_EQ(holds_regions(folder / "r.safetensors"), metadata.contains("attnscope_regions"));
+    return read_regions(folder / "r.safetensors");
+  }
+  [[nodiscard]] std::string error() const {
+    const auto read_back = read();
+    return read_back ? "read" : read_back.error().message;
+  }
+};
+
+}  // namespace attnscope::tests
