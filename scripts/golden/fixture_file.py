@@ -6,11 +6,11 @@ The reference writer keeps metadata in a hash map, so two of its files of the sa
 import json
 import struct
 
-DTYPES = {"float32": "F32", "int64": "I64"}
+DTYPES = {"float16": "F16", "float32": "F32", "int64": "I64"}
 
 
 def write(path, tensors, metadata):
-    """`tensors`: name -> C-contiguous numpy array of float32 or int64; `metadata`: text -> text."""
+    """`tensors`: name -> C-contiguous numpy array of float16, float32 or int64; `metadata`: text -> text."""
     header, offset = {"__metadata__": dict(sorted(metadata.items()))}, 0
     # Widest first, so that every tensor starts at a multiple of its element's size.
     ordered = sorted(tensors.items(), key=lambda entry: (-entry[1].itemsize, entry[0]))

@@ -1,5 +1,5 @@
 // Scores of Hugging Face's own classes, and of second writings, on small checkpoints
-// (scripts/golden/make_models.py, make_late_models.py).
+// (scripts/golden/make_models.py, make_late_models.py, make_words_models.py).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -107,25 +107,37 @@ TEST(GoldenModels, QdsIsLongformerWithGlobalSentenceStarts) {
   expect_scores(longformer, {"qds", Window::of(4), {"longformer-chunks", "segment"}, true});
 }
 
+/// Each of its implementations against the scores in its folder.
+void expect_second_writing(const std::string& name) {
+  const Golden golden(name);
+  const Family& family = family_of(*golden.weights()->config().family);
+  const std::vector<float> expected = golden.scores("full");
+  const std::string_view pattern = family.description().rows().front().pattern;
+  for (const std::string_view id : family.implementations()) {
+    const ModelVariant variant{.pattern = *find_pattern(pattern), .threads = 2};
+    const auto model = family.make(golden.weights(), variant, id);
+    ASSERT_TRUE(model) << name << ": " << model.error().message;
+    const auto output = (*model)->score(golden.batch());
+    ASSERT_TRUE(output) << name << ": " << output.error().message;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_NEAR(output->scores[i], expected[i], 1e-5 * std::max(1.0F, std::abs(expected[i])))
+          << name << " by " << id << ", " << i;
+    }
+  }
+}
+
 /// scripts/golden/make_late_models.py.
 TEST(GoldenModels, LateInteractionsAreTheirSecondWriting) {
   for (const char* name : {"dual-bert", "poly-encoder", "colbert", "deformer", "cross-bert",
-                           "virt-like", "mixencoder-a", "mixencoder-c", "mixencoder-composed"}) {
-    const Golden golden(name);
-    const Family& family = family_of(*golden.weights()->config().family);
-    const std::vector<float> expected = golden.scores("full");
-    for (const char* id : {"segment", "sdpa", "dense"}) {
-      const ModelVariant variant{.pattern = *find_pattern("full"), .threads = 2};
-      const auto model = family.make(golden.weights(), variant, id);
-      ASSERT_TRUE(model) << name << ": " << model.error().message;
-      const auto output = (*model)->score(golden.batch());
-      ASSERT_TRUE(output) << name << ": " << output.error().message;
-      for (std::size_t i = 0; i < expected.size(); ++i) {
-        EXPECT_NEAR(output->scores[i], expected[i], 1e-5 * std::max(1.0F, std::abs(expected[i])))
-            << name << " by " << id << ", " << i;
-      }
-    }
-  }
+                           "virt-like", "mixencoder-a", "mixencoder-c", "mixencoder-composed"})
+    expect_second_writing(name);
+}
+
+/// scripts/golden/make_words_models.py.
+TEST(GoldenModels, ReRankersOverWordVectorsAreTheirSecondWriting) {
+  for (const char* name : {"tkl", "tkl-as-published", "tkl-idf", "tkl-linear", "tkl-log", "tk",
+                           "knrm", "conv-knrm", "match-pyramid", "pacrr", "co-pacrr"})
+    expect_second_writing(name);
 }
 
 }  // namespace

@@ -86,6 +86,14 @@ TEST(ModelHeat, EveryLateInteraction_IsRightAndMeasured) {
        model("cross-bert", "segment")});
 }
 
+TEST(ModelHeat, EveryReRankerOverWordVectors_IsRightAndMeasured) {
+  expect_right_and_measured({model("tkl", "segment"),
+                             model("tkl+saturation-log+as-published", "sdpa"), model("tk", "dense"),
+                             model("knrm", "kernel-pooling"), model("conv-knrm", "kernel-pooling"),
+                             model("match-pyramid", "libtorch"), model("pacrr", "libtorch"),
+                             model("co-pacrr", "libtorch")});
+}
+
 std::vector<Contender> one_of_each_kept() {
   return {model("cross-bert", "segment"), model("dual-bert", "segment"),
           model("mixencoder-a+contexts-2", "segment"), model("colbert", "segment"),

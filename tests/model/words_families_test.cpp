@@ -44,7 +44,12 @@ std::vector<std::string> words_rows() {
           "tkl+saturation-log",
           "tkl+as-published",
           "tkl+saturation-log+as-published",
-          "tk"};
+          "tk",
+          "knrm",
+          "conv-knrm",
+          "match-pyramid",
+          "pacrr",
+          "co-pacrr"};
 }
 
 std::vector<LateCase> words_cases() {
@@ -210,6 +215,17 @@ TEST_P(WordsRows, SixteenBitsAndOtherDevicesAreRefusedWithTheReason) {
               HasSubstr("not by 'longformer-chunks'"));
 }
 
+TEST_P(WordsRows, MemoryGrowsAsDocumentsDo) {
+  if (GetParam().implementation == "dense") return;  // stores what every word sees
+  const LateRowModel model(GetParam(), words_shape());
+  const auto bytes = [&](std::int64_t words) {
+    return model->predicted_peak_bytes(WordTexts(10, {words}).batch());
+  };
+  if (!bytes(20'000)) return;  // takes no such documents
+  const auto growth = static_cast<double>(*bytes(40'000)) / static_cast<double>(*bytes(20'000));
+  EXPECT_LE(growth, 2.05);
+}
+
 std::int64_t words_parameters(const std::string& row) {
   const ModelRow parsed = *parse_model_row(row);
   const auto& family = dynamic_cast<const WordsDescription&>(*parsed.family);
@@ -222,6 +238,20 @@ TEST(WordsSizes, ParametersAreThePapers) {
        {"tkl", "tkl+saturation-idf", "tkl+saturation-linear", "tkl+saturation-log"})
     EXPECT_EQ(words_parameters(row), 1'469'986) << row;
   EXPECT_EQ(words_parameters("tk"), 845'626);
+  EXPECT_EQ(words_parameters("knrm"), 11);
+  EXPECT_EQ(words_parameters("conv-knrm"), 230'883);
+  EXPECT_EQ(words_parameters("match-pyramid"), 58'560);
+  EXPECT_EQ(words_parameters("pacrr"), 46'600);
+  EXPECT_EQ(words_parameters("co-pacrr"), 361'600);
+}
+
+TEST(WordsSizes, WorkOfConvKnrmIsTheSpecifications) {
+  const WordTexts texts(10, {200});
+  const LateRowModel model(words_case("conv-knrm"), {.hidden = 300, .vocabulary = 200});
+  const PairBatch batch = texts.batch();
+  const double grams = 2.0 * 6 * 300 * 128, pairs = 9 * 10 * 200;
+  EXPECT_DOUBLE_EQ(model->work(batch)->linear_flop, 210 * grams + 2 * 128 * pairs);
+  EXPECT_DOUBLE_EQ(model->work(batch)->exponentials, 11 * pairs);
 }
 
 TEST(WordsSizes, WorkOfTklIsTheSpecifications) {
@@ -319,6 +349,56 @@ TEST(Tkl, ShowsItsRegionsAndWhatMadeThem) {
     EXPECT_NEAR(sum, shown.at("regions").values[region], 1e-4 * std::abs(sum)) << i;
     EXPECT_NEAR(sum, output->states[i], 1e-4 * std::abs(sum)) << i;
   }
+}
+
+/// A narrow kernel tells equal words from near ones only where rounding does not part them.
+TEST(Knrm, EqualWordsCountFully) {
+  const LateRowModel model(words_case("knrm"), {.hidden = 300, .vocabulary = 200});
+  const std::vector<std::int32_t> query = {2, 17, 101, 1, 60};
+  std::vector<std::int32_t> document = words(400, 3);
+  document.insert(document.end(), query.begin(), query.end());
+  std::vector<float> sums;
+  const auto output = model->score({.items = {{query, document}}},
+                                   [&](const Shown& shown) { sums = shown.values; });
+  ASSERT_TRUE(output);
+  ASSERT_EQ(sums.size(), query.size() * 11);
+  for (std::size_t i = 0; i < query.size(); ++i) {
+    // Of a cosine within 1e-6 the kernel is within 5e-5.
+    const auto counted = static_cast<double>(std::ranges::count(document, query[i]));
+    EXPECT_NEAR(sums[i * 11], counted, 5e-5 * counted) << i;
+  }
+}
+
+TEST(Pacrr, TakesTwoHundredWordsAndNoMore) {
+  for (const char* row : {"pacrr", "co-pacrr"}) {
+    const LateRowModel model(words_case(row), words_shape());
+    const auto refused = model->score(WordTexts(5, {201}).batch());
+    ASSERT_FALSE(refused) << row;
+    EXPECT_THAT(refused.error().message,
+                HasSubstr("a document has 201 words, and such a model takes 200; cut it"));
+    EXPECT_THAT(model->supports(WordTexts(31, {9}).batch()).error().message,
+                HasSubstr("a query has 31 words, and such a model takes 30"));
+    const auto config = read_model_config(
+        fmt::format(R"({{"model_type": "{}", "embedding_dim": 8, "max_document_tokens": 400}})",
+                    row),
+        "config.json");
+    ASSERT_FALSE(config) << row;
+    EXPECT_THAT(config.error().message,
+                HasSubstr(fmt::format("is 400, and models of the family {} take 200 words", row)));
+  }
+}
+
+TEST(Pacrr, ShowsTheMapThatItSees) {
+  const LateRowModel model(words_case("pacrr"), words_shape());
+  const std::vector<std::int32_t> query{5, 6}, document{7, 6, 8};
+  std::vector<Shown> shown;
+  const auto output = model->score({.items = {{query, document}}},
+                                   [&](Shown one) { shown.push_back(std::move(one)); });
+  ASSERT_TRUE(output);
+  ASSERT_EQ(shown.size(), 1U);
+  EXPECT_EQ(shown[0].name, "cosines");
+  EXPECT_THAT(shown[0].shape, testing::ElementsAre(2, 3));
+  EXPECT_NEAR(shown[0].values[4], 1, 1e-6);  // the word 6 with itself
 }
 
 }  // namespace

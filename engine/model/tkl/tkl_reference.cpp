@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "engine/model/words/words_description.h"
+
 namespace attnscope {
 namespace {
 

@@ -3,6 +3,7 @@
 
 #include "engine/checkpoint/bert_body.h"
 #include "engine/model/words/contextualizer_names.h"
+#include "engine/model/words/map_names.h"
 #include "engine/model/words/words_description.h"
 #include "kernels/base/sentences.h"
 
@@ -106,6 +107,25 @@ std::int64_t WordsDescription::parameters(const ModelConfig& config) const {
 void append_tensor(std::string_view name, std::vector<std::int64_t> shape, double around,
                    std::vector<TensorSpec>& specs) {
   specs.push_back({std::string(name), std::string(name), std::move(shape), around});
+}
+
+void append_map_layers(std::int64_t features, std::vector<TensorSpec>& specs) {
+  const auto layer = [&](const std::string& name, std::int64_t out, std::int64_t in) {
+    append_tensor(name + ".weight", {out, in}, 1 / static_cast<double>(in), specs);
+    append_tensor(name + ".bias", {out}, 0, specs);
+  };
+  layer(map_names::first, map_names::first_width, features);
+  layer(map_names::second, map_names::second_width, map_names::first_width);
+  append_tensor(map_names::last, {1, map_names::second_width},
+                1 / static_cast<double>(map_names::second_width), specs);
+}
+
+void append_convolution(const std::string& name, const std::vector<std::int64_t>& shape,
+                        std::vector<TensorSpec>& specs) {
+  double seen = 1;
+  for (std::size_t i = 1; i < shape.size(); ++i) seen *= static_cast<double>(shape[i]);
+  append_tensor(name + ".weight", shape, 1 / seen, specs);
+  append_tensor(name + ".bias", {shape.front()}, 0, specs);
 }
 
 }  // namespace attnscope

@@ -20,29 +20,6 @@ namespace {
 /// number.
 constexpr std::int64_t words_encoded_at_once = 8'192;
 
-std::vector<std::span<const TokenIds>> pieces_of_words(std::span<const TokenIds> documents) {
-  std::vector<std::span<const TokenIds>> pieces;
-  std::size_t first = 0;
-  std::int64_t words = 0;
-  for (std::size_t i = 0; i < documents.size(); ++i) {
-    const std::int64_t own = words_in(documents[i]);
-    if (i > first && words + own > words_encoded_at_once) {
-      pieces.push_back(documents.subspan(first, i - first));
-      first = i;
-      words = 0;
-    }
-    words += own;
-  }
-  if (first < documents.size()) pieces.push_back(documents.subspan(first));
-  return pieces;
-}
-
-/// Rows over their lengths; those of zeros stay.
-void to_unit_length(at::Tensor& rows) {
-  constexpr double least = 1e-13;
-  rows.div_(rows.norm(2, 1, /*keepdim=*/true).add_(least));
-}
-
 }  // namespace
 
 cpu::PoolingCall EncodedModel::Encoded::pooling() const {
@@ -75,7 +52,7 @@ Result<DocumentCache> EncodedModel::encode_documents(std::span<const TokenIds> d
   std::vector<std::int64_t> offsets{0};
   std::vector<std::byte> bytes;
   const std::vector<TokenIds> texts = without_padding(documents);
-  for (const auto piece : pieces_of_words(texts)) {
+  for (const auto piece : pieces_of_words(texts, words_encoded_at_once)) {
     const auto rows = rows_of(piece);
     if (!rows) return tl::unexpected(rows.error());
     const auto* first = static_cast<const std::byte*>(rows->const_data_ptr());
@@ -104,7 +81,7 @@ Result<GroupOutput> EncodedModel::score_words(TokenIds query, std::span<const To
   const auto encoded = encode_query(query);
   if (!encoded) return tl::unexpected(encoded.error());
   GroupOutput all;
-  for (const auto piece : pieces_of_words(documents)) {
+  for (const auto piece : pieces_of_words(documents, words_encoded_at_once)) {
     const auto rows = rows_of(piece);
     if (!rows) return tl::unexpected(rows.error());
     std::vector<TokenRange> ranges;

@@ -2,6 +2,8 @@
 #include "engine/model/words/pooled_documents.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 namespace attnscope {
 
@@ -13,6 +15,30 @@ Result<std::vector<float>> pooled_documents(const cpu::PoolingCall& call, int th
   if (Status done = cpu::pooled_sums(call, sums, threads, workspace); !done)
     return tl::unexpected(done.error());
   return sums;
+}
+
+std::vector<float> log_sums(std::span<const float> sums, std::int64_t query_words) {
+  constexpr float scale = 0.01F;
+  constexpr auto kernels = static_cast<std::size_t>(cpu::pooling_kernels);
+  const std::size_t own = static_cast<std::size_t>(query_words) * kernels;
+  std::vector<float> all(sums.size() / static_cast<std::size_t>(query_words));
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    all[i / own * kernels + i % kernels] +=
+        scale * std::log(std::max(sums[i], cpu::least_pooled_sum));
+  }
+  return all;
+}
+
+std::vector<float> weighted(std::span<const float> states, const at::Tensor& weights) {
+  const auto width = static_cast<std::size_t>(weights.numel());
+  const float* factors = weights.const_data_ptr<float>();
+  std::vector<float> scores;
+  scores.reserve(states.size() / width);
+  for (std::size_t first = 0; first < states.size(); first += width) {
+    scores.push_back(std::inner_product(factors, factors + width,
+                                        states.begin() + static_cast<std::ptrdiff_t>(first), 0.0F));
+  }
+  return scores;
 }
 
 std::int64_t pooling_scratch_floats(std::int64_t query_words, std::int64_t longest,

@@ -23,6 +23,8 @@ inline constexpr std::int32_t padding_word = 0, unknown_word = 1;
 // Names of tensors, as their files have them.
 inline constexpr const char* word_embeddings = "word_embeddings.weight";  // [vocabulary, hidden]
 inline constexpr const char* word_idfs = "word_idfs.weight";              // [vocabulary, 1]
+// Of KNRM and CONV-KNRM: [1, 11] of each pair of texts that is compared.
+inline constexpr const char* kernel_weights = "dense.weight";
 
 class WordsDescription : public OptionedDescription {
  public:

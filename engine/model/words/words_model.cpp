@@ -160,6 +160,29 @@ at::Tensor WordsModel::embed(std::span<const TokenIds> texts) const {
   return at::embedding(embeddings_, at::tensor(ids, at::kLong));
 }
 
+std::vector<std::span<const TokenIds>> pieces_of_words(std::span<const TokenIds> documents,
+                                                       std::int64_t most) {
+  std::vector<std::span<const TokenIds>> pieces;
+  std::size_t first = 0;
+  std::int64_t words = 0;
+  for (std::size_t i = 0; i < documents.size(); ++i) {
+    const std::int64_t own = words_in(documents[i]);
+    if (i > first && words + own > most) {
+      pieces.push_back(documents.subspan(first, i - first));
+      first = i;
+      words = 0;
+    }
+    words += own;
+  }
+  if (first < documents.size()) pieces.push_back(documents.subspan(first));
+  return pieces;
+}
+
+void to_unit_length(at::Tensor& rows) {
+  constexpr double least = 1e-13;
+  rows.div_(rows.norm(2, 1, /*keepdim=*/true).add_(least));
+}
+
 TokenIds without_padding(TokenIds text) {
   while (!text.empty() && text.back() == padding_word) text = text.first(text.size() - 1);
   return text;

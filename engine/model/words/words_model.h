@@ -77,6 +77,12 @@ class WordsModel : public Model {
   at::Tensor embeddings_;
 };
 
+/// Stretches of documents of at most `most` words, or of one document.
+[[nodiscard]] std::vector<std::span<const TokenIds>> pieces_of_words(
+    std::span<const TokenIds> documents, std::int64_t most);
+/// Rows over their lengths, in place; those of zeros stay.
+void to_unit_length(at::Tensor& rows);
+
 /// Without the padding behind its words.
 [[nodiscard]] TokenIds without_padding(TokenIds text);
 [[nodiscard]] std::vector<TokenIds> without_padding(std::span<const TokenIds> texts);

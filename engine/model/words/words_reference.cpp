@@ -4,6 +4,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/exp.h>
 #include <ATen/ops/full.h>
@@ -75,6 +76,25 @@ at::Tensor WordsReference::kernels(const at::Tensor& c, double first_width) {
   at::Tensor widths = at::full({11}, 0.1, at::kDouble);
   widths[0] = first_width;
   return at::exp(-(c.unsqueeze(-1) - centres).pow(2) / (2 * widths.pow(2)));
+}
+
+at::Tensor WordsReference::log_sums(const at::Tensor& cosines, double first_width) {
+  constexpr double least = 1e-10, scale = 0.01;
+  return (kernels(cosines, first_width).sum(1).clamp_min(least).log() * scale).sum(0);
+}
+
+at::Tensor WordsReference::convolve(const std::string& name, const at::Tensor& x) const {
+  const at::Tensor weight = tensor(name + ".weight");
+  const std::int64_t extent = weight.size(2), rows = x.size(1), columns = x.size(2);
+  const at::Tensor padded = at::constant_pad_nd(x, {0, extent - 1, 0, extent - 1}, 0);
+  at::Tensor sum = tensor(name + ".bias").reshape({-1, 1});
+  for (std::int64_t row = 0; row < extent; ++row) {
+    for (std::int64_t column = 0; column < extent; ++column) {
+      const at::Tensor seen = padded.narrow(1, row, rows).narrow(2, column, columns);
+      sum = sum + weight.select(2, row).select(2, column).matmul(seen.flatten(1));
+    }
+  }
+  return sum.reshape({-1, rows, columns});
 }
 
 at::Tensor WordsReference::sinusoids(std::int64_t from, std::int64_t count) const {

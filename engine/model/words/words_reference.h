@@ -30,6 +30,11 @@ class WordsReference {
   [[nodiscard]] static at::Tensor cosines(const at::Tensor& a, const at::Tensor& b);
   /// Gaussian kernels of c [...]: [..., 11]; the first one's width is its own.
   [[nodiscard]] static at::Tensor kernels(const at::Tensor& c, double first_width);
+  /// KNRM's sums of kernels of cosines [query words, document words]: [11].
+  [[nodiscard]] static at::Tensor log_sums(const at::Tensor& cosines, double first_width);
+  /// A convolution of x [channels, rows, columns], behind and below which zeros lie: its size is
+  /// x's.
+  [[nodiscard]] at::Tensor convolve(const std::string& name, const at::Tensor& x) const;
   /// Rows `from` .. `from` + count - 1 of the table of sines and cosines: [count, hidden].
   [[nodiscard]] at::Tensor sinusoids(std::int64_t from, std::int64_t count) const;
 

@@ -1,0 +1,19 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string>
+
+namespace attnscope::ngrams {
+
+/// Sequences of 1, 2 and 3 words are compared, each as so many numbers.
+inline constexpr std::int64_t longest_gram = 3, gram_width = 128;
+
+/// Of `words` side by side: weight [128, hidden, words], bias.
+[[nodiscard]] inline std::string convolution(std::int64_t words) {
+  return fmt::format("convolutions.{}.1", words - 1);
+}
+
+}  // namespace attnscope::ngrams

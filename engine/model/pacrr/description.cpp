@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PACRR (Hui et al., PACRR: A Position-Aware Neural IR Model for Relevance Matching, EMNLP 2017).
+#include "engine/checkpoint/bert_body.h"
+#include "engine/model/pacrr/pacrr_description.h"
+#include "engine/model/words/map_names.h"
+
+namespace attnscope {
+
+std::vector<NamedRow> PacrrDescription::named_rows() const {
+  return {{.name = id_, .summary = summary_}};
+}
+
+/// A map has one size.
+void PacrrDescription::read_own(const JsonField& config, ModelConfig& model) const {
+  const auto must_fit = [&](std::string_view name, std::int64_t words, std::int64_t most) {
+    if (words <= most) return;
+    needed(config, name)
+        .wrong(fmt::format("is {}, and models of the family {} take {} words", words, id_, most));
+  };
+  must_fit("max_query_tokens", model.most_query_tokens, pacrr::query_words);
+  must_fit("max_document_tokens", model.most_document_tokens, pacrr::document_words);
+}
+
+void PacrrDescription::append_own(const ModelConfig& /*config*/,
+                                  std::vector<TensorSpec>& specs) const {
+  for (std::int64_t words = 2; words <= pacrr::longest_gram; ++words) {
+    append_convolution(pacrr::convolution(words), {pacrr::channels, 1, words, words}, specs);
+  }
+  append_map_layers(taken_.features(), specs);
+}
+
+const FamilyDescription& pacrr_description() {
+  static const PacrrDescription description(
+      "pacrr",
+      "The best matches of each query word by itself and with one and two words beside it.",
+      pacrr::by_pacrr);
+  return description;
+}
+
+}  // namespace attnscope

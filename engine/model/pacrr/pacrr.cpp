@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PACRR: convolutions over the cosines of words, as if both texts had one length, and the best
+// values of each query word (Hui et al., EMNLP 2017, Sec. 3), as the authors of TKL computed it.
+// IDFs have no part in scores there: weights are made of them that nothing is multiplied with.
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/constant_pad_nd.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "engine/model/pacrr/pacrr_family.h"
+#include "engine/model/words/map_model.h"
+
+namespace attnscope {
+
+const FamilyDescription& pacrr_description();
+
+namespace {
+
+/// CO-PACRR's: places behind a word, it included, that are its context.
+constexpr std::int64_t context_words = 6;
+
+/// The largest of the numbers so far, in descending order; of equal ones the first.
+class BestValues {
+ public:
+  BestValues() { values_.fill(-std::numeric_limits<float>::infinity()); }
+  void take(float value, std::int64_t place) {
+    if (!(value > values_.back())) return;
+    std::size_t at = values_.size() - 1;
+    for (; at > 0 && value > values_[at - 1]; --at) {
+      values_[at] = values_[at - 1];
+      places_[at] = places_[at - 1];
+    }
+    values_[at] = value;
+    places_[at] = place;
+  }
+  [[nodiscard]] const std::array<float, pacrr::best>& values() const { return values_; }
+  [[nodiscard]] const std::array<std::int64_t, pacrr::best>& places() const { return places_; }
+
+ private:
+  std::array<float, pacrr::best> values_{};
+  std::array<std::int64_t, pacrr::best> places_{};
+};
+
+/// As a map has them, zeros for the places of no word.
+at::Tensor of_whole_size(const at::Tensor& cosines) {
+  return at::constant_pad_nd(
+      cosines,
+      {0, pacrr::document_words - cosines.size(1), 0, pacrr::query_words - cosines.size(0)}, 0);
+}
+
+/// How near the mean of the query the mean of a word and those behind it is, of each place.
+std::array<float, pacrr::document_words> contexts_of(const MatchMap& map) {
+  const std::int64_t words = map.document.size(0);
+  at::Tensor query = map.query.sum(0, /*keepdim=*/true).div_(pacrr::query_words);
+  const at::Tensor padded = at::constant_pad_nd(map.document, {0, 0, 0, context_words - 1}, 0);
+  at::Tensor around = padded.narrow(0, 0, words).clone();
+  for (std::int64_t behind = 1; behind < context_words; ++behind)
+    around.add_(padded.narrow(0, behind, words));
+  around.div_(context_words);
+  to_unit_length(query);
+  to_unit_length(around);
+  const at::Tensor cosines = around.matmul(query.squeeze(0)).contiguous();
+  std::array<float, pacrr::document_words> contexts{};
+  std::copy_n(cosines.const_data_ptr<float>(), words, contexts.begin());
+  return contexts;
+}
+
+class PacrrModel final : public MapModel {
+ public:
+  PacrrModel(const std::shared_ptr<const ModelWeights>& of, const ModelConfig& config,
+             const ModelVariant& variant, pacrr::Taken taken)
+      : MapModel(of, limited(config), variant, taken.features()), taken_(taken) {
+    for (std::int64_t words = 2; words <= pacrr::longest_gram; ++words) {
+      convolutions_[static_cast<std::size_t>(words - 2)] =
+          weights().linear(pacrr::convolution(words));
+    }
+  }
+
+ protected:
+  [[nodiscard]] at::Tensor seen_in(const MatchMap& map) const override {
+    const at::Tensor whole = of_whole_size(map.cosines);
+    std::array<at::Tensor, pacrr::longest_gram> maps{whole};
+    for (std::size_t i = 0; i < convolutions_.size(); ++i) {
+      at::Tensor& to = maps[i + 1] = at::empty_like(whole);
+      convolve_rows(whole, convolutions_[i], [&](std::int64_t first, const at::Tensor& seen) {
+        to.narrow(0, first, seen.size(1)).copy_(seen.amax(0));
+      });
+    }
+    std::array<float, pacrr::document_words> contexts{};
+    if (taken_.context) contexts = contexts_of(map);
+    at::Tensor features = at::empty({taken_.features()});
+    float* to = features.mutable_data_ptr<float>();
+    for (std::int64_t i = 0; i < pacrr::query_words; ++i) {
+      for (const at::Tensor& one : maps)
+        to = take(one.const_data_ptr<float>() + i * pacrr::document_words, contexts, to);
+    }
+    return features;
+  }
+
+  [[nodiscard]] double flop_of_map(std::int64_t /*query*/, std::int64_t document) const override {
+    double sum =
+        taken_.context ? static_cast<double>((context_words + 3) * document * hidden()) : 0;
+    for (std::int64_t words = 2; words <= pacrr::longest_gram; ++words) {
+      sum += static_cast<double>(2 * words * words * pacrr::channels * pacrr::query_words *
+                                 pacrr::document_words);
+    }
+    return sum;
+  }
+  [[nodiscard]] std::int64_t floats_of_map(std::int64_t /*query*/,
+                                           std::int64_t document) const override {
+    return floats_of_convolved_rows(pacrr::query_words, pacrr::document_words, pacrr::channels) +
+           pacrr::longest_gram * pacrr::query_words * pacrr::document_words +
+           (taken_.context ? 2 * (document + context_words) * hidden() : 0);
+  }
+
+ private:
+  static ModelConfig limited(ModelConfig config) {
+    const auto limit = [](std::int64_t& words, std::int64_t most) {
+      if (words == 0 || words > most) words = most;
+    };
+    limit(config.most_query_tokens, pacrr::query_words);
+    limit(config.most_document_tokens, pacrr::document_words);
+    return config;
+  }
+
+  /// What is taken of a row; returns where the next one's begins.
+  float* take(const float* row, const std::array<float, pacrr::document_words>& contexts,
+              float* to) const {
+    BestValues found;
+    float* context = to + static_cast<std::int64_t>(taken_.views.size()) * pacrr::best;
+    std::int64_t place = 0;
+    for (const std::int64_t view : taken_.views) {
+      for (; place < view; ++place) found.take(row[place], place);
+      to = std::copy(found.values().begin(), found.values().end(), to);
+      if (!taken_.context) continue;
+      for (const std::int64_t at : found.places())
+        *context++ = contexts[static_cast<std::size_t>(at)];
+    }
+    return context;
+  }
+
+  pacrr::Taken taken_;
+  std::array<LinearWeights, pacrr::longest_gram - 1> convolutions_;
+};
+
+/// Places of a row [places], the largest number first and of equal ones the first. What differs by
+/// rounding alone is equal.
+at::Tensor in_order(const at::Tensor& row) {
+  constexpr double places_told_apart = 1e9;
+  return (row * places_told_apart).round().argsort(/*stable=*/true, /*dim=*/0, /*descending=*/true);
+}
+
+}  // namespace
+
+std::vector<std::string_view> PacrrFamily::implementations() const {
+  return {map_implementation};
+}
+
+Result<std::unique_ptr<Model>> PacrrFamily::model(
+    const std::shared_ptr<const ModelWeights>& weights, const ModelConfig& config,
+    const ModelVariant& variant, std::string_view /*implementation*/) const {
+  return std::make_unique<PacrrModel>(weights, config, variant, taken_);
+}
+
+Result<ReferenceOutput> PacrrFamily::reference_of(const WordsReference& reference,
+                                                  const ModelConfig& config, TokenIds query,
+                                                  TokenIds document) const {
+  const auto whole = [&](TokenIds text, std::int64_t words) {
+    const at::Tensor none = at::zeros({words - words_in(text), config.shape.hidden}, at::kDouble);
+    return at::cat({reference.embed(text), none});
+  };
+  const at::Tensor q = whole(query, pacrr::query_words), d = whole(document, pacrr::document_words);
+  const at::Tensor cosines = WordsReference::cosines(q, d);
+  std::vector<at::Tensor> maps{cosines};
+  for (std::int64_t words = 2; words <= pacrr::longest_gram; ++words)
+    maps.push_back(reference.convolve(pacrr::convolution(words), cosines.unsqueeze(0)).amax(0));
+  const at::Tensor behind =
+      at::cat({d, at::zeros({context_words - 1, config.shape.hidden}, at::kDouble)});
+  const at::Tensor contexts = WordsReference::cosines(
+      q.mean(0, /*keepdim=*/true), behind.unfold(0, context_words, 1).mean(2))[0];
+  std::vector<at::Tensor> features;
+  for (std::int64_t i = 0; i < pacrr::query_words; ++i) {
+    for (const at::Tensor& map : maps) {
+      std::vector<at::Tensor> near;
+      for (const std::int64_t view : taken_.views) {
+        const at::Tensor row = map[i].narrow(0, 0, view);
+        const at::Tensor places = in_order(row).narrow(0, 0, pacrr::best);
+        features.push_back(row.index_select(0, places));
+        near.push_back(contexts.index_select(0, places));
+      }
+      if (taken_.context) features.insert(features.end(), near.begin(), near.end());
+    }
+  }
+  return scored_map(reference, at::cat(features));
+}
+
+const Family& pacrr_family() {
+  static const PacrrFamily family(pacrr_description(), pacrr::by_pacrr);
+  return family;
+}
+
+}  // namespace attnscope

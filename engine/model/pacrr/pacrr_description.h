@@ -1,0 +1,61 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// What PACRR and CO-PACRR say of themselves; they differ in what they take of a map.
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "engine/model/words/words_description.h"
+
+namespace attnscope {
+
+namespace pacrr {
+inline constexpr std::int64_t query_words = 30, document_words = 200;  // of every map
+inline constexpr std::int64_t channels = 32, longest_gram = 3;
+inline constexpr std::int64_t best = 5;  // values that are taken of a row
+
+/// Of `words` x `words` cosines: weight [32, 1, words, words], bias.
+[[nodiscard]] inline std::string convolution(std::int64_t words) {
+  return fmt::format("convolutions.{}.1", words - 2);
+}
+
+/// What is taken of each row of a map: the best values of the document's first words, so many for
+/// each view, and, with `context`, how near the query those places are.
+struct Taken {
+  std::span<const std::int64_t> views;  // ascending, the last is the whole document
+  bool context = false;
+  [[nodiscard]] constexpr std::int64_t of_row() const {
+    return static_cast<std::int64_t>(views.size()) * best * (context ? 2 : 1);
+  }
+  [[nodiscard]] constexpr std::int64_t features() const {
+    return query_words * longest_gram * of_row();
+  }
+};
+inline constexpr std::array<std::int64_t, 1> whole_document{200};
+inline constexpr std::array<std::int64_t, 4> quarters{50, 100, 150, 200};
+inline constexpr Taken by_pacrr{whole_document, false}, by_co_pacrr{quarters, true};
+}  // namespace pacrr
+
+class PacrrDescription final : public WordsDescription {
+ public:
+  PacrrDescription(std::string_view id, std::string_view summary, pacrr::Taken taken)
+      : id_(id), summary_(summary), taken_(taken) {}
+  [[nodiscard]] std::string_view id() const override { return id_; }
+
+ protected:
+  [[nodiscard]] std::vector<NamedRow> named_rows() const override;
+  [[nodiscard]] std::int64_t most_document_words() const override { return pacrr::document_words; }
+  void read_own(const JsonField& config, ModelConfig& model) const override;
+  void append_own(const ModelConfig& config, std::vector<TensorSpec>& specs) const override;
+
+ private:
+  std::string_view id_, summary_;
+  pacrr::Taken taken_;
+};
+
+}  // namespace attnscope
