@@ -57,6 +57,12 @@ bool shoot_patterns(PatternsPage& page, const std::function<bool(const QString&)
   page.choose(QStringLiteral("bigbird"));
   page.editor().set_documents({4084});
   saved = shoot("patterns-blocks") && saved;
+  page.choose(QStringLiteral("chunks"));
+  page.editor().set_documents({244});
+  saved = shoot("patterns-chunks-true") && saved;
+  page.masks()->set_style(charts::MaskStyle::equal_groups);
+  saved = shoot("patterns-chunks-equal") && saved;
+  page.masks()->set_style(charts::MaskStyle::true_scale);
   page.editor().set_documents({1'000'000});
   (void)page.open_file(QStringLiteral("/nowhere/mine.json"));
   saved = shoot("patterns-errors") && saved;
