@@ -103,8 +103,7 @@ void append_linear(std::string_view name, std::string_view in_file, std::int64_t
 
 void append_norm(std::string_view name, std::string_view in_file, std::int64_t width,
                  std::vector<TensorSpec>& specs) {
-  specs.push_back(
-      {fmt::format("{}.weight", name), fmt::format("{}.weight", in_file), {width}, 1});
+  specs.push_back({fmt::format("{}.weight", name), fmt::format("{}.weight", in_file), {width}, 1});
   specs.push_back({fmt::format("{}.bias", name), fmt::format("{}.bias", in_file), {width}});
 }
 

@@ -36,8 +36,8 @@ class Linear {
   /// weight [out, in] and bias [out] in the dtype and on the device of what comes.
   Linear(const at::Tensor& weight, at::Tensor bias, LinearRoute route);
   /// The activation of x weight^T + bias of [tokens, in].
-  [[nodiscard]] at::Tensor operator()(
-      const at::Tensor& x, cpu::Activation activation = cpu::Activation::none) const;
+  [[nodiscard]] at::Tensor operator()(const at::Tensor& x,
+                                      cpu::Activation activation = cpu::Activation::none) const;
   /// The same and `rest` [tokens, out] added, a residual connection.
   [[nodiscard]] at::Tensor plus(const at::Tensor& x, const at::Tensor& rest) const;
   [[nodiscard]] std::int64_t out() const { return bias_.size(0); }

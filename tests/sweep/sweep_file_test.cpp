@@ -129,6 +129,7 @@ TEST(SweepFile, ShippedSweeps_AreValid) {
     for (const Heat& heat : sweep->heats) EXPECT_EQ(heat.point.batch_max, 100);
   }
   EXPECT_THAT(load_sweep("tkl-attention")->heats, SizeIs(6));
+  EXPECT_THAT(load_sweep("paper-tkl")->heats, SizeIs(7));
   EXPECT_THAT(load_sweep("scaling")->heats, SizeIs(9));
   const auto scaling = load_sweep("scaling");
   for (const Heat& heat : scaling->heats) {
