@@ -67,9 +67,10 @@ Status add_peaks(const std::vector<float>& numbers, const std::vector<float>& sh
   const auto query = static_cast<std::int64_t>(regions.query.size());
   for (std::size_t p = 0; p < static_cast<std::size_t>(peaks) && count > 0; ++p) {
     const float number = numbers[p];
-    if (number < 0 || number >= static_cast<float>(count) || std::floor(number) != number)
+    if (number < 0 || number >= static_cast<float>(count) || std::floor(number) != number) {
       return fail("{}: 'layer.0.counted' names the region {}, and there are {}", name, number,
                   count);
+    }
     RegionPeak peak{.region = static_cast<std::int64_t>(number), .words = {}};
     const auto same = [&](const RegionPeak& other) { return other.region == peak.region; };
     peak.words = regions.words_of(peak.region);
@@ -80,9 +81,10 @@ Status add_peaks(const std::vector<float>& numbers, const std::vector<float>& sh
                             regions.words_of(std::min(peak.region + 2, count - 1)).end};
     peak.with_neighbours.end = std::max(peak.with_neighbours.end, peak.words.end);
     const float* own = shares.data() + static_cast<std::int64_t>(p) * query * cpu::pooling_kernels;
-    for (std::int64_t i = 0; i < query; ++i)
+    for (std::int64_t i = 0; i < query; ++i) {
       for (std::int64_t k = 0; k < cpu::pooling_kernels; ++k)
         peak.shares.push_back({i, k, static_cast<double>(own[i * cpu::pooling_kernels + k])});
+    }
     std::ranges::stable_sort(peak.shares, std::ranges::greater{},
                              [](const RegionShare& one) { return std::abs(one.share); });
     regions.peaks.push_back(std::move(peak));

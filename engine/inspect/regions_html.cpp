@@ -134,9 +134,10 @@ void append_document(const DocumentRegions& regions, std::string& html) {
     if (now != open) {
       close();
       if (word > 0) html += ' ';
-      if (now.peak < colours.size())
+      if (now.peak < colours.size()) {
         html += fmt::format("<mark style=\"background:{}{}\">", colours[now.peak],
                             now.beside ? "66" : "");
+      }
       open = now;
     } else if (word > 0) {
       html += ' ';

@@ -87,7 +87,7 @@ TEST_F(MeasuredModels, PapersTable3_HasTheirNumbersBesideOurs) {
 }
 
 TEST_F(MeasuredModels, AnotherPublishedTable_IsRefusedWithTheOneThereIs) {
-  const Outcome outcome = program_->run({"table", "last", "--beside", "tkl-table1"});
+  const Outcome outcome = program_->run({"table", "last", "--beside", "no-such-table"});
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("ecir24-table3"));
 }
