@@ -618,6 +618,16 @@ TEST(KernelPoolingGradients, OfEverySaturationAreThoseOfFloat64) {
   expect_gradients(call, grads);
 }
 
+/// Of all pieces the last one alone is computed, in scratch that no other has written to.
+TEST(KernelPoolingGradients, OfTheLastPieceAloneAreThoseOfFloat64) {
+  const Texts texts(3, {500}, 12);
+  const Tables tables(texts.rows);
+  const cpu::RegionCall call = tables.call(texts.call());
+  std::vector<float> grads(static_cast<std::size_t>(regions_in(call.pooling)));
+  grads[200] = 1;
+  expect_gradients(call, grads);
+}
+
 /// As TKL trains: three peaks and their neighbours of a long document.
 TEST(KernelPoolingGradients, OfFewRegionsAreThoseOfFloat64) {
   const Texts texts(3, {1500}, 12);

@@ -208,9 +208,10 @@ void pooling_cosines(const PoolingTokens& of, std::int64_t first, std::int64_t c
     }
     std::int64_t b = 0;
     const auto some = [&]<int count>() {
-      for (; blocks - b == count || blocks - b > 3; b += count)
+      for (; blocks - b == count || blocks - b > 3; b += count) {
         pooling_products<count>(of, of.query + b * block, rows,
                                 cosines + b * block_rows * of.cosine_pitch + j);
+      }
     };
     some.template operator()<3>();
     some.template operator()<2>();
@@ -756,9 +757,10 @@ ATTNSCOPE_INLINE void region_row_gradients(const PoolingBackwardPiece& piece,
     // A pair is in the 15 regions that end with the one it begins.
     for (std::int64_t j = padded + 14; j < padded + 48; ++j) arriving[j] = 0.0f;
     double_pairs(arriving, padded + 16, twos, fours);
-    for (std::int64_t p = 0; 2 * p < piece.count; p += lanes)
+    for (std::int64_t p = 0; 2 * p < piece.count; p += lanes) {
       store(of_kernels + k * pooling_pair_pitch + p,
             region_sum(arriving, twos, fours, piece.pairs_before + p));
+    }
   }
 }
 
@@ -824,8 +826,12 @@ void row_gradients(const PoolingBackwardPiece& piece, const float* cosines, cons
     Vector along{};
     for (std::int64_t j = 0; j < padded; j += lanes) {
       Vector g = load(gradients + q * pitch + j);
-      if (j + lanes > piece.count) g = up_to(g, load(lanes_in_order), piece.count - j);
-      const Vector own = g * load(cosines + q * pitch + j) * unit;
+      Vector own = g * load(cosines + q * pitch + j) * unit;
+      if (j + lanes > piece.count) {
+        // Behind the last token nobody has written cosines.
+        const Vector place = load(lanes_in_order);
+        g = up_to(g, place, piece.count - j), own = up_to(own, place, piece.count - j);
+      }
       along += own;
       store(along_tokens + j, load(along_tokens + j) + own);
       store(gradients + q * pitch + j, g * scale * load(inverses + j) * unit);
