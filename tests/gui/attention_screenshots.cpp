@@ -9,6 +9,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <string>
 
 #include "app/gui/views/attention_page.h"
 #include "app/gui/views/attention_source.h"
@@ -75,6 +76,52 @@ QString long_dump(const QTemporaryDir& folder) {
   return file.fileName();
 }
 
+/// The regions of a document of 700 words, of which three hold what was asked for.
+QString regions_file(const QTemporaryDir& folder) {
+  constexpr std::int64_t words = 700, read = 690, regions = 346, query = 3, counted = 15;
+  const char* sentence[] = {"a", "long", "text", "tells", "of",   "many",  "things",
+                            ",", "some", "of",   "which", "were", "asked", "for",
+                            ".", "most", "of",   "them",  "were", "not",   "."};
+  nlohmann::json document;
+  for (std::int64_t i = 0; i < words; ++i)
+    document.push_back(sentence[static_cast<std::size_t>(i) % std::size(sentence)]);
+  const std::int64_t best[] = {40, 128, 210};
+  for (const std::int64_t region : best) {
+    document[static_cast<std::size_t>(2 * region + 9)] = "kernel";
+    document[static_cast<std::size_t>(2 * region + 10)] = "pooling";
+  }
+  std::vector<float> scores(regions), numbers(counted), unmatched(counted, -9),
+      shares(counted * query * 11);
+  for (std::size_t r = 0; r < scores.size(); ++r) {
+    scores[r] = -8.0F + 0.3F * std::sin(0.2F * static_cast<float>(r));
+    for (const std::int64_t region : best) {
+      const double away = static_cast<double>(static_cast<std::int64_t>(r) - region) / 6;
+      scores[r] += 3 * static_cast<float>(std::exp(-away * away));
+    }
+  }
+  for (std::size_t i = 0; i < 3; ++i) {
+    numbers[i] = static_cast<float>(best[i]);
+    shares[i * query * 11] = 1.4F;
+    shares[i * query * 11 + 11] = 1.1F;
+    shares[i * query * 11 + 24] = -0.2F;
+  }
+  const QString file = folder.filePath(QStringLiteral("regions.safetensors"));
+  const std::vector<NamedTensor> tensors{{"layer.0.regions", {regions}, scores},
+                                         {"layer.0.counted", {counted}, numbers},
+                                         {"layer.0.unmatched", {counted}, unmatched},
+                                         {"layer.0.shares", {counted, query, 11}, shares}};
+  const Status written = write_safetensors(
+      file.toStdString(), tensors,
+      {.metadata = {{"attnscope_regions", "1"},
+                    {"model", "regions made up"},
+                    {"note", ""},
+                    {"query", nlohmann::json{"kernel", "pooling", "saturation"}.dump()},
+                    {"document", document.dump()},
+                    {"read", std::to_string(read)},
+                    {"kept", std::to_string(read)}}});
+  return written ? file : QString();
+}
+
 void wait_for(const std::function<bool()>& condition) {
   if (!QTest::qWaitFor(condition, patience_ms)) {
     std::fprintf(stderr, "Page Attention did not get there in time.\n");
@@ -117,8 +164,13 @@ void shoot_attention(MainWindow& window,
   save(window, QStringLiteral("attention-difference"));
   page.source()->second()->choose({});
 
+  page.open_file(regions_file(folder));
+  wait_for([&] { return page.session().regions() != nullptr; });
+  QTest::qWait(100);
+  save(window, QStringLiteral("attention-regions"));
+
   page.open_file(long_dump(folder));
-  wait_for([&] { return !page.session().file().isEmpty(); });
+  wait_for([&] { return !page.session().file().isEmpty() && !page.session().regions(); });
   page.session().choose_head(0, 4);
   wait_until_drawn(page);
   save(window, QStringLiteral("attention-4096"));

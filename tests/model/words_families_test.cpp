@@ -290,6 +290,15 @@ TEST(Tkl, OnlyAsPublishedDropsTheTail) {
   }
 }
 
+TEST(Tkl, LongDocumentsAreTheFloat64Model) {
+  const WordTexts texts(7, {2000, 4000, 5003});
+  const LateRowModel model(words_case("tkl"), words_shape());
+  const PairBatch batch = texts.batch();
+  const ModelOutput output = model.scored(batch);
+  for (std::size_t i = 0; i < batch.items.size(); ++i)
+    EXPECT_LT(words_error(output, i, model.reference(batch.items[i])), model.bound()) << i;
+}
+
 TEST(Tkl, AnEmptyDocumentScoresNothing) {
   const LateRowModel model(words_case("tkl"), words_shape());
   const std::vector<std::int32_t> query{3, 4};

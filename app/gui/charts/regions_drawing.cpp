@@ -94,8 +94,9 @@ void RegionsDrawing::add_strip(double& y) {
   y += 0.3 * page_.em;
   strip_ = QRectF(0, y, page_.width, 2.1 * page_.em);
   y = strip_.bottom() + 0.2 * page_.em;
-  const QString ends = QStringLiteral("word 1 to %1; the darker, the higher a region's score")
-                           .arg(std::max<std::int64_t>(regions_->kept, 1));
+  const QString ends =
+      QStringLiteral("word 1 to %1; the stronger the colour, the higher a region's score")
+          .arg(std::max<std::int64_t>(regions_->kept, 1));
   add_lines(y, ends, small_text, false, true);
   y += 0.4 * page_.em;
 }

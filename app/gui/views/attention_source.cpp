@@ -128,6 +128,7 @@ AttentionSource::AttentionSource(AttentionSession* session, QAction* checkpoint,
   ui_->first->offer(&patterns_, tr("As the model ran"));
   ui_->second->offer(&patterns_, tr("None"));
   explain_fields(*this);
+  static_cast<QVBoxLayout*>(layout())->addStretch();  // where there are no heads
   ui_->open_checkpoint->setDefaultAction(checkpoint);
   ui_->open_dump->setMenu(new QMenu(ui_->open_dump));
   connect(ui_->open_dump->menu(), &QMenu::aboutToShow, this, &AttentionSource::fill_menu);
