@@ -102,9 +102,9 @@ void AttentionSession::open_example() {
 void AttentionSession::read_dump(const QString& file, const QString& name, Reader reader) {
   Q_EMIT opening(name);
   reading_.start([this, file, reader = std::move(reader)](const LatestJob::Token& token) {
-    if (!file.isEmpty() && holds_regions(file.toStdString())) return read_regions_of(file, token);
     Result<Dump> read = reader();
     if (!read) {
+      if (!file.isEmpty() && holds_regions(file.toStdString())) return read_regions_of(file, token);
       return token.deliver([this, file, sentence = words(read.error().message)] {
         Q_EMIT open_failed(sentence, file);
       });

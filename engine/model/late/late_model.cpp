@@ -17,6 +17,7 @@
 #include "engine/model/late/late_reference.h"
 #include "engine/model/model_weights.h"
 #include "engine/model/query_groups.h"
+#include "engine/model/stretches.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope {
@@ -46,20 +47,8 @@ std::vector<TokenIds> documents_of(const PairBatch& batch) {
 /// Stretches of documents of at most document_tokens_at_once tokens, or of one.
 std::vector<std::span<const TokenIds>> pieces_of(std::span<const TokenIds> documents,
                                                  const TextForm& form) {
-  std::vector<std::span<const TokenIds>> pieces;
-  std::size_t first = 0;
-  std::int64_t tokens = 0;
-  for (std::size_t i = 0; i < documents.size(); ++i) {
-    const std::int64_t own = form.first_tokens() + count_of(documents[i]);
-    if (i > first && tokens + own > document_tokens_at_once) {
-      pieces.push_back(documents.subspan(first, i - first));
-      first = i;
-      tokens = 0;
-    }
-    tokens += own;
-  }
-  if (first < documents.size()) pieces.push_back(documents.subspan(first));
-  return pieces;
+  return stretches_of(documents, document_tokens_at_once,
+                      [&](TokenIds document) { return form.first_tokens() + count_of(document); });
 }
 
 /// Without the options that are the family's own, which its encoder knows nothing of.

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "engine/model/bert/encoder.h"
+#include "engine/model/stretches.h"
 #include "engine/model/words/contextualizer_names.h"
 
 namespace attnscope {
@@ -45,19 +46,7 @@ LayerParts parts_of(const ModelWeights& weights, std::int64_t layer) {
 /// Stretches of sequences of at most words_at_once, or of one.
 std::vector<std::span<const std::int64_t>> pieces_of_lengths(
     std::span<const std::int64_t> lengths) {
-  std::vector<std::span<const std::int64_t>> pieces;
-  std::size_t first = 0;
-  std::int64_t words = 0;
-  for (std::size_t i = 0; i < lengths.size(); ++i) {
-    if (i > first && words + lengths[i] > words_at_once) {
-      pieces.push_back(lengths.subspan(first, i - first));
-      first = i;
-      words = 0;
-    }
-    words += lengths[i];
-  }
-  if (first < lengths.size()) pieces.push_back(lengths.subspan(first));
-  return pieces;
+  return stretches_of(lengths, words_at_once, [](std::int64_t length) { return length; });
 }
 
 std::int64_t sum_of(std::span<const std::int64_t> lengths) {

@@ -13,6 +13,7 @@
 #include "engine/attention/torch_tensors.h"
 #include "engine/documents/document_cache.h"
 #include "engine/model/bert/encoder.h"
+#include "engine/model/stretches.h"
 
 namespace attnscope {
 namespace {
@@ -162,20 +163,7 @@ at::Tensor WordsModel::embed(std::span<const TokenIds> texts) const {
 
 std::vector<std::span<const TokenIds>> pieces_of_words(std::span<const TokenIds> documents,
                                                        std::int64_t most) {
-  std::vector<std::span<const TokenIds>> pieces;
-  std::size_t first = 0;
-  std::int64_t words = 0;
-  for (std::size_t i = 0; i < documents.size(); ++i) {
-    const std::int64_t own = words_in(documents[i]);
-    if (i > first && words + own > most) {
-      pieces.push_back(documents.subspan(first, i - first));
-      first = i;
-      words = 0;
-    }
-    words += own;
-  }
-  if (first < documents.size()) pieces.push_back(documents.subspan(first));
-  return pieces;
+  return stretches_of(documents, most, [](TokenIds document) { return words_in(document); });
 }
 
 void to_unit_length(at::Tensor& rows) {
