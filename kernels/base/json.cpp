@@ -344,11 +344,9 @@ std::size_t JsonField::one_of(std::span<const std::string_view> words,
                               std::string_view what) const {
   const std::string word = text();
   const auto found = std::ranges::find(words, word);
-  if (found == words.end()) {
-    wrong(fmt::format("is the unknown {} '{}'; {}", what, in_a_sentence(word),
-                      suggest(in_a_sentence(word), words)));
-  }
-  return static_cast<std::size_t>(found - words.begin());
+  if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
+  const std::string shown = in_a_sentence(word);
+  wrong(fmt::format("is the unknown {} '{}'; {}", what, shown, suggest(shown, words)));
 }
 
 void JsonField::wrong(std::string_view what) const {
