@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/text/pair_reader.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unicode/utf8.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <nlohmann/json.hpp>
-#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "kernels/base/control_characters.h"
 #include "kernels/base/json.h"
+#include "kernels/base/line_file.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope {
@@ -153,21 +150,21 @@ Result<TextPair> parse_jsonl(std::string_view line, PairParts parts) {
   return pair;
 }
 
-constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
-
-Result<PairFormat> format_by_name(const std::filesystem::path& file, const std::string& name) {
-  const std::string extension = file.extension().string();
-  if (extension == ".tsv" || extension == ".txt") return PairFormat::tsv;
-  if (extension == ".jsonl" || extension == ".ndjson") return PairFormat::jsonl;
-  return fail("{}: whether it is tsv or jsonl cannot be told by its name; say which", name);
-}
-
 }  // namespace
 
 Result<PairFormat> parse_pair_format(std::string_view text) {
   if (text == "tsv") return PairFormat::tsv;
   if (text == "jsonl") return PairFormat::jsonl;
   return fail("'{}' is no format of pairs; known: tsv, jsonl", in_a_sentence(text));
+}
+
+Result<PairFormat> pair_format_by_name(const std::filesystem::path& file) {
+  constexpr std::size_t longest_path = 400;
+  const std::string extension = file.extension().string();
+  if (extension == ".tsv" || extension == ".txt") return PairFormat::tsv;
+  if (extension == ".jsonl" || extension == ".ndjson") return PairFormat::jsonl;
+  return fail("{}: whether it is tsv or jsonl cannot be told by its name; say which",
+              file == "-" ? "standard input" : in_a_sentence(file.string(), longest_path));
 }
 
 Result<TextPair> parse_pair(std::string_view line, PairFormat format, std::int64_t& columns,
@@ -190,70 +187,11 @@ Result<TextPair> parse_pair(std::string_view line, PairFormat format, std::int64
 }
 
 struct PairReader::Source {
-  std::string name;  // for messages
-  int descriptor = -1;
-  bool owned = false;
+  LineFile file;
   PairFormat format = PairFormat::tsv;
   PairParts parts = PairParts::both;
-  std::int64_t size = 0;  // bytes; 0: not known
-  std::int64_t taken = 0;
-  std::string buffer;
-  std::size_t at = 0;  // in the buffer
-  bool ended = false;
-  std::int64_t line = 0, columns = 0, empty_line = 0;
-
-  Source() = default;
-  Source(const Source&) = delete;
-  Source& operator=(const Source&) = delete;
-  ~Source() {
-    if (owned) ::close(descriptor);
-  }
-
-  /// More bytes behind those that wait; false at the end.
-  Result<bool> refill();
-  /// The next line without its end; absent at the end of the file. Valid until the next call.
-  Result<std::optional<std::string_view>> next_line();
+  std::int64_t columns = 0, empty_line = 0;
 };
-
-Result<bool> PairReader::Source::refill() {
-  constexpr std::size_t block = 1U << 16U;
-  buffer.erase(0, at);
-  at = 0;
-  const std::size_t before = buffer.size();
-  buffer.resize(before + block);
-  ssize_t got = -1;
-  do {
-    got = ::read(descriptor, buffer.data() + before, block);
-  } while (got < 0 && errno == EINTR);
-  if (got < 0) return fail("{}: cannot be read: {}", name, system_reason(errno));
-  buffer.resize(before + static_cast<std::size_t>(got));
-  taken += got;
-  return got > 0;
-}
-
-Result<std::optional<std::string_view>> PairReader::Source::next_line() {
-  std::size_t searched = 0;  // behind `at`
-  std::size_t end = std::string::npos;
-  while ((end = buffer.find('\n', at + searched)) == std::string::npos && !ended) {
-    searched = buffer.size() - at;
-    if (searched > longest_line) {
-      return fail("{}, line {}: is longer than {} bytes; is it a file of texts?", name, line + 1,
-                  longest_line);
-    }
-    const Result<bool> more = refill();
-    if (!more) return tl::unexpected(more.error());
-    ended = !*more;
-  }
-  if (end == std::string::npos && at == buffer.size()) return std::optional<std::string_view>();
-  end = std::min(end, buffer.size());
-  std::string_view found = std::string_view(buffer).substr(at, end - at);
-  at = std::min(end + 1, buffer.size());
-  if (++line == 1 && found.starts_with(byte_order_mark)) {
-    found.remove_prefix(byte_order_mark.size());
-  }
-  if (found.ends_with('\r')) found.remove_suffix(1);
-  return std::optional(found);
-}
 
 PairReader::PairReader(std::unique_ptr<Source> source) : source_(std::move(source)) {}
 PairReader::PairReader(PairReader&&) noexcept = default;
@@ -262,63 +200,44 @@ PairReader::~PairReader() = default;
 
 Result<PairReader> PairReader::open(const std::filesystem::path& file,
                                     std::optional<PairFormat> format, PairParts parts) {
-  constexpr std::size_t longest_path = 400;
-  auto source = std::make_unique<Source>();
-  source->name = file == "-" ? "standard input" : in_a_sentence(file.string(), longest_path);
   if (!format) {
-    const Result<PairFormat> told = format_by_name(file, source->name);
+    const Result<PairFormat> told = pair_format_by_name(file);
     if (!told) return tl::unexpected(told.error());
     format = *told;
   }
-  source->format = *format;
-  source->parts = parts;
-  source->descriptor = STDIN_FILENO;
-  if (file != "-") {
-    source->descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
-    if (source->descriptor < 0) {
-      return fail("{}: cannot be opened: {}", source->name, system_reason(errno));
-    }
-    source->owned = true;
-  }
-  struct stat info {};
-  if (::fstat(source->descriptor, &info) == 0) {
-    if (S_ISDIR(info.st_mode)) return fail("{}: is a directory, no file of texts", source->name);
-    if (S_ISREG(info.st_mode)) source->size = info.st_size;
-  }
-  return PairReader(std::move(source));
+  Result<LineFile> lines = LineFile::open(file);
+  if (!lines) return tl::unexpected(lines.error());
+  return PairReader(std::make_unique<Source>(
+      Source{.file = std::move(*lines), .format = *format, .parts = parts}));
 }
 
 Result<std::optional<TextPair>> PairReader::next() {
   Source& source = *source_;
   while (true) {
-    const auto line = source.next_line();
+    const auto line = source.file.next();
     if (!line) return tl::unexpected(line.error());
     if (!*line) return std::optional<TextPair>();
-    if ((*line)->empty()) {
-      if (source.empty_line == 0) source.empty_line = source.line;
+    if ((*line)->text.empty()) {
+      if (source.empty_line == 0) source.empty_line = (*line)->number;
       continue;
     }
     if (source.empty_line != 0) {
-      return fail("{}, line {}: is empty; every line is {}", source.name, source.empty_line,
+      return fail("{}: is empty; every line is {}", place(source.empty_line),
                   line_in_words(source.parts));
     }
-    Result<TextPair> pair = parse_pair(**line, source.format, source.columns, source.parts);
-    if (!pair) {
-      return fail("{}, line {}: {}", source.name, source.line, pair.error().message);
-    }
-    pair->line = source.line;
+    Result<TextPair> pair = parse_pair((*line)->text, source.format, source.columns, source.parts);
+    if (!pair) return fail("{}: {}", place((*line)->number), pair.error().message);
+    pair->line = (*line)->number;
     return std::optional(std::move(*pair));
   }
 }
 
 std::string PairReader::place(std::int64_t line) const {
-  return fmt::format("{}, line {}", source_->name, line);
+  return source_->file.place(line);
 }
 
 std::optional<double> PairReader::progress() const {
-  if (source_->size == 0) return std::nullopt;
-  const auto waiting = static_cast<std::int64_t>(source_->buffer.size() - source_->at);
-  return static_cast<double>(source_->taken - waiting) / static_cast<double>(source_->size);
+  return source_->file.progress();
 }
 
 }  // namespace attnscope

@@ -29,6 +29,8 @@ namespace attnscope {
 enum class PairFormat : std::uint8_t { tsv, jsonl };
 /// Errors name the formats.
 [[nodiscard]] Result<PairFormat> parse_pair_format(std::string_view text);
+/// By the name's ending: .tsv and .txt, .jsonl and .ndjson; others are an error.
+[[nodiscard]] Result<PairFormat> pair_format_by_name(const std::filesystem::path& file);
 
 /// What a line has of a pair. TSV columns; JSON objects have the same fields, and others beside
 /// them.
@@ -47,8 +49,6 @@ struct TextPair {
 
 class PairReader {
  public:
-  static constexpr std::size_t longest_line = 32U << 20U;  // bytes
-
   /// "-" is standard input, which has no name to tell its format by.
   [[nodiscard]] static Result<PairReader> open(const std::filesystem::path& file,
                                                std::optional<PairFormat> format,
@@ -58,7 +58,7 @@ class PairReader {
   ~PairReader();
 
   /// The next pair, nothing at the end. Errors name file and line: a line that is no pair, has
-  /// other columns than the first, is no UTF-8 or longer than longest_line, or an empty one between
+  /// other columns than the first, is no UTF-8 or longer than LineFile's, or an empty one between
   /// others. An empty document is one; an empty query is an error, and so is an empty id of a
   /// document where that is all that tells which one it is.
   [[nodiscard]] Result<std::optional<TextPair>> next();

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <vector>
 
+#include "kernels/base/line_file.h"
 #include "tests/safetensors/scratch_folder.h"
 
 namespace attnscope {
@@ -126,7 +127,7 @@ TEST(PairReader, AnEmptyLineIsToldByWhatLinesAre) {
 }
 
 TEST(PairReader, ALineWithoutEndIsNotHeldInMemory) {
-  EXPECT_THAT(error_of("a.tsv", std::string(PairReader::longest_line + (1U << 17U), 'a')),
+  EXPECT_THAT(error_of("a.tsv", std::string(LineFile::longest_line + (1U << 17U), 'a')),
               HasSubstr("line 1: is longer than 33554432 bytes"));
 }
 
