@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/effectiveness/trec_files.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "kernels/base/line_file.h"
+#include "kernels/base/sentences.h"
+
+namespace attnscope::effectiveness {
+namespace {
+
+constexpr int most_relevance = 127;
+
+/// The fields of a line with any blanks between; no more of them are kept than one above `most`.
+void split(std::string_view line, std::size_t most, std::vector<std::string_view>& fields) {
+  constexpr std::string_view blanks = " \t\v\f\r";
+  fields.clear();
+  std::size_t begin = line.find_first_not_of(blanks);
+  while (begin != std::string_view::npos && fields.size() <= most) {
+    const std::size_t end = std::min(line.find_first_of(blanks, begin), line.size());
+    fields.push_back(line.substr(begin, end - begin));
+    begin = line.find_first_not_of(blanks, end);
+  }
+}
+
+template <typename Number>
+std::optional<Number> number_of(std::string_view text) {
+  if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
+  Number number{};
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || rest != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+/// Lines with the same mend: the first one in words, and how many there are.
+class Lines {
+ public:
+  /// `words` makes the sentence of the first one.
+  template <typename Words>
+  void add(Words&& words) {
+    if (count_++ == 0) first_ = words();
+  }
+  [[nodiscard]] bool any() const { return count_ > 0; }
+  [[nodiscard]] std::string in_words() const {
+    return count_ > 1 ? fmt::format("{} ({} such lines in all)", first_, count_) : first_;
+  }
+
+ private:
+  std::size_t count_ = 0;
+  std::string first_;
+};
+
+struct LineKinds {
+  Lines wrong, repeated, unsorted, scattered, endless;
+
+  [[nodiscard]] Status outcome() const {
+    if (wrong.any() && repeated.any()) {
+      return fail("{}; {}", wrong.in_words(), repeated.in_words());
+    }
+    if (wrong.any()) return fail("{}", wrong.in_words());
+    if (repeated.any()) return fail("{}", repeated.in_words());
+    return {};
+  }
+  [[nodiscard]] std::vector<std::string> notes() const {
+    std::vector<std::string> notes;
+    for (const Lines* kind : {&unsorted, &scattered, &endless}) {
+      if (kind->any()) notes.push_back(kind->in_words());
+    }
+    return notes;
+  }
+};
+
+/// Hands every line that is not empty to `take(line, fields)`, which says what is wrong with it.
+template <typename Take>
+Status read_lines(LineFile& file, std::size_t columns, std::string_view form, LineKinds& kinds,
+                  Take&& take) {
+  std::vector<std::string_view> fields;
+  bool is_empty = true;
+  while (true) {
+    const auto next = file.next();
+    if (!next) return tl::unexpected(next.error());
+    if (!*next) break;
+    const LineFile::Line& line = **next;
+    split(line.text, columns, fields);
+    if (fields.empty()) continue;
+    is_empty = false;
+    const auto place = [&] { return file.place(line.number); };
+    const bool is_whole = fields.size() == columns;
+    if (!line.has_end) {
+      const std::string_view doubt =
+          is_whole ? "has no line end; if the file was cut off, lines are missing behind it"
+                   : "breaks off: the file was cut off, so copy it again";
+      (is_whole ? kinds.endless : kinds.wrong).add([&] {
+        return fmt::format("{} {}", place(), doubt);
+      });
+      if (!is_whole) continue;
+    }
+    if (!is_whole) {
+      kinds.wrong.add([&] {
+        return fmt::format("{} has {}{} columns; {}", place(),
+                           fields.size() > columns ? "over " : "", std::min(fields.size(), columns),
+                           form);
+      });
+      continue;
+    }
+    if (std::string problem = take(line, fields); !problem.empty()) {
+      kinds.wrong.add([&] { return fmt::format("{} {}", place(), problem); });
+    }
+  }
+  if (is_empty) return fail("{}: has no lines; {}", file.name(), form);
+  return kinds.outcome();
+}
+
+/// What is wrong with a score as written, "" for none.
+std::string score_of(std::string_view text, float& score) {
+  const auto number = number_of<double>(text);
+  if (!number) return fmt::format("has no number as its score ('{}')", in_a_sentence(text));
+  if (std::isnan(*number)) return "has NaN as its score, which has no place in a ranking";
+  if (std::fabs(*number) > std::numeric_limits<float>::max()) {
+    return fmt::format("has a score that no float32 holds ({})", in_a_sentence(text));
+  }
+  score = static_cast<float>(*number);
+  return {};
+}
+
+/// Finds the documents that stand twice, and brings the others into their order.
+void rank(const std::string& query, std::vector<RankedDocument>& documents, const LineFile& file,
+          LineKinds& kinds) {
+  std::ranges::sort(documents, [](const RankedDocument& a, const RankedDocument& b) {
+    return a.id != b.id ? a.id < b.id : a.line < b.line;
+  });
+  for (std::size_t i = 1; i < documents.size(); ++i) {
+    if (documents[i].id != documents[i - 1].id) continue;
+    kinds.repeated.add([&] {
+      return fmt::format("{}: document '{}' of query '{}' stands in line {} already",
+                         file.place(documents[i].line), in_a_sentence(documents[i].id),
+                         in_a_sentence(query), documents[i - 1].line);
+    });
+  }
+  std::ranges::sort(documents, ranks_before);
+}
+
+}  // namespace
+
+bool ranks_before(const RankedDocument& a, const RankedDocument& b) {
+  return a.score != b.score ? a.score > b.score : a.id > b.id;
+}
+
+Result<TrecRun> TrecRun::read(const std::filesystem::path& file) {
+  Result<LineFile> lines = LineFile::open(file);
+  if (!lines) return tl::unexpected(lines.error());
+  TrecRun run{.file = file, .queries = {}};
+  LineKinds kinds;
+  auto query = run.queries.end();
+  enum Field : std::uint8_t { qid, q0, docid, rank_field, score_field, tag_field, columns };
+  const Status read = read_lines(
+      *lines, columns, "a run is QID Q0 DOCID RANK SCORE TAG", kinds,
+      [&](const LineFile::Line& line, const std::vector<std::string_view>& fields) -> std::string {
+        RankedDocument document{.id = std::string(fields[docid]), .line = line.number};
+        if (std::string wrong = score_of(fields[score_field], document.score); !wrong.empty())
+          return wrong;
+        if (query == run.queries.end() || query->first != fields[qid]) {
+          const auto [found, is_new] = run.queries.try_emplace(std::string(fields[qid]));
+          query = found;
+          if (!is_new) {
+            kinds.scattered.add([&] {
+              return fmt::format(
+                  "{}: query '{}' goes on behind others; its lines are taken together",
+                  lines->place(line.number), in_a_sentence(fields[qid]));
+            });
+          }
+        } else if (document.score > query->second.back().score) {
+          kinds.unsorted.add([&] {
+            return fmt::format(
+                "{}: has a higher score than the line before; documents are ranked by score, and "
+                "what stands as RANK is not read",
+                lines->place(line.number));
+          });
+        }
+        run.tag = fields[tag_field];
+        query->second.push_back(std::move(document));
+        return {};
+      });
+  for (auto& [id, documents] : run.queries) rank(id, documents, *lines, kinds);
+  if (!read && !kinds.wrong.any()) return tl::unexpected(read.error());
+  if (const Status outcome = kinds.outcome(); !outcome) return tl::unexpected(outcome.error());
+  run.notes = kinds.notes();
+  return run;
+}
+
+Result<Qrels> Qrels::read(const std::filesystem::path& file) {
+  Result<LineFile> lines = LineFile::open(file);
+  if (!lines) return tl::unexpected(lines.error());
+  Qrels qrels{.file = file, .queries = {}};
+  LineKinds kinds;
+  enum Field : std::uint8_t { qid, iteration, docid, relevance, columns };
+  const Status read = read_lines(
+      *lines, columns, "qrels are QID 0 DOCID RELEVANCE", kinds,
+      [&](const LineFile::Line& line, const std::vector<std::string_view>& fields) -> std::string {
+        const auto level = number_of<int>(fields[relevance]);
+        if (!level || std::abs(*level) > most_relevance) {
+          return fmt::format("has '{}' as its relevance, which is a whole number from -{} to {}",
+                             in_a_sentence(fields[relevance]), most_relevance, most_relevance);
+        }
+        Judgements& judgements = qrels.queries[std::string(fields[qid])];
+        if (!judgements.try_emplace(std::string(fields[docid]), *level).second) {
+          kinds.repeated.add([&] {
+            return fmt::format(
+                "{}: document '{}' of query '{}' is judged already; leave one of "
+                "the lines out",
+                lines->place(line.number), in_a_sentence(fields[docid]),
+                in_a_sentence(fields[qid]));
+          });
+        }
+        return {};
+      });
+  if (!read) return tl::unexpected(read.error());
+  qrels.notes = kinds.notes();
+  return qrels;
+}
+
+std::vector<std::string> mismatches(const TrecRun& run, const Qrels& qrels) {
+  std::vector<std::string> sentences;
+  const std::string run_name = in_a_sentence(run.file.string(), 400);
+  const std::string qrels_name = in_a_sentence(qrels.file.string(), 400);
+  std::size_t missing = 0, unknown = 0, judged = 0;
+  std::string first_missing, first_unknown;
+  for (const auto& [id, judgements] : qrels.queries) {
+    if (run.queries.contains(id)) continue;
+    if (missing++ == 0) first_missing = in_a_sentence(id);
+  }
+  for (const auto& [id, documents] : run.queries) {
+    const auto found = qrels.queries.find(id);
+    if (found == qrels.queries.end()) {
+      if (unknown++ == 0) first_unknown = in_a_sentence(id);
+      continue;
+    }
+    for (const RankedDocument& document : documents) judged += found->second.contains(document.id);
+  }
+  if (missing > 0) {
+    sentences.push_back(
+        fmt::format("{}: {} of the {} judged queries are not in it, the first is '{}'", run_name,
+                    missing, qrels.queries.size(), first_missing));
+  }
+  if (unknown > 0) {
+    sentences.push_back(
+        fmt::format("{}: {} of its {} queries are not judged in {} and are left out, the first is "
+                    "'{}'",
+                    run_name, unknown, run.queries.size(), qrels_name, first_unknown));
+  }
+  if (judged == 0) {
+    sentences.push_back(
+        fmt::format("{}: none of its documents is judged in {}; are both of the same collection?",
+                    run_name, qrels_name));
+  }
+  return sentences;
+}
+
+}  // namespace attnscope::effectiveness

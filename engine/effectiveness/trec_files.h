@@ -1,0 +1,63 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rankings and relevance judgements as TREC writes them, and MS MARCO's qrels, which have the same
+// columns with tabs between:
+//
+//   run     QID Q0 DOCID RANK SCORE TAG
+//   qrels   QID 0 DOCID RELEVANCE
+//
+//   Result<TrecRun> run = TrecRun::read("bm25.trec");
+//   Result<Qrels> qrels = Qrels::read("2019qrels-docs.txt");
+//
+// Ids are texts. What cannot be evaluated is an error that names the first line of its kind and
+// says how many there are; what trec_eval passes over without a word is a note.
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "kernels/base/result.h"
+
+namespace attnscope::effectiveness {
+
+struct RankedDocument {
+  std::string id;
+  float score = 0;  // trec_eval keeps it so: scores that are one float32 are tied
+  std::int64_t line = 0;
+};
+
+/// Highest score first, of tied ones the greater id: trec_eval's order.
+[[nodiscard]] bool ranks_before(const RankedDocument& a, const RankedDocument& b);
+
+struct TrecRun {
+  std::filesystem::path file{};
+  std::string tag{};                                           // of the last line
+  std::map<std::string, std::vector<RankedDocument>> queries;  // best first
+  std::vector<std::string> notes{};                            // sentences with the file's name
+
+  /// Errors: no line; other columns than six (a file that was cut off says so); a score that is no
+  /// number or none of float32; a document that stands twice under a query. Notes: lines that are
+  /// not sorted by score, queries whose lines do not stand together, a last line without an end.
+  [[nodiscard]] static Result<TrecRun> read(const std::filesystem::path& file);
+};
+
+struct Qrels {
+  using Judgements = std::unordered_map<std::string, int>;  // document -> relevance
+  std::filesystem::path file{};
+  std::map<std::string, Judgements> queries;
+  std::vector<std::string> notes{};
+
+  /// Errors as a run's: other columns than four, a relevance that is no whole number from -127 to
+  /// 127, a document judged twice for a query.
+  [[nodiscard]] static Result<Qrels> read(const std::filesystem::path& file);
+};
+
+/// What does not fit between them, a sentence each: queries of one that the other lacks, a run of
+/// which no document is judged.
+[[nodiscard]] std::vector<std::string> mismatches(const TrecRun& run, const Qrels& qrels);
+
+}  // namespace attnscope::effectiveness

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/effectiveness/trec_files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/safetensors/scratch_folder.h"
+
+namespace attnscope::effectiveness {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+template <typename Kind>
+Result<Kind> read(std::string_view text) {
+  const tests::ScratchFolder folder;
+  tests::write_bytes(folder / "file", text);
+  return Kind::read(folder / "file");
+}
+
+template <typename Kind>
+std::string error_of(std::string_view text) {
+  const auto kind = read<Kind>(text);
+  return kind ? "" : kind.error().message;
+}
+
+std::vector<std::string> ids(const TrecRun& run, const std::string& query) {
+  std::vector<std::string> ids;
+  for (const RankedDocument& document : run.queries.at(query)) ids.push_back(document.id);
+  return ids;
+}
+
+TEST(TrecRun, RanksByScoreAsFloat32_TiesByTheGreaterId) {
+  const auto run = read<TrecRun>(
+      "q\tQ0\ta\t1\t1.00000001\tt\n"
+      "q Q0 b 2 1 t\n"
+      "  q Q0  z 3 -2 t\r\n"
+      "\n"
+      "p Q0 a 1 +3e2 last\n");
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_THAT(ids(*run, "q"), ElementsAre("b", "a", "z"));
+  EXPECT_THAT(ids(*run, "p"), ElementsAre("a"));
+  EXPECT_EQ(run->tag, "last");
+  EXPECT_THAT(run->notes, IsEmpty());
+}
+
+TEST(TrecRun, WhatTrecEvalPassesOverIsANote) {
+  const auto run = read<TrecRun>(
+      "q Q0 a 1 1 t\nq Q0 b 2 5 t\nq Q0 c 3 6 t\np Q0 a 1 3 t\nq Q0 d 4 0 t\np Q0 b 1 2 t");
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_THAT(ids(*run, "q"), ElementsAre("c", "b", "a", "d"));
+  EXPECT_THAT(run->notes,
+              ElementsAre(AllOf(HasSubstr("line 2: has a higher score"), HasSubstr("2 such lines")),
+                          AllOf(HasSubstr("line 5: query 'q' goes on"), HasSubstr("2 such lines")),
+                          HasSubstr("line 6 has no line end")));
+}
+
+TEST(TrecRun, LinesThatCannotBeRankedAreNamedAndCounted) {
+  EXPECT_THAT(error_of<TrecRun>("q Q0 a 1 2 t\nq Q0 b 2 nan t\nq Q0 c 3 NaN t\n"),
+              AllOf(HasSubstr("line 2 has NaN"), HasSubstr("2 such lines")));
+  EXPECT_THAT(error_of<TrecRun>("q Q0 a 1 2x t\n"), HasSubstr("no number as its score ('2x')"));
+  EXPECT_THAT(error_of<TrecRun>("q Q0 a 1 1e39 t\n"), HasSubstr("no float32 holds"));
+  EXPECT_THAT(error_of<TrecRun>("q Q0 a 1 inf t\n"), HasSubstr("no float32 holds"));
+  EXPECT_THAT(error_of<TrecRun>("q Q0 a b 1 2 t\n"), HasSubstr("over 6 columns; a run is QID"));
+  EXPECT_THAT(error_of<TrecRun>("q 0 a 1\n"), HasSubstr("line 1 has 4 columns; a run is QID"));
+  EXPECT_THAT(error_of<TrecRun>(""), HasSubstr("has no lines"));
+  EXPECT_THAT(error_of<TrecRun>("\n \n"), HasSubstr("has no lines"));
+}
+
+TEST(TrecRun, AFileThatWasCutOffSaysSo) {
+  EXPECT_THAT(error_of<TrecRun>("q Q0 a 1 2 t\nq Q0 b 2"),
+              HasSubstr("line 2 breaks off: the file was cut off"));
+}
+
+TEST(TrecRun, ADocumentStandsOnceUnderAQuery) {
+  EXPECT_THAT(error_of<TrecRun>("q Q0 a 1 9 t\np Q0 a 1 5 t\nq Q0 b 2 8 t\nq Q0 a 3 7 t\n"),
+              HasSubstr("line 4: document 'a' of query 'q' stands in line 1 already"));
+  EXPECT_THAT(error_of<TrecRun>("q Q0 a 1 9 t\nq Q0 a 2 8 t\nq Q0 b 3 nan t\n"),
+              AllOf(HasSubstr("line 3 has NaN"), HasSubstr("document 'a'")));
+}
+
+TEST(Qrels, AreReadWithBlanksAndWithTabs) {
+  const auto qrels = read<Qrels>("q 0 a 2\nq\t0\tb\t-1\n10\t0\t7067032\t1\n");
+  ASSERT_TRUE(qrels) << qrels.error().message;
+  EXPECT_EQ(qrels->queries.at("q").at("a"), 2);
+  EXPECT_EQ(qrels->queries.at("q").at("b"), -1);
+  EXPECT_EQ(qrels->queries.at("10").at("7067032"), 1);
+}
+
+TEST(Qrels, MistakesAreNamedAndCounted) {
+  EXPECT_THAT(error_of<Qrels>("q 0 a 1.5\n"), HasSubstr("has '1.5' as its relevance"));
+  EXPECT_THAT(error_of<Qrels>("q 0 a 128\n"), HasSubstr("has '128' as its relevance"));
+  EXPECT_THAT(error_of<Qrels>("q 0 a 1\nq 0 a 1\nq 0 a 0\n"),
+              AllOf(HasSubstr("line 2: document 'a'"), HasSubstr("2 such lines")));
+  EXPECT_THAT(error_of<Qrels>("q a 1\n"), HasSubstr("3 columns; qrels are QID"));
+}
+
+TEST(Mismatches, AreCountedWithTheFirstOfThem) {
+  const auto run = read<TrecRun>("a Q0 d 1 1 t\nx Q0 d 1 1 t\n");
+  const auto qrels = read<Qrels>("a 0 e 1\nb 0 d 1\nc 0 d 1\n");
+  ASSERT_TRUE(run && qrels);
+  EXPECT_THAT(mismatches(*run, *qrels),
+              ElementsAre(HasSubstr("2 of the 3 judged queries are not in it, the first is 'b'"),
+                          HasSubstr("1 of its 2 queries are not judged"),
+                          HasSubstr("none of its documents is judged")));
+  EXPECT_THAT(mismatches(*run, *read<Qrels>("a 0 d 0\nx 0 d 1\n")), IsEmpty());
+}
+
+}  // namespace
+}  // namespace attnscope::effectiveness
