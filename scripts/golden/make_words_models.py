@@ -354,7 +354,7 @@ def make(root):
 
 
 def time_family(family, words):
-    batch, query, vocabulary, at_least = 32, 10, 30_000, 5.0
+    batch, query, vocabulary, at_least = 32, 10, 30_000, 2.0
     torch.set_num_threads(2)
     model = FAMILIES[family](vocabulary=vocabulary, hidden=300).eval()
     generator = torch.Generator().manual_seed(1)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What re-rankers reach whose documents are encoded beforehand, at BERT-base: 20 tokens of query,
-// 180 of each document, random weights and rows. Everything in turn, round by round, so that shares
-// and ratios are of the same minutes; each with its 95 % interval (Student's t of the logarithms).
+// 180 of each document, random weights and rows.
 //
 //   attnscope_late_figures [ROUNDS [THREADS]]
 #include <ATen/ATen.h>
@@ -11,26 +10,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <vector>
 
-#include "engine/documents/document_cache.h"
-#include "engine/heat/cell.h"
-#include "engine/heat/model_row.h"
+#include "engine/measure/benchmark/figures.h"
 #include "engine/measure/block_cache.h"
-#include "engine/measure/ceilings.h"
-#include "engine/model/family.h"
 #include "engine/model/linear.h"
-#include "engine/model/model_weights.h"
-#include "engine/statistics/interval.h"
 #include "kernels/cpu/document_vectors.h"
 
 namespace attnscope {
@@ -41,79 +30,28 @@ constexpr std::int64_t tokens_of_document = 179;  // and [CLS]
 constexpr std::int32_t cls = 101, sep = 102, some_word = 2000;
 constexpr ModelShape bert_base{.layers = 12, .hidden = 768, .heads = 12, .feed_forward = 3072};
 
-template <typename Value>
-Value needed(Result<Value> value) {
-  if (value) return std::move(*value);
-  std::fprintf(stderr, "%s\n", value.error().message.c_str());
-  std::exit(2);
-}
-
 std::vector<std::int32_t> words(std::int64_t count) {
   std::vector<std::int32_t> ids(static_cast<std::size_t>(count), some_word);
   ids.back() = sep;
   return ids;
 }
 
-/// A call whose time is taken, with what it has to do at least.
-struct Case {
-  std::string name;
-  std::function<void()> call;
-  CellWork work = {};
-  std::vector<double> seconds = {};
-};
-
-/// Means of logarithms: "0.82 (0.80 to 0.84)".
-std::string with_interval(const std::vector<double>& values) {
-  // A difference of two times that other programs held up is not always above 0.
-  if (std::ranges::any_of(values, [](double value) { return !(value > 0); }))
-    return "not measurable beside other programs; repeat it";
-  std::vector<double> logarithms;
-  logarithms.reserve(values.size());
-  for (const double value : values) logarithms.push_back(std::log(value));
-  const double mean = statistics::mean_of(logarithms);
-  const double half = statistics::student_half_width(logarithms);
-  return fmt::format("{:.3g} ({:.3g} to {:.3g})", std::exp(mean), std::exp(mean - half),
-                     std::exp(mean + half));
-}
-
-class Figures {
+class LateFigures : public Figures {
  public:
-  explicit Figures(int threads) : threads_(threads) {}
+  using Figures::Figures;
 
-  std::unique_ptr<Model> model(const std::string& name) const {
-    const ModelRow row = needed(parse_model_row(name));
-    const auto weights = ModelWeights::random(row.family->config_for(bert_base, {&row, 1}), {});
-    return needed(family_of(*row.family)
-                      .make(weights,
-                            {.pattern = *find_pattern(row.pattern),
-                             .window = Window::of(16),
-                             .options = row.options,
-                             .threads = threads_},
-                            "segment"));
-  }
-
-  Case& add(std::string name, std::function<void()> call, CellWork work = {}) {
-    return *cases_.emplace_back(
-        std::make_unique<Case>(Case{std::move(name), std::move(call), work}));
-  }
-
-  /// A query against so many documents that were encoded before. What their rows hold makes no
-  /// difference to the time.
+  /// A query against so many documents that were encoded before.
   Case& online(const std::string& row, const std::shared_ptr<Model>& model, std::int64_t candidates,
                std::optional<VectorFormat> format = {}) {
-    const auto cache = std::make_shared<const DocumentCache>(drawn(*model, candidates, format));
-    auto batch = std::make_shared<PairBatch>();
-    batch->one_query = true;
-    batch->documents = cache.get();
-    batch->items.reserve(static_cast<std::size_t>(candidates));
-    for (std::int64_t i = 0; i < candidates; ++i) batch->items.push_back({query_, {}, i});
-    const ModelWork work = needed(model->work(*batch));
-    return add(fmt::format("{}, {} candidates{}", row, candidates,
-                           format ? fmt::format(", {}", name_of(*format)) : ""),
-               [model, cache, batch] { static_cast<void>(needed(model->score(*batch))); },
-               {.useful_flop = work.linear_flop + work.attention_flop,
-                .least_bytes = static_cast<double>(cache->bytes()),
-                .exponentials = work.exponentials});
+    return add_cached(fmt::format("{}, {} candidates{}", row, candidates,
+                                  format ? fmt::format(", {}", name_of(*format)) : ""),
+                      model,
+                      {.query = query_,
+                       .one_document = one_,
+                       .tokens = tokens_of_document,
+                       .count = candidates,
+                       .cls = cls,
+                       .format = format});
   }
 
   /// The stage before: documents of these lengths, [CLS] not counted, packed.
@@ -123,106 +61,16 @@ class Figures {
     texts->reserve(lengths.size());
     for (const std::int64_t tokens : lengths) texts->push_back(words(tokens));
     auto documents = std::make_shared<std::vector<TokenIds>>(texts->begin(), texts->end());
-    const ModelWork work = needed(model->work_of_documents(*documents));
     return add(
         name,
         [model, texts, documents] {
           static_cast<void>(needed(model->encode_documents(*documents, cls)));
         },
-        {.useful_flop = work.linear_flop + work.attention_flop, .exponentials = work.exponentials});
-  }
-
-  void measure(int rounds) {
-    for (int round = 0; round <= rounds; ++round) {
-      see(measure::measure_ceilings(threads_));
-      for (const auto& one : cases_) {
-        const auto start = std::chrono::steady_clock::now();
-        one->call();
-        const double seconds =
-            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-        if (round > 0) one->seconds.push_back(seconds);  // the first warms up
-      }
-    }
-  }
-
-  void print() const {
-    fmt::print("reached here: {:.1f} GFLOP/s; copies of", best_.flop_per_second * 1e-9);
-    for (const Ceilings::Copy& copy : best_.copy) {
-      fmt::print(" {:.0f} MB {:.1f} GB/s,", static_cast<double>(copy.working_set_bytes) * 1e-6,
-                 copy.bytes_per_second * 1e-9);
-    }
-    fmt::print("\n");
-    for (const auto& one : cases_) {
-      std::vector<double> ms;
-      ms.reserve(one->seconds.size());
-      for (const double seconds : one->seconds) ms.push_back(seconds * 1e3);
-      fmt::print("{:<44} {} ms\n", one->name, with_interval(ms));
-    }
-  }
-  /// The work's rate over the best that loops of multiply-adds alone reached.
-  void print_share(const char* what, const Case& of, const char* reach) const {
-    std::vector<double> shares;
-    shares.reserve(of.seconds.size());
-    for (const double seconds : of.seconds)
-      shares.push_back(of.work.useful_flop / best_.flop_per_second / seconds);
-    fmt::print("{:<58} {} of the multiply-adds, to reach: {}\n", what, with_interval(shares),
-               reach);
-  }
-  /// The rate of reading so many bytes over that of the same round's copy, read and written.
-  static void print_rate(const char* what, double bytes, const std::vector<double>& seconds,
-                         const Case& copy, const char* reach) {
-    std::vector<double> shares;
-    shares.reserve(seconds.size());
-    for (std::size_t i = 0; i < seconds.size(); ++i)
-      shares.push_back(bytes / seconds[i] * copy.seconds[i] / copy.work.least_bytes);
-    fmt::print("{:<58} {} of the copy's rate, to reach: {}\n", what, with_interval(shares), reach);
-  }
-  /// How often `slower` takes the time of `faster`, times `scale`.
-  static void print_times(const char* what, const Case& faster, const Case& slower, double scale,
-                          const char* reach) {
-    std::vector<double> times;
-    times.reserve(faster.seconds.size());
-    for (std::size_t i = 0; i < faster.seconds.size(); ++i)
-      times.push_back(scale * slower.seconds[i] / faster.seconds[i]);
-    fmt::print("{:<58} {}x, to reach: {}\n", what, with_interval(times), reach);
+        cell_work(needed(model->work_of_documents(*documents))));
   }
 
  private:
-  static DocumentCache drawn(Model& model, std::int64_t candidates,
-                             std::optional<VectorFormat> format) {
-    const CachedRows kept = needed(model.cached_rows(tokens_of_document));
-    std::vector<std::int64_t> offsets;
-    offsets.reserve(static_cast<std::size_t>(candidates) + 1);
-    for (std::int64_t i = 0; i <= candidates; ++i) offsets.push_back(i * kept.rows);
-    std::vector<std::byte> bytes(static_cast<std::size_t>(offsets.back() * kept.width) *
-                                 sizeof(float));
-    std::mt19937 draw(1);
-    std::uniform_real_distribution<float> number(-1, 1);
-    auto* values = reinterpret_cast<float*>(bytes.data());
-    for (std::size_t i = 0; i < bytes.size() / sizeof(float); ++i) values[i] = number(draw);
-    const std::vector<std::int32_t> text = words(1);
-    const TokenIds document = text;
-    const DocumentCache one = needed(model.encode_documents({&document, 1}, cls));
-    DocumentCache all(one.maker(), kept.width, std::move(offsets), std::move(bytes));
-    return format ? needed(all.narrowed(*format)) : std::move(all);
-  }
-
-  /// A limit is what was reached once.
-  void see(const Ceilings& now) {
-    if (best_.copy.empty()) best_ = now;
-    best_.flop_per_second = std::max(best_.flop_per_second, now.flop_per_second);
-    best_.exponentials_per_second =
-        std::max(best_.exponentials_per_second, now.exponentials_per_second);
-    for (std::size_t i = 0; i < std::min(best_.copy.size(), now.copy.size()); ++i) {
-      best_.copy[i].bytes_per_second =
-          std::max(best_.copy[i].bytes_per_second, now.copy[i].bytes_per_second);
-    }
-  }
-
-  int threads_;
-  std::vector<std::int32_t> query_ = words(tokens_of_query);
-  Ceilings best_;
-  std::vector<std::unique_ptr<Case>> cases_;
+  std::vector<std::int32_t> query_ = words(tokens_of_query), one_ = words(1);
 };
 
 /// The kernel alone that adds up ColBERT's scores, without the query's encoder.
@@ -315,13 +163,13 @@ std::vector<std::int64_t> usual_lengths() {
 int run(int rounds, int threads) {
   const c10::InferenceMode no_graph;
   at::set_num_threads(threads);
-  Figures figures(threads);
+  LateFigures figures(threads);
   constexpr std::int64_t few = 1000, many = 100'000, crossed = 4;
-  const std::shared_ptr<Model> mix = figures.model("mixencoder-a"),
-                               dual = figures.model("dual-bert"),
-                               poly = figures.model("poly-encoder-360"),
-                               colbert = figures.model("colbert"),
-                               cross = figures.model("cross-bert");
+  const std::shared_ptr<Model> mix = figures.model("mixencoder-a", bert_base, "segment"),
+                               dual = figures.model("dual-bert", bert_base, "segment"),
+                               poly = figures.model("poly-encoder-360", bert_base, "segment"),
+                               colbert = figures.model("colbert", bert_base, "segment"),
+                               cross = figures.model("cross-bert", bert_base, "segment");
   const Case& mixed = figures.online("mixencoder-a", mix, few);
   PairBatch pairs{.items = {}};
   const std::vector<std::int32_t> query = words(tokens_of_query),
@@ -384,10 +232,7 @@ int run(int rounds, int threads) {
 }  // namespace attnscope
 
 int main(int argc, char** argv) {
-  const auto number = [&](int place, std::int64_t otherwise) {
-    const std::int64_t given = argc > place ? std::strtoll(argv[place], nullptr, 10) : otherwise;
-    return static_cast<int>(std::max<std::int64_t>(given, 1));
-  };
   static_cast<void>(attnscope::measure::process_memory());
-  return attnscope::run(number(1, 10), number(2, 2));
+  return attnscope::run(attnscope::argument(argc, argv, 1, 10),
+                        attnscope::argument(argc, argv, 2, 2));
 }
