@@ -246,15 +246,14 @@ std::vector<std::string> mismatches(const TrecRun& run, const Qrels& qrels) {
     for (const RankedDocument& document : documents) judged += found->second.contains(document.id);
   }
   if (missing > 0) {
-    sentences.push_back(
-        fmt::format("{}: {} of the {} judged queries are not in it, the first is '{}'", run_name,
-                    missing, qrels.queries.size(), first_missing));
+    sentences.push_back(fmt::format("{}: lacks {} of the {} judged queries, the first is '{}'",
+                                    run_name, missing, qrels.queries.size(), first_missing));
   }
   if (unknown > 0) {
     sentences.push_back(
-        fmt::format("{}: {} of its {} queries are not judged in {} and are left out, the first is "
-                    "'{}'",
-                    run_name, unknown, run.queries.size(), qrels_name, first_unknown));
+        fmt::format("{}: has {} not judged in {} and left out, the first is '{}'", run_name,
+                    unknown == 1 ? std::string("1 query") : fmt::format("{} queries", unknown),
+                    qrels_name, first_unknown));
   }
   if (judged == 0) {
     sentences.push_back(

@@ -106,8 +106,8 @@ TEST(Mismatches, AreCountedWithTheFirstOfThem) {
   const auto qrels = read<Qrels>("a 0 e 1\nb 0 d 1\nc 0 d 1\n");
   ASSERT_TRUE(run && qrels);
   EXPECT_THAT(mismatches(*run, *qrels),
-              ElementsAre(HasSubstr("2 of the 3 judged queries are not in it, the first is 'b'"),
-                          HasSubstr("1 of its 2 queries are not judged"),
+              ElementsAre(HasSubstr("lacks 2 of the 3 judged queries, the first is 'b'"),
+                          HasSubstr("has 1 query not judged in"),
                           HasSubstr("none of its documents is judged")));
   EXPECT_THAT(mismatches(*run, *read<Qrels>("a 0 d 0\nx 0 d 1\n")), IsEmpty());
 }

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// evaluate: what rankings are worth, and whether they are worth the same.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/cli/command_line.h"
+#include "engine/effectiveness/measures.h"
+#include "engine/effectiveness/trec_files.h"
+#include "engine/report/effectiveness.h"
+#include "engine/report/sheet.h"
+#include "kernels/base/open_file.h"
+#include "kernels/base/sentences.h"
+
+namespace attnscope::cli {
+
+namespace {
+
+struct EvaluateCommand {
+  std::string qrels, baseline, measures = "nDCG@10,RR@10,AP,Judged@10", correction = "none",
+                               format = "text";
+  std::vector<std::string> runs;
+  report::EffectivenessQuestion question;
+  bool per_query = false, differences = false;
+};
+
+/// The baseline first where it is none of the others; its place among them.
+std::optional<std::size_t> place_baseline(const std::string& baseline,
+                                          std::vector<std::string>& files) {
+  if (baseline.empty()) return std::nullopt;
+  const FileId id = file_id(baseline);
+  const auto found = std::ranges::find_if(files, [&](const std::string& file) {
+    return file == baseline || (id != FileId{} && file_id(file) == id);
+  });
+  if (found != files.end()) return static_cast<std::size_t>(found - files.begin());
+  files.insert(files.begin(), baseline);
+  return 0;
+}
+
+/// File names without what they share: folders where the names alone tell them apart.
+std::vector<std::string> names_of(const std::vector<std::string>& files) {
+  std::vector<std::string> names;
+  names.reserve(files.size());
+  for (const std::string& file : files)
+    names.push_back(std::filesystem::path(file).stem().string());
+  std::vector<std::string> sorted = names;
+  std::ranges::sort(sorted);
+  return std::ranges::adjacent_find(sorted) == sorted.end() ? names : files;
+}
+
+Result<report::EffectivenessReport> evaluated(EvaluateCommand& arguments) {
+  if (arguments.correction != "none" && arguments.correction != "bonferroni") {
+    return fail("'{}' is no correction for several runs; known: none, bonferroni",
+                in_a_sentence(arguments.correction));
+  }
+  arguments.question.bonferroni = arguments.correction == "bonferroni";
+  const auto measures = effectiveness::parse_measures(arguments.measures);
+  if (!measures) return tl::unexpected(measures.error());
+  arguments.question.baseline = place_baseline(arguments.baseline, arguments.runs);
+  if (arguments.differences && !arguments.question.baseline) {
+    return fail("--differences are from a baseline; name one with --baseline RUN");
+  }
+  if (arguments.question.baseline && arguments.runs.size() == 1) {
+    return fail("the baseline is the only run; give another one to be set against it");
+  }
+  auto qrels = effectiveness::Qrels::read(arguments.qrels);
+  if (!qrels) return tl::unexpected(qrels.error());
+  const std::vector<std::string> names = names_of(arguments.runs);
+  std::vector<report::EvaluatedRun> runs;
+  runs.reserve(arguments.runs.size());
+  for (std::size_t i = 0; i < arguments.runs.size(); ++i) {
+    auto run = effectiveness::TrecRun::read(arguments.runs[i]);
+    if (!run) return tl::unexpected(run.error());
+    runs.push_back({.name = names[i], .run = std::move(*run)});
+  }
+  report::EffectivenessReport report =
+      report::evaluate_runs(std::move(runs), *qrels, *measures, arguments.question);
+  report.notes.insert(report.notes.begin(), qrels->notes.begin(), qrels->notes.end());
+  return report;
+}
+
+void evaluate(Session& session, EvaluateCommand& arguments) {
+  const auto format = report::parse_table_format(arguments.format);
+  if (!format) return session.fail(exit_wrong_use, format.error().message);
+  const auto report = evaluated(arguments);
+  if (!report) return session.fail(exit_wrong_use, report.error().message);
+  for (const std::string& note : report->notes) say("attnscope: note: {}", note);
+  const report::Sheet sheet = arguments.differences ? report::differences_sheet(*report, *format)
+                              : arguments.per_query ? report::per_query_sheet(*report, *format)
+                                                    : report::effectiveness_sheet(*report, *format);
+  print_result(session, report::write_sheet(sheet, *format));
+}
+
+}  // namespace
+
+void add_evaluate_command(CLI::App& app, Session& session) {
+  auto arguments = std::make_shared<EvaluateCommand>();
+  CLI::App* command = app.add_subcommand(
+      "evaluate", "What rankings are worth, and whether they are worth the same as a baseline");
+  command->add_option("runs", arguments->runs, "TREC runs: QID Q0 DOCID RANK SCORE TAG")
+      ->type_name("RUN")
+      ->required();
+  command->add_option("--qrels", arguments->qrels, "Relevance judgements: QID 0 DOCID RELEVANCE")
+      ->type_name("FILE")
+      ->required();
+  command->add_option("--baseline", arguments->baseline, "Run that the others are tested against")
+      ->type_name("RUN");
+  command
+      ->add_option("--measures", arguments->measures,
+                   "As ir-measures names them: nDCG, nDCG(dcg='exp-log2'), RR, AP, P, R, Judged, "
+                   "with @k, (rel=2)")
+      ->type_name("NAME,...")
+      ->capture_default_str();
+  command->add_option("--margin", arguments->question.margin, "Within it two means are equivalent")
+      ->type_name("D")
+      ->capture_default_str()
+      ->check(CLI::Range(1e-9, 1.0));
+  command->add_option("--alpha", arguments->question.alpha, "Of each test")
+      ->type_name("A")
+      ->capture_default_str()
+      ->check(CLI::Range(1e-12, 0.5));
+  command
+      ->add_option("--correction", arguments->correction,
+                   "Of alpha where several runs are tested: none or bonferroni")
+      ->type_name("NAME")
+      ->capture_default_str();
+  command->add_flag("-c,--complete", arguments->question.evaluation.complete,
+                    "Judged queries that a run lacks count 0");
+  command->add_flag("-J,--judged-only", arguments->question.evaluation.judged_only,
+                    "Leave out documents that are not judged before ranks are given");
+  auto* per_query = command->add_flag("--per-query", arguments->per_query,
+                                      "Values query by query in place of means and tests");
+  command
+      ->add_flag("--differences", arguments->differences,
+                 "In their place how each query's ranking differs from the baseline's")
+      ->excludes(per_query);
+  command->add_option("--format", arguments->format, report::table_format_words())
+      ->type_name("FORMAT");
+  command->callback([&session, arguments] { evaluate(session, *arguments); });
+}
+
+}  // namespace attnscope::cli

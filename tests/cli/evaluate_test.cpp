@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `evaluate` as a person runs it.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/cli/program.h"
+
+namespace attnscope::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class Evaluate : public ::testing::Test {
+ protected:
+  Evaluate() {
+    program_.write("qrels.txt", "1 0 a 2\n1 0 b 0\n2 0 a 1\n3 0 c 1\n");
+    program_.write("full.trec",
+                   "1 Q0 a 1 2 t\n1 Q0 b 2 1 t\n2 Q0 b 1 2 t\n2 Q0 a 2 1 t\n3 Q0 c 1 1 t\n");
+    program_.write("sparse.trec", "1 Q0 b 1 2 t\n1 Q0 a 2 1 t\n2 Q0 b 1 2 t\n2 Q0 a 2 1 t\n");
+  }
+  [[nodiscard]] Outcome evaluate(const std::vector<std::string>& more) const {
+    std::vector<std::string> arguments{"evaluate", "--qrels", "qrels.txt"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return program_.run(arguments);
+  }
+
+  Program program_;
+};
+
+TEST_F(Evaluate, PrintsTrecEvalsMeans_AndWhatWasLeftOut) {
+  const Outcome outcome =
+      evaluate({"sparse.trec", "--measures", "RR@10,nDCG@10", "--format", "json"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("note: sparse.trec: lacks 1 of the 3 judged queries"));
+  const auto rows = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(rows[0]["mean"], 0.5);
+  EXPECT_EQ(rows[0]["queries"], 2);
+  const auto complete = nlohmann::json::parse(
+      evaluate({"-c", "sparse.trec", "--measures", "RR@10", "--format", "json"}).out);
+  EXPECT_EQ(complete[0]["mean"], 1.0 / 3);
+}
+
+TEST_F(Evaluate, ABaselineThatIsNoneOfTheRuns_ComesFirst) {
+  const Outcome outcome = evaluate({"sparse.trec", "--baseline", "full.trec", "-c", "--margin",
+                                    "0.5", "--correction", "bonferroni"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_LT(outcome.out.find("full"), outcome.out.find("sparse"));
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("within ± 0.5"), HasSubstr("by Bonferroni")));
+  const Outcome same = evaluate({"sparse.trec", "full.trec", "--baseline", "./full.trec"});
+  EXPECT_EQ(same.exit_code, 0) << same.err;
+  EXPECT_LT(same.out.find("sparse  "), same.out.find("full  "));
+}
+
+TEST_F(Evaluate, ByQueryAndByDifferences) {
+  EXPECT_THAT(evaluate({"full.trec", "--per-query", "--measures", "RR@10", "--format", "csv"}).out,
+              HasSubstr("measure,query,full\r\nRR@10,1,1\r\nRR@10,2,0.5\r\nRR@10,3,1\r\n"));
+  const Outcome moved = evaluate({"sparse.trec", "--differences", "--baseline", "full.trec"});
+  EXPECT_EQ(moved.exit_code, 0) << moved.err;
+  EXPECT_THAT(moved.out, HasSubstr("a 1>2"));
+}
+
+TEST_F(Evaluate, WhatCannotBeEvaluatedIsASentenceWithItsLine) {
+  program_.write("nan.trec", "1 Q0 a 1 nan t\n");
+  program_.write("cut.trec", "1 Q0 a 1 2 t\n1 Q0 b");
+  program_.write("twice.trec", "1 Q0 a 1 2 t\n1 Q0 a 2 1 t\n");
+  const auto refused = [&](const std::vector<std::string>& arguments, const char* words) {
+    const Outcome outcome = evaluate(arguments);
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(words));
+  };
+  refused({"nan.trec"}, "nan.trec, line 1 has NaN");
+  refused({"cut.trec"}, "cut.trec, line 2 breaks off");
+  refused({"twice.trec"}, "twice.trec, line 2: document 'a' of query '1' stands in line 1");
+  refused({"gone.trec"}, "gone.trec: cannot be opened");
+  refused({"full.trec", "--measures", "nDGC"}, "'nDGC' is no measure");
+  refused({"full.trec", "--correction", "holm"}, "known: none, bonferroni");
+  refused({"full.trec", "--baseline", "full.trec"}, "the only run");
+  refused({"full.trec", "--differences"}, "--baseline RUN");
+  refused({"full.trec", "--format", "pdf"}, "pdf");
+}
+
+}  // namespace
+}  // namespace attnscope::testing

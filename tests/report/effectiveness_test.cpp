@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/report/effectiveness.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace attnscope::report {
+namespace {
+
+using effectiveness::Qrels;
+using effectiveness::TrecRun;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr int queries = 30;
+
+/// Query i's only relevant document is at rank `rank(i)` of ten.
+template <typename Rank>
+EvaluatedRun run_with(const std::string& name, Rank&& rank, int first = 0) {
+  TrecRun run{.file = name, .queries = {}};
+  for (int query = first; query < queries; ++query) {
+    std::vector<effectiveness::RankedDocument>& documents =
+        run.queries[fmt::format("q{:02}", query)];
+    for (int at = 1; at <= 10; ++at) {
+      documents.push_back({.id = at == rank(query) ? "relevant" : fmt::format("other{}", at),
+                           .score = static_cast<float>(-at)});
+    }
+  }
+  return {.name = name, .run = std::move(run)};
+}
+
+Qrels judged() {
+  Qrels qrels{.file = "qrels", .queries = {}};
+  for (int query = 0; query < queries; ++query)
+    qrels.queries[fmt::format("q{:02}", query)] = {{"relevant", 1}, {"other1", 0}};
+  return qrels;
+}
+
+EffectivenessReport report_of(std::vector<EvaluatedRun> runs, const EffectivenessQuestion& question,
+                              const char* measures = "RR@10") {
+  return evaluate_runs(std::move(runs), judged(), effectiveness::parse_measures(measures).value(),
+                       question);
+}
+
+std::vector<EvaluatedRun> three_runs() {
+  std::vector<EvaluatedRun> runs;
+  runs.push_back(run_with("full", [](int query) { return 1 + query % 3; }));
+  runs.push_back(run_with("near", [](int query) { return query == 2 ? 4 : 1 + query % 3; }));
+  runs.push_back(run_with("far", [](int query) { return 2 + query % 5; }));
+  return runs;
+}
+
+TEST(Effectiveness, EachMeanStandsWithItsMeasureGainAndTieRule) {
+  const EffectivenessReport report = report_of(three_runs(), {}, "nDCG@10,RR(rel=2)@10");
+  for (const TableFormat format : {TableFormat::text, TableFormat::markdown, TableFormat::csv,
+                                   TableFormat::latex, TableFormat::json}) {
+    const std::string text = write_sheet(effectiveness_sheet(report, format), format);
+    EXPECT_THAT(text, HasSubstr("nDCG@10"));
+    EXPECT_THAT(text, HasSubstr("gain relevance"));
+    EXPECT_THAT(text, HasSubstr("relevant from 2 on"));
+    EXPECT_THAT(text, HasSubstr("greater document id first"));
+  }
+}
+
+TEST(Effectiveness, ABaselineBringsTestsWithMarginAlphaAndCorrection) {
+  const EffectivenessReport report =
+      report_of(three_runs(), {.baseline = 0, .margin = 0.03, .alpha = 0.05, .bonferroni = true});
+  EXPECT_DOUBLE_EQ(report.alpha, 0.025);
+  EXPECT_TRUE(report.runs[1].tests[0].equivalent);
+  EXPECT_FALSE(report.runs[2].tests[0].equivalent);
+  const std::string text =
+      write_sheet(effectiveness_sheet(report, TableFormat::text), TableFormat::text);
+  EXPECT_THAT(text, HasSubstr("†"));
+  EXPECT_THAT(text, HasSubstr("the baseline"));
+  EXPECT_THAT(text, HasSubstr("equivalent within ± 0.03"));
+  EXPECT_THAT(text, HasSubstr("0.025 (0.05 / 2 by Bonferroni"));
+  EXPECT_THAT(text, HasSubstr("worse"));
+  const auto rows = nlohmann::json::parse(
+      write_sheet(effectiveness_sheet(report, TableFormat::json), TableFormat::json));
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_TRUE(rows[0]["p_equivalence"].is_null());
+  EXPECT_EQ(rows[1]["pairs"], queries);
+  EXPECT_EQ(rows[1]["alpha"], 0.025);
+  EXPECT_EQ(rows[1]["margin"], 0.03);
+  EXPECT_TRUE(rows[1]["equivalent"]);
+  EXPECT_LT(rows[1]["p_equivalence"], 0.025);
+  EXPECT_EQ(rows[1]["ties"], effectiveness::tie_rule);
+}
+
+TEST(Effectiveness, TheSameRanksForEveryQueryAreSaidSo_WithoutATest) {
+  std::vector<EvaluatedRun> runs = three_runs();
+  runs[1] = run_with("again", [](int query) { return 1 + query % 3; });
+  const std::string text = write_sheet(
+      effectiveness_sheet(report_of(std::move(runs), {.baseline = 0}), TableFormat::text),
+      TableFormat::text);
+  EXPECT_THAT(text, HasSubstr("the same for every query"));
+}
+
+TEST(Effectiveness, PairsAreJoinedByTheirIds_AndMeansOfOtherQueriesAreNoted) {
+  std::vector<EvaluatedRun> runs;
+  runs.push_back(run_with("full", [](int query) { return 1 + query % 3; }));
+  runs.push_back(run_with(
+      "part", [](int query) { return 1 + query % 4; }, 10));
+  const EffectivenessReport some = report_of(runs, {.baseline = 0});
+  EXPECT_EQ(some.runs[1].tests[0].n, queries - 10);
+  EXPECT_THAT(some.notes, ::testing::Contains(HasSubstr("have not the same judged queries")));
+  const EffectivenessReport all =
+      report_of(runs, {.evaluation = {.complete = true}, .baseline = 0});
+  EXPECT_EQ(all.runs[1].tests[0].n, queries);
+  EXPECT_THAT(all.notes, Not(::testing::Contains(HasSubstr("have not the same"))));
+  EXPECT_THAT(all.notes, ::testing::Contains(HasSubstr("lacks 10 of the 30")));
+}
+
+TEST(Effectiveness, ByQuery_TheLastRowIsTheMean) {
+  const EffectivenessReport report = report_of(three_runs(), {});
+  const Sheet sheet = per_query_sheet(report, TableFormat::csv);
+  ASSERT_EQ(sheet.blocks.size(), 1U);
+  ASSERT_EQ(sheet.blocks[0].rows.size(), queries + 1U);
+  const std::vector<SheetCell>& last = sheet.blocks[0].rows.back();
+  EXPECT_EQ(text_of(last[0].value), "all");
+  EXPECT_EQ(last[1].value, Value(report.runs[0].evaluation.mean(0)));
+}
+
+TEST(Effectiveness, WhereRankingsDiffer_TheLeastAlikeIsFirst) {
+  const EffectivenessReport report = report_of(three_runs(), {.baseline = 0});
+  const Sheet sheet = differences_sheet(report, TableFormat::json);
+  ASSERT_EQ(sheet.blocks.size(), 2U);
+  EXPECT_EQ(sheet.blocks[0].title, "near");
+  const std::vector<SheetCell>& first = sheet.blocks[0].rows.front();
+  EXPECT_EQ(text_of(first[0].value), "q02");
+  EXPECT_THAT(text_of(first[4].value), HasSubstr("relevant 3>4"));
+  EXPECT_LT(std::get<double>(first[3].value), 0);
+  EXPECT_DOUBLE_EQ(std::get<double>(sheet.blocks[0].rows.back()[1].value), 1);
+}
+
+}  // namespace
+}  // namespace attnscope::report
