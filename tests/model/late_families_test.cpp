@@ -150,17 +150,8 @@ TEST_P(LateRows, FromACacheTheyAreTheSame) {
   const DrawnPairs pairs({5, 1, 9}, {130, 40, 1});
   const PairBatch batch = pairs.batch();
   const LateRowModel model(GetParam());
-  const auto encoded = model->encode_documents(document_ids(batch), batch.cls);
-  if (model.family().description().id() == "cross-bert") {
-    ASSERT_FALSE(encoded);
-    EXPECT_THAT(encoded.error().message, HasSubstr("nothing can be encoded before"));
-    return;
-  }
-  ASSERT_TRUE(encoded) << encoded.error().message;
-  const ScratchFolder folder;
-  ASSERT_TRUE(encoded->write(folder / "documents"));
-  const auto mapped = DocumentCache::open(folder / "documents", encoded->maker());
-  ASSERT_TRUE(mapped) << mapped.error().message;
+  const auto mapped = through_a_file(model, batch);
+  if (!mapped) return;
   const ModelOutput direct = model.scored(batch);
   expect_alike(model.scored(from_cache(batch, *mapped)).scores, direct.scores, 1e-6);
   // Some of them, in another order and one of them twice.
@@ -176,24 +167,7 @@ TEST_P(LateRows, FromACacheTheyAreTheSame) {
     bytes += kept->rows * kept->width * 4;
   }
   EXPECT_EQ(mapped->bytes(), bytes);
-}
-
-TEST_P(LateRows, BothStagesTogetherAreTheDirectWork) {
-  const DrawnPairs pairs({5, 1, 9}, {130, 40, 1});
-  const PairBatch batch = pairs.batch();
-  const LateRowModel model(GetParam());
-  const auto encoded = model->encode_documents(document_ids(batch), batch.cls);
-  if (!encoded) return;
-  const auto offline = model->work_of_documents(document_ids(batch));
-  const auto online = model->work(from_cache(batch, *encoded));
-  const auto direct = model->work(batch);
-  ASSERT_TRUE(offline && online && direct);
-  EXPECT_DOUBLE_EQ(offline->linear_flop + online->linear_flop, direct->linear_flop);
-  EXPECT_DOUBLE_EQ(offline->attention_flop + online->attention_flop, direct->attention_flop);
-  EXPECT_DOUBLE_EQ(offline->exponentials + online->exponentials, direct->exponentials);
-  EXPECT_GT(online->linear_flop, 0);
-  EXPECT_LT(*model->predicted_peak_bytes(from_cache(batch, *encoded)),
-            *model->predicted_peak_bytes(batch));
+  expect_stages_add_up(model, batch, *mapped);
 }
 
 TEST_P(LateRows, InBfloat16StayWithinTheirBound) {

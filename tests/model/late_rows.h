@@ -1,9 +1,11 @@
 #pragma once
 // Rows of the late-interaction families as sweeps name them, made into small models.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +16,7 @@
 #include "engine/model/late/late_description.h"
 #include "engine/model/model_weights.h"
 #include "tests/model/drawn_pairs.h"
+#include "tests/safetensors/scratch_folder.h"
 
 namespace attnscope::test {
 
@@ -98,6 +101,40 @@ inline PairBatch from_cache(const PairBatch& batch, const DocumentCache& documen
   std::int64_t number = 0;
   for (PairBatch::Item& item : cached.items) item = {item.query, {}, number++};
   return cached;
+}
+
+/// The batch's documents as its model encodes them, through a file; none of a family that encodes
+/// none, and says so.
+inline std::optional<DocumentCache> through_a_file(const LateRowModel& model,
+                                                   const PairBatch& batch) {
+  const auto encoded = model->encode_documents(document_ids(batch), batch.cls);
+  if (model.family().description().keeps() == Kept::nothing) {
+    EXPECT_FALSE(encoded);
+    EXPECT_THAT(encoded.error().message, testing::HasSubstr("nothing can be encoded before"));
+    return std::nullopt;
+  }
+  EXPECT_TRUE(encoded) << encoded.error().message;
+  if (!encoded) return std::nullopt;
+  const tests::ScratchFolder folder;
+  EXPECT_TRUE(encoded->write(folder / "documents"));
+  auto mapped = DocumentCache::open(folder / "documents", encoded->maker());
+  EXPECT_TRUE(mapped) << mapped.error().message;
+  return mapped ? std::optional(std::move(*mapped)) : std::nullopt;
+}
+
+/// What is done before the query is known and with it is all that is done without a cache.
+inline void expect_stages_add_up(const LateRowModel& model, const PairBatch& batch,
+                                 const DocumentCache& documents) {
+  const auto offline = model->work_of_documents(document_ids(batch));
+  const auto online = model->work(from_cache(batch, documents));
+  const auto direct = model->work(batch);
+  ASSERT_TRUE(offline && online && direct);
+  EXPECT_DOUBLE_EQ(offline->linear_flop + online->linear_flop, direct->linear_flop);
+  EXPECT_DOUBLE_EQ(offline->attention_flop + online->attention_flop, direct->attention_flop);
+  EXPECT_DOUBLE_EQ(offline->exponentials + online->exponentials, direct->exponentials);
+  EXPECT_GT(online->linear_flop, 0);
+  EXPECT_LT(*model->predicted_peak_bytes(from_cache(batch, documents)),
+            *model->predicted_peak_bytes(batch));
 }
 
 }  // namespace attnscope::test

@@ -14,13 +14,11 @@
 #include "engine/model/words/words_description.h"
 #include "kernels/cpu/kernel_pooling.h"
 #include "tests/model/late_rows.h"
-#include "tests/safetensors/scratch_folder.h"
 
 namespace attnscope::test {
 namespace {
 
 using testing::HasSubstr;
-using tests::ScratchFolder;
 
 /// The first implementation of the row's family.
 LateCase words_case(const std::string& row) {
@@ -173,32 +171,16 @@ TEST_P(WordsRows, FromACacheTheyAreTheSame) {
   const WordTexts texts(6, {130, 40, 1, 43, 0});
   const PairBatch batch = texts.batch();
   const LateRowModel model(GetParam(), words_shape());
-  const auto encoded = model->encode_documents(document_ids(batch), batch.cls);
-  if (model.family().description().keeps() == Kept::nothing) {
-    ASSERT_FALSE(encoded);
-    EXPECT_THAT(encoded.error().message, HasSubstr("nothing can be encoded before"));
-    return;
-  }
-  ASSERT_TRUE(encoded) << encoded.error().message;
-  const ScratchFolder folder;
-  ASSERT_TRUE(encoded->write(folder / "documents"));
-  const auto mapped = DocumentCache::open(folder / "documents", encoded->maker());
-  ASSERT_TRUE(mapped) << mapped.error().message;
+  const auto mapped = through_a_file(model, batch);
+  if (!mapped) return;
   const ModelOutput direct = model.scored(batch);
   EXPECT_EQ(model.scored(from_cache(batch, *mapped)).scores, direct.scores);
-  const auto smaller = encoded->narrowed(VectorFormat::float16);
+  const auto smaller = mapped->narrowed(VectorFormat::float16);
   ASSERT_TRUE(smaller);
   const ModelOutput from_smaller = model.scored(from_cache(batch, *smaller));
   for (std::size_t i = 0; i < direct.scores.size(); ++i)
     EXPECT_NEAR(from_smaller.scores[i], direct.scores[i], 0.02 * (1 + std::abs(direct.scores[i])));
-  const auto offline = model->work_of_documents(document_ids(batch));
-  const auto online = model->work(from_cache(batch, *mapped));
-  const auto whole = model->work(batch);
-  ASSERT_TRUE(offline && online && whole);
-  EXPECT_DOUBLE_EQ(offline->linear_flop + online->linear_flop, whole->linear_flop);
-  EXPECT_DOUBLE_EQ(offline->exponentials + online->exponentials, whole->exponentials);
-  EXPECT_LT(*model->predicted_peak_bytes(from_cache(batch, *mapped)),
-            *model->predicted_peak_bytes(batch));
+  expect_stages_add_up(model, batch, *mapped);
 }
 
 TEST_P(WordsRows, SixteenBitsAndOtherDevicesAreRefusedWithTheReason) {

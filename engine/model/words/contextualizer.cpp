@@ -64,10 +64,10 @@ Contextualizer::Contextualizer(const ModelWeights& weights, const ModelVariant& 
     layers_.emplace_back(parts_of(weights, layer), computing);
 }
 
-Status Contextualizer::run(at::Tensor& x, std::span<const std::int64_t> lengths) const {
+Status Contextualizer::each_piece(std::span<const std::int64_t> lengths,
+                                  const PieceUse& use) const {
   std::unique_ptr<AttentionStage> prepared;
   std::span<const std::int64_t> planned;
-  std::int64_t first = 0;
   for (const auto piece : pieces_of_lengths(lengths)) {
     const std::int64_t words = sum_of(piece);
     if (words == 0) continue;
@@ -77,29 +77,36 @@ Status Contextualizer::run(at::Tensor& x, std::span<const std::int64_t> lengths)
       prepared = std::move(*made);
       planned = piece;
     }
+    if (Status used = use(*prepared, words); !used) return used;
+  }
+  return {};
+}
+
+Status Contextualizer::run(at::Tensor& x, std::span<const std::int64_t> lengths) const {
+  std::int64_t first = 0;
+  return each_piece(lengths, [&](AttentionStage& stage, std::int64_t words) -> Status {
     at::Tensor states = x.narrow(0, first, words);
     for (const EncoderLayer& layer : layers_) {
-      const auto o = prepared->attend(layer, states);
+      const auto o = stage.attend(layer, states);
       if (!o) return tl::unexpected(o.error());
       layer.finish(*o, states);
     }
     first += words;
-  }
-  return {};
+    return {};
+  });
 }
 
 Result<ModelWork> Contextualizer::work(std::span<const std::int64_t> lengths) const {
   ModelWork sum;
   const auto hidden = static_cast<double>(shape_.hidden);
   const auto wide = static_cast<double>(shape_.feed_forward);
-  for (const auto piece : pieces_of_lengths(lengths)) {
-    if (sum_of(piece) == 0) continue;
-    const auto prepared = stage(piece);
-    if (!prepared) return tl::unexpected(prepared.error());
-    ModelWork layer = (*prepared)->work_of_layer();
-    layer.linear_flop = 2 * static_cast<double>(sum_of(piece)) * hidden * (4 * hidden + 2 * wide);
+  const Status done = each_piece(lengths, [&](AttentionStage& stage, std::int64_t words) -> Status {
+    ModelWork layer = stage.work_of_layer();
+    layer.linear_flop = 2 * static_cast<double>(words) * hidden * (4 * hidden + 2 * wide);
     add(layer, static_cast<double>(shape_.layers), sum);
-  }
+    return {};
+  });
+  if (!done) return tl::unexpected(done.error());
   // States once in and out of a layer, and its weights once.
   sum.least_bytes =
       static_cast<double>(shape_.layers) * static_cast<double>(sizeof(float)) *

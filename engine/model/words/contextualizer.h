@@ -8,6 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -35,6 +36,10 @@ class Contextualizer {
   [[nodiscard]] std::int64_t peak_bytes(std::span<const std::int64_t> lengths) const;
 
  private:
+  /// Of sequences that go through all layers together, in numbers of words. Those after one another
+  /// that are alike are planned once.
+  using PieceUse = std::function<Status(AttentionStage&, std::int64_t)>;
+  [[nodiscard]] Status each_piece(std::span<const std::int64_t> lengths, const PieceUse& use) const;
   [[nodiscard]] Result<std::unique_ptr<AttentionStage>> stage(
       std::span<const std::int64_t> lengths) const;
 

@@ -63,13 +63,7 @@ Result<DocumentCache> EncodedModel::encode_documents(std::span<const TokenIds> d
 }
 
 Result<ModelWork> EncodedModel::work_of_documents(std::span<const TokenIds> documents) const {
-  ModelWork sum;
-  for (const TokenIds text : documents) {
-    const auto work = contextualizer_.work(sequences_of(words_in(without_padding(text))));
-    if (!work) return tl::unexpected(work.error());
-    add(*work, 1, sum);
-  }
-  return sum;
+  return work_of_encoding(words_in(without_padding(documents)));
 }
 
 Result<CachedRows> EncodedModel::cached_rows(std::int64_t tokens) const {
@@ -131,8 +125,7 @@ ModelWork EncodedModel::work_of(const WordCounts& counts) const {
   // Lengths that fit a text fit a layout.
   if (const auto work = contextualizer_.work(query)) add(*work, 1, sum);
   if (counts.encoded) return sum;
-  for (const std::int64_t words : counts.documents)
-    if (const auto work = contextualizer_.work(sequences_of(words))) add(*work, 1, sum);
+  if (const auto work = work_of_encoding(counts.documents)) add(*work, 1, sum);
   return sum;
 }
 
@@ -153,6 +146,15 @@ Result<at::Tensor> EncodedModel::rows_of(std::span<const TokenIds> documents) co
   at::Tensor all = rows->contiguous();
   to_unit_length(all);
   return all;
+}
+
+Result<ModelWork> EncodedModel::work_of_encoding(std::span<const std::int64_t> documents) const {
+  std::vector<std::int64_t> sequences;
+  for (const std::int64_t words : documents) {
+    const std::vector<std::int64_t> own = sequences_of(words);
+    sequences.insert(sequences.end(), own.begin(), own.end());
+  }
+  return contextualizer_.work(sequences);
 }
 
 /// A piece's vectors before and behind the layers, and what a run of the layers needs.

@@ -72,6 +72,7 @@ class EncodedModel : public WordsModel {
  private:
   [[nodiscard]] WordCounts kept(WordCounts counts) const;
   [[nodiscard]] Result<at::Tensor> rows_of(std::span<const TokenIds> documents) const;
+  [[nodiscard]] Result<ModelWork> work_of_encoding(std::span<const std::int64_t> documents) const;
   [[nodiscard]] std::int64_t bytes_of_encoding(std::span<const std::int64_t> documents) const;
   [[nodiscard]] const DocumentCache::Maker& maker();
 
