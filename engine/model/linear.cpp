@@ -99,7 +99,7 @@ at::Tensor by_rows(const at::Tensor& x) {
 /// `rest` may be undefined.
 at::Tensor kernel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                          cpu::Activation activation, const at::Tensor& rest) {
-  const int threads = at::get_num_threads();
+  const int threads = at::in_parallel_region() ? 1 : at::get_num_threads();
   const at::Tensor rows = by_rows(x), added = rest.defined() ? by_rows(rest) : rest;
   const std::int64_t count = rows.size(0), out = bias.size(0);
   at::Tensor y = at::empty({count, out}, rows.options());

@@ -45,22 +45,11 @@ class TkModel final : public EncodedModel {
 
   [[nodiscard]] Result<at::Tensor> encode_query(TokenIds query) const override {
     const std::vector<TokenIds> texts{query};
-    return encode(texts);
+    return in_context(texts, /*to_unit_length=*/false);
   }
 
-  /// Positions count from 0 in query and document alike.
   [[nodiscard]] Result<at::Tensor> encode(std::span<const TokenIds> documents) const override {
-    const std::vector<std::int64_t> lengths = words_in(documents);
-    const at::Tensor embedded = embed(documents);
-    at::Tensor x = embedded.clone();
-    const at::Tensor positions = sinusoid_rows(std::ranges::max(lengths), hidden());
-    for (std::int64_t first = 0; const std::int64_t words : lengths) {
-      x.narrow(0, first, words).add_(positions.narrow(0, 0, words));
-      first += words;
-    }
-    if (Status done = contextualizer().run(x, lengths); !done) return tl::unexpected(done.error());
-    mix(embedded, mixer_, x);
-    return x;
+    return in_context(documents, /*to_unit_length=*/true);
   }
 
   [[nodiscard]] Result<GroupOutput> interact(const Encoded& encoded,
@@ -105,6 +94,23 @@ class TkModel final : public EncodedModel {
   }
 
  private:
+  /// Positions count from 0 in query and document alike.
+  [[nodiscard]] Result<at::Tensor> in_context(std::span<const TokenIds> texts,
+                                              bool to_unit_length) const {
+    const std::vector<std::int64_t> lengths = words_in(texts);
+    std::vector<ContextRow> rows;
+    for (const TokenIds text : texts)
+      for (std::int32_t position = 0; const std::int32_t word : text)
+        rows.push_back({word, position++, std::ssize(rows)});
+    const at::Tensor positions = sinusoid_rows(std::ranges::max(lengths), hidden());
+    return contextualizer().run({.rows = rows,
+                                 .lengths = lengths,
+                                 .positions = positions,
+                                 .mixer = mixer_,
+                                 .kept = std::ssize(rows),
+                                 .to_unit_length = to_unit_length});
+  }
+
   /// The score that a region's words would get alone, the means over the document's length.
   [[nodiscard]] Status show_parts(const Encoded& encoded, const Show& show) const {
     const float* both = weights().tensor(tk_names::both).const_data_ptr<float>();

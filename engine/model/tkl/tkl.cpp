@@ -5,8 +5,6 @@
 // (Hofstaetter et al., SIGIR 2020, Sec. 3). Where the paper and its authors' program differ, the
 // program's sizes.
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/cat.h>
-#include <ATen/ops/tensor.h>
 
 #include <algorithm>
 #include <cmath>
@@ -78,45 +76,43 @@ class TklModel final : public EncodedModel {
   }
 
   [[nodiscard]] Result<at::Tensor> encode_query(TokenIds query) const override {
-    const std::vector<TokenIds> texts{query};
-    const at::Tensor embedded = embed(texts);
-    const std::int64_t words = words_in(query);
-    at::Tensor x =
-        embedded + weights().tensor(tkl_names::query_positions).squeeze(0).narrow(0, 0, words);
-    const std::vector<std::int64_t> lengths{words};
-    if (Status done = contextualizer().run(x, lengths); !done) return tl::unexpected(done.error());
-    mix(embedded, mixer_, x);
-    return x;
+    std::vector<ContextRow> rows;
+    rows.reserve(query.size());
+    for (const std::int32_t word : query) {
+      const auto number = std::ssize(rows);
+      rows.push_back({word, static_cast<std::int32_t>(number), number});
+    }
+    const std::vector<std::int64_t> lengths{words_in(query)};
+    return contextualizer().run(
+        {.rows = rows,
+         .lengths = lengths,
+         .positions = weights().tensor(tkl_names::query_positions).squeeze(0),
+         .mixer = mixer_,
+         .kept = words_in(query)});
   }
 
   [[nodiscard]] Result<at::Tensor> encode(std::span<const TokenIds> documents) const override {
-    std::vector<std::int64_t> source, positions, middle, kept, lengths;
-    for (std::int64_t first = 0; const TokenIds document : documents) {
-      const std::int64_t words = words_in(document);
-      for (const ChunkWords& chunk : chunks_in(words, own_.drops_tail)) {
-        for (std::int64_t word = chunk.begin; word < chunk.end; ++word) {
-          const std::int64_t position = chunk.first_position + word - chunk.begin;
-          if (position >= chunk_overlap && position < chunk_overlap + chunk_words) {
-            middle.push_back(static_cast<std::int64_t>(source.size()));
-            kept.push_back(first + word);
-          }
-          source.push_back(first + word);
-          positions.push_back(position);
+    std::vector<ContextRow> rows;
+    std::vector<std::int64_t> lengths;
+    std::int64_t kept = 0;
+    for (const TokenIds document : documents) {
+      for (const ChunkWords& chunk : chunks_in(words_in(document), own_.drops_tail)) {
+        auto position = static_cast<std::int32_t>(chunk.first_position);
+        for (std::int64_t word = chunk.begin; word < chunk.end; ++word, ++position) {
+          const bool middle = position >= chunk_overlap && position < chunk_overlap + chunk_words;
+          rows.push_back({document[static_cast<std::size_t>(word)], position,
+                          middle ? kept++ : ContextRow::dropped});
         }
         lengths.push_back(chunk.size());
       }
-      first += words;
     }
-    const at::Tensor embedded = embed(documents);
-    at::Tensor x = embedded.index_select(0, at::tensor(source, at::kLong));
-    x.add_(weights()
-               .tensor(tkl_names::document_positions)
-               .squeeze(0)
-               .index_select(0, at::tensor(positions, at::kLong)));
-    if (Status done = contextualizer().run(x, lengths); !done) return tl::unexpected(done.error());
-    x = x.index_select(0, at::tensor(middle, at::kLong));
-    mix(embedded.index_select(0, at::tensor(kept, at::kLong)), mixer_, x);
-    return x;
+    return contextualizer().run(
+        {.rows = rows,
+         .lengths = lengths,
+         .positions = weights().tensor(tkl_names::document_positions).squeeze(0),
+         .mixer = mixer_,
+         .kept = kept,
+         .to_unit_length = true});
   }
 
   [[nodiscard]] Result<GroupOutput> interact(const Encoded& encoded,

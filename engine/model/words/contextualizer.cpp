@@ -1,32 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/model/words/contextualizer.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/exp.h>
+#include <c10/core/InferenceMode.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cmath>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include "engine/model/bert/encoder.h"
 #include "engine/model/stretches.h"
 #include "engine/model/words/contextualizer_names.h"
+#include "engine/model/words/words_description.h"
 
 namespace attnscope {
 namespace {
 
-/// Of sequences that go through all layers together: projections of so many words stay in the
-/// second cache.
-constexpr std::int64_t words_at_once = 600;
+/// Of sequences that go through all layers together: states and projections of so many words of 300
+/// numbers stay in a core's second cache.
+constexpr std::int64_t words_at_once = 250;
+/// Fewer make products slow; rather some threads have nothing to do.
+constexpr std::int64_t least_words_at_once = 100;
 
-ModelVariant whole_attention(const ModelVariant& variant) {
+ModelVariant whole_attention(const ModelVariant& variant, int threads) {
   return {.pattern = *find_pattern("full"),
           .dtype = variant.dtype,
           .device = variant.device,
-          .threads = variant.threads};
+          .threads = threads};
 }
 
 LayerParts parts_of(const ModelWeights& weights, std::int64_t layer) {
@@ -43,70 +52,143 @@ LayerParts parts_of(const ModelWeights& weights, std::int64_t layer) {
           .activation = cpu::Activation::relu};
 }
 
-/// Stretches of sequences of at most words_at_once, or of one.
-std::vector<std::span<const std::int64_t>> pieces_of_lengths(
-    std::span<const std::int64_t> lengths) {
-  return stretches_of(lengths, words_at_once, [](std::int64_t length) { return length; });
-}
-
 std::int64_t sum_of(std::span<const std::int64_t> lengths) {
   return std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+}
+
+/// to = row's word + its position.
+void embed(const ContextCall& call, const ContextRow& row, const at::Tensor& words, float* to) {
+  const std::int64_t width = words.size(1);
+  const float* word = words.const_data_ptr<float>() + row.word * width;
+  const float* position = call.positions.const_data_ptr<float>() + row.position * width;
+  for (std::int64_t c = 0; c < width; ++c) to[c] = word[c] + position[c];
+}
+
+/// to = the hybrid of a word's own vector and what the layers made of it.
+void keep(const ContextCall& call, const float* word, const float* context, std::int64_t width,
+          float* to) {
+  constexpr float least_length = 1e-13F;
+  const auto own = static_cast<float>(call.mixer), rest = static_cast<float>(1 - call.mixer);
+  for (std::int64_t c = 0; c < width; ++c) to[c] = own * word[c] + rest * context[c];
+  if (!call.to_unit_length) return;
+  // Several sums, which a processor adds side by side.
+  std::array<float, 16> sums{};
+  std::int64_t c = 0;
+  for (; c + std::ssize(sums) <= width; c += std::ssize(sums))
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += to[c + i] * to[c + i];
+  float square = std::accumulate(sums.begin(), sums.end(), 0.0F);
+  for (; c < width; ++c) square += to[c] * to[c];
+  const float scale = 1 / (std::sqrt(square) + least_length);
+  for (c = 0; c < width; ++c) to[c] *= scale;
 }
 
 }  // namespace
 
 Contextualizer::Contextualizer(const ModelWeights& weights, const ModelVariant& variant,
                                const Implementation& implementation)
-    : shape_(weights.shape()), variant_(whole_attention(variant)), implementation_(implementation) {
-  const Computing computing = computing_of(variant_, shape_);
+    : shape_(weights.shape()),
+      together_(whole_attention(variant, variant.threads)),
+      alone_(whole_attention(variant, 1)),
+      implementation_(implementation),
+      words_(weights.tensor(word_embeddings).contiguous()) {
+  const Computing computing = computing_of(together_, shape_);
   layers_.reserve(static_cast<std::size_t>(shape_.layers));
   for (std::int64_t layer = 0; layer < shape_.layers; ++layer)
     layers_.emplace_back(parts_of(weights, layer), computing);
 }
 
-Status Contextualizer::each_piece(std::span<const std::int64_t> lengths,
-                                  const PieceUse& use) const {
-  std::unique_ptr<AttentionStage> prepared;
-  std::span<const std::int64_t> planned;
-  for (const auto piece : pieces_of_lengths(lengths)) {
-    const std::int64_t words = sum_of(piece);
-    if (words == 0) continue;
-    if (!prepared || !std::ranges::equal(piece, planned)) {
-      auto made = stage(piece);
-      if (!made) return tl::unexpected(made.error());
-      prepared = std::move(*made);
-      planned = piece;
+Result<at::Tensor> Contextualizer::run(const ContextCall& call) const {
+  at::Tensor kept = at::empty({call.kept, shape_.hidden}, at::kFloat);
+  const std::vector<Piece> pieces = pieces_of(call.lengths);
+  const int team = takers(pieces.size());
+  const ModelVariant& variant = team > 1 ? alone_ : together_;
+  std::vector<Status> done(static_cast<std::size_t>(team));
+  std::atomic<std::size_t> next{0};
+  const auto take = [&]() -> Status {
+    const c10::InferenceMode no_graph;
+    Planned planned;
+    for (std::size_t i = next++; i < pieces.size(); i = next++) {
+      if (Status able = plan(variant, pieces[i], planned); !able) return able;
+      Status ran = run_piece(call, pieces[i], *planned.stage, kept);
+      if (!ran) return ran;
     }
-    if (Status used = use(*prepared, words); !used) return used;
+    return {};
+  };
+  if (team == 1) {
+    done.front() = take();
+  } else {
+    at::parallel_for(0, team, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t t = begin; t < end; ++t) done[static_cast<std::size_t>(t)] = take();
+    });
+  }
+  for (const Status& one : done)
+    if (!one) return tl::unexpected(one.error());
+  return kept;
+}
+
+Status Contextualizer::plan(const ModelVariant& variant, const Piece& piece, Planned& at) const {
+  if (at.stage && std::ranges::equal(piece.lengths, at.lengths)) return {};
+  auto made = stage(variant, piece.lengths);
+  if (!made) return tl::unexpected(made.error());
+  at = {std::move(*made), piece.lengths};
+  return {};
+}
+
+Status Contextualizer::run_piece(const ContextCall& call, const Piece& piece,
+                                 const AttentionStage& prepared, at::Tensor& kept) const {
+  const std::int64_t width = shape_.hidden;
+  const auto rows = call.rows.subspan(static_cast<std::size_t>(piece.first),
+                                      static_cast<std::size_t>(piece.words));
+  at::Tensor states = at::empty({piece.words, width}, at::kFloat);
+  auto* first = states.mutable_data_ptr<float>();
+  for (float* to = first; const ContextRow& row : rows) {
+    embed(call, row, words_, to);
+    to += width;
+  }
+  for (const EncoderLayer& layer : layers_) {
+    const auto o = prepared.attend(layer, states);
+    if (!o) return tl::unexpected(o.error());
+    layer.finish(*o, states);
+  }
+  const float* words = words_.const_data_ptr<float>();
+  auto* result = kept.mutable_data_ptr<float>();
+  for (const float* context = first; const ContextRow& row : rows) {
+    if (row.kept != ContextRow::dropped)
+      keep(call, words + row.word * width, context, width, result + row.kept * width);
+    context += width;
   }
   return {};
 }
 
-Status Contextualizer::run(at::Tensor& x, std::span<const std::int64_t> lengths) const {
+std::vector<Contextualizer::Piece> Contextualizer::pieces_of(
+    std::span<const std::int64_t> lengths) const {
+  const std::int64_t share = sum_of(lengths) / std::max(together_.threads, 1);
+  const std::int64_t most = std::clamp(share, least_words_at_once, words_at_once);
+  std::vector<Piece> pieces;
   std::int64_t first = 0;
-  return each_piece(lengths, [&](AttentionStage& stage, std::int64_t words) -> Status {
-    at::Tensor states = x.narrow(0, first, words);
-    for (const EncoderLayer& layer : layers_) {
-      const auto o = stage.attend(layer, states);
-      if (!o) return tl::unexpected(o.error());
-      layer.finish(*o, states);
-    }
+  for (const auto some : stretches_of(lengths, most, [](std::int64_t length) { return length; })) {
+    const std::int64_t words = sum_of(some);
+    if (words > 0) pieces.push_back({some, first, words});
     first += words;
-    return {};
-  });
+  }
+  return pieces;
+}
+
+int Contextualizer::takers(std::size_t pieces) const {
+  return std::cmp_less(pieces, together_.threads) ? 1 : together_.threads;
 }
 
 Result<ModelWork> Contextualizer::work(std::span<const std::int64_t> lengths) const {
   ModelWork sum;
   const auto hidden = static_cast<double>(shape_.hidden);
   const auto wide = static_cast<double>(shape_.feed_forward);
-  const Status done = each_piece(lengths, [&](AttentionStage& stage, std::int64_t words) -> Status {
-    ModelWork layer = stage.work_of_layer();
-    layer.linear_flop = 2 * static_cast<double>(words) * hidden * (4 * hidden + 2 * wide);
+  Planned planned;
+  for (const Piece& piece : pieces_of(lengths)) {
+    if (Status able = plan(alone_, piece, planned); !able) return tl::unexpected(able.error());
+    ModelWork layer = planned.stage->work_of_layer();
+    layer.linear_flop = 2 * static_cast<double>(piece.words) * hidden * (4 * hidden + 2 * wide);
     add(layer, static_cast<double>(shape_.layers), sum);
-    return {};
-  });
-  if (!done) return tl::unexpected(done.error());
+  }
   // States once in and out of a layer, and its weights once.
   sum.least_bytes =
       static_cast<double>(shape_.layers) * static_cast<double>(sizeof(float)) *
@@ -115,37 +197,37 @@ Result<ModelWork> Contextualizer::work(std::span<const std::int64_t> lengths) co
 }
 
 std::int64_t Contextualizer::peak_bytes(std::span<const std::int64_t> lengths) const {
+  const std::vector<Piece> pieces = pieces_of(lengths);
+  const int team = takers(pieces.size());
   std::int64_t most = 0;
-  for (const auto piece : pieces_of_lengths(lengths)) {
-    const std::int64_t words = sum_of(piece);
-    if (words == 0) continue;
-    const auto prepared = stage(piece);
-    if (!prepared) continue;
-    const std::int64_t states = words * shape_.hidden * static_cast<std::int64_t>(sizeof(float));
-    const std::int64_t wide = std::min(words, EncoderLayer::tokens_at_once) *
-                              (3 * shape_.hidden + 2 * shape_.feed_forward) *
-                              static_cast<std::int64_t>(sizeof(float));
-    most = std::max(most, std::max((*prepared)->peak_bytes(), states + wide));
+  Planned planned;
+  for (const Piece& piece : pieces) {
+    if (plan(team > 1 ? alone_ : together_, piece, planned))
+      most = std::max(most, peak_bytes_of(*planned.stage, piece.words));
   }
-  return most;
+  return team * most + sum_of(lengths) * static_cast<std::int64_t>(sizeof(ContextRow));
+}
+
+std::int64_t Contextualizer::peak_bytes_of(const AttentionStage& stage, std::int64_t words) const {
+  const std::int64_t states = words * shape_.hidden * static_cast<std::int64_t>(sizeof(float));
+  const std::int64_t wide = std::min(words, EncoderLayer::tokens_at_once) *
+                            (3 * shape_.hidden + 2 * shape_.feed_forward) *
+                            static_cast<std::int64_t>(sizeof(float));
+  return states + std::max(stage.peak_bytes(), states + wide);
 }
 
 Result<std::unique_ptr<AttentionStage>> Contextualizer::stage(
-    std::span<const std::int64_t> lengths) const {
+    const ModelVariant& variant, std::span<const std::int64_t> lengths) const {
   std::vector<LayoutItem> items;
   items.reserve(lengths.size());
   for (const std::int64_t length : lengths) items.push_back({.cls = 0, .documents = {length}});
   auto layout = SequenceLayout::make(std::move(items));
   if (!layout) return tl::unexpected(layout.error());
-  return AttentionStage::make(variant_, shape_, implementation_, std::move(*layout));
+  return AttentionStage::make(variant, shape_, implementation_, std::move(*layout));
 }
 
 std::vector<std::string_view> word_implementations() {
   return {"segment", "sdpa", "dense"};
-}
-
-void mix(const at::Tensor& embedded, double mixer, at::Tensor& x) {
-  x.mul_(1 - mixer).add_(embedded, mixer);
 }
 
 at::Tensor sinusoid_rows(std::int64_t count, std::int64_t hidden) {

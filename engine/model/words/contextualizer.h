@@ -8,7 +8,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -21,39 +20,69 @@
 
 namespace attnscope {
 
+/// A word that goes through the layers.
+struct ContextRow {
+  static constexpr std::int64_t dropped = -1;
+  std::int32_t word = 0;        // row of the words' vectors
+  std::int32_t position = 0;    // row of the positions'
+  std::int64_t kept = dropped;  // row of the result
+};
+
+/// Words that are put into context.
+struct ContextCall {
+  std::span<const ContextRow> rows;
+  std::span<const std::int64_t> lengths;  // of sequences of rows
+  const at::Tensor& positions;            // [some, hidden]
+  double mixer = 0;                       // of a word's own vector
+  std::int64_t kept = 0;                  // rows of the result
+  bool to_unit_length = false;
+};
+
 class Contextualizer {
  public:
   /// The attention of a sequence is whole, by that implementation.
   Contextualizer(const ModelWeights& weights, const ModelVariant& variant,
                  const Implementation& implementation);
 
-  /// x [words of all, hidden], with positions, through all layers; it is overwritten. Sequences of
-  /// these lengths, a few at a time through all layers, so that states stay in the caches.
+  /// [kept, hidden]: m e + (1 - m) c of the rows that are kept, with the word's vector e and c what
+  /// the layers make of it with its position, what TK calls the hybrid of both. A few sequences at
+  /// a time go through all layers, so that states stay in a core's cache; threads take such pieces
+  /// as they come, or work on one together where there are fewer. No result depends on that.
   /// Errors: what the implementation says.
-  [[nodiscard]] Status run(at::Tensor& x, std::span<const std::int64_t> lengths) const;
+  [[nodiscard]] Result<at::Tensor> run(const ContextCall& call) const;
   [[nodiscard]] Result<ModelWork> work(std::span<const std::int64_t> lengths) const;
-  /// Of a run, beside x.
+  /// Of a run, beside the result.
   [[nodiscard]] std::int64_t peak_bytes(std::span<const std::int64_t> lengths) const;
 
  private:
-  /// Of sequences that go through all layers together, in numbers of words. Those after one another
-  /// that are alike are planned once.
-  using PieceUse = std::function<Status(AttentionStage&, std::int64_t)>;
-  [[nodiscard]] Status each_piece(std::span<const std::int64_t> lengths, const PieceUse& use) const;
+  struct Piece {
+    std::span<const std::int64_t> lengths;
+    std::int64_t first = 0, words = 0;  // rows
+  };
+  /// Pieces one after the other that are alike are planned once.
+  struct Planned {
+    std::unique_ptr<AttentionStage> stage;
+    std::span<const std::int64_t> lengths;
+  };
+  [[nodiscard]] Status plan(const ModelVariant& variant, const Piece& piece, Planned& at) const;
+  [[nodiscard]] std::vector<Piece> pieces_of(std::span<const std::int64_t> lengths) const;
+  /// Threads that each take pieces of their own: all, or 1 where all work on one piece together.
+  [[nodiscard]] int takers(std::size_t pieces) const;
   [[nodiscard]] Result<std::unique_ptr<AttentionStage>> stage(
-      std::span<const std::int64_t> lengths) const;
+      const ModelVariant& variant, std::span<const std::int64_t> lengths) const;
+  [[nodiscard]] Status run_piece(const ContextCall& call, const Piece& piece,
+                                 const AttentionStage& prepared, at::Tensor& kept) const;
+  [[nodiscard]] std::int64_t peak_bytes_of(const AttentionStage& stage, std::int64_t words) const;
 
   ModelShape shape_;
-  ModelVariant variant_;  // stages look at it
+  ModelVariant together_, alone_;  // of all threads and of one; stages look at them
   const Implementation& implementation_;
+  at::Tensor words_;
   std::vector<EncoderLayer> layers_;
 };
 
 /// By which the attention of words can be computed, the first choice first.
 [[nodiscard]] std::vector<std::string_view> word_implementations();
-
-/// m e + (1 - m) x, in x's place: what TK calls the hybrid of word vectors and their context.
-void mix(const at::Tensor& embedded, double mixer, at::Tensor& x);
 
 /// Rows 0 .. count - 1 of sines, then cosines, of falling rates: [count, hidden].
 [[nodiscard]] at::Tensor sinusoid_rows(std::int64_t count, std::int64_t hidden);

@@ -12,13 +12,14 @@
 
 #include "engine/attention/torch_tensors.h"
 #include "engine/model/bert/encoder.h"
+#include "engine/model/stretches.h"
 
 namespace attnscope {
 namespace {
 
-/// Documents are encoded so many words at a time: what is on the way does not grow with their
-/// number.
-constexpr std::int64_t words_encoded_at_once = 8'192;
+/// Documents are encoded so many words of each thread at a time: what is on the way does not grow
+/// with their number, and a query finds it in the caches.
+constexpr std::int64_t words_of_a_thread = 1'024;
 
 }  // namespace
 
@@ -52,8 +53,8 @@ Result<DocumentCache> EncodedModel::encode_documents(std::span<const TokenIds> d
   std::vector<std::int64_t> offsets{0};
   std::vector<std::byte> bytes;
   const std::vector<TokenIds> texts = without_padding(documents);
-  for (const auto piece : pieces_of_words(texts, words_encoded_at_once)) {
-    const auto rows = rows_of(piece);
+  for (const auto piece : pieces_of_words(texts, words_at_once())) {
+    const auto rows = encode(piece);
     if (!rows) return tl::unexpected(rows.error());
     const auto* first = static_cast<const std::byte*>(rows->const_data_ptr());
     bytes.insert(bytes.end(), first, first + rows->nbytes());
@@ -75,8 +76,8 @@ Result<GroupOutput> EncodedModel::score_words(TokenIds query, std::span<const To
   const auto encoded = encode_query(query);
   if (!encoded) return tl::unexpected(encoded.error());
   GroupOutput all;
-  for (const auto piece : pieces_of_words(documents, words_encoded_at_once)) {
-    const auto rows = rows_of(piece);
+  for (const auto piece : pieces_of_words(documents, words_at_once())) {
+    const auto rows = encode(piece);
     if (!rows) return tl::unexpected(rows.error());
     std::vector<TokenRange> ranges;
     for (std::int64_t first = 0; const TokenIds text : piece) {
@@ -140,39 +141,35 @@ WordCounts EncodedModel::kept(WordCounts counts) const {
   return counts;
 }
 
-Result<at::Tensor> EncodedModel::rows_of(std::span<const TokenIds> documents) const {
-  auto rows = encode(documents);
-  if (!rows) return rows;
-  at::Tensor all = rows->contiguous();
-  to_unit_length(all);
-  return all;
+std::int64_t EncodedModel::words_at_once() const {
+  return words_of_a_thread * std::max(threads(), 1);
 }
 
-Result<ModelWork> EncodedModel::work_of_encoding(std::span<const std::int64_t> documents) const {
+std::vector<std::int64_t> EncodedModel::sequences_of_all(
+    std::span<const std::int64_t> documents) const {
   std::vector<std::int64_t> sequences;
   for (const std::int64_t words : documents) {
     const std::vector<std::int64_t> own = sequences_of(words);
     sequences.insert(sequences.end(), own.begin(), own.end());
   }
-  return contextualizer_.work(sequences);
+  return sequences;
 }
 
-/// A piece's vectors before and behind the layers, and what a run of the layers needs.
+Result<ModelWork> EncodedModel::work_of_encoding(std::span<const std::int64_t> documents) const {
+  return contextualizer_.work(sequences_of_all(documents));
+}
+
+/// A piece's vectors, and what a run of the layers needs.
 std::int64_t EncodedModel::bytes_of_encoding(std::span<const std::int64_t> documents) const {
-  std::int64_t most = 0, words = 0, longest = 0;
-  for (const std::int64_t one : documents) {
-    longest = std::max(longest, one);
-    words += one;
+  std::int64_t most = 0;
+  for (const auto piece :
+       stretches_of(documents, words_at_once(), [](std::int64_t words) { return words; })) {
+    std::int64_t kept = 0;
+    for (const std::int64_t words : piece) kept += kept_of(words);
+    most = std::max(most, kept * hidden() * static_cast<std::int64_t>(sizeof(float)) +
+                              contextualizer_.peak_bytes(sequences_of_all(piece)));
   }
-  const std::vector<std::int64_t> sequences = sequences_of(longest);
-  const std::int64_t inside = std::accumulate(sequences.begin(), sequences.end(), std::int64_t{0});
-  const double overlap =
-      longest > 0 ? static_cast<double>(inside) / static_cast<double>(longest) : 1;
-  const auto together =
-      static_cast<double>(std::min(words, std::max(longest, words_encoded_at_once)));
-  most = static_cast<std::int64_t>((3 * overlap + 2) * together) * hidden() *
-         static_cast<std::int64_t>(sizeof(float));
-  return most + contextualizer_.peak_bytes(sequences);
+  return most;
 }
 
 const DocumentCache::Maker& EncodedModel::maker() {

@@ -49,7 +49,7 @@ class EncodedModel : public WordsModel {
   [[nodiscard]] virtual std::int64_t kept_of(std::int64_t words) const = 0;
   /// Vectors of the query's words, [words, hidden], in context.
   [[nodiscard]] virtual Result<at::Tensor> encode_query(TokenIds query) const = 0;
-  /// Vectors that are kept of some documents one after the other, of any length.
+  /// Vectors that are kept of some documents one after the other, of length 1.
   [[nodiscard]] virtual Result<at::Tensor> encode(std::span<const TokenIds> documents) const = 0;
   /// A query's vectors against its documents': each has those of its range of `rows`, whose vectors
   /// are of length 1.
@@ -71,7 +71,9 @@ class EncodedModel : public WordsModel {
 
  private:
   [[nodiscard]] WordCounts kept(WordCounts counts) const;
-  [[nodiscard]] Result<at::Tensor> rows_of(std::span<const TokenIds> documents) const;
+  [[nodiscard]] std::int64_t words_at_once() const;
+  [[nodiscard]] std::vector<std::int64_t> sequences_of_all(
+      std::span<const std::int64_t> documents) const;
   [[nodiscard]] Result<ModelWork> work_of_encoding(std::span<const std::int64_t> documents) const;
   [[nodiscard]] std::int64_t bytes_of_encoding(std::span<const std::int64_t> documents) const;
   [[nodiscard]] const DocumentCache::Maker& maker();
