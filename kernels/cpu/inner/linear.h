@@ -36,45 +36,46 @@ ATTNSCOPE_INLINE Vector gelu_of(Vector x) {
   return x * (x < zero ? beyond : splat(1.0f) - beyond);
 }
 
-/// sums[row][output], rows linear_panel apart, of a tile over `depth` inputs, or, unless it
-/// `begins`, added to what the inputs before have left. Asks memory for weights of this panel a
-/// little before they are used, and for a line of `ahead` with every input.
-template <int rows>
+/// sums[row][output], rows linear_panel apart, of a tile of one or two vectors of outputs over
+/// `depth` inputs, or, unless it `begins`, added to what the inputs before have left. Asks memory
+/// for weights of this panel a little before they are used, and for a line of `ahead` with every
+/// input.
+template <int rows, int vectors>
 [[gnu::noinline]] void linear_tile(const float* x, const float* weights, std::int64_t depth,
                                    const float* ahead, bool begins, float* sums) {
   constexpr std::int64_t inputs_ahead = 16;
-  Vector sum[rows][2] = {};
+  Vector sum[rows][vectors] = {};
   for (std::int64_t c = 0; c < depth; ++c) {
     const float* w = weights + c * linear_panel;
     __builtin_prefetch(w + inputs_ahead * linear_panel, 0, 3);
     if constexpr (lanes == 16) __builtin_prefetch(w + inputs_ahead * linear_panel + lanes, 0, 3);
     __builtin_prefetch(ahead + c * floats_of_a_line, 0, 2);
-    const Vector first = load(w), second = load(w + lanes);
+    const Vector first = load(w), second = load(w + (vectors - 1) * lanes);
 #pragma GCC unroll 14
     for (int r = 0; r < rows; ++r) {
       const Vector number = splat(x[r * linear_pitch + c]);
       sum[r][0] = multiply_add(number, first, sum[r][0]);
-      sum[r][1] = multiply_add(number, second, sum[r][1]);
+      if constexpr (vectors > 1) sum[r][1] = multiply_add(number, second, sum[r][1]);
     }
   }
 #pragma GCC unroll 14
   for (int r = 0; r < rows; ++r) {
     float* to = sums + r * linear_panel;
     store(to, begins ? sum[r][0] : load(to) + sum[r][0]);
-    store(to + lanes, begins ? sum[r][1] : load(to + lanes) + sum[r][1]);
+    if constexpr (vectors > 1) store(to + lanes, begins ? sum[r][1] : load(to + lanes) + sum[r][1]);
   }
 }
 
 /// A tile of `count` rows, 1 to `rows`.
-template <int rows>
+template <int vectors, int rows = linear_tile_rows>
 ATTNSCOPE_INLINE void linear_tile_of(std::int64_t count, const float* x, const float* weights,
                                      std::int64_t depth, const float* ahead, bool begins,
                                      float* sums) {
   if constexpr (rows > 1) {
     if (count < rows)
-      return linear_tile_of<rows - 1>(count, x, weights, depth, ahead, begins, sums);
+      return linear_tile_of<vectors, rows - 1>(count, x, weights, depth, ahead, begins, sums);
   }
-  linear_tile<rows>(x, weights, depth, ahead, begins, sums);
+  linear_tile<rows, vectors>(x, weights, depth, ahead, begins, sums);
 }
 
 /// Copies some inputs of the piece's rows to its scratch.
@@ -134,12 +135,13 @@ void linear_piece(const LinearPiece& piece) {
       } else if (depth < left) {
         next = piece.weights + (first + depth) * linear_panel;
       }
+      const bool half = piece.outputs - output <= lanes;
+      const auto tile = half ? linear_tile_of<1> : linear_tile_of<2>;
       for (std::int64_t t = 0; t < tiles; ++t) {
         const std::int64_t row = t * piece.rows / tiles, end = (t + 1) * piece.rows / tiles;
-        linear_tile_of<linear_tile_rows>(
-            end - row, piece.scratch + row * linear_pitch, weights + output % linear_panel, depth,
-            next + t % 2 * depth * floats_of_a_line, first == 0,
-            sums + (panel * piece.rows + row) * linear_panel + output % linear_panel);
+        tile(end - row, piece.scratch + row * linear_pitch, weights + output % linear_panel, depth,
+             next + t % 2 * depth * floats_of_a_line, first == 0,
+             sums + (panel * piece.rows + row) * linear_panel + output % linear_panel);
       }
     }
   }
