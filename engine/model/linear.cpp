@@ -5,6 +5,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/gelu.h>
+#include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/zeros.h>
@@ -97,12 +98,12 @@ at::Tensor by_rows(const at::Tensor& x) {
 }
 
 /// `rest` may be undefined.
-at::Tensor kernel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
-                         cpu::Activation activation, const at::Tensor& rest) {
+void kernel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                   cpu::Activation activation, const at::Tensor& rest, const cpu::LayerNorm& norm,
+                   at::Tensor& y) {
   const int threads = at::in_parallel_region() ? 1 : at::get_num_threads();
   const at::Tensor rows = by_rows(x), added = rest.defined() ? by_rows(rest) : rest;
   const std::int64_t count = rows.size(0), out = bias.size(0);
-  at::Tensor y = at::empty({count, out}, rows.options());
   at::Tensor workspace = at::empty({cpu::linear_workspace_floats(count, threads)}, rows.options());
   cpu::LinearCall call{.x = {rows.const_data_ptr<float>(), rows.stride(0)},
                        .rows = count,
@@ -111,9 +112,16 @@ at::Tensor kernel_linear(const at::Tensor& x, const at::Tensor& weight, const at
                        .out = out,
                        .bias = floats_of_tensor(bias),
                        .activation = activation,
-                       .y = {y.mutable_data_ptr<float>(), out}};
+                       .norm = norm,
+                       .y = {y.mutable_data_ptr<float>(), y.stride(0)}};
   if (added.defined()) call.rest = {added.const_data_ptr<float>(), added.stride(0)};
   must(cpu::linear(call, threads, room_of_tensor(workspace)));
+}
+
+at::Tensor kernel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                         cpu::Activation activation, const at::Tensor& rest) {
+  at::Tensor y = at::empty({x.size(0), bias.size(0)}, x.options());
+  kernel_linear(x, weight, bias, activation, rest, {}, y);
   return y;
 }
 
@@ -196,6 +204,13 @@ LinearRoute fastest_route(DType dtype, DeviceKind device, std::int64_t hidden,
   return route;
 }
 
+Norm::Norm(at::Tensor weight, at::Tensor bias, double epsilon)
+    : weight_(std::move(weight)), bias_(std::move(bias)), epsilon_(epsilon) {}
+
+at::Tensor Norm::operator()(const at::Tensor& x) const {
+  return at::layer_norm(x, {x.size(1)}, weight_, bias_, epsilon_);
+}
+
 Linear::Linear(const at::Tensor& weight, at::Tensor bias, LinearRoute route)
     : weight_(weight_for(route, weight)), bias_(std::move(bias)), route_(route) {}
 
@@ -219,6 +234,18 @@ at::Tensor Linear::plus(const at::Tensor& x, const at::Tensor& rest) const {
     return kernel_linear(x, weight_, bias_, cpu::Activation::none, rest);
   if (route_ == LinearRoute::packed) return packed_linear_plus(x, rest, weight_, bias_);
   return at::linear(x, weight_, bias_).add_(rest);
+}
+
+void Linear::plus_normed(const at::Tensor& x, const at::Tensor& rest, const Norm& norm,
+                         at::Tensor& to) const {
+  if (route_ != LinearRoute::kernel) {
+    to.copy_(norm(plus(x, rest)));
+    return;
+  }
+  const cpu::LayerNorm rows{.weight = floats_of_tensor(norm.weight_),
+                            .bias = floats_of_tensor(norm.bias_),
+                            .epsilon = static_cast<float>(norm.epsilon_)};
+  kernel_linear(x, weight_, bias_, cpu::Activation::none, rest, rows, to);
 }
 
 }  // namespace attnscope

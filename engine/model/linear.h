@@ -30,6 +30,19 @@ enum class LinearRoute : std::uint8_t { plain, packed, kernel };
 [[nodiscard]] LinearRoute fastest_route(DType dtype, DeviceKind device, std::int64_t hidden,
                                         std::int64_t feed_forward);
 
+/// LayerNorm.
+class Norm {
+ public:
+  Norm() = default;
+  Norm(at::Tensor weight, at::Tensor bias, double epsilon);  // [hidden]
+  [[nodiscard]] at::Tensor operator()(const at::Tensor& x) const;
+
+ private:
+  friend class Linear;
+  at::Tensor weight_, bias_;
+  double epsilon_ = 0;
+};
+
 class Linear {
  public:
   Linear() = default;
@@ -40,6 +53,9 @@ class Linear {
                                       cpu::Activation activation = cpu::Activation::none) const;
   /// The same and `rest` [tokens, out] added, a residual connection.
   [[nodiscard]] at::Tensor plus(const at::Tensor& x, const at::Tensor& rest) const;
+  /// The norm of that, in `to` [tokens, out], which is neither of both.
+  void plus_normed(const at::Tensor& x, const at::Tensor& rest, const Norm& norm,
+                   at::Tensor& to) const;
   [[nodiscard]] std::int64_t out() const { return bias_.size(0); }
 
  private:

@@ -130,6 +130,14 @@ struct VectorCall {
   float* scratch;  // rows_at_once rows, padded, and as many floats as there are padded queries
 };
 
+/// LayerNorm of a row; none where `weight` is null.
+struct RowNorm {
+  const float* weight = nullptr;
+  const float* bias = nullptr;
+  std::int64_t width = 0;
+  float epsilon = 0;
+};
+
 /// Some rows and outputs of a linear layer (linear.cpp).
 struct LinearPiece {
   const float* x;  // of the first row
@@ -143,6 +151,7 @@ struct LinearPiece {
   bool relu;
   const float* rest;  // of the first row and output, or null
   std::int64_t rest_stride;
+  RowNorm norm;  // none unless `outputs` are whole rows
   float* y;
   std::int64_t y_stride;
   float* scratch;   // linear_rows * linear_pitch floats
@@ -210,6 +219,7 @@ struct KernelTable {
                        float* products);
   void (*largest_products)(const VectorCall&, TokenRange rows, float least, float* largest);
   void (*linear_piece)(const LinearPiece&);
+  void (*normalise_row)(const RowNorm&, float* y);
   void (*pooling_query)(const float* rows, std::int64_t stride, std::int64_t count,
                         std::int64_t width, bool normalised, float* packed, float* scales);
   void (*pooling_sums)(const PoolingTokens&, std::int64_t first, std::int64_t count, float* scratch,

@@ -40,6 +40,13 @@ Status check_linear(const LinearCall& call, int threads, std::span<const float> 
   if (!call.bias.empty() && static_cast<std::int64_t>(call.bias.size()) != call.out) {
     return fail("a bias of {} outputs has as many floats, not {}", call.out, call.bias.size());
   }
+  for (const auto& part : {call.norm.weight, call.norm.bias}) {
+    const bool none = call.norm.weight.empty() && part.empty();
+    if (!none && static_cast<std::int64_t>(part.size()) != call.out) {
+      return fail("the norm of {} outputs has as many weights and biases, not {}", call.out,
+                  part.size());
+    }
+  }
   if (call.rows > 0 && (call.x.data == nullptr || call.y.data == nullptr)) {
     return fail("a linear layer needs memory for its {} rows", call.rows);
   }
@@ -69,6 +76,11 @@ struct LinearCut {
   std::int64_t rows, panels, row_parts, panel_parts;
 };
 
+RowNorm norm_of(const LinearCall& call) {
+  if (call.norm.weight.empty()) return {};
+  return {call.norm.weight.data(), call.norm.bias.data(), call.out, call.norm.epsilon};
+}
+
 LinearPiece piece_of(const LinearCall& call, const LinearCut& cut, std::int64_t row_part,
                      std::int64_t panel_part) {
   const std::int64_t row = row_part * cut.rows / cut.row_parts;
@@ -87,6 +99,7 @@ LinearPiece piece_of(const LinearCall& call, const LinearCut& cut, std::int64_t 
           .relu = call.activation == Activation::relu,
           .rest = rest == nullptr ? nullptr : rest + row * call.rest.stride + output,
           .rest_stride = call.rest.stride,
+          .norm = cut.panel_parts == 1 ? norm_of(call) : RowNorm{},
           .y = call.y.data + row * call.y.stride + output,
           .y_stride = call.y.stride,
           .scratch = nullptr,
@@ -132,7 +145,9 @@ Status linear(const LinearCall& call, int threads, std::span<float> workspace) {
   const LinearCut cut(call, threads);
   const int team = static_cast<int>(std::min<std::int64_t>(cut.pieces(), threads));
   const std::int64_t scratch = linear_workspace_floats(call.rows, 1);
-  std::atomic<std::int64_t> next{0};
+  // Of rows whose outputs are cut, too.
+  const RowNorm norm_last = cut.panel_parts > 1 ? norm_of(call) : RowNorm{};
+  std::atomic<std::int64_t> next{0}, next_row{0};
 #pragma omp parallel num_threads(team)
   {
     std::int64_t rows_in_scratch = -1;
@@ -143,6 +158,11 @@ Status linear(const LinearCall& call, int threads, std::span<float> workspace) {
       piece.in_scratch = row_part == rows_in_scratch && call.in <= linear_depth;
       (*kernels)->linear_piece(piece);
       rows_in_scratch = row_part;
+    }
+    if (norm_last.weight != nullptr) {
+#pragma omp barrier
+      for (std::int64_t row = next_row++; row < call.rows; row = next_row++)
+        (*kernels)->normalise_row(norm_last, call.y.data + row * call.y.stride);
     }
   }
   return {};

@@ -35,7 +35,14 @@ struct RowsOf {
 /// gelu: the exact one, by the error function.
 enum class Activation : std::uint8_t { none, gelu, relu };
 
-/// y = activation(x w^T + bias) + rest, y unlike x and rest.
+/// (y - mean) / sqrt(variance + epsilon) weight + bias of a row (Ba et al., 2016, Layer
+/// Normalization).
+struct LayerNorm {
+  std::span<const float> weight = {}, bias = {};  // as many as a row has
+  float epsilon = 0;
+};
+
+/// y = norm(activation(x w^T + bias) + rest), y unlike x and rest.
 struct LinearCall {
   RowsOf<const float> x;  // [rows, in]
   std::int64_t rows = 0;
@@ -45,6 +52,7 @@ struct LinearCall {
   std::span<const float> bias = {};  // [out], or none
   Activation activation = Activation::none;
   RowsOf<const float> rest = {};  // [rows, out], or none
+  LayerNorm norm = {};            // or none
   RowsOf<float> y;                // [rows, out]
 };
 

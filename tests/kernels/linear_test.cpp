@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -242,6 +243,48 @@ TEST(LinearLayerAfterwards, ReluLeavesWhatIsPositive) {
   ASSERT_TRUE(cpu::select(std::nullopt));
 }
 
+/// Rows of one piece, and rows whose outputs are cut between threads: to the last bit the same.
+TEST(LinearLayerAfterwards, TheNormOfWholeRowsFollows) {
+  constexpr std::int64_t in = 20;
+  constexpr float epsilon = 1e-5F;
+  for (const std::int64_t out : {1, 7, 41, 300, 1000}) {
+    for (const std::int64_t rows : {1, 90}) {
+      const Layer layer(in, out);
+      const std::vector<float> x = some_floats(rows * in, 3), rest = some_floats(rows * out, 4);
+      const std::vector<float> weight = some_floats(out, 5), bias = some_floats(out, 6);
+      for (const cpu::InstructionSet set : cpu::available_sets()) {
+        ASSERT_TRUE(cpu::select(set));
+        std::vector<float> without = layer.room(rows), with = without, alone = without;
+        cpu::LinearCall call = layer.call(x, without);
+        call.rest = {rest.data(), out};
+        ASSERT_TRUE(run_layer(call, 1));
+        call.norm = {weight, bias, epsilon};
+        call.y.data = with.data();
+        ASSERT_TRUE(run_layer(call, 3));
+        call.y.data = alone.data();
+        ASSERT_TRUE(run_layer(call, 1));
+        EXPECT_EQ(with, alone) << cpu::name_of(set);
+        for (std::int64_t r = 0; r < rows; ++r) {
+          const std::vector<double> row(without.begin() + r * out, without.begin() + (r + 1) * out);
+          const auto width = static_cast<double>(out);
+          const double mean = std::accumulate(row.begin(), row.end(), 0.0) / width;
+          double variance = 0;
+          for (const double y : row) variance += (y - mean) * (y - mean) / width;
+          for (std::size_t o = 0; o < row.size(); ++o) {
+            const double expected = (row[o] - mean) /
+                                        std::sqrt(variance + static_cast<double>(epsilon)) *
+                                        static_cast<double>(weight[o]) +
+                                    static_cast<double>(bias[o]);
+            EXPECT_NEAR(with[static_cast<std::size_t>(r * out) + o], expected, 3e-6)
+                << cpu::name_of(set) << ", " << out << " outputs";
+          }
+        }
+      }
+    }
+  }
+  ASSERT_TRUE(cpu::select(std::nullopt));
+}
+
 TEST(LinearLayerOfPlantedNaN, GivesNaNInItsRowOrOutputAlone) {
   constexpr std::int64_t rows = 19, in = 33, out = 37;
   const std::vector<float> x = some_floats(rows * in, 3);
@@ -316,6 +359,10 @@ TEST(LinearLayerSizes, ThatContradictEachOtherAreDeclined) {
   call.bias = call.bias.first(3);
   EXPECT_THAT(declined(run_layer(call, 1)),
               HasSubstr("a bias of 4 outputs has as many floats, not 3"));
+  call = good;
+  call.norm = {layer.bias, {}, 0};
+  EXPECT_THAT(declined(run_layer(call, 1)),
+              HasSubstr("the norm of 4 outputs has as many weights and biases, not 0"));
   call = good;
   call.y.data = nullptr;
   EXPECT_THAT(declined(run_layer(call, 1)), HasSubstr("needs memory for its 1 rows"));

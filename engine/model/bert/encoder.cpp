@@ -61,7 +61,7 @@ BertEmbeddings::BertEmbeddings(const ModelWeights& weights, const Computing& com
     : words_(computing.of(weights.tensor("embeddings.word_embeddings.weight"))),
       positions_(computing.of(weights.tensor(position_table))),
       types_(computing.of(weights.tensor("embeddings.token_type_embeddings.weight"))),
-      norm_(weights.norm("embeddings.LayerNorm"), computing, weights.shape().norm_epsilon) {
+      norm_(computing.of(weights.norm("embeddings.LayerNorm"), weights.shape().norm_epsilon)) {
   if (!learned.empty()) learned_ = computing.of(weights.tensor(learned));
 }
 

@@ -2,7 +2,7 @@
 #include "engine/model/bert/encoder_layer.h"
 
 #include <ATen/ops/cat.h>
-#include <ATen/ops/layer_norm.h>
+#include <ATen/ops/empty_like.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -49,11 +49,8 @@ Linear Computing::of(const LinearWeights& weights) const {
   return {of(weights.weight), of(weights.bias), route};
 }
 
-Norm::Norm(const NormWeights& weights, const Computing& computing, double epsilon)
-    : weight_(computing.of(weights.weight)), bias_(computing.of(weights.bias)), epsilon_(epsilon) {}
-
-at::Tensor Norm::operator()(const at::Tensor& x) const {
-  return at::layer_norm(x, {x.size(1)}, weight_, bias_, epsilon_);
+Norm Computing::of(const NormWeights& weights, double epsilon) const {
+  return {of(weights.weight), of(weights.bias), epsilon};
 }
 
 std::string name_of_layer(std::int64_t number) {
@@ -66,7 +63,7 @@ EncoderLayer::EncoderLayer(const ModelWeights& weights, std::int64_t number,
   const std::string layer = name_of_layer(number);
   const double epsilon = weights.shape().norm_epsilon;
   const auto norm = [&](const char* name) {
-    return Norm(weights.norm(layer + name), computing, epsilon);
+    return computing.of(weights.norm(layer + name), epsilon);
   };
   if (global) global_ = projections_of(weights, layer, "_global", computing, /*split=*/true);
   attention_output_ = computing.of(weights.linear(layer + "attention.output.dense"));
@@ -79,10 +76,10 @@ EncoderLayer::EncoderLayer(const ModelWeights& weights, std::int64_t number,
 EncoderLayer::EncoderLayer(const LayerParts& parts, const Computing& computing)
     : activation_(parts.activation),
       attention_output_(computing.of(parts.attention_output)),
-      attention_norm_(parts.attention_norm, computing, parts.norm_epsilon),
+      attention_norm_(computing.of(parts.attention_norm, parts.norm_epsilon)),
       intermediate_(computing.of(parts.intermediate)),
       output_(computing.of(parts.output)),
-      output_norm_(parts.output_norm, computing, parts.norm_epsilon) {
+      output_norm_(computing.of(parts.output_norm, parts.norm_epsilon)) {
   projections_.all = computing.of(parts.all);
 }
 
@@ -91,9 +88,9 @@ void EncoderLayer::finish(const at::Tensor& o, at::Tensor& x) const {
   for (std::int64_t first = 0; first < tokens; first += tokens_at_once) {
     const std::int64_t count = std::min(tokens_at_once, tokens - first);
     at::Tensor states = x.narrow(0, first, count);
-    const at::Tensor attended =
-        attention_norm_(attention_output_.plus(o.narrow(0, first, count), states));
-    states.copy_(output_norm_(output_.plus(intermediate_(attended, activation_), attended)));
+    at::Tensor attended = at::empty_like(states);
+    attention_output_.plus_normed(o.narrow(0, first, count), states, attention_norm_, attended);
+    output_.plus_normed(intermediate_(attended, activation_), attended, output_norm_, states);
   }
 }
 

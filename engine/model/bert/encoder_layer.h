@@ -22,17 +22,7 @@ struct Computing {
 
   [[nodiscard]] at::Tensor of(const at::Tensor& weight) const;
   [[nodiscard]] Linear of(const LinearWeights& weights) const;
-};
-
-class Norm {
- public:
-  Norm() = default;
-  Norm(const NormWeights& weights, const Computing& computing, double epsilon);
-  [[nodiscard]] at::Tensor operator()(const at::Tensor& x) const;
-
- private:
-  at::Tensor weight_, bias_;
-  double epsilon_ = 0;
+  [[nodiscard]] Norm of(const NormWeights& weights, double epsilon) const;
 };
 
 /// What its tensors' names begin with.

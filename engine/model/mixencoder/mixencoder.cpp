@@ -71,12 +71,12 @@ class InteractionLayer {
         value_(computing.of(weights.linear(name_of_mix_part("candidate_value", layer)))),
         compress_(computing.of(weights.linear(name_of_mix_part("compress_query", layer)))),
         output_(computing.of(weights.linear(name_of_mix_chunk("attention.dense", layer)))),
-        attention_norm_(weights.norm(name_of_mix_chunk("attention.LayerNorm", layer)), computing,
-                        shape_.norm_epsilon),
+        attention_norm_(computing.of(weights.norm(name_of_mix_chunk("attention.LayerNorm", layer)),
+                                     shape_.norm_epsilon)),
         up_(computing.of(weights.linear(name_of_mix_chunk("intermediate.dense", layer)))),
         down_(computing.of(weights.linear(name_of_mix_chunk("output.dense", layer)))),
-        output_norm_(weights.norm(name_of_mix_chunk("output.LayerNorm", layer)), computing,
-                     shape_.norm_epsilon) {}
+        output_norm_(computing.of(weights.norm(name_of_mix_chunk("output.LayerNorm", layer)),
+                                  shape_.norm_epsilon)) {}
 
   /// `reads` of the contexts are read after this layer. `seen` is of one candidate.
   [[nodiscard]] MixStates run(const MixStates& x, const QueryHeads& query, const Linear& gate,
@@ -169,7 +169,7 @@ class InteractionLayer {
     for (std::int64_t first = 0; first < rows; first += EncoderLayer::tokens_at_once) {
       at::Tensor piece = t.narrow(0, first, std::min(EncoderLayer::tokens_at_once, rows - first));
       const at::Tensor attended = attention_norm_(piece);
-      piece.copy_(output_norm_(down_.plus(up_(attended, cpu::Activation::gelu), attended)));
+      down_.plus_normed(up_(attended, cpu::Activation::gelu), attended, output_norm_, piece);
     }
   }
 

@@ -93,6 +93,35 @@ ATTNSCOPE_INLINE void gather_rows(const LinearPiece& piece, std::int64_t first_i
   }
 }
 
+/// In place. Two vectors of sums, so that additions do not wait for each other.
+[[gnu::noinline]] void normalise_row(const RowNorm& norm, float* y) {
+  const std::int64_t whole = norm.width - norm.width % lanes, left = norm.width - whole;
+  const float share = 1.0f / static_cast<float>(norm.width);
+  const auto mean_of = [&](float beyond, const auto& value) {
+    Vector first{}, second{};
+    std::int64_t c = 0;
+    for (; c + 2 * lanes <= whole; c += 2 * lanes) {
+      first += value(load(y + c));
+      second += value(load(y + c + lanes));
+    }
+    if (c < whole) first += value(load(y + c));
+    if (left > 0) second += value(load_first(y + whole, left, beyond));
+    return sum_of(first + second) * share;
+  };
+  const float mean = mean_of(0.0f, [](Vector v) { return v; });
+  const Vector middle = splat(mean);
+  const float variance = mean_of(mean, [&](Vector v) { return (v - middle) * (v - middle); });
+  const Vector scale = splat(1.0f / __builtin_sqrtf(variance + norm.epsilon));
+  for (std::int64_t c = 0; c < whole; c += lanes)
+    store(y + c,
+          multiply_add((load(y + c) - middle) * scale, load(norm.weight + c), load(norm.bias + c)));
+  if (left > 0) {
+    const auto last = [&](const float* p) { return load_first(p + whole, left, 0.0f); };
+    store_first(y + whole, left,
+                multiply_add((last(y) - middle) * scale, last(norm.weight), last(norm.bias)));
+  }
+}
+
 /// What follows the sums, row by row: tiles that wrote to rows far apart would hold up the weights
 /// that stream past them, by a third where rows are few.
 template <bool gelu, bool relu>
@@ -115,6 +144,7 @@ ATTNSCOPE_INLINE void finish_rows(const LinearPiece& piece, const float* sums) {
         store_first(y + o, left, v);
       }
     }
+    if (piece.norm.weight != nullptr) normalise_row(piece.norm, y);
   }
 }
 
