@@ -99,9 +99,10 @@ class TkModel final : public EncodedModel {
                                               bool to_unit_length) const {
     const std::vector<std::int64_t> lengths = words_in(texts);
     std::vector<ContextRow> rows;
-    for (const TokenIds text : texts)
+    for (const TokenIds text : texts) {
       for (std::int32_t position = 0; const std::int32_t word : text)
         rows.push_back({word, position++, std::ssize(rows)});
+    }
     const at::Tensor positions = sinusoid_rows(std::ranges::max(lengths), hidden());
     return contextualizer().run({.rows = rows,
                                  .lengths = lengths,
