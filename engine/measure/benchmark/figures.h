@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Figures of one run: cases are timed in turn, round by round, so that shares and ratios are of the
-// same minutes; each is printed with its 95 % interval (Student's t of the logarithms). LibTorch
-// inside.
+// same minutes; each is printed with its 95 % interval (Student's t of the logarithms). A call that
+// other programs held up is taken again, some times. LibTorch inside.
 //
 //   Figures figures(threads);
 //   const Case& ours = figures.add("the kernel", [&] { run(); }, {.useful_flop = 1e9});
@@ -95,6 +95,7 @@ class Figures {
 
   int threads_;
   Ceilings best_;
+  int held_up_ = 0;
   std::vector<std::unique_ptr<Case>> cases_;
 };
 
