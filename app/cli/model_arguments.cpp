@@ -54,6 +54,17 @@ Result<ScoringModel> open_model(const ModelArguments& arguments) {
   return ScoringModel::open(question);
 }
 
+Result<ScoringModel> open_ranker(const ModelArguments& arguments) {
+  auto model = open_model(arguments);
+  if (model && !model->gives_scores) {
+    return fail(
+        "'{}' is an encoder without a classification head, so it gives no scores; take one that "
+        "was trained to rank, with the tensors classifier.weight and classifier.bias",
+        arguments.checkpoint);
+  }
+  return model;
+}
+
 Result<ModelWorker> start_model(const ModelArguments& arguments, const ScoringModel& model,
                                 const std::atomic<int>* interrupted) {
   auto worker = WorkerProcess::start(arguments.worker, {.cancel = interrupted});

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// How `score`, `inspect` and `encode` are told a checkpoint and the attention it computes with, and
-// how they have a worker load it.
+// How `score`, `rerank`, `inspect` and `encode` are told a checkpoint and the attention it computes
+// with, and how they have a worker load it.
 
 #include <string>
 
@@ -27,6 +27,8 @@ void add_model_arguments(CLI::App& command, ModelArguments& arguments,
 
 /// The checkpoint as the arguments have it.
 [[nodiscard]] Result<ScoringModel> open_model(const ModelArguments& arguments);
+/// The same of one that gives scores; another is an error.
+[[nodiscard]] Result<ScoringModel> open_ranker(const ModelArguments& arguments);
 
 /// A worker with the model loaded.
 struct ModelWorker {

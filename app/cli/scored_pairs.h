@@ -1,8 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The pairs that `score` scores, as token ids, read as they are needed: texts of both parts,
-// queries beside documents of a cache by their ids, or each query beside all documents of it.
+// The pairs that `score` and `rerank` score, as token ids, read as they are needed: texts of both
+// parts, queries beside documents of a cache by their ids, or each query beside all documents of
+// it.
 
 #include <cstdint>
 #include <filesystem>
@@ -27,7 +28,26 @@ struct ScoredPair {
   std::int64_t line = 0;  // of the file
 };
 
-class ScoredPairs {
+/// Pairs to be scored, one after the other.
+class PairSource {
+ public:
+  PairSource() = default;
+  PairSource(const PairSource&) = delete;
+  PairSource& operator=(const PairSource&) = delete;
+  PairSource(PairSource&&) = default;
+  PairSource& operator=(PairSource&&) = default;
+  virtual ~PairSource() = default;
+
+  /// The next pair, nothing at the end. Errors name file and line.
+  [[nodiscard]] virtual Result<std::optional<ScoredPair>> next() = 0;
+  /// "pairs.tsv, line 7", of a pair's line.
+  [[nodiscard]] virtual std::string place(std::int64_t line) const = 0;
+  /// Of what is to be read, from 0 to 1; absent where nobody knows its size.
+  [[nodiscard]] virtual std::optional<double> progress() const = 0;
+};
+
+/// Of texts, or of a cache.
+class ScoredPairs : public PairSource {
  public:
   /// Of texts.
   ScoredPairs(const ScoringModel& model, PairReader reader);
@@ -36,12 +56,11 @@ class ScoredPairs {
   ScoredPairs(const ScoringModel& model, PairReader reader, const DocumentCache& cache,
               std::string name, bool all);
 
-  /// The next pair, nothing at the end. Errors name file and line; documents that are not in the
-  /// cache are named together, those of some lines behind the first with it.
-  [[nodiscard]] Result<std::optional<ScoredPair>> next();
-  [[nodiscard]] std::string place(std::int64_t line) const { return reader_.place(line); }
-  /// Of what is to be read, from 0 to 1; absent where nobody knows its size.
-  [[nodiscard]] std::optional<double> progress() const;
+  /// Documents that are not in the cache are named together, those of some lines behind the first
+  /// with it.
+  [[nodiscard]] Result<std::optional<ScoredPair>> next() override;
+  [[nodiscard]] std::string place(std::int64_t line) const override { return reader_.place(line); }
+  [[nodiscard]] std::optional<double> progress() const override;
 
  private:
   [[nodiscard]] Result<std::optional<ScoredPair>> next_line();

@@ -275,9 +275,10 @@ Evaluation evaluate(const TrecRun& run, const Qrels& qrels, std::vector<Measure>
     const auto documents = run.queries.find(query);
     std::vector<double> values(evaluation.measures.size(), 0);
     if (documents != run.queries.end()) {
-      std::ranges::transform(evaluation.measures, values.begin(), [&](const Measure& measure) {
-        return value_of(measure, documents->second, judgements);
-      });
+      std::ranges::transform(evaluation.measures, values.begin(),
+                             [&ranked = documents->second, &judged = judgements](const Measure& m) {
+                               return value_of(m, ranked, judged);
+                             });
     } else if (!options.complete) {
       continue;
     }

@@ -73,7 +73,11 @@ Result<std::string> ScoreLines::add_ranked(const PairIds& ids, float score) {
           in_a_sentence(query_id_));
     }
   }
-  documents_.push_back({ids.document_id, score});
+  if (best_of_ && !documents_.empty() && documents_.back().document_id == ids.document_id) {
+    documents_.back().score = std::max(documents_.back().score, score);
+  } else {
+    documents_.push_back({ids.document_id, score});
+  }
   return text;
 }
 

@@ -31,8 +31,10 @@ struct PairIds {
 
 class ScoreLines {
  public:
-  /// `tag`: what a TREC run is called.
-  ScoreLines(ScoreFormat format, std::string tag) : format_(format), tag_(std::move(tag)) {}
+  /// `tag`: what a TREC run is called. `best_of`: of scores of one document that come one behind
+  /// the other, its passages', the best is its score; of `trec` alone.
+  ScoreLines(ScoreFormat format, std::string tag, bool best_of = false)
+      : format_(format), best_of_(best_of), tag_(std::move(tag)) {}
 
   /// What can be written now, possibly nothing. Errors: ids that `visible` (kernels/base) would
   /// change, but of jsonl, which escapes them; of `trec` pairs without ids or with blanks in them,
@@ -49,6 +51,7 @@ class ScoreLines {
   [[nodiscard]] Result<std::string> add_ranked(const PairIds& ids, float score);
 
   ScoreFormat format_;
+  bool best_of_;
   std::string tag_;
   std::string query_id_;                  // whose documents are gathered
   std::vector<Ranked> documents_;         // of that query

@@ -36,13 +36,15 @@ struct Columns {
   PairParts parts;
   std::int64_t count;
   int query_id, document_id, query, document;
+  int title = -1;  // stands before the document
 };
 constexpr std::array known_columns{Columns{PairParts::both, 2, -1, -1, 0, 1},
                                    Columns{PairParts::both, 4, 0, 1, 2, 3},
                                    Columns{PairParts::named_document, 3, 0, 1, 2, -1},
                                    Columns{PairParts::named_document, 4, 0, 1, 2, -1},
                                    Columns{PairParts::query, 2, 0, -1, 1, -1},
-                                   Columns{PairParts::document, 2, -1, 0, -1, 1}};
+                                   Columns{PairParts::document, 2, -1, 0, -1, 1},
+                                   Columns{PairParts::document, 4, -1, 0, -1, 3, 2}};
 
 /// "a pair is QUERY, DOCUMENT or ...".
 std::string_view columns_in_words(PairParts parts) {
@@ -56,12 +58,17 @@ std::string_view columns_in_words(PairParts parts) {
     case PairParts::document:
       break;
   }
-  return "a document is DOCID, TEXT";
+  return "a document is DOCID, TEXT or DOCID, URL, TITLE, BODY";
 }
 
 std::string_view line_in_words(PairParts parts) {
   if (parts == PairParts::document) return "a document";
   return parts == PairParts::query ? "a query" : "a pair";
+}
+
+/// As ir_datasets gives a text of two parts.
+std::string with_title(const std::string& title, std::string text) {
+  return title.empty() ? std::move(text) : title + " " + text;
 }
 
 Result<TextPair> parse_tsv(std::string_view line, std::int64_t& columns, PairParts parts) {
@@ -85,7 +92,7 @@ Result<TextPair> parse_tsv(std::string_view line, std::int64_t& columns, PairPar
     return at < 0 ? std::string() : std::string(fields[static_cast<std::size_t>(at)]);
   };
   return TextPair{.query = field(known->query),
-                  .document = field(known->document),
+                  .document = with_title(field(known->title), field(known->document)),
                   .query_id = field(known->query_id),
                   .document_id = field(known->document_id)};
 }
@@ -131,8 +138,12 @@ bool needs_document_id(PairParts parts) {
 Result<TextPair> parse_jsonl(std::string_view line, PairParts parts) {
   const json object = parse_json(line);
   if (!object.is_object()) return fail("is no JSON object");
-  const json& query = first_of(object, std::array{"query"});
-  const json& document = first_of(object, std::array{"document", "text", "passage"});
+  // Of files of one part some names say which part it is by the file alone.
+  const bool is_query = parts == PairParts::query, is_document = parts == PairParts::document;
+  const json& query = first_of(object, std::array{"query", is_query ? "text" : "query"});
+  const json& document =
+      first_of(object, std::array{"document", "text", "passage", is_document ? "contents" : "text",
+                                  is_document ? "body" : "text"});
   if (has_query(parts) && !query.is_string()) return fail("has no text 'query'");
   if (has_document(parts) && !document.is_string()) {
     return fail("has no text 'document', 'text' or 'passage'");
@@ -140,10 +151,19 @@ Result<TextPair> parse_jsonl(std::string_view line, PairParts parts) {
   TextPair pair;
   if (has_query(parts)) pair.query = query.get<std::string>();
   if (has_document(parts)) pair.document = document.get<std::string>();
-  Result<std::string> query_id = id_of(first_of(object, std::array{"qid", "query_id"}), "a query");
+  if (const auto title = object.find("title");
+      is_document && title != object.end() && title->is_string()) {
+    pair.document = with_title(title->get<std::string>(), std::move(pair.document));
+  }
+  Result<std::string> query_id = id_of(
+      first_of(object,
+               std::array{"qid", "query_id", is_query ? "_id" : "qid", is_query ? "id" : "qid"}),
+      "a query");
   if (!query_id) return tl::unexpected(query_id.error());
   Result<std::string> document_id =
-      id_of(first_of(object, std::array{"docno", "docid", "doc_id", "pid"}), "a document");
+      id_of(first_of(object, std::array{"docno", "docid", "doc_id", "pid",
+                                        is_document ? "_id" : "pid", is_document ? "id" : "pid"}),
+            "a document");
   if (!document_id) return tl::unexpected(document_id.error());
   pair.query_id = std::move(*query_id);
   pair.document_id = std::move(*document_id);

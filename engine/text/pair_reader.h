@@ -38,7 +38,7 @@ enum class PairParts : std::uint8_t {
   both,            // QUERY, DOCUMENT or QID, DOCID, QUERY, DOCUMENT
   named_document,  // QID, DOCID, QUERY; a text of the document behind it is not read
   query,           // QID, QUERY
-  document,        // DOCID, DOCUMENT
+  document,        // DOCID, DOCUMENT; or DOCID, URL, TITLE, BODY, read as "TITLE BODY"
 };
 
 struct TextPair {

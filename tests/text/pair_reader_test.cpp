@@ -177,8 +177,10 @@ TEST(PairReader, PartsOfAPairHaveColumnsOfTheirOwn) {
 }
 
 TEST(PairReader, PartsThatAreMissingAreNamed) {
-  EXPECT_THAT(error_of("a.tsv", "very tall\n", PairParts::document),
-              HasSubstr("line 1: has 1 columns; a document is DOCID, TEXT with tabs between"));
+  EXPECT_THAT(
+      error_of("a.tsv", "very tall\n", PairParts::document),
+      HasSubstr(
+          "line 1: has 1 columns; a document is DOCID, TEXT or DOCID, URL, TITLE, BODY with tabs"));
   EXPECT_THAT(error_of("a.tsv", "\tvery tall\n", PairParts::document),
               HasSubstr("line 1: has no document's id"));
   EXPECT_THAT(error_of("a.jsonl", R"({"query": "q", "qid": 1})", PairParts::named_document),

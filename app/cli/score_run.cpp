@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/score_run.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <utility>
+
+#include "app/cli/model_arguments.h"
+#include "app/cli/worker_requests.h"
+#include "kernels/base/sentences.h"
+
+namespace attnscope::cli {
+
+namespace {
+
+// A window of very long pairs is closed before it holds as many as it may.
+constexpr std::int64_t most_window_tokens = 4 << 20;
+
+Status not_written() {
+  return fail("the scores could not be written ({}); make room, or name a file with -o",
+              system_reason(errno));
+}
+
+}  // namespace
+
+ScoreRun::ScoreRun(const ScoringModel& model, WorkerProcess& worker, PairSource& pairs,
+                   bool from_cache, ScoreLines lines, WrittenFile* out,
+                   const std::atomic<int>& interrupted, const ScoreOptions& options)
+    : model_(model),
+      worker_(worker),
+      reader_(pairs),
+      from_cache_(from_cache),
+      lines_(std::move(lines)),
+      out_(out),
+      interrupted_(interrupted),
+      options_(options),
+      progress_(options.shows_progress) {}
+
+ScoreRun::Window ScoreRun::read_window() {
+  Window window;
+  std::int64_t tokens = 0;
+  while (window.pairs.size() < options_.read_ahead && tokens < most_window_tokens &&
+         !was_interrupted()) {
+    auto read = reader_.next();
+    if (!read) {
+      window.error = read.error();
+      break;
+    }
+    if (!*read) {
+      window.last = true;
+      break;
+    }
+    ScoredPair& pair = **read;
+    tokens += static_cast<std::int64_t>(pair.tokens.query.size() + pair.tokens.document.size());
+    window.pairs.push_back(std::move(pair.tokens));
+    window.cached.push_back(pair.cached);
+    window.ids.push_back(std::move(pair.ids));
+    window.lines.push_back(pair.line);
+  }
+  window.scores.resize(window.pairs.size());
+  return window;
+}
+
+nlohmann::json ScoreRun::request_for(const ScoreBatch& batch, const Window& window) const {
+  nlohmann::json request = {{"request", "score"}, {"cls", model_.tokenizer->cls()}};
+  nlohmann::json items = nlohmann::json::array();
+  if (from_cache_ && batch.one_query) {
+    for (const std::size_t at : batch.pairs) items.push_back(window.cached[at]);
+    request["query"] = window.pairs[batch.pairs.front()].query;
+    request["cached"] = std::move(items);
+    return request;
+  }
+  for (const std::size_t at : batch.pairs) {
+    nlohmann::json item = pair_json(window.pairs[at]);
+    if (from_cache_) item["cached"] = window.cached[at];
+    items.push_back(std::move(item));
+  }
+  request["one_query"] = batch.one_query;
+  request["items"] = std::move(items);
+  return request;
+}
+
+Status ScoreRun::score_batch(const ScoreBatch& batch, Window& window) {
+  if (Status sent = worker_.send(request_for(batch, window)); !sent) return sent;
+  const auto answer = wait_for(worker_, "score", interrupted_);
+  if (!answer) return tl::unexpected(answer.error());
+  if (!*answer) return {};
+  const auto scores = (*answer)->value("scores", std::vector<float>());
+  if (scores.size() != batch.pairs.size()) return fail("the worker answered other pairs");
+  for (std::size_t i = 0; i < scores.size(); ++i) window.scores[batch.pairs[i]] = scores[i];
+  return {};
+}
+
+Status ScoreRun::write(const std::string& text) {
+  if (out_ != nullptr) return out_->write(text);
+  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() ? Status() : not_written();
+}
+
+Status ScoreRun::flush() {
+  return out_ != nullptr || std::fflush(stdout) == 0 ? Status() : not_written();
+}
+
+Status ScoreRun::write_ready(Window& window) {
+  for (; window.written < window.scores.size(); ++window.written) {
+    const std::optional<float>& score = window.scores[window.written];
+    if (!score) break;
+    const auto text = lines_.add(window.ids[window.written], *score);
+    if (!text) {
+      return fail("{}: {}", reader_.place(window.lines[window.written]), text.error().message);
+    }
+    if (Status wrote = write(*text); !wrote) return wrote;
+    ++written_;
+  }
+  return flush();
+}
+
+void ScoreRun::show_progress(const Window& window, std::size_t scored) {
+  std::optional<double> done;
+  if (const auto read = reader_.progress(); read && !window.pairs.empty()) {
+    const double share = static_cast<double>(scored) / static_cast<double>(window.pairs.size());
+    done = read_before_ + (*read - read_before_) * share;
+  }
+  progress_.show(fmt::format("{} pairs", scored_), static_cast<double>(scored_), done);
+}
+
+Status ScoreRun::score(Window& window) {
+  std::size_t scored = 0;
+  for (const ScoreBatch& batch : score_batches(window.pairs, options_.batches)) {
+    if (Status done = score_batch(batch, window); !done) return done;
+    if (was_interrupted()) return {};
+    scored += batch.pairs.size();
+    scored_ += static_cast<std::int64_t>(batch.pairs.size());
+    if (Status wrote = write_ready(window); !wrote) return wrote;
+    show_progress(window, scored);
+  }
+  if (const auto read = reader_.progress()) read_before_ = *read;
+  return {};
+}
+
+Status ScoreRun::run() {
+  Status outcome;
+  while (outcome && !was_interrupted()) {
+    Window window = read_window();
+    outcome = score(window);
+    if (outcome && window.error) outcome = tl::unexpected(*window.error);
+    if (window.last) break;
+  }
+  if (was_interrupted()) worker_.kill();
+  progress_.clear();
+  Status rest = write(lines_.finish());
+  const bool is_whole = outcome && !was_interrupted();
+  if (out_ != nullptr && !is_whole && !options_.keeps_part) {
+    written_ = 0;
+    return outcome;
+  }
+  if (rest) rest = out_ != nullptr ? out_->commit() : flush();
+  // What could not be written is the worse news: no score before it is there either.
+  if (!rest) written_ = 0;
+  return rest ? outcome : rest;
+}
+
+}  // namespace attnscope::cli

@@ -1,0 +1,81 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// Pairs scored by a worker as `score` and `rerank` do it.
+
+#include <atomic>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/cli/progress_line.h"
+#include "app/cli/scored_pairs.h"
+#include "engine/scoring/score_batches.h"
+#include "engine/scoring/score_lines.h"
+#include "engine/scoring/scoring_model.h"
+#include "engine/sweep/worker_process.h"
+#include "kernels/base/result.h"
+#include "kernels/base/written_file.h"
+
+namespace attnscope::cli {
+
+struct ScoreOptions {
+  BatchLimits batches;
+  std::size_t read_ahead = 1024;  // pairs
+  bool shows_progress = false;    // on stderr
+  bool keeps_part = true;         // of an output file, where not all pairs are scored
+};
+
+/// Scores pairs as they are read: so many are read ahead, put into batches, scored by the worker,
+/// and written in the order in which they came. Memory does not grow with their number.
+class ScoreRun {
+ public:
+  /// Lines go into `out`, or to standard output; `interrupted` above 0 ends the run after what is
+  /// finished.
+  ScoreRun(const ScoringModel& model, WorkerProcess& worker, PairSource& pairs, bool from_cache,
+           ScoreLines lines, WrittenFile* out, const std::atomic<int>& interrupted,
+           const ScoreOptions& options);
+
+  /// Until the last pair, an error or the interrupt. Scores of all pairs before are then written,
+  /// unless the options keep no part of a file.
+  [[nodiscard]] Status run();
+  [[nodiscard]] std::int64_t written() const { return written_; }
+  [[nodiscard]] bool was_interrupted() const { return interrupted_ > 0; }
+
+ private:
+  struct Window {
+    std::vector<TokenPair> pairs;
+    std::vector<std::int64_t> cached;  // numbers in the cache, of each
+    std::vector<PairIds> ids;
+    std::vector<std::int64_t> lines;  // of the file
+    std::vector<std::optional<float>> scores;
+    std::size_t written = 0;
+    std::optional<Error> error;  // what came behind them
+    bool last = false;
+  };
+  [[nodiscard]] Window read_window();
+  [[nodiscard]] Status score(Window& window);
+  [[nodiscard]] nlohmann::json request_for(const ScoreBatch& batch, const Window& window) const;
+  [[nodiscard]] Status score_batch(const ScoreBatch& batch, Window& window);
+  /// Scores at the window's beginning that are there.
+  [[nodiscard]] Status write_ready(Window& window);
+  [[nodiscard]] Status write(const std::string& text);
+  [[nodiscard]] Status flush();
+  void show_progress(const Window& window, std::size_t scored);
+
+  const ScoringModel& model_;
+  WorkerProcess& worker_;
+  PairSource& reader_;
+  bool from_cache_;
+  ScoreLines lines_;
+  WrittenFile* out_;
+  const std::atomic<int>& interrupted_;
+  ScoreOptions options_;
+  std::int64_t written_ = 0, scored_ = 0;
+  double read_before_ = 0;  // how much of the file the windows before held
+  CountLine progress_;
+};
+
+}  // namespace attnscope::cli

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/text/text_collection.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "kernels/base/sentences.h"
+#include "kernels/base/written_file.h"
+
+namespace attnscope {
+
+/// What an index begins with. Anything else than the same bytes, and it is made again.
+struct TextCollection::Header {
+  std::array<char, 16> mark{};
+  std::int64_t size = 0, seconds = 0, nanoseconds = 0, device = 0,
+               number = 0;  // of the texts' file
+  std::int64_t parts = 0, format = 0;
+  std::int64_t count = 0;
+};
+
+namespace {
+
+constexpr std::string_view mark = "attnscope ids 1\n";
+
+/// FNV-1a with its bits mixed once more, so that ids that differ in a digit lie far apart.
+std::uint64_t hash_of(std::string_view text) {
+  constexpr std::uint64_t start = 0xcbf29ce484222325U, prime = 0x100000001b3U;
+  std::uint64_t hash = start;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * prime;
+  constexpr std::uint64_t mixer = 0xff51afd7ed558ccdU;
+  constexpr unsigned shift = 33;
+  hash = (hash ^ (hash >> shift)) * mixer;
+  return hash ^ (hash >> shift);
+}
+
+/// Where indexes are kept; empty where there is no such place.
+std::filesystem::path cache_folder() {
+  std::filesystem::path base;
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && cache[0] == '/') {
+    base = cache;
+  } else if (const char* home = std::getenv("HOME"); home != nullptr && home[0] == '/') {
+    base = std::filesystem::path(home) / ".cache";
+  } else {
+    return {};
+  }
+  base /= "attnscope";
+  std::error_code error;
+  std::filesystem::create_directories(base, error);
+  return error ? std::filesystem::path() : base;
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  [[nodiscard]] int number() const { return number_; }
+
+ private:
+  int number_;
+};
+
+/// A file without a name, gone when it is closed.
+int nameless_file(std::filesystem::path folder) {
+  std::error_code error;
+  if (folder.empty()) folder = std::filesystem::temp_directory_path(error);
+  std::string name = (folder / "index-XXXXXX").string();
+  const int number = ::mkostemp(name.data(), O_CLOEXEC);
+  if (number >= 0) ::unlink(name.c_str());
+  return number;
+}
+
+bool write_all(int number, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t done = ::write(number, bytes.data(), bytes.size());
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) return false;
+    bytes = bytes.subspan(static_cast<std::size_t>(done));
+  }
+  return true;
+}
+
+const std::string& id_in(const TextPair& text, PairParts parts) {
+  return parts == PairParts::query ? text.query_id : text.document_id;
+}
+
+}  // namespace
+
+TextCollection::TextCollection(LineFile file, PairFormat format, PairParts parts)
+    : file_(std::move(file)), format_(format), parts_(parts) {}
+
+TextCollection::TextCollection(TextCollection&& other) noexcept
+    : file_(std::move(other.file_)),
+      format_(other.format_),
+      parts_(other.parts_),
+      columns_(other.columns_),
+      mapping_(std::exchange(other.mapping_, nullptr)),
+      mapped_bytes_(other.mapped_bytes_),
+      entries_(std::exchange(other.entries_, nullptr)),
+      count_(std::exchange(other.count_, 0)),
+      was_kept_(other.was_kept_) {}
+
+TextCollection::~TextCollection() {
+  if (mapping_ != nullptr) ::munmap(mapping_, mapped_bytes_);
+}
+
+Result<TextCollection> TextCollection::open(const std::filesystem::path& file, PairParts parts,
+                                            const std::function<bool(double)>& on_progress,
+                                            std::int64_t kept_from) {
+  const Result<PairFormat> format = pair_format_by_name(file);
+  if (!format) return tl::unexpected(format.error());
+  Result<LineFile> lines = LineFile::open(file);
+  if (!lines) return tl::unexpected(lines.error());
+  TextCollection collection(std::move(*lines), *format, parts);
+  struct stat info {};
+  if (::stat(file.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) {
+    return fail(
+        "{}: is no regular file, and texts are looked up in it out of order; write it to one",
+        collection.name());
+  }
+  Header header{.size = info.st_size,
+                .seconds = info.st_mtim.tv_sec,
+                .nanoseconds = info.st_mtim.tv_nsec,
+                .device = static_cast<std::int64_t>(info.st_dev),
+                .number = static_cast<std::int64_t>(info.st_ino),
+                .parts = static_cast<std::int64_t>(parts),
+                .format = static_cast<std::int64_t>(*format)};
+  std::ranges::copy(mark, header.mark.begin());
+  const std::filesystem::path folder =
+      info.st_size >= kept_from ? cache_folder() : std::filesystem::path();
+  std::error_code error;
+  const std::filesystem::path index =
+      folder / fmt::format("{:016x}-{}.ids",
+                           hash_of(std::filesystem::weakly_canonical(file, error).string()),
+                           static_cast<int>(parts));
+  if (!folder.empty() && collection.map_kept(index, header)) return collection;
+  if (Status built = collection.build(folder, on_progress); !built)
+    return tl::unexpected(built.error());
+  header.count = collection.size();
+  if (!folder.empty()) collection.keep(index, header);
+  return collection;
+}
+
+bool TextCollection::map(int descriptor, std::size_t skipped, std::size_t count, bool writable) {
+  const std::size_t bytes = skipped + count * sizeof(Entry);
+  void* const mapped =
+      ::mmap(nullptr, bytes, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, descriptor, 0);
+  if (mapped == MAP_FAILED) return false;
+  mapping_ = mapped;
+  mapped_bytes_ = bytes;
+  entries_ = reinterpret_cast<const Entry*>(static_cast<const std::byte*>(mapped) + skipped);
+  count_ = count;
+  return true;
+}
+
+bool TextCollection::map_kept(const std::filesystem::path& index, const Header& header) {
+  const Descriptor file(::open(index.c_str(), O_RDONLY | O_CLOEXEC));
+  Header kept;
+  struct stat info {};
+  if (file.number() < 0 || ::fstat(file.number(), &info) != 0 ||
+      ::pread(file.number(), &kept, sizeof(kept), 0) != static_cast<ssize_t>(sizeof(kept))) {
+    return false;
+  }
+  const std::int64_t count = std::exchange(kept.count, 0);
+  if (std::memcmp(&kept, &header, sizeof(kept)) != 0 || count < 1 ||
+      info.st_size != static_cast<std::int64_t>(sizeof(kept)) +
+                          count * static_cast<std::int64_t>(sizeof(Entry))) {
+    return false;
+  }
+  was_kept_ = map(file.number(), sizeof(Header), static_cast<std::size_t>(count), false);
+  return was_kept_;
+}
+
+Status TextCollection::build(const std::filesystem::path& folder,
+                             const std::function<bool(double)>& on_progress) {
+  constexpr std::size_t entries_at_a_time = 1U << 16U;
+  const Descriptor index(nameless_file(folder));
+  const auto not_made = [&] {
+    return fail("{}: where its texts begin could not be noted ({}); make room in {}", name(),
+                system_reason(errno),
+                folder.empty() ? "the folder for temporary files" : folder.string());
+  };
+  if (index.number() < 0) return not_made();
+  std::vector<Entry> entries;
+  std::size_t count = 0;
+  std::int64_t empty_line = 0;
+  const auto write_out = [&] {
+    count += entries.size();
+    const bool written = write_all(index.number(), std::as_bytes(std::span(entries)));
+    entries.clear();
+    return written;
+  };
+  while (true) {
+    const auto line = file_.next();
+    if (!line) return tl::unexpected(line.error());
+    if (!*line) break;
+    if ((*line)->text.empty()) {
+      if (empty_line == 0) empty_line = (*line)->number;
+      continue;
+    }
+    const Result<TextPair> text = parse_pair((*line)->text, format_, columns_, parts_);
+    if (!text) return fail("{}: {}", file_.place((*line)->number), text.error().message);
+    const std::string& id = id_in(*text, parts_);
+    if (id.empty()) return fail("{}: has no id", file_.place((*line)->number));
+    if (empty_line > 0) {
+      return fail("{}: is empty, with others behind it", file_.place(empty_line));
+    }
+    entries.push_back({hash_of(id), (*line)->begin});
+    if (entries.size() < entries_at_a_time) continue;
+    if (!write_out()) return not_made();
+    if (on_progress && !on_progress(file_.progress().value_or(0))) return fail("interrupted");
+  }
+  if (!write_out()) return not_made();
+  if (count == 0) return fail("{}: has no texts", name());
+  if (!map(index.number(), 0, count, true)) return not_made();
+  const std::span<Entry> mapped(static_cast<Entry*>(mapping_), count);
+  std::ranges::sort(mapped, [](const Entry& a, const Entry& b) {
+    return a.hash != b.hash ? a.hash < b.hash : a.begin < b.begin;
+  });
+  return check_ids();
+}
+
+/// Entries of one hash are of one id twice, or of two ids, which is all but impossible.
+Status TextCollection::check_ids() {
+  std::int64_t repeated = 0, first = 0, second = 0;
+  std::string repeated_id;
+  for (std::size_t i = 1; i < count_; ++i) {
+    if (entries_[i].hash != entries_[i - 1].hash) continue;
+    const Result<TextPair> a = text_at(entries_[i - 1].begin), b = text_at(entries_[i].begin);
+    if (!a) return tl::unexpected(a.error());
+    if (!b) return tl::unexpected(b.error());
+    if (id_in(*a, parts_) != id_in(*b, parts_)) continue;
+    if (repeated++ == 0 || entries_[i].begin < second) {
+      repeated_id = id_in(*a, parts_);
+      first = entries_[i - 1].begin;
+      second = entries_[i].begin;
+    }
+  }
+  if (repeated == 0) return {};
+  const auto first_line = line_of(first), second_line = line_of(second);
+  if (!first_line) return tl::unexpected(first_line.error());
+  if (!second_line) return tl::unexpected(second_line.error());
+  return fail("{}: the id '{}' stands in line {} already{}; give each text an id of its own",
+              file_.place(*second_line), in_a_sentence(repeated_id), *first_line,
+              repeated > 1 ? fmt::format(" ({} such lines in all)", repeated) : "");
+}
+
+void TextCollection::keep(const std::filesystem::path& index, const Header& header) const {
+  auto file = WrittenFile::beside(index);
+  if (!file) return;
+  const auto bytes = std::as_bytes(std::span(entries_, count_));
+  // Without it the next one makes it again.
+  if (file->write(std::as_bytes(std::span(&header, 1))) && file->write(bytes))
+    static_cast<void>(file->commit());
+}
+
+Result<TextPair> TextCollection::text_at(std::int64_t begin) {
+  if (Status sought = file_.seek(begin); !sought) return tl::unexpected(sought.error());
+  const auto line = file_.next();
+  if (!line) return tl::unexpected(line.error());
+  if (!*line) return fail("{}: is shorter than it was; begin again", name());
+  Result<TextPair> text = parse_pair((*line)->text, format_, columns_, parts_);
+  if (!text) return fail("{}: from byte {} on: {}", name(), begin, text.error().message);
+  return text;
+}
+
+Result<std::int64_t> TextCollection::line_of(std::int64_t begin) {
+  if (Status sought = file_.seek(0); !sought) return tl::unexpected(sought.error());
+  for (std::int64_t number = 1;; ++number) {
+    const auto line = file_.next();
+    if (!line) return tl::unexpected(line.error());
+    if (!*line || (*line)->begin >= begin) return number;
+  }
+}
+
+Result<std::optional<std::string>> TextCollection::find(std::string_view id) {
+  const std::uint64_t hash = hash_of(id);
+  const std::span<const Entry> entries(entries_, count_);
+  for (auto at = std::ranges::lower_bound(entries, hash, {}, &Entry::hash);
+       at != entries.end() && at->hash == hash; ++at) {
+    Result<TextPair> text = text_at(at->begin);
+    if (!text) return tl::unexpected(text.error());
+    if (id_in(*text, parts_) != id) continue;
+    return std::optional(std::move(parts_ == PairParts::query ? text->query : text->document));
+  }
+  return std::optional<std::string>();
+}
+
+bool TextCollection::contains(std::string_view id) {
+  const auto text = find(id);
+  return text && text->has_value();
+}
+
+}  // namespace attnscope

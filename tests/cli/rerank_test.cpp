@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `rerank` as a person runs it, on a small checkpoint with drawn weights.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/checkpoint/tiny_checkpoint.h"
+#include "tests/cli/program.h"
+
+namespace attnscope::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr int documents = 12;
+
+/// Document i has 6 * i + 1 tokens; the model has room for 64 with the query.
+std::string document_text(int i) {
+  std::string text;
+  for (int token = 0; token <= 6 * i; ++token)
+    text += fmt::format("{} ", static_cast<char>('a' + (i * 5 + token * token) % 16));
+  return text;
+}
+
+class Rerank : public ::testing::Test {
+ protected:
+  Rerank() {
+    tests::TinyCheckpoint::bert().write(program_.path(""));
+    program_.write("vocab.txt",
+                   "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\nm\nn\no\np\n");
+    program_.write("queries.tsv", "q1\ta b c\nq2\td e\nq3\tf\n");
+    std::string collection, run;
+    for (int i = documents - 1; i >= 0; --i)
+      collection += fmt::format("d{}\t{}\n", i, document_text(i));
+    program_.write("documents.tsv", collection);
+    for (const char* query : {"q2", "q1"}) {
+      for (int i = 0; i < documents; ++i)
+        run += fmt::format("{} Q0 d{} {} {} bm25\n", query, i, i + 1, 100 - i);
+    }
+    program_.write("bm25.trec", run);
+  }
+
+  [[nodiscard]] Outcome rerank(const std::vector<std::string>& more) const {
+    std::vector<std::string> arguments{
+        "rerank",      "--checkpoint",  ".",  "--run",   "bm25.trec", "--queries", "queries.tsv",
+        "--documents", "documents.tsv", "-o", "out.trec"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return program_.run(arguments);
+  }
+  /// "q1 d3" -> score, of the run that was written.
+  [[nodiscard]] std::map<std::string, double> written() const {
+    std::map<std::string, double> scores;
+    std::istringstream lines(program_.read("out.trec"));
+    std::string query, zero, document, rank, score, tag;
+    while (lines >> query >> zero >> document >> rank >> score >> tag)
+      scores[query + " " + document] = std::stod(score);
+    return scores;
+  }
+  /// What `score` says of these documents beside the query.
+  [[nodiscard]] std::vector<double> scored(const std::string& query,
+                                           const std::vector<std::string>& texts) const {
+    std::string pairs;
+    for (const std::string& text : texts) pairs += fmt::format("{}\t{}\n", query, text);
+    program_.write("pairs.tsv", pairs);
+    const Outcome outcome = program_.run({"score", "--checkpoint", ".", "--pairs", "pairs.tsv"});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    std::vector<double> scores;
+    std::istringstream lines(outcome.out);
+    for (double score = 0; lines >> score;) scores.push_back(score);
+    EXPECT_EQ(scores.size(), texts.size());
+    scores.resize(texts.size());
+    return scores;
+  }
+  /// Tokens [begin, end) of document i.
+  [[nodiscard]] static std::string part(int i, std::size_t begin, std::size_t end) {
+    return document_text(i).substr(2 * begin, 2 * (end - begin));
+  }
+
+  Program program_;
+};
+
+TEST_F(Rerank, EachCandidateHasTheScoreOfItsTexts_AndRanksByIt) {
+  const Outcome outcome = rerank({"--tag", "mine"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("of 4 of 24 documents the end is in no pair"));
+  const auto scores = written();
+  ASSERT_EQ(scores.size(), 2U * documents);
+  std::vector<std::string> texts;
+  for (int i = 0; i < documents; ++i) texts.push_back(document_text(i));
+  for (const auto& [id, text] : {std::pair("q1", "a b c"), std::pair("q2", "d e")}) {
+    const std::vector<double> expected = scored(text, texts);
+    for (std::size_t i = 0; i < texts.size(); ++i)
+      EXPECT_NEAR(scores.at(fmt::format("{} d{}", id, i)), expected[i], 1e-5);
+  }
+  std::istringstream lines(program_.read("out.trec"));
+  std::vector<double> of_first;
+  std::string query, zero, document, rank, score, tag;
+  while (lines >> query >> zero >> document >> rank >> score >> tag && query == "q1") {
+    of_first.push_back(std::stod(score));
+    EXPECT_EQ(rank, fmt::format("{}", of_first.size()));
+    EXPECT_EQ(tag, "mine");
+  }
+  EXPECT_TRUE(std::is_sorted(of_first.rbegin(), of_first.rend()));
+}
+
+TEST_F(Rerank, TheDepthIsOfTheRunsOwnRanking) {
+  EXPECT_EQ(rerank({"--depth", "2"}).exit_code, 0);
+  const auto scores = written();
+  EXPECT_EQ(scores.size(), 4U);
+  EXPECT_TRUE(scores.contains("q1 d0") && scores.contains("q1 d1"));
+}
+
+TEST_F(Rerank, MaxP_IsTheBestOfPassagesThatHoldTheWholeDocument) {
+  const Outcome outcome = rerank({"--max-p", "--max-tokens", "40"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.err.find("no pair"), std::string::npos) << outcome.err;
+  const auto scores = written();
+  ASSERT_EQ(scores.size(), 2U * documents);
+  // 40 - [CLS] - "a b c" - two [SEP] leave 34; document 11 has 67 tokens.
+  const auto expected =
+      scored("a b c", {part(11, 0, 34), part(11, 17, 51), part(11, 33, 67), document_text(2)});
+  EXPECT_NEAR(scores.at("q1 d11"), std::max({expected[0], expected[1], expected[2]}), 1e-5);
+  EXPECT_NEAR(scores.at("q1 d2"), expected[3], 1e-5);
+}
+
+TEST_F(Rerank, AsPublished_TheLongestCandidatesEndIsInNoPassage) {
+  const Outcome outcome = rerank({"--max-p", "--as-published", "--max-tokens", "40"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("as published"));
+  // Lengths with [SEP]: 35 for a document, stride 17, starts below 68 - 35: 0 and 17.
+  const auto expected = scored("a b c", {part(11, 0, 34), part(11, 17, 51)});
+  EXPECT_NEAR(written().at("q1 d11"), std::max(expected[0], expected[1]), 1e-5);
+}
+
+TEST_F(Rerank, Whole_TakesNoDocumentThatIsTooLong) {
+  const Outcome refused = rerank({"--whole"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("bm25.trec, line"), HasSubstr("there is room for"),
+                                 HasSubstr("--extend-positions"), HasSubstr("nothing is written")));
+  EXPECT_FALSE(std::filesystem::exists(program_.path("out.trec")));
+  const Outcome taken =
+      rerank({"--whole", "--extend-positions", "80", "--pattern", "sparse", "--window", "4"});
+  EXPECT_EQ(taken.exit_code, 0) << taken.err;
+  EXPECT_EQ(written().size(), 2U * documents);
+}
+
+TEST_F(Rerank, WhatIsNotThereIsNamedAndCounted_BeforeAnythingIsComputed) {
+  const auto refused = [&](const char* file, const std::string& text, const char* words) {
+    const std::string before = program_.read(file);
+    program_.write(file, text);
+    const Outcome outcome = rerank({"--worker", "/no/worker"});
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(words));
+    EXPECT_FALSE(std::filesystem::exists(program_.path("out.trec")));
+    program_.write(file, before);
+  };
+  refused("documents.tsv", "d0\ta\nd1\tb\n",
+          "bm25.trec, line 3: document 'd2' is not in documents.tsv (20 of 24 are not)");
+  refused("queries.tsv", "q2\ta\n", "its query 'q1' is not in queries.tsv (1 of 2 are not)");
+  refused("documents.tsv", "d0\ta\nd0\tb\n", "documents.tsv, line 2: the id 'd0' stands in line 1");
+  refused("bm25.trec", "q1 Q0 d0 1 nan t\n", "bm25.trec, line 1 has NaN");
+  refused("bm25.trec", "q1 Q0 d0 1", "breaks off");
+}
+
+TEST_F(Rerank, WrongUseNamesItsMend) {
+  EXPECT_THAT(rerank({"--as-published"}).err, HasSubstr("--max-p"));
+  EXPECT_THAT(rerank({"--max-p", "--whole"}).err, HasSubstr("--whole"));
+  EXPECT_THAT(rerank({"--tag", "a b"}).err, HasSubstr("blank"));
+  const Outcome onto =
+      program_.run({"rerank", "--checkpoint", ".", "--run", "bm25.trec", "--queries", "queries.tsv",
+                    "--documents", "documents.tsv", "-o", "bm25.trec"});
+  EXPECT_EQ(onto.exit_code, 2);
+  EXPECT_THAT(program_.read("bm25.trec"), HasSubstr("q2 Q0 d0"));
+}
+
+}  // namespace
+}  // namespace attnscope::testing
