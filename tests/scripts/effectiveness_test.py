@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/effectiveness with a program that stands in for training and ranking: effectiveness_test.py BUILD_FOLDER"""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HOME = pathlib.Path(__file__).resolve().parent.parent.parent
+BUILD = pathlib.Path(sys.argv.pop()) if len(sys.argv) > 1 else HOME / "build/release"
+
+# Notes its arguments; trains by writing a folder, ranks worse the smaller the window, and evaluates as attnscope.
+STAND_IN = """#!/usr/bin/env python3
+import os, pathlib, random, sys
+home = pathlib.Path(__file__).parent
+command, out = sys.argv[1], pathlib.Path(sys.argv[-1])
+option = lambda name: sys.argv[sys.argv.index(name) + 1]
+if command == "evaluate":
+    os.execv(%r, ["attnscope", *sys.argv[1:]])
+with open(home / "calls", "a") as file:
+    file.write(" ".join(sys.argv[1:]) + "\\n")
+if command == "train":
+    out.mkdir(exist_ok=True)
+    with open(out / "steps", "a") as file:
+        file.write("begun\\n")
+    if (home / "stops").exists() and option("--pattern") == "longformer":
+        sys.exit("stopped")
+    (out / "window").write_text(option("--window") if "--window" in sys.argv else "64")
+else:
+    trained = pathlib.Path(option("--checkpoint"))
+    window, draw = int((trained / "window").read_text()), random.Random(trained.name[-1])
+    lines = []
+    for line in open(option("--run")):
+        query, q0, document, rank, score, tag = line.split()
+        score = draw.random()
+        if document == query:
+            is_right = {16: query != "p7", 0: score < 0.5}.get(window, True)
+            score = 2 if is_right else -1
+        lines.append((query, -score, f"{query} Q0 {document} 1 {score} {trained.name}\\n"))
+    out.write_text("".join(line for _, _, line in sorted(lines)))
+"""
+
+
+class Effectiveness(unittest.TestCase):
+    def setUp(self):
+        cellar = tempfile.TemporaryDirectory()
+        self.addCleanup(cellar.cleanup)
+        self.home = pathlib.Path(cellar.name)
+        self.program = self.home / "attnscope"
+        self.program.write_text(STAND_IN % str(BUILD / "attnscope"))
+        self.program.chmod(0o755)
+        self.folder = self.home / "out"
+        self.collect(self.folder / "collection", "")
+        self.collect(self.folder / "collection/long", "long")
+        (self.folder / "start").mkdir()
+
+    def collect(self, texts, prefix):
+        texts.mkdir(parents=True)
+        ids = [f"{prefix}p{at}" for at in range(40)]
+        write = lambda name, lines: (texts / name).write_text("".join(line + "\n" for line in lines))
+        write("README.md", ["An index."])
+        write("triples.tsv", ["a\tb\tc"])
+        write("documents.tsv", (f"{id}\ttext" for id in ids))
+        write("queries.test.tsv", (f"{id}\tquery" for id in ids))
+        write("qrels.test.txt", (f"{id} 0 {id} 1" for id in sorted(ids)))
+        write("bm25.test.trec", (f"{id} Q0 {other} {rank} {9 - rank} bm25" for id in sorted(ids)
+                                 for rank, other in enumerate([*[one for one in ids if one != id][:3], id], 1)))
+
+    def run_it(self, *options):
+        return subprocess.run([HOME / "scripts/effectiveness", self.folder, "--queries", "30", *options],
+                              env={**os.environ, "ATTNSCOPE": str(self.program)}, capture_output=True, text=True)
+
+    def calls(self):
+        file = self.home / "calls"
+        return file.read_text().splitlines() if file.exists() else []
+
+    def test_each_pattern_is_trained_alike_and_ranks_the_same_queries(self):
+        done = self.run_it()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        calls = self.calls()
+        self.assertEqual(len(calls), 28)
+        trained = [call for call in calls if call.startswith("train")]
+        patterns = [re.search(r"--pattern (\w+)(?: --window (\d+))?", call).groups() for call in trained]
+        self.assertEqual(patterns, 2 * [("full", None), ("longformer", "64"), ("sparse", "64"), ("sparse", "16"),
+                                        ("sparse", "4"), ("sparse", "1"), ("sparse", "0")])
+        rest = {re.sub(r"--pattern \w+( --window \d+)?|--seed \d|-o .*", "", call) for call in trained}
+        self.assertEqual(len(rest), 1, rest)
+        runs = sorted((self.folder / "results/runs").iterdir())
+        self.assertEqual(len(runs), 15)
+        for run in runs:
+            self.assertEqual(len({line.split()[0] for line in run.read_text().splitlines()}), 30)
+
+    def test_the_table_tells_what_is_equivalent_and_what_is_not(self):
+        table = self.run_it("--margin", "0.1").stdout
+        self.assertEqual((self.folder / "results/table.md").read_text(), table)
+        rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()
+                if line.startswith("|")]
+        self.assertEqual([row[0] for row in rows], ["nDCG@10", "---", "seed 1", "seed 2", "mean"])
+        self.assertEqual(rows[0][1:4], ["BM25", "full w = ∞", "longformer w = 64"])
+        for row in rows[2:4]:
+            self.assertEqual(row[1:3], ["0.431", "**1.000**"])  # 1 / log2(5)
+            self.assertEqual(row[5], "0.981†")  # one query of 30
+            self.assertRegex(row[8], r"^0\.\d+\\\*$")
+        same = "equivalent to full attention with"
+        self.assertIn(f"- sparse w = 16: {same} 2 of 2 seeds; differences -0.0190 (", table)
+        self.assertRegex(table, rf"- sparse w = 0: {same} 0 of 2 seeds; differences -0\.\d+ \(")
+        self.assertIn("seed 2 against that of seed 1, for scale: +0.0000 (each query's: no test)", table)
+        self.assertIn("| nDCG@10 | full-seed2 |", (self.folder / "results/tests-seed1.md").read_text())
+
+    def test_run_again_it_makes_nothing_anew(self):
+        first, calls = self.run_it(), self.calls()
+        second = self.run_it()
+        self.assertEqual((second.returncode, second.stdout, self.calls()), (0, first.stdout, calls))
+
+    def test_what_was_stopped_goes_on_in_the_same_folder(self):
+        (self.home / "stops").touch()
+        done = self.run_it()
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("effectiveness: train longformer-64-seed1 failed\n", done.stderr)
+        self.assertEqual(len(self.calls()), 3)
+        self.assertFalse((self.folder / "results/table.md").exists())
+        (self.home / "stops").unlink()
+        self.assertEqual(self.run_it().returncode, 0)
+        models = self.folder / "models"
+        self.assertEqual((models / "longformer-64-seed1/steps").read_text(), "begun\nbegun\n")
+        self.assertEqual((models / "full-seed1/steps").read_text(), "begun\n")
+        self.assertEqual(len(list(models.iterdir())), 14)
+
+    def test_another_setting_wants_another_folder_but_other_tests_do_not(self):
+        self.assertEqual(self.run_it().returncode, 0)
+        done = self.run_it("--steps", "7", "--batch", "2")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("other batch, steps", done.stderr)
+        calls = self.calls()
+        self.assertIn("within ± 0.1 ", self.run_it("--margin", "0.1").stdout)
+        self.assertEqual(self.calls(), calls)
+
+    def test_the_sweep_names_the_runs_that_are_there(self):
+        self.assertEqual(self.run_it("--seeds", "3").returncode, 0)
+        sweep = json.loads((self.folder / "results/sweep.json").read_text())
+        self.assertEqual(len(sweep["contenders"]), 7)
+        for file in (sweep["qrels"], *(one["run"] for one in sweep["contenders"])):
+            self.assertTrue((self.folder / "results" / file).is_file(), file)
+
+    def test_long_documents_are_the_other_collection_s_under_more_positions(self):
+        self.assertEqual(self.run_it("--long", "--max-tokens", "4096", "--seeds", "1").returncode, 0)
+        for call in self.calls():
+            self.assertIn("--extend-positions 4096", call)
+            self.assertIn("collection/long/", call)
+
+    def test_a_program_that_is_not_there_is_said(self):
+        self.program.unlink()
+        done = self.run_it()
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, r"effectiveness: .*attnscope: No such file or directory\n$")
+
+
+if __name__ == "__main__":
+    unittest.main()
