@@ -186,6 +186,22 @@ const HeatPoint& largest_point(const Sweep& sweep) {
       ->point;
 }
 
+/// The name by which contenders are asked about: the pattern's, or the model's without options.
+std::string asked_name(const Contender& contender) {
+  return contender.model.empty() ? contender.pattern
+                                 : contender.model.substr(0, contender.model.find('+'));
+}
+
+/// The heats that have it; all, where none has.
+Sweep with_heats_of(const std::string& name, const Sweep& sweep) {
+  Sweep own = sweep;
+  std::erase_if(own.heats, [&](const Heat& heat) {
+    return std::ranges::none_of(
+        heat.contenders, [&](const Contender& contender) { return asked_name(contender) == name; });
+  });
+  return own.heats.empty() ? sweep : own;
+}
+
 /// A pattern by the name that contenders give it: its own, or that of a model's row.
 struct NamedPattern {
   std::string name;
@@ -245,8 +261,9 @@ std::string window_of(const Sweep& sweep, bool widest) {
   return found ? found->text() : "4";
 }
 
-Result<json> costs_of(WorkerProcess& worker, const AttentionPattern& pattern,
-                      const HeatPoint& point, const std::string& window) {
+Result<json> costs_of(WorkerProcess& worker, const NamedPattern& named, const HeatPoint& point,
+                      const std::string& window) {
+  const AttentionPattern& pattern = named.pattern;
   const auto sizes = group_sizes(point);
   if (!sizes) return tl::unexpected(sizes.error());
   LayoutItem item;
@@ -255,19 +272,25 @@ Result<json> costs_of(WorkerProcess& worker, const AttentionPattern& pattern,
   item.documents = sizes->documents;
   const auto layout = SequenceLayout::make({item}, point.shared_query ? sizes->query : 0);
   if (!layout) return tl::unexpected(layout.error());
-  return ask_costs(worker,
-                   {{"pattern_json", pattern_json(pattern)},
-                    {"window", pattern.has_window() ? window : ""},
-                    {"layout_json", layout_json(*layout)},
-                    {"layout_source", "one item"},
-                    {"heads", point.heads},
-                    {"head_dim", point.head_dim},
-                    {"dtype", name_of(point.dtype)},
-                    {"direction", name_of(point.direction)},
-                    {"operation", name_of(point.operation == Operation::model ? Operation::attention
-                                                                              : point.operation)},
-                    {"device", name_of(point.device)},
-                    {"threads", point.threads > 0 ? point.threads : worker_cores(worker.hello())}});
+  json question = {{"pattern_json", pattern_json(pattern)},
+                   {"window", pattern.has_window() ? window : ""},
+                   {"layout_json", layout_json(*layout)},
+                   {"layout_source", "one item"},
+                   {"heads", point.heads},
+                   {"head_dim", point.head_dim},
+                   {"dtype", name_of(point.dtype)},
+                   {"direction", name_of(point.direction)},
+                   {"operation", name_of(point.operation == Operation::model ? Operation::attention
+                                                                             : point.operation)},
+                   {"device", name_of(point.device)},
+                   {"threads", point.threads > 0 ? point.threads : worker_cores(worker.hello())}};
+  if (point.operation == Operation::model) {
+    question.update({{"model", named.name},
+                     {"layers", point.layers},
+                     {"feed_forward", point.feed_forward},
+                     {"document_tokens", sizes->document - 1}});
+  }
+  return ask_costs(worker, std::move(question));
 }
 
 /// No processor's core and no GPU does more multiply-adds a second, counted as two each: what takes
@@ -289,13 +312,16 @@ std::optional<double> free_bytes(const json& hello, DeviceKind device) {
 }
 
 /// Every implementation with this pattern; possible where one setting of the sweep takes it.
-json pairs_with(WorkerProcess& worker, const Sweep& sweep, const NamedPattern& named) {
+json pairs_with(WorkerProcess& worker, const Sweep& whole, const NamedPattern& named) {
   const AttentionPattern& pattern = named.pattern;
+  const Sweep sweep = with_heats_of(named.name, whole);
+  const HeatPoint& largest = largest_point(sweep);
   json pairs = json::array();
   for (const json& listed : worker.hello().value("implementations", json::array())) {
     pairs.push_back({{"pattern", named.name},
                      {"implementation", listed.value("id", "")},
-                     {"reason", "not asked"}});
+                     {"tokens", largest.sequence_tokens},
+                     {"reason", "computes nothing of it"}});
   }
   const auto take = [&](const Result<json>& rows, auto&& each) {
     for (json& pair : pairs) {
@@ -310,18 +336,15 @@ json pairs_with(WorkerProcess& worker, const Sweep& sweep, const NamedPattern& n
   };
   // Counting takes a worker a minute at a million tokens, and memory as much as measuring.
   constexpr std::int64_t most_counted = std::int64_t{1} << 18;
-  const HeatPoint& largest = largest_point(sweep);
   const double rate = rate_above_all(largest, worker_cores(worker.hello()));
   for (const HeatPoint& point : shortest_points(sweep)) {
     if (point.sequence_tokens > most_counted) {
       for (json& pair : pairs) pair["reason"] = "";  // not known
       continue;
     }
-    take(costs_of(worker, pattern, point, window_of(sweep, false)),
-         [](json& pair, const json& row) {
-           if (!pair.at("reason").get<std::string>().empty())
-             pair["reason"] = row.value("reason", "");
-         });
+    take(costs_of(worker, named, point, window_of(sweep, false)), [](json& pair, const json& row) {
+      if (!pair.at("reason").get<std::string>().empty()) pair["reason"] = row.value("reason", "");
+    });
   }
   const HeatPoint first = with_first_document(largest);
   if (largest.sequence_tokens > most_counted) {
@@ -339,12 +362,12 @@ json pairs_with(WorkerProcess& worker, const Sweep& sweep, const NamedPattern& n
     pair["least_seconds"] = row.value("executed_flop", 0.0) / rate;
   };
   const std::string widest = window_of(sweep, true);
-  take(costs_of(worker, pattern, largest, widest), [&](json& pair, const json& row) {
+  take(costs_of(worker, named, largest, widest), [&](json& pair, const json& row) {
     if (!row.value("reason", "").empty()) return;
     pair["item_bytes"] = tensor_bytes(largest) + row.value("peak_bytes", 0.0);
     executed_seconds(pair, row);
   });
-  if (!(first == largest)) take(costs_of(worker, pattern, first, widest), executed_seconds);
+  if (!(first == largest)) take(costs_of(worker, named, first, widest), executed_seconds);
   return pairs;
 }
 
@@ -391,14 +414,20 @@ std::string as_text(const Sweep& sweep, const json& answer) {
     if (!listed.insert(id).second) continue;
     std::string words;
     double seconds = 0;
+    const std::string& row = contender.model.empty() ? contender.pattern : contender.model;
+    // What has several options is not listed: they change nothing of what is foreseen.
+    const auto names = [&](const std::string& name) {
+      return std::ranges::any_of(answer.at("pairs"),
+                                 [&](const json& pair) { return pair.at("pattern") == name; });
+    };
+    const std::string listed_as = names(row) ? row : asked_name(contender);
     for (const json& pair : answer.at("pairs")) {
-      if (pair.at("pattern") != (contender.model.empty() ? contender.pattern : contender.model) ||
-          pair.at("implementation") != contender.implementation)
+      if (pair.at("pattern") != listed_as || pair.at("implementation") != contender.implementation)
         continue;
       words = pair.at("reason").get<std::string>();
       if (!words.empty()) continue;
       seconds = pair.value("least_seconds", 0.0);
-      const auto tokens = answer.at("largest_tokens").get<std::int64_t>();
+      const auto tokens = pair.at("tokens").get<std::int64_t>();
       const double bytes = pair.value("item_bytes", 0.0);
       words = bytes > 0 ? fmt::format("{} for an item of {} tokens{}", report::format_bytes(bytes),
                                       tokens, bytes > free ? ", more than is free" : "")
@@ -409,12 +438,14 @@ std::string as_text(const Sweep& sweep, const json& answer) {
   }
   const bool takes_longer = least > longest;
   const double seconds = takes_longer ? least : longest;
-  return fmt::format("{}, {}; {} {:.{}f} s of measuring, {}besides set-up and checks\n\n",
-                     counted(answer.at("heats").get<std::size_t>(), "heat"),
-                     counted(answer.at("cells").get<std::size_t>(), "cell"),
-                     takes_longer ? "more than" : "at most", seconds, seconds < 10 ? 1 : 0,
-                     takes_longer ? "since even one pass takes that long, "
-                                  : "on a busy machine twice that, ") +
+  return fmt::format(
+             "{}, {}; {} {:.{}f} s of measuring, {}besides set-up and checks\n\n",
+             counted(answer.at("heats").get<std::size_t>(), "heat"),
+             counted(answer.at("cells").get<std::size_t>(), "cell"),
+             takes_longer ? "more than" : "at most", seconds, seconds < 10 ? 1 : 0,
+             takes_longer
+                 ? "since even one pass takes that long, "
+                 : "on a busy machine twice that, or a call of each where that takes longer, ") +
          text;
 }
 

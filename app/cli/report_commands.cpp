@@ -263,13 +263,14 @@ void add_table_command(CLI::App& app, Session& session) {
   command->add_option("--columns", arguments->columns, "and its columns (length)")
       ->type_name("KEY");
   command
-      ->add_option("--cells", arguments->cells,
-                   "and its cells: time, memory, ratio, limit, error, executed, or several of them")
+      ->add_option(
+          "--cells", arguments->cells,
+          "and its cells: time, memory, ratio, limit, error, executed, per-ms, or several of them")
       ->type_name("LIST");
   command
       ->add_option("--beside", arguments->beside,
                    "Whole models in the form of a published table, its numbers beside: "
-                   "ecir24-table3 or mixencoder-table6")
+                   "ecir24-table3, mixencoder-table6 or tkl-table1")
       ->type_name("TABLE");
   command->add_flag("--growth", arguments->growth,
                     "Time per token, against that of the shortest length");

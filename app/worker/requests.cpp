@@ -12,6 +12,7 @@
 #include "engine/attention/costs.h"
 #include "engine/attention/cuda_runtime.h"
 #include "engine/attention/list.h"
+#include "engine/heat/model_row.h"
 #include "engine/heat/protocol.h"
 #include "engine/heat/sign_of_life.h"
 #include "engine/measure/block_cache.h"
@@ -148,6 +149,53 @@ void answer_attend(const Asked& asked, ProtocolChannel& channel) {
                 {"lse_written", outcome.lse_written}});
 }
 
+/// What the family of a whole model says of implementations, in place of what attention alone does:
+/// whether it is computed by them, and nothing of what attention would need where it has none.
+json rows_of_model(const JsonField& message, json rows) {
+  const ModelRow row = taken(parse_model_row(message["model"].text()));
+  const Family& family = family_of(*row.family);
+  const std::int64_t heads = message["heads"].whole();
+  const ModelShape shape{.layers = message["layers"].whole(),
+                         .hidden = heads * message["head_dim"].whole(),
+                         .heads = heads,
+                         .feed_forward = message["feed_forward"].whole()};
+  const ModelConfig config = row.family->config_for(shape, {&row, 1});
+  ModelVariant variant{
+      .pattern = taken(parse_pattern(message["pattern_json"].text(), "the pattern")),
+      .options = row.options,
+      .dtype = taken(parse_dtype(message["dtype"].text())),
+      .device = device_of(message),
+      .threads = threads_of(message)};
+  if (const std::string window = message["window"].text(); !window.empty())
+    variant.window = taken(parse_window(window));
+  const std::int64_t words = message["document_tokens"].whole(), most = config.most_document_tokens;
+  const bool is_too_long = row.family->reads_words() && most > 0 && words > most;
+  for (const Family* other : families()) {
+    for (const std::string_view id : other->implementations()) {
+      if (std::ranges::none_of(rows, [&](const json& one) { return one.at("id") == id; }))
+        rows.push_back({{"id", id}, {"reason", ""}});
+    }
+  }
+  for (json& one : rows) {
+    const Status able = family.supports(config, variant, one.at("id").get<std::string>());
+    if (!able) {
+      one = {{"id", one.at("id")}, {"reason", able.error().message}};
+    } else if (is_too_long) {
+      one = {{"id", one.at("id")},
+             {"reason",
+              fmt::format("a document has {} words, and such a model takes {}", words, most)}};
+    } else if (row.family->reads_words()) {
+      // A few chunks at a time, or no attention.
+      one = {{"id", one.at("id")},
+             {"reason", ""},
+             {"executed_flop", 0},
+             {"executed_bytes", 0},
+             {"peak_bytes", 0}};
+    }
+  }
+  return rows;
+}
+
 void answer_costs(const Asked& asked, ProtocolChannel& channel) {
   const JsonField& message = asked.message;
   const auto costs =
@@ -173,6 +221,7 @@ void answer_costs(const Asked& asked, ProtocolChannel& channel) {
     }
     rows.push_back(std::move(row));
   }
+  if (message.member("model")) rows = rows_of_model(message, std::move(rows));
   channel.send({{"event", "costs"}, {"implementations", std::move(rows)}});
 }
 

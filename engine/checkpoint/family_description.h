@@ -125,6 +125,9 @@ class FamilyDescription {
   virtual ~FamilyDescription() = default;
   [[nodiscard]] virtual std::string_view id() const = 0;  // "bert"
 
+  /// Layers and widths of such a model unless a sweep says otherwise: those of MiniLM-L6, which the
+  /// paper fine-tunes (Schlatt et al., ECIR 2024, Sec. 3.5).
+  [[nodiscard]] virtual ModelShape usual_shape() const { return {}; }
   [[nodiscard]] virtual Kept keeps() const { return Kept::nothing; }
   /// Its texts are words of a list (tokens.txt), without [CLS] and [SEP]; else pieces of words.
   [[nodiscard]] virtual bool reads_words() const { return false; }

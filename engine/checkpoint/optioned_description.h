@@ -41,7 +41,7 @@ class OptionedDescription : public FamilyDescription {
   [[nodiscard]] Result<ModelRow> row(std::string_view name,
                                      std::span<const std::string_view> options) const final;
   [[nodiscard]] ModelConfig config_for(const ModelShape& shape,
-                                       std::span<const ModelRow> rows) const final;
+                                       std::span<const ModelRow> rows) const override;
   [[nodiscard]] Result<ModelOptions> options_for(const ModelConfig& config,
                                                  const AttentionPattern& pattern,
                                                  ModelOptions asked) const final;

@@ -10,6 +10,8 @@
 #include <tuple>
 #include <utility>
 
+#include "engine/checkpoint/family_description.h"
+#include "engine/heat/model_row.h"
 #include "engine/report/axes_in_words.h"
 #include "engine/report/conditions.h"
 
@@ -123,7 +125,12 @@ std::vector<Ranking> rank(const std::vector<const Row*>& rows, XAxis x) {
       // What has no window stands beside every window.
       if (x == XAxis::window && !row->cell.cell.contender.window) own.push_back(row);
     }
-    rankings.push_back(ranking_of(places.words(place), own));
+    // Of drawn lengths no time belongs to one of them.
+    const LengthDistribution& lengths = own.front()->cell.point.document_lengths;
+    const std::string words = x == XAxis::length && lengths.is_drawn()
+                                  ? fmt::format("Documents of {} words", text_of(lengths))
+                                  : places.words(place);
+    rankings.push_back(ranking_of(words, own));
   }
   return rankings;
 }
@@ -169,6 +176,14 @@ FitAnswer fit_of(const std::vector<const Row*>& own, std::optional<double> avail
 using Reach = LengthCurve::Reach;
 using statistics::Ratio;
 
+/// Attention by itself, or in the cross-encoder that the paper of the patterns is about; other
+/// families have patterns, too, and nothing of its numbers.
+bool is_cross_encoder(const Contender& contender) {
+  return contender.model.empty() ||
+         &family_of_row(contender.model.substr(0, contender.model.find('+'))) ==
+             family_descriptions().front();
+}
+
 /// One contender's share of the question.
 class Adviser {
  public:
@@ -180,6 +195,7 @@ class Adviser {
     advised_.pattern = contender.pattern;
     advised_.window = contender.window;
     advised_.is_baseline = answer.baseline == advised_.contender;
+    is_cross_encoder_ = is_cross_encoder(contender);
   }
 
   Advised advised() && {
@@ -401,6 +417,7 @@ class Adviser {
 
   /// Of passages or documents, by the length that 95 of 100 do not exceed.
   void set_published() {
+    if (!is_cross_encoder_) return;
     const auto tokens =
         static_cast<std::int64_t>(sequence(answer_.question->documents.percentile(95)));
     advised_.published = published_ndcg(advised_.pattern, advised_.window, tokens);
@@ -410,6 +427,7 @@ class Adviser {
   }
 
   const Answer& answer_;
+  bool is_cross_encoder_ = true;
   LengthCurve curve_;
   std::optional<double> memory_;
   Advised advised_;
@@ -482,7 +500,13 @@ void compare(Answer& answer, const std::vector<const Row*>& rows) {
   }
   const auto baseline = std::ranges::find(answer.contenders, true, &Advised::is_baseline);
   if (baseline == answer.contenders.end()) return;
-  answer.baseline_words = baseline->pattern == full_pattern ? "full attention" : baseline->name;
+  const auto is_full = [&](const Row* row) {
+    const Contender& contender = row->cell.cell.contender;
+    return contender.id() == baseline->contender && contender.pattern == full_pattern &&
+           is_cross_encoder(contender);
+  };
+  answer.baseline_words =
+      std::ranges::any_of(rows, is_full) ? std::string("full attention") : baseline->name;
   const std::optional<LongestDocument> theirs = baseline->longest;
   if (!theirs || theirs->at_least) return;
   for (Advised& one : answer.contenders) {
@@ -601,9 +625,18 @@ std::vector<Answer> make_answers(const Table& table, XAxis x) {
     answer.point = rows.front()->cell.point;
     answer.setting = words_of(answer.point, told, true);
     answer.rankings = rank(rows, x);
-    if (table.baseline) answer.crossovers = find_crossover_answers(rows, x, *table.baseline);
-    if (x == XAxis::length)
+    const bool of_a_length = x != XAxis::length || std::ranges::none_of(rows, [](const Row* row) {
+                               return row->cell.point.document_lengths.is_drawn();
+                             });
+    if (table.baseline && of_a_length)
+      answer.crossovers = find_crossover_answers(rows, x, *table.baseline);
+    if (x == XAxis::length && of_a_length)
       answer.fits = find_fits(rows, free_bytes_at_start(table.run, answer.point.device));
+    if (!of_a_length) {
+      answer.notes.emplace_back(
+          "Documents' lengths are drawn: what is said holds for all of them together, and no "
+          "answer is given about one length.");
+    }
     add_disturbed(answer, rows);
   }
   return answers;

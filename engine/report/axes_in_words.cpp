@@ -77,6 +77,9 @@ bool length_tells_documents(const std::vector<const Row*>& rows) {
   std::map<std::int64_t, LengthDistribution> known;
   return std::ranges::all_of(rows, [&](const Row* row) {
     const HeatPoint& point = row->cell.point;
+    const LengthDistribution& lengths = point.document_lengths;
+    const LengthDistribution& first = rows.front()->cell.point.document_lengths;
+    if (lengths.median != first.median || lengths.p90 != first.p90) return false;
     return known.emplace(point.sequence_tokens, point.document_lengths).first->second ==
            point.document_lengths;
   });

@@ -337,26 +337,44 @@ HeatPoint of_any_size(HeatPoint point) {
   return point;
 }
 
-std::vector<std::string> rate_line(const std::string& heading, const Row& row) {
+/// "lognormal 804/3267", "alike"
+std::string drawn_from(const LengthDistribution& lengths) {
+  const std::string text = text_of(lengths);
+  return text.substr(0, text.find(" up to "));
+}
+
+std::vector<std::string> rate_line(const std::string& heading, const Row& row, TableFormat format) {
   const Cell& cell = row.cell.cell;
   const statistics::Summary& time = row.cell.summary;
+  const std::string marks = is_for_programs(format) ? std::string() : marks_of(row);
   const auto per_ms = [&](double time_ns) {
     return three_digits(1e6 * documents_of(row) / time_ns);
   };
   const auto sizes = group_sizes(row.cell.point);
-  std::vector<std::string> texts{heading, words_of_row(cell.contender.model),
+  std::vector<std::string> texts{heading,
+                                 words_of_row(cell.contender.model),
                                  sizes ? fmt::format("{}", sizes->document - 1) : "",
-                                 cell.contender.implementation, fmt::format("{}", cell.batch)};
+                                 drawn_from(row.cell.point.document_lengths),
+                                 cell.contender.implementation,
+                                 fmt::format("{}", cell.batch)};
   if (is_measured(row)) {
-    texts.insert(texts.end(), {per_ms(time.median_ns), per_ms(time.high_ns), per_ms(time.low_ns)});
+    texts.insert(texts.end(),
+                 {per_ms(time.median_ns) + marks, per_ms(time.high_ns), per_ms(time.low_ns)});
   } else {
     texts.insert(texts.end(), {outcome_of(row).status, "", ""});
   }
   const auto paper = published_rate(row);
-  for (const double number : {paper ? paper->documents_per_ms : 0, paper ? paper->trec_ndcg10 : 0,
-                              paper ? paper->dev_ndcg10 : 0})
-    texts.push_back(paper ? fmt::format("{}", number) : "");
+  texts.push_back(paper ? fmt::format("{}", paper->documents_per_ms) : "");
+  texts.push_back(paper ? fmt::format("{:.3f}", paper->trec_ndcg10) : "");
+  texts.push_back(paper ? fmt::format("{:.3f}", paper->dev_ndcg10) : "");
   return texts;
+}
+
+/// Of a stage that scores documents encoded before, a model that keeps any.
+bool keeps_what_it_needs(const Row& row) {
+  if (row.cell.point.stage != Stage::online) return true;
+  const std::string& model = row.cell.cell.contender.model;
+  return family_of_row(model.substr(0, model.find('+'))).keeps() != Kept::nothing;
 }
 
 /// The paper's rows in its order, then the others.
@@ -379,7 +397,7 @@ Result<std::string> beside_tkl_table1(const Table& table, TableFormat format) {
   for (const Row& row : table.rows) {
     const HeatPoint& point = row.cell.point;
     if (point.operation != Operation::model || point.stage == Stage::offline ||
-        point.stage == Stage::load)
+        point.stage == Stage::load || !keeps_what_it_needs(row))
       continue;
     scoring.push_back(&row);
     const auto same = std::ranges::find_if(settings, [&](const std::vector<const Row*>& rows) {
@@ -404,16 +422,19 @@ Result<std::string> beside_tkl_table1(const Table& table, TableFormat format) {
         "Documents {}{}{}",
         point.stage == Stage::online ? "encoded before the query" : "encoded with the query",
         more.empty() ? "" : ", ", more);
-    for (const Row* row : in_papers_order(rows)) lines.push_back(rate_line(heading, *row));
+    for (const Row* row : in_papers_order(rows)) lines.push_back(rate_line(heading, *row, format));
   }
   const bool are_drawn = std::ranges::any_of(
       scoring, [](const Row* row) { return row->cell.point.document_lengths.is_drawn(); });
+  const bool any_marks =
+      std::ranges::any_of(scoring, [](const Row* row) { return !marks_of(*row).empty(); });
   const std::string ours = provenance_line(table), theirs = source_of("tkl-table1");
   return write_grid(
       {.frame = SheetFrame::captioned,
        .above = {"Re-rankers in the form of TKL, Table 1; documents scored in a millisecond"},
        .columns = {{"model", "Model", false},
                    {"most_words", "words"},
+                   {"document_lengths", "Lengths", false},
                    {"implementation", "Computed by", false},
                    {"batch", "Batch"},
                    {"documents_per_ms", "docs/ms"},
@@ -423,10 +444,12 @@ Result<std::string> beside_tkl_table1(const Table& table, TableFormat format) {
                    {"paper_trec2019_ndcg10", "TREC nDCG@10"},
                    {"paper_dev_ndcg10", "Dev nDCG@10"}},
        .block_column = SheetColumn{"setting", "Setting", false},
-       .below = {fmt::format("Words are those of the longest document{}; from and to are the 95 % "
-                             "interval of the median. The paper encodes documents with the query, "
-                             "and its times have the host's part in them.",
-                             are_drawn ? ", where lengths are drawn what they are cut at" : ""),
+       .below = {fmt::format(
+                     "Words are those of the longest document{}; from and to are the 95 % "
+                     "interval of the median{}. The paper encodes documents with the query, "
+                     "and its times have the host's part in them.",
+                     are_drawn ? ", where lengths are drawn what they are cut at" : "",
+                     any_marks ? "; ! disturbed, ~ drifting" : ""),
                  fmt::format("Ours: {}.", ours), fmt::format("The paper's, {}.", theirs)}},
       lines, fmt::format("{}; beside it, {}", ours, theirs), format);
 }

@@ -369,7 +369,12 @@ std::string title_of(const Table& table, XAxis x, YAxis y) {
   const auto scoring = std::ranges::find_if(
       table.rows, [](const Row& row) { return row.cell.point.stage != Stage::offline; });
   const Row& row = scoring == table.rows.end() ? table.rows.front() : *scoring;
-  return words_of(row.cell.point, left_out, false);
+  std::string words = words_of(row.cell.point, left_out, false);
+  // Along the length they are cut at different ones.
+  const LengthDistribution& lengths = row.cell.point.document_lengths;
+  if (left_out[document_lengths_axis] && lengths.is_drawn())
+    words += fmt::format(", documents of lognormal {}/{} words", lengths.median, lengths.p90);
+  return words;
 }
 
 std::string x_label(XAxis x, YAxis y) {

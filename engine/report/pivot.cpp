@@ -19,19 +19,20 @@
 namespace attnscope::report {
 namespace {
 
-constexpr std::array<std::string_view, 6> quantity_names{"time",  "memory", "ratio",
-                                                         "limit", "error",  "executed"};
+constexpr std::array<std::string_view, 7> quantity_names{"time",  "memory",   "ratio", "limit",
+                                                         "error", "executed", "per-ms"};
 
 struct Words {
   std::string_view brief, full;
 };
-constexpr std::array<Words, 6> quantity_words{{
+constexpr std::array<Words, 7> quantity_words{{
     {"time/doc", "time per document"},
     {"mem/doc", "memory per document"},
     {"vs base", "time against the baseline's"},
     {"of limit", "share of the machine's limit"},
     {"error", "error against the float64 reference"},
     {"executed", "executed over useful products"},
+    {"docs/ms", "documents per millisecond"},
 }};
 
 const Words& names_of(Quantity quantity) {
@@ -186,6 +187,13 @@ PivotCell measured_cell(const Row& row, const Row* baseline, Quantity quantity) 
     case Quantity::error: {
       const auto& error = row.cell.cell.relative_error;
       return bare_cell(error, error ? fmt::format("{:.1e}", *error) : "");
+    }
+    case Quantity::per_ms: {
+      const double rate = 1e6 / per_document(row, row.cell.summary.median_ns);
+      PivotCell cell = bare_cell(rate, three_digits(rate));
+      cell.marks = marks_of(row);
+      cell.text += cell.marks;
+      return cell;
     }
     case Quantity::executed:
       break;

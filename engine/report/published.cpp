@@ -9,6 +9,7 @@
 #include <cassert>
 #include <charconv>
 
+#include "engine/checkpoint/family_description.h"
 #include "engine/heat/model_row.h"
 #include "engine/report/axes_in_words.h"
 #include "engine/report/conditions.h"
@@ -183,6 +184,20 @@ std::optional<NdcgModel> ndcg_model(std::string_view pattern, std::optional<Wind
   return std::nullopt;
 }
 
+// Of MS MARCO's documents, in words (specified in its Sec. 4).
+constexpr std::int64_t tkl_median = 804, tkl_p90 = 3267;
+
+/// Its BERT is BERT-base. Models without layers have vectors of the same width.
+bool has_papers_size(const PublishedRate& rate, const HeatPoint& point) {
+  const ModelShape bert_base{.layers = 12, .hidden = 768, .heads = 12, .feed_forward = 3072};
+  const FamilyDescription& family = family_of_row(rate.row);
+  const ModelShape shape = family.reads_words() ? family.usual_shape() : bert_base;
+  if (point.heads * point.head_dim != shape.hidden) return false;
+  if (family.reads_words() && family.keeps() == Kept::nothing) return true;
+  return point.layers == shape.layers && point.heads == shape.heads &&
+         point.feed_forward == shape.feed_forward;
+}
+
 }  // namespace
 
 Result<Rows> parse_reference(std::string_view csv, std::span<const std::string_view> keys) {
@@ -349,8 +364,11 @@ std::vector<PublishedRate> published_rates() {
 
 std::optional<PublishedRate> published_rate(const Row& row) {
   const HeatPoint& point = row.cell.point;
+  const LengthDistribution& lengths = point.document_lengths;
+  if (lengths.is_drawn() && (lengths.median != tkl_median || lengths.p90 != tkl_p90))
+    return std::nullopt;
   for (const PublishedRate& rate : published_rates()) {
-    const bool same = rate.row == row.cell.cell.contender.model &&
+    const bool same = rate.row == row.cell.cell.contender.model && has_papers_size(rate, point) &&
                       tokens_with_words(point, rate.most_words) == point.sequence_tokens;
     if (same) return rate;
   }

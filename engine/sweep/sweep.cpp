@@ -8,6 +8,7 @@
 
 #include "attnscope/built_in_sweeps.h"
 #include "engine/heat/axes.h"
+#include "engine/heat/model_row.h"
 #include "engine/sweep/sweep_contenders.h"
 #include "kernels/base/json.h"
 #include "kernels/base/sentences.h"
@@ -17,8 +18,7 @@ namespace attnscope {
 namespace {
 
 constexpr std::size_t most_cells = 100'000;
-// Of the paper's model, MiniLM-L6; its feed-forward layers are four times as wide as the others.
-constexpr std::int64_t paper_layers = 6;
+// Where a sweep says how wide layers are, and nothing of the feed-forward layers.
 constexpr std::int64_t feed_forward_factor = 4;
 
 /// The values of every axis, in the order of heat_axes.
@@ -141,7 +141,6 @@ Values read_axes(const JsonField& root) {
         "own");
   }
   if (of_models) {
-    values_of(values, "layers") = {paper_layers};
     values_of(values, "memory_order") = {static_cast<std::int64_t>(MemoryOrder::token_major)};
   }
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -158,6 +157,41 @@ Values read_axes(const JsonField& root) {
   std::ranges::sort(values_of(values, "sequence_tokens"));
   std::ranges::sort(values_of(values, "document_lengths"));
   return values;
+}
+
+/// Sizes that the sweep does not name are the usual ones of its models, which have to agree on
+/// them.
+void take_usual_shape(const JsonField& root, const std::vector<Contender>& contenders,
+                      Values& values) {
+  struct Size {
+    std::string_view key;
+    std::int64_t (*of)(const ModelShape&);
+  };
+  static constexpr std::array<Size, 4> sizes{
+      {{"layers", [](const ModelShape& shape) { return shape.layers; }},
+       {"heads", [](const ModelShape& shape) { return shape.heads; }},
+       {"head_dim", [](const ModelShape& shape) { return shape.head_dim(); }},
+       {"feed_forward", [](const ModelShape& shape) { return shape.feed_forward; }}}};
+  const auto of = [](const Contender& contender) -> const FamilyDescription& {
+    return family_of_row(std::string_view(contender.model).substr(0, contender.model.find('+')));
+  };
+  const FamilyDescription& first = of(contenders.front());
+  const bool widths = root.member("heads") || root.member("head_dim");
+  for (const Size& size : sizes) {
+    if (root.member(size.key)) continue;
+    const std::int64_t usual = size.of(first.usual_shape());
+    for (const Contender& contender : contenders) {
+      const std::int64_t own = size.of(of(contender).usual_shape());
+      if (own == usual) continue;
+      root.wrong(fmt::format(
+          "has models of different sizes and says nothing of them: {} usually has {} {} and {} {}; "
+          "give \"layers\", \"heads\", \"head_dim\" and \"feed_forward\"",
+          contenders.front().model, size.key, usual, contender.model, own));
+    }
+    // Of other widths it is a multiple of them, as it usually is.
+    const bool multiple = size.key == "feed_forward" && widths && !first.reads_words();
+    if (!multiple) values_of(values, size.key) = {usual};
+  }
 }
 
 double read_number(const JsonField& field, double above, double most) {
@@ -268,12 +302,13 @@ Sweep read_sweep(const JsonField& root, std::string_view text,
   check_fields(root);
   std::string name = root.text_or("name", source.stem().string());
   if (name.empty()) root["name"].wrong("must not be empty");
-  const Values values = read_axes(root);
+  Values values = read_axes(root);
   const StopRule stop = read_stop(root);
   const bool of_models =
       values[static_cast<std::size_t>(find_axis("operation") - heat_axes.data())].front() ==
       static_cast<std::int64_t>(Operation::model);
   const auto contenders = read_contenders(root, source.parent_path(), of_models);
+  if (of_models) take_usual_shape(root, contenders, values);
   Sweep sweep{.name = std::move(name),
               .text = std::string(text),
               .heats = heats_of(root, values, stop, contenders)};

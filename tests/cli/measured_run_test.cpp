@@ -17,6 +17,7 @@ namespace attnscope::testing {
 namespace {
 
 using nlohmann::json;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 const char* const small_sweep = R"({
@@ -323,6 +324,22 @@ TEST(Foresee, SaysWhatASweepTakesAndWhatCannotBeMeasured) {
   const Outcome odd = program.run({"foresee", "odd.json"});
   EXPECT_EQ(odd.exit_code, 2);
   EXPECT_THAT(odd.err, HasSubstr("did you mean 'sdpa'?"));
+}
+
+/// Models have implementations and limits of their own, each at the lengths it has in the sweep.
+TEST(Foresee, OfModels_IsWhatTheirFamiliesSay) {
+  const Program program;
+  program.write("words.json", R"({"operation": "model", "document_tokens": [100, 800],
+    "contenders": ["knrm/segment", "knrm/kernel-pooling", "tkl/libtorch", "pacrr/libtorch",
+                   "tkl+as-published+saturation-log/segment"],
+    "skip": ["sequence_tokens=813,model=knrm", "sequence_tokens=113,model=pacrr"]})");
+  const Outcome outcome = program.run({"foresee", "words.json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("the family knrm are computed by kernel-pooling, not by"));
+  EXPECT_THAT(outcome.out, ContainsRegex("knrm/kernel-pooling +[0-9.]+ kB for an item of 113"));
+  EXPECT_THAT(outcome.out, HasSubstr("computed by segment, sdpa, dense, not by 'libtorch'"));
+  EXPECT_THAT(outcome.out, HasSubstr("has 800 words, and such a model takes 200"));
+  EXPECT_THAT(outcome.out, ContainsRegex("saturation-log/segment +[0-9.]+ MB for an item of 813"));
 }
 
 TEST(Check, AnUnknownDeviceIsRefused) {

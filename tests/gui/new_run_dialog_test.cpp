@@ -248,7 +248,7 @@ class NewRunDialogTest : public QObject {
       forecast.pairs[pair].item_bytes = mebibyte;
     const PatternAndImplementation dense{QStringLiteral("full"), QStringLiteral("dense")};
     forecast.pairs[dense].item_bytes = 100 * mebibyte;
-    forecast.largest_tokens = 2048;
+    forecast.pairs[dense].tokens = 2048;
     forecast.batch_max = 10;
     forecast.batch_bytes = 400 * mebibyte;
     dialog_->set_forecast(forecast);

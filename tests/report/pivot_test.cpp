@@ -143,6 +143,15 @@ TEST(Pivot, RowsThatAreNotKept_AreLeftOut) {
   EXPECT_TRUE(make_pivot(table, {}, [](const Row&) { return false; })->blocks.empty());
 }
 
+TEST(Pivot, DocumentsPerMs_AreOneOverTheTime) {
+  const test::MeasuredRun run;
+  const Table table = run.table();
+  const Pivot pivot = pivot_of(table, {.cells = {Quantity::time, Quantity::per_ms}});
+  const auto& lines = pivot.blocks.front().lines;
+  EXPECT_NEAR(*lines[0].cells[0].value / 1e6 * *lines[1].cells[0].value, 1, 1e-9);
+  EXPECT_FALSE(lines[1].cells[0].text.empty());
+}
+
 TEST(Pivot, OtherQuantities_HaveTheirOwnWords) {
   const test::MeasuredRun run;
   const Table table = run.table();

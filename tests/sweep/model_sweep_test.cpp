@@ -100,6 +100,26 @@ TEST(ModelSweep, Defaults_AreThePapersModel) {
   EXPECT_FALSE(point.batch_per_contender);
 }
 
+TEST(ModelSweep, OfWords_DefaultsAreTkls) {
+  const auto sweep = parse_models(R"("tkl/segment", "knrm/kernel-pooling")");
+  ASSERT_TRUE(sweep) << sweep.error().message;
+  const HeatPoint& point = sweep->heats.at(0).point;
+  EXPECT_EQ(point.layers, 2);
+  EXPECT_EQ(point.heads, 10);
+  EXPECT_EQ(point.head_dim, 30);
+  EXPECT_EQ(point.feed_forward, 100);
+  EXPECT_EQ(parse_models(R"("tkl/segment")", R"("layers": 3)")->heats[0].point.heads, 10);
+}
+
+TEST(ModelSweep, OfDifferentUsualSizes_HasToNameThem) {
+  const std::string sizes = R"("layers": 2, "heads": 10, "head_dim": 30)";
+  EXPECT_THAT(parse_models(R"("tkl/segment", "full/sdpa")").error().message,
+              HasSubstr("tkl usually has layers 2 and full 6"));
+  EXPECT_THAT(parse_models(R"("tkl/segment", "full/sdpa")", sizes).error().message,
+              HasSubstr("feed_forward 100 and full 1536"));
+  EXPECT_TRUE(parse_models(R"("tkl/segment", "full/sdpa")", sizes + R"(, "feed_forward": 100)"));
+}
+
 TEST(ModelSweep, LayersAndFeedForward_AreAxes) {
   const auto sweep = parse_models(R"("full/sdpa")",
                                   R"("layers": [1, 2], "feed_forward": [64, 128], "heads": 2,

@@ -137,14 +137,14 @@ bool SweepForecast::read(const QByteArray& printed) {
   forecast_ = {};
   for (const QJsonObject& pair : printed_objects(printed, QStringLiteral("pairs"))) {
     const QJsonValue bytes = pair.value(QLatin1String("item_bytes"));
-    Forecast::Pair read{text_at(pair, "reason"), std::nullopt, number_at(pair, "least_seconds")};
+    Forecast::Pair read{text_at(pair, "reason"), std::nullopt, number_at(pair, "least_seconds"),
+                        pair.value(QLatin1String("tokens")).toInteger()};
     if (bytes.isDouble()) read.item_bytes = bytes.toDouble();
     forecast_.pairs.insert_or_assign({text_at(pair, "pattern"), text_at(pair, "implementation")},
                                      std::move(read));
   }
   constexpr double mebibyte = 1 << 20;
   const QJsonObject root = QJsonDocument::fromJson(printed).object();
-  forecast_.largest_tokens = root.value(QLatin1String("largest_tokens")).toInteger();
   forecast_.batch_max = number_at(root, "batch_max", 1);
   forecast_.batch_bytes = number_at(root, "batch_memory_mb") * mebibyte;
   if (root.contains(QLatin1String("available_bytes")))

@@ -95,11 +95,11 @@ class ImplementationCosts : public ListQuestion<ForeseenCost> {
 struct Forecast {
   struct Pair {
     QString reason;                    // why it cannot be measured; empty: it can
-    std::optional<double> item_bytes;  // of one item at the largest point
+    std::optional<double> item_bytes;  // of one item at the largest point that has it
     double least_seconds = 0;          // of one pass there
+    qint64 tokens = 0;                 // of that point
   };
   std::map<PatternAndImplementation, Pair> pairs;
-  qint64 largest_tokens = 0;
   double batch_max = 1, batch_bytes = 0;
   std::optional<double> free_bytes;  // of the machine
   QString problem;                   // nobody answered, and why

@@ -54,6 +54,7 @@ QString summary_of(const SweepDraft& draft) {
 struct Need {
   double bytes = 0;  // of the one that needs most; 0: not known
   QString whose = {};
+  qint64 tokens = 0;
   double seconds = 0;  // for one pass of each at the largest point, at least
 };
 
@@ -66,6 +67,7 @@ Need need_of(const Forecast& forecast, const std::vector<PatternAndImplementatio
     const double bytes = found->second.item_bytes.value_or(0);
     if (bytes <= need.bytes) continue;
     need.bytes = bytes;
+    need.tokens = found->second.tokens;
     need.whose = contender.first + QLatin1Char('/') + contender.second;
   }
   return need;
@@ -78,7 +80,7 @@ QString memory_words(const Forecast& forecast, const Need& need) {
       std::max(need.bytes, std::min(forecast.batch_bytes, need.bytes * forecast.batch_max));
   return NewRunDialog::tr("about %1 of memory (%2 at %3 tokens)")
       .arg(words(report::format_bytes(bytes)), need.whose)
-      .arg(forecast.largest_tokens);
+      .arg(need.tokens);
 }
 
 /// Of devices; several may be no entry yet: "cpu, cuda".
@@ -463,7 +465,7 @@ void NewRunDialog::show_estimate() {
     ui_->too_much->set_problem(
         tr("%1 needs %2 at %3 tokens, and %4 is free: what does not fit is not measured (oom).")
             .arg(need.whose, words(report::format_bytes(need.bytes)))
-            .arg(forecast_.largest_tokens)
+            .arg(need.tokens)
             .arg(words(report::format_bytes(*forecast_.free_bytes))));
   }
 }

@@ -78,7 +78,8 @@ std::vector<Cells> offered_cells() {
           {RunTable::tr("Ratio to the baseline"), {Quantity::ratio}},
           {RunTable::tr("Share of the limit"), {Quantity::limit}},
           {RunTable::tr("Error"), {Quantity::error}},
-          {RunTable::tr("Executed work"), {Quantity::executed}}};
+          {RunTable::tr("Executed work"), {Quantity::executed}},
+          {RunTable::tr("Documents per ms"), {Quantity::per_ms}}};
 }
 
 void fill(QComboBox* box, const std::vector<std::string>& keys, const std::string& current) {

@@ -73,6 +73,13 @@ ModelConfig WordsDescription::read_config(const JsonField& config,
   return model;
 }
 
+ModelConfig WordsDescription::config_for(const ModelShape& shape,
+                                         std::span<const ModelRow> rows) const {
+  ModelConfig config = OptionedDescription::config_for(shape, rows);
+  config.most_document_tokens = most_document_words();
+  return config;
+}
+
 void WordsDescription::take_sizes(ModelConfig& config, const TensorViews& files) const {
   const auto table = files.find(word_embeddings);
   // A table of another form than [words, numbers] is told with all other tensors.

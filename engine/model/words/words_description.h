@@ -28,6 +28,10 @@ inline constexpr const char* kernel_weights = "dense.weight";
 
 class WordsDescription : public OptionedDescription {
  public:
+  /// TKL's (Hofstaetter et al., SIGIR 2020, Sec. 4; widths of its authors' program).
+  [[nodiscard]] ModelShape usual_shape() const final {
+    return {.layers = 2, .hidden = 300, .heads = 10, .feed_forward = 100};
+  }
   [[nodiscard]] bool reads_words() const final { return true; }
   [[nodiscard]] std::int64_t first_tokens_of_document(const ModelConfig& /*config*/,
                                                       const ModelOptions& /*options*/) const final {
@@ -39,6 +43,8 @@ class WordsDescription : public OptionedDescription {
   }
   [[nodiscard]] ModelConfig read_config(const JsonField& config,
                                         std::string_view model_type) const final;
+  [[nodiscard]] ModelConfig config_for(const ModelShape& shape,
+                                       std::span<const ModelRow> rows) const final;
   void take_sizes(ModelConfig& config, const TensorViews& files) const final;
   [[nodiscard]] ModelTensors tensors(const ModelConfig& config,
                                      const TensorViews* files) const final;
