@@ -94,6 +94,8 @@ std::vector<Named> values_of(const PivotCell& cell, Quantity quantity) {
       return {{"share_of_limit", number(cell.value)}};
     case Quantity::error:
       return {{"relative_error", number(cell.value)}};
+    case Quantity::per_ms:
+      return {{"documents_per_ms", number(cell.value)}};
     case Quantity::executed:
       break;
   }
