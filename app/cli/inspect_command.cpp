@@ -39,11 +39,12 @@ struct InspectCommandArguments {
   std::string pairs, pairs_format;
   std::vector<std::int64_t> layers;
   std::int64_t layer = 0, head = 0;
+  std::string of_heads;  // an option that was given and means something of heads alone
   bool half = false, linear = false;
   FigureArguments figure;
 };
 
-enum class Wanted : std::uint8_t { dump, figure, masses, page };
+enum class Wanted : std::uint8_t { dump, figure, masses, page, score };
 
 /// By what is asked for and how the file is called.
 Result<Wanted> wanted_of(const InspectCommandArguments& arguments) {
@@ -54,7 +55,7 @@ Result<Wanted> wanted_of(const InspectCommandArguments& arguments) {
     if (!arguments.figure.file.empty()) return fail("give --mass or -o, one at a time");
     return Wanted::masses;
   }
-  if (arguments.figure.file.empty()) return fail("give -o FILE or --mass FORMAT");
+  if (arguments.figure.file.empty()) return Wanted::score;
   const std::string extension = arguments.figure.file.extension().string();
   if (extension == ".safetensors") return Wanted::dump;
   if (extension == ".html") return Wanted::page;
@@ -87,6 +88,13 @@ Status may_write(const InspectCommandArguments& arguments) {
     if (entry.path().filename().string().starts_with("model")) inputs.push_back(entry.path());
   }
   return may_be_written(arguments.figure.file, inputs);
+}
+
+/// What is asked of heads is not silently left out where regions are shown.
+Status fits_regions(const InspectCommandArguments& arguments, const ScoringModel& model) {
+  if (!model.regions || arguments.of_heads.empty()) return {};
+  return fail("{}: this model shows the regions of a document and no heads; leave {} out",
+              model.name, arguments.of_heads);
 }
 
 /// A file's name that nothing has, for a dump that is read and thrown away.
@@ -214,7 +222,10 @@ void draw_positions(Session& session, report::Figure figure,
   const auto options = figure_options(arguments.figure, width_mm);
   if (!options) return session.fail(exit_wrong_use, options.error().message);
   const charts::OffscreenApplication application;
-  write_and_tell(session, charts::printable(std::move(figure)), arguments.figure, *options);
+  std::string about = figure.provenance;
+  charts::Printable what = charts::printable(std::move(figure));
+  what.about = std::move(about);
+  write_and_tell(session, what, arguments.figure, *options);
 }
 
 void draw(Session& session, const std::filesystem::path& file, bool has_regions,
@@ -249,6 +260,23 @@ void write_page(Session& session, const std::filesystem::path& file,
   if (!regions) return session.fail(exit_wrong_use, regions.error().message);
   const auto written = write_file(arguments.figure.file, regions_html(*regions));
   if (!written) return session.fail(exit_wrong_use, written.error().message);
+  say("{} written", arguments.figure.file.string());
+}
+
+/// The score, and of a document with regions what it is made of.
+void print_score(Session& session, const std::filesystem::path& file, const ScoringModel& model,
+                 std::optional<double> score) {
+  if (model.regions) {
+    const auto regions = read_regions(file);
+    if (!regions) return session.fail(exit_wrong_use, regions.error().message);
+    return print_result(session, regions_in_words(*regions) + '\n');
+  }
+  if (!score) {
+    return session.fail(
+        exit_wrong_use,
+        fmt::format("{}: this model gives no score; give -o FILE or --mass FORMAT", model.name));
+  }
+  print_result(session, fmt::format("score {}\n", static_cast<float>(*score)));
 }
 
 void print_masses(Session& session, const std::filesystem::path& file,
@@ -316,6 +344,8 @@ void inspect_pairs(Session& session, const InspectCommandArguments& arguments) {
                                     "draw; give --query and --document",
                                     model->name));
   }
+  if (Status fits = fits_regions(arguments, *model); !fits)
+    return session.fail(exit_wrong_use, fits.error().message);
   const auto positions = positions_of(arguments, *model);
   if (!positions) return session.fail(exit_wrong_use, positions.error().message);
   auto figure = positions->figure(model->name);
@@ -327,12 +357,14 @@ void inspect_pairs(Session& session, const InspectCommandArguments& arguments) {
 void inspect(Session& session, const InspectCommandArguments& arguments) {
   const auto wanted = wanted_of(arguments);
   if (!wanted) return session.fail(exit_wrong_use, wanted.error().message);
-  if (*wanted != Wanted::masses) {
+  if (*wanted != Wanted::masses && *wanted != Wanted::score) {
     if (Status allowed = may_write(arguments); !allowed)
       return session.fail(exit_wrong_use, allowed.error().message);
   }
   const auto model = open_model(arguments.model);
   if (!model) return session.fail(exit_wrong_use, model.error().message);
+  if (Status fits = fits_regions(arguments, *model); !fits)
+    return session.fail(exit_wrong_use, fits.error().message);
   if (*wanted == Wanted::page && !model->regions) {
     return session.fail(exit_wrong_use,
                         fmt::format("{}: this model has no regions to show; a .html is of TKL and "
@@ -357,7 +389,9 @@ void inspect(Session& session, const InspectCommandArguments& arguments) {
       *wanted == Wanted::figure ? std::vector{arguments.layer} : arguments.layers;
   const auto score = write_dump(arguments, *model, layers, file);
   if (!score) return session.fail(exit_wrong_use, score.error().message);
+  if (*wanted == Wanted::score) return print_score(session, file, *model, *score);
   if (*score) say("score {}", static_cast<float>(**score));
+  if (*wanted == Wanted::dump) say("{} written", file.string());
   if (*wanted == Wanted::figure) draw(session, file, model->regions.has_value(), arguments);
   if (*wanted == Wanted::masses) print_masses(session, file, arguments);
   if (*wanted == Wanted::page) write_page(session, file, arguments);
@@ -403,8 +437,13 @@ void add_inspect_command(CLI::App& app, Session& session) {
   add_figure_arguments(*command, arguments->figure, "122");
   command->get_option("--output")
       ->required(false)
-      ->description("A dump (.safetensors), or the figure of a head (.pdf, .svg, .png)");
-  command->callback([&session, arguments, query, document, file, pairs] {
+      ->description(
+          "A dump (.safetensors), the figure of a head or of a document's regions (.pdf, .svg, "
+          ".png), or regions as a page (.html); without it and --mass the score is printed");
+  command->callback([&session, arguments, command, query, document, file, pairs] {
+    for (const char* option : {"--layers", "--layer", "--head", "--linear", "--half"}) {
+      if (command->count(option) > 0) arguments->of_heads = option;
+    }
     if (pairs->count() > 0) return inspect_pairs(session, *arguments);
     if (query->count() == 0) {
       return session.fail(exit_wrong_use, "there is no query to inspect; give --query");

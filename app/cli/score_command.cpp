@@ -153,6 +153,7 @@ void score(Session& session, const ScoreCommandArguments& arguments) {
   ScoreRun run(model, worker->process, pairs, prepared->cache.has_value(), {prepared->format, tag},
                prepared->out ? &*prepared->out : nullptr, interrupts(), options);
   const Status done = run.run();
+  if (const std::string cut = pairs.cut_in_words(); !cut.empty()) say("attnscope: note: {}", cut);
   if (!done) {
     return session.fail(exit_wrong_use, fmt::format("{} ({} scores before it are written)",
                                                     done.error().message, run.written()));

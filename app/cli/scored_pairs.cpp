@@ -56,6 +56,9 @@ Result<std::optional<ScoredPair>> ScoredPairs::next_line() {
   auto tokens = model_.tokenizer->encode(text.query, text.document, model_.limits);
   if (!tokens) return fail("{}: {}", reader_.place(text.line), tokens.error().message);
   pair.tokens = std::move(*tokens);
+  ++read_;
+  cut_queries_ += pair.tokens.query_cut ? 1 : 0;
+  cut_documents_ += pair.tokens.document_cut && cache_ == nullptr ? 1 : 0;
   if (cache_ != nullptr) pair.tokens.document.clear();
   if (numbers_) {
     const auto number = numbers_->find(text.document_id);
@@ -83,6 +86,23 @@ Result<std::optional<ScoredPair>> ScoredPairs::next() {
   pair.cached = next_document_++;
   pair.ids.document_id = std::string(cache_->id(pair.cached));
   return std::optional(std::move(pair));
+}
+
+std::string ScoredPairs::cut_in_words() const {
+  std::string words;
+  const auto add = [&](std::int64_t cut, const char* what) {
+    if (cut == 0) return;
+    words += fmt::format("{}{} of {} {} {} cut", words.empty() ? "" : ", ", cut, read_, what,
+                         cut == 1 ? "was" : "were");
+  };
+  add(cut_documents_, "documents");
+  add(cut_queries_, "queries");
+  if (words.empty()) return words;
+  const PairLimits& limits = model_.limits;
+  if (limits.most_document_tokens > 0) {
+    return fmt::format("{}; a document has at most {} tokens", words, limits.most_document_tokens);
+  }
+  return fmt::format("{}; a pair has at most {} tokens", words, limits.most_tokens);
 }
 
 std::optional<double> ScoredPairs::progress() const {

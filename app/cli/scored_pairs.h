@@ -61,6 +61,8 @@ class ScoredPairs : public PairSource {
   [[nodiscard]] Result<std::optional<ScoredPair>> next() override;
   [[nodiscard]] std::string place(std::int64_t line) const override { return reader_.place(line); }
   [[nodiscard]] std::optional<double> progress() const override;
+  /// Of what was read so far: "1 of 60 documents was cut; ..."; "" where nothing was.
+  [[nodiscard]] std::string cut_in_words() const;
 
  private:
   [[nodiscard]] Result<std::optional<ScoredPair>> next_line();
@@ -76,6 +78,7 @@ class ScoredPairs : public PairSource {
   std::unordered_map<std::string, std::int64_t> lines_of_queries_;
   std::int64_t next_document_ = 0;
   double before_query_ = 0;
+  std::int64_t read_ = 0, cut_queries_ = 0, cut_documents_ = 0;  // lines
 };
 
 }  // namespace attnscope::cli

@@ -59,27 +59,70 @@ Result<std::vector<float>> finite_floats(const SafetensorsFile& file, const char
   return std::vector<float>(values->begin(), values->end());
 }
 
+/// Which of the query's words the list has not; a file that does not say so knows of none.
+Result<std::vector<bool>> unknown_in_metadata(const SafetensorsFile& file, std::size_t words,
+                                              const std::string& name) {
+  std::vector<bool> unknown(words);
+  const auto text = file.metadata("unknown");
+  if (!text) return unknown;
+  const json list = parse_json(*text);
+  if (!list.is_array()) return fail("{}: metadata 'unknown' is no list of numbers", name);
+  for (const json& number : list) {
+    if (!number.is_number_unsigned() || number.get<std::uint64_t>() >= words)
+      return fail("{}: metadata 'unknown' names a word that the query of {} has not", name, words);
+    unknown[number.get<std::size_t>()] = true;
+  }
+  return unknown;
+}
+
+/// What the regions that count add to the document's score: each by the weight of its place, first
+/// the peaks, then for all three the ones before, behind, two before and two behind.
+void add_weights(const std::vector<float>& numbers, const std::vector<float>& weights,
+                 DocumentRegions& regions) {
+  for (std::size_t place = 0; place < weights.size() && !regions.scores.empty(); ++place) {
+    const auto same = [&](const RegionPeak& peak) {
+      return peak.region == static_cast<std::int64_t>(numbers[place % peaks]);
+    };
+    const auto weight = static_cast<double>(weights[place]);
+    const double adds = weight * regions.scores[static_cast<std::size_t>(numbers[place])];
+    const auto peak = std::ranges::find_if(regions.peaks, same);
+    if (peak == regions.peaks.end()) {
+      regions.without_peak += adds;
+    } else if (place < static_cast<std::size_t>(peaks)) {
+      peak->weight += weight;
+    } else {
+      peak->beside += adds;
+    }
+  }
+}
+
 /// The peaks and what their scores are made of.
 Status add_peaks(const std::vector<float>& numbers, const std::vector<float>& shares,
                  const std::vector<float>& unmatched, const std::string& name,
                  DocumentRegions& regions) {
   const auto count = static_cast<std::int64_t>(regions.scores.size());
   const auto query = static_cast<std::int64_t>(regions.query.size());
-  for (std::size_t p = 0; p < static_cast<std::size_t>(peaks) && count > 0; ++p) {
-    const float number = numbers[p];
+  for (const float number : numbers) {
+    if (count == 0) break;
     if (number < 0 || number >= static_cast<float>(count) || std::floor(number) != number) {
       return fail("{}: 'layer.0.counted' names the region {}, and there are {}", name, number,
                   count);
     }
+  }
+  for (std::size_t p = 0; p < static_cast<std::size_t>(peaks) && count > 0; ++p) {
+    const float number = numbers[p];
     RegionPeak peak{.region = static_cast<std::int64_t>(number), .words = {}};
     const auto same = [&](const RegionPeak& other) { return other.region == peak.region; };
     peak.words = regions.words_of(peak.region);
     peak.score = regions.scores[static_cast<std::size_t>(peak.region)];
     peak.unmatched = unmatched[p];
     if (std::ranges::any_of(regions.peaks, same) || peak.words.size() == 0) continue;
-    peak.with_neighbours = {regions.words_of(std::max<std::int64_t>(peak.region - 2, 0)).begin,
-                            regions.words_of(std::min(peak.region + 2, count - 1)).end};
-    peak.with_neighbours.end = std::max(peak.with_neighbours.end, peak.words.end);
+    peak.with_neighbours = peak.words;
+    if (regions.makes_score) {
+      peak.with_neighbours = {
+          regions.words_of(std::max<std::int64_t>(peak.region - 2, 0)).begin,
+          std::max(regions.words_of(std::min(peak.region + 2, count - 1)).end, peak.words.end)};
+    }
     const float* own = shares.data() + static_cast<std::int64_t>(p) * query * cpu::pooling_kernels;
     for (std::int64_t i = 0; i < query; ++i) {
       for (std::int64_t k = 0; k < cpu::pooling_kernels; ++k)
@@ -136,9 +179,22 @@ Result<DocumentRegions> read_regions(const std::filesystem::path& path) {
   if (!shares) return tl::unexpected(shares.error());
   const auto unmatched = finite_floats(*file, "layer.0.unmatched", {counted_regions_in_file}, name);
   if (!unmatched) return tl::unexpected(unmatched.error());
+  const auto score = finite_floats(*file, "layer.0.score", {1}, name);
+  if (!score) return tl::unexpected(score.error());
+  auto unknown = unknown_in_metadata(*file, regions.query.size(), name);
+  if (!unknown) return tl::unexpected(unknown.error());
+  regions.makes_score = file->tensor("layer.0.weights").has_value();
+  Result<std::vector<float>> weights = std::vector<float>();
+  if (regions.makes_score) {
+    weights = finite_floats(*file, "layer.0.weights", {counted_regions_in_file}, name);
+    if (!weights) return tl::unexpected(weights.error());
+  }
+  regions.unknown = std::move(*unknown);
+  regions.score = static_cast<double>(score->front());
   regions.scores = std::move(*scores);
   if (Status added = add_peaks(*numbers, *shares, *unmatched, name, regions); !added)
     return tl::unexpected(added.error());
+  add_weights(*numbers, *weights, regions);
   return regions;
 }
 
@@ -146,34 +202,165 @@ double kernel_centre(std::int64_t kernel) {
   return static_cast<double>(cpu::pooling_centres.at(static_cast<std::size_t>(kernel)));
 }
 
-std::string left_out_in_words(const DocumentRegions& regions) {
+RegionStrip strip_of(const DocumentRegions& regions) {
+  RegionStrip strip;
+  std::vector<float> ordered;
+  strip.cells.reserve(regions.scores.size());
+  ordered.reserve(regions.scores.size());
+  for (std::size_t r = 0; r < regions.scores.size(); ++r) {
+    const auto region = static_cast<std::int64_t>(r);
+    const TokenRange words = regions.words_of(region);
+    if (words.size() == 0) break;
+    const double middle = static_cast<double>(words.begin + words.end) / 2;
+    StripCell cell{.region = region};
+    if (!strip.cells.empty()) {
+      const TokenRange before = regions.words_of(region - 1);
+      cell.begin = (static_cast<double>(before.begin + before.end) / 2 + middle) / 2;
+      strip.cells.back().end = cell.begin;
+    }
+    strip.cells.push_back(cell);
+    if (words.size() == cpu::region_tokens || r == 0) ordered.push_back(regions.scores[r]);
+  }
+  if (strip.cells.empty()) return strip;
+  strip.cells.back().end = static_cast<double>(regions.kept);
+  std::ranges::sort(ordered);
+  constexpr std::size_t part = 10;
+  strip.least = static_cast<double>(ordered[ordered.size() / part]);
+  strip.most = static_cast<double>(ordered.back());
+  for (StripCell& cell : strip.cells) {
+    const auto score = static_cast<double>(regions.scores[static_cast<std::size_t>(cell.region)]);
+    cell.heat = strip.most > strip.least
+                    ? std::clamp((score - strip.least) / (strip.most - strip.least), 0.0, 1.0)
+                    : 1;
+  }
+  return strip;
+}
+
+std::string number_in_words(const DocumentRegions& regions, double value, bool with_sign) {
+  double largest = std::abs(regions.score), largest_share = 0;
+  for (const RegionPeak& peak : regions.peaks) {
+    largest = std::max({largest, std::abs(peak.score), std::abs(peak.unmatched)});
+    if (!peak.shares.empty())
+      largest_share = std::max(largest_share, std::abs(peak.shares.front().share));
+  }
+  const auto decimals_for = [](double number, int digits) {
+    return number > 0 ? digits - 1 - static_cast<int>(std::floor(std::log10(number))) : 0;
+  };
+  const int decimals =
+      std::clamp(std::max(decimals_for(largest, 4), decimals_for(largest_share, 2)), 2, 9);
+  const double rounded = std::round(value * std::pow(10, decimals)) == 0 ? 0 : value;
+  return with_sign ? fmt::format("{:+.{}f}", rounded, decimals)
+                   : fmt::format("{:.{}f}", rounded, decimals);
+}
+
+std::string query_word(const DocumentRegions& regions, std::int64_t word) {
+  const auto own = regions.query.begin() + word;
+  const auto nth = std::count(regions.query.begin(), own, *own) + 1;
+  std::string words = *own;
+  if (nth > 1) words += fmt::format(" ({}{})", nth, nth == 2 ? "nd" : nth == 3 ? "rd" : "th");
+  if (regions.unknown[static_cast<std::size_t>(word)]) words += " (unknown)";
+  return words;
+}
+
+std::string about_in_words(const DocumentRegions& regions) {
+  std::string words =
+      regions.makes_score
+          ? fmt::format(
+                "The score of {} is a sum over the best regions of {} words and over those "
+                "beside them, which are paler.",
+                regions.model, cpu::region_tokens)
+          : fmt::format("The best regions of {} words, of {}.", cpu::region_tokens, regions.model);
+  if (!regions.note.empty()) words += ' ' + regions.note;
+  return words;
+}
+
+std::string notes_in_words(const DocumentRegions& regions) {
   const auto all = static_cast<std::int64_t>(regions.document.size());
   std::string words;
-  if (regions.read < all) {
-    words = fmt::format("The model read the first {} of {} words.", regions.read, all);
-  }
+  const auto add = [&words](const std::string& sentence) {
+    words += (words.empty() ? "" : " ") + sentence;
+  };
+  if (regions.read < all)
+    add(fmt::format("The model read the first {} of {} words.", regions.read, all));
   if (regions.kept < regions.read) {
-    if (!words.empty()) words += ' ';
-    words += fmt::format(
-        "{} behind word {} in no chunk's middle and so in no region, as published.",
-        regions.read - regions.kept == 1 ? "One word is"
-                                         : fmt::format("{} words are", regions.read - regions.kept),
-        regions.kept);
+    add(fmt::format("{} behind word {} in no chunk's middle and so in no region, as published.",
+                    regions.read - regions.kept == 1
+                        ? "One word is"
+                        : fmt::format("{} words are", regions.read - regions.kept),
+                    regions.kept));
+  }
+  std::vector<std::string> unknown;
+  for (std::size_t i = 0; i < regions.query.size(); ++i) {
+    if (regions.unknown[i] && std::ranges::find(unknown, regions.query[i]) == unknown.end())
+      unknown.push_back(regions.query[i]);
+  }
+  if (!unknown.empty()) {
+    add(fmt::format(
+        "Not in the model's list of words: {}; any unknown word of the document is equal to {}.",
+        fmt::join(unknown, ", "), unknown.size() == 1 ? "it" : "them"));
   }
   return words;
 }
 
 std::string shares_in_words(const DocumentRegions& regions, const RegionPeak& peak,
                             std::size_t most) {
+  const std::string nothing = number_in_words(regions, 0, true);
   std::string words;
+  double left = peak.score - peak.unmatched;
   for (std::size_t i = 0; i < std::min(most, peak.shares.size()); ++i) {
     const RegionShare& one = peak.shares[i];
-    if (one.share == 0) break;
-    words += fmt::format("{}{} near {:.2g} ({:+.3g})", words.empty() ? "" : ", ",
-                         regions.query[static_cast<std::size_t>(one.query_word)],
-                         kernel_centre(one.kernel), one.share);
+    const std::string share = number_in_words(regions, one.share, true);
+    if (share == nothing) break;
+    words += fmt::format("{}{} near cosine {:.2g} ({})", words.empty() ? "" : ", ",
+                         query_word(regions, one.query_word), kernel_centre(one.kernel), share);
+    left -= one.share;
   }
-  return words.empty() ? "nothing of the query matches" : words;
+  const std::string others = number_in_words(regions, left, true);
+  if (words.empty()) {
+    return others == nothing ? "nothing of the query matches"
+                             : fmt::format("many small ones ({})", others);
+  }
+  return others == nothing ? words : fmt::format("{}, others ({})", words, others);
+}
+
+std::string peak_in_words(const DocumentRegions& regions, const RegionPeak& peak) {
+  constexpr std::size_t named = 6;
+  const auto number = [&](double value, bool with_sign = false) {
+    return number_in_words(regions, value, with_sign);
+  };
+  std::string words =
+      fmt::format("words {} to {}, score {} = {} if nothing matched {} by {}", peak.words.begin + 1,
+                  peak.words.end, number(peak.score), number(peak.unmatched),
+                  number(peak.score - peak.unmatched, true), shares_in_words(regions, peak, named));
+  if (regions.makes_score) {
+    words += fmt::format("; its weight {:.4f} makes it add {}, regions beside it add {}",
+                         peak.weight, number(peak.adds(), true), number(peak.beside, true));
+  }
+  return words;
+}
+
+std::string score_in_words(const DocumentRegions& regions) {
+  std::string words = fmt::format("Score {}", number_in_words(regions, regions.score));
+  if (!regions.makes_score || regions.peaks.empty()) return words;
+  for (std::size_t p = 0; p < regions.peaks.size(); ++p) {
+    const RegionPeak& peak = regions.peaks[p];
+    words += fmt::format("{}{} (region {}) {} (beside it)", p == 0 ? " = " : " ",
+                         number_in_words(regions, peak.adds(), p > 0), p + 1,
+                         number_in_words(regions, peak.beside, true));
+  }
+  const std::string rest = number_in_words(regions, regions.without_peak, true);
+  if (rest != number_in_words(regions, 0, true))
+    words += fmt::format(" {} (beside the document's end, for want of a third region)", rest);
+  return words;
+}
+
+std::string regions_in_words(const DocumentRegions& regions) {
+  std::string words = score_in_words(regions);
+  if (regions.peaks.empty()) words += "\nThe document has no words, and so no regions.";
+  for (std::size_t p = 0; p < regions.peaks.size(); ++p)
+    words += fmt::format("\nRegion {}: {}", p + 1, peak_in_words(regions, regions.peaks[p]));
+  if (const std::string notes = notes_in_words(regions); !notes.empty()) words += '\n' + notes;
+  return words;
 }
 
 }  // namespace attnscope

@@ -3,19 +3,20 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <map>
+#include <utility>
 
 namespace attnscope::report {
 namespace {
 
 constexpr std::array<std::string_view, RegionPositions::places> names{"best", "second", "third"};
 
-/// Two bins a doubling, of whole words: the bin's first word, counted from 1.
-std::int64_t first_of_bin(std::int64_t word) {
-  constexpr double bins = 2;
-  const double bin = std::floor(std::log2(static_cast<double>(word)) * bins + 1e-9);
-  return static_cast<std::int64_t>(std::ceil(std::exp2(bin / bins) - 1e-9));
+/// Words of a bin: of 10, 20, 50, 100 ... the first that makes forty bins at most.
+std::int64_t words_of_bin(std::int64_t last) {
+  constexpr std::int64_t most_bins = 40;
+  for (std::int64_t ten = 10;; ten *= 10) {
+    for (const std::int64_t width : {ten, 2 * ten, 5 * ten})
+      if (last / width < most_bins) return width;
+  }
 }
 
 }  // namespace
@@ -44,30 +45,45 @@ std::string RegionPositions::in_words() const {
 }
 
 Result<Figure> RegionPositions::figure(const std::string& model) const {
-  Figure figure{.title = fmt::format("Where the best regions of {} documents begin", documents_),
-                .x_label = "First word of the region",
-                .y_label = "Documents",
-                .x_scale = Scale::log10,
-                .y_scale = Scale::log10,
-                .series = {},
-                .provenance = fmt::format("Regions that made the scores of {} in {} documents; {}.",
-                                          model, documents_, in_words())};
-  for (std::size_t place = 0; place < places; ++place) {
-    std::map<std::int64_t, std::int64_t> bins;
-    for (const std::int64_t begin : begins_[place]) ++bins[first_of_bin(begin + 1)];
-    Series& series =
-        figure.series.emplace_back(Series{.name = fmt::format("{} region", names[place]),
-                                          .style_key = std::string(names[place]),
-                                          .points = {},
-                                          .rail = {}});
-    for (const auto& [word, count] : bins) {
-      const auto documents = static_cast<double>(count);
-      series.points.push_back(
-          {.x = static_cast<double>(word), .y = documents, .low = documents, .high = documents});
-    }
-    if (series.points.empty()) figure.series.pop_back();
+  std::int64_t last = -1;
+  for (const std::vector<std::int64_t>& begins : begins_) {
+    for (const std::int64_t begin : begins) last = std::max(last, begin);
   }
-  if (figure.series.empty()) return fail("there is no document with words, so no region");
+  if (last < 0) return fail("there is no document with words, so no region");
+  const std::int64_t width = words_of_bin(last);
+  Figure figure{
+      .title = fmt::format("Where the best regions of {} begin in {} documents", model, documents_),
+      .x_label = fmt::format("First word of the region, in bins of {} words", width),
+      .y_label = "Documents (%)",
+      .x_scale = Scale::linear,
+      .y_scale = Scale::linear,
+      .series = {},
+      .provenance = fmt::format("Regions that made the scores of {} in {} documents, by the word "
+                                "at which they begin, in bins of {} words; {}.",
+                                model, documents_, width, in_words())};
+  for (std::size_t place = 0; place < places; ++place) {
+    const std::vector<std::int64_t>& begins = begins_[place];
+    if (begins.empty()) continue;
+    std::vector<std::int64_t> bins(static_cast<std::size_t>(last / width + 1));
+    for (const std::int64_t begin : begins) ++bins[static_cast<std::size_t>(begin / width)];
+    Series series{.name = fmt::format("{} region", names[place]),
+                  .style_key = fmt::format("region {}", place + 1),
+                  .points = {},
+                  .rail = {}};
+    series.points.reserve(bins.size());
+    for (std::size_t bin = 0; bin < bins.size(); ++bin) {
+      constexpr double percent = 100;
+      const std::int64_t first = static_cast<std::int64_t>(bin) * width;
+      const double share =
+          percent * static_cast<double>(bins[bin]) / static_cast<double>(begins.size());
+      series.points.push_back({.x = static_cast<double>(first) + static_cast<double>(width) / 2,
+                               .y = share,
+                               .low = share,
+                               .high = share,
+                               .label = fmt::format("words {} to {}", first + 1, first + width)});
+    }
+    figure.series.push_back(std::move(series));
+  }
   return figure;
 }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where in documents the regions lie that made their scores (Hofstaetter et al., SIGIR 2020,
-// Fig. 3: positions of the three best regions on both axes' logarithms).
+// Fig. 3). There both axes are logarithms; here bins are equally wide and none is left out.
 //
 //   RegionPositions positions;
 //   for (const auto& document : documents) positions.add(first_words);   // of its best regions
@@ -28,9 +28,10 @@ class RegionPositions {
   [[nodiscard]] std::int64_t documents() const { return documents_; }
   /// The share of documents whose place-th region begins behind that word, of those that have one.
   [[nodiscard]] double share_behind(std::size_t place, std::int64_t word) const;
-  /// "Behind word 500 begin 24.5 % of the best, ...".
+  /// "Behind word 500 begin 24.5 % of the best, ...", as the paper tells it.
   [[nodiscard]] std::string in_words() const;
-  /// Documents by the word at which a region begins, a line for each place. An error without any.
+  /// The share of documents whose region begins in each bin of words, a line for each place. An
+  /// error without any.
   [[nodiscard]] Result<Figure> figure(const std::string& model) const;
 
  private:

@@ -141,6 +141,12 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& question) {
   if (question.positions > most_positions) {
     return fail("{} positions are more than {}", question.positions, most_positions);
   }
+  if (question.positions > 0 && config.family->reads_words()) {
+    return fail(
+        "{}: such a model reads documents of any length and has no positions to extend; "
+        "leave the number of positions out",
+        question.checkpoint.string());
+  }
   shape.positions = std::max(shape.positions, question.positions);
   Result<Attention> attention = attention_of(question, config);
   if (!attention) return tl::unexpected(attention.error());
@@ -234,9 +240,13 @@ std::map<std::string, std::string> regions_metadata(const ScoringModel& model,
   words.resize(pair.query.size());
   const std::int64_t read = size_of(pair.document);
   const ShownRegions& regions = *model.regions;
+  std::vector<std::size_t> unknown;  // a known word's token is the word
+  for (std::size_t i = 0; i < words.size(); ++i)
+    if (model.tokenizer->token(pair.query[i]) != words[i]) unknown.push_back(i);
   return {{"attnscope_regions", "1"},
           {"model", model.name},
           {"query", json(words).dump()},
+          {"unknown", json(unknown).dump()},
           {"document", json(words_of_text(document)).dump()},
           {"read", fmt::format("{}", read)},
           {"kept", fmt::format("{}", regions.kept == nullptr ? read : regions.kept(read))},

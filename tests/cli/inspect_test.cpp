@@ -2,12 +2,14 @@
 //
 // `inspect` as a person runs it, on a small checkpoint with drawn weights.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "engine/inspect/dump.h"
 #include "engine/inspect/group_masses.h"
@@ -187,10 +189,63 @@ TEST_F(InspectLate, TextsThatNeverMeet_AreRefusedBeforeAnythingIsComputed) {
   EXPECT_FALSE(std::filesystem::exists(program_.path("dump.safetensors")));
 }
 
-TEST_F(Inspect, WithoutAFileOrMassesThereIsNothingToDo) {
+TEST_F(Inspect, WithoutAFileTheScoreIsPrinted) {
   const Outcome outcome = inspect({});
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("give -o FILE or --mass FORMAT"));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, testing::MatchesRegex("score -?[0-9.]+\n"));
+}
+
+TEST_F(Inspect, FilesThatWereWrittenAreNamed) {
+  EXPECT_THAT(inspect({"-o", "dump.safetensors"}).err, HasSubstr("dump.safetensors written"));
+}
+
+/// TKL and TK, of the golden fixtures, which know no word of the texts.
+class InspectRegions : public InspectLate {
+ protected:
+  void take_words(const std::string& model) const {
+    take(model);
+    std::filesystem::copy_file(
+        std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/golden/models" / model / "tokens.txt",
+        program_.path("tokens.txt"), std::filesystem::copy_options::overwrite_existing);
+  }
+};
+
+TEST_F(InspectRegions, TheScoreIsTheSumThatIsTold) {
+  take_words("tkl");
+  const Outcome outcome = inspect({});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("(region 1)"));
+  EXPECT_THAT(outcome.out, HasSubstr("\nRegion 1: words 1 to "));
+  double score = 0, sum = 0;
+  std::istringstream first(outcome.out.substr(0, outcome.out.find('\n')));
+  std::string part;
+  first >> part >> score >> part;
+  EXPECT_EQ(part, "=");
+  for (double number = 0; first >> part;) {
+    std::istringstream text(part);
+    if (text >> number && text.eof()) sum += number;
+  }
+  EXPECT_NEAR(sum, score, 0.001 * std::abs(score));
+}
+
+TEST_F(InspectRegions, UnknownWordsOfTheQueryAreMarked) {
+  take_words("tkl");
+  const Outcome outcome = inspect({"-o", "page.html"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("page.html written"));
+  const std::string page = program_.read("page.html");
+  EXPECT_THAT(page, HasSubstr("Not in the model's list of words: a, b;"));
+  EXPECT_THAT(page, HasSubstr("<u>b</u>"));
+}
+
+TEST_F(InspectRegions, WhatIsAskedOfHeadsIsRefused) {
+  take_words("tk");
+  for (const char* option : {"--layer", "--head", "--layers"}) {
+    const Outcome outcome = inspect({option, "0", "-o", "page.html"});
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr(fmt::format("no heads; leave {} out", option)));
+  }
+  EXPECT_THAT(inspect({"--half", "-o", "r.safetensors"}).err, HasSubstr("leave --half out"));
 }
 
 TEST_F(Inspect, ALayerOrHeadThatIsNotThereIsNamed) {

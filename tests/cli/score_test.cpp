@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <sstream>
 #include <vector>
 
@@ -88,6 +89,25 @@ TEST_F(Score, TheSparsePatternsSharedQueryGivesTheScoresOfSinglePairs) {
   EXPECT_LT(largest_difference(all, sparse({"--implementation", "dense"})), 1e-5);
   EXPECT_LT(largest_difference(all, sparse({"--cls-only-last-layer"})), 1e-5);
   EXPECT_GT(largest_difference(all, scores({})), 1e-3);
+}
+
+TEST_F(Score, WhatWasCutIsSummedUpAtTheEnd) {
+  const Outcome outcome = score({"--max-tokens", "8"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err,
+              HasSubstr("note: 45 of 60 documents were cut; a pair has at most 8 tokens"));
+  EXPECT_EQ(score({}).err, "") << "nothing is cut";
+}
+
+TEST_F(Score, PositionsAreNotExtendedWhereThereAreNone) {
+  for (const char* file : {"config.json", "model.safetensors", "tokens.txt"}) {
+    std::filesystem::copy_file(
+        std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/golden/models/tkl" / file,
+        program_.path(file), std::filesystem::copy_options::overwrite_existing);
+  }
+  const Outcome outcome = score({"--extend-positions", "8000"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("has no positions to extend"));
 }
 
 TEST_F(Score, JsonLinesAreAnsweredAsJsonLines) {

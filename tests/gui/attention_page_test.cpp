@@ -541,8 +541,8 @@ class AttentionPageTest : public QObject {
     QVERIFY(page_->regions()->isVisible());
     QVERIFY(!map()->isVisible());
     QVERIFY(!page_->source()->heads()->isVisible());
-    QVERIFY(page_->regions()->text().contains(QStringLiteral("Words 41 to 70, score -1")));
-    QVERIFY(page_->regions()->text().contains(QStringLiteral("tall near 1 (+1.5)")));
+    QVERIFY(page_->regions()->text().contains(QStringLiteral("words 41 to 70, score -1.000")));
+    QVERIFY(page_->regions()->text().contains(QStringLiteral("tall near cosine 1 (+1.500)")));
     QVERIFY(page_->has_figure());
     QVERIFY(!page_->has_table());
     QCOMPARE(page_->chosen().value(QStringLiteral("file")).toString(), file);

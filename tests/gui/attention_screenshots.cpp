@@ -90,8 +90,8 @@ QString regions_file(const QTemporaryDir& folder) {
     document[static_cast<std::size_t>(2 * region + 9)] = "kernel";
     document[static_cast<std::size_t>(2 * region + 10)] = "pooling";
   }
-  std::vector<float> scores(regions), numbers(counted), unmatched(counted, -9),
-      shares(counted * query * 11);
+  std::vector<float> scores(regions), numbers(counted), unmatched(counted), weights(counted),
+      shares(counted * query * 11), score(1);
   for (std::size_t r = 0; r < scores.size(); ++r) {
     scores[r] = -8.0F + 0.3F * std::sin(0.2F * static_cast<float>(r));
     for (const std::int64_t region : best) {
@@ -99,14 +99,21 @@ QString regions_file(const QTemporaryDir& folder) {
       scores[r] += 3 * static_cast<float>(std::exp(-away * away));
     }
   }
-  for (std::size_t i = 0; i < 3; ++i) {
-    numbers[i] = static_cast<float>(best[i]);
+  const std::int64_t beside[] = {0, -1, 1, -2, 2};
+  for (std::size_t i = 0; i < counted; ++i) {
+    const std::int64_t region = best[i % 3] + beside[i / 3];
+    numbers[i] = static_cast<float>(region);
+    weights[i] = 0.3F / static_cast<float>(1 + i);
+    score[0] += weights[i] * scores[static_cast<std::size_t>(region)];
+    unmatched[i] = scores[static_cast<std::size_t>(region)] - 2.3F;
     shares[i * query * 11] = 1.4F;
     shares[i * query * 11 + 11] = 1.1F;
     shares[i * query * 11 + 24] = -0.2F;
   }
   const QString file = folder.filePath(QStringLiteral("regions.safetensors"));
-  const std::vector<NamedTensor> tensors{{"layer.0.regions", {regions}, scores},
+  const std::vector<NamedTensor> tensors{{"layer.0.score", {1}, score},
+                                         {"layer.0.weights", {counted}, weights},
+                                         {"layer.0.regions", {regions}, scores},
                                          {"layer.0.counted", {counted}, numbers},
                                          {"layer.0.unmatched", {counted}, unmatched},
                                          {"layer.0.shares", {counted, query, 11}, shares}};
@@ -115,6 +122,7 @@ QString regions_file(const QTemporaryDir& folder) {
       {.metadata = {{"attnscope_regions", "1"},
                     {"model", "regions made up"},
                     {"note", ""},
+                    {"unknown", "[]"},
                     {"query", nlohmann::json{"kernel", "pooling", "saturation"}.dump()},
                     {"document", document.dump()},
                     {"read", std::to_string(read)},

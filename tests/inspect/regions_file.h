@@ -19,24 +19,30 @@ namespace attnscope::tests {
 struct RegionsFile {
   std::map<std::string, std::string> metadata;
   std::vector<float> regions = std::vector<float>(46), counted = std::vector<float>(15),
-                     unmatched = std::vector<float>(15, -2), shares = std::vector<float>(15 * 22);
+                     unmatched = std::vector<float>(15), shares = std::vector<float>(15 * 22),
+                     weights = std::vector<float>(15), score = {-2.9F};
 
   RegionsFile() {
     std::vector<std::string> words;
     for (int i = 0; i < 95; ++i) words.push_back("w" + std::to_string(i));
     words[3] = "<b>&";
+    words[41] = "tall";
     metadata = {{"attnscope_regions", "1"},
                 {"model", "tiny"},
                 {"query", nlohmann::json{"how", "tall"}.dump()},
+                {"unknown", "[]"},
                 {"document", nlohmann::json(words).dump()},
                 {"read", "90"},
                 {"kept", "90"},
                 {"note", ""}};
     for (std::size_t r = 0; r < regions.size(); ++r)
       regions[r] = r < 45 ? static_cast<float>(r) * 0.1F - 3 : 0;
-    counted[0] = 20;
-    counted[1] = 2;
-    counted[2] = 2;              // again, as of short documents
+    // The third is the second again, as of short documents; beside the first stand 19 and 21.
+    counted = {20, 2, 2, 19, 1, 1, 21, 3, 3, 18, 0, 0, 22, 4, 4};
+    // Of the peaks -0.5 and -0.7 - 0.7, of those beside the first -0.55 - 0.45.
+    weights = {0.5, 0.25, 0.25, 0.5, 0, 0, 0.5, 0, 0, 0, 0, 0, 0, 0, 0};
+    unmatched[0] = -2.25F;
+    unmatched[1] = -2.8F;
     shares[0 * 22 + 11] = 1.5F;  // of the second word by the first kernel
     shares[0 * 22 + 1] = -0.25F;
   }
@@ -44,10 +50,12 @@ struct RegionsFile {
     const auto size = [](const std::vector<float>& values) {
       return static_cast<std::int64_t>(values.size());
     };
-    const std::vector<NamedTensor> tensors{{"layer.0.regions", {size(regions)}, regions},
-                                           {"layer.0.counted", {size(counted)}, counted},
-                                           {"layer.0.unmatched", {size(unmatched)}, unmatched},
-                                           {"layer.0.shares", {size(shares) / 22, 2, 11}, shares}};
+    std::vector<NamedTensor> tensors{{"layer.0.score", {size(score)}, score},
+                                     {"layer.0.regions", {size(regions)}, regions},
+                                     {"layer.0.counted", {size(counted)}, counted},
+                                     {"layer.0.unmatched", {size(unmatched)}, unmatched},
+                                     {"layer.0.shares", {size(shares) / 22, 2, 11}, shares}};
+    if (!weights.empty()) tensors.push_back({"layer.0.weights", {size(weights)}, weights});
     return write_safetensors(file, tensors, {.metadata = metadata});
   }
   [[nodiscard]] Result<DocumentRegions> read() const {

@@ -24,11 +24,83 @@ TEST(DocumentRegions, AreTheFilesWithWhatMadeThem) {
   EXPECT_EQ(best.with_neighbours.begin, 36);
   EXPECT_EQ(best.with_neighbours.end, 74);
   EXPECT_EQ(best.shares.front().query_word, 1);
-  EXPECT_EQ(best.unmatched, -2);
-  EXPECT_EQ(shares_in_words(*regions, best, 6), "tall near 1 (+1.5), how near 0.9 (-0.25)");
+  EXPECT_EQ(best.unmatched, -2.25);
+  EXPECT_EQ(shares_in_words(*regions, best, 6),
+            "tall near cosine 1 (+1.500), how near cosine 0.9 (-0.250)");
+  EXPECT_EQ(shares_in_words(*regions, best, 1), "tall near cosine 1 (+1.500), others (-0.250)");
   EXPECT_EQ(shares_in_words(*regions, regions->peaks[1], 6), "nothing of the query matches");
   EXPECT_EQ(regions->words_of(44).end, 90) << "cut at the last word";
-  EXPECT_EQ(left_out_in_words(*regions), "The model read the first 90 of 95 words.");
+  EXPECT_EQ(notes_in_words(*regions), "The model read the first 90 of 95 words.");
+}
+
+TEST(DocumentRegions, TheirPartsAddUpToTheScore) {
+  const auto regions = RegionsFile().read();
+  ASSERT_TRUE(regions) << regions.error().message;
+  EXPECT_EQ(score_in_words(*regions),
+            "Score -2.900 = -0.500 (region 1) -1.000 (beside it) -1.400 (region 2) +0.000 (beside "
+            "it)");
+  EXPECT_THAT(regions_in_words(*regions),
+              HasSubstr("Region 1: words 41 to 70, score -1.000 = -2.250 if nothing matched +1.250 "
+                        "by tall near cosine 1 (+1.500), how near cosine 0.9 (-0.250); its weight "
+                        "0.5000 makes it add -0.500, regions beside it add -1.000"));
+  double sum = regions->without_peak;
+  for (const RegionPeak& peak : regions->peaks) sum += peak.adds() + peak.beside;
+  EXPECT_NEAR(sum, regions->score, 1e-6);
+}
+
+TEST(DocumentRegions, WhatCountsBesideAPlaceWithoutWordsAddsToTheScore) {
+  RegionsFile file;
+  file.counted[2] = 45;  // behind the last word
+  file.counted[5] = 44;
+  file.weights[5] = 2;
+  file.score[0] = -0.4F;
+  const auto regions = file.read();
+  ASSERT_TRUE(regions) << regions.error().message;
+  EXPECT_EQ(regions->peaks.size(), 2U);
+  EXPECT_NEAR(regions->without_peak, 2.8, 1e-5);
+  EXPECT_THAT(score_in_words(*regions), HasSubstr("+2.800 (beside the document's end"));
+}
+
+TEST(DocumentRegions, ThatMakeNoScoreAreNotSaidTo) {
+  RegionsFile file;
+  file.weights.clear();
+  file.metadata["note"] = "TK sums up over the whole document.";
+  const auto regions = file.read();
+  ASSERT_TRUE(regions) << regions.error().message;
+  EXPECT_EQ(regions->peaks.front().with_neighbours.begin, 40) << "those beside do not count";
+  EXPECT_EQ(score_in_words(*regions), "Score -2.900");
+  EXPECT_EQ(about_in_words(*regions),
+            "The best regions of 30 words, of tiny. TK sums up over the whole document.");
+  EXPECT_THAT(regions_html(*regions), Not(HasSubstr("weight<")));
+}
+
+TEST(DocumentRegions, QueryWordsAreToldApartAndUnknownOnesMarked) {
+  RegionsFile file;
+  file.metadata["query"] = nlohmann::json{"zzyzx", "zzyzx"}.dump();
+  file.metadata["unknown"] = "[0, 1]";
+  const auto regions = file.read();
+  ASSERT_TRUE(regions) << regions.error().message;
+  EXPECT_EQ(query_word(*regions, 0), "zzyzx (unknown)");
+  EXPECT_EQ(query_word(*regions, 1), "zzyzx (2nd) (unknown)");
+  EXPECT_THAT(notes_in_words(*regions), HasSubstr("Not in the model's list of words: zzyzx; any"));
+}
+
+TEST(RegionStrip, StandsWhereRegionsAreAndShowsDifferences) {
+  RegionsFile file;
+  for (std::size_t r = 40; r < 45; ++r) file.regions[r] = -100;  // of a few last words
+  const auto regions = file.read();
+  ASSERT_TRUE(regions) << regions.error().message;
+  const RegionStrip strip = strip_of(*regions);
+  ASSERT_EQ(strip.cells.size(), 45U) << "one for each that has words";
+  EXPECT_EQ(strip.cells.front().begin, 0);
+  EXPECT_EQ(strip.cells.back().end, 90) << "no word looks as if it had not been read";
+  const StripCell& best = strip.cells[20];  // of words 40 to 69
+  EXPECT_EQ((best.begin + best.end) / 2, 55) << "the middle of its words";
+  EXPECT_EQ(strip.cells[39].heat, 1);
+  EXPECT_EQ(strip.cells[44].heat, 0);
+  EXPECT_NEAR(strip.cells[20].heat, 1.7 / 2.7, 1e-5) << "outliers do not take the scale";
+  for (std::size_t i = 1; i < strip.cells.size(); ++i)
+    EXPECT_EQ(strip.cells[i].begin, strip.cells[i - 1].end);
 }
 
 TEST(DocumentRegions, WordsInNoChunkAreTold) {
@@ -36,10 +108,10 @@ TEST(DocumentRegions, WordsInNoChunkAreTold) {
   file.metadata["read"] = "83";
   file.metadata["kept"] = "80";
   file.regions.resize(26);
-  file.counted[0] = 5;
+  file.counted = {5, 2, 2, 4, 1, 1, 6, 3, 3, 3, 0, 0, 7, 4, 4};
   const auto regions = file.read();
   ASSERT_TRUE(regions) << regions.error().message;
-  EXPECT_THAT(left_out_in_words(*regions), HasSubstr("3 words are behind word 80 in no chunk's"));
+  EXPECT_THAT(notes_in_words(*regions), HasSubstr("3 words are behind word 80 in no chunk's"));
 }
 
 TEST(DocumentRegions, AnEmptyDocumentHasNone) {
@@ -79,6 +151,18 @@ TEST(DocumentRegions, WhatContradictsItselfIsRefused) {
   file = {};
   file.regions.pop_back();
   EXPECT_THAT(file.error(), HasSubstr("layer.0.regions"));
+  file = {};
+  file.weights.pop_back();
+  EXPECT_THAT(file.error(), HasSubstr("layer.0.weights"));
+  file = {};
+  file.score[0] = std::nanf("");
+  EXPECT_THAT(file.error(), HasSubstr("'layer.0.score' has values that are no numbers"));
+  file = {};
+  file.metadata["unknown"] = "[2]";
+  EXPECT_THAT(file.error(), HasSubstr("'unknown' names a word that the query of 2 has not"));
+  file = {};
+  file.counted[14] = 46;
+  EXPECT_THAT(file.error(), HasSubstr("names the region 46"));
 }
 
 TEST(RegionsHtml, MarksTheBestRegionsAndTrustsNoText) {
@@ -88,7 +172,9 @@ TEST(RegionsHtml, MarksTheBestRegionsAndTrustsNoText) {
   EXPECT_THAT(html, HasSubstr("&lt;b&gt;&amp;"));
   EXPECT_THAT(html, Not(HasSubstr("<b>")));
   EXPECT_THAT(html, HasSubstr("<td>41 to 70</td>"));
-  EXPECT_THAT(html, HasSubstr("<mark style=\"background:#e69f00\">w40 w41"));
+  EXPECT_THAT(html, HasSubstr("<mark style=\"background:#d98a1f\">w40 <u>tall</u>"));
+  EXPECT_THAT(html, HasSubstr("<p>Score -2.900 = -0.500 (region 1)"));
+  EXPECT_THAT(html, HasSubstr("<title>words 41 to 70: -1.000</title>"));
   EXPECT_THAT(html, HasSubstr("<span class=\"out\" title=\"in no region\">w90"));
   EXPECT_THAT(html, Not(HasSubstr("http"))) << "nothing from outside";
   std::size_t opened = 0, closed = 0;

@@ -340,6 +340,13 @@ TEST(Tkl, ShowsItsRegionsAndWhatMadeThem) {
     EXPECT_NEAR(sum, shown.at("regions").values[region], 1e-4 * std::abs(sum)) << i;
     EXPECT_NEAR(sum, output->states[i], 1e-4 * std::abs(sum)) << i;
   }
+  double score = 0;
+  for (std::size_t i = 0; i < 15; ++i) {
+    score +=
+        static_cast<double>(shown.at("weights").values[i]) * static_cast<double>(output->states[i]);
+  }
+  EXPECT_NEAR(score, output->scores[0], 1e-5 * std::abs(score));
+  EXPECT_THAT(shown.at("score").values, testing::ElementsAre(output->scores[0]));
 }
 
 /// A narrow kernel tells equal words from near ones only where rounding does not part them.

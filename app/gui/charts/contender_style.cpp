@@ -57,9 +57,14 @@ constexpr std::array<std::pair<std::string_view, int>, 11> known{{
     {"sparse/segment/64", 7},
 }};
 
-// A re-ranker's stages are parts of one bar and stand in no chart beside contenders.
-constexpr std::array<std::pair<std::string_view, int>, 3> stages{
-    {{"offline", 4}, {"load", 8}, {"online", 7}}};
+// What stands in no chart beside contenders: a re-ranker's stages, which are parts of one bar, and
+// the best regions of documents.
+constexpr std::array<std::pair<std::string_view, int>, 6> apart{{{"offline", 4},
+                                                                 {"load", 8},
+                                                                 {"online", 7},
+                                                                 {"region 1", 3},
+                                                                 {"region 2", 5},
+                                                                 {"region 3", 7}}};
 
 int known_slot(std::string_view id) {
   const auto it = std::ranges::find(known, id, &std::pair<std::string_view, int>::first);
@@ -156,8 +161,8 @@ ContenderStyles::ContenderStyles(std::span<const std::string> ids) {
 }
 
 ContenderStyle ContenderStyles::style(std::string_view id) {
-  for (const auto& [stage, slot] : stages) {
-    if (id == stage) return style_of_slot(slot);
+  for (const auto& [one, slot] : apart) {
+    if (id == one) return style_of_slot(slot);
   }
   auto it = slots_.find(id);
   if (it == slots_.end()) {

@@ -4,46 +4,29 @@
 #include <fmt/format.h>
 
 #include <QFontMetricsF>
+#include <QLinearGradient>
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <utility>
 
+#include "app/gui/charts/contender_style.h"
 #include "app/gui/charts/figure_font.h"
+#include "app/gui/charts/map_colors.h"
 #include "attnscope/build_info.h"
 
 namespace attnscope::charts {
 namespace {
 
-/// Of the first, second and third region (Okabe and Ito).
-const std::array<QColor, 3>& peak_colors() {
-  static const std::array<QColor, 3> colors{QColor(0xe6, 0x9f, 0x00), QColor(0x56, 0xb4, 0xe9),
-                                            QColor(0x00, 0x9e, 0x73)};
-  return colors;
+/// Of the first, second and third region, as the figure of their positions has them.
+QColor peak_color(int peak) {
+  return ContenderStyles().style(fmt::format("region {}", peak + 1)).color(ChartTheme::light);
 }
 
 QColor marking(int peak, bool beside, ChartTheme theme) {
-  QColor color = peak_colors().at(static_cast<std::size_t>(peak));
+  QColor color = peak_color(peak);
   const double light = theme == ChartTheme::light ? 0.55 : 0.6;
   color.setAlphaF(static_cast<float>(beside ? 0.45 * light : light));
   return color;
-}
-
-struct Least {
-  float least = 0, most = 0;
-};
-
-/// Of the regions that have words.
-Least range_of(const std::vector<float>& scores) {
-  Least range;
-  bool first = true;
-  for (const float score : scores) {
-    if (score == 0) continue;
-    range.least = first ? score : std::min(range.least, score);
-    range.most = first ? score : std::max(range.most, score);
-    first = false;
-  }
-  return range;
 }
 
 QString query_of(const DocumentRegions& regions) {
@@ -64,16 +47,15 @@ void RegionsDrawing::lay_out() {
   double y = 0;
   if (page_.title) {
     add_lines(y, query_of(*regions_), 1.15, true, false);
-    QString about = QStringLiteral(
-                        "Regions of 30 words that made the score of %1; regions beside "
-                        "the best ones, which count, too, are paler.")
-                        .arg(QString::fromStdString(regions_->model));
-    if (!regions_->note.empty()) about += QLatin1Char(' ') + QString::fromStdString(regions_->note);
-    add_lines(y, about, small_text, false, true);
+    add_lines(y,
+              QString::fromStdString(about_in_words(*regions_)) +
+                  QStringLiteral(" The query's words are bold."),
+              small_text, false, true);
     y += 0.4 * page_.em;
   }
-  if (const std::string left_out = left_out_in_words(*regions_); !left_out.empty())
-    add_lines(y, QString::fromStdString(left_out), 1, true, false);
+  add_lines(y, QString::fromStdString(score_in_words(*regions_)), 1, false, false);
+  if (const std::string notes = notes_in_words(*regions_); !notes.empty())
+    add_lines(y, QString::fromStdString(notes), 1, true, false);
   add_strip(y);
   add_peaks(y);
   add_words(y);
@@ -92,26 +74,31 @@ void RegionsDrawing::add_lines(double& y, const QString& text, double size, bool
 
 void RegionsDrawing::add_strip(double& y) {
   y += 0.3 * page_.em;
+  heat_ = strip_of(*regions_);
+  if (heat_.cells.empty()) return;
   strip_ = QRectF(0, y, page_.width, 2.1 * page_.em);
   y = strip_.bottom() + 0.2 * page_.em;
-  const QString ends =
-      QStringLiteral("word 1 to %1; the stronger the colour, the higher a region's score")
-          .arg(std::max<std::int64_t>(regions_->kept, 1));
-  add_lines(y, ends, small_text, false, true);
-  y += 0.4 * page_.em;
+  ramp_ = QRectF(0, y + 0.25 * page_.em, 6 * page_.em, 0.6 * page_.em);
+  const QString ends = QString::fromStdString(
+      fmt::format("{} or less to {} or more: a region's score, at its middle. Words 1 to {}",
+                  number_in_words(*regions_, heat_.least), number_in_words(*regions_, heat_.most),
+                  regions_->kept));
+  const double indent = ramp_.right() + 0.6 * page_.em;
+  const QSizeF needed =
+      size_of_lines(figure_font(small_text * page_.em), ends, page_.width - indent);
+  lines_.push_back(
+      {QRectF(indent, y, page_.width - indent, needed.height()), ends, small_text, false, true});
+  y += needed.height() + 0.55 * page_.em;
 }
 
 void RegionsDrawing::add_peaks(double& y) {
-  constexpr std::size_t named = 6;
   if (regions_->peaks.empty())
     return add_lines(y, QStringLiteral("The document has no words, and so no regions."), 1, false,
                      true);
   const double indent = 1.8 * page_.em;
   for (std::size_t p = 0; p < regions_->peaks.size(); ++p) {
     const RegionPeak& peak = regions_->peaks[p];
-    const QString text = QString::fromStdString(
-        fmt::format("words {} to {}, score {:.4g}: {}", peak.words.begin + 1, peak.words.end,
-                    peak.score, shares_in_words(*regions_, peak, named)));
+    const QString text = QString::fromStdString(peak_in_words(*regions_, peak));
     const QSizeF needed = size_of_lines(figure_font(page_.em), text, page_.width - indent);
     lines_.push_back({QRectF(indent, y, page_.width - indent, needed.height()), text, 1, false,
                       false, static_cast<int>(p)});
@@ -121,7 +108,7 @@ void RegionsDrawing::add_peaks(double& y) {
 }
 
 void RegionsDrawing::add_words(double& y) {
-  const QFontMetricsF metrics(figure_font(page_.em));
+  const QFontMetricsF metrics(figure_font(page_.em)), bold(figure_font(page_.em, true));
   const double blank = metrics.horizontalAdvance(QLatin1Char(' '));
   const auto holds = [](const TokenRange& range, std::int64_t word) {
     return range.begin <= word && word < range.end;
@@ -136,7 +123,8 @@ void RegionsDrawing::add_words(double& y) {
   double x = 0;
   bool skipped = false;
   const auto place = [&](const Run& like, const QString& text) {
-    const double width = std::min(metrics.horizontalAdvance(text), page_.width);
+    const double width =
+        std::min((like.asked ? bold : metrics).horizontalAdvance(text), page_.width);
     if (x > 0 && x + width > page_.width) {
       x = 0;
       y += line_;
@@ -144,10 +132,11 @@ void RegionsDrawing::add_words(double& y) {
     Run run = like;
     run.text = text;
     run.rect = QRectF(x, y, width, line_);
+    if (run.first >= 0) words_[static_cast<std::size_t>(run.first)] = run.rect;
     Run* last = runs_.empty() ? nullptr : &runs_.back();
     const bool joins = last != nullptr && last->rect.top() == y && last->peak == run.peak &&
                        last->beside == run.beside && last->left_out == run.left_out &&
-                       last->end == run.first;
+                       last->asked == run.asked && last->end == run.first;
     if (joins) {
       last->text += QLatin1Char(' ') + text;
       last->rect.setWidth(run.rect.right() - last->rect.left());
@@ -158,6 +147,7 @@ void RegionsDrawing::add_words(double& y) {
     x += width + blank;
   };
   const auto all = static_cast<std::int64_t>(regions_->document.size());
+  words_.resize(regions_->document.size());
   for (std::int64_t word = 0; word < all; ++word) {
     const bool left_out = word >= regions_->kept;
     const auto [peak, beside] = left_out ? std::pair(-1, false) : peak_at(word);
@@ -166,13 +156,20 @@ void RegionsDrawing::add_words(double& y) {
       continue;
     }
     skipped = false;
-    place({.first = word, .end = word + 1, .peak = peak, .beside = beside, .left_out = left_out},
-          QString::fromStdString(regions_->document[static_cast<std::size_t>(word)]));
+    const std::string& text = regions_->document[static_cast<std::size_t>(word)];
+    const bool asked = std::ranges::find(regions_->query, text) != regions_->query.end();
+    place({.first = word,
+           .end = word + 1,
+           .peak = peak,
+           .beside = beside,
+           .left_out = left_out,
+           .asked = asked},
+          QString::fromStdString(text));
   }
   if (all > 0) y += line_;
 }
 
-void RegionsDrawing::paint(QPainter& painter) const {
+void RegionsDrawing::paint(QPainter& painter, std::optional<std::int64_t> shown) const {
   const ThemeColors& colors = colors_of(page_.theme);
   painter.fillRect(QRectF(0, 0, page_.width, height_), colors.background);
   for (const Lines& one : lines_) {
@@ -184,76 +181,116 @@ void RegionsDrawing::paint(QPainter& painter) const {
     painter.setFont(figure_font(small_text * page_.em, true));
     painter.drawText(badge, Qt::AlignCenter, QString::number(one.peak + 1));
   }
-  paint_strip(painter);
-  const QFont font = figure_font(page_.em);
-  painter.setFont(font);
+  paint_strip(painter, shown);
+  const QFont font = figure_font(page_.em), bold = figure_font(page_.em, true);
   for (const Run& run : runs_) {
     if (run.peak >= 0) {
       painter.fillRect(run.rect.adjusted(0, 0.08 * line_, 0, -0.04 * line_),
                        marking(run.peak, run.beside, page_.theme));
     }
     painter.setPen(run.left_out ? colors.faint_text : colors.text);
+    painter.setFont(run.asked ? bold : font);
     painter.drawText(run.rect.adjusted(0, 0, page_.em, 0), Qt::AlignVCenter, run.text);
+  }
+  if (!shown) return;
+  const TokenRange words = regions_->words_of(*shown);
+  for (std::int64_t word = words.begin; word < words.end; ++word) {
+    const QRectF& rect = words_[static_cast<std::size_t>(word)];
+    painter.fillRect(QRectF(rect.left(), rect.bottom() - 0.1 * line_, rect.width(), 0.08 * line_),
+                     colors.selected);
   }
 }
 
 /// Regions along the document, the best ones marked below.
-void RegionsDrawing::paint_strip(QPainter& painter) const {
+void RegionsDrawing::paint_strip(QPainter& painter, std::optional<std::int64_t> shown) const {
+  if (heat_.cells.empty()) return;
   const ThemeColors& colors = colors_of(page_.theme);
+  const HeatRamp& ramp = weight_ramp(page_.theme);
+  const auto color = [&ramp](double share) {
+    return QColor::fromRgb(
+        ramp.at(static_cast<std::size_t>(std::lround(share * (heat_steps - 1)))));
+  };
   const QRectF heat(strip_.topLeft(), QSizeF(strip_.width(), 1.5 * page_.em));
-  painter.fillRect(heat, colors.grid);
-  const auto words = static_cast<double>(std::max<std::int64_t>(regions_->kept, 1));
-  const double unit = strip_.width() / words;
-  const auto [least, most] = range_of(regions_->scores);
-  for (std::size_t r = 0; r < regions_->scores.size(); ++r) {
-    const float score = regions_->scores[r];
-    const TokenRange of_region = regions_->words_of(static_cast<std::int64_t>(r));
-    if (score == 0 || of_region.size() == 0) continue;
-    QColor color(0xb2, 0x18, 0x2b);
-    const float share = most > least ? (score - least) / (most - least) : 1;
-    color.setAlphaF(0.04F + 0.96F * share);
-    const double left = static_cast<double>(of_region.begin) * unit;
-    const double right = std::min(left + 2 * unit, strip_.width());
-    painter.fillRect(QRectF(heat.left() + left, heat.top(), right - left, heat.height()), color);
+  const double unit = strip_.width() / static_cast<double>(regions_->kept);
+  for (const StripCell& cell : heat_.cells) {
+    // Neighbours overlap, so that nothing shines through between them.
+    painter.fillRect(
+        QRectF(heat.left() + cell.begin * unit, heat.top(),
+               std::min(cell.end * unit + 0.5, strip_.width()) - cell.begin * unit, heat.height()),
+        color(cell.heat));
   }
+  QLinearGradient along(ramp_.topLeft(), ramp_.topRight());
+  constexpr int stops = 8;
+  for (int i = 0; i <= stops; ++i)
+    along.setColorAt(static_cast<double>(i) / stops, color(static_cast<double>(i) / stops));
+  painter.fillRect(ramp_, along);
+  painter.setBrush(Qt::NoBrush);
+  painter.setPen(QPen(colors.axis, 0.05 * page_.em));
+  painter.drawRect(heat);
+  painter.drawRect(ramp_);
   for (std::size_t p = 0; p < regions_->peaks.size(); ++p) {
     const TokenRange& range = regions_->peaks[p].words;
     painter.fillRect(QRectF(static_cast<double>(range.begin) * unit, heat.bottom() + 0.1 * page_.em,
                             static_cast<double>(range.size()) * unit, 0.4 * page_.em),
-                     peak_colors().at(p));
+                     peak_color(static_cast<int>(p)));
   }
+  if (!shown) return;
+  const TokenRange words = regions_->words_of(*shown);
+  painter.setPen(QPen(colors.selected, 0.15 * page_.em));
+  painter.drawRect(QRectF(static_cast<double>(words.begin) * unit, heat.top(),
+                          static_cast<double>(words.size()) * unit, heat.height()));
+}
+
+std::optional<std::int64_t> RegionsDrawing::region_in_the_middle_of(double word) const {
+  for (const StripCell& cell : heat_.cells)
+    if (cell.begin <= word && word <= cell.end) return cell.region;
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> RegionsDrawing::region_at(QPointF point) const {
+  if (strip_.contains(point))
+    return region_in_the_middle_of(point.x() / strip_.width() *
+                                   static_cast<double>(regions_->kept));
+  for (const Lines& one : lines_) {
+    if (one.peak >= 0 && one.rect.contains(point))
+      return regions_->peaks[static_cast<std::size_t>(one.peak)].region;
+  }
+  for (const Run& run : runs_) {
+    if (run.first < 0 || run.left_out || !run.rect.contains(point)) continue;
+    if (run.peak >= 0) return regions_->peaks[static_cast<std::size_t>(run.peak)].region;
+    for (std::int64_t word = run.first; word < run.end; ++word) {
+      if (point.x() < words_[static_cast<std::size_t>(word)].right())
+        return region_in_the_middle_of(static_cast<double>(word) + 0.5);
+    }
+  }
+  return std::nullopt;
 }
 
 QString RegionsDrawing::words_at(QPointF point) const {
-  const auto told = [&](std::int64_t region) {
-    const TokenRange range = regions_->words_of(region);
-    return QStringLiteral("Region of words %1 to %2: score %3")
-        .arg(range.begin + 1)
-        .arg(range.end)
-        .arg(static_cast<double>(regions_->scores[static_cast<std::size_t>(region)]), 0, 'g', 4);
-  };
-  const auto count = static_cast<std::int64_t>(regions_->scores.size());
-  if (count == 0) return {};
-  if (strip_.contains(point)) {
-    const double word = point.x() / strip_.width() * static_cast<double>(regions_->kept);
-    return told(std::clamp(static_cast<std::int64_t>(word / 2), std::int64_t{0}, count - 1));
+  const std::optional<std::int64_t> region = region_at(point);
+  if (!region) {
+    const bool left_out = std::ranges::any_of(
+        runs_, [&](const Run& run) { return run.left_out && run.rect.contains(point); });
+    return left_out ? QStringLiteral("In no region") : QString();
   }
-  for (const Run& run : runs_) {
-    if (!run.rect.contains(point)) continue;
-    if (run.peak >= 0) return told(regions_->peaks[static_cast<std::size_t>(run.peak)].region);
-    if (run.left_out) return QStringLiteral("In no region");
+  const auto peak = std::ranges::find(regions_->peaks, *region, &RegionPeak::region);
+  if (peak != regions_->peaks.end()) {
+    return QString::fromStdString(fmt::format("Region {}: {}", peak - regions_->peaks.begin() + 1,
+                                              peak_in_words(*regions_, *peak)));
   }
-  return {};
+  const TokenRange words = regions_->words_of(*region);
+  return QString::fromStdString(
+      fmt::format("Region of words {} to {}: score {}", words.begin + 1, words.end,
+                  number_in_words(*regions_, regions_->scores[static_cast<std::size_t>(*region)])));
 }
 
 Printable printable(DocumentRegions regions) {
   auto shared = std::make_shared<const DocumentRegions>(std::move(regions));
   Printable what;
   what.title = fmt::format("Regions: {}", query_of(*shared).toStdString());
-  what.provenance = fmt::format(
-      "Regions of a document of {} words that made the score of {}. AttnScope {}, "
-      "commit {:.12}.",
-      shared->document.size(), shared->model, ATTNSCOPE_VERSION, ATTNSCOPE_GIT_COMMIT);
+  what.provenance = fmt::format("{} {}; a document of {} words. AttnScope {}, commit {:.12}.",
+                                about_in_words(*shared), score_in_words(*shared),
+                                shared->document.size(), ATTNSCOPE_VERSION, ATTNSCOPE_GIT_COMMIT);
   what.has_series = false;
   what.has_height = false;
   what.lay_out = [shared](const FigureOptions& options, bool /*vectors*/) -> Result<LaidOut> {

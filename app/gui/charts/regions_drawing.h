@@ -7,11 +7,13 @@
 //
 //   const RegionsDrawing drawing(regions, {.width = 800, .em = 13});
 //   resize(800, drawing.height());
-//   drawing.paint(painter);
+//   drawing.paint(painter, drawing.region_at(mouse));
 
 #include <QPainter>
 #include <QPointF>
+#include <QRectF>
 #include <QString>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -35,8 +37,13 @@ class RegionsDrawing {
   RegionsDrawing(std::shared_ptr<const DocumentRegions> regions, Page page);
 
   [[nodiscard]] double height() const { return height_; }
-  void paint(QPainter& painter) const;
-  /// What stands there, in words; empty: nothing.
+  /// `shown`: a region that is framed in the strip and underlined in the text.
+  void paint(QPainter& painter, std::optional<std::int64_t> shown = std::nullopt) const;
+  /// The region that stands there: of the strip and of a word the one whose middle it is, of a
+  /// marked word and of a best region's line that one.
+  [[nodiscard]] std::optional<std::int64_t> region_at(QPointF point) const;
+  /// What stands there, in words: the region's words, its score, and of the best ones what made it;
+  /// empty: nothing.
   [[nodiscard]] QString words_at(QPointF point) const;
 
  private:
@@ -48,13 +55,15 @@ class RegionsDrawing {
     int peak = -1;                    // -1: not marked
     bool beside = false;
     bool left_out = false;
+    bool asked = false;  // a word of the query
   };
   void lay_out();
   void add_lines(double& y, const QString& text, double size, bool bold, bool faint);
   void add_strip(double& y);
   void add_peaks(double& y);
   void add_words(double& y);
-  void paint_strip(QPainter& painter) const;
+  void paint_strip(QPainter& painter, std::optional<std::int64_t> shown) const;
+  [[nodiscard]] std::optional<std::int64_t> region_in_the_middle_of(double word) const;
 
   struct Lines {
     QRectF rect{};
@@ -67,7 +76,9 @@ class RegionsDrawing {
   Page page_;
   std::vector<Lines> lines_;
   std::vector<Run> runs_;
-  QRectF strip_;
+  std::vector<QRectF> words_;  // of each word, empty where it is not drawn
+  RegionStrip heat_;
+  QRectF strip_, ramp_;
   double line_ = 0, height_ = 0;
 };
 

@@ -3,6 +3,7 @@
 
 #include <QEvent>
 #include <QHelpEvent>
+#include <QMouseEvent>
 #include <QPainter>
 #include <QToolTip>
 #include <algorithm>
@@ -18,10 +19,11 @@ namespace attnscope::gui {
 
 class RegionsView::Paper : public QWidget {
  public:
-  using QWidget::QWidget;
+  Paper() { setMouseTracking(true); }
 
   void show_drawing(std::optional<charts::RegionsDrawing> drawing) {
     drawing_ = std::move(drawing);
+    shown_.reset();
     update();
   }
 
@@ -31,13 +33,17 @@ class RegionsView::Paper : public QWidget {
     QPainter painter(this);
     painter.setRenderHint(QPainter::Antialiasing);
     painter.translate(space::around.left(), space::around.top());
-    drawing_->paint(painter);
+    drawing_->paint(painter, shown_);
   }
+  /// The region under the mouse is shown at once in strip and text; words wait for the tool tip.
+  void mouseMoveEvent(QMouseEvent* event) override {
+    show_region(drawing_ ? drawing_->region_at(on_drawing(event->position())) : std::nullopt);
+  }
+  void leaveEvent(QEvent* /*event*/) override { show_region(std::nullopt); }
   bool event(QEvent* event) override {
     if (event->type() != QEvent::ToolTip || !drawing_) return QWidget::event(event);
     const auto* help = static_cast<QHelpEvent*>(event);
-    const QString told =
-        drawing_->words_at(help->pos() - QPointF(space::around.left(), space::around.top()));
+    const QString told = drawing_->words_at(on_drawing(help->pos()));
     if (told.isEmpty()) {
       QToolTip::hideText();
     } else {
@@ -47,7 +53,14 @@ class RegionsView::Paper : public QWidget {
   }
 
  private:
+  static QPointF on_drawing(QPointF point) {
+    return point - QPointF(space::around.left(), space::around.top());
+  }
+  void show_region(std::optional<std::int64_t> region) {
+    if (std::exchange(shown_, region) != region) update();
+  }
   std::optional<charts::RegionsDrawing> drawing_;
+  std::optional<std::int64_t> shown_;
 };
 
 RegionsView::RegionsView(QWidget* parent) : QScrollArea(parent), paper_(new Paper) {
@@ -67,18 +80,7 @@ void RegionsView::show_regions(RegionsPointer regions) {
 
 QString RegionsView::text() const {
   if (!regions_) return {};
-  QStringList parts;
-  for (const RegionPeak& peak : regions_->peaks) {
-    constexpr std::size_t named = 6;
-    parts.append(tr("Words %1 to %2, score %3: %4")
-                     .arg(peak.words.begin + 1)
-                     .arg(peak.words.end)
-                     .arg(peak.score, 0, 'g', 4)
-                     .arg(words(shares_in_words(*regions_, peak, named))));
-  }
-  if (const std::string left_out = left_out_in_words(*regions_); !left_out.empty())
-    parts.append(words(left_out));
-  return parts.join(QLatin1Char('\n'));
+  return words(regions_in_words(*regions_));
 }
 
 void RegionsView::lay_out() {

@@ -16,7 +16,7 @@ class TkDescription final : public WordsDescription {
       const ModelConfig& /*config*/, const ModelOptions& /*options*/) const override {
     return ShownRegions{.note =
                             "TK sums up over the whole document: a region's score is what TK "
-                            "would give its words alone"};
+                            "would give its words alone."};
   }
 
  protected:

@@ -83,6 +83,7 @@ class TkModel final : public EncodedModel {
     if (!show) return output;
     const Status shown = show_parts(encoded, show);
     if (!shown) return tl::unexpected(shown.error());
+    show({0, "score", {1}, {output.scores.front()}});
     return output;
   }
 

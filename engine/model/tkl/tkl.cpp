@@ -142,6 +142,8 @@ class TklModel final : public EncodedModel {
     if (!show) return output;
     const Status shown = show_regions({&call, 1}, threads(), show);
     if (!shown) return tl::unexpected(shown.error());
+    show({0, "score", {1}, {output.scores.front()}});
+    show({0, "weights", {counted_regions}, {of_place, of_place + counted_regions}});
     return output;
   }
 
