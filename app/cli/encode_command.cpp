@@ -25,6 +25,7 @@
 #include "app/cli/progress_line.h"
 #include "app/cli/worker_requests.h"
 #include "engine/documents/cache_file.h"
+#include "engine/documents/document_cache_writer.h"
 #include "engine/scoring/scoring_model.h"
 #include "engine/store/fingerprint.h"
 #include "engine/sweep/worker_process.h"
@@ -297,6 +298,7 @@ Result<ScoringModel> prepare_encoding(EncodeArguments& arguments) {
   std::vector<std::filesystem::path> inputs = model->files;
   inputs.emplace_back(arguments.documents);
   if (Status may = may_be_written(arguments.out, inputs); !may) return tl::unexpected(may.error());
+  if (Status free = CacheClaim::is_free(arguments.out); !free) return tl::unexpected(free.error());
   const std::filesystem::path part = arguments.out + ".part";
   if (::lstat(part.c_str(), &info) == 0 && S_ISREG(info.st_mode)) {
     if (Status may = may_be_written(part, inputs); !may) return tl::unexpected(may.error());
@@ -373,8 +375,11 @@ void encode(Session& session, EncodeArguments& arguments) {
                         "interrupted while the documents were counted; nothing of them is lost");
   }
   const std::int64_t documents = (*counted)->documents;
+  if (const Status free = CacheClaim::is_free(arguments.out); !free) return refuse(free.error());
   const auto begun = begin_cache(worker->process, arguments, *model, **counted);
   if (!begun) return refuse(begun.error());
+  const auto claim = CacheClaim::take(arguments.out);
+  if (!claim) return refuse(claim.error());
   if (begun->is_finished) {
     say("attnscope: note: {} holds these documents already; --restart encodes them again",
         arguments.out);

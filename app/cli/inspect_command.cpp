@@ -7,6 +7,8 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "app/cli/command_line.h"
@@ -19,6 +21,7 @@
 #include "engine/inspect/group_masses.h"
 #include "engine/inspect/regions.h"
 #include "engine/report/region_positions.h"
+#include "engine/text/basic_text.h"
 #include "engine/text/pair_reader.h"
 #include "kernels/base/text_file.h"
 #include "kernels/base/written_file.h"
@@ -122,21 +125,23 @@ Result<std::optional<double>> ask_for_dump(WorkerProcess& worker, const ScoringM
                                            const std::map<std::string, std::string>& metadata,
                                            const std::vector<std::int64_t>& layers,
                                            const std::filesystem::path& file) {
+  const Status sent = worker.send(
+      {{"request", "inspect"},
+       {"cls", model.tokenizer->cls()},
+       {"items", {pair_json(pair)}},
+       {"layers", layers.empty() || model.regions ? nlohmann::json() : nlohmann::json(layers)},
+       {"half", arguments.half},
+       {"metadata", metadata},
+       {"out", std::filesystem::absolute(file).string()}});
+  if (!sent) return tl::unexpected(sent.error());
+  const auto answer = wait_for(worker, "inspect", interrupts());
+  if (!answer) return tl::unexpected(answer.error());
+  if (!*answer) {
+    worker.kill();
+    return fail("interrupted");
+  }
   std::optional<double> score;
-  const Status done =
-      ask(worker,
-          {{"request", "inspect"},
-           {"cls", model.tokenizer->cls()},
-           {"items", {pair_json(pair)}},
-           {"layers", layers.empty() || model.regions ? nlohmann::json() : nlohmann::json(layers)},
-           {"half", arguments.half},
-           {"metadata", metadata},
-           {"out", std::filesystem::absolute(file).string()}},
-          [&](const nlohmann::json& event) {
-            if (event.contains("score")) score = event["score"].get<double>();
-            return event.value("event", "") == "inspect";
-          });
-  if (!done) return tl::unexpected(done.error());
+  if ((*answer)->contains("score")) score = (*answer)->at("score").get<double>();
   return score;
 }
 
@@ -147,6 +152,12 @@ Result<std::optional<double>> write_dump(const InspectCommandArguments& argument
                                          const std::filesystem::path& file) {
   const Result<std::string> document = document_of(arguments);
   if (!document) return tl::unexpected(document.error());
+  const std::string named = arguments.document_file.empty() ? "--document" : arguments.document_file;
+  for (const auto& [text, name] :
+       {std::pair<std::string_view, std::string>(arguments.query, "--query"), {*document, named}}) {
+    const auto byte = first_byte_that_is_no_utf8(text);
+    if (byte) return fail("{}: is no UTF-8 from its byte {} on; convert it", name, *byte + 1);
+  }
   const auto pair = model.tokenizer->encode(arguments.query, *document, model.limits);
   if (!pair) return tl::unexpected(pair.error());
   if (pair->query_cut || pair->document_cut) {
@@ -157,7 +168,7 @@ Result<std::optional<double>> write_dump(const InspectCommandArguments& argument
       model.regions ? regions_metadata(model, arguments.query, *document, *pair)
                     : dump_metadata(model, *pair, "");
   if (!metadata) return tl::unexpected(metadata.error());
-  auto worker = start_model(arguments.model, model, nullptr);
+  auto worker = start_model(arguments.model, model, &interrupts());
   if (!worker) return tl::unexpected(worker.error());
   return ask_for_dump(worker->process, model, arguments, *pair, *metadata, layers, file);
 }
@@ -299,7 +310,7 @@ Result<report::RegionPositions> positions_of(const InspectCommandArguments& argu
   }
   auto reader = PairReader::open(arguments.pairs, format);
   if (!reader) return tl::unexpected(reader.error());
-  auto worker = start_model(arguments.model, model, nullptr);
+  auto worker = start_model(arguments.model, model, &interrupts());
   if (!worker) return tl::unexpected(worker.error());
   const Scratch scratch;
   CountLine progress(::isatty(STDERR_FILENO) == 1);
@@ -327,6 +338,12 @@ Result<report::RegionPositions> positions_of(const InspectCommandArguments& argu
   return positions;
 }
 
+/// The reason, or that it was interrupted: what went wrong since comes from that.
+void not_inspected(Session& session, const Error& error) {
+  if (interrupts() > 0) return session.fail(exit_cancelled, "interrupted");
+  session.fail(exit_wrong_use, error.message);
+}
+
 void inspect_pairs(Session& session, const InspectCommandArguments& arguments) {
   const auto wanted = wanted_of(arguments);
   if (!wanted) return session.fail(exit_wrong_use, wanted.error().message);
@@ -346,8 +363,9 @@ void inspect_pairs(Session& session, const InspectCommandArguments& arguments) {
   }
   if (Status fits = fits_regions(arguments, *model); !fits)
     return session.fail(exit_wrong_use, fits.error().message);
+  catch_interrupts();
   const auto positions = positions_of(arguments, *model);
-  if (!positions) return session.fail(exit_wrong_use, positions.error().message);
+  if (!positions) return not_inspected(session, positions.error());
   auto figure = positions->figure(model->name);
   if (!figure) return session.fail(exit_wrong_use, figure.error().message);
   say("attnscope: {}", positions->in_words());
@@ -382,13 +400,20 @@ void inspect(Session& session, const InspectCommandArguments& arguments) {
                         fmt::format("head {} was asked for, and heads are counted from 0 to {}",
                                     arguments.head, model->shape.heads - 1));
   }
+  if (arguments.half && model->regions) {
+    return session.fail(exit_wrong_use,
+                        fmt::format("{}: this model has regions, which are written in float32 "
+                                    "alone; leave --half out",
+                                    model->name));
+  }
+  catch_interrupts();
   const Scratch scratch;
   const std::filesystem::path file =
       *wanted == Wanted::dump ? arguments.figure.file : std::filesystem::path(scratch.name());
   const std::vector<std::int64_t> layers =
       *wanted == Wanted::figure ? std::vector{arguments.layer} : arguments.layers;
   const auto score = write_dump(arguments, *model, layers, file);
-  if (!score) return session.fail(exit_wrong_use, score.error().message);
+  if (!score) return not_inspected(session, score.error());
   if (*wanted == Wanted::score) return print_score(session, file, *model, *score);
   if (*score) say("score {}", static_cast<float>(**score));
   if (*wanted == Wanted::dump) say("{} written", file.string());

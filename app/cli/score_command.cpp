@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -36,6 +37,7 @@ struct ScoreCommandArguments {
 struct Prepared {
   ScoringModel model;
   std::optional<DocumentCache> cache;
+  std::uintmax_t cache_bytes = 0;  // when it was opened
   PairReader lines;
   ScoreFormat format;
   std::optional<WrittenFile> out;  // or standard output
@@ -64,6 +66,21 @@ Result<ScoredFile> file_of(const ScoreCommandArguments& arguments) {
                     arguments.cache.empty() ? PairParts::both : PairParts::named_document};
 }
 
+/// 0 where it cannot be told.
+std::uintmax_t size_of_file(const std::filesystem::path& file) {
+  std::error_code unknown;
+  const std::uintmax_t size = std::filesystem::file_size(file, unknown);
+  return unknown ? 0 : size;
+}
+
+/// A worker that reads behind a mapped file's new end is gone without a word of its own.
+Error told(const Error& error, const ScoreCommandArguments& arguments, std::uintmax_t cache_bytes) {
+  const std::uintmax_t now = size_of_file(arguments.cache);
+  if (now >= cache_bytes) return error;
+  return {fmt::format("{}: was cut short to {} bytes while it was read; encode its documents again",
+                      arguments.cache, now)};
+}
+
 /// Whether its documents are those of the model is told by the worker, which knows its weights.
 Result<std::optional<DocumentCache>> open_cache(const ScoreCommandArguments& arguments,
                                                 const ScoringModel& model) {
@@ -84,6 +101,17 @@ Result<std::optional<DocumentCache>> open_cache(const ScoreCommandArguments& arg
   if (!source.file.empty() && source.tokenizer != model.tokenizer->fingerprint()) {
     return fail("{}: its documents were {}; encode them again", arguments.cache,
                 of_another_tokenizer);
+  }
+  const std::int64_t asked = arguments.model.question.most_tokens;
+  if (!source.file.empty() && asked > 0 && asked != source.most_tokens) {
+    return fail(
+        "{}: its documents were {} when they were encoded, and --max-tokens asks for {}; leave it "
+        "out, or encode them again",
+        arguments.cache, cut_in_words(source), asked);
+  }
+  if (!source.file.empty() && model.limits.most_tokens != source.most_tokens) {
+    say("attnscope: note: the documents of {} were {} when they were encoded", arguments.cache,
+        cut_in_words(source));
   }
   return std::optional(std::move(*cache));
 }
@@ -113,9 +141,11 @@ Result<Prepared> prepare(const ScoreCommandArguments& arguments) {
   if (*format == ScoreFormat::trec && arguments.tag.find_first_of(" \t\r\n") != std::string::npos) {
     return fail("--tag '{}' has a blank; a TREC run has none", in_a_sentence(arguments.tag));
   }
+  const std::uintmax_t cache_bytes = size_of_file(arguments.cache);
   auto cache = open_cache(arguments, *model);
   if (!cache) return tl::unexpected(cache.error());
-  Prepared prepared{std::move(*model), std::move(*cache), std::move(*lines), *format, std::nullopt};
+  Prepared prepared{std::move(*model), std::move(*cache), cache_bytes,
+                    std::move(*lines), *format,           std::nullopt};
   if (!arguments.out.empty()) {
     if (Status allowed = may_be_output(arguments, *file, prepared.model); !allowed)
       return tl::unexpected(allowed.error());
@@ -140,7 +170,10 @@ void score(Session& session, const ScoreCommandArguments& arguments) {
   if (!worker) return session.fail(exit_wrong_use, worker.error().message);
   if (prepared->cache) {
     const Status opened = open_in_worker(worker->process, arguments.cache);
-    if (!opened) return session.fail(exit_wrong_use, opened.error().message);
+    if (!opened) {
+      return session.fail(exit_wrong_use,
+                          told(opened.error(), arguments, prepared->cache_bytes).message);
+    }
   }
   ScoreOptions options = arguments.options;
   options.shows_progress = isatty(STDERR_FILENO) == 1;
@@ -155,8 +188,10 @@ void score(Session& session, const ScoreCommandArguments& arguments) {
   const Status done = run.run();
   if (const std::string cut = pairs.cut_in_words(); !cut.empty()) say("attnscope: note: {}", cut);
   if (!done) {
-    return session.fail(exit_wrong_use, fmt::format("{} ({} scores before it are written)",
-                                                    done.error().message, run.written()));
+    return session.fail(exit_wrong_use,
+                        fmt::format("{} ({} scores before it are written)",
+                                    told(done.error(), arguments, prepared->cache_bytes).message,
+                                    run.written()));
   }
   if (run.was_interrupted()) {
     session.fail(exit_cancelled,

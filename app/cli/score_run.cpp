@@ -3,8 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
+#include <limits>
 #include <utility>
 
 #include "app/cli/model_arguments.h"
@@ -87,9 +90,12 @@ Status ScoreRun::score_batch(const ScoreBatch& batch, Window& window) {
   const auto answer = wait_for(worker_, "score", interrupted_);
   if (!answer) return tl::unexpected(answer.error());
   if (!*answer) return {};
-  const auto scores = (*answer)->value("scores", std::vector<float>());
+  const nlohmann::json scores = (*answer)->value("scores", nlohmann::json::array());
   if (scores.size() != batch.pairs.size()) return fail("the worker answered other pairs");
-  for (std::size_t i = 0; i < scores.size(); ++i) window.scores[batch.pairs[i]] = scores[i];
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    window.scores[batch.pairs[i]] =
+        scores[i].is_number() ? scores[i].get<float>() : std::numeric_limits<float>::quiet_NaN();
+  }
   return {};
 }
 
@@ -102,10 +108,29 @@ Status ScoreRun::flush() {
   return out_ != nullptr || std::fflush(stdout) == 0 ? Status() : not_written();
 }
 
+tl::unexpected<Error> ScoreRun::no_score(const Window& window, std::size_t at) const {
+  const PairIds& ids = window.ids[at];
+  const std::string place = reader_.place(window.lines[at]);
+  if (const std::string cache = reader_.damaged_cache(window.cached[at]); !cache.empty()) {
+    return fail(
+        "{}: the vectors of document '{}' are no numbers; the cache is damaged, so encode its "
+        "documents again; its score is asked for in {}",
+        cache, in_a_sentence(ids.document_id), place);
+  }
+  std::string pair = "this pair";
+  if (!ids.query_id.empty() || !ids.document_id.empty()) {
+    pair = fmt::format("query '{}' and document '{}'", in_a_sentence(ids.query_id),
+                       in_a_sentence(ids.document_id));
+  }
+  return fail("{}: the score of {} is no number; are the checkpoint's weights damaged?", place,
+              pair);
+}
+
 Status ScoreRun::write_ready(Window& window) {
   for (; window.written < window.scores.size(); ++window.written) {
     const std::optional<float>& score = window.scores[window.written];
     if (!score) break;
+    if (!std::isfinite(*score)) return no_score(window, window.written);
     const auto text = lines_.add(window.ids[window.written], *score);
     if (!text) {
       return fail("{}: {}", reader_.place(window.lines[window.written]), text.error().message);
@@ -128,6 +153,11 @@ void ScoreRun::show_progress(const Window& window, std::size_t scored) {
 Status ScoreRun::score(Window& window) {
   std::size_t scored = 0;
   for (const ScoreBatch& batch : score_batches(window.pairs, options_.batches)) {
+    // Behind a score that is no number nothing is written.
+    const auto first_none = std::ranges::find_if(
+        window.scores, [](const auto& one) { return one && !std::isfinite(*one); });
+    const auto written = static_cast<std::size_t>(first_none - window.scores.begin());
+    if (std::ranges::min(batch.pairs) > written) continue;
     if (Status done = score_batch(batch, window); !done) return done;
     if (was_interrupted()) return {};
     scored += batch.pairs.size();

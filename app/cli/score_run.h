@@ -59,7 +59,9 @@ class ScoreRun {
   [[nodiscard]] Status score(Window& window);
   [[nodiscard]] nlohmann::json request_for(const ScoreBatch& batch, const Window& window) const;
   [[nodiscard]] Status score_batch(const ScoreBatch& batch, Window& window);
-  /// Scores at the window's beginning that are there.
+  /// Why a pair has none.
+  [[nodiscard]] tl::unexpected<Error> no_score(const Window& window, std::size_t at) const;
+  /// Scores at the window's beginning that are there; an error at one that is no number.
   [[nodiscard]] Status write_ready(Window& window);
   [[nodiscard]] Status write(const std::string& text);
   [[nodiscard]] Status flush();

@@ -34,7 +34,7 @@ std::int64_t rows_of_all(const JsonField& lengths, const Model& model, std::int6
     const std::vector<JsonField> both = pair.elements();
     if (both.size() != 2) pair.must_be("a length and how many documents have it");
     const auto many = both[1].whole(1, documents);
-    rows += product(taken(model.cached_rows(both[0].whole(1))).rows, many);
+    rows += product(taken(model.cached_rows(both[0].whole(0))).rows, many);
     counted += many;
   }
   if (counted != documents) {
@@ -55,7 +55,7 @@ void answer_open_cache(const Asked& asked, ProtocolChannel& channel, LoadedModel
   const CacheMaker maker = none_encoded(loaded(model)).maker();
   model.cache = std::make_unique<const DocumentCache>(
       taken(DocumentCache::open(asked.message["path"].text(), maker)));
-  model.cache_name = asked.message["path"].text();
+  model.looked_at.clear();
   channel.send({{"event", "cache-open"}, {"documents", model.cache->documents()}});
 }
 
@@ -73,7 +73,7 @@ void answer_begin_cache(const Asked& asked, ProtocolChannel& channel, LoadedMode
       .rows = rows_of_all(message["lengths"], encoder, documents),
       .id_bytes = message["id_bytes"].whole(0, beyond),
       .source = {.file = message["file"].text(),
-                 .most_tokens = message["most_tokens"].whole(1),
+                 .most_tokens = message["most_tokens"].whole(0),
                  .fingerprint = static_cast<std::uint64_t>(message["fingerprint"].whole()),
                  .tokenizer = static_cast<std::uint64_t>(message["tokenizer"].whole())}};
   model.writer = std::make_unique<DocumentCacheWriter>(taken(DocumentCacheWriter::begin(

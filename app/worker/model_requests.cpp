@@ -116,16 +116,15 @@ Pairs pairs_of(const JsonField& message, const LoadedModel& model) {
   return pairs;
 }
 
-/// Throws where the cache, not the model, makes a score no number.
-void check_rows(const LoadedModel& model, std::int64_t document) {
+/// A document of the cache is looked at once: what is no number there need not show in a score.
+bool is_of_numbers(LoadedModel& model, std::int64_t document) {
   const DocumentCache& cache = opened(model);
-  if (cache.is_of_numbers(document)) return;
-  const std::string id =
-      cache.has_ids() ? in_a_sentence(cache.id(document)) : fmt::format("number {}", document);
-  throw RequestError(
-      fmt::format("{}: the vectors of document '{}' are no numbers; the cache is "
-                  "damaged, so encode its documents again",
-                  model.cache_name, id));
+  model.looked_at.resize(static_cast<std::size_t>(cache.documents()));
+  auto& known = model.looked_at[static_cast<std::size_t>(document)];
+  if (known == LoadedModel::Rows::unknown) {
+    known = cache.is_of_numbers(document) ? LoadedModel::Rows::numbers : LoadedModel::Rows::none;
+  }
+  return known == LoadedModel::Rows::numbers;
 }
 
 /// Candidates of a cache are many, and what a model needs for each of them differs from family to
@@ -188,7 +187,7 @@ void answer_model(const Asked& asked, ProtocolChannel& channel, LoadedModel& mod
     measure::set_threads(variant.threads);
     const Checkpoint checkpoint = taken(Checkpoint::open(message["checkpoint"].text()));
     const Family& family = family_of(*checkpoint.config.family);
-    auto weights = ModelWeights::of(checkpoint);
+    auto weights = taken(ModelWeights::of(checkpoint));
     const std::int64_t positions = message["positions"].whole();
     if (positions > weights->shape().positions) {
       weights = taken(family.extended_to(weights, positions));
@@ -212,14 +211,14 @@ void answer_score(const Asked& asked, ProtocolChannel& channel, LoadedModel& mod
   Pairs pairs = pairs_of(asked.message, model);
   pairs.batch.with_states = false;
   const std::vector<float> scores = scores_within_memory(scorer, pairs.batch);
+  json written = json::array();
   for (std::size_t i = 0; i < scores.size(); ++i) {
-    if (std::isfinite(scores[i])) continue;
-    if (pairs.batch.documents != nullptr) check_rows(model, pairs.batch.items[i].cached);
-    throw RequestError(fmt::format(
-        "the score of pair {} of the batch is no number; are the checkpoint's weights damaged?",
-        i + 1));
+    const bool is_number =
+        std::isfinite(scores[i]) &&
+        (pairs.batch.documents == nullptr || is_of_numbers(model, pairs.batch.items[i].cached));
+    written.push_back(is_number ? json(scores[i]) : json("nan"));
   }
-  channel.send({{"event", "score"}, {"scores", scores}});
+  channel.send({{"event", "score"}, {"scores", std::move(written)}});
 }
 
 void answer_inspect(const Asked& asked, ProtocolChannel& channel, LoadedModel& model) {
@@ -241,6 +240,13 @@ void answer_inspect(const Asked& asked, ProtocolChannel& channel, LoadedModel& m
               "to show"
             : fmt::format("query and document do not look at each other in layer {}; they do in {}",
                           fmt::join(wanted, ", "), fmt::join(there_are, ", ")));
+  }
+  for (const Shown& one : shown) {
+    if (std::ranges::all_of(one.values, [](float value) { return std::isfinite(value); })) continue;
+    throw RequestError(
+        fmt::format("'{}' of layer {} is infinite or no number somewhere, so there is nothing to "
+                    "show; are the checkpoint's weights damaged?",
+                    one.name, one.layer));
   }
   std::vector<NamedTensor> tensors;
   tensors.reserve(shown.size());

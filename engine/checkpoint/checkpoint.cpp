@@ -90,15 +90,19 @@ Status add_file(const fs::path& path, WeightFiles& weights) {
   return {};
 }
 
-tl::unexpected<Error> no_weights(const fs::path& folder) {
+tl::unexpected<Error> no_weights(const fs::path& folder, bool of_words) {
   const std::string name = in_a_sentence(folder.string(), longest_path);
   if (is_there(folder / "pytorch_model.bin") || is_there(folder / "pytorch_model.bin.index.json")) {
+    // Transformers knows nothing of models of words.
+    const std::string_view way =
+        of_words ? "safetensors.torch.save_file(torch.load('FOLDER/pytorch_model.bin', "
+                   "weights_only=True), 'FOLDER/model.safetensors')"
+                 : "AutoModelForSequenceClassification.from_pretrained(FOLDER)"
+                   ".save_pretrained(FOLDER, safe_serialization=True)";
     return fail(
         "'{}' has its weights in pytorch_model.bin alone, which is not read because loading it "
-        "runs "
-        "code; convert it in Python: AutoModelForSequenceClassification.from_pretrained(FOLDER)"
-        ".save_pretrained(FOLDER, safe_serialization=True)",
-        name);
+        "runs code; convert it in Python: {}",
+        name, way);
   }
   return fail("there is neither {} nor {} in '{}'; give a checkpoint's folder", single_name,
               index_name, name);
@@ -106,7 +110,7 @@ tl::unexpected<Error> no_weights(const fs::path& folder) {
 
 /// Errors: no weights (with the way to convert a pytorch_model.bin), an index that leads out of the
 /// folder, a tensor twice.
-Result<WeightFiles> open_weight_files(const fs::path& folder) {
+Result<WeightFiles> open_weight_files(const fs::path& folder, bool of_words) {
   WeightFiles weights;
   if (is_there(folder / single_name)) {
     if (Status added = add_file(folder / single_name, weights); !added) {
@@ -114,7 +118,7 @@ Result<WeightFiles> open_weight_files(const fs::path& folder) {
     }
     return weights;
   }
-  if (!is_there(folder / index_name)) return no_weights(folder);
+  if (!is_there(folder / index_name)) return no_weights(folder, of_words);
   const Result<std::set<std::string>> shards = shards_of(folder / index_name);
   if (!shards) return tl::unexpected(shards.error());
   weights.paths.push_back(folder / index_name);
@@ -225,7 +229,7 @@ Result<Checkpoint> Checkpoint::open(const fs::path& folder) {
   if (!text) return tl::unexpected(text.error());
   Result<ModelConfig> config = read_model_config(*text, path.string());
   if (!config) return tl::unexpected(config.error());
-  Result<WeightFiles> weights = open_weight_files(folder);
+  Result<WeightFiles> weights = open_weight_files(folder, config->family->reads_words());
   if (!weights) return tl::unexpected(weights.error());
   Result<Checkpoint> checkpoint =
       find_tensors(weights->tensors, std::move(*config), folder.string());

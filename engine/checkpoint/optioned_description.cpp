@@ -55,6 +55,9 @@ Result<ModelRow> OptionedDescription::row(std::string_view name,
                   names_of_options());
     }
     const auto [other, is_new] = chosen.emplace(option->about, option->name);
+    if (!is_new && other->second == option->name) {
+      return fail("has the option '+{}' twice; give it once", option->name);
+    }
     if (!is_new) {
       return fail("has the options '+{}' and '+{}', which contradict each other; give one",
                   other->second, option->name);

@@ -13,7 +13,7 @@ namespace attnscope {
 namespace {
 
 constexpr const char* version = "3";
-constexpr std::size_t data_alignment = 64;
+constexpr std::size_t data_alignment = 64, longest_encoding = 400;
 
 struct FormatNames {
   VectorFormat format;
@@ -156,6 +156,11 @@ Status may_be_kept_in(VectorFormat format, DType dtype) {
   return {};
 }
 
+std::string cut_in_words(const CacheSource& source) {
+  if (source.most_tokens == 0) return "not cut";
+  return fmt::format("cut to {} tokens", source.most_tokens);
+}
+
 std::string difference(const CacheMaker& theirs, const CacheMaker& ours) {
   if (theirs.family != ours.family) {
     return fmt::format("encoded by a model of the family '{}', and this one is of '{}'",
@@ -171,7 +176,7 @@ std::string difference(const CacheMaker& theirs, const CacheMaker& ours) {
   }
   if (theirs.encoding != ours.encoding) {
     return fmt::format("encoded as '{}', and the model encodes them as '{}'",
-                       in_a_sentence(theirs.encoding), ours.encoding);
+                       in_a_sentence(theirs.encoding, longest_encoding), ours.encoding);
   }
   return {};
 }
@@ -183,8 +188,9 @@ std::string difference(const CacheContents& theirs, const CacheContents& ours) {
                        name_of(ours.format));
   }
   if (theirs.source.most_tokens != ours.source.most_tokens) {
-    return fmt::format("cut to {} tokens, and {} are asked for", theirs.source.most_tokens,
-                       ours.source.most_tokens);
+    return fmt::format("{}, and {} asked for", cut_in_words(theirs.source),
+                       ours.source.most_tokens > 0 ? fmt::format("{} are", ours.source.most_tokens)
+                                                   : "no limit is");
   }
   if (theirs.source.tokenizer != ours.source.tokenizer) return of_another_tokenizer;
   if (theirs.source.fingerprint != ours.source.fingerprint) {

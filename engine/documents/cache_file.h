@@ -65,12 +65,16 @@ struct CacheRowError {
 
 /// From what documents were encoded. Zeros and an empty name: from no file.
 struct CacheSource {
-  std::string file;               // its name, for people
-  std::int64_t most_tokens = 0;   // of a document with [CLS] and [SEP]: it was cut to so many
+  std::string file;  // its name, for people
+  /// Of a document, with [CLS] and [SEP] where it has them: it was cut to so many. 0: to none.
+  std::int64_t most_tokens = 0;
   std::uint64_t fingerprint = 0;  // of all ids and tokens
   std::uint64_t tokenizer = 0;    // fingerprint of that which cut their texts into tokens
   friend bool operator==(const CacheSource&, const CacheSource&) = default;
 };
+
+/// "cut to 512 tokens", "not cut".
+[[nodiscard]] std::string cut_in_words(const CacheSource& source);
 
 struct CacheContents {
   CacheMaker maker;

@@ -61,6 +61,16 @@ float value_at(std::span<const std::byte> rows, VectorFormat format, std::int64_
                     index);
 }
 
+/// Numbers whose exponent is all ones are infinite or none.
+template <typename Bits>
+bool all_finite(const std::byte* numbers, std::int64_t count, Bits exponent) {
+  const auto* bits = reinterpret_cast<const Bits*>(numbers);
+  Bits largest = 0;
+  for (std::int64_t i = 0; i < count; ++i)
+    largest = std::max(largest, static_cast<Bits>(bits[i] & exponent));
+  return largest != exponent;
+}
+
 /// Of a row before and after: the Euclidean length of the difference over that of the row.
 class RelativeError {
  public:
@@ -111,8 +121,10 @@ Result<DocumentCache> DocumentCache::open(const std::filesystem::path& path) {
     auto id_offsets = read_offsets(*file, "id_offsets", *contents->id_bytes, name);
     if (!id_offsets) return tl::unexpected(id_offsets.error());
     cache.id_offsets_ = std::move(*id_offsets);
+    // Of one's own: who only asks for ids reads nothing of a file that is cut short meanwhile.
     const std::span<const std::byte> ids = file->tensor("ids")->bytes;
-    cache.ids_ = {reinterpret_cast<const char*>(ids.data()), ids.size()};
+    cache.own_.assign(ids.begin(), ids.end());
+    cache.ids_ = {reinterpret_cast<const char*>(cache.own_.data()), cache.own_.size()};
   }
   cache.maker_ = contents->maker;
   cache.source_ = contents->source;
@@ -243,13 +255,20 @@ Status DocumentCache::fits(const Maker& maker) const {
 
 bool DocumentCache::is_of_numbers(std::int64_t document) const {
   const TokenRange rows = range_of(document);
-  for (std::int64_t i = rows.begin * width_; i < rows.end * width_; ++i) {
-    const float value = format_ == VectorFormat::int8
-                            ? scales_[static_cast<std::size_t>(i / width_)]
-                            : value_at(rows_, format_, i);
-    if (!std::isfinite(value)) return false;
+  const auto* bytes = this->document(document).data();
+  const std::int64_t numbers = rows.size() * width_;
+  switch (format_) {
+    case VectorFormat::float32:
+      return all_finite<std::uint32_t>(bytes, numbers, 0x7F800000U);
+    case VectorFormat::float16:
+      return all_finite<std::uint16_t>(bytes, numbers, 0x7C00U);
+    case VectorFormat::bfloat16:
+      return all_finite<std::uint16_t>(bytes, numbers, 0x7F80U);
+    case VectorFormat::int8:
+      break;
   }
-  return true;
+  return all_finite<std::uint32_t>(reinterpret_cast<const std::byte*>(scales_.data() + rows.begin),
+                                   rows.size(), 0x7F800000U);
 }
 
 std::optional<std::int64_t> DocumentCache::first_without_numbers() const {

@@ -38,6 +38,22 @@ bool lock_within(int number, std::chrono::milliseconds patience) {
   return true;
 }
 
+std::filesystem::path part_of(const std::filesystem::path& target) {
+  return target.string() + ".part";
+}
+
+struct flock whole_file() {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  return lock;
+}
+
+tl::unexpected<Error> is_encoded_by(pid_t process, const std::filesystem::path& target) {
+  return fail("{}: is being encoded by process {}; wait for its end, or stop it", target.string(),
+              process);
+}
+
 bool is_still_at(int number, const std::filesystem::path& path) {
   struct stat opened {};
   struct stat named {};
@@ -156,9 +172,32 @@ PackedIds packed_ids(std::span<const std::string> ids, std::int64_t before) {
 
 }  // namespace
 
+// A record lock, which tells its process. The writer's own lock is of the other kind and does not
+// see it.
+Status CacheClaim::is_free(const std::filesystem::path& target) {
+  const CacheClaim part(::open(part_of(target).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (part.number_ < 0) return {};
+  struct flock lock = whole_file();
+  if (::fcntl(part.number_, F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return {};
+  return is_encoded_by(lock.l_pid, target);
+}
+
+Result<CacheClaim> CacheClaim::take(const std::filesystem::path& target) {
+  CacheClaim part(::open(part_of(target).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (part.number_ < 0) return part;
+  struct flock lock = whole_file();
+  if (::fcntl(part.number_, F_SETLK, &lock) == 0) return part;
+  if (::fcntl(part.number_, F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return part;
+  return is_encoded_by(lock.l_pid, target);
+}
+
+CacheClaim::~CacheClaim() {
+  if (number_ >= 0) ::close(number_);
+}
+
 DocumentCacheWriter::DocumentCacheWriter(std::filesystem::path target, CacheContents contents)
     : target_(std::move(target)),
-      part_(target_.string() + ".part"),
+      part_(part_of(target_)),
       contents_(std::move(contents)),
       parts_(cache_file::parts(contents_)) {}
 

@@ -19,12 +19,31 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "engine/documents/cache_file.h"
 #include "engine/documents/document_cache.h"
 #include "kernels/base/result.h"
 
 namespace attnscope {
+
+/// A command that has documents encoded, for others to see: until the object or the process ends.
+class CacheClaim {
+ public:
+  /// An error names the process that encodes into the target's .part.
+  [[nodiscard]] static Status is_free(const std::filesystem::path& target);
+  /// Of a .part that is there. Whoever has it open and closes it gives the claim up.
+  [[nodiscard]] static Result<CacheClaim> take(const std::filesystem::path& target);
+  CacheClaim(CacheClaim&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  CacheClaim& operator=(CacheClaim&&) = delete;
+  CacheClaim(const CacheClaim&) = delete;
+  CacheClaim& operator=(const CacheClaim&) = delete;
+  ~CacheClaim();
+
+ private:
+  explicit CacheClaim(int number) : number_(number) {}
+  int number_ = -1;
+};
 
 struct CacheBeginning {
   bool restart = false;  // whatever is left of an encoding before, or is there by the name

@@ -2,10 +2,12 @@
 #include "engine/model/model_weights.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/aminmax.h>
 #include <ATen/ops/empty.h>
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -25,6 +27,12 @@ at::Tensor copy_of(const TensorView& view) {
   at::Tensor raw = at::empty(view.shape, type_of(view));
   std::copy(view.bytes.begin(), view.bytes.end(), static_cast<std::byte*>(raw.data_ptr()));
   return raw.to(at::kFloat);
+}
+
+bool is_finite(const at::Tensor& tensor) {
+  if (tensor.numel() == 0) return true;
+  const auto [least, most] = at::aminmax(tensor);
+  return std::isfinite(least.item<float>()) && std::isfinite(most.item<float>());
 }
 
 /// FNV-1a over words of 8 bytes.
@@ -60,10 +68,18 @@ std::shared_ptr<const ModelWeights> ModelWeights::random(const ModelConfig& conf
   return std::make_shared<const ModelWeights>(config, std::move(tensors));
 }
 
-std::shared_ptr<const ModelWeights> ModelWeights::of(const Checkpoint& checkpoint) {
+Result<std::shared_ptr<const ModelWeights>> ModelWeights::of(const Checkpoint& checkpoint) {
   const c10::InferenceMode no_graph;
   Tensors tensors;
-  for (const auto& [name, view] : checkpoint.tensors) tensors.emplace(name, copy_of(view));
+  for (const auto& [name, view] : checkpoint.tensors) {
+    const at::Tensor& copy = tensors.emplace(name, copy_of(view)).first->second;
+    if (!is_finite(copy)) {
+      return fail(
+          "the tensor '{}' of the checkpoint has values that are infinite or no numbers; its "
+          "weights are damaged, so copy them anew",
+          in_a_sentence(name));
+    }
+  }
   return std::make_shared<const ModelWeights>(checkpoint.config, std::move(tensors));
 }
 

@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "engine/checkpoint/checkpoint.h"
+#include "kernels/base/result.h"
 
 namespace attnscope {
 
@@ -43,8 +44,9 @@ class ModelWeights {
   /// Normal, biases alike, LayerNorm around 1.
   [[nodiscard]] static std::shared_ptr<const ModelWeights> random(const ModelConfig& config,
                                                                   const RandomWeights& options);
-  /// A copy of the checkpoint's tensors.
-  [[nodiscard]] static std::shared_ptr<const ModelWeights> of(const Checkpoint& checkpoint);
+  /// A copy of the checkpoint's tensors. An error: one that is infinite or no number somewhere,
+  /// which a score need not show.
+  [[nodiscard]] static Result<std::shared_ptr<const ModelWeights>> of(const Checkpoint& checkpoint);
   ModelWeights(ModelConfig config, Tensors tensors)
       : config_(std::move(config)), tensors_(std::move(tensors)) {}
 

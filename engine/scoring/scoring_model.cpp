@@ -27,6 +27,10 @@ struct Attention {
 /// The pattern asked for, or the checkpoint's own with its own window.
 Result<Attention> attention_of(const ModelQuestion& question, const ModelConfig& config) {
   const bool own = question.pattern.empty() || question.pattern == config.pattern;
+  if (!own && config.family->reads_words()) {
+    return fail("models of the family {} have the pattern '{}', not '{}'; leave it out",
+                config.family->id(), config.pattern, in_a_sentence(question.pattern));
+  }
   auto pattern = find_pattern(own ? config.pattern : question.pattern);
   if (!pattern) return tl::unexpected(pattern.error());
   std::optional<Window> window = own ? config.window : std::nullopt;
@@ -71,7 +75,7 @@ Result<PairLimits> word_limits_of(const ModelQuestion& question, const ModelConf
   const auto document = within(question.most_tokens, config.most_document_tokens, "documents");
   if (!document) return tl::unexpected(document.error());
   constexpr std::int64_t any_number = 100'000'000;
-  return PairLimits{.most_tokens = any_number,
+  return PairLimits{.most_tokens = *document,
                     .most_query_tokens = *query,
                     .most_document_tokens = *document > 0 ? *document : any_number};
 }
@@ -86,6 +90,22 @@ Result<std::unique_ptr<const Tokenizer>> opened_tokenizer(const std::filesystem:
 Result<std::unique_ptr<const Tokenizer>> tokenizer_of(const std::filesystem::path& folder,
                                                       bool words) {
   return words ? opened_tokenizer<WordList>(folder) : opened_tokenizer<WordPiece>(folder);
+}
+
+/// A table of pieces may have rows behind its last one; a row of words is a line of the list.
+Status fits_table(const Tokenizer& tokenizer, std::int64_t rows,
+                  const std::filesystem::path& folder, bool words) {
+  const std::int64_t size = tokenizer.size();
+  if (words && size != rows) {
+    return fail(
+        "{}: has {} words, and the checkpoint has vectors of {} words and of padding; copy {} anew",
+        (folder / WordList::file).string(), size - 1, rows - 1, WordList::file);
+  }
+  if (size <= rows) return {};
+  return fail(
+      "{}: its tokenizer has {} tokens, and its model's vocabulary {}; copy the tokenizer's files "
+      "anew, of the same checkpoint as the weights",
+      folder.string(), size, rows);
 }
 
 /// The folder's own name, of "models/mini/" as of "models/mini".
@@ -134,9 +154,10 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& question) {
   auto tokenizer = tokenizer_of(question.checkpoint, config.family->reads_words());
   if (!tokenizer) return tl::unexpected(tokenizer.error());
   ModelShape shape = config.shape;
-  if ((*tokenizer)->size() > shape.vocabulary) {
-    return fail("{}: its tokenizer has {} tokens, and its model's vocabulary {}",
-                question.checkpoint.string(), (*tokenizer)->size(), shape.vocabulary);
+  if (Status alike = fits_table(**tokenizer, shape.vocabulary, question.checkpoint,
+                                config.family->reads_words());
+      !alike) {
+    return tl::unexpected(alike.error());
   }
   if (question.positions > most_positions) {
     return fail("{} positions are more than {}", question.positions, most_positions);

@@ -2,9 +2,13 @@
 #include "engine/sweep/sweep_contenders.h"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <set>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "engine/heat/model_row.h"
 #include "engine/pattern/attention_pattern.h"
@@ -29,7 +33,7 @@ bool looks_like_window(std::string_view text) {
 }
 
 // From the right, because a pattern may be the path of a file: "my/pattern.json/segment/4".
-Declared from_text(const JsonField& field) {
+Declared from_text(const JsonField& field, bool of_models) {
   const std::string text = field.text();
   std::string_view rest = text;
   const auto take_last = [&rest] {
@@ -47,10 +51,10 @@ Declared from_text(const JsonField& field) {
   declared.implementation = last;
   declared.pattern = rest;
   if (declared.pattern.empty() || declared.implementation.empty()) {
-    field.wrong(
-        fmt::format("is '{}', but a contender is \"PATTERN/IMPLEMENTATION\" or "
-                    "\"PATTERN/IMPLEMENTATION/WINDOW\", as in \"sparse/segment\"",
-                    in_a_sentence(text)));
+    const std::string_view row = of_models ? "MODEL" : "PATTERN";
+    field.wrong(fmt::format("is '{}', but a contender is \"{}/IMPLEMENTATION\" or "
+                            "\"{}/IMPLEMENTATION/WINDOW\", as in \"sparse/segment\"",
+                            in_a_sentence(text), row, row));
   }
   return declared;
 }
@@ -109,6 +113,24 @@ void take_model_row(const JsonField& field, Declared& declared) {
   declared.model = std::exchange(declared.pattern, row->pattern);
 }
 
+/// No file's.
+bool is_name(std::string_view pattern) {
+  return pattern.find('/') == std::string_view::npos && !pattern.ends_with(".json");
+}
+
+/// Rows of models are in lower case, and the paper's names are not.
+std::string suggested_models(std::string name) {
+  std::vector<std::string_view> known;
+  for (const FamilyDescription* family : family_descriptions())
+    for (const FamilyChoice& row : family->rows()) known.push_back(row.name);
+  for (const AttentionPattern& pattern : built_in_patterns()) known.emplace_back(pattern.name);
+  std::ranges::transform(name, name.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (std::ranges::find(known, name) != known.end())
+    return fmt::format("did you mean '{}'? known: {}", name, fmt::join(known, ", "));
+  return suggest(in_a_sentence(name), known);
+}
+
 /// Words of a model where patterns are asked for.
 void refuse_model_row(const JsonField& field, const Declared& declared) {
   if (!is_model_row(declared.pattern)) return;
@@ -124,7 +146,7 @@ Declared read_declared(const JsonField& field, bool of_models) {
                           : "must be a string \"PATTERN/IMPLEMENTATION\" or an object with pattern "
                             "and implementation");
   }
-  Declared declared = field.is_text() ? from_text(field) : from_object(field, of_models);
+  Declared declared = field.is_text() ? from_text(field, of_models) : from_object(field, of_models);
   if (of_models) {
     take_model_row(field, declared);
   } else {
@@ -143,8 +165,7 @@ class Patterns {
 
   Result<AttentionPattern> find(const std::string& name) {
     if (const auto found = known_.find(name); found != known_.end()) return found->second;
-    const bool is_file = name.find('/') != std::string::npos || name.ends_with(".json");
-    auto pattern = find_pattern(is_file ? (folder_ / name).string() : name);
+    auto pattern = find_pattern(is_name(name) ? name : (folder_ / name).string());
     if (pattern) known_.emplace(name, *pattern);
     return pattern;
   }
@@ -285,7 +306,12 @@ std::vector<Contender> read_contenders(const JsonField& root, const std::filesys
   Contenders contenders;
   for (const JsonField& part : field->elements()) {
     const Declared declared = read_declared(part, of_models);
-    const AttentionPattern pattern = part.take(patterns.find(declared.pattern));
+    auto found = patterns.find(declared.pattern);
+    if (!found && of_models && is_name(declared.pattern)) {
+      part.wrong(fmt::format("is the unknown model '{}'; {}", in_a_sentence(declared.pattern),
+                             suggested_models(declared.pattern)));
+    }
+    const AttentionPattern pattern = part.take(std::move(found));
     const std::string json = pattern_json(pattern);
     for (const auto& window : windows_of(part, declared, pattern, windows)) {
       contenders.add(part, {.pattern = declared.pattern,

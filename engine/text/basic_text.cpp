@@ -219,6 +219,18 @@ void append(std::string& utf8, UChar32 c) {
 
 }  // namespace
 
+std::optional<std::int64_t> first_byte_that_is_no_utf8(std::string_view text) {
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(text.data());
+  const auto size = static_cast<std::int64_t>(text.size());
+  for (std::int64_t i = 0; i < size;) {
+    const std::int64_t begin = i;
+    UChar32 c = 0;
+    U8_NEXT(bytes, i, size, c);
+    if (c < 0) return begin;
+  }
+  return std::nullopt;
+}
+
 std::string split_into_words(std::string_view utf8, const TextRules& rules) {
   CodePointList text = code_points_of(utf8);
   if (rules.clean_text) clean(text);

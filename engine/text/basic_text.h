@@ -6,6 +6,8 @@
 //
 //   split_into_words("Où est-ce?", {});   // "ou est - ce ?"
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,6 +20,9 @@ struct TextRules {
   bool strip_accents = true;         // decompose, then drop non-spacing marks
   bool lowercase = true;
 };
+
+/// Where the first byte stands that is no part of a character.
+[[nodiscard]] std::optional<std::int64_t> first_byte_that_is_no_utf8(std::string_view text);
 
 /// The words in order, one space between two. Bytes that are no UTF-8 are U+FFFD.
 [[nodiscard]] std::string split_into_words(std::string_view utf8, const TextRules& rules);

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/text/pair_reader.h"
 
-#include <unicode/utf8.h>
-
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
+#include "engine/text/basic_text.h"
 #include "kernels/base/control_characters.h"
 #include "kernels/base/json.h"
 #include "kernels/base/line_file.h"
@@ -18,18 +17,6 @@ namespace attnscope {
 namespace {
 
 using nlohmann::json;
-
-std::optional<std::int64_t> first_byte_that_is_no_utf8(std::string_view text) {
-  const auto* bytes = reinterpret_cast<const std::uint8_t*>(text.data());
-  const auto size = static_cast<std::int64_t>(text.size());
-  for (std::int64_t i = 0; i < size;) {
-    const std::int64_t begin = i;
-    UChar32 c = 0;
-    U8_NEXT(bytes, i, size, c);
-    if (c < 0) return begin;
-  }
-  return std::nullopt;
-}
 
 /// The columns of a TSV file: where in a line each part stands, from the first; -1: nowhere.
 struct Columns {

@@ -15,7 +15,8 @@
 namespace attnscope {
 
 struct PairLimits {
-  std::int64_t most_tokens = 512;      // of the pair, [CLS] and both [SEP] among them
+  /// Of the pair, [CLS] and both [SEP] among them; of words, of the document, 0: no limit.
+  std::int64_t most_tokens = 512;
   std::int64_t most_query_tokens = 0;  // with its [SEP]; 0: no limit of its own
   /// Of models that read both texts apart, each beside something of its own: most_tokens is then of
   /// each text, and this is the document's limit with its [SEP]. 0: it has what the query leaves.

@@ -10,6 +10,7 @@
 #include <array>
 #include <stdexcept>
 
+#include "engine/text/basic_text.h"
 #include "engine/text/tokenizer_model.h"
 #include "kernels/base/running_sum.h"
 #include "kernels/base/sentences.h"
@@ -98,6 +99,34 @@ void append_parts(const icu::UnicodeString& word, std::vector<std::string>& word
   append_stem(word.tempSubStringBetween(begin), words);
 }
 
+/// What is wrong with a line of a list; nothing of a word.
+std::string_view no_word(std::string_view line) {
+  constexpr std::string_view outside(" \t\r\v\f");
+  if (line.empty()) return "is empty, and each line is a word";
+  if (line.find('\0') != std::string_view::npos) return "has a NUL, which no word has";
+  if (first_byte_that_is_no_utf8(line)) return "is no UTF-8";
+  if (outside.find(line.front()) != std::string_view::npos ||
+      outside.find(line.back()) != std::string_view::npos) {
+    return "has a blank beside its word, so no text has it";
+  }
+  return {};
+}
+
+/// Upper case tells that a list is not one of words in lower case.
+enum class Case : std::uint8_t { none, lower, upper };
+
+Case case_of(std::string_view word) {
+  const auto text = icu::UnicodeString::fromUTF8(
+      icu::StringPiece(word.data(), static_cast<std::int32_t>(word.size())));
+  Case seen = Case::none;
+  for (std::int32_t i = 0; i < text.length(); i = text.moveIndex32(i, 1)) {
+    const UChar32 c = text.char32At(i);
+    if (u_isUUppercase(c) != 0) return Case::upper;
+    if (u_isULowercase(c) != 0) seen = Case::lower;
+  }
+  return seen;
+}
+
 bool is_blank(const icu::UnicodeString& text) {
   for (std::int32_t i = 0; i < text.length(); i = text.moveIndex32(i, 1)) {
     const UChar32 c = text.char32At(i);
@@ -143,7 +172,8 @@ Result<WordList> WordList::open(const std::filesystem::path& folder) {
 
 Result<WordList> WordList::parse(std::string_view list, std::string_view source) {
   auto parts = std::make_unique<Parts>();
-  std::int32_t line = 0;
+  std::int32_t line = 0, in_upper_case = 0;  // the first line that is
+  bool some_in_lower_case = false;
   while (!list.empty()) {
     const std::size_t end = list.find('\n');
     std::string_view word = list.substr(0, end);
@@ -154,6 +184,14 @@ Result<WordList> WordList::parse(std::string_view list, std::string_view source)
       return fail("{}, line 1: is '{}', and the first word of a list is '{}'", source,
                   in_a_sentence(word), unknown_in_list);
     }
+    if (const std::string_view wrong = no_word(word); !wrong.empty()) {
+      return fail("{}, line {}: {}; copy the file anew", source, line, wrong);
+    }
+    if (line > 1 && !some_in_lower_case) {
+      const Case own = case_of(word);
+      some_in_lower_case = own == Case::lower;
+      if (own == Case::upper && in_upper_case == 0) in_upper_case = line;
+    }
     if (line == Vocabulary::most_pieces) {
       return fail("{}: more than {} lines, so no list of words", source, Vocabulary::most_pieces);
     }
@@ -163,6 +201,12 @@ Result<WordList> WordList::parse(std::string_view list, std::string_view source)
     }
   }
   if (line == 0) return fail("{}: has no words; copy the file anew", source);
+  if (in_upper_case > 0 && !some_in_lower_case) {
+    return fail(
+        "{}, line {}: is '{}', and no word of the list is in lower case, as words of texts are "
+        "looked up; take the list that the checkpoint was trained with",
+        source, in_upper_case, in_a_sentence(parts->words.piece(in_upper_case)));
+  }
   return WordList(std::move(parts));
 }
 

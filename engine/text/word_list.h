@@ -29,8 +29,9 @@ class WordList final : public Tokenizer {
  public:
   static constexpr const char* file = "tokens.txt";
 
-  /// Errors name the file, and the line where there is one: no list, another first line, a word
-  /// twice, more words than any model has.
+  /// Errors name the file, and the line where there is one: no list, another first line, one that
+  /// is empty, no UTF-8 or has blanks around its word, a word twice, words in upper case alone,
+  /// more words than any model has.
   [[nodiscard]] static Result<WordList> open(const std::filesystem::path& folder);
   [[nodiscard]] static Result<WordList> parse(std::string_view list, std::string_view source);
   WordList(WordList&&) noexcept;

@@ -120,6 +120,8 @@ TEST(HostileCheckpoint, AFolderThatIsNoneIsNamed) {
   write_bytes(folder / "pytorch_model.bin", "x");
   EXPECT_THAT(message_in(folder),
               AllOf(HasSubstr("pytorch_model.bin alone"), HasSubstr("safe_serialization=True")));
+  write_bytes(folder / "config.json", TinyCheckpoint::tkl().config_json());
+  EXPECT_THAT(message_in(folder), HasSubstr("convert it in Python: safetensors.torch.save_file("));
 }
 
 TEST(HostileCheckpoint, AnIndexMayNotLeadOutOfTheFolder) {

@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <utility>
 
@@ -126,6 +127,33 @@ TinyCheckpoint TinyCheckpoint::cross_bert() {
   return tiny;
 }
 
+TinyCheckpoint TinyCheckpoint::tkl() {
+  TinyCheckpoint tiny;
+  tiny.config = {{"model_type", "\"tkl\""}, {"embedding_dim", "8"}, {"attention_heads", "2"},
+                 {"attention_layers", "2"}, {"feed_forward", "16"}, {"max_query_tokens", "30"},
+                 {"saturation", "\"log\""}, {"tail", "\"full\""},   {"max_document_tokens", "200"}};
+  tiny.tensors["word_embeddings.weight"] = {{vocabulary, hidden}};
+  for (int number = 0; number < 2; ++number) {
+    const std::string layer = fmt::format("contextualizer.layers.{}.", number);
+    tiny.tensors[layer + "self_attn.in_proj_weight"] = {{3 * hidden, hidden}};
+    tiny.tensors[layer + "self_attn.in_proj_bias"] = {{3 * hidden}};
+    add_linear(tiny, layer + "self_attn.out_proj", hidden, hidden);
+    add_linear(tiny, layer + "linear1", wide, hidden);
+    add_linear(tiny, layer + "linear2", hidden, wide);
+    add_norm(tiny, layer + "norm1");
+    add_norm(tiny, layer + "norm2");
+  }
+  tiny.tensors["positional_features_q"] = {{1, 30, hidden}};
+  tiny.tensors["positional_features_d"] = {{1, 50, hidden}};
+  tiny.tensors["mixer"] = {{1}};
+  for (const char* name : {"saturation_linear", "saturation_linear2", "saturation_linear3"})
+    add_linear(tiny, name, 1, 2);
+  tiny.tensors["dense.weight"] = {{1, 11}};
+  tiny.tensors["chunk_scoring"] = {{1, 15}};
+  tiny.tensors["kernel_mult"] = {{4, 1, 1, 1, 11}};
+  return tiny;
+}
+
 std::string TinyCheckpoint::config_json() const {
   std::vector<std::string> fields;
   for (const auto& [name, value] : config) fields.push_back(fmt::format("\"{}\": {}", name, value));
@@ -161,6 +189,19 @@ TinyCheckpoint TinyCheckpoint::with_prefix(const std::string& was, const std::st
     renamed.tensors[has ? fmt::format("{}{}", is, name.substr(was.size())) : name] = tensor;
   }
   return renamed;
+}
+
+void set_value(const std::filesystem::path& weights, const std::string& tensor, std::size_t index,
+               float value) {
+  std::fstream file(weights, std::ios::in | std::ios::out | std::ios::binary);
+  std::uint64_t length = 0;
+  file.read(reinterpret_cast<char*>(&length), sizeof(length));
+  std::string header(length, '\0');
+  file.read(header.data(), static_cast<std::streamsize>(length));
+  const auto begin = nlohmann::json::parse(header).at(tensor).at("data_offsets").at(0);
+  file.seekp(static_cast<std::streamoff>(sizeof(length) + length + begin.get<std::size_t>() +
+                                         index * sizeof(value)));
+  file.write(reinterpret_cast<const char*>(&value), sizeof(value));
 }
 
 }  // namespace attnscope::tests

@@ -28,6 +28,8 @@ struct TinyCheckpoint {
   [[nodiscard]] static TinyCheckpoint dual_bert();
   [[nodiscard]] static TinyCheckpoint colbert();
   [[nodiscard]] static TinyCheckpoint cross_bert();
+  /// Of words, 19 in its list, with the saturation that takes any weights.
+  [[nodiscard]] static TinyCheckpoint tkl();
 
   [[nodiscard]] std::string config_json() const;
   /// The bytes of a safetensors file.
@@ -37,5 +39,9 @@ struct TinyCheckpoint {
   /// The same with another prefix in place of the model's.
   [[nodiscard]] TinyCheckpoint with_prefix(const std::string& was, const std::string& is) const;
 };
+
+/// Another value for one float of a file that was written so.
+void set_value(const std::filesystem::path& weights, const std::string& tensor, std::size_t index,
+               float value);
 
 }  // namespace attnscope::tests

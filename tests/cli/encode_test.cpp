@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/documents/document_cache_writer.h"
 #include "tests/checkpoint/tiny_checkpoint.h"
 #include "tests/cli/program.h"
 
@@ -26,6 +28,8 @@ using tests::TinyCheckpoint;
 
 const char* const letters =
     "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\nm\nn\no\np\n";
+
+const char* const words = "@@UNKNOWN@@\na\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\nm\nn\no\np\nq\nr\n";
 
 std::string text_of_document(int number) {
   std::string text;
@@ -45,6 +49,8 @@ class Encode : public ::testing::Test {
   Encode() {
     write_checkpoint("dual", TinyCheckpoint::dual_bert());
     write_checkpoint("colbert", TinyCheckpoint::colbert());
+    write_checkpoint("tkl", TinyCheckpoint::tkl());
+    program_.write("tkl/tokens.txt", words);
     write_documents(40);
     program_.write("queries.tsv", "q1\ta b\nq2\tc\n");
   }
@@ -115,7 +121,7 @@ void expect_alike(const std::vector<ScoredLine>& some, const std::vector<ScoredL
 }
 
 TEST_F(Encode, ScoresFromTheCacheAreThoseOfTheTexts) {
-  for (const char* checkpoint : {"dual", "colbert"}) {
+  for (const char* checkpoint : {"dual", "colbert", "tkl"}) {
     encode_well(checkpoint, {"--restart"});
     const auto all = scores(checkpoint, {"--cache", "cache", "--queries", "queries.tsv"});
     ASSERT_EQ(all.size(), 80U);
@@ -378,16 +384,16 @@ TEST_F(Encode, AnotherTokenizerIsNoticed) {
 }
 
 TEST_F(Encode, VectorsOfACacheThatAreNoNumbersAreNamed) {
-  for (const char* checkpoint : {"dual", "colbert"}) {
+  for (const char* checkpoint : {"dual", "colbert", "tkl"}) {
     encode_well(checkpoint, {"--restart"});
     const std::string bytes = program_.read("cache");
-    const std::string nan("\x00\x00\xc0\x7f", 4);
+    const std::string nan("\x00\x00\xc0\x7f", 4), infinity("\x00\x00\x80\x7f", 4);
     const std::size_t ids = bytes.rfind("d0d1d2d3");
     ASSERT_NE(ids, std::string::npos);
     // In its last vector, and in others where there are some.
     for (const std::size_t numbers : {1, 3, 10, 17}) {
       std::string spoilt = bytes;
-      spoilt.replace(ids - numbers * nan.size(), nan.size(), nan);
+      spoilt.replace(ids - numbers * nan.size(), nan.size(), numbers == 3 ? infinity : nan);
       program_.write("cache", spoilt);
       const Outcome outcome = score(checkpoint, {"--cache", "cache", "--queries", "queries.tsv"});
       EXPECT_EQ(outcome.exit_code, 2) << checkpoint << numbers;
@@ -396,6 +402,126 @@ TEST_F(Encode, VectorsOfACacheThatAreNoNumbersAreNamed) {
                                                "damaged, so encode its documents again")));
     }
   }
+}
+
+TEST_F(Encode, ScoresBeforeADocumentThatIsNoNumbersAreWritten) {
+  encode_well("tkl");
+  std::string bytes = program_.read("cache");
+  const std::size_t ids = bytes.rfind("d0d1d2d3");
+  ASSERT_NE(ids, std::string::npos);
+  program_.write("cache", bytes.replace(ids - 4, 4, std::string("\x00\x00\xc0\x7f", 4)));
+  // The damaged document is read in one batch with those before it.
+  program_.write("named.tsv", "q1\td7\ta b\nq2\td3\tc\nq1\td39\ta b\nq1\td8\ta b\n");
+  const Outcome outcome = score("tkl", {"--cache", "cache", "--pairs", "named.tsv"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 2) << outcome.out;
+  EXPECT_THAT(outcome.err, HasSubstr("cache: the vectors of document 'd39' are no numbers; the "
+                                     "cache is damaged, so encode its documents again; its score "
+                                     "is asked for in named.tsv, line 3 (2 scores before it are "
+                                     "written)"));
+}
+
+/// What beside weights decides of the vectors of words.
+TEST_F(Encode, ACacheOfOtherHeadsIsRefused_AndOneThatIsNotWholeYet) {
+  write_documents(2500);
+  EXPECT_EQ(encode("tkl", {"--worker", worker_for(5)}).exit_code, 2);
+  TinyCheckpoint other = TinyCheckpoint::tkl();
+  other.config["attention_heads"] = "4";
+  other.write(program_.path("tkl"));
+  EXPECT_THAT(encode("tkl").err,
+              HasSubstr("cache.part: its documents were encoded as 'chunks of 40 words, 2 heads', "
+                        "and the model encodes them as 'chunks of 40 words, 4 heads'; finish it as "
+                        "it was begun"));
+  TinyCheckpoint::tkl().write(program_.path("tkl"));
+  encode_well("tkl");
+  other.write(program_.path("tkl"));
+  const Outcome scored = score("tkl", {"--cache", "cache", "--queries", "queries.tsv"});
+  EXPECT_EQ(scored.exit_code, 2);
+  EXPECT_EQ(scored.out, "");
+  EXPECT_THAT(scored.err, HasSubstr("cache: its documents were encoded as 'chunks of 40 words, 2 "
+                                    "heads', and the model encodes them as"));
+}
+
+TEST_F(Encode, AnotherLimitOfWordsIsRefused) {
+  write_documents(2500);
+  EXPECT_EQ(encode("tkl", {"--worker", worker_for(5)}).exit_code, 2);
+  EXPECT_THAT(encode("tkl", {"--max-tokens", "5"}).err,
+              HasSubstr("cache.part: its documents were cut to 200 tokens, and 5 are asked for; "
+                        "finish it as it was begun"));
+  encode_well("tkl", {"--restart", "--max-tokens", "5"});
+  std::vector<std::string> all{"--cache", "cache", "--queries", "queries.tsv"};
+  const Outcome noted = score("tkl", all);
+  EXPECT_EQ(noted.exit_code, 0);
+  EXPECT_THAT(noted.err, HasSubstr("note: the documents of cache were cut to 5 tokens when they "
+                                   "were encoded"));
+  all.insert(all.end(), {"--max-tokens", "5"});
+  EXPECT_EQ(score("tkl", all).err, "");
+  all.back() = "6";
+  const Outcome refused = score("tkl", all);
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_EQ(refused.out, "");
+  EXPECT_THAT(refused.err,
+              HasSubstr("cache: its documents were cut to 5 tokens when they were encoded, and "
+                        "--max-tokens asks for 6; leave it out, or encode them again"));
+}
+
+TEST_F(Encode, AnEmptyDocumentIsEncodedAndScoredAsWithoutTheCache) {
+  for (const char* documents : {"d0\ta b\nd1\t\nd2\t  \nd3\tc\n", "d1\t\n"}) {
+    program_.write("docs.tsv", documents);
+    encode_well("tkl", {"--restart"});
+    program_.write("texts.tsv",
+                   "q1\td0\ta b\ta b\nq1\td1\ta b\t\nq1\td2\ta b\t  \n"
+                   "q1\td3\ta b\tc\n");
+    program_.write("one.tsv", "q1\ta b\n");
+    const auto direct = scores("tkl", {"--pairs", "texts.tsv"});
+    const auto cached = scores("tkl", {"--cache", "cache", "--queries", "one.tsv"});
+    ASSERT_EQ(direct.size(), 4U);
+    if (cached.size() == 1) {
+      EXPECT_EQ(cached[0].score, direct[1].score);
+    } else {
+      expect_alike(cached, direct, 0);
+    }
+  }
+}
+
+TEST_F(Encode, WhatAnotherCommandEncodesIsRefusedAtOnce_WithItsProcess) {
+  write_documents(2500);
+  EXPECT_EQ(encode("dual", {"--worker", worker_for(5)}).exit_code, 2);
+  const auto claim = CacheClaim::take(program_.path("cache"));
+  ASSERT_TRUE(claim);
+  for (const std::vector<std::string>& how : {std::vector<std::string>{}, {"--restart"}}) {
+    const Outcome outcome = encode("dual", how);
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr(fmt::format("cache: is being encoded by process {}; wait "
+                                                   "for its end, or stop it",
+                                                   ::getpid())));
+  }
+}
+
+TEST_F(Encode, ACommandTellsOthersThatItEncodes) {
+  write_documents(2500);
+  // A second command while the first one's documents are on the way.
+  const std::string second = fmt::format(
+      "sed -u '/add-documents/e {} encode --checkpoint {} --documents {} -o {} 2>>{}' | {}",
+      ATTNSCOPE_PROGRAM, program_.path("dual").string(), program_.path("docs.tsv").string(),
+      program_.path("cache").string(), program_.path("second").string(), ATTNSCOPE_WORKER_PROGRAM);
+  const Outcome first = encode("dual", {"--worker", second});
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_THAT(program_.read("second"), HasSubstr("cache: is being encoded by process "));
+}
+
+TEST_F(Encode, ACacheThatIsCutShortWhileItIsReadIsNamed) {
+  encode_well("dual");
+  const std::string cutting =
+      fmt::format("sed -u '/\"score\"/e truncate -s 4096 {}' | {}",
+                  program_.path("cache").string(), ATTNSCOPE_WORKER_PROGRAM);
+  write_documents(2500);
+  encode_well("dual", {"--restart"});
+  const Outcome outcome = score("dual", {"--cache", "cache", "--queries", "queries.tsv",
+                                         "--worker", cutting});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("cache: was cut short to 4096 bytes while it was read; encode "
+                                     "its documents again (0 scores before it are written)"));
 }
 
 TEST_F(Encode, AFolderThatIsNotThereIsNamed) {

@@ -274,5 +274,64 @@ TEST_F(Inspect, ABuildWithoutQtWritesDumpsAndDoesNotDraw) {
 }
 #endif
 
+/// A checkpoint of TKL.
+class InspectRegions : public Inspect {
+ protected:
+  InspectRegions() {
+    std::filesystem::create_directory(program_.path("tkl"));
+    TinyCheckpoint::tkl().write(program_.path("tkl"));
+    std::string list = "@@UNKNOWN@@\n";
+    for (char word = 'a'; word <= 'r'; ++word) list += std::string(1, word) + "\n";
+    program_.write("tkl/tokens.txt", list);
+  }
+  [[nodiscard]] Outcome regions(const std::vector<std::string>& more) const {
+    std::vector<std::string> arguments{"inspect", "--checkpoint", "tkl",
+                                       "--query", "a b",          "--document",
+                                       "c d e a"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return program_.run(arguments);
+  }
+};
+
+TEST_F(InspectRegions, RegionsThatAreNoNumbersAreRefusedInEveryForm) {
+  // So large that the words' vectors are no numbers.
+  for (const std::size_t value : {0U, 1U})
+    tests::set_value(program_.path("tkl/model.safetensors"), "dense.weight", value, 3e38F);
+  for (const char* name : {"r.safetensors", "r.html"}) {
+    const Outcome outcome = regions({"-o", name});
+    EXPECT_EQ(outcome.exit_code, 2) << name;
+    EXPECT_THAT(outcome.err, HasSubstr("'regions' of layer 0 is infinite or no number somewhere"));
+    EXPECT_FALSE(std::filesystem::exists(program_.path(name)));
+  }
+}
+
+TEST_F(InspectRegions, AreNotWrittenInHalfTheSize) {
+  const Outcome outcome = regions({"-o", "r.safetensors", "--half"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("leave --half out"));
+  EXPECT_EQ(regions({"-o", "r.html"}).exit_code, 0);
+}
+
+TEST_F(Inspect, ATextThatIsNoUtf8IsRefused) {
+  program_.write("bad.txt", "cd \xff b");
+  const Outcome outcome = program_.run({"inspect", "--checkpoint", ".", "--query", "a b",
+                                        "--document-file", "bad.txt", "-o", "d.safetensors"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("bad.txt: is no UTF-8 from its byte 4 on; convert it"));
+}
+
+/// The program ends itself here, by the signal that its worker sends when it is asked to inspect.
+TEST_F(Inspect, AnInterruptLeavesNothingBehind) {
+  std::filesystem::create_directory(program_.path("temporary"));
+  const std::string interrupting = "sed -u '/\"inspect\"/e kill -TERM '$PPID | ";
+  const Outcome outcome =
+      program_.run({"inspect", "--checkpoint", ".", "--query", "a b", "--document", "c", "--mass",
+                    "text", "--worker", interrupting + ATTNSCOPE_WORKER_PROGRAM},
+                   {"TMPDIR=" + program_.path("temporary").string()});
+  EXPECT_EQ(outcome.exit_code, 130) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("attnscope: interrupted"));
+  EXPECT_TRUE(std::filesystem::is_empty(program_.path("temporary")));
+}
+
 }  // namespace
 }  // namespace attnscope::testing

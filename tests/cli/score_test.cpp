@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <sstream>
 #include <vector>
 
@@ -172,6 +173,39 @@ TEST_F(Score, ATagThatWouldBeALineOfItsOwnIsRefused) {
   const Outcome outcome = score({"--format", "trec", "--tag", "a\nq1 Q0 d9 1 99 other"});
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("--tag 'a?q1 Q0 d9 1 99 other' has a blank"));
+}
+
+TEST_F(Score, APairWithoutAScoreIsNamed_WithThoseBeforeItWritten) {
+  // So large that the token's states are no numbers.
+  for (const std::size_t value : {0U, 1U}) {
+    tests::set_value(program_.path("model.safetensors"), "bert.embeddings.word_embeddings.weight",
+                     19 * 8 + value, 3e38F);
+  }
+  program_.write("pairs.tsv", "1\tx\ta\tb c\n1\ty\ta\tp\n2\tx\tb\tc d e\n");
+  for (const char* together : {"1", "64"}) {
+    const Outcome outcome = score({"--batch-pairs", together});
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 1) << outcome.out;
+    EXPECT_THAT(outcome.err,
+                HasSubstr("pairs.tsv, line 2: the score of query '1' and document 'y' is no "
+                          "number; are the checkpoint's weights damaged? (1 scores before it are "
+                          "written)"));
+  }
+}
+
+TEST_F(Score, WeightsThatAreNoFiniteNumbersAreRefused) {
+  for (const float value : {std::numeric_limits<float>::infinity(), std::nanf("")}) {
+    TinyCheckpoint::bert().write(program_.path(""));
+    // A row that no pair looks at.
+    tests::set_value(program_.path("model.safetensors"), "bert.embeddings.word_embeddings.weight",
+                     8, value);
+    const Outcome outcome = score({});
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_THAT(outcome.err,
+                HasSubstr("the tensor 'embeddings.word_embeddings.weight' of the checkpoint has "
+                          "values that are infinite or no numbers; its weights are damaged"));
+  }
 }
 
 TEST_F(Score, WithoutAHeadThereAreNoScores) {

@@ -29,7 +29,9 @@ class Golden {
         std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/golden/models" / name;
     auto checkpoint = Checkpoint::open(folder);
     if (!checkpoint) throw std::runtime_error(checkpoint.error().message);
-    weights_ = ModelWeights::of(*checkpoint);
+    auto weights = ModelWeights::of(*checkpoint);
+    if (!weights) throw std::runtime_error(weights.error().message);
+    weights_ = std::move(*weights);
     std::ifstream file(folder / "cases.json");
     cases_ = json::parse(file);
     for (const json& pair : cases_["pairs"]) {

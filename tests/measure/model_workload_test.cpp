@@ -145,6 +145,10 @@ TEST(ModelStages, OfflineAndLoad_AreJudgedByTheScoresThatComeOut) {
       EXPECT_EQ(cell.batch, stage == Stage::load ? 5 : 3);
       EXPECT_LE(*cell.relative_error, *cell.error_bound);
       EXPECT_GE(cell.samples.size(), 3U);
+      if (stage == Stage::load) {
+        EXPECT_GE(cell.memory.requested_bytes, 2 * cell.memory.cache_bytes.value_or(0));
+        EXPECT_GT(cell.memory.requested_bytes, 0);
+      }
     }
   }
 }

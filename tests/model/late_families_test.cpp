@@ -10,6 +10,7 @@
 #include <map>
 
 #include "engine/checkpoint/checkpoint.h"
+#include "engine/model/colbert/colbert_config.h"
 #include "tests/model/late_rows.h"
 #include "tests/safetensors/scratch_folder.h"
 
@@ -389,12 +390,25 @@ TEST_F(LateMistakes, AnotherModelsCacheIsRefused) {
   const LateRowModel windowed({.row = "dual-bert+windowed", .window = Window::of(4)},
                               dual.weights());
   EXPECT_THAT(refused(windowed, dual),
-              HasSubstr("encoded as 'full', and the model encodes them as 'sparse, w = 4'"));
+              HasSubstr("encoded as 'full, 3 heads, epsilon 1e-12', and the model encodes them as "
+                        "'sparse, w = 4, 3 heads, epsilon 1e-12'"));
+  ModelConfig config = dual.weights()->config();
+  config.shape.heads = 6;
+  const LateRowModel six({.row = "dual-bert"},
+                         std::make_shared<const ModelWeights>(config, dual.weights()->tensors()));
+  EXPECT_THAT(refused(six, dual), HasSubstr("and the model encodes them as 'full, 6 heads, "));
+  const LateRowModel colbert({.row = "colbert"});
+  config = colbert.weights()->config();
+  std::any_cast<ColbertConfig&>(config.own).punctuation = {5};
+  const LateRowModel marked({.row = "colbert"}, std::make_shared<const ModelWeights>(
+                                                    config, colbert.weights()->tensors()));
+  EXPECT_THAT(refused(marked, colbert), HasSubstr("; punctuation 5'; encode them again"));
   const LateRowModel top_two({.row = "deformer+top-layers-2"});
   const LateRowModel top_one({.row = "deformer+top-layers-1"}, top_two.weights());
   EXPECT_THAT(refused(top_one, top_two),
-              HasSubstr("encoded as 'full; 1 of 3 layers', and the model encodes them as 'full; 2 "
-                        "of 3 layers'; encode them again"));
+              HasSubstr("encoded as 'full, 3 heads, epsilon 1e-12; 1 of 3 layers', and the model "
+                        "encodes them as 'full, 3 heads, epsilon 1e-12; 2 of 3 layers'; encode "
+                        "them again"));
   EXPECT_THAT(refused(LateRowModel({.row = "mixencoder-a+contexts-2"}),
                       LateRowModel({.row = "mixencoder-a"})),
               HasSubstr("encode them again"));
@@ -581,7 +595,9 @@ TEST_P(CheckpointFolders, AreReadScoredAndHeldAgainstTheReference) {
   EXPECT_EQ(checkpoint->left_out.size(),
             tensors.size() - config->family->tensors(*config, nullptr).specs.size());
 
-  const auto weights = ModelWeights::of(*checkpoint);
+  const auto loaded = ModelWeights::of(*checkpoint);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  const auto& weights = *loaded;
   const Family& family = family_of(*checkpoint->config.family);
   ModelVariant variant{.pattern = *find_pattern("full"), .threads = 2};
   const auto model = family.make(weights, variant, "segment");

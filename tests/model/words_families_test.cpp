@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <cstring>
+#include <limits>
 #include <map>
 #include <random>
 
@@ -285,6 +287,47 @@ TEST(Tkl, AnEmptyDocumentScoresNothing) {
   const LateRowModel model(words_case("tkl"), words_shape());
   const std::vector<std::int32_t> query{3, 4};
   EXPECT_EQ(model.scored({.items = {{query, {}}}}).scores.front(), 0.0F);
+}
+
+TEST(Tkl, AVectorThatIsNoNumberMakesNoScore_WhereverItStands) {
+  const LateRowModel model(words_case("tkl"), words_shape());
+  const WordTexts texts(4, {200, 90});
+  const PairBatch batch = texts.batch();
+  const auto kept = model->encode_documents(document_ids(batch), 0);
+  ASSERT_TRUE(kept);
+  const std::vector<float> sound = model.scored(from_cache(batch, *kept)).scores;
+  const auto width = static_cast<std::size_t>(kept->width());
+  for (const std::size_t word : {0U, 31U, 150U, 199U}) {
+    std::vector<std::byte> rows;
+    for (const std::int64_t document : {0, 1}) {
+      const auto own = kept->document(document);
+      rows.insert(rows.end(), own.begin(), own.end());
+    }
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    std::memcpy(rows.data() + word * width * sizeof(float), &nan, sizeof(nan));
+    const DocumentCache spoilt(kept->maker(), kept->width(), {0, 200, 290}, std::move(rows));
+    EXPECT_EQ(spoilt.first_without_numbers(), 0);
+    const std::vector<float> scores = model.scored(from_cache(batch, spoilt)).scores;
+    EXPECT_TRUE(std::isnan(scores[0])) << word;
+    EXPECT_EQ(scores[1], sound[1]) << word;
+  }
+}
+
+TEST(Tkl, ACacheOfOtherHeadsIsRefused) {
+  const LateRowModel six(words_case("tkl"), words_shape());
+  ModelConfig config = six.weights()->config();
+  config.shape.heads = 3;
+  const LateRowModel three(words_case("tkl"),
+                           std::make_shared<const ModelWeights>(config, six.weights()->tensors()));
+  const WordTexts texts(4, {50});
+  const PairBatch batch = texts.batch();
+  const auto kept = six->encode_documents(document_ids(batch), 0);
+  ASSERT_TRUE(kept);
+  const auto refused = three->score(from_cache(batch, *kept));
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message,
+              HasSubstr("encoded as 'chunks of 40 words, 6 heads', and the model encodes them as "
+                        "'chunks of 40 words, 3 heads'; encode them again"));
 }
 
 TEST(Tkl, BestRegionsAreApartAndTakeTheFirstOfEqualOnes) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/scoring/scoring_model.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -75,6 +76,19 @@ TEST(ScoringModel, AWindowIsAskedForWhereAPatternHasOne) {
               HasSubstr("pattern 'full' has no window"));
 }
 
+TEST(ScoringModel, AModelOfWordsHasItsOwnPatternAlone) {
+  const ScratchFolder folder;
+  TinyCheckpoint::tkl().write(folder.path());
+  std::string list = "@@UNKNOWN@@\n";
+  for (int line = 2; line <= 19; ++line) list += fmt::format("word{}\n", line);
+  write_bytes(folder / "tokens.txt", list);
+  const auto refused = ScoringModel::open({.checkpoint = folder.path(), .pattern = "sparse"});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            "models of the family tkl have the pattern 'chunks', not 'sparse'; leave it out");
+  EXPECT_TRUE(ScoringModel::open({.checkpoint = folder.path(), .pattern = "chunks"}));
+}
+
 TEST(ScoringModel, PairsMayBeLongerWherePositionsAreExtended) {
   const std::int64_t positions = open(sparse())->shape.positions;
   EXPECT_THAT(error_of(sparse(), {.most_tokens = positions + 1}), HasSubstr("extend them"));
@@ -89,6 +103,22 @@ TEST(ScoringModel, ATokenizerLargerThanTheModelIsAnError) {
   tiny.config["vocab_size"] = std::to_string(5);
   tiny.tensors["bert.embeddings.word_embeddings.weight"].shape.front() = 5;
   EXPECT_THAT(error_of(tiny, {}), HasSubstr("its tokenizer has 7 tokens, and its model's"));
+}
+
+TEST(ScoringModel, AListOfWordsHasALineForEachVectorButPaddings) {
+  const auto opened = [](int lines) {
+    const ScratchFolder folder;
+    TinyCheckpoint::tkl().write(folder.path());
+    std::string list = "@@UNKNOWN@@\n";
+    for (int line = 2; line <= lines; ++line) list += fmt::format("word{}\n", line);
+    write_bytes(folder / "tokens.txt", list);
+    const auto model = ScoringModel::open({.checkpoint = folder.path()});
+    return model ? "opened" : model.error().message;
+  };
+  EXPECT_EQ(opened(19), "opened");
+  EXPECT_THAT(opened(18), HasSubstr("tokens.txt: has 18 words, and the checkpoint has vectors of "
+                                    "19 words and of padding; copy tokens.txt anew"));
+  EXPECT_THAT(opened(20), HasSubstr("tokens.txt: has 20 words, and the checkpoint has vectors"));
 }
 
 TEST(ScoringModel, AnUnknownDtypeOrDeviceIsNamed) {

@@ -169,7 +169,13 @@ TEST(ModelSweep, AContendersMistake_IsNamed) {
               AllOf(HasSubstr("'contenders[0]' is 'sparse+last'"), HasSubstr("option")));
   EXPECT_THAT(model_sweep_error(R"({"pattern": "sparse", "implementation": "segment"})"),
               AllOf(HasSubstr("'contenders[0].pattern'"), HasSubstr("\"model\"")));
-  EXPECT_THAT(model_sweep_error(R"("spares/segment")"), HasSubstr("sparse"));
+  EXPECT_THAT(model_sweep_error(R"("spares/segment")"), HasSubstr("did you mean 'sparse'?"));
+  EXPECT_THAT(model_sweep_error(R"("TKL/segment")"),
+              HasSubstr("'contenders[0]' is the unknown model 'TKL'; did you mean 'tkl'? known: "));
+  EXPECT_THAT(model_sweep_error(R"("tkl")"),
+              HasSubstr("is 'tkl', but a contender is \"MODEL/IMPLEMENTATION\" or"));
+  EXPECT_THAT(model_sweep_error(R"("tkl+as-published+as-published/segment")"),
+              HasSubstr("has the option '+as-published' twice; give it once"));
   EXPECT_THAT(model_sweep_error(R"("sparse/segment", "sparse/segment")"),
               HasSubstr("a second time"));
 }

@@ -68,6 +68,19 @@ TEST(WordList, SaysWhatIsWrongWithAFile) {
   EXPECT_THAT(message("@@UNKNOWN@@\na\nb\na\n"),
               HasSubstr("line 4: the word 'a' is given twice, first in line 2"));
   EXPECT_EQ(message("@@UNKNOWN@@\r\nwindows\r\n"), "read");
+  EXPECT_THAT(message("@@UNKNOWN@@\na\n\nb\n"), HasSubstr("line 3: is empty"));
+  EXPECT_THAT(message("@@UNKNOWN@@\na\n\n"), HasSubstr("line 3: is empty"));
+  EXPECT_THAT(message("@@UNKNOWN@@\na\xff\n"), HasSubstr("line 2: is no UTF-8; copy the file"));
+  EXPECT_THAT(message({"@@UNKNOWN@@\na\0b\n", 16}), HasSubstr("line 2: has a NUL"));
+  for (const char* blank : {" a", "a ", "a\t", "a\r\r"}) {
+    EXPECT_THAT(message(fmt::format("@@UNKNOWN@@\nb\n{}\n", blank)),
+                HasSubstr("line 3: has a blank beside its word"));
+  }
+  EXPECT_THAT(message("@@UNKNOWN@@\n,\nHow\nTALL\n"),
+              HasSubstr("line 3: is 'How', and no word of the list is in lower case"));
+  // As lists of authors have them.
+  EXPECT_EQ(message("@@UNKNOWN@@\nU.S.\na.m.\n. . .\n\xc2\xa0\n\xe4\xb8\xad\n@@END@@\n"), "read");
+  EXPECT_EQ(message("@@UNKNOWN@@\n,\n\xe4\xb8\xad\n"), "read") << "without case";
   const tests::ScratchFolder folder;
   EXPECT_THAT(WordList::open(folder.path()).error().message, HasSubstr("tokens.txt"));
   const auto words = WordList::parse(list, "tokens.txt");

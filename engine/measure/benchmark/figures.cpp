@@ -99,7 +99,8 @@ std::unique_ptr<Model> Figures::model(const std::string& name, const ModelShape&
                           implementation));
 }
 
-Case& Figures::add(std::string name, const std::function<void()>& call, CellWork work, int calls) {
+Case& Figures::add(std::string name, const std::function<void()>& call, const CellWork& work,
+                   int calls) {
   Case& added = add_timed(std::move(name), [call, calls] {
     const auto start = std::chrono::steady_clock::now();
     for (int i = 0; i < calls; ++i) call();

@@ -67,7 +67,8 @@ class Figures {
                                              const std::string& implementation) const;
 
   /// `calls` of them a round, where one is short.
-  Case& add(std::string name, const std::function<void()>& call, CellWork work = {}, int calls = 1);
+  Case& add(std::string name, const std::function<void()>& call, const CellWork& work = {},
+            int calls = 1);
   /// What takes its own time.
   Case& add_timed(std::string name, std::function<double()> take);
   Case& add_cached(std::string name, const std::shared_ptr<Model>& model,

@@ -43,9 +43,9 @@ class LateFigures : public Figures {
   /// A query against so many documents that were encoded before.
   Case& online(const std::string& row, const std::shared_ptr<Model>& model, std::int64_t candidates,
                std::optional<VectorFormat> format = {}) {
-    return add_cached(fmt::format("{}, {} candidates{}", row, candidates,
-                                  format ? fmt::format(", {}", name_of(*format)) : ""),
-                      model,
+    std::string name = fmt::format("{}, {} candidates{}", row, candidates,
+                                   format ? fmt::format(", {}", name_of(*format)) : "");
+    return add_cached(std::move(name), model,
                       {.query = query_,
                        .one_document = one_,
                        .tokens = tokens_of_document,

@@ -10,8 +10,10 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/tensor.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "engine/attention/torch_tensors.h"
@@ -141,6 +143,11 @@ class ColbertFamily final : public LateFamily {
   [[nodiscard]] std::unique_ptr<Interaction> interaction(
       const InteractionParts& parts) const override {
     return std::make_unique<Colbert>(parts);
+  }
+  /// Vectors of punctuation are kept as zeros.
+  [[nodiscard]] std::string kept_in_words(const ModelConfig& config) const override {
+    const auto& own = std::any_cast<const ColbertConfig&>(config.own);
+    return fmt::format("punctuation {}", fmt::join(own.punctuation, " "));
   }
   [[nodiscard]] Result<ReferenceOutput> reference_of(const LateReference& reference,
                                                      const ModelConfig& config, TokenIds query,

@@ -288,10 +288,12 @@ class LateModel final : public Model {
   DocumentCache::Maker maker_;  // its weights' fingerprint is taken when it is first asked for
 };
 
-/// "full", "sparse, w = 16": what attention documents were encoded with.
-std::string attention_in_words(const ModelVariant& variant) {
-  if (!variant.window) return variant.pattern.name;
-  return fmt::format("{}, w = {}", variant.pattern.name, variant.window->text());
+/// "sparse, w = 16, 12 heads, epsilon 1e-12": what documents were encoded with that weights do not
+/// tell.
+std::string encoder_in_words(const ModelVariant& variant, const ModelShape& shape) {
+  return fmt::format("{}{}, {} heads, epsilon {}", variant.pattern.name,
+                     variant.window ? fmt::format(", w = {}", variant.window->text()) : "",
+                     shape.heads, shape.norm_epsilon);
 }
 
 }  // namespace
@@ -343,7 +345,7 @@ Result<std::unique_ptr<Model>> LateFamily::make(const std::shared_ptr<const Mode
   if (Status there = has_tensors(*weights, *config); !there) return tl::unexpected(there.error());
   use_torch_threads(variant.threads);
   const Computing computing = computing_of(variant, config->shape);
-  std::string encoding = attention_in_words(variant);
+  std::string encoding = encoder_in_words(variant, config->shape);
   if (const std::string kept = kept_in_words(*config); !kept.empty()) encoding += "; " + kept;
   return std::make_unique<LateModel>(weights, encoder_variant(variant), **found, computing,
                                      interaction({*weights, *config, computing, variant.threads}),

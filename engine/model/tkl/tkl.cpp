@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "engine/attention/list.h"
@@ -132,8 +133,13 @@ class TklModel final : public EncodedModel {
     const float* of_place = weights().tensor(tkl_names::regions).const_data_ptr<float>();
     for (std::size_t first = 0; const TokenRange& document : encoded.documents) {
       const auto own = static_cast<std::size_t>(cpu::regions_of(document.size()));
-      const BestRegions best = best_regions(std::span(scores).subspan(first, own));
-      float score = 0;
+      const auto regions_of_it = std::span(scores).subspan(first, own);
+      const BestRegions best = best_regions(regions_of_it);
+      // A region that is no number is no best one, and yet nobody knows the score without it.
+      float score =
+          std::ranges::any_of(regions_of_it, [](float one) { return !std::isfinite(one); })
+              ? std::numeric_limits<float>::quiet_NaN()
+              : 0;
       for (std::size_t i = 0; i < best.score.size(); ++i) score += of_place[i] * best.score[i];
       output.scores.push_back(score);
       output.states.insert(output.states.end(), best.score.begin(), best.score.end());

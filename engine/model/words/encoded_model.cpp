@@ -37,13 +37,13 @@ cpu::PoolingCall EncodedModel::Encoded::pooling() const {
 
 EncodedModel::EncodedModel(const std::shared_ptr<const ModelWeights>& weights,
                            const ModelConfig& config, const ModelVariant& variant,
-                           const Implementation& implementation, std::string encoding)
+                           const Implementation& implementation, std::string_view encoding)
     : WordsModel(weights, config, variant),
       contextualizer_(*weights, variant, implementation),
       maker_{.family = std::string(config.family->id()),
              .weights = 0,
              .dtype = variant.dtype,
-             .encoding = std::move(encoding)} {}
+             .encoding = fmt::format("{}, {} heads", encoding, config.shape.heads)} {}
 
 Result<DocumentCache> EncodedModel::encode_documents(std::span<const TokenIds> documents,
                                                      std::int32_t /*cls*/) {

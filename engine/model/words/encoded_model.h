@@ -8,7 +8,7 @@
 
 #include <memory>
 #include <span>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/documents/document_cache.h"
@@ -21,10 +21,10 @@ namespace attnscope {
 
 class EncodedModel : public WordsModel {
  public:
-  /// `encoding`: what beside weights decides of a document's vectors, in words.
+  /// `encoding`: what beside weights and heads decides of a document's vectors, in words.
   EncodedModel(const std::shared_ptr<const ModelWeights>& weights, const ModelConfig& config,
                const ModelVariant& variant, const Implementation& implementation,
-               std::string encoding);
+               std::string_view encoding);
 
   [[nodiscard]] Result<DocumentCache> encode_documents(std::span<const TokenIds> documents,
                                                        std::int32_t cls) final;
