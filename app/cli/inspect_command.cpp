@@ -152,7 +152,8 @@ Result<std::optional<double>> write_dump(const InspectCommandArguments& argument
                                          const std::filesystem::path& file) {
   const Result<std::string> document = document_of(arguments);
   if (!document) return tl::unexpected(document.error());
-  const std::string named = arguments.document_file.empty() ? "--document" : arguments.document_file;
+  const std::string named =
+      arguments.document_file.empty() ? "--document" : arguments.document_file;
   for (const auto& [text, name] :
        {std::pair<std::string_view, std::string>(arguments.query, "--query"), {*document, named}}) {
     const auto byte = first_byte_that_is_no_utf8(text);

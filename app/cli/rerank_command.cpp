@@ -328,14 +328,7 @@ void add_rerank_command(CLI::App& app, Session& session) {
                     "end of the longest candidate");
   command->add_option("--tag", arguments->tag, "Of the run; else the checkpoint's name")
       ->type_name("TEXT");
-  command->add_option("--batch-tokens", arguments->options.batches.tokens, "Most tokens of a batch")
-      ->type_name("N")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  command->add_option("--batch-pairs", arguments->options.batches.pairs, "Most pairs of a batch")
-      ->type_name("N")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+  add_scoring_arguments(*command, arguments->model, arguments->options);
   command->callback([&session, arguments] { rerank(session, *arguments); });
 }
 

@@ -188,10 +188,10 @@ void score(Session& session, const ScoreCommandArguments& arguments) {
   const Status done = run.run();
   if (const std::string cut = pairs.cut_in_words(); !cut.empty()) say("attnscope: note: {}", cut);
   if (!done) {
-    return session.fail(exit_wrong_use,
-                        fmt::format("{} ({} scores before it are written)",
-                                    told(done.error(), arguments, prepared->cache_bytes).message,
-                                    run.written()));
+    return session.fail(
+        exit_wrong_use,
+        fmt::format("{} ({} scores before it are written)",
+                    told(done.error(), arguments, prepared->cache_bytes).message, run.written()));
   }
   if (run.was_interrupted()) {
     session.fail(exit_cancelled,
@@ -220,8 +220,11 @@ void add_score_command(CLI::App& app, Session& session) {
                    "Queries and documents, one pair a line: .tsv, .jsonl, or - for standard input")
       ->type_name("FILE");
   command
-      ->add_option("--cache", arguments->cache,
-                   "Documents that 'encode' has encoded; --pairs then name them: QID, DOCID, QUERY")
+      ->add_option(
+          "--cache", arguments->cache,
+          "Documents that 'encode' has encoded; --pairs then name them: QID, DOCID, QUERY. "
+          "--batch-pairs and --read-ahead are then 16384, --batch-tokens has no limit, "
+          "unless given")
       ->type_name("FILE");
   command
       ->add_option("--queries", arguments->queries,
@@ -236,29 +239,7 @@ void add_score_command(CLI::App& app, Session& session) {
       ->capture_default_str();
   command->add_option("--tag", arguments->tag, "Of a TREC run; else the checkpoint's name")
       ->type_name("TEXT");
-  command->add_flag_callback(
-      "--cls-only-last-layer",
-      [arguments] { arguments->model.question.options.emplace("cls-only-last-layer"); },
-      "Compute of the last layer only what [CLS] needs: the same scores, sooner");
-  command
-      ->add_option("--batch-tokens", arguments->options.batches.tokens,
-                   "Most tokens of a batch; with --cache no limit unless given")
-      ->type_name("N")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  command
-      ->add_option("--batch-pairs", arguments->options.batches.pairs,
-                   "Most pairs of a batch; with --cache 16384 unless given")
-      ->type_name("N")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  command
-      ->add_option("--read-ahead", arguments->options.read_ahead,
-                   "Pairs that are read before batches are made of them; with --cache 16384 "
-                   "unless given")
-      ->type_name("N")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+  add_scoring_arguments(*command, arguments->model, arguments->options);
   command->add_option("-o,--output", arguments->out, "Else standard output")->type_name("FILE");
   command->callback([&session, arguments, command] {
     if (!arguments->cache.empty()) enlarge_for_cache(*command, arguments->options);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
@@ -10,7 +11,6 @@
 #include <limits>
 #include <utility>
 
-#include "app/cli/model_arguments.h"
 #include "app/cli/worker_requests.h"
 #include "kernels/base/sentences.h"
 
@@ -27,6 +27,26 @@ Status not_written() {
 }
 
 }  // namespace
+
+void add_scoring_arguments(CLI::App& command, ModelArguments& model, ScoreOptions& options) {
+  command.add_flag_callback(
+      "--cls-only-last-layer", [&model] { model.question.options.emplace("cls-only-last-layer"); },
+      "Compute of the last layer only what [CLS] needs: the same scores, sooner");
+  command.add_option("--batch-tokens", options.batches.tokens, "Most tokens of a batch")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command.add_option("--batch-pairs", options.batches.pairs, "Most pairs of a batch")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--read-ahead", options.read_ahead,
+                  "Pairs that are read before batches are made of them")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+}
 
 ScoreRun::ScoreRun(const ScoringModel& model, WorkerProcess& worker, PairSource& pairs,
                    bool from_cache, ScoreLines lines, WrittenFile* out,

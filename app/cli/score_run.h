@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "app/cli/model_arguments.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/scored_pairs.h"
 #include "engine/scoring/score_batches.h"
@@ -19,6 +20,10 @@
 #include "kernels/base/result.h"
 #include "kernels/base/written_file.h"
 
+namespace CLI {
+class App;
+}  // namespace CLI
+
 namespace attnscope::cli {
 
 struct ScoreOptions {
@@ -27,6 +32,10 @@ struct ScoreOptions {
   bool shows_progress = false;    // on stderr
   bool keeps_part = true;         // of an output file, where not all pairs are scored
 };
+
+/// How both are told what is scored together, and that the last layer may be computed for [CLS]
+/// alone.
+void add_scoring_arguments(CLI::App& command, ModelArguments& model, ScoreOptions& options);
 
 /// Scores pairs as they are read: so many are read ahead, put into batches, scored by the worker,
 /// and written in the order in which they came. Memory does not grow with their number.

@@ -175,7 +175,8 @@ PackedIds packed_ids(std::span<const std::string> ids, std::int64_t before) {
 // A record lock, which tells its process. The writer's own lock is of the other kind and does not
 // see it.
 Status CacheClaim::is_free(const std::filesystem::path& target) {
-  const CacheClaim part(::open(part_of(target).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  const CacheClaim part(
+      ::open(part_of(target).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (part.number_ < 0) return {};
   struct flock lock = whole_file();
   if (::fcntl(part.number_, F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return {};

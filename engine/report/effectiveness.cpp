@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
 #include <utility>
 
 #include "engine/effectiveness/rank_agreement.h"
@@ -134,6 +136,24 @@ std::string above(const EffectivenessReport& report, std::string_view what) {
                      report.judged_queries);
 }
 
+/// Without tests a column a measure, for people.
+Sheet means_sheet(const EffectivenessReport& report, TableFormat format) {
+  Sheet sheet{.frame = SheetFrame::floating,
+              .above = {above(report, "Effectiveness")},
+              .columns = {{"run", "Run", false}, {"queries", "Queries"}}};
+  for (const Measure& measure : report.measures)
+    sheet.columns.push_back({measure.name(), measure.name()});
+  for (const EvaluatedRun& run : report.runs) {
+    std::vector<SheetCell> cells{SheetCell(run.name),
+                                 Value(static_cast<std::int64_t>(run.evaluation.queries.size()))};
+    for (std::size_t at = 0; at < report.measures.size(); ++at)
+      cells.push_back(value_cell(run.evaluation.mean(at), format));
+    sheet.add(std::move(cells));
+  }
+  add_definitions(report, sheet);
+  return sheet;
+}
+
 }  // namespace
 
 EffectivenessReport evaluate_runs(std::vector<EvaluatedRun> runs, const effectiveness::Qrels& qrels,
@@ -176,11 +196,12 @@ EffectivenessReport evaluate_runs(std::vector<EvaluatedRun> runs, const effectiv
 }
 
 Sheet effectiveness_sheet(const EffectivenessReport& report, TableFormat format) {
+  const bool tested = report.question.baseline.has_value();
+  if (!tested && !is_for_programs(format)) return means_sheet(report, format);
   Sheet sheet{.frame = SheetFrame::floating,
               .above = {above(report, "Effectiveness")},
               .columns = {{"run", "Run", false}, {"queries", "Queries"}, {"mean", "Mean"}},
               .block_column = SheetColumn{"measure", "Measure", false}};
-  const bool tested = report.question.baseline.has_value();
   if (tested) {
     for (SheetColumn& column : test_columns(format)) sheet.columns.push_back(std::move(column));
   }

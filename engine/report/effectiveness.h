@@ -47,7 +47,7 @@ struct EffectivenessReport {
                                                 const std::vector<effectiveness::Measure>& measures,
                                                 const EffectivenessQuestion& question);
 
-/// A block a measure, a row a run.
+/// A block a measure, a row a run; for people without a baseline a column a measure.
 [[nodiscard]] Sheet effectiveness_sheet(const EffectivenessReport& report, TableFormat format);
 /// A block a measure, a row a query, a column a run; the last row is the mean.
 [[nodiscard]] Sheet per_query_sheet(const EffectivenessReport& report, TableFormat format);

@@ -52,9 +52,10 @@ Declared from_text(const JsonField& field, bool of_models) {
   declared.pattern = rest;
   if (declared.pattern.empty() || declared.implementation.empty()) {
     const std::string_view row = of_models ? "MODEL" : "PATTERN";
-    field.wrong(fmt::format("is '{}', but a contender is \"{}/IMPLEMENTATION\" or "
-                            "\"{}/IMPLEMENTATION/WINDOW\", as in \"sparse/segment\"",
-                            in_a_sentence(text), row, row));
+    field.wrong(
+        fmt::format("is '{}', but a contender is \"{}/IMPLEMENTATION\" or "
+                    "\"{}/IMPLEMENTATION/WINDOW\", as in \"sparse/segment\"",
+                    in_a_sentence(text), row, row));
   }
   return declared;
 }

@@ -513,12 +513,12 @@ TEST_F(Encode, ACommandTellsOthersThatItEncodes) {
 TEST_F(Encode, ACacheThatIsCutShortWhileItIsReadIsNamed) {
   encode_well("dual");
   const std::string cutting =
-      fmt::format("sed -u '/\"score\"/e truncate -s 4096 {}' | {}",
-                  program_.path("cache").string(), ATTNSCOPE_WORKER_PROGRAM);
+      fmt::format("sed -u '/\"score\"/e truncate -s 4096 {}' | {}", program_.path("cache").string(),
+                  ATTNSCOPE_WORKER_PROGRAM);
   write_documents(2500);
   encode_well("dual", {"--restart"});
-  const Outcome outcome = score("dual", {"--cache", "cache", "--queries", "queries.tsv",
-                                         "--worker", cutting});
+  const Outcome outcome =
+      score("dual", {"--cache", "cache", "--queries", "queries.tsv", "--worker", cutting});
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("cache: was cut short to 4096 bytes while it was read; encode "
                                      "its documents again (0 scores before it are written)"));

@@ -285,9 +285,8 @@ class InspectRegions : public Inspect {
     program_.write("tkl/tokens.txt", list);
   }
   [[nodiscard]] Outcome regions(const std::vector<std::string>& more) const {
-    std::vector<std::string> arguments{"inspect", "--checkpoint", "tkl",
-                                       "--query", "a b",          "--document",
-                                       "c d e a"};
+    std::vector<std::string> arguments{"inspect", "--checkpoint", "tkl",    "--query",
+                                       "a b",     "--document",   "c d e a"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return program_.run(arguments);
   }
