@@ -401,12 +401,6 @@ void inspect(Session& session, const InspectCommandArguments& arguments) {
                         fmt::format("head {} was asked for, and heads are counted from 0 to {}",
                                     arguments.head, model->shape.heads - 1));
   }
-  if (arguments.half && model->regions) {
-    return session.fail(exit_wrong_use,
-                        fmt::format("{}: this model has regions, which are written in float32 "
-                                    "alone; leave --half out",
-                                    model->name));
-  }
   catch_interrupts();
   const Scratch scratch;
   const std::filesystem::path file =

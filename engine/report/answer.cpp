@@ -632,11 +632,7 @@ std::vector<Answer> make_answers(const Table& table, XAxis x) {
       answer.crossovers = find_crossover_answers(rows, x, *table.baseline);
     if (x == XAxis::length && of_a_length)
       answer.fits = find_fits(rows, free_bytes_at_start(table.run, answer.point.device));
-    if (!of_a_length) {
-      answer.notes.emplace_back(
-          "Documents' lengths are drawn: what is said holds for all of them together, and no "
-          "answer is given about one length.");
-    }
+    if (!of_a_length) answer.notes.emplace_back(no_answer_to_one_length);
     add_disturbed(answer, rows);
   }
   return answers;

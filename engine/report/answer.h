@@ -127,6 +127,11 @@ struct Answer {
   std::vector<std::int64_t> to_measure;  // tokens in all that would make the numbers exact
 };
 
+/// Of rows whose documents' lengths are drawn.
+inline constexpr std::string_view no_answer_to_one_length =
+    "Documents' lengths are drawn: what is said holds for all of them together, and no answer is "
+    "given about one length.";
+
 /// As make_table, with a baseline in any case: without one it is the sweep's
 /// first contender that was measured. Along windows a baseline may be named
 /// without its window; every window is then set against the baseline's own.

@@ -192,7 +192,7 @@ TEST_F(InspectLate, TextsThatNeverMeet_AreRefusedBeforeAnythingIsComputed) {
 TEST_F(Inspect, WithoutAFileTheScoreIsPrinted) {
   const Outcome outcome = inspect({});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, testing::MatchesRegex("score -?[0-9.]+\n"));
+  EXPECT_THAT(outcome.out, ::testing::MatchesRegex("score -?[0-9.]+\n"));
 }
 
 TEST_F(Inspect, FilesThatWereWrittenAreNamed) {
@@ -275,9 +275,9 @@ TEST_F(Inspect, ABuildWithoutQtWritesDumpsAndDoesNotDraw) {
 #endif
 
 /// A checkpoint of TKL.
-class InspectRegions : public Inspect {
+class InspectTinyTkl : public Inspect {
  protected:
-  InspectRegions() {
+  InspectTinyTkl() {
     std::filesystem::create_directory(program_.path("tkl"));
     TinyCheckpoint::tkl().write(program_.path("tkl"));
     std::string list = "@@UNKNOWN@@\n";
@@ -292,7 +292,7 @@ class InspectRegions : public Inspect {
   }
 };
 
-TEST_F(InspectRegions, RegionsThatAreNoNumbersAreRefusedInEveryForm) {
+TEST_F(InspectTinyTkl, RegionsThatAreNoNumbersAreRefusedInEveryForm) {
   // So large that the words' vectors are no numbers.
   for (const std::size_t value : {0U, 1U})
     tests::set_value(program_.path("tkl/model.safetensors"), "dense.weight", value, 3e38F);
@@ -302,13 +302,6 @@ TEST_F(InspectRegions, RegionsThatAreNoNumbersAreRefusedInEveryForm) {
     EXPECT_THAT(outcome.err, HasSubstr("'regions' of layer 0 is infinite or no number somewhere"));
     EXPECT_FALSE(std::filesystem::exists(program_.path(name)));
   }
-}
-
-TEST_F(InspectRegions, AreNotWrittenInHalfTheSize) {
-  const Outcome outcome = regions({"-o", "r.safetensors", "--half"});
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("leave --half out"));
-  EXPECT_EQ(regions({"-o", "r.html"}).exit_code, 0);
 }
 
 TEST_F(Inspect, ATextThatIsNoUtf8IsRefused) {

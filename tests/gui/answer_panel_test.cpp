@@ -138,6 +138,36 @@ class AnswerPanelTest : public QObject {
     QTRY_VERIFY(heading_has("7 candidates"));
   }
 
+  void DrawnLengths_HaveAVerdictOfEach_AndNoAnswerToOneLength() {
+    const RunId run = begin_run_with(*store_, "drawn", {}, 3);
+    int index = 0;
+    for (const Stage stage : {Stage::online, Stage::whole}) {
+      for (const std::int64_t most : {200, 2000}) {
+        HeatResult heat = made_up_heat(index++, most + 13, three_contenders());
+        heat.point.operation = Operation::model;
+        heat.point.layers = 2;
+        heat.point.feed_forward = 100;
+        heat.point.document_lengths = {.median = 804, .p90 = 3267, .most = most};
+        heat.point.stage = stage;
+        for (Cell& cell : heat.cells) cell.contender.model = "tkl";
+        if (stage == Stage::online) heat.cells.resize(1);
+        QVERIFY(store_->add_heat(run, heat).has_value());
+      }
+    }
+    const RunPointer drawn = read(run);
+    QVERIFY2(drawn->problem.isEmpty(), qPrintable(drawn->problem));
+    // Online has one of the three contenders.
+    QCOMPARE(drawn->request.slice.values.at("stage"), std::string("whole"));
+    for (const char* most : {"up to 200 words", "up to 2000 words"})
+      QVERIFY2(drawn->verdict.contains(QLatin1String(most)), qPrintable(drawn->verdict));
+    panel_->show_run(drawn);
+    QTRY_VERIFY(label("answer_nothing")->isVisible());
+    QTRY_VERIFY2(
+        label("answer_nothing")->text().startsWith(QStringLiteral("Documents' lengths are drawn")),
+        qPrintable(label("answer_nothing")->text()));
+    QVERIFY(!panel_->list()->isVisible());
+  }
+
   void ALength_IsOfADocumentOrOfTheWholeSequence() {
     QTest::mouseClick(question(), Qt::LeftButton);
     auto* of = panel_->findChild<QComboBox*>(QStringLiteral("lengths_of"));

@@ -4,6 +4,7 @@
 #include <QCoreApplication>
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -178,11 +179,34 @@ void set_out(RunSnapshot& run) {
   }
 }
 
+/// Of a re-ranker's stages, what a person waits for, unless more contenders are without stages.
+Stage first_stage(const report::Table& table) {
+  std::map<Stage, std::set<std::string>> contenders;
+  for (const report::Row& row : table.rows)
+    contenders[row.cell.point.stage].insert(row.cell.cell.contender.id());
+  return contenders[Stage::whole].size() > contenders[Stage::online].size() ? Stage::whole
+                                                                            : Stage::online;
+}
+
+/// Of each of the settings that are no panels: drawn lengths, which lie on no line.
+QString verdicts_of(const std::vector<report::Answer>& settings) {
+  if (settings.size() > 1 && !std::ranges::all_of(settings, [](const report::Answer& one) {
+        return one.point.document_lengths.is_drawn();
+      })) {
+    return {};
+  }
+  QStringList verdicts;
+  for (const report::Answer& one : settings) {
+    const QString verdict = words(report::verdict_of(one));
+    if (!verdict.isEmpty()) verdicts.append(verdict);
+  }
+  return verdicts.join(QLatin1Char(' '));
+}
+
 void draw(RunSnapshot& run) {
   RunRequest& request = run.request;
   if (std::ranges::find(run.facet_keys, request.facet) == run.facet_keys.end()) request.facet = {};
-  // Of a re-ranker's stages, what a person waits for.
-  request.slice.values.try_emplace("stage", name_of(Stage::online));
+  request.slice.values.try_emplace("stage", name_of(first_stage(run.table)));
   std::vector<std::string_view> drawn{report::key_along(request.x)};
   if (!request.facet.empty()) drawn.push_back(request.facet);
   run.slice = report::find_slice(run.table, drawn, request.slice);
@@ -191,8 +215,7 @@ void draw(RunSnapshot& run) {
   report::Table part = report::without_rows(run.table);
   part.rows = rows_in(run);
   run.answers = answers_of(part, request.x);
-  if (const auto settings = report::make_answers(part, request.x); settings.size() == 1)
-    run.verdict = words(report::verdict_of(settings.front()));
+  run.verdict = verdicts_of(report::make_answers(part, request.x));
   if (run.verdict.isEmpty())
     run.verdict = words(report::nothing_measured(report::all_rows(part.rows)));
   // Figures are of summaries; a panel's copies are small without the samples.
@@ -309,6 +332,8 @@ AnswerPointer find_answer(const RunSnapshot& run, const AskedQuestion& asked) {
     if (report::is_in(run.slice, row, asked_keys)) rows.push_back(&row);
   }
   answer->settings = report::make_answers(run.table.run, run.table.baseline, rows, question);
+  if (answer->settings.empty() && !rows.empty())
+    answer->problem = words(report::no_answer_to_one_length);
   return answer;
 }
 

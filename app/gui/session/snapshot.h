@@ -124,6 +124,7 @@ struct AskedQuestion {
 struct AnswerSnapshot {
   std::vector<report::Answer> settings;  // one, unless panels stand for an axis
   QString lengths_problem;               // the file of lengths could not be read
+  QString problem;                       // why there are no settings
 };
 using AnswerPointer = std::shared_ptr<const AnswerSnapshot>;
 

@@ -229,7 +229,9 @@ void AnswerPanel::show_setting() {
   } else {
     plot_->clear();
   }
-  say(shown ? QString() : fields_->problem());
+  const QString none =
+      answer_ && !answer_->problem.isEmpty() ? answer_->problem : fields_->problem();
+  say(shown ? QString() : none);
   copy_->setEnabled(shown != nullptr);
   save_->setEnabled(shown != nullptr);
   const auto lacking = shown ? static_cast<qint64>(shown->to_measure.size()) : 0;
