@@ -183,10 +183,10 @@ Result<std::span<const float>> SafetensorsFile::floats(std::string_view name,
 }
 
 Status write_safetensors(const std::filesystem::path& path, std::span<const NamedView> tensors,
-                         const std::map<std::string, std::string>& metadata) {
+                         const std::map<std::string, std::string>& metadata, Readers readers) {
   const Result<std::string> header = header_of(path, tensors, metadata);
   if (!header) return tl::unexpected(header.error());
-  auto file = WrittenFile::beside(path, Readers::owner_alone);
+  auto file = WrittenFile::beside(path, readers);
   if (!file) return tl::unexpected(file.error());
   file->write(*header);
   for (const NamedView& tensor : tensors) file->write(tensor.view.bytes);

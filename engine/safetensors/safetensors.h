@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "kernels/base/result.h"
+#include "kernels/base/written_file.h"
 
 namespace attnscope {
 
@@ -66,11 +67,12 @@ struct SafetensorsOptions {
   bool half = false;                              // F16 in place of F32, rounded to nearest even
 };
 
-/// Bytes as they are, for the owner alone (they may hold what a document says); whole or not at
-/// all.
+/// Bytes as they are, for the owner alone (they may hold what a document says) unless `readers` are
+/// others; whole or not at all.
 [[nodiscard]] Status write_safetensors(const std::filesystem::path& path,
                                        std::span<const NamedView> tensors,
-                                       const std::map<std::string, std::string>& metadata);
+                                       const std::map<std::string, std::string>& metadata,
+                                       Readers readers = Readers::owner_alone);
 /// Floats.
 [[nodiscard]] Status write_safetensors(const std::filesystem::path& path,
                                        std::span<const NamedTensor> tensors,

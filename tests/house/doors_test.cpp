@@ -45,9 +45,10 @@ std::string closed_door(const std::string& file, const std::string& header) {
     return "ICU belongs to engine/text";
   }
   if (starts_with_any(header, {"torch/", "ATen/", "c10/"}) &&
-      !starts_with_any(file, {"engine/attention/", "engine/model/", "engine/proof/",
-                              "engine/measure/", "app/worker/", "tests/attention/",
-                              "tests/conformance/", "tests/measure/", "tests/model/"})) {
+      !starts_with_any(file,
+                       {"engine/attention/", "engine/model/", "engine/proof/", "engine/measure/",
+                        "engine/train/", "app/worker/", "tests/attention/", "tests/conformance/",
+                        "tests/measure/", "tests/model/", "tests/train/"})) {
     return "LibTorch belongs to the rooms that only the worker links";
   }
   if (starts_with_any(file, {"kernels/", "engine/", "app/"}) &&
@@ -69,8 +70,8 @@ std::string closed_door(const std::string& file, const std::string& header) {
   }
   if (starts_with_any(file, {"engine/sweep/", "engine/store/", "engine/report/",
                              "engine/statistics/", "app/cli/", "app/gui/"}) &&
-      starts_with_any(header,
-                      {"engine/attention/", "engine/measure/", "engine/model/", "engine/proof/"})) {
+      starts_with_any(header, {"engine/attention/", "engine/measure/", "engine/model/",
+                               "engine/proof/", "engine/train/"})) {
     return "computing happens in the worker";
   }
   if (starts_with_any(file, {"app/gui/session/"}) &&

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/train/trained_cross_encoder.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/embedding.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/layer_norm.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/scaled_dot_product_attention.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/InferenceMode.h>
+#include <fmt/format.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "engine/attention/torch_function.h"
+#include "engine/attention/torch_tensors.h"
+#include "engine/model/bert/attention_stage.h"
+#include "engine/model/bert/bert_config.h"
+#include "engine/model/bert/encoder.h"
+#include "engine/model/bert/packed_batch.h"
+#include "engine/model/bert/plan_rows.h"
+#include "engine/pattern/compile_plan.h"
+#include "kernels/base/sentences.h"
+
+namespace attnscope {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using SharedAttentionPlan = std::shared_ptr<const AttentionPlan>;
+
+/// The attention of one batch, planned once for all layers.
+struct BatchPlan {
+  SequenceLayout layout;
+  SharedAttentionPlan rows;  // every row, but for global ones with projections of their own
+  SharedAttentionPlan cls;   // [CLS] rows alone
+  std::optional<GlobalRows> global{};
+  at::Tensor cls_index{};  // int64 [items]
+};
+
+using Attend = at::Tensor (*)(const BatchPlan& plan, const at::Tensor& q, const at::Tensor& k,
+                              const at::Tensor& v, float scale);
+
+at::Tensor attend_by_segment(const BatchPlan& plan, const at::Tensor& q, const at::Tensor& k,
+                             const at::Tensor& v, float scale) {
+  return segment_attention(plan.rows, q, k, v, scale);
+}
+
+at::Tensor attend_by_windowed(const BatchPlan& plan, const at::Tensor& q, const at::Tensor& k,
+                              const at::Tensor& v, float scale) {
+  return windowed_attention(plan.rows, q, k, v, scale);
+}
+
+/// Items of one length one after the other are one call.
+at::Tensor attend_by_sdpa(const BatchPlan& plan, const at::Tensor& q, const at::Tensor& k,
+                          const at::Tensor& v, float scale) {
+  const SequenceLayout& layout = plan.layout;
+  std::vector<at::Tensor> outputs;
+  for (std::int64_t i = 0; i < layout.item_count();) {
+    const TokenRange first = layout.item_tokens(i);
+    std::int64_t items = 1;
+    while (i + items < layout.item_count() && layout.item_tokens(i + items).size() == first.size())
+      ++items;
+    const auto framed = [&](const at::Tensor& packed) {
+      return packed.narrow(0, first.begin, items * first.size())
+          .unflatten(0, {items, first.size()})
+          .transpose(1, 2);
+    };
+    outputs.push_back(at::scaled_dot_product_attention(framed(q), framed(k), framed(v), {}, 0.0,
+                                                       false, static_cast<double>(scale))
+                          .transpose(1, 2)
+                          .flatten(0, 1));
+    i += items;
+  }
+  return at::cat(outputs);
+}
+
+struct TrainedImplementation {
+  std::string_view id;
+  Attend attend;
+};
+constexpr TrainedImplementation known_ways[] = {
+    {"segment", &attend_by_segment}, {"windowed", &attend_by_windowed}, {"sdpa", &attend_by_sdpa}};
+
+Result<Attend> way_named(std::string_view id) {
+  const auto found = std::ranges::find(known_ways, id, &TrainedImplementation::id);
+  if (found != std::end(known_ways)) return found->attend;
+  return fail("no gradients come back through the implementation '{}' here; take {}",
+              in_a_sentence(id), fmt::join(trained_implementations(), ", "));
+}
+
+using LayerFunction = std::function<at::Tensor(const at::Tensor& x)>;
+
+struct HeldFunction final : torch::CustomClassHolder {
+  explicit HeldFunction(LayerFunction layer_in) : layer(std::move(layer_in)) {}
+  LayerFunction layer;
+};
+
+/// A layer of which the graph holds the input alone.
+class RecomputedLayer : public torch::autograd::Function<RecomputedLayer> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x,
+                            const LayerFunction& layer) {
+    context->saved_data["layer"] =
+        at::IValue::make_capsule(c10::make_intrusive<HeldFunction>(layer));
+    context->save_for_backward({x});
+    return layer(x);
+  }
+  /// The weights' gradients are added to them on the way.
+  static variable_list backward(AutogradContext* context, const variable_list& arriving) {
+    const auto held =
+        c10::static_intrusive_pointer_cast<HeldFunction>(context->saved_data["layer"].toCapsule());
+    const at::AutoGradMode with_graph(true);
+    const at::Tensor x = context->get_saved_variables()[0].detach().requires_grad_();
+    torch::autograd::backward({held->layer(x)}, {arriving[0]});
+    return {x.grad(), at::Tensor()};
+  }
+};
+
+struct Layer {
+  LinearWeights query, key, value, attention_output, intermediate, output;
+  LinearWeights query_global, key_global, value_global;  // undefined: there are none
+  NormWeights attention_norm, output_norm;
+};
+
+class BertGraph final : public TrainedCrossEncoder {
+ public:
+  BertGraph(const ModelWeights& weights, ModelVariant variant, Attend attend, KeptLayers kept)
+      : config_(weights.config()),
+        variant_(std::move(variant)),
+        attend_(attend),
+        kept_(kept),
+        dtype_(scalar_type(variant_.dtype)),
+        device_(torch_device(variant_.device)),
+        cls_only_(variant_.options.contains(cls_only_last_layer)) {
+    ModelWeights::Tensors leaves;
+    for (const auto& [name, tensor] : weights.tensors()) {
+      // What was made in inference mode has no gradients; a copy of it has.
+      const at::Tensor leaf =
+          at::empty(tensor.sizes(), at::TensorOptions(at::kFloat).device(device_));
+      leaf.copy_(tensor);
+      leaf.requires_grad_();
+      leaves.emplace(name, leaf);
+      parameters_.push_back({name, leaf});
+    }
+    leaves_ = std::make_unique<const ModelWeights>(config_, std::move(leaves));
+    for (std::int64_t l = 0; l < config_.shape.layers; ++l) layers_.push_back(layer_named(l));
+  }
+
+  const std::vector<Parameter>& parameters() const override { return parameters_; }
+  const ModelConfig& config() const override { return config_; }
+
+  Result<at::Tensor> scores(const PairBatch& batch) const override {
+    use_torch_threads(variant_.threads);
+    auto packed = pack_batch(batch, /*shares_query=*/false, config_.shape);
+    if (!packed) return tl::unexpected(packed.error());
+    const at::Tensor embedded = embed(*packed);
+    auto planned = plan_of(std::move(packed->layout));
+    if (!planned) return tl::unexpected(planned.error());
+    const auto plan = std::make_shared<const BatchPlan>(std::move(*planned));
+    at::Tensor states = embedded;
+    for (std::size_t l = 0; l < layers_.size(); ++l) {
+      const bool is_short = cls_only_ && l + 1 == layers_.size();
+      const LayerFunction layer = [this, l, plan, is_short](const at::Tensor& x) {
+        return is_short ? last_layer(layers_[l], *plan, x) : encode(layers_[l], *plan, x);
+      };
+      states = kept_ == KeptLayers::whole ? layer(states) : RecomputedLayer::apply(states, layer);
+    }
+    if (!cls_only_) states = states.index_select(0, plan->cls_index);
+    return score(states.to(at::kFloat));
+  }
+
+ private:
+  [[nodiscard]] Layer layer_named(std::int64_t number) const {
+    const std::string name = name_of_layer(number);
+    const std::string self = name + "attention.self.";
+    Layer layer{.query = leaves_->linear(self + "query"),
+                .key = leaves_->linear(self + "key"),
+                .value = leaves_->linear(self + "value"),
+                .attention_output = leaves_->linear(name + "attention.output.dense"),
+                .intermediate = leaves_->linear(name + "intermediate.dense"),
+                .output = leaves_->linear(name + "output.dense"),
+                .query_global = {},
+                .key_global = {},
+                .value_global = {},
+                .attention_norm = leaves_->norm(name + "attention.output.LayerNorm"),
+                .output_norm = leaves_->norm(name + "output.LayerNorm")};
+    if (has_global()) {
+      layer.query_global = leaves_->linear(self + "query_global");
+      layer.key_global = leaves_->linear(self + "key_global");
+      layer.value_global = leaves_->linear(self + "value_global");
+    }
+    return layer;
+  }
+
+  [[nodiscard]] bool has_global() const {
+    return variant_.options.contains(with_global_projections);
+  }
+
+  [[nodiscard]] Result<BatchPlan> plan_of(SequenceLayout layout) const {
+    auto compiled = compile_plan(variant_.pattern, variant_.window, layout,
+                                 static_cast<std::int32_t>(config_.shape.heads));
+    if (!compiled) return tl::unexpected(compiled.error());
+    const std::vector<std::int64_t> cls = cls_rows(layout);
+    BatchPlan plan{.layout = std::move(layout),
+                   .rows = {},
+                   .cls = {},
+                   .cls_index = at::tensor(cls, at::kLong).to(device_)};
+    if (cls_only_) {
+      plan.cls = std::make_shared<const AttentionPlan>(
+          with_rows(*compiled, marked(cls, plan.layout.tokens())));
+    }
+    if (has_global()) {
+      std::vector<std::int64_t> rows = global_rows(variant_.pattern, plan.layout);
+      std::vector<bool> keeps = marked(rows, plan.layout.tokens());
+      keeps.flip();
+      *compiled = with_rows(*compiled, keeps);
+      if (!rows.empty()) plan.global.emplace(plan.layout, std::move(rows), device_);
+    }
+    plan.rows = std::make_shared<const AttentionPlan>(std::move(*compiled));
+    return plan;
+  }
+
+  /// In the dtype that is computed in; a gradient comes back in float32.
+  [[nodiscard]] at::Tensor of(const at::Tensor& weight) const { return weight.to(dtype_); }
+  [[nodiscard]] at::Tensor linear(const at::Tensor& x, const LinearWeights& weights) const {
+    return at::linear(x, of(weights.weight), of(weights.bias));
+  }
+  /// Several side by side: one product in place of each its own, there and back.
+  [[nodiscard]] at::Tensor beside(const at::Tensor& x,
+                                  std::initializer_list<LinearWeights> parts) const {
+    std::vector<at::Tensor> weights;
+    std::vector<at::Tensor> biases;
+    for (const LinearWeights& part : parts) {
+      weights.push_back(part.weight);
+      biases.push_back(part.bias);
+    }
+    return at::linear(x, of(at::cat(weights)), of(at::cat(biases)));
+  }
+  [[nodiscard]] at::Tensor norm(const at::Tensor& x, const NormWeights& weights) const {
+    return at::layer_norm(x, {x.size(1)}, of(weights.weight), of(weights.bias),
+                          config_.shape.norm_epsilon);
+  }
+  /// [tokens, parts x hidden] to as many [tokens, heads, head_dim].
+  [[nodiscard]] std::vector<at::Tensor> heads_of(const at::Tensor& projected) const {
+    const ModelShape& shape = config_.shape;
+    return projected.unflatten(1, {projected.size(1) / shape.hidden, shape.heads, shape.head_dim()})
+        .unbind(1);
+  }
+
+  [[nodiscard]] at::Tensor embed(const PackedBatch& batch) const {
+    const auto look_up = [&](const char* table, const std::vector<std::int64_t>& rows) {
+      return at::embedding(leaves_->tensor(table), at::tensor(rows, at::kLong).to(device_));
+    };
+    const at::Tensor sum = look_up("embeddings.word_embeddings.weight", batch.ids) +
+                           look_up("embeddings.token_type_embeddings.weight", batch.types) +
+                           look_up("embeddings.position_embeddings.weight", batch.positions);
+    return norm(sum.to(dtype_), leaves_->norm("embeddings.LayerNorm"));
+  }
+
+  [[nodiscard]] float scale() const {
+    return 1 / std::sqrt(static_cast<float>(config_.shape.head_dim()));
+  }
+
+  [[nodiscard]] at::Tensor encode(const Layer& layer, const BatchPlan& plan,
+                                  const at::Tensor& x) const {
+    const auto local = heads_of(beside(x, {layer.query, layer.key, layer.value}));
+    at::Tensor o = attend_(plan, local[0], local[1], local[2], scale());
+    if (plan.global) {
+      const at::Tensor& index = plan.global->index();
+      const auto query = heads_of(linear(x.index_select(0, index), layer.query_global));
+      const auto all = heads_of(beside(x, {layer.key_global, layer.value_global}));
+      o = o.index_copy(0, index, plan.global->attend(query[0], all[0], all[1], scale()));
+    }
+    return finish(layer, o.flatten(1), x);
+  }
+
+  /// [CLS] alone: its query, every token's key and value.
+  [[nodiscard]] at::Tensor last_layer(const Layer& layer, const BatchPlan& plan,
+                                      const at::Tensor& x) const {
+    const bool global = plan.global.has_value();
+    const at::Tensor states = x.index_select(0, plan.cls_index);
+    const at::Tensor query = linear(states, global ? layer.query_global : layer.query);
+    const auto all = heads_of(global ? beside(x, {layer.key_global, layer.value_global})
+                                     : beside(x, {layer.key, layer.value}));
+    // The kernel finds a row by its token's number; the others attend to nothing.
+    const at::Tensor q = at::zeros(x.sizes(), x.options()).index_copy(0, plan.cls_index, query);
+    const at::Tensor o = segment_attention(plan.cls, heads_of(q)[0], all[0], all[1], scale());
+    return finish(layer, o.index_select(0, plan.cls_index).flatten(1), states);
+  }
+
+  [[nodiscard]] at::Tensor finish(const Layer& layer, const at::Tensor& o,
+                                  const at::Tensor& x) const {
+    const at::Tensor y = norm(linear(o, layer.attention_output) + x, layer.attention_norm);
+    return norm(linear(at::gelu(linear(y, layer.intermediate)), layer.output) + y,
+                layer.output_norm);
+  }
+
+  [[nodiscard]] at::Tensor score(const at::Tensor& states) const {
+    const auto float_linear = [&](const char* name, const at::Tensor& x) {
+      const LinearWeights weights = leaves_->linear(name);
+      return at::linear(x, weights.weight, weights.bias);
+    };
+    const at::Tensor pooled =
+        leaves_->has("pooler.dense.weight") ? float_linear("pooler.dense", states).tanh() : states;
+    return float_linear("classifier", pooled).squeeze(1);
+  }
+
+  ModelConfig config_;
+  ModelVariant variant_;
+  Attend attend_;
+  KeptLayers kept_;
+  at::ScalarType dtype_;
+  at::Device device_;
+  bool cls_only_;
+  std::vector<Parameter> parameters_;
+  std::unique_ptr<const ModelWeights> leaves_;  // the same tensors by their names
+  std::vector<Layer> layers_;
+};
+
+}  // namespace
+
+std::vector<std::string_view> trained_implementations() {
+  std::vector<std::string_view> ids;
+  for (const TrainedImplementation& one : known_ways) ids.push_back(one.id);
+  return ids;
+}
+
+Result<std::unique_ptr<TrainedCrossEncoder>> TrainedCrossEncoder::make(
+    const ModelWeights& weights, const ModelVariant& variant, std::string_view implementation,
+    KeptLayers kept) {
+  const ModelConfig& config = weights.config();
+  if (config.family->id() != "bert") {
+    return fail("models of the family {} are not trained here; take a cross-encoder of BERT's",
+                config.family->id());
+  }
+  if (!weights.has("classifier.weight")) {
+    return fail("these weights have no classifier, so there is no score to train");
+  }
+  if (variant.dtype == DType::float16) {
+    return fail(
+        "training computes in float32 or bfloat16: float16 has no room for small gradients");
+  }
+  if (variant.options.contains(with_global_projections) &&
+      !weights.has(name_of_layer(0) + "attention.self.query_global.weight")) {
+    return fail(
+        "pattern '{}' computes global tokens with projections of their own, and these weights have "
+        "none; take a Longformer's checkpoint",
+        variant.pattern.name);
+  }
+  const auto attend = way_named(implementation);
+  if (!attend) return tl::unexpected(attend.error());
+  if (Status takes = supports_attention(variant, config.shape, implementation); !takes)
+    return tl::unexpected(takes.error());
+  return std::make_unique<BertGraph>(weights, variant, *attend, kept);
+}
+
+std::shared_ptr<const ModelWeights> with_head(const std::shared_ptr<const ModelWeights>& weights,
+                                              std::uint64_t seed) {
+  if (weights->has("classifier.weight")) return weights;
+  constexpr double deviation = 0.02;  // as BERT is initialised
+  const c10::InferenceMode no_graph;
+  at::Generator generator = at::detail::createCPUGenerator(seed);
+  const std::int64_t hidden = weights->shape().hidden;
+  ModelWeights::Tensors tensors = weights->tensors();
+  const auto add = [&](const std::string& name, std::int64_t out) {
+    if (tensors.contains(name + ".weight")) return;
+    tensors.emplace(name + ".weight",
+                    at::empty({out, hidden}, at::kFloat).normal_(0, deviation, generator));
+    tensors.emplace(name + ".bias", at::zeros({out}, at::kFloat));
+  };
+  add("pooler.dense", hidden);
+  add("classifier", 1);
+  return std::make_shared<const ModelWeights>(weights->config(), std::move(tensors));
+}
+
+}  // namespace attnscope

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/train/trainer.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
+#include <torch/csrc/autograd/grad_mode.h>
+
+#include <algorithm>
+#include <any>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "engine/model/bert/bert_config.h"
+#include "engine/safetensors/safetensors.h"
+#include "kernels/base/sentences.h"
+
+namespace attnscope {
+namespace {
+
+constexpr const char* steps_key = "steps";
+constexpr std::size_t longest_file_name = 400;
+
+/// A parameter's values and both its moments, as the state file names them.
+struct StateTensors {
+  std::vector<std::pair<std::string, at::Tensor>> all;
+
+  StateTensors(const std::vector<Parameter>& parameters, const AdamW& optimizer) {
+    all.reserve(3 * parameters.size());
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      all.emplace_back("weight." + parameters[i].name, parameters[i].value);
+      all.emplace_back("first." + parameters[i].name, optimizer.first()[i]);
+      all.emplace_back("second." + parameters[i].name, optimizer.second()[i]);
+    }
+  }
+};
+
+std::span<const std::byte> bytes_of(const at::Tensor& host) {
+  return {static_cast<const std::byte*>(host.const_data_ptr()),
+          static_cast<std::size_t>(host.nbytes())};
+}
+
+Status write(const std::filesystem::path& file,
+             const std::vector<std::pair<std::string, at::Tensor>>& tensors,
+             const std::map<std::string, std::string>& texts, Readers readers) {
+  const at::NoGradGuard no_graph;
+  std::vector<at::Tensor> on_host;
+  std::vector<NamedView> views;
+  on_host.reserve(tensors.size());
+  views.reserve(tensors.size());
+  for (const auto& [name, tensor] : tensors) {
+    on_host.push_back(tensor.to(at::kCPU).contiguous());
+    views.push_back({name, {"F32", tensor.sizes().vec(), bytes_of(on_host.back())}});
+  }
+  return write_safetensors(file, views, texts, readers);
+}
+
+}  // namespace
+
+double learning_rate_of(std::int64_t step, const TrainingOptions& options) {
+  const auto number = [](std::int64_t count) { return static_cast<double>(count); };
+  if (step < options.warm_up) return options.learning_rate * number(step) / number(options.warm_up);
+  if (options.schedule == Schedule::constant) return options.learning_rate;
+  const std::int64_t left = std::max<std::int64_t>(options.steps + 1 - step, 0);
+  const std::int64_t all =
+      std::max<std::int64_t>(options.steps + 1 - std::max<std::int64_t>(options.warm_up, 1), 1);
+  return options.learning_rate * std::min(number(left) / number(all), 1.0);
+}
+
+Result<std::unique_ptr<Trainer>> Trainer::make(const std::shared_ptr<const ModelWeights>& weights,
+                                               const ModelVariant& variant,
+                                               std::string_view implementation,
+                                               const TrainingOptions& options) {
+  auto model = TrainedCrossEncoder::make(*weights, variant, implementation, options.kept);
+  if (!model) return tl::unexpected(model.error());
+  return std::unique_ptr<Trainer>(new Trainer(std::move(*model), options));
+}
+
+Trainer::Trainer(std::unique_ptr<TrainedCrossEncoder> model, const TrainingOptions& options)
+    : options_(options),
+      model_(std::move(model)),
+      optimizer_(model_->parameters(), options.adamw) {}
+
+Result<double> Trainer::add_gradients(const std::vector<TrainingGroup>& batch,
+                                      std::size_t groups_of_step, std::int32_t cls,
+                                      std::int64_t& tokens) {
+  PairBatch pairs{.items = {}, .cls = cls};
+  std::vector<ScoredGroup> groups;
+  groups.reserve(batch.size());
+  for (const TrainingGroup& group : batch) {
+    const auto documents = static_cast<std::int64_t>(group.documents.size());
+    if (documents < 2 || (options_.objective != Objective::localized_ce && documents != 2)) {
+      return fail("a group of {} has {} documents, the relevant one among them",
+                  name_of(options_.objective), documents);
+    }
+    for (const auto& document : group.documents) {
+      pairs.items.push_back({.query = group.query, .document = document});
+      tokens += 1 + static_cast<std::int64_t>(group.query.size() + document.size());
+    }
+    groups.push_back({.documents = documents, .margin = group.margin});
+  }
+  const auto scores = model_->scores(pairs);
+  if (!scores) return tl::unexpected(scores.error());
+  const at::Tensor loss =
+      loss_of(options_.objective, *scores, groups) / static_cast<double>(groups_of_step);
+  loss.backward();
+  return loss.item<double>();
+}
+
+void Trainer::forget_gradients() {
+  for (const Parameter& one : model_->parameters()) {
+    at::Tensor weight = one.value;
+    weight.mutable_grad().reset();
+  }
+}
+
+Result<StepReport> Trainer::step(std::span<const std::vector<TrainingGroup>> batches,
+                                 std::int32_t cls) {
+  std::size_t groups = 0;
+  for (const auto& batch : batches) groups += batch.size();
+  if (groups == 0) return fail("a step without groups of documents has nothing to learn from");
+  StepReport report{.step = steps_done() + 1};
+  for (const auto& batch : batches) {
+    if (batch.empty()) continue;
+    const auto loss = add_gradients(batch, groups, cls, report.tokens);
+    if (!loss) {
+      forget_gradients();
+      return tl::unexpected(loss.error());
+    }
+    report.loss += *loss;
+  }
+  report.learning_rate = learning_rate_of(report.step, options_);
+  auto length = std::isfinite(report.loss)
+                    ? optimizer_.step(report.learning_rate)
+                    : fail("the loss is no number; take a lower learning rate");
+  if (!length) {
+    forget_gradients();
+    return fail("step {}: {}", report.step, length.error().message);
+  }
+  report.gradient_norm = *length;
+  return report;
+}
+
+std::shared_ptr<const ModelWeights> Trainer::weights() const {
+  const at::NoGradGuard no_graph;
+  ModelWeights::Tensors tensors;
+  for (const Parameter& one : model_->parameters())
+    tensors.emplace(one.name, one.value.detach().to(at::kCPU, at::kFloat, false, /*copy=*/true));
+  return std::make_shared<const ModelWeights>(model_->config(), std::move(tensors));
+}
+
+Status Trainer::save(const std::filesystem::path& file,
+                     const std::map<std::string, std::string>& texts) const {
+  std::map<std::string, std::string> metadata = texts;
+  metadata[steps_key] = fmt::format("{}", steps_done());
+  return write(file, StateTensors(model_->parameters(), optimizer_).all, metadata,
+               Readers::owner_alone);
+}
+
+Status Trainer::resume(const std::filesystem::path& file) {
+  const at::NoGradGuard no_graph;
+  const auto state = SafetensorsFile::open(file);
+  if (!state) return tl::unexpected(state.error());
+  const auto text = state->metadata(steps_key);
+  if (!text) return tl::unexpected(text.error());
+  std::int64_t steps = -1;
+  std::from_chars(text->data(), text->data() + text->size(), steps);
+  const std::string name = in_a_sentence(file.string(), longest_file_name);
+  if (steps < 0) return fail("{}: '{}' is no number of steps", name, in_a_sentence(*text));
+  const StateTensors into(model_->parameters(), optimizer_);
+  if (state->names().size() != into.all.size()) {
+    return fail("{}: is the state of another model: it has {} tensors, and {} are needed", name,
+                state->names().size(), into.all.size());
+  }
+  std::vector<std::span<const float>> values;
+  values.reserve(into.all.size());
+  for (const auto& [tensor_name, tensor] : into.all) {
+    const auto found = state->floats(tensor_name, tensor.sizes().vec());
+    if (!found) return tl::unexpected(found.error());
+    values.push_back(*found);
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const at::Tensor& to = into.all[i].second;
+    at::Tensor host = at::empty(to.sizes(), at::kFloat);
+    std::ranges::copy(values[i], host.data_ptr<float>());
+    to.copy_(host);
+  }
+  optimizer_.set_steps(steps);
+  return {};
+}
+
+Status Trainer::write_model(const std::filesystem::path& file) const {
+  const ModelConfig& config = model_->config();
+  const std::string_view body =
+      std::any_cast<const BertConfig&>(config.own).is_longformer ? "longformer" : "bert";
+  std::map<std::string, std::string> in_file;
+  for (const TensorSpec& spec : config.family->tensors(config, nullptr).specs) {
+    const bool is_head = spec.in_file.starts_with("classifier");
+    // A body in front of a head stands behind its model's name.
+    in_file[spec.name] = is_head ? spec.in_file : fmt::format("{}.{}", body, spec.in_file);
+  }
+  std::vector<std::pair<std::string, at::Tensor>> tensors;
+  tensors.reserve(in_file.size());
+  for (const Parameter& one : model_->parameters())
+    tensors.emplace_back(in_file.at(one.name), one.value);
+  return write(file, tensors, {{"format", "pt"}}, Readers::as_umask);
+}
+
+}  // namespace attnscope
