@@ -188,6 +188,15 @@ class DebianPackages(unittest.TestCase):
                 self.assertNotEqual(negative, positive)
                 self.assertIn(negative, documents.values())
 
+    def test_a_triple_has_as_many_negatives_as_asked_for_and_none_twice(self):
+        with Index(made_up(120), "--negatives", "3") as made:
+            rows = made.rows("triples.tsv")
+            self.assertGreater(len(rows), len({row[0] for row in rows}))  # a query comes again
+            self.assertEqual({len(row) for row in rows}, {5})
+            pairs = [(row[0], text) for row in rows for text in row[2:]]
+            self.assertEqual(len(pairs), len(set(pairs)))
+            self.assertTrue(all(row[1] not in row[2:] for row in rows))
+
     def test_siblings_are_in_one_part_and_long_documents_hold_one_part_each(self):
         with Index(made_up(120)) as made:
             parts = {id: part for part in packages.PARTS for id, _ in made.rows(f"queries.{part}.tsv")}
