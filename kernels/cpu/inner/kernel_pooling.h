@@ -90,11 +90,15 @@ ATTNSCOPE_INLINE std::int64_t padded_rows(std::int64_t query_rows) {
 constexpr int pooling_tile_tokens = lanes == 16 ? 8 : 4;
 /// Tokens whose products with all query rows come before the next ones'.
 constexpr int pooling_group = 16;
+/// Of a line of cache.
+constexpr std::int64_t line_numbers = 16;
 
 /// products[row * cosine_pitch + token] of some blocks of query rows and a group of tokens.
+/// Meanwhile the rows `later` are asked for, where there are such: those of a table lie anywhere.
 template <int blocks>
 [[gnu::noinline]] void pooling_products(const PoolingTokens& of, const float* query,
-                                        const float* const* group, float* products) {
+                                        const float* const* group, const float* const* later,
+                                        float* products) {
   constexpr int count = pooling_tile_tokens;
   const std::int64_t width = of.width, pitch = of.cosine_pitch;
   const std::int64_t block = (width + 3) / 4 * lanes;
@@ -102,6 +106,9 @@ template <int blocks>
     const float* const* tokens = group + first;
     Vector sums[blocks][count] = {};
     const auto step = [&](std::int64_t c, const auto& read) {
+      if (later != nullptr && c % line_numbers == 0) {
+        for (int j = 0; j < count; ++j) __builtin_prefetch(later[first + j] + c);
+      }
       Vector q[blocks];
 #pragma GCC unroll 3
       for (int b = 0; b < blocks; ++b) q[b] = load(query + b * block + c * block_rows);
@@ -197,10 +204,15 @@ void pooling_cosines(const PoolingTokens& of, std::int64_t first, std::int64_t c
   const std::int64_t padded = (count + 2 * lanes - 1) / (2 * lanes) * (2 * lanes);
   const std::int64_t blocks = (of.query_rows + block_rows - 1) / block_rows;
   const std::int64_t block = (of.width + 3) / 4 * lanes;
+  const auto take_rows = [&](std::int64_t from, const float** to) {
+    for (std::int64_t i = 0; i < pooling_group; ++i)
+      to[i] = pooling_row(of, first + (from + i < count ? from + i : count - 1));
+  };
   for (std::int64_t j = 0; j < padded; j += pooling_group) {
     const float* rows[pooling_group];
-    for (std::int64_t i = 0; i < pooling_group; ++i)
-      rows[i] = pooling_row(of, first + (j + i < count ? j + i : count - 1));
+    const float* later[pooling_group];
+    take_rows(j, rows);
+    take_rows(j + pooling_group, later);
     if (!of.normalised) pooling_squares(rows, of.width, inverses + j);
     for (std::int64_t i = j; i < j + pooling_group; i += lanes) {
       const Vector unit = splat(pooling_unit);
@@ -210,6 +222,7 @@ void pooling_cosines(const PoolingTokens& of, std::int64_t first, std::int64_t c
     const auto some = [&]<int count>() {
       for (; blocks - b == count || blocks - b > 3; b += count) {
         pooling_products<count>(of, of.query + b * block, rows,
+                                b == 0 && of.numbers != nullptr ? later : nullptr,
                                 cosines + b * block_rows * of.cosine_pitch + j);
       }
     };
