@@ -199,6 +199,7 @@ int run_command_line(int argc, char** argv) {
   add_encode_command(app, session);
   add_score_command(app, session);
   add_rerank_command(app, session);
+  add_train_command(app, session);
   add_evaluate_command(app, session);
   add_inspect_command(app, session);
   add_check_command(app, session);

@@ -65,8 +65,8 @@ Result<ScoringModel> open_ranker(const ModelArguments& arguments) {
   return model;
 }
 
-Result<ModelWorker> start_model(const ModelArguments& arguments, const ScoringModel& model,
-                                const std::atomic<int>* interrupted) {
+Result<WorkerProcess> start_worker(const ModelArguments& arguments,
+                                   const std::atomic<int>* interrupted) {
   auto worker = WorkerProcess::start(arguments.worker, {.cancel = interrupted});
   if (!worker) return tl::unexpected(worker.error());
   if (!is_this_machine(worker->hello())) {
@@ -74,6 +74,13 @@ Result<ModelWorker> start_model(const ModelArguments& arguments, const ScoringMo
         "the worker is on another machine, where the checkpoint's files cannot be seen; run this "
         "command there");
   }
+  return std::move(*worker);
+}
+
+Result<ModelWorker> start_model(const ModelArguments& arguments, const ScoringModel& model,
+                                const std::atomic<int>* interrupted) {
+  auto worker = start_worker(arguments, interrupted);
+  if (!worker) return tl::unexpected(worker.error());
   nlohmann::json request = model.request;
   request["threads"] = arguments.threads > 0 ? arguments.threads : worker_cores(worker->hello());
   std::string implementation;

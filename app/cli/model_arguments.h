@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// How `score`, `rerank`, `inspect` and `encode` are told a checkpoint and the attention it computes
-// with, and how they have a worker load it.
+// How `score`, `rerank`, `inspect`, `encode` and `train` are told a checkpoint and the attention it
+// computes with, and how they have a worker load it.
 
 #include <string>
 
@@ -30,13 +30,17 @@ void add_model_arguments(CLI::App& command, ModelArguments& arguments,
 /// The same of one that gives scores; another is an error.
 [[nodiscard]] Result<ScoringModel> open_ranker(const ModelArguments& arguments);
 
+/// A worker as the arguments say, on this machine. `interrupted` (may be null): above 0, the start
+/// is given up.
+[[nodiscard]] Result<WorkerProcess> start_worker(const ModelArguments& arguments,
+                                                 const std::atomic<int>* interrupted);
+
 /// A worker with the model loaded.
 struct ModelWorker {
   WorkerProcess process;
   std::string implementation;  // that computes its attention
 };
-/// Errors: a worker on another machine, what it answers. `interrupted` (may be null): above 0, the
-/// start is given up.
+/// Errors: those of start_worker, what it answers.
 [[nodiscard]] Result<ModelWorker> start_model(const ModelArguments& arguments,
                                               const ScoringModel& model,
                                               const std::atomic<int>* interrupted);

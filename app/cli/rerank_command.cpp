@@ -5,23 +5,17 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <filesystem>
-#include <limits>
-#include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "app/cli/command_line.h"
 #include "app/cli/model_arguments.h"
-#include "app/cli/progress_line.h"
+#include "app/cli/reranked_pairs.h"
 #include "app/cli/score_run.h"
-#include "app/cli/scored_pairs.h"
 #include "engine/effectiveness/trec_files.h"
 #include "engine/scoring/passages.h"
 #include "engine/scoring/score_lines.h"
@@ -33,7 +27,6 @@ namespace attnscope::cli {
 
 namespace {
 
-using effectiveness::RankedDocument;
 using effectiveness::TrecRun;
 
 struct RerankCommand {
@@ -50,177 +43,11 @@ struct RerankCommand {
   }
 };
 
-/// The texts of a run's queries and documents.
-struct Texts {
-  TextCollection queries, documents;
-};
-
-/// A query's candidates after the other's, each as one pair or as its passages'.
-class RerankedPairs : public PairSource {
- public:
-  RerankedPairs(const ScoringModel& model, const TrecRun& run, std::int64_t depth, Texts& texts,
-                LongDocuments how)
-      : model_(model),
-        run_(run),
-        depth_(depth),
-        texts_(texts),
-        how_(how),
-        at_(run.queries.begin()) {}
-
-  [[nodiscard]] Result<std::optional<ScoredPair>> next() override;
-  [[nodiscard]] std::string place(std::int64_t line) const override {
-    return fmt::format("{}, line {}", in_a_sentence(run_.file.string(), 400), line);
-  }
-  [[nodiscard]] std::optional<double> progress() const override {
-    return static_cast<double>(done_) / static_cast<double>(run_.queries.size());
-  }
-  /// Documents whose end no pair has, and all.
-  [[nodiscard]] std::int64_t cut() const { return cut_; }
-  [[nodiscard]] std::int64_t documents() const { return documents_; }
-
- private:
-  [[nodiscard]] Status load_query();
-  [[nodiscard]] Status add_passages(const RankedDocument& document, const TokenPair& whole,
-                                    std::int64_t longest);
-
-  const ScoringModel& model_;
-  const TrecRun& run_;
-  std::int64_t depth_;
-  Texts& texts_;
-  LongDocuments how_;
-  std::map<std::string, std::vector<RankedDocument>>::const_iterator at_;
-  std::deque<ScoredPair> pairs_;  // of the query before at_
-  std::int64_t done_ = 0, cut_ = 0, documents_ = 0;
-};
-
-std::int64_t length_of(const std::vector<std::int32_t>& ids) {
-  return static_cast<std::int64_t>(ids.size());
-}
-
-Status RerankedPairs::load_query() {
-  constexpr std::int64_t no_limit = std::numeric_limits<std::int32_t>::max();
-  const auto& [id, documents] = *at_;
-  const auto query = texts_.queries.find(id);
-  if (!query) return tl::unexpected(query.error());
-  if (!*query) return fail("{}: query '{}' is gone; begin again", texts_.queries.name(), id);
-  PairLimits limits = model_.limits;
-  limits.most_tokens = no_limit;
-  if (limits.most_document_tokens > 0) limits.most_document_tokens = no_limit;
-  std::vector<TokenPair> whole;
-  const std::size_t count = std::min(documents.size(), static_cast<std::size_t>(depth_));
-  whole.reserve(count);
-  std::int64_t longest = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto text = texts_.documents.find(documents[i].id);
-    if (!text) return tl::unexpected(text.error());
-    if (!*text) {
-      return fail("{}: document '{}' is gone; begin again", texts_.documents.name(),
-                  in_a_sentence(documents[i].id));
-    }
-    auto tokens = model_.tokenizer->encode(**query, **text, limits);
-    if (!tokens) return fail("{}: {}", place(documents[i].line), tokens.error().message);
-    longest = std::max(longest, length_of(tokens->document) - 1);
-    whole.push_back(std::move(*tokens));
-  }
-  for (std::size_t i = 0; i < count; ++i) {
-    if (Status added = add_passages(documents[i], whole[i], longest); !added) return added;
-  }
-  return {};
-}
-
-Status RerankedPairs::add_passages(const RankedDocument& document, const TokenPair& whole,
-                                   std::int64_t longest) {
-  const PairLimits& limits = model_.limits;
-  // Words have no [SEP]; pieces have one behind each document.
-  const std::int64_t ends = model_.tokenizer->cls() == 0 ? 0 : 1;
-  const std::int64_t tokens = length_of(whole.document) - ends;
-  const std::int64_t room =
-      (limits.most_document_tokens > 0 ? limits.most_document_tokens
-                                       : limits.most_tokens - 1 - length_of(whole.query)) -
-      ends;
-  if (room < 1) {
-    return fail(
-        "{}: its query has {} tokens with its [SEP], which leaves no room for a document "
-        "within {} tokens; limit the query's or allow more",
-        place(document.line), length_of(whole.query), limits.most_tokens);
-  }
-  if (how_ == LongDocuments::whole && tokens > room) {
-    return fail(
-        "{}: document '{}' has {} tokens, and there is room for {}; allow more with --max-tokens "
-        "or "
-        "--extend-positions, or take --first-p or --max-p",
-        place(document.line), in_a_sentence(document.id), tokens, room);
-  }
-  const std::vector<Passage> passages = passages_of(
-      tokens, {.room = room, .positions = limits.most_tokens, .longest = longest}, how_);
-  ++documents_;
-  if (passages.back().end < tokens) ++cut_;
-  for (const Passage& passage : passages) {
-    ScoredPair& pair = pairs_.emplace_back();
-    pair.tokens.query = whole.query;
-    pair.tokens.document.assign(whole.document.begin() + passage.begin,
-                                whole.document.begin() + passage.end);
-    if (ends > 0) pair.tokens.document.push_back(whole.document.back());
-    pair.ids = {at_->first, document.id};
-    pair.line = document.line;
-  }
-  return {};
-}
-
-Result<std::optional<ScoredPair>> RerankedPairs::next() {
-  while (pairs_.empty()) {
-    if (at_ == run_.queries.end()) return std::optional<ScoredPair>();
-    if (Status loaded = load_query(); !loaded) return tl::unexpected(loaded.error());
-    ++at_;
-    ++done_;
-  }
-  ScoredPair pair = std::move(pairs_.front());
-  pairs_.pop_front();
-  return std::optional(std::move(pair));
-}
-
-/// What the run names and the files have not, told before anything is computed.
-Status find_texts(const TrecRun& run, std::int64_t depth, Texts& texts) {
-  std::int64_t lost_queries = 0, lost_documents = 0, documents = 0;
-  std::string first_query;
-  const RankedDocument* first = nullptr;
-  for (const auto& [id, ranked] : run.queries) {
-    if (!texts.queries.contains(id) && lost_queries++ == 0) first_query = id;
-    const std::size_t count = std::min(ranked.size(), static_cast<std::size_t>(depth));
-    for (std::size_t i = 0; i < count; ++i) {
-      ++documents;
-      if (texts.documents.contains(ranked[i].id)) continue;
-      ++lost_documents;
-      if (first == nullptr || ranked[i].line < first->line) first = &ranked[i];
-    }
-  }
-  const std::string name = in_a_sentence(run.file.string(), 400);
-  if (lost_queries > 0) {
-    return fail("{}: its query '{}' is not in {} ({} of {} are not)", name,
-                in_a_sentence(first_query), texts.queries.name(), lost_queries, run.queries.size());
-  }
-  if (first != nullptr) {
-    return fail("{}, line {}: document '{}' is not in {} ({} of {} are not)", name, first->line,
-                in_a_sentence(first->id), texts.documents.name(), lost_documents, documents);
-  }
-  return {};
-}
-
-Result<TextCollection> open_texts(const std::string& file, PairParts parts) {
-  CountLine progress(isatty(STDERR_FILENO) == 1);
-  auto texts = TextCollection::open(file, parts, [&](double share) {
-    progress.show(fmt::format("{:.0f} % of {} noted", share * 100, file), share, share);
-    return interrupts() == 0;
-  });
-  progress.clear();
-  return texts;
-}
-
 /// Everything that is checked before a worker is started.
 struct ReadyToRerank {
   TrecRun run;
   ScoringModel model;
-  Texts texts;
+  RerankedTexts texts;
   WrittenFile out;
 };
 
@@ -247,7 +74,7 @@ Result<ReadyToRerank> prepare(const RerankCommand& arguments) {
   if (!queries) return tl::unexpected(queries.error());
   auto documents = open_texts(arguments.documents, PairParts::document);
   if (!documents) return tl::unexpected(documents.error());
-  Texts texts{std::move(*queries), std::move(*documents)};
+  RerankedTexts texts{std::move(*queries), std::move(*documents)};
   if (Status found = find_texts(*run, arguments.depth, texts); !found)
     return tl::unexpected(found.error());
   auto out = WrittenFile::beside(arguments.out);

@@ -20,22 +20,6 @@ namespace {
 using nlohmann::json;
 using Ids = std::vector<std::int32_t>;
 
-ModelVariant variant_of(const JsonField& message) {
-  ModelVariant variant{.pattern = taken(parse_pattern(message["pattern_json"].text(), "pattern")),
-                       .window = {},
-                       .options = {},
-                       .dtype = taken(parse_dtype(message["dtype"].text())),
-                       .device = device_of(message),
-                       .threads = threads_of(message)};
-  if (!message["window"].is_null()) {
-    variant.window = taken(parse_window(message["window"].text()));
-  }
-  for (const JsonField& option : message["options"].elements()) {
-    variant.options.insert(option.text());
-  }
-  return variant;
-}
-
 /// The implementation that is named, or the first of the family's choice that takes the variant.
 std::string choose(const Family& family, const ModelConfig& config, const ModelVariant& variant,
                    const std::string& named) {
@@ -163,6 +147,22 @@ std::set<std::int64_t> layers_of(const JsonField& message, std::int64_t count) {
 }
 
 }  // namespace
+
+ModelVariant variant_of(const JsonField& message) {
+  ModelVariant variant{.pattern = taken(parse_pattern(message["pattern_json"].text(), "pattern")),
+                       .window = {},
+                       .options = {},
+                       .dtype = taken(parse_dtype(message["dtype"].text())),
+                       .device = device_of(message),
+                       .threads = threads_of(message)};
+  if (!message["window"].is_null()) {
+    variant.window = taken(parse_window(message["window"].text()));
+  }
+  for (const JsonField& option : message["options"].elements()) {
+    variant.options.insert(option.text());
+  }
+  return variant;
+}
 
 Model& loaded(const LoadedModel& model) {
   if (!model.model) throw RequestError("no model is loaded; 'model' goes first");

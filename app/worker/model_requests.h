@@ -16,7 +16,17 @@
 #include "engine/documents/document_cache_writer.h"
 #include "engine/model/family.h"
 
+namespace attnscope {
+class Trainer;
+}  // namespace attnscope
+
 namespace attnscope::worker {
+
+/// What is fine-tuned, and what its model computes with.
+struct TrainedModel {
+  ModelVariant variant;
+  std::unique_ptr<Trainer> trainer;
+};
 
 struct LoadedModel {
   nlohmann::json request;  // what it was loaded by
@@ -29,8 +39,11 @@ struct LoadedModel {
   enum class Rows : std::uint8_t { unknown, numbers, none };
   std::vector<Rows> looked_at{};  // of the cache's documents
   std::unique_ptr<DocumentCacheWriter> writer{};
+  std::shared_ptr<TrainedModel> trained{};  // null: none is trained
 };
 
+/// Pattern, window, options, dtype, device and threads.
+[[nodiscard]] ModelVariant variant_of(const JsonField& message);
 /// Throws a RequestError where none is loaded.
 [[nodiscard]] Model& loaded(const LoadedModel& model);
 /// Within the model's vocabulary.

@@ -8,6 +8,7 @@
 
 #include "app/worker/cache_requests.h"
 #include "app/worker/request_fields.h"
+#include "app/worker/training_requests.h"
 #include "attnscope/build_info.h"
 #include "engine/attention/costs.h"
 #include "engine/attention/cuda_runtime.h"
@@ -286,7 +287,12 @@ constexpr Handler handlers[] = {{"hello", &alone<&answer_hello>},
                                 {"open-cache", &answer_open_cache},
                                 {"begin-cache", &answer_begin_cache},
                                 {"add-documents", &answer_add_documents},
-                                {"finish-cache", &answer_finish_cache}};
+                                {"finish-cache", &answer_finish_cache},
+                                {"begin-training", &answer_begin_training},
+                                {"train-step", &answer_train_step},
+                                {"save-training", &answer_save_training},
+                                {"write-trained", &answer_write_trained},
+                                {"model-so-far", &answer_model_so_far}};
 
 const Handler& handler_of(const JsonField& message) {
   const std::string kind = message["request"].text();
@@ -318,7 +324,8 @@ void Answers::answer(const Request& request, ProtocolChannel& channel) {
   } catch (const std::exception& error) {
     channel.send_error(error.what());
   }
-  measure::process_memory().empty_cache();
+  // The next step of a training asks for the same blocks again.
+  if (!model_.trained) measure::process_memory().empty_cache();
 }
 
 }  // namespace attnscope::worker

@@ -9,6 +9,7 @@
 
 #include "engine/checkpoint/bert_body.h"
 #include "engine/checkpoint/family_description.h"
+#include "engine/checkpoint/trained_config.h"
 #include "engine/model/bert/bert_config.h"
 #include "kernels/base/sentences.h"
 
@@ -94,6 +95,25 @@ void read_longformer_attention(const JsonField& config, ModelConfig& model) {
   }
 }
 
+/// What `attnscope train` wrote of the attention it trained with, whatever else the file says of
+/// it.
+void read_trained_attention(const JsonField& config, ModelConfig& model) {
+  const auto own = said(config, trained_attention_field);
+  if (!own) return;
+  own->only({"pattern", "window", "most_query_tokens"});
+  const std::string name = (*own)["pattern"].text();
+  const auto& known = built_in_patterns();
+  const auto pattern = std::ranges::find(known, name, &AttentionPattern::name);
+  if (pattern == known.end()) (*own)["pattern"].must_be("the name of a built-in pattern");
+  model.pattern = name;
+  model.window.reset();
+  if (pattern->has_window()) {
+    const JsonField window = (*own)["window"];
+    model.window = window.take(parse_window(window.text()));
+  }
+  model.most_query_tokens = (*own)["most_query_tokens"].whole(0, most_rows);
+}
+
 /// Its row in a sweep that is no pattern: `sparse`, which the paper's row of that name computes
 /// without kernels of its own.
 constexpr std::string_view row_without_kernel = "sparse-without-kernel";
@@ -174,6 +194,7 @@ class BertDescription final : public FamilyDescription {
     } else {
       read_bert_attention(config, model);
     }
+    read_trained_attention(config, model);
     model.own = BertConfig{.is_longformer = is_longformer, .global_projections = is_longformer};
     return model;
   }

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/reranked_pairs.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "app/cli/command_line.h"
+#include "app/cli/progress_line.h"
+#include "kernels/base/sentences.h"
+
+namespace attnscope::cli {
+
+using effectiveness::RankedDocument;
+using effectiveness::TrecRun;
+
+namespace {
+
+std::int64_t length_of(const std::vector<std::int32_t>& ids) {
+  return static_cast<std::int64_t>(ids.size());
+}
+
+}  // namespace
+
+std::string RerankedPairs::place(std::int64_t line) const {
+  return fmt::format("{}, line {}", in_a_sentence(run_.file.string(), 400), line);
+}
+
+Status RerankedPairs::load_query() {
+  constexpr std::int64_t no_limit = std::numeric_limits<std::int32_t>::max();
+  const auto& [id, documents] = *at_;
+  const auto query = texts_.queries.find(id);
+  if (!query) return tl::unexpected(query.error());
+  if (!*query) return fail("{}: query '{}' is gone; begin again", texts_.queries.name(), id);
+  PairLimits limits = model_.limits;
+  limits.most_tokens = no_limit;
+  if (limits.most_document_tokens > 0) limits.most_document_tokens = no_limit;
+  std::vector<TokenPair> whole;
+  const std::size_t count = std::min(documents.size(), static_cast<std::size_t>(depth_));
+  whole.reserve(count);
+  std::int64_t longest = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto text = texts_.documents.find(documents[i].id);
+    if (!text) return tl::unexpected(text.error());
+    if (!*text) {
+      return fail("{}: document '{}' is gone; begin again", texts_.documents.name(),
+                  in_a_sentence(documents[i].id));
+    }
+    auto tokens = model_.tokenizer->encode(**query, **text, limits);
+    if (!tokens) return fail("{}: {}", place(documents[i].line), tokens.error().message);
+    longest = std::max(longest, length_of(tokens->document) - 1);
+    whole.push_back(std::move(*tokens));
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    if (Status added = add_passages(documents[i], whole[i], longest); !added) return added;
+  }
+  return {};
+}
+
+Status RerankedPairs::add_passages(const RankedDocument& document, const TokenPair& whole,
+                                   std::int64_t longest) {
+  const PairLimits& limits = model_.limits;
+  // Words have no [SEP]; pieces have one behind each document.
+  const std::int64_t ends = model_.tokenizer->cls() == 0 ? 0 : 1;
+  const std::int64_t tokens = length_of(whole.document) - ends;
+  const std::int64_t room =
+      (limits.most_document_tokens > 0 ? limits.most_document_tokens
+                                       : limits.most_tokens - 1 - length_of(whole.query)) -
+      ends;
+  if (room < 1) {
+    return fail(
+        "{}: its query has {} tokens with its [SEP], which leaves no room for a document "
+        "within {} tokens; limit the query's or allow more",
+        place(document.line), length_of(whole.query), limits.most_tokens);
+  }
+  if (how_ == LongDocuments::whole && tokens > room) {
+    return fail(
+        "{}: document '{}' has {} tokens, and there is room for {}; allow more with --max-tokens "
+        "or "
+        "--extend-positions, or take --first-p or --max-p",
+        place(document.line), in_a_sentence(document.id), tokens, room);
+  }
+  const std::vector<Passage> passages = passages_of(
+      tokens, {.room = room, .positions = limits.most_tokens, .longest = longest}, how_);
+  ++documents_;
+  if (passages.back().end < tokens) ++cut_;
+  for (const Passage& passage : passages) {
+    ScoredPair& pair = pairs_.emplace_back();
+    pair.tokens.query = whole.query;
+    pair.tokens.document.assign(whole.document.begin() + passage.begin,
+                                whole.document.begin() + passage.end);
+    if (ends > 0) pair.tokens.document.push_back(whole.document.back());
+    pair.ids = {at_->first, document.id};
+    pair.line = document.line;
+  }
+  return {};
+}
+
+Result<std::optional<ScoredPair>> RerankedPairs::next() {
+  while (pairs_.empty()) {
+    if (at_ == run_.queries.end()) return std::optional<ScoredPair>();
+    if (Status loaded = load_query(); !loaded) return tl::unexpected(loaded.error());
+    ++at_;
+    ++done_;
+  }
+  ScoredPair pair = std::move(pairs_.front());
+  pairs_.pop_front();
+  return std::optional(std::move(pair));
+}
+
+/// What the run names and the files have not, told before anything is computed.
+Status find_texts(const TrecRun& run, std::int64_t depth, RerankedTexts& texts) {
+  std::int64_t lost_queries = 0, lost_documents = 0, documents = 0;
+  std::string first_query;
+  const RankedDocument* first = nullptr;
+  for (const auto& [id, ranked] : run.queries) {
+    if (!texts.queries.contains(id) && lost_queries++ == 0) first_query = id;
+    const std::size_t count = std::min(ranked.size(), static_cast<std::size_t>(depth));
+    for (std::size_t i = 0; i < count; ++i) {
+      ++documents;
+      if (texts.documents.contains(ranked[i].id)) continue;
+      ++lost_documents;
+      if (first == nullptr || ranked[i].line < first->line) first = &ranked[i];
+    }
+  }
+  const std::string name = in_a_sentence(run.file.string(), 400);
+  if (lost_queries > 0) {
+    return fail("{}: its query '{}' is not in {} ({} of {} are not)", name,
+                in_a_sentence(first_query), texts.queries.name(), lost_queries, run.queries.size());
+  }
+  if (first != nullptr) {
+    return fail("{}, line {}: document '{}' is not in {} ({} of {} are not)", name, first->line,
+                in_a_sentence(first->id), texts.documents.name(), lost_documents, documents);
+  }
+  return {};
+}
+
+Result<TextCollection> open_texts(const std::string& file, PairParts parts) {
+  CountLine progress(isatty(STDERR_FILENO) == 1);
+  auto texts = TextCollection::open(file, parts, [&](double share) {
+    progress.show(fmt::format("{:.0f} % of {} noted", share * 100, file), share, share);
+    return interrupts() == 0;
+  });
+  progress.clear();
+  return texts;
+}
+
+}  // namespace attnscope::cli

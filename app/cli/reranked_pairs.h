@@ -1,0 +1,73 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// A run's candidates as pairs to be scored: what `rerank` ranks anew, and what `train` validates
+// with.
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/cli/scored_pairs.h"
+#include "engine/effectiveness/trec_files.h"
+#include "engine/scoring/passages.h"
+#include "engine/scoring/scoring_model.h"
+#include "engine/text/text_collection.h"
+#include "kernels/base/result.h"
+
+namespace attnscope::cli {
+
+/// The texts of a run's queries and documents.
+struct RerankedTexts {
+  TextCollection queries, documents;
+};
+
+/// A query's candidates after the other's, each as one pair or as its passages'.
+class RerankedPairs : public PairSource {
+ public:
+  RerankedPairs(const ScoringModel& model, const effectiveness::TrecRun& run, std::int64_t depth,
+                RerankedTexts& texts, LongDocuments how)
+      : model_(model),
+        run_(run),
+        depth_(depth),
+        texts_(texts),
+        how_(how),
+        at_(run.queries.begin()) {}
+
+  [[nodiscard]] Result<std::optional<ScoredPair>> next() override;
+  [[nodiscard]] std::string place(std::int64_t line) const override;
+  [[nodiscard]] std::optional<double> progress() const override {
+    return static_cast<double>(done_) / static_cast<double>(run_.queries.size());
+  }
+  /// Documents whose end no pair has, and all.
+  [[nodiscard]] std::int64_t cut() const { return cut_; }
+  [[nodiscard]] std::int64_t documents() const { return documents_; }
+
+ private:
+  [[nodiscard]] Status load_query();
+  [[nodiscard]] Status add_passages(const effectiveness::RankedDocument& document,
+                                    const TokenPair& whole, std::int64_t longest);
+
+  const ScoringModel& model_;
+  const effectiveness::TrecRun& run_;
+  std::int64_t depth_;
+  RerankedTexts& texts_;
+  LongDocuments how_;
+  std::map<std::string, std::vector<effectiveness::RankedDocument>>::const_iterator at_;
+  std::deque<ScoredPair> pairs_;  // of the query before at_
+  std::int64_t done_ = 0, cut_ = 0, documents_ = 0;
+};
+
+/// An index of the texts, with progress on a terminal; an interrupt ends it.
+[[nodiscard]] Result<TextCollection> open_texts(const std::string& file, PairParts parts);
+
+/// Ok, or what the run names, to that depth, and the files have not: told before anything is
+/// computed.
+[[nodiscard]] Status find_texts(const effectiveness::TrecRun& run, std::int64_t depth,
+                                RerankedTexts& texts);
+
+}  // namespace attnscope::cli

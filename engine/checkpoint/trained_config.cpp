@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/checkpoint/trained_config.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "engine/pattern/attention_pattern.h"
+#include "kernels/base/json.h"
+
+namespace attnscope {
+namespace {
+
+using nlohmann::ordered_json;
+
+/// As the code of the sparse cross-encoders says it (Schlatt et al., ECIR 2024).
+void say_groups(ordered_json& config, const TrainedAttention& attention) {
+  const bool is_sparse = attention.pattern == "sparse";
+  if (!is_sparse && attention.pattern != "sparse-without-independent-query") return;
+  if (attention.window && !attention.window->is_infinite())
+    config["attention_window_size"] = attention.window->tokens();
+  for (const char* flag :
+       {"cls_query_attention", "cls_doc_attention", "doc_cls_attention", "doc_query_attention"}) {
+    config[flag] = true;
+  }
+  for (const char* flag : {"query_cls_attention", "query_doc_attention"}) config[flag] = !is_sparse;
+}
+
+}  // namespace
+
+Result<std::string> trained_config(std::string_view config, const TrainedAttention& attention) {
+  ordered_json trained = parse_ordered_json(config);
+  if (!trained.is_object()) return fail("config.json: is no JSON object");
+  const bool is_longformer = trained.value("model_type", "") == "longformer";
+  for (const char* field :
+       {"attention_window_size", "cls_query_attention", "cls_doc_attention", "query_cls_attention",
+        "query_doc_attention", "doc_cls_attention", "doc_query_attention", "num_labels"}) {
+    trained.erase(field);
+  }
+  trained["architectures"] = {is_longformer ? "LongformerForSequenceClassification"
+                                            : "BertForSequenceClassification"};
+  trained["id2label"] = {{"0", "LABEL_0"}};
+  trained["label2id"] = {{"LABEL_0", 0}};
+  trained.erase("torch_dtype");
+  trained["dtype"] = "float32";
+  if (attention.positions > 0) {
+    // Longformer's table begins with rows of padding.
+    const std::int64_t before =
+        is_longformer ? trained.value("pad_token_id", std::int64_t{1}) + 1 : 0;
+    trained["max_position_embeddings"] = attention.positions + before;
+  }
+  say_groups(trained, attention);
+  trained.erase(std::string(trained_attention_field));
+  const bool is_built_in = std::ranges::any_of(
+      built_in_patterns(),
+      [&](const AttentionPattern& pattern) { return pattern.name == attention.pattern; });
+  if (is_built_in) {
+    ordered_json& own = trained[std::string(trained_attention_field)];
+    own["pattern"] = attention.pattern;
+    if (attention.window) own["window"] = attention.window->text();
+    own["most_query_tokens"] = attention.most_query_tokens;
+  }
+  return trained.dump(2) + "\n";
+}
+
+}  // namespace attnscope

@@ -1,0 +1,35 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// config.json of a cross-encoder that was trained here, from that of the checkpoint it began with:
+// as transformers opens it with one label, and as this program reads the pattern back.
+//
+//   Result<std::string> json = trained_config(text, {.pattern = "sparse", .window =
+//   Window::of(4)});
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "engine/pattern/window.h"
+#include "kernels/base/result.h"
+
+namespace attnscope {
+
+struct TrainedAttention {
+  std::string pattern;  // a built-in one's name; another is not written, and has to be given again
+  std::optional<Window> window{};
+  std::int64_t most_query_tokens = 0;  // with its [SEP]; 0: no limit of its own
+  std::int64_t positions = 0;          // that the weights have for tokens
+};
+
+/// What the object 'attnscope' of such a file says; BERT's family reads it before anything else
+/// about attention.
+inline constexpr std::string_view trained_attention_field = "attnscope";
+
+/// Errors: no JSON object.
+[[nodiscard]] Result<std::string> trained_config(std::string_view config,
+                                                 const TrainedAttention& attention);
+
+}  // namespace attnscope

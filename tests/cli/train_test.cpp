@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `train` as a person runs it, on a small checkpoint with drawn weights.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/checkpoint/tiny_checkpoint.h"
+#include "tests/cli/program.h"
+
+namespace attnscope::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class Train : public ::testing::Test {
+ protected:
+  Train() {
+    std::filesystem::create_directory(program_.path("start"));
+    tests::TinyCheckpoint::bert().write(program_.path("start"));
+    program_.write("start/vocab.txt",
+                   "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\nm\nn\no\np\n");
+    // A document that begins as its query is relevant.
+    std::string triples, ids, queries, documents;
+    for (int i = 0; i < 24; ++i) {
+      const char a = static_cast<char>('a' + i % 7), b = static_cast<char>('h' + i % 5);
+      const std::string query = fmt::format("{} {}", a, b);
+      const std::string positive = fmt::format("{} {} o {}", a, b, b);
+      const std::string negative = fmt::format("m {} n {} p", b, a);
+      triples += fmt::format("{}\t{}\t{}\t{}\n", query, positive, negative, 2 + i % 3);
+      ids += fmt::format("q{}\tp{}\tn{}\t{}\n", i, i, i, 2 + i % 3);
+      queries += fmt::format("q{}\t{}\n", i, query);
+      documents += fmt::format("p{}\t{}\nn{}\t{}\n", i, positive, i, negative);
+    }
+    program_.write("triples.tsv", triples);
+    program_.write("ids.tsv", ids);
+    program_.write("queries.tsv", queries);
+    program_.write("documents.tsv", documents);
+    program_.write("pairs.tsv", "a h\ta h o h\na h\tm h n a p\n");
+  }
+
+  [[nodiscard]] Outcome train(const std::string& out, const std::vector<std::string>& more) const {
+    std::vector<std::string> arguments{
+        "train", "--checkpoint", "start", "--triples",       "triples.tsv", "-o",
+        out,     "--batch",      "4",     "--learning-rate", "0.003",       "--threads",
+        "2"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return program_.run(arguments);
+  }
+  /// Column `at` of every line of a curve but the first.
+  [[nodiscard]] std::vector<std::string> curve(const std::string& out, int at) const {
+    std::vector<std::string> values;
+    std::istringstream lines(program_.read(out + "/training.tsv"));
+    std::string line;
+    std::getline(lines, line);
+    while (std::getline(lines, line)) {
+      std::istringstream columns(line + "\t");
+      std::string value;
+      for (int i = 0; i <= at; ++i) std::getline(columns, value, '\t');
+      values.push_back(value);
+    }
+    return values;
+  }
+  [[nodiscard]] std::string weights(const std::string& out) const {
+    return program_.read(out + "/model.safetensors");
+  }
+  [[nodiscard]] bool is_there(const std::string& name) const {
+    return std::filesystem::exists(program_.path(name));
+  }
+
+  Program program_;
+};
+
+TEST_F(Train, LessensTheLossAndLeavesACheckpointThatScores) {
+  const Outcome outcome =
+      train("out", {"--margin-mse", "--pattern", "sparse", "--window", "2", "--steps", "60"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("60 steps of 4 groups from 24 lines"),
+                                 HasSubstr("step 60 of 60"), HasSubstr("tokens a second")));
+  const auto losses = curve("out", 1);
+  ASSERT_EQ(losses.size(), 60U);
+  EXPECT_LT(std::stod(losses.back()), std::stod(losses.front()) / 2);
+  EXPECT_TRUE(is_there("out/vocab.txt"));
+  EXPECT_FALSE(is_there("out/training-state.safetensors"));
+  const auto config = nlohmann::json::parse(program_.read("out/config.json"));
+  EXPECT_EQ(config["attnscope"]["pattern"], "sparse");
+  const Outcome scored = program_.run({"score", "--checkpoint", "out", "--pairs", "pairs.tsv"});
+  ASSERT_EQ(scored.exit_code, 0) << scored.err;
+  std::istringstream lines(scored.out);
+  double positive = 0, negative = 0;
+  lines >> positive >> negative;
+  EXPECT_GT(positive, negative + 1);
+}
+
+TEST_F(Train, EveryObjectiveAndKindOfTriplesIsTaken) {
+  program_.write("groups.jsonl",
+                 R"({"query":"a h","positive":"a h o","negatives":["m n","p h","b c d"]})"
+                 "\n"
+                 R"({"query":"b i","positive":"b i o","negatives":["m n"]})"
+                 "\n");
+  EXPECT_EQ(train("a", {"--ranknet", "--steps", "3"}).exit_code, 0);
+  const Outcome groups =
+      program_.run({"train", "--checkpoint", "start", "--triples", "groups.jsonl", "--localized-ce",
+                    "--steps", "3", "--accumulate", "2", "--schedule", "linear", "-o", "b"});
+  EXPECT_EQ(groups.exit_code, 0) << groups.err;
+  const Outcome ids = program_.run({"train",
+                                    "--checkpoint",
+                                    "start",
+                                    "--triples",
+                                    "ids.tsv",
+                                    "--queries",
+                                    "queries.tsv",
+                                    "--documents",
+                                    "documents.tsv",
+                                    "--margin-mse",
+                                    "--steps",
+                                    "3",
+                                    "--batch",
+                                    "4",
+                                    "--learning-rate",
+                                    "0.003",
+                                    "--threads",
+                                    "2",
+                                    "-o",
+                                    "ids"});
+  EXPECT_EQ(ids.exit_code, 0) << ids.err;
+  ASSERT_EQ(train("texts", {"--margin-mse", "--steps", "3"}).exit_code, 0);
+  EXPECT_EQ(weights("ids"), weights("texts"));
+}
+
+TEST_F(Train, IsTheSameToTheBitForASeedAndAnotherForAnother) {
+  const std::vector<std::string> arguments{"--margin-mse", "--steps", "8"};
+  ASSERT_EQ(train("one", arguments).exit_code, 0);
+  ASSERT_EQ(train("two", arguments).exit_code, 0);
+  EXPECT_EQ(weights("one"), weights("two"));
+  EXPECT_EQ(curve("one", 1), curve("two", 1));
+  ASSERT_EQ(train("other", {"--margin-mse", "--steps", "8", "--seed", "2"}).exit_code, 0);
+  EXPECT_NE(weights("one"), weights("other"));
+  ASSERT_EQ(train("again", {"--margin-mse", "--steps", "8", "--recompute"}).exit_code, 0);
+  EXPECT_EQ(weights("one"), weights("again"));
+}
+
+TEST_F(Train, AWorkerThatIsGoneCostsTheStepsBehindTheLastState) {
+  const std::vector<std::string> arguments{"--margin-mse", "--steps", "12", "--save-every", "3"};
+  ASSERT_EQ(train("whole", arguments).exit_code, 0);
+  std::vector<std::string> with_end = arguments;
+  // It is handed seven steps, and then the end.
+  program_.write("worker.sh",
+                 "n=0; while IFS= read -r line; do case $line in *train-step*) n=$((n + 1)); "
+                 "[ $n -le 7 ] || exit;; esac; printf '%s\\n' \"$line\"; done");
+  with_end.insert(with_end.end(),
+                  {"--worker", fmt::format("sh worker.sh | {}", ATTNSCOPE_WORKER_PROGRAM)});
+  const Outcome ended = train("cut", with_end);
+  EXPECT_EQ(ended.exit_code, 2) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("ended before it answered"));
+  EXPECT_TRUE(is_there("cut/training-state.safetensors"));
+  EXPECT_FALSE(is_there("cut/model.safetensors"));
+  const Outcome other = train("cut", {"--margin-mse", "--steps", "12", "--seed", "5"});
+  EXPECT_THAT(other.err, AllOf(HasSubstr("is of a training with seed 1, and now it is 5")));
+  const Outcome rest = train("cut", arguments);
+  ASSERT_EQ(rest.exit_code, 0) << rest.err;
+  EXPECT_THAT(rest.err, HasSubstr("going on behind step 6"));
+  EXPECT_EQ(weights("whole"), weights("cut"));
+  EXPECT_EQ(curve("whole", 1), curve("cut", 1));
+  const Outcome again = train("cut", arguments);
+  EXPECT_THAT(again.err, HasSubstr("there is a model in it already"));
+}
+
+TEST_F(Train, ValidationIsTheNdcgOfTheRunRankedByItsModel) {
+  std::string run, qrels;
+  for (const char* query : {"q0", "q1", "q2"}) {
+    for (const char* document : {"n0", "p1", "p0", "n2", "p2"})
+      run += fmt::format("{} Q0 {} 1 1 bm25\n", query, document);
+    qrels += fmt::format("{} 0 p{} 1\n", query, query[1]);
+  }
+  program_.write("bm25.trec", run);
+  program_.write("qrels.txt", qrels);
+  const Outcome outcome =
+      train("out", {"--margin-mse", "--steps", "4", "--validate-run", "bm25.trec",
+                    "--validate-qrels", "qrels.txt", "--validate-queries", "queries.tsv",
+                    "--validate-documents", "documents.tsv", "--validate-every", "2"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto ndcg = curve("out", 6);
+  ASSERT_EQ(ndcg.size(), 4U);
+  EXPECT_EQ(ndcg[0], "");
+  EXPECT_NE(ndcg[1], "");
+  ASSERT_EQ(program_
+                .run({"rerank", "--checkpoint", "out", "--run", "bm25.trec", "--queries",
+                      "queries.tsv", "--documents", "documents.tsv", "-o", "out.trec"})
+                .exit_code,
+            0);
+  const Outcome evaluated = program_.run(
+      {"evaluate", "--qrels", "qrels.txt", "out.trec", "--measures", "nDCG@10", "--format", "csv"});
+  const std::string row = evaluated.out.substr(evaluated.out.find("nDCG@10,out,3,") + 14);
+  EXPECT_NEAR(std::stod(ndcg[3]), std::stod(row), 5e-5) << evaluated.out;
+}
+
+TEST_F(Train, EveryStepIsAnEvent) {
+  const Outcome outcome =
+      train("out", {"--ranknet", "--steps", "4", "--save-every", "2", "--events"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  std::istringstream lines(outcome.out);
+  std::string line;
+  std::vector<std::string> kinds;
+  while (std::getline(lines, line)) {
+    const auto event = nlohmann::json::parse(line);
+    kinds.push_back(
+        fmt::format("{} {}", event["event"].get<std::string>(), event["step"].get<int>()));
+  }
+  EXPECT_THAT(kinds, ::testing::ElementsAre("step 1", "step 2", "saved 2", "step 3", "step 4"));
+}
+
+TEST_F(Train, WhatDoesNotFitIsASentence) {
+  const auto complaint = [&](const std::vector<std::string>& more) {
+    const Outcome outcome = train("out", more);
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_FALSE(is_there("out/model.safetensors"));
+    return outcome.err;
+  };
+  EXPECT_THAT(complaint({"--steps", "1"}), HasSubstr("one of --margin-mse"));
+  EXPECT_THAT(complaint({"--steps", "1", "--margin-mse", "--ranknet"}), HasSubstr("one of"));
+  EXPECT_THAT(complaint({"--steps", "1", "--ranknet", "--dtype", "float16"}), HasSubstr("float16"));
+  EXPECT_THAT(complaint({"--steps", "1", "--ranknet", "--validate-qrels", "none"}),
+              HasSubstr("--validate-run"));
+  EXPECT_THAT(complaint({"--steps", "1", "--ranknet", "--queries", "queries.tsv"}),
+              HasSubstr("together"));
+  EXPECT_THAT(complaint({"--steps", "1", "--ranknet", "--implementation", "dense"}),
+              HasSubstr("take segment, windowed, sdpa"));
+  program_.write("triples.tsv", "a\tb\tc\t1\na\tb\n");
+  EXPECT_THAT(complaint({"--steps", "1", "--margin-mse"}),
+              HasSubstr("triples.tsv, line 2: has 2 columns"));
+  const Outcome own = train("start", {"--ranknet", "--steps", "1"});
+  EXPECT_EQ(own.exit_code, 2);
+}
+
+}  // namespace
+}  // namespace attnscope::testing

@@ -1,0 +1,117 @@
+// Triples as people have them, and what is wrong with a line.
+#include "engine/text/training_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace attnscope {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr TrainingForm with_margin{.with_margin = true};
+constexpr TrainingForm plain{};
+constexpr TrainingForm many{.many_negatives = true};
+
+std::string complaint(std::string_view line, PairFormat format, const TrainingForm& form) {
+  const auto parsed = parse_training_line(line, format, form);
+  return parsed ? "none" : parsed.error().message;
+}
+
+TEST(TrainingLine, HasATeachersMarginOrBothItsScores) {
+  for (const char* text : {"q\tp\tn\t2.5", "q\tp\tn\t4\t1.5"}) {
+    const auto line = parse_training_line(text, PairFormat::tsv, with_margin);
+    ASSERT_TRUE(line) << line.error().message;
+    EXPECT_EQ(line->query, "q");
+    EXPECT_THAT(line->documents, ElementsAre("p", "n"));
+    EXPECT_EQ(line->margin, 2.5);
+  }
+  for (const char* text : {R"({"query":"q","positive":"p","negative":"n","margin":2.5})",
+                           R"({"query":"q","positive":"p","negatives":["n"],"scores":[4,1.5]})"}) {
+    const auto line = parse_training_line(text, PairFormat::jsonl, with_margin);
+    ASSERT_TRUE(line) << line.error().message;
+    EXPECT_THAT(line->documents, ElementsAre("p", "n"));
+    EXPECT_EQ(line->margin, 2.5);
+  }
+}
+
+TEST(TrainingLine, ATeachersFileServesWithoutATeacher) {
+  const auto line = parse_training_line("q\tp\tn\t4\t1.5", PairFormat::tsv, plain);
+  ASSERT_TRUE(line) << line.error().message;
+  EXPECT_THAT(line->documents, ElementsAre("p", "n"));
+}
+
+TEST(TrainingLine, HasAnyNumberOfNegativesWhereTheyCount) {
+  const auto columns = parse_training_line("q\tp\ta\tb\tc", PairFormat::tsv, many);
+  EXPECT_THAT(columns->documents, ElementsAre("p", "a", "b", "c"));
+  const auto object = parse_training_line(R"({"query":"q","positive":1,"negatives":["a",2]})",
+                                          PairFormat::jsonl, many);
+  EXPECT_THAT(object->documents, ElementsAre("1", "a", "2"));
+}
+
+TEST(TrainingLine, SaysWhatIsWrong) {
+  EXPECT_THAT(complaint("q\tp", PairFormat::tsv, plain), HasSubstr("2 columns"));
+  EXPECT_THAT(complaint("q\tp\tn", PairFormat::tsv, with_margin), HasSubstr("MARGIN"));
+  EXPECT_THAT(complaint("q\tp\tn\tmuch", PairFormat::tsv, with_margin), HasSubstr("'much'"));
+  EXPECT_THAT(complaint("q\tp\tn\tnan", PairFormat::tsv, with_margin), HasSubstr("'nan'"));
+  EXPECT_THAT(complaint("", PairFormat::tsv, plain), HasSubstr("is empty"));
+  EXPECT_THAT(complaint("\tp\tn", PairFormat::tsv, plain), HasSubstr("empty query"));
+  EXPECT_THAT(complaint("q\tp\t\xff", PairFormat::tsv, plain), HasSubstr("no UTF-8"));
+  EXPECT_THAT(complaint("{", PairFormat::jsonl, plain), HasSubstr("no JSON"));
+  EXPECT_THAT(complaint(R"({"query":"q"})", PairFormat::jsonl, plain), HasSubstr("'positive'"));
+  EXPECT_THAT(complaint(R"({"query":"q","positive":"p"})", PairFormat::jsonl, plain),
+              HasSubstr("'negative'"));
+  EXPECT_THAT(
+      complaint(R"({"query":"q","positive":"p","negative":"n"})", PairFormat::jsonl, with_margin),
+      HasSubstr("'margin'"));
+}
+
+class TrainingFileTest : public ::testing::Test {
+ protected:
+  void TearDown() override { std::filesystem::remove(path_); }
+  void write(const std::string& text) const { std::ofstream(path_, std::ios::binary) << text; }
+  std::filesystem::path path_ = ::testing::TempDir() + "training_file_test.tsv";
+};
+
+TEST_F(TrainingFileTest, GivesItsLinesInAnyOrder) {
+  write("q1\tp1\tn1\nq2\tp2\tn2\r\nq3\tp3\tn3");
+  auto file = TrainingFile::open(path_, plain);
+  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_EQ(file->size(), 3);
+  for (const std::int64_t index : {2, 0, 1, 1}) {
+    const auto line = file->line(index);
+    ASSERT_TRUE(line) << line.error().message;
+    EXPECT_EQ(line->query, "q" + std::to_string(index + 1));
+    EXPECT_EQ(line->documents[1], "n" + std::to_string(index + 1));
+    EXPECT_EQ(line->number, index + 1);
+  }
+}
+
+TEST_F(TrainingFileTest, ErrorsNameTheLine) {
+  write("q1\tp1\tn1\nq2\tp2\n");
+  EXPECT_THAT(TrainingFile::open(path_, plain).error().message,
+              HasSubstr("training_file_test.tsv, line 2: has 2 columns"));
+  write("");
+  EXPECT_THAT(TrainingFile::open(path_, plain).error().message, HasSubstr("has no line"));
+}
+
+TEST(DrawnOrder, HasEachLineOnceAndIsTheSeedsAndTheEpochsAlone) {
+  const auto order = drawn_order(1000, 7, 0);
+  auto sorted = order;
+  std::ranges::sort(sorted);
+  for (std::uint32_t i = 0; i < 1000; ++i) ASSERT_EQ(sorted[i], i);
+  EXPECT_EQ(order, drawn_order(1000, 7, 0));
+  EXPECT_NE(order, drawn_order(1000, 8, 0));
+  EXPECT_NE(order, drawn_order(1000, 7, 1));
+  EXPECT_THAT(drawn_order(1, 7, 3), ElementsAre(0));
+}
+
+}  // namespace
+}  // namespace attnscope
