@@ -175,7 +175,8 @@ void say(Answer& answer);
 
 /// The verdict of one setting's rankings in a sentence: who is fastest where,
 /// how far ahead of the next, how sure, and against the baseline at the last
-/// place. Empty: nothing was measured.
+/// place. Of drawn lengths, which are one place, that place stands first. Empty: nothing was
+/// measured.
 [[nodiscard]] std::string verdict_of(const Answer& answer);
 /// Why there is none: "Nothing could be measured: 12 cells oom." Empty: some
 /// cell was measured, or there is none at all.

@@ -357,6 +357,10 @@ std::string baseline_name(const Answer& answer) {
   return *answer.baseline;
 }
 
+bool is_drawn(const Answer& answer) {
+  return answer.point.document_lengths.is_drawn();
+}
+
 /// ". It is 1.9x to 8.2x faster than full/dense there, 8.2x (95 %: 8.1x to 8.3x) at 2048 tokens":
 /// over all its places, and with the interval at the last. `names_it`: beside others.
 std::string lead_over_baseline(const Answer& answer, const Reign& reign, bool names_it) {
@@ -378,8 +382,8 @@ std::string lead_over_baseline(const Answer& answer, const Reign& reign, bool na
       fmt::format("{} (95 %: {} to {})", times_in_words(1 / at_last->ratio),
                   times_in_words(1 / at_last->high), times_in_words(1 / at_last->low));
   if (from == to || !is_all) {
-    return text +
-           fmt::format("{} faster than {} at {}", at, baseline_name(answer), reign.last->place);
+    text += fmt::format("{} faster than {}", at, baseline_name(answer));
+    return is_drawn(answer) ? text : text + fmt::format(" at {}", reign.last->place);
   }
   return text + fmt::format("{} to {} faster than {} {}, {} at {}", from, to, baseline_name(answer),
                             names_it ? "at " + places_of(reign) : "there", at, reign.last->place);
@@ -392,6 +396,11 @@ std::string verdict_of(const Answer& answer) {
   std::vector<Reign> reigns = reigns_of(answer);
   if (reigns.empty()) return {};
   const std::string beside = lead_over_baseline(answer, reigns.back(), reigns.size() > 1);
+  if (is_drawn(answer)) {
+    const Reign& only = reigns.front();
+    return fmt::format("{}: {} is fastest{}{}.", only.first->place, only.name, lead_of(only),
+                       beside);
+  }
   const std::size_t all = reigns.size();
   if (all > most) {
     std::ranges::stable_sort(reigns, std::ranges::greater(), &Reign::places);

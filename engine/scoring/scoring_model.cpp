@@ -11,6 +11,7 @@
 #include "engine/text/tokenizer_model.h"
 #include "engine/text/word_list.h"
 #include "engine/text/word_piece.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

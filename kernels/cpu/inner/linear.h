@@ -112,9 +112,10 @@ ATTNSCOPE_INLINE void gather_rows(const LinearPiece& piece, std::int64_t first_i
   const Vector middle = splat(mean);
   const float variance = mean_of(mean, [&](Vector v) { return (v - middle) * (v - middle); });
   const Vector scale = splat(1.0f / __builtin_sqrtf(variance + norm.epsilon));
-  for (std::int64_t c = 0; c < whole; c += lanes)
+  for (std::int64_t c = 0; c < whole; c += lanes) {
     store(y + c,
           multiply_add((load(y + c) - middle) * scale, load(norm.weight + c), load(norm.bias + c)));
+  }
   if (left > 0) {
     const auto last = [&](const float* p) { return load_first(p + whole, left, 0.0f); };
     store_first(y + whole, left,
