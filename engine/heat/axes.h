@@ -239,8 +239,9 @@ inline constexpr std::array heat_axes{
         {.key = "stage",
          .title = "Stage",
          .says = "of models: whole, from token ids to scores; offline, documents into a cache; "
-                 "load, the cache into memory; online, a query against it",
-         .words = 4,
+                 "load, the cache into memory; online, a query against it; train-step, a step of "
+                 "training, and its parts train-forward, train-gradients, train-optimizer",
+         .words = 8,
          .in_titles = "{} stage",
          .of = Axis::Of::models,
          .at_default = Axis::Default::neutral,

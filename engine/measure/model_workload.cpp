@@ -83,26 +83,6 @@ DocumentCache repeated(const DocumentCache& cache, const ModelInputs& inputs,
   return {cache.maker(), cache.width(), std::move(offsets), std::move(rows)};
 }
 
-ModelShape shape_of(const HeatPoint& point) {
-  return {.layers = point.layers,
-          .hidden = point.heads * point.head_dim,
-          .heads = point.heads,
-          .feed_forward = point.feed_forward,
-          .positions = std::max(point.sequence_tokens, least_positions)};
-}
-
-Result<ModelVariant> variant_of(const Contender& contender, const ModelRow& row,
-                                const HeatPoint& point) {
-  auto pattern = parse_pattern(contender.pattern_json, contender.pattern);
-  if (!pattern) return tl::unexpected(pattern.error());
-  return ModelVariant{.pattern = std::move(*pattern),
-                      .window = contender.window,
-                      .options = row.options,
-                      .dtype = point.dtype,
-                      .device = point.device,
-                      .threads = std::max(point.threads, 1)};
-}
-
 Heat one_item_of_attention(Heat heat) {
   heat.point.operation = Operation::attention;
   return heat;
@@ -530,6 +510,26 @@ class ModelWorkload final : public Workload {
 
 }  // namespace
 
+ModelShape shape_of(const HeatPoint& point) {
+  return {.layers = point.layers,
+          .hidden = point.heads * point.head_dim,
+          .heads = point.heads,
+          .feed_forward = point.feed_forward,
+          .positions = std::max(point.sequence_tokens, least_positions)};
+}
+
+Result<ModelVariant> variant_of(const Contender& contender, const ModelRow& row,
+                                const HeatPoint& point) {
+  auto pattern = parse_pattern(contender.pattern_json, contender.pattern);
+  if (!pattern) return tl::unexpected(pattern.error());
+  return ModelVariant{.pattern = std::move(*pattern),
+                      .window = contender.window,
+                      .options = row.options,
+                      .dtype = point.dtype,
+                      .device = point.device,
+                      .threads = std::max(point.threads, 1)};
+}
+
 ModelInputs::ModelInputs(const HeatPoint& point, const GroupSizes& sizes, std::int64_t most)
     : most_(most), query_(static_cast<std::size_t>(sizes.query)), begins_{0} {
   begins_.reserve(static_cast<std::size_t>(most) + 1);
@@ -610,6 +610,7 @@ Verdict judge_again(const ModelOutput& checked, const ModelOutput& later, double
 }
 
 std::unique_ptr<Workload> model_workload(const HeatSetting& setting) {
+  if (is_of_training(setting.heat.point.stage)) return train_workload(setting);
   return std::make_unique<ModelWorkload>(setting);
 }
 

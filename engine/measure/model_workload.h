@@ -48,6 +48,10 @@ class ModelInputs {
   std::vector<std::int32_t> documents_;  // one behind the other
 };
 
+[[nodiscard]] ModelShape shape_of(const HeatPoint& point);
+[[nodiscard]] Result<ModelVariant> variant_of(const Contender& contender, const ModelRow& row,
+                                              const HeatPoint& point);
+
 /// The first and the last document of a batch; of long ones, whose reference takes seconds, the
 /// last alone. `sequence_tokens`: of the first.
 [[nodiscard]] std::vector<std::size_t> documents_to_compare(std::int64_t sequence_tokens,

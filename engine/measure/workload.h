@@ -96,6 +96,9 @@ class Workload {
 /// Operation model: re-rankers, from token ids to scores or a stage of that.
 [[nodiscard]] std::unique_ptr<Workload> model_workload(const HeatSetting& setting);
 
+/// The same operation's stages of training: forward, gradients, optimiser, a whole step.
+[[nodiscard]] std::unique_ptr<Workload> train_workload(const HeatSetting& setting);
+
 /// Throws std::runtime_error with the error: for calls, whose errors end the contender as crashed.
 void require(const Status& done);
 

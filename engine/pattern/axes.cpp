@@ -14,7 +14,9 @@ constexpr std::array<std::string_view, 2> directions{"forward", "forward-backwar
 constexpr std::array<std::string_view, 2> memory_orders{"head-major", "token-major"};
 constexpr std::array<std::string_view, 2> caches{"warm", "cold"};
 constexpr std::array<std::string_view, 2> devices{"cpu", "cuda"};
-constexpr std::array<std::string_view, 4> stages{"whole", "offline", "load", "online"};
+constexpr std::array<std::string_view, 8> stages{
+    "whole",         "offline",         "load",           "online", "train-step",
+    "train-forward", "train-gradients", "train-optimizer"};
 constexpr std::array<std::string_view, 3> dtypes{"float32", "float16", "bfloat16"};
 
 template <typename Enum>

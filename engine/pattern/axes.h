@@ -23,15 +23,30 @@ enum class CacheState : std::uint8_t { warm, cold };
 enum class DeviceKind : std::uint8_t { cpu, cuda };
 /// Of a re-ranker. whole: from the token ids of query and documents to scores. offline: documents
 /// into what is kept of them, before any query is known. load: that from its file into memory.
-/// online: a query against what is kept.
-enum class Stage : std::uint8_t { whole, offline, load, online };
+/// online: a query against what is kept. train-forward: scores with what the way back needs.
+/// train-gradients: the same and the way back. train-step: the same and AdamW's update.
+/// train-optimizer: that alone.
+enum class Stage : std::uint8_t {
+  whole,
+  offline,
+  load,
+  online,
+  train_step,
+  train_forward,
+  train_gradients,
+  train_optimizer
+};
+/// Of training.
+[[nodiscard]] constexpr bool is_of_training(Stage stage) {
+  return stage >= Stage::train_step;
+}
 
 [[nodiscard]] std::string_view name_of(Operation value);  // "windowed-matmul", "attention", "model"
 [[nodiscard]] std::string_view name_of(Direction value);  // "forward", "forward-backward"
 [[nodiscard]] std::string_view name_of(MemoryOrder value);  // "head-major", "token-major"
 [[nodiscard]] std::string_view name_of(CacheState value);   // "warm", "cold"
 [[nodiscard]] std::string_view name_of(DeviceKind value);   // "cpu", "cuda"
-[[nodiscard]] std::string_view name_of(Stage value);        // "whole", "offline", "load", "online"
+[[nodiscard]] std::string_view name_of(Stage value);        // "whole", "offline", "train-step", ...
 [[nodiscard]] std::string_view name_of(DType value);        // "float32", "float16", "bfloat16"
 
 // Errors list the known names and the nearest.

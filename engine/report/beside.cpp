@@ -397,7 +397,7 @@ Result<std::string> beside_tkl_table1(const Table& table, TableFormat format) {
   for (const Row& row : table.rows) {
     const HeatPoint& point = row.cell.point;
     if (point.operation != Operation::model || point.stage == Stage::offline ||
-        point.stage == Stage::load || !keeps_what_it_needs(row))
+        point.stage == Stage::load || is_of_training(point.stage) || !keeps_what_it_needs(row))
       continue;
     scoring.push_back(&row);
     const auto same = std::ranges::find_if(settings, [&](const std::vector<const Row*>& rows) {

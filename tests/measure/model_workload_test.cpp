@@ -76,6 +76,64 @@ TEST(ModelHeat, EveryRowOfThePaper_IsRightAndMeasured) {
   expect_right_and_measured(paper_rows());
 }
 
+std::vector<Contender> trained_rows() {
+  return {model("full+cls-only-last-layer", "sdpa"), model("sparse", "segment", Window::of(4)),
+          model("sparse+cls-only-last-layer+recompute", "segment", Window::of(4)),
+          model("sparse+cls-only-last-layer", "windowed", Window::of(4)),
+          model("longformer", "segment", Window::of(16))};
+}
+
+TEST(ModelHeat, EveryStageOfTraining_IsRightAndMeasured) {
+  double flop_forward = 0;
+  for (const Stage stage :
+       {Stage::train_forward, Stage::train_gradients, Stage::train_step, Stage::train_optimizer}) {
+    protocol::HeatRequest request = model_heat(trained_rows());
+    request.heat.point.stage = stage;
+    for (const Cell& cell : run_models(request).cells) {
+      SCOPED_TRACE(cell.contender.id() + " " + std::string(name_of(stage)));
+      ASSERT_EQ(cell.status, CellStatus::ok) << cell.reason;
+      EXPECT_EQ(cell.batch, 3);
+      EXPECT_GE(cell.samples.size(), 3U);
+      if (stage == Stage::train_optimizer) {
+        EXPECT_EQ(cell.work.useful_flop, 0);
+        EXPECT_GT(cell.work.least_bytes, 0);
+        continue;
+      }
+      ASSERT_TRUE(cell.relative_error && cell.error_bound);
+      EXPECT_LE(*cell.relative_error, *cell.error_bound);
+      EXPECT_GT(cell.memory.requested_bytes, 0);
+      if (cell.contender.model != "sparse") continue;
+      if (stage == Stage::train_forward) flop_forward = cell.work.useful_flop;
+      if (stage == Stage::train_step) {
+        EXPECT_GT(cell.work.useful_flop, 2.9 * flop_forward);
+      }
+    }
+  }
+}
+
+TEST(ModelHeat, LayersComputedTwice_NeedLessMemory) {
+  protocol::HeatRequest request =
+      model_heat({model("full", "segment"), model("full+recompute", "segment")});
+  request.heat.point.stage = Stage::train_gradients;
+  request.heat.point.sequence_tokens = 500;
+  request.heat.point.layers = 4;
+  const HeatResult result = run_models(request);
+  ASSERT_EQ(result.cells[0].status, CellStatus::ok) << result.cells[0].reason;
+  ASSERT_EQ(result.cells[1].status, CellStatus::ok) << result.cells[1].reason;
+  EXPECT_LT(static_cast<double>(result.cells[1].memory.requested_bytes),
+            0.8 * static_cast<double>(result.cells[0].memory.requested_bytes));
+}
+
+TEST(ModelHeat, WhatIsNotTrained_IsUnsupportedWithItsReason) {
+  protocol::HeatRequest request = model_heat({model("colbert", "segment"), model("full", "dense"),
+                                              model("sparse", "sdpa", Window::of(4))});
+  request.heat.point.stage = Stage::train_step;
+  const HeatResult result = run_models(request);
+  EXPECT_THAT(result.cells[0].reason, HasSubstr("models of the family colbert are not trained"));
+  EXPECT_THAT(result.cells[1].reason, HasSubstr("no gradients come back"));
+  EXPECT_EQ(result.cells[2].status, CellStatus::unsupported);
+}
+
 TEST(ModelHeat, EveryLateInteraction_IsRightAndMeasured) {
   expect_right_and_measured(
       {model("mixencoder-a", "segment"),

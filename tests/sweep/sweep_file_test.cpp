@@ -186,7 +186,7 @@ TEST(SweepFile, ExamplesOfTheDocument_AreValid) {
     ++examples;
     example.clear();
   }
-  EXPECT_EQ(examples, 4);
+  EXPECT_EQ(examples, 5);
 }
 
 TEST(SweepFile, UnknownSweep_NamesTheNearest) {

@@ -131,7 +131,7 @@ class BertFamily final : public Family {
   }
 
   [[nodiscard]] std::vector<std::string_view> shortcuts() const override {
-    return {cls_only_last_layer};
+    return {cls_only_last_layer, recomputed_layers};
   }
   [[nodiscard]] Result<ReferenceOutput> reference(const ModelWeights& weights,
                                                   const ModelVariant& variant,

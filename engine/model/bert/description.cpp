@@ -224,7 +224,10 @@ class BertDescription final : public FamilyDescription {
   }
   [[nodiscard]] std::vector<FamilyChoice> row_options() const override {
     return {{.name = cls_only_last_layer,
-             .summary = "Its last layer computes what [CLS] needs and nothing else."}};
+             .summary = "Its last layer computes what [CLS] needs and nothing else."},
+            {.name = recomputed_layers,
+             .summary = "In stages of training: layers keep their input alone, and are computed a "
+                        "second time on the way back."}};
   }
 
   [[nodiscard]] Result<ModelRow> row(std::string_view name,
@@ -234,12 +237,14 @@ class BertDescription final : public FamilyDescription {
                  .pattern = std::string(name == row_without_kernel ? "sparse" : name),
                  .weights = std::string(id())};
     if (has_global_groups(name)) row.options.emplace(with_global_projections);
-    if (options.empty()) return row;
-    if (options.size() > 1 || options.front() != cls_only_last_layer) {
-      return fail("has the option '{}', and the option of a model is '+{}'",
-                  in_a_sentence(fmt::format("+{}", fmt::join(options, "+"))), cls_only_last_layer);
+    for (const std::string_view option : options) {
+      if ((option != cls_only_last_layer && option != recomputed_layers) ||
+          !row.options.emplace(option).second) {
+        return fail("has the option '{}', and the options of a model are '+{}' and '+{}'",
+                    in_a_sentence(fmt::format("+{}", fmt::join(options, "+"))), cls_only_last_layer,
+                    recomputed_layers);
+      }
     }
-    row.options.emplace(cls_only_last_layer);
     return row;
   }
 
