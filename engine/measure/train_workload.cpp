@@ -250,9 +250,11 @@ class TrainWorkload final : public Workload {
     std::shared_ptr<const ModelWeights>& weights = weights_[asking.row.weights];
     if (weights) return weights;
     std::vector<ModelRow> sharing;
-    for (const OneContender& one : contenders_)
+    sharing.reserve(contenders_.size());
+    for (const OneContender& one : contenders_) {
       if (one.family != nullptr && one.row.weights == asking.row.weights)
         sharing.push_back(one.row);
+    }
     weights = ModelWeights::random(asking.row.family->config_for(shape_of(point_), sharing),
                                    {.seed = point_.seed});
     return weights;
