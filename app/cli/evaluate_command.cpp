@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,8 +15,10 @@
 #include "app/cli/command_line.h"
 #include "engine/effectiveness/measures.h"
 #include "engine/effectiveness/trec_files.h"
+#include "engine/report/differences.h"
 #include "engine/report/effectiveness.h"
 #include "engine/report/sheet.h"
+#include "engine/text/text_collection.h"
 #include "kernels/base/open_file.h"
 #include "kernels/base/sentences.h"
 
@@ -29,6 +32,7 @@ struct EvaluateCommand {
   std::vector<std::string> runs;
   report::EffectivenessQuestion question;
   bool per_query = false, differences = false;
+  std::string queries, documents;  // texts of what differs
 };
 
 /// The baseline first where it is none of the others; its place among them.
@@ -86,15 +90,65 @@ Result<report::EffectivenessReport> evaluated(EvaluateCommand& arguments) {
   return report;
 }
 
+Result<std::optional<TextCollection>> open_texts_of(const std::string& file, PairParts parts) {
+  if (file.empty()) return std::optional<TextCollection>();
+  auto texts = TextCollection::open(file, parts);
+  if (!texts) return tl::unexpected(texts.error());
+  return std::optional(std::move(*texts));
+}
+
+/// A text by its id; "" without a collection, and where it lacks the id, which `missing` counts.
+Result<std::string> text_of(std::optional<TextCollection>& texts, const std::string& id,
+                            std::size_t& missing) {
+  if (!texts) return std::string();
+  auto text = texts->find(id);
+  if (!text) return tl::unexpected(text.error());
+  if (!*text) ++missing;
+  return text->value_or("");
+}
+
+/// Into what differs, of both collections that are given.
+Status add_texts(const EvaluateCommand& arguments,
+                 std::vector<report::RankingDifference>& differences) {
+  auto queries = open_texts_of(arguments.queries, PairParts::query);
+  if (!queries) return tl::unexpected(queries.error());
+  auto documents = open_texts_of(arguments.documents, PairParts::document);
+  if (!documents) return tl::unexpected(documents.error());
+  std::size_t missing = 0;
+  for (report::RankingDifference& one : differences) {
+    auto query = text_of(*queries, one.query, missing);
+    if (!query) return tl::unexpected(query.error());
+    one.text = std::move(*query);
+    for (report::MovedDocument& moved : one.moved) {
+      auto document = text_of(*documents, moved.id, missing);
+      if (!document) return tl::unexpected(document.error());
+      moved.text = std::move(*document);
+    }
+  }
+  if (missing > 0) say("attnscope: note: the texts of {} ids are not in these files", missing);
+  return {};
+}
+
+void print_differences(Session& session, const EvaluateCommand& arguments,
+                       const report::EffectivenessReport& report, report::TableFormat format) {
+  auto differences = report::differences_of(report);
+  if (Status added = add_texts(arguments, differences); !added)
+    return session.fail(exit_wrong_use, added.error().message);
+  print_result(session, format == report::TableFormat::json
+                            ? report::write_differences(differences)
+                            : report::write_sheet(
+                                  report::differences_sheet(report, differences, format), format));
+}
+
 void evaluate(Session& session, EvaluateCommand& arguments) {
   const auto format = report::parse_table_format(arguments.format);
   if (!format) return session.fail(exit_wrong_use, format.error().message);
   const auto report = evaluated(arguments);
   if (!report) return session.fail(exit_wrong_use, report.error().message);
   for (const std::string& note : report->notes) say("attnscope: note: {}", note);
-  const report::Sheet sheet = arguments.differences ? report::differences_sheet(*report, *format)
-                              : arguments.per_query ? report::per_query_sheet(*report, *format)
-                                                    : report::effectiveness_sheet(*report, *format);
+  if (arguments.differences) return print_differences(session, arguments, *report, *format);
+  const report::Sheet sheet = arguments.per_query ? report::per_query_sheet(*report, *format)
+                                                  : report::effectiveness_sheet(*report, *format);
   print_result(session, report::write_sheet(sheet, *format));
 }
 
@@ -137,10 +191,20 @@ void add_evaluate_command(CLI::App& app, Session& session) {
                     "Leave out documents that are not judged before ranks are given");
   auto* per_query = command->add_flag("--per-query", arguments->per_query,
                                       "Values query by query in place of means and tests");
+  auto* differences =
+      command
+          ->add_flag("--differences", arguments->differences,
+                     "In their place how each query's ranking differs from the baseline's")
+          ->excludes(per_query);
   command
-      ->add_flag("--differences", arguments->differences,
-                 "In their place how each query's ranking differs from the baseline's")
-      ->excludes(per_query);
+      ->add_option(
+          "--queries", arguments->queries,
+          "With --differences and --format json: texts beside the ids, as rerank takes them")
+      ->type_name("FILE")
+      ->needs(differences);
+  command->add_option("--documents", arguments->documents, "The same of the documents that moved")
+      ->type_name("FILE")
+      ->needs(differences);
   command->add_option("--format", arguments->format, report::table_format_words())
       ->type_name("FORMAT");
   command->callback([&session, arguments] { evaluate(session, *arguments); });

@@ -8,8 +8,6 @@
 #include <map>
 #include <utility>
 
-#include "engine/effectiveness/rank_agreement.h"
-
 namespace attnscope::report {
 namespace {
 
@@ -18,7 +16,6 @@ using statistics::PairedTests;
 
 constexpr std::string_view equivalence_mark = "\u2020";  // a dagger, as in the paper
 constexpr std::string_view difference_mark = "*";
-constexpr std::size_t moves_shown = 5;
 
 /// trec_eval's four digits for people, all of them for programs.
 SheetCell value_cell(double value, TableFormat format) {
@@ -58,15 +55,6 @@ bool differs(const PairedTests& tests, double alpha) {
   return tests.p_difference && *tests.p_difference < alpha;
 }
 
-std::string verdict(const PairedTests& tests, double alpha) {
-  if (tests.without_test) {
-    return tests.difference == 0 ? "the same for every query" : "shifted alike for every query";
-  }
-  if (!tests.p_equivalence) return "too few queries";
-  if (tests.equivalent) return differs(tests, alpha) ? "equivalent, and different" : "equivalent";
-  return differs(tests, alpha) ? (tests.difference > 0 ? "better" : "worse") : "not shown";
-}
-
 /// Beside the mean, of a run that is set against the baseline.
 void add_test_cells(const EffectivenessReport& report, const PairedTests& tests, TableFormat format,
                     std::vector<SheetCell>& cells) {
@@ -81,7 +69,7 @@ void add_test_cells(const EffectivenessReport& report, const PairedTests& tests,
   }
   cells.push_back(p_cell(tests.p_equivalence, format));
   cells.push_back(p_cell(tests.p_difference, format));
-  cells.emplace_back(verdict(tests, report.alpha));
+  cells.emplace_back(verdict_in_words(tests, report.alpha));
   if (is_for_programs(format)) {
     cells.emplace_back(Value(tests.equivalent));
     cells.emplace_back(Value(tests.n));
@@ -155,6 +143,15 @@ Sheet means_sheet(const EffectivenessReport& report, TableFormat format) {
 }
 
 }  // namespace
+
+std::string verdict_in_words(const PairedTests& tests, double alpha) {
+  if (tests.without_test) {
+    return tests.difference == 0 ? "the same for every query" : "shifted alike for every query";
+  }
+  if (!tests.p_equivalence) return "too few queries";
+  if (tests.equivalent) return differs(tests, alpha) ? "equivalent, and different" : "equivalent";
+  return differs(tests, alpha) ? (tests.difference > 0 ? "better" : "worse") : "not shown";
+}
 
 EffectivenessReport evaluate_runs(std::vector<EvaluatedRun> runs, const effectiveness::Qrels& qrels,
                                   const std::vector<Measure>& measures,
@@ -270,63 +267,6 @@ Sheet per_query_sheet(const EffectivenessReport& report, TableFormat format) {
             [&](const EvaluatedRun& run) { return value_cell(run.evaluation.mean(at), format); });
   }
   add_definitions(report, sheet);
-  return sheet;
-}
-
-Sheet differences_sheet(const EffectivenessReport& report, TableFormat format) {
-  const EvaluatedRun& baseline = report.runs[*report.question.baseline];
-  const Measure& measure = report.measures.front();
-  Sheet sheet{.frame = SheetFrame::floating,
-              .above = {fmt::format("Where rankings differ from {}'s, the least alike first",
-                                    baseline.name)},
-              .columns = {{"query", "Query", false},
-                          {"rbo", "RBO"},
-                          {"tau", "Tau"},
-                          {"difference", fmt::format("{} change", measure.name())},
-                          {"moved", "Moved most (rank there > here)", false}},
-              .block_column = SheetColumn{"run", "Run", false}};
-  for (std::size_t i = 0; i < report.runs.size(); ++i) {
-    if (is_baseline(report, i)) continue;
-    const EvaluatedRun& run = report.runs[i];
-    std::vector<std::pair<double, std::vector<SheetCell>>> rows;
-    for (const auto& [query, documents] : run.run.queries) {
-      const auto other = baseline.run.queries.find(query);
-      if (other == baseline.run.queries.end()) continue;
-      const auto agreement = effectiveness::compare_rankings(other->second, documents);
-      std::string moved;
-      for (std::size_t at = 0; at < std::min(moves_shown, agreement.moves.size()); ++at) {
-        const auto& move = agreement.moves[at];
-        const auto rank = [](std::int64_t number) {
-          return number > 0 ? fmt::format("{}", number) : std::string("none");
-        };
-        moved +=
-            fmt::format("{}{} {}>{}", at > 0 ? ", " : "", move.id, rank(move.from), rank(move.to));
-      }
-      const auto here = run.evaluation.queries.find(query);
-      const auto there = baseline.evaluation.queries.find(query);
-      const bool is_judged =
-          here != run.evaluation.queries.end() && there != baseline.evaluation.queries.end();
-      rows.emplace_back(
-          agreement.rbo,
-          std::vector<SheetCell>{
-              SheetCell(query), value_cell(agreement.rbo, format),
-              agreement.tau ? value_cell(*agreement.tau, format) : SheetCell(Value()),
-              is_judged ? signed_cell(here->second.front() - there->second.front(), format)
-                        : SheetCell(Value()),
-              SheetCell(moved)});
-    }
-    std::ranges::stable_sort(rows, {}, [](const auto& row) { return row.first; });
-    SheetBlock& block = sheet.blocks.emplace_back();
-    block.title = run.name;
-    for (auto& [rbo, cells] : rows) block.rows.push_back(std::move(cells));
-  }
-  sheet.notes = {
-      fmt::format("RBO: rank-biased overlap, p = {}, extrapolated (Webber et al. 2010, eq. 32).",
-                  effectiveness::rbo_persistence),
-      "Tau: Kendall's, of the documents that both rank.",
-      "Moved most: by the difference of discounts 1 / log2(rank + 1).",
-      fmt::format("{}: {}.", measure.name(), measure.definition()),
-      std::string(effectiveness::tie_rule)};
   return sheet;
 }
 

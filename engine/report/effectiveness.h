@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rankings evaluated, as tables: means with what the paired tests say against a baseline, values
-// query by query, and where rankings differ from the baseline's.
+// Rankings evaluated, as tables: means with what the paired tests say against a baseline, and
+// values query by query (differences.h: where rankings differ).
 //
 //   EffectivenessReport report = evaluate_runs(std::move(runs), qrels, measures, question);
 //   print(write_sheet(effectiveness_sheet(report, TableFormat::text), TableFormat::text));
@@ -47,12 +47,11 @@ struct EffectivenessReport {
                                                 const std::vector<effectiveness::Measure>& measures,
                                                 const EffectivenessQuestion& question);
 
+/// "equivalent", "better", "not shown", ...: what the tests say at `alpha`.
+[[nodiscard]] std::string verdict_in_words(const statistics::PairedTests& tests, double alpha);
+
 /// A block a measure, a row a run; for people without a baseline a column a measure.
 [[nodiscard]] Sheet effectiveness_sheet(const EffectivenessReport& report, TableFormat format);
 /// A block a measure, a row a query, a column a run; the last row is the mean.
 [[nodiscard]] Sheet per_query_sheet(const EffectivenessReport& report, TableFormat format);
-/// A block a run beside the baseline, a row a query both rank: RBO, Kendall's tau, the first
-/// measure's difference and the documents that moved most; the least alike first.
-[[nodiscard]] Sheet differences_sheet(const EffectivenessReport& report, TableFormat format);
-
 }  // namespace attnscope::report

@@ -4,6 +4,7 @@
 // refused in place, given up.
 #include "app/gui/views/checkpoint_dialog.h"
 
+#include <QComboBox>
 #include <QDir>
 #include <QFileDialog>
 #include <QLineEdit>
@@ -48,6 +49,11 @@ class CheckpointDialogTest : public QObject {
     QVERIFY(files);
     QMetaObject::invokeMethod(files, "fileSelected", Q_ARG(QString, file));
     delete files;
+  }
+  [[nodiscard]] QString write(const char* name, const QByteArray& text) const {
+    QFile file(folder_.filePath(QLatin1String(name)));
+    if (!file.open(QIODevice::WriteOnly) || file.write(text) != text.size()) return {};
+    return file.fileName();
   }
   QAction* checkpoint_action() const { return page_->page_actions().first().actions.first(); }
   /// The dialog, filled in.
@@ -161,6 +167,45 @@ class CheckpointDialogTest : public QObject {
     QCOMPARE(document()->toPlainText(), QStringLiteral("a page"));
     read_document(folder_.filePath(QStringLiteral("none.txt")));
     QVERIFY(problem().contains(QStringLiteral("there is no document")));
+  }
+
+  void AComparison_GivesItsPairs_AndAPatternStandsBesideTheFirst() {
+    const QString file = write("differences.json", R"([
+        {"run": "sparse-4", "query": "q1", "text": "how tall", "rbo": 0.5, "tau": null, "difference": -0.1,
+         "moved": [{"document": "d1", "from": 1, "to": 7, "text": "a tower"},
+                   {"document": "d2", "from": 2, "to": 1}]},
+        {"run": "sparse-4", "query": "q2", "text": "how old", "rbo": 0.9, "tau": 1, "difference": 0,
+         "moved": [{"document": "d3", "from": 0, "to": 2, "text": "a bridge"}]}])");
+    CheckpointDialog* asking = open_with(QStringLiteral("any"));
+    asking->open_comparison(file);
+    auto* pairs = asking->findChild<QComboBox*>(QStringLiteral("checkpoint_pair"));
+    QCOMPARE(pairs->count(), 2);  // one has no text
+    QCOMPARE(pairs->itemText(0), QStringLiteral("sparse-4: query q1, document d1, rank 1>7"));
+    QCOMPARE(query()->text(), QStringLiteral("how tall"));
+    QCOMPARE(document()->toPlainText(), QStringLiteral("a tower"));
+    pairs->setFocus();
+    QTest::keyClick(pairs, Qt::Key_Down);
+    QCOMPARE(query()->text(), QStringLiteral("how old"));
+    QCOMPARE(document()->toPlainText(), QStringLiteral("a bridge"));
+    asking->findChild<PatternPicker*>(QStringLiteral("checkpoint_beside"))
+        ->choose(QStringLiteral("Sparse asymmetric"));
+    compute()->click();
+    QTRY_VERIFY(dialog() == nullptr);
+    QTRY_VERIFY(page_->session().dump() != nullptr);
+    QCOMPARE(page_->source()->second()->title(), QStringLiteral("Sparse asymmetric"));
+    checkpoint_action()->trigger();
+    pairs = dialog()->findChild<QComboBox*>(QStringLiteral("checkpoint_pair"));
+    QCOMPARE(pairs->currentIndex(), 1);
+  }
+
+  void AComparisonWithoutTexts_IsRefusedWithTheMend() {
+    open_with(QStringLiteral("any"));
+    dialog()->open_comparison(write("bare.json", R"([{"run": "a", "query": "q", "rbo": 1,
+        "tau": null, "difference": null, "moved": []}])"));
+    QVERIFY(problem().contains(QStringLiteral("--queries FILE --documents FILE")));
+    dialog()->open_comparison(write("broken.json", "[{}]"));
+    QVERIFY(problem().contains(QStringLiteral("broken.json, line 1")));
+    QCOMPARE(query()->text(), QStringLiteral("any"));
   }
 
   void OnlyTheNewestDumpsAreKept() {

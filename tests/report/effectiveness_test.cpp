@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/report/differences.h"
+
 namespace attnscope::report {
 namespace {
 
@@ -128,7 +130,7 @@ TEST(Effectiveness, ByQuery_TheLastRowIsTheMean) {
 
 TEST(Effectiveness, WhereRankingsDiffer_TheLeastAlikeIsFirst) {
   const EffectivenessReport report = report_of(three_runs(), {.baseline = 0});
-  const Sheet sheet = differences_sheet(report, TableFormat::json);
+  const Sheet sheet = differences_sheet(report, differences_of(report), TableFormat::csv);
   ASSERT_EQ(sheet.blocks.size(), 2U);
   EXPECT_EQ(sheet.blocks[0].title, "near");
   const std::vector<SheetCell>& first = sheet.blocks[0].rows.front();
@@ -136,6 +138,22 @@ TEST(Effectiveness, WhereRankingsDiffer_TheLeastAlikeIsFirst) {
   EXPECT_THAT(text_of(first[4].value), HasSubstr("relevant 3>4"));
   EXPECT_LT(std::get<double>(first[3].value), 0);
   EXPECT_DOUBLE_EQ(std::get<double>(sheet.blocks[0].rows.back()[1].value), 1);
+}
+
+TEST(Effectiveness, DifferencesAreReadBackWithTheirTexts) {
+  const EffectivenessReport report = report_of(three_runs(), {.baseline = 0});
+  std::vector<RankingDifference> differences = differences_of(report);
+  differences.front().text = "how tall is it";
+  differences.front().moved.front().text = "It is\n300 m tall.";
+  const std::string json = write_differences(differences);
+  const auto back = parse_differences(json, "differences.json");
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(write_differences(*back), json);
+  EXPECT_EQ(back->front().run, "near");
+  EXPECT_EQ(back->front().moved.front().text, "It is\n300 m tall.");
+  EXPECT_EQ(ranks_in_words({.id = "d", .from = 0, .to = 4}), "none>4");
+  EXPECT_THAT(parse_differences("[{\"run\": \"a\"}]", "differences.json").error().message,
+              HasSubstr("differences.json, line 1"));
 }
 
 }  // namespace

@@ -15,6 +15,9 @@
 
 namespace attnscope::gui {
 
+/// The setting with the folder that was asked for last.
+inline const auto checkpoint_folder_key = QStringLiteral("attention/checkpoint/folder");
+
 struct CheckpointQuestion {
   QString folder, query, document;
   std::optional<PatternChoice> attention{};  // absent: the checkpoint's own

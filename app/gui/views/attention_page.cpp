@@ -140,7 +140,11 @@ void AttentionPage::ask_for_checkpoint() {
   auto* dialog = new CheckpointDialog(this);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   connect(dialog, &CheckpointDialog::written, this,
-          [this](const QString& file) { session_.open(file); });
+          [this](const QString& file, const QVariantMap& beside) {
+            session_.open(file);
+            if (!beside.value(QStringLiteral("title")).toString().isEmpty())
+              source_->second()->restore(beside);
+          });
   dialog->open();
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/views/checkpoint_dialog.h"
 
+#include <QComboBox>
 #include <QDialogButtonBox>
-#include <QFileDialog>
+#include <QFileInfo>
 #include <QLineEdit>
 #include <QPlainTextEdit>
 #include <QProgressBar>
@@ -14,16 +15,20 @@
 #include "app/gui/views/attention_source.h"
 #include "app/gui/views/fields.h"
 #include "app/gui/views/file_dialogs.h"
+#include "engine/report/differences.h"
 #include "kernels/base/text_file.h"
 #include "views/ui_checkpoint_dialog.h"
 
 namespace attnscope::gui {
 namespace {
 
-const auto folder_key = QStringLiteral("attention/checkpoint/folder");
 const auto query_key = QStringLiteral("attention/checkpoint/query");
 const auto document_key = QStringLiteral("attention/checkpoint/document");
+const auto comparison_key = QStringLiteral("attention/checkpoint/comparison");
+const auto pair_key = QStringLiteral("attention/checkpoint/pair");
+const auto beside_key = QStringLiteral("attention/checkpoint/beside");
 constexpr std::uintmax_t most_document_bytes = 4U << 20U;
+constexpr std::uintmax_t most_comparison_bytes = 256U << 20U;
 constexpr int most_kept_letters = 20'000;  // of a document, in the settings
 
 }  // namespace
@@ -32,11 +37,18 @@ CheckpointDialog::CheckpointDialog(QWidget* parent)
     : QDialog(parent), ui_(std::make_unique<Ui::CheckpointDialog>()) {
   ui_->setupUi(this);
   const QSettings settings;
-  ui_->checkpoint_folder->setText(settings.value(folder_key).toString());
+  ui_->checkpoint_folder->setText(settings.value(checkpoint_folder_key).toString());
   ui_->checkpoint_query->setText(settings.value(query_key).toString());
   ui_->checkpoint_document->setPlainText(settings.value(document_key).toString());
   ui_->checkpoint_pattern->offer(&patterns_, tr("The checkpoint's own"));
+  ui_->checkpoint_beside->offer(&patterns_, tr("None"));
+  ui_->checkpoint_beside->restore(settings.value(beside_key).toMap());
   build();
+  // What was compared last, if it is still there; the texts stay those that were looked at.
+  if (const QString file = settings.value(comparison_key).toString(); QFileInfo::exists(file)) {
+    if (read_comparison(file))
+      ui_->checkpoint_pair->setCurrentIndex(settings.value(pair_key).toInt());
+  }
   for (QLineEdit* line : {ui_->checkpoint_folder, ui_->checkpoint_query}) {
     connect(line, &QLineEdit::textChanged, this, &CheckpointDialog::changed);
   }
@@ -47,7 +59,7 @@ CheckpointDialog::CheckpointDialog(QWidget* parent)
   connect(&inspection_, &CheckpointInspection::changed, this, &CheckpointDialog::busy_changed);
   connect(&inspection_, &CheckpointInspection::answered, this, [this] {
     if (!inspection_.problem().isEmpty()) return;
-    Q_EMIT written(inspection_.file());
+    Q_EMIT written(inspection_.file(), ui_->checkpoint_beside->chosen());
     accept();
   });
   connect(this, &QDialog::rejected, &inspection_, &CheckpointInspection::forget);
@@ -69,18 +81,60 @@ void CheckpointDialog::build() {
   connect(compute_, &QPushButton::clicked, this, &CheckpointDialog::compute);
   connect(ui_->buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
   connect(ui_->browse, &QToolButton::clicked, this, [this] {
-    auto* dialog =
-        new QFileDialog(this, tr("Folder of a checkpoint"), ui_->checkpoint_folder->text());
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setFileMode(QFileDialog::Directory);
-    dialog->setOption(QFileDialog::ShowDirsOnly);
-    connect(dialog, &QFileDialog::fileSelected, ui_->checkpoint_folder, &QLineEdit::setText);
-    dialog->open();
+    ask_for_folder(this, tr("Folder of a checkpoint"), ui_->checkpoint_folder->text(),
+                   [this](const QString& folder) { ui_->checkpoint_folder->setText(folder); });
+  });
+  connect(ui_->checkpoint_pair, &QComboBox::activated, this, &CheckpointDialog::take_pair);
+  connect(ui_->comparison, &QPushButton::clicked, this, [this] {
+    ask_for_file(this, tr("Open a comparison"), tr("Comparisons (*.json)"),
+                 [this](const QString& name) { open_comparison(name); });
   });
   connect(ui_->document_file, &QPushButton::clicked, this, [this] {
     ask_for_file(this, tr("Open a document"), tr("Texts (*.txt *.md *.html);;All files (*)"),
                  [this](const QString& name) { read_document(name); });
   });
+}
+
+Status CheckpointDialog::read_comparison(const QString& file) {
+  const auto text = read_text_file(file.toStdString(), "comparison", most_comparison_bytes);
+  if (!text) return tl::unexpected(text.error());
+  auto compared = report::parse_differences(*text, file.toStdString());
+  if (!compared) return tl::unexpected(compared.error());
+  std::vector<std::pair<std::string, std::string>> pairs;
+  QStringList entries;
+  for (const report::RankingDifference& one : *compared) {
+    for (const report::MovedDocument& moved : one.moved) {
+      if (one.text.empty() || moved.text.empty()) continue;
+      pairs.emplace_back(one.text, moved.text);
+      entries.append(tr("%1: query %2, document %3, rank %4")
+                         .arg(words(one.run), words(one.query), words(moved.id),
+                              words(report::ranks_in_words(moved))));
+    }
+  }
+  if (pairs.empty()) {
+    return fail(
+        "{}: has no texts; write it with evaluate --differences --queries FILE --documents FILE "
+        "--format json",
+        file.toStdString());
+  }
+  pairs_ = std::move(pairs);
+  ui_->checkpoint_pair->clear();
+  ui_->checkpoint_pair->addItems(entries);
+  ui_->checkpoint_pair->setEnabled(true);
+  return {};
+}
+
+void CheckpointDialog::open_comparison(const QString& file) {
+  if (const Status read = read_comparison(file); !read)
+    return ui_->checkpoint_problem->set_problem(words(read.error().message));
+  QSettings().setValue(comparison_key, file);
+  take_pair(0);
+}
+
+void CheckpointDialog::take_pair(int at) {
+  const auto& [query, document] = pairs_.at(static_cast<std::size_t>(at));
+  ui_->checkpoint_query->setText(words(query));
+  ui_->checkpoint_document->setPlainText(words(document));
 }
 
 void CheckpointDialog::read_document(const QString& file) {
@@ -100,9 +154,9 @@ void CheckpointDialog::changed() {
 void CheckpointDialog::busy_changed() {
   const bool busy = inspection_.is_asking();
   ui_->checkpoint_progress->setVisible(busy);
-  for (QWidget* input :
-       std::initializer_list<QWidget*>{ui_->checkpoint_folder, ui_->checkpoint_query,
-                                       ui_->checkpoint_document, ui_->checkpoint_pattern}) {
+  for (QWidget* input : std::initializer_list<QWidget*>{
+           ui_->checkpoint_folder, ui_->checkpoint_query, ui_->checkpoint_document,
+           ui_->checkpoint_pattern, ui_->checkpoint_beside}) {
     input->setEnabled(!busy);
   }
   changed();
@@ -111,7 +165,9 @@ void CheckpointDialog::busy_changed() {
 
 void CheckpointDialog::compute() {
   QSettings settings;
-  settings.setValue(folder_key, ui_->checkpoint_folder->text());
+  settings.setValue(checkpoint_folder_key, ui_->checkpoint_folder->text());
+  settings.setValue(pair_key, ui_->checkpoint_pair->currentIndex());
+  settings.setValue(beside_key, ui_->checkpoint_beside->chosen());
   settings.setValue(query_key, ui_->checkpoint_query->text());
   settings.setValue(document_key, ui_->checkpoint_document->toPlainText().left(most_kept_letters));
   inspection_.compute({.folder = ui_->checkpoint_folder->text().trimmed(),

@@ -33,4 +33,12 @@ void ask_for_file(QWidget* parent, const QString& title, const QString& filter,
   open_dialog(dialog, std::move(chosen));
 }
 
+void ask_for_folder(QWidget* parent, const QString& title, const QString& first,
+                    std::function<void(const QString&)> chosen) {
+  auto* dialog = new QFileDialog(parent, title, first);
+  dialog->setFileMode(QFileDialog::Directory);
+  dialog->setOption(QFileDialog::ShowDirsOnly);
+  open_dialog(dialog, std::move(chosen));
+}
+
 }  // namespace attnscope::gui

@@ -15,5 +15,8 @@ void ask_for_new_file(QWidget* parent, const QString& title, const QString& sugg
                       const QStringList& endings, std::function<void(const QString&)> chosen);
 void ask_for_file(QWidget* parent, const QString& title, const QString& filter,
                   std::function<void(const QString&)> chosen);
+/// `first` is looked at first.
+void ask_for_folder(QWidget* parent, const QString& title, const QString& first,
+                    std::function<void(const QString&)> chosen);
 
 }  // namespace attnscope::gui

@@ -1,0 +1,54 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where rankings differ from a baseline's, query by query, with the documents that moved most and,
+// where they are to be looked at, the texts: as a table, and as a file that the window opens.
+//
+//   std::vector<RankingDifference> differences = differences_of(report);
+//   print(write_differences(differences));
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/report/effectiveness.h"
+#include "engine/report/sheet.h"
+#include "kernels/base/result.h"
+
+namespace attnscope::report {
+
+struct MovedDocument {
+  std::string id;
+  std::int64_t from = 0, to = 0;  // ranks from 1; 0: the document is not in that ranking
+  std::string text = {};          // empty: not given
+};
+
+/// Of one query in one run.
+struct RankingDifference {
+  std::string run, query;
+  std::string text = {};  // the query's; empty: not given
+  double rbo = 0;
+  std::optional<double> tau = {};
+  std::optional<double> change = {};  // of the first measure; none of a query that is not judged
+  std::vector<MovedDocument> moved;   // at most five
+};
+
+/// Run by run in the report's order, within each the least alike queries first.
+[[nodiscard]] std::vector<RankingDifference> differences_of(const EffectivenessReport& report);
+/// A block a run beside the baseline, a row a query that both rank.
+[[nodiscard]] Sheet differences_sheet(const EffectivenessReport& report,
+                                      const std::vector<RankingDifference>& differences,
+                                      TableFormat format);
+
+/// As JSON: an array, an object a query.
+[[nodiscard]] std::string write_differences(const std::vector<RankingDifference>& differences);
+/// What was written so. Errors name `source` and the field.
+[[nodiscard]] Result<std::vector<RankingDifference>> parse_differences(std::string_view json,
+                                                                       std::string_view source);
+
+/// "3>17", "none>4".
+[[nodiscard]] std::string ranks_in_words(const MovedDocument& moved);
+
+}  // namespace attnscope::report
