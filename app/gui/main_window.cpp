@@ -371,7 +371,9 @@ bool MainWindow::open_sweep(const QString& file) {
     return false;
   }
   open_new_run();
-  if (!new_run_ || !new_run_->begin_with(words(*text))) return false;
+  if (!new_run_ || !new_run_->begin_with(words(with_whole_names(
+                       *text, std::filesystem::path(file.toStdString()).parent_path()))))
+    return false;
   remember_file(file);
   return true;
 }

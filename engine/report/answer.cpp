@@ -10,8 +10,6 @@
 #include <tuple>
 #include <utility>
 
-#include "engine/checkpoint/family_description.h"
-#include "engine/heat/model_row.h"
 #include "engine/report/axes_in_words.h"
 #include "engine/report/conditions.h"
 
@@ -176,18 +174,11 @@ FitAnswer fit_of(const std::vector<const Row*>& own, std::optional<double> avail
 using Reach = LengthCurve::Reach;
 using statistics::Ratio;
 
-/// Attention by itself, or in the cross-encoder that the paper of the patterns is about; other
-/// families have patterns, too, and nothing of its numbers.
-bool is_cross_encoder(const Contender& contender) {
-  return contender.model.empty() ||
-         &family_of_row(contender.model.substr(0, contender.model.find('+'))) ==
-             family_descriptions().front();
-}
-
 /// One contender's share of the question.
 class Adviser {
  public:
-  Adviser(const Answer& answer, const std::vector<const Row*>& rows, std::optional<double> memory)
+  Adviser(const Answer& answer, const std::vector<const Row*>& rows, std::optional<double> memory,
+          const RunEffectiveness& effectiveness)
       : answer_(answer), curve_(rows), memory_(memory) {
     const Contender& contender = rows.front()->cell.cell.contender;
     advised_.contender = contender.id();
@@ -195,7 +186,8 @@ class Adviser {
     advised_.pattern = contender.pattern;
     advised_.window = contender.window;
     advised_.is_baseline = answer.baseline == advised_.contender;
-    is_cross_encoder_ = is_cross_encoder(contender);
+    advised_.measured = effectiveness.of(advised_.contender);
+    is_cross_encoder_ = is_papers_cross_encoder(contender);
   }
 
   Advised advised() && {
@@ -417,7 +409,7 @@ class Adviser {
 
   /// Of passages or documents, by the length that 95 of 100 do not exceed.
   void set_published() {
-    if (!is_cross_encoder_) return;
+    if (advised_.measured || !is_cross_encoder_) return;
     const auto tokens =
         static_cast<std::int64_t>(sequence(answer_.question->documents.percentile(95)));
     advised_.published = published_ndcg(advised_.pattern, advised_.window, tokens);
@@ -487,8 +479,9 @@ std::vector<Advised> advise_all(const Answer& answer, const std::vector<const Ro
   std::optional<double> memory = answer.question->memory_bytes;
   if (!memory) memory = free_bytes_at_start(answer.run, answer.point.device);
   std::vector<Advised> contenders;
+  const RunEffectiveness effectiveness(answer.run);
   for (const std::vector<const Row*>& own : by_contender(rows))
-    contenders.push_back(Adviser(answer, own, memory).advised());
+    contenders.push_back(Adviser(answer, own, memory, effectiveness).advised());
   return contenders;
 }
 
@@ -503,7 +496,7 @@ void compare(Answer& answer, const std::vector<const Row*>& rows) {
   const auto is_full = [&](const Row* row) {
     const Contender& contender = row->cell.cell.contender;
     return contender.id() == baseline->contender && contender.pattern == full_pattern &&
-           is_cross_encoder(contender);
+           is_papers_cross_encoder(contender);
   };
   answer.baseline_words =
       std::ranges::any_of(rows, is_full) ? std::string("full attention") : baseline->name;
@@ -557,6 +550,34 @@ std::int64_t document_of(const HeatPoint& point, std::int64_t query_tokens,
   const double around = has_query(point) ? static_cast<double>(query_tokens) + 2 : 0;
   const double own = (sequence_tokens - around) / documents - (has_query(point) ? 1 : 0);
   return static_cast<std::int64_t>(std::max(0.0, std::floor(own)));
+}
+
+const Advised* fastest_equivalent(const Answer& answer) {
+  const auto found = std::ranges::find_if(answer.contenders, [](const Advised& one) {
+    return one.standing == Standing::within_limits && one.measured &&
+           !one.measured->baseline.empty() && one.measured->is_equivalent();
+  });
+  return found == answer.contenders.end() ? nullptr : &*found;
+}
+
+Figure effectiveness_figure(const Answer& answer) {
+  std::vector<TimedEffectiveness> contenders;
+  for (const Advised& one : answer.contenders) {
+    if (!one.time_ns) continue;
+    contenders.push_back({.name = one.name,
+                          .contender = one.contender,
+                          .time_ns = one.time_ns->value,
+                          .remark = one.is_interpolated ? "≈ interpolated"
+                                    : one.counted_as    ? "≈ shorter than measured"
+                                                        : "",
+                          .measured = one.measured,
+                          .published = one.published});
+  }
+  const std::int64_t count = answer.question ? answer.question->candidates : 0;
+  Figure figure = effectiveness_figure(
+      contenders, fmt::format("for {} document{}", count, count == 1 ? "" : "s"));
+  figure.provenance = provenance_line(answer.run);
+  return figure;
 }
 
 Result<Table> make_answer_table(const Store& store, const RunInfo& run,

@@ -26,6 +26,7 @@
 
 #include "engine/report/crossovers.h"
 #include "engine/report/length_curve.h"
+#include "engine/report/measured_effectiveness.h"
 #include "engine/report/published.h"
 #include "engine/report/question.h"
 #include "engine/report/table.h"
@@ -97,8 +98,9 @@ struct Advised {
                upper = 0;                  // lengths of one interpolated time; 0: several
   std::optional<std::int64_t> counted_as;  // shorter documents count as this many tokens in all
 
-  std::optional<PublishedNdcg> published;
-  std::optional<double> published_loss;  // below full attention's
+  std::optional<MeasuredEffectiveness> measured;
+  std::optional<PublishedNdcg> published;  // where nothing was measured
+  std::optional<double> published_loss;    // below full attention's
 
   std::string sentence;
   std::vector<std::string> remarks;  // sentences: what one must know beside it
@@ -122,7 +124,8 @@ struct Answer {
   HeatPoint point;             // its query and length are those of its first cell
   std::string baseline_words;  // "full attention", or its display name
   std::string heading;         // what is asked, and of what the times are
-  std::vector<std::string> notes;
+  std::vector<std::string>
+      notes;  // the first says who is the fastest equivalent, where it is known
   std::vector<Advised> contenders;       // as one should read them
   std::vector<std::int64_t> to_measure;  // tokens in all that would make the numbers exact
 };
@@ -152,6 +155,12 @@ inline constexpr std::string_view no_answer_to_one_length =
                                                const std::vector<const Row*>& rows,
                                                const Question& question);
 [[nodiscard]] std::vector<Answer> make_answers(const Table& table, const Question& question);
+
+/// The first contender within the limits that is equivalent to the baseline of what was measured,
+/// or the baseline itself; null: none.
+[[nodiscard]] const Advised* fastest_equivalent(const Answer& answer);
+/// Its contenders' time against what they are worth.
+[[nodiscard]] Figure effectiveness_figure(const Answer& answer);
 
 /// The longest lengths that fit, of rows of one setting. `available_bytes`:
 /// what the device had free when the run began, where that is known.

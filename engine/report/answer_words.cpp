@@ -9,6 +9,7 @@
 #include <cmath>
 #include <map>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/report/answer.h"
@@ -162,6 +163,37 @@ std::string published_in_words(const Advised& one) {
   return text + ").";
 }
 
+/// What the measured effectiveness is tested against, as a reader calls it.
+std::string tested_against(const std::string& contender, const Answer& answer) {
+  const auto own = std::ranges::find(answer.contenders, contender, &Advised::contender);
+  if (own == answer.contenders.end()) return contender;
+  return own->pattern == full_pattern ? "full attention" : own->name;
+}
+
+/// Empty where no effectiveness was measured against a baseline.
+std::string fastest_equivalent_in_words(const Answer& answer) {
+  const auto measured = std::ranges::find_if(answer.contenders, [](const Advised& one) {
+    return one.measured && !one.measured->baseline.empty();
+  });
+  if (measured == answer.contenders.end()) return "";
+  const MeasuredEffectiveness& any = *measured->measured;
+  const std::string baseline = tested_against(any.baseline, answer);
+  const std::string within =
+      fmt::format("within {} in {} ({})", any.margin, any.measure, measured_label);
+  const Advised* const best = fastest_equivalent(answer);
+  if (best == nullptr)
+    return fmt::format("Nothing within the limits is shown to be equivalent to {} {}.", baseline,
+                       within);
+  if (best->contender == any.baseline)
+    return fmt::format("Nothing faster than {} is shown to be equivalent to it {}.", baseline,
+                       within);
+  const std::string head = fmt::format("Fastest that is equivalent to {} {}: {}{}; ", baseline,
+                                       within, best->name, speed_in_words(*best, answer));
+  if (best->measured->is_baseline) return head + "its ranking is the same.";
+  return head + fmt::format("{} (paired TOST, {} queries).", test_in_words(*best->measured->tests),
+                            best->measured->tests->n);
+}
+
 std::vector<std::string> remarks_on(const Advised& one, const Answer& answer) {
   std::vector<std::string> remarks;
   if (one.is_interpolated) {
@@ -193,6 +225,10 @@ std::vector<std::string> remarks_on(const Advised& one, const Answer& answer) {
   }
   if (one.need_bytes) remarks.push_back(memory_in_words(one, answer));
   if (one.longest) remarks.push_back(longest_in_words(*one.longest));
+  if (one.measured) {
+    remarks.push_back(in_words(*one.measured, tested_against(one.measured->baseline, answer)) +
+                      ".");
+  }
   if (one.published) remarks.push_back(published_in_words(one));
   return remarks;
 }
@@ -243,7 +279,10 @@ std::vector<std::string> notes_on(const Answer& answer) {
   std::string of = fmt::format("{}, {}, {}", times_are_of(point.operation),
                                name_of(point.direction), name_of(point.dtype));
   if (point.device == DeviceKind::cuda) of += ", on the GPU";
-  std::vector<std::string> notes{of + "; crossovers count the tokens of whole sequences."};
+  std::vector<std::string> notes;
+  if (std::string fastest = fastest_equivalent_in_words(answer); !fastest.empty())
+    notes.push_back(std::move(fastest));
+  notes.push_back(of + "; crossovers count the tokens of whole sequences.");
   if (const std::string longer = longer_of_all(answer); !longer.empty()) {
     notes.push_back(
         fmt::format("Each of the others{} than {}.", longer.substr(1), answer.baseline_words));

@@ -12,6 +12,7 @@
 #include "engine/report/axes_in_words.h"
 #include "engine/report/conditions.h"
 #include "engine/report/crossovers.h"
+#include "engine/report/measured_effectiveness.h"
 #include "engine/report/published.h"
 #include "engine/report/roofline.h"
 #include "engine/report/row_values.h"
@@ -37,7 +38,7 @@ const XWords& words_along(XAxis x) {
 
 constexpr std::array<std::string_view, 3> scale_names{"linear", "log2", "log10"};
 
-constexpr std::array<View, 14> all_views{{
+constexpr std::array<View, 15> all_views{{
     {YAxis::time, "time", "Time"},
     {YAxis::memory, "memory", "Memory"},
     {YAxis::ratio, "ratio", "Ratio to the baseline", true},
@@ -47,6 +48,7 @@ constexpr std::array<View, 14> all_views{{
     {YAxis::per_token, "per-token", "Time per token"},
     {YAxis::per_ms, "per-ms", "Documents per ms", false, true},
     {YAxis::per_query, "per-query", "Time per query", false, true},
+    {YAxis::effectiveness, "effectiveness", "Effectiveness over time", false, false, true},
     {YAxis::stages, "stages", "Stages", false, true},
     {YAxis::cache, "cache", "Kept of documents", false, true},
     {YAxis::space, "space", "Space over time", false, true},
@@ -137,6 +139,7 @@ Drawn measured_value(const Row& row, YAxis axis) {
       const double ndcg = axis == YAxis::trec_ndcg ? published->trec_ndcg10 : published->dev_ndcg10;
       return value(ndcg, ndcg, ndcg);
     }
+    case YAxis::effectiveness:  // has a figure of its own
     case YAxis::ratio:
       break;
   }
@@ -317,6 +320,29 @@ void add_stages(Figure& figure, const Table& table) {
   figure.x_scale = Scale::linear;
 }
 
+/// A point a contender, all of one setting and one length.
+Figure figure_of_effectiveness(const Table& table) {
+  std::vector<TimedEffectiveness> contenders;
+  int without_time = 0;
+  for (const Row& row : table.rows) {
+    const Contender& contender = row.cell.cell.contender;
+    if (!is_measured(row)) {
+      ++without_time;
+      continue;
+    }
+    TimedEffectiveness& one = contenders.emplace_back(
+        TimedEffectiveness{.name = contender.name,
+                           .contender = contender.id(),
+                           .time_ns = row.cell.summary.median_ns / documents_of(row),
+                           .cell = row.cell.cell_number});
+    if (row.effectiveness) one.measured = *row.effectiveness;
+    if (!one.measured) one.published = published_ndcg(contender, row.cell.point.sequence_tokens);
+  }
+  Figure figure = effectiveness_figure(contenders, "per document");
+  figure.without_place = without_time;
+  return figure;
+}
+
 std::string y_label(const Table& table, YAxis y) {
   switch (y) {
     case YAxis::time:
@@ -344,6 +370,7 @@ std::string y_label(const Table& table, YAxis y) {
       return fmt::format("nDCG@10, MS MARCO Dev ({})", published_label);
     case YAxis::stages:
       return "Stages' time per document (ms)";
+    case YAxis::effectiveness:
     case YAxis::ratio:
       break;
   }
@@ -357,7 +384,7 @@ std::optional<double> line_at(YAxis y) {
 std::string title_of(const Table& table, XAxis x, YAxis y) {
   if (table.rows.empty()) return title_of(table.run);
   std::vector<bool> left_out(heat_axes.size(), false);
-  left_out[length_axis] = x == XAxis::length && y != YAxis::stages;
+  left_out[length_axis] = x == XAxis::length && y != YAxis::stages && y != YAxis::effectiveness;
   const std::vector<bool> varying = varying_axes(table.rows);
   left_out[document_lengths_axis] = left_out[length_axis] && varying[document_lengths_axis];
   if (is_effectiveness(y)) {
@@ -581,10 +608,19 @@ Result<Figure> make_figure(const Table& table, XAxis x, YAxis y) {
   const std::span<const std::size_t> own = is_effectiveness(y)
                                                ? std::span<const std::size_t>(axes_of_size)
                                                : std::span<const std::size_t>();
+  const std::string_view along = y == YAxis::effectiveness ? std::string_view() : key_along(x);
   if (Status one = y == YAxis::stages ? check_stages(table)
-                                      : check_one_setting(all_rows(table.rows), key_along(x), own);
+                                      : check_one_setting(all_rows(table.rows), along, own);
       !one) {
     return tl::unexpected(one.error());
+  }
+  if (y == YAxis::effectiveness) {
+    Figure figure = figure_of_effectiveness(table);
+    figure.title = title_of(table, XAxis::length, y);
+    figure.provenance = provenance_line(table);
+    if (const std::string share = disturbed_share(all_rows(table.rows)); !share.empty())
+      figure.warning += (figure.warning.empty() ? "" : " ") + share;
+    return figure;
   }
   const bool linear = y == YAxis::limit || y == YAxis::per_token || y == YAxis::stages;
   Figure figure{.title = title_of(table, x, y),

@@ -20,8 +20,9 @@ enum class XAxis : std::uint8_t { length, window, candidates };
 [[nodiscard]] std::string_view name_of(XAxis x);
 /// The views of a run, most of them along an XAxis. The roofline has the work per byte along x,
 /// space the time of a query, and the nDCG@10 that was published of a model how many documents it
-/// scores here in a millisecond: they join a contender's points in the order of that XAxis. Stages
-/// are bars, a contender each.
+/// scores here in a millisecond: they join a contender's points in the order of that XAxis.
+/// Effectiveness stands over the time of a document, a point a contender. Stages are bars, a
+/// contender each.
 enum class YAxis : std::uint8_t {
   time,
   memory,
@@ -36,6 +37,7 @@ enum class YAxis : std::uint8_t {
   space,
   trec_ndcg,
   dev_ndcg,
+  effectiveness,
   stages
 };
 enum class Scale : std::uint8_t { linear, log2, log10 };
@@ -46,7 +48,8 @@ struct View {
   std::string_view key;    // "per-token"
   std::string_view title;  // "Time per token"
   bool needs_baseline = false;
-  bool of_models = false;  // of re-rankers alone
+  bool of_models = false;      // of re-rankers alone
+  bool of_one_length = false;  // the window has it in its answers
 };
 /// Every view, in the order in which they are offered.
 [[nodiscard]] std::span<const View> views();
@@ -69,6 +72,7 @@ struct Point {
   double low = 0, high = 0;  // 95% interval; equal to y where there is none
   std::string label = {};    // where x does not tell which cell it is: "4096 tokens"
   std::int64_t cell = -1;    // its number in the run; -1: of no run
+  std::string mark = {};     // stands beside it: "†"
 };
 
 /// A cell without a value: drawn on the rail at the top.
@@ -116,6 +120,7 @@ struct Figure {
   std::vector<std::string> x_names = {};
   std::vector<Mark> marks = {};        // only where they were asked for
   std::vector<Ceiling> ceilings = {};  // of a roofline
+  std::vector<Point> front = {};       // joined by a line beneath the series: a Pareto front
   bool along_x = true;       // false: points are joined in their own order, wherever x leads
   bool is_joined = true;     // false: every point stands alone
   int without_place = 0;     // cells whose x is not known: their work was never planned

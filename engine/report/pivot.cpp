@@ -11,6 +11,7 @@
 
 #include "engine/report/axes_in_words.h"
 #include "engine/report/conditions.h"
+#include "engine/report/measured_effectiveness.h"
 #include "engine/report/number_text.h"
 #include "engine/report/row_values.h"
 #include "engine/report/slice.h"
@@ -19,13 +20,13 @@
 namespace attnscope::report {
 namespace {
 
-constexpr std::array<std::string_view, 7> quantity_names{"time",  "memory",   "ratio", "limit",
-                                                         "error", "executed", "per-ms"};
+constexpr std::array<std::string_view, 8> quantity_names{
+    "time", "memory", "ratio", "limit", "error", "executed", "per-ms", "effectiveness"};
 
 struct Words {
   std::string_view brief, full;
 };
-constexpr std::array<Words, 7> quantity_words{{
+constexpr std::array<Words, 8> quantity_words{{
     {"time/doc", "time per document"},
     {"mem/doc", "memory per document"},
     {"vs base", "time against the baseline's"},
@@ -33,6 +34,7 @@ constexpr std::array<Words, 7> quantity_words{{
     {"error", "error against the float64 reference"},
     {"executed", "executed over useful products"},
     {"docs/ms", "documents per millisecond"},
+    {"worth", "effectiveness measured with the run († equivalent to its baseline)"},
 }};
 
 const Words& names_of(Quantity quantity) {
@@ -195,6 +197,14 @@ PivotCell measured_cell(const Row& row, const Row* baseline, Quantity quantity) 
       cell.text += cell.marks;
       return cell;
     }
+    case Quantity::effectiveness: {
+      if (!row.effectiveness) return {};
+      const MeasuredEffectiveness& own = *row.effectiveness;
+      PivotCell cell = bare_cell(own.mean, fmt::format("{} {:.4f}", own.measure, own.mean));
+      if (own.tests && own.tests->equivalent) cell.marks = "†";
+      cell.text += cell.marks;
+      return cell;
+    }
     case Quantity::executed:
       break;
   }
@@ -228,7 +238,7 @@ Baselines baselines_of(const Table& table) {
 
 PivotCell cell_of(const Row& row, const Row* baseline, Quantity quantity) {
   // Executed work is known of what was planned, and the error of what was wrong.
-  const bool known = quantity == Quantity::executed ||
+  const bool known = quantity == Quantity::executed || quantity == Quantity::effectiveness ||
                      (quantity == Quantity::error && row.cell.cell.relative_error);
   if (row.cell.damaged || (!is_measured(row) && !known)) {
     PivotCell cell;

@@ -18,7 +18,16 @@
 
 namespace attnscope::report {
 
-enum class Quantity : std::uint8_t { time, memory, ratio, limit, error, executed, per_ms };
+enum class Quantity : std::uint8_t {
+  time,
+  memory,
+  ratio,
+  limit,
+  error,
+  executed,
+  per_ms,
+  effectiveness
+};
 [[nodiscard]] std::string_view name_of(Quantity quantity);
 /// "time,memory": several are lines of their own in each row.
 [[nodiscard]] Result<std::vector<Quantity>> parse_quantities(std::string_view text);

@@ -392,6 +392,18 @@ std::vector<BesidePublished> beside_published(const Table& table) {
   return found;
 }
 
+bool is_papers_cross_encoder(const Contender& contender) {
+  return contender.model.empty() ||
+         &family_of_row(contender.model.substr(0, contender.model.find('+'))) ==
+             family_descriptions().front();
+}
+
+std::optional<PublishedNdcg> published_ndcg(const Contender& contender,
+                                            std::int64_t sequence_tokens) {
+  if (!is_papers_cross_encoder(contender)) return std::nullopt;
+  return published_ndcg(contender.pattern, contender.window, sequence_tokens);
+}
+
 std::optional<PublishedNdcg> published_ndcg(std::string_view pattern, std::optional<Window> window,
                                             std::int64_t sequence_tokens) {
   // The paper's passage models take 512 tokens, its document models 4096.

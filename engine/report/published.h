@@ -99,6 +99,12 @@ struct PublishedNdcg {
 [[nodiscard]] std::optional<PublishedNdcg> published_ndcg(std::string_view pattern,
                                                           std::optional<Window> window,
                                                           std::int64_t sequence_tokens);
+/// Attention by itself, or in the cross-encoder that the paper of the patterns is about; other
+/// families have patterns, too, and nothing of its numbers.
+[[nodiscard]] bool is_papers_cross_encoder(const Contender& contender);
+/// The same of a contender, where it is one.
+[[nodiscard]] std::optional<PublishedNdcg> published_ndcg(const Contender& contender,
+                                                          std::int64_t sequence_tokens);
 
 /// Rows of a reference file as texts in the order of `keys`: comments (#) and the header are not
 /// among them. An error names the line where the file does not have the columns it should.

@@ -10,6 +10,7 @@
 
 #include "engine/heat/axes.h"
 #include "engine/report/conditions.h"
+#include "engine/report/measured_effectiveness.h"
 
 namespace attnscope::report {
 namespace {
@@ -196,6 +197,55 @@ constexpr std::array growth_columns{
     Column{"growth_high", [](const Row& r) { return r.growth ? real(r.growth->high) : Value(); }},
 };
 
+template <typename Get>
+Value of_effectiveness(const Row& row, Get get) {
+  return row.effectiveness ? get(*row.effectiveness) : Value();
+}
+
+template <typename Get>
+Value of_tests(const Row& row, Get get) {
+  const bool tested = row.effectiveness && row.effectiveness->tests;
+  return tested ? get(*row.effectiveness->tests) : Value();
+}
+
+using Measured = MeasuredEffectiveness;
+using statistics::PairedTests;
+
+constexpr std::array effectiveness_columns{
+    Column{"effectiveness",
+           [](const Row& r) {
+             return of_effectiveness(r, [](const Measured& own) { return real(own.mean); });
+           }},
+    Column{"effectiveness_measure",
+           [](const Row& r) {
+             return of_effectiveness(r, [](const Measured& own) { return word(own.measure); });
+           }},
+    Column{"effectiveness_difference",
+           [](const Row& r) {
+             return of_tests(r, [](const PairedTests& tests) { return real(tests.difference); });
+           }},
+    Column{"effectiveness_low90",
+           [](const Row& r) {
+             return of_tests(r, [](const PairedTests& tests) {
+               return tests.interval90 ? real(tests.interval90->low) : Value();
+             });
+           }},
+    Column{"effectiveness_high90",
+           [](const Row& r) {
+             return of_tests(r, [](const PairedTests& tests) {
+               return tests.interval90 ? real(tests.interval90->high) : Value();
+             });
+           }},
+    Column{"p_equivalence",
+           [](const Row& r) {
+             return of_tests(r, [](const PairedTests& tests) { return real(tests.p_equivalence); });
+           }},
+    Column{"equivalent",
+           [](const Row& r) {
+             return of_tests(r, [](const PairedTests& tests) { return Value(tests.equivalent); });
+           }},
+};
+
 void add_axes(Axis::Column where, std::vector<Column>& all) {
   for (std::size_t place = 0; place < heat_axes.size(); ++place) {
     if (heat_axes[place].column != where) continue;
@@ -223,6 +273,8 @@ std::vector<Column> columns(const Table& table) {
   std::vector<Column> all = plain_columns();
   if (table.baseline) all.insert(all.end(), ratio_columns.begin(), ratio_columns.end());
   if (table.has_growth) all.insert(all.end(), growth_columns.begin(), growth_columns.end());
+  if (std::ranges::any_of(table.rows, [](const Row& row) { return row.effectiveness != nullptr; }))
+    all.insert(all.end(), effectiveness_columns.begin(), effectiveness_columns.end());
   for (std::size_t place = 0; place < heat_axes.size(); ++place) {
     const Axis& axis = heat_axes[place];
     const bool is_used = std::ranges::any_of(

@@ -13,6 +13,7 @@
 #include "engine/report/conditions.h"
 #include "engine/report/number_text.h"
 #include "engine/report/provenance.h"
+#include "engine/sweep/run_plan.h"
 #include "kernels/base/json.h"
 #include "kernels/base/sentences.h"
 
@@ -321,6 +322,12 @@ std::string write_description(const RunDescription& description) {
   text += line("heats", fmt::format("{} of {}", run.heats_done, run.start.heats_planned));
   text += line("cells", cells_in_words(description.rows));
   text += line("caches", words(provenance_at(provenance, "/measuring/cache")));
+  if (const auto runs = stored_runs(run)) {
+    text += line(
+        "effectiveness",
+        fmt::format("{} of {}, by {} (judged queries: {})", runs->question.measure.name(),
+                    counted(runs->runs.size(), "TREC run"), runs->qrels, runs->queries.size()));
+  }
   text += "\nMachine\n";
   text += line("device", run.start.device);
   for (const LabelledFact& fact : machine_facts)

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "engine/report/axes_in_words.h"
+#include "engine/report/measured_effectiveness.h"
 #include "engine/report/row_values.h"
 #include "engine/statistics/placements.h"
 #include "kernels/base/sentences.h"
@@ -298,6 +299,15 @@ Result<Table> make_table(const Store& store, const RunInfo& run,
     table.baseline = std::move(*id);
   }
   std::ranges::stable_sort(*cells, comes_before, &StoredCell::point);
+  const RunEffectiveness effectiveness(run);
+  std::map<std::string, std::shared_ptr<const MeasuredEffectiveness>> known;
+  const auto effectiveness_of = [&](const std::string& id) {
+    const auto [place, is_new] = known.try_emplace(id);
+    if (!is_new) return place->second;
+    if (auto own = effectiveness.of(id))
+      place->second = std::make_shared<const MeasuredEffectiveness>(std::move(*own));
+    return place->second;
+  };
   for (StoredCell& cell : *cells) {
     Row row{.cell = std::move(cell), .limit_ms = {}, .share_of_limit = {}, .ratio = {}};
     row.limit_ms = limit_ms(row.cell, *ceilings);
@@ -305,6 +315,7 @@ Result<Table> make_table(const Store& store, const RunInfo& run,
     if (row.limit_ms && is_measured(row) && median_ms > 0) {
       row.share_of_limit = *row.limit_ms / median_ms;
     }
+    row.effectiveness = effectiveness_of(row.cell.cell.contender.id());
     table.rows.push_back(std::move(row));
   }
   table.ceilings = std::move(*ceilings);

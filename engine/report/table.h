@@ -5,6 +5,7 @@
 // Markdown, CSV, LaTeX (booktabs, in the form of the paper's Table 3) and JSON forms. Numbers are
 // written with a decimal point in every locale.
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,6 +22,8 @@
 
 namespace attnscope::report {
 
+struct MeasuredEffectiveness;
+
 struct Row {
   StoredCell cell;
   std::optional<double> limit_ms;                // from the run's ceilings
@@ -31,6 +34,8 @@ struct Row {
   // Of a row that drifted, whether its ratio to the baseline, or else to the first other contender
   // measured beside it, did too.
   std::optional<bool> ratio_drifted = {};
+  /// Of its contender, measured with the run; null: it was not.
+  std::shared_ptr<const MeasuredEffectiveness> effectiveness = {};
 };
 
 struct Table {

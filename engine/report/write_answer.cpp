@@ -13,7 +13,10 @@
 #include "engine/heat/axes.h"
 #include "engine/report/answer.h"
 #include "engine/report/conditions.h"
+#include "engine/report/effectiveness.h"
 #include "engine/report/number_text.h"
+#include "engine/sweep/run_plan.h"
+#include "engine/sweep/sweep.h"
 #include "kernels/base/json.h"
 
 namespace attnscope::report {
@@ -136,12 +139,36 @@ std::vector<std::string> notes_below(const Answer& answer) {
     notes.push_back(fmt::format("nDCG@10 over {}: {} ({}).", published->published->task,
                                 published_label, published->published->source));
   }
+  const auto measured = std::ranges::find_if(
+      answer.contenders, [](const Advised& one) { return one.measured.has_value(); });
+  if (measured != answer.contenders.end()) {
+    const MeasuredEffectiveness& own = *measured->measured;
+    notes.push_back(fmt::format("{} {} by {}{}.", own.measure, measured_label, own.qrels,
+                                own.baseline.empty()
+                                    ? std::string()
+                                    : fmt::format("; † equivalent to {} within {} (paired TOST, "
+                                                  "p < {})",
+                                                  own.baseline, own.margin, own.alpha)));
+  }
   if (std::ranges::any_of(answer.contenders, is_carried))
     notes.emplace_back("≈: interpolated between measured lengths.");
   return notes;
 }
 
+/// With its dagger; what was not measured where others were says so.
+std::string effectiveness_of(const Advised& one, bool any_measured) {
+  if (one.measured) {
+    return fmt::format("{:.4f}{}", one.measured->mean,
+                       one.measured->tests && one.measured->is_equivalent() ? "†" : "");
+  }
+  if (!one.published) return std::string(missing);
+  return fmt::format("{:.3f}{}", one.published->ndcg10, any_measured ? " (publ.)" : "");
+}
+
 Sheet sheet_of_contenders(const Answer& answer) {
+  const auto measured = std::ranges::find_if(
+      answer.contenders, [](const Advised& one) { return one.measured.has_value(); });
+  const bool any_measured = measured != answer.contenders.end();
   const std::int64_t count = answer.question->candidates;
   Sheet sheet{.above = {answer.heading},
               .columns = {{"", "Contender", false},
@@ -151,7 +178,7 @@ Sheet sheet_of_contenders(const Answer& answer) {
                                            : "Against the baseline",
                            false},
                           {"", "Memory"},
-                          {"", "nDCG@10"},
+                          {"", any_measured ? measured->measured->measure : "nDCG@10"},
                           {"", "Remark", false}},
               .notes = notes_below(answer)};
   for (const Advised& one : answer.contenders) {
@@ -159,8 +186,7 @@ Sheet sheet_of_contenders(const Answer& answer) {
                one.time_ns ? (is_carried(one) ? "≈ " : "") + format_time(one.time_ns->value)
                            : std::string(missing),
                speed_of(one), one.peak_bytes ? format_bytes(*one.peak_bytes) : std::string(missing),
-               one.published ? fmt::format("{:.3f}", one.published->ndcg10) : std::string(missing),
-               remark_on(one)});
+               effectiveness_of(one, any_measured), remark_on(one)});
   }
   return sheet;
 }
@@ -213,6 +239,29 @@ void add_ratio(std::vector<SheetCell>& cells, const std::optional<Ratio>& ratio)
   cells.emplace_back(ratio ? Value(std::string(verdict_in_words(*ratio))) : Value());
 }
 
+/// Measured or published, and the test against the baseline.
+void add_effectiveness(std::vector<SheetCell>& cells, const Advised& one) {
+  if (one.measured) {
+    const MeasuredEffectiveness& own = *one.measured;
+    cells.insert(cells.end(),
+                 {value_of(own.mean), Value(std::string("measured")), Value(own.measure)});
+    const auto& tests = own.tests;
+    const auto interval = tests ? tests->interval90 : std::nullopt;
+    cells.insert(cells.end(), {tests ? value_of(tests->difference) : Value(),
+                               interval ? value_of(interval->low) : Value(),
+                               interval ? value_of(interval->high) : Value(),
+                               tests ? value_of(tests->p_equivalence) : Value(),
+                               tests ? Value(tests->equivalent) : Value()});
+    return;
+  }
+  const auto& published = one.published;
+  cells.insert(cells.end(),
+               {published ? value_of(published->ndcg10) : Value(),
+                published ? Value(std::string("published")) : Value(),
+                published ? Value(std::string("nDCG@10")) : Value(), Value(), Value(), Value(),
+                Value(), published ? Value(published->is_equivalent) : Value()});
+}
+
 std::vector<SheetColumn> columns_of(std::initializer_list<const char*> keys) {
   std::vector<SheetColumn> columns;
   for (const char* key : keys) columns.push_back({key, ""});
@@ -222,14 +271,34 @@ std::vector<SheetColumn> columns_of(std::initializer_list<const char*> keys) {
 Sheet sheet_for_programs(std::span<const Answer> answers) {
   Sheet sheet;
   const bool is_question = is_to_a_question(answers);
-  sheet.columns =
-      is_question
-          ? columns_of({"contender", "name", "standing", "reason", "ms", "low_ms", "high_ms",
-                        "ratio", "ratio_low", "ratio_high", "verdict", "peak_bytes",
-                        "is_interpolated", "ndcg10_published", "notes", "run"})
-          : columns_of({"place", "contender", "name", "status", "ms_per_document", "of_fastest",
-                        "peak_bytes_per_document", "ratio", "ratio_low", "ratio_high", "verdict",
-                        "disturbed", "run"});
+  sheet.columns = is_question
+                      ? columns_of({"contender",
+                                    "name",
+                                    "standing",
+                                    "reason",
+                                    "ms",
+                                    "low_ms",
+                                    "high_ms",
+                                    "ratio",
+                                    "ratio_low",
+                                    "ratio_high",
+                                    "verdict",
+                                    "peak_bytes",
+                                    "is_interpolated",
+                                    "ndcg10_published",
+                                    "effectiveness",
+                                    "effectiveness_from",
+                                    "measure",
+                                    "difference",
+                                    "low90",
+                                    "high90",
+                                    "p_equivalence",
+                                    "equivalent",
+                                    "notes",
+                                    "run"})
+                      : columns_of({"place", "contender", "name", "status", "ms_per_document",
+                                    "of_fastest", "peak_bytes_per_document", "ratio", "ratio_low",
+                                    "ratio_high", "verdict", "disturbed", "run"});
   if (answers.size() > 1) sheet.block_column = SheetColumn{"setting", ""};
   for (const Answer& answer : answers) {
     SheetBlock& block = sheet.blocks.emplace_back();
@@ -243,8 +312,9 @@ Sheet sheet_for_programs(std::span<const Answer> answers) {
       add_estimate(cells, ms);
       add_ratio(cells, one.to_baseline);
       cells.insert(cells.end(), {value_of(one.peak_bytes), Value(is_carried(one)),
-                                 one.published ? value_of(one.published->ndcg10) : Value(),
-                                 fmt::format("{}", fmt::join(answer.notes, " ")), run});
+                                 one.published ? value_of(one.published->ndcg10) : Value()});
+      add_effectiveness(cells, one);
+      cells.insert(cells.end(), {fmt::format("{}", fmt::join(answer.notes, " ")), run});
       block.rows.push_back(std::move(cells));
     }
     for (const Ranking& ranking : answer.rankings) {
@@ -404,6 +474,25 @@ json published_json(const Advised& one) {
           {"note", one.published->note},     {"label", published_label}};
 }
 
+json measured_json(const Advised& one) {
+  if (!one.measured) return nullptr;
+  const MeasuredEffectiveness& own = *one.measured;
+  json measured = {{"measure", own.measure}, {"mean", own.mean},   {"queries", own.queries},
+                   {"run", own.run},         {"qrels", own.qrels}, {"baseline", own.baseline},
+                   {"margin", own.margin},   {"alpha", own.alpha}, {"label", measured_label}};
+  if (const auto& tests = own.tests) {
+    measured["difference"] = tests->difference;
+    measured["low90"] = tests->interval90 ? json(tests->interval90->low) : json();
+    measured["high90"] = tests->interval90 ? json(tests->interval90->high) : json();
+    measured["p_equivalence"] = json_of(tests->p_equivalence);
+    measured["p_difference"] = json_of(tests->p_difference);
+    measured["equivalent"] = tests->equivalent;
+    measured["verdict"] = verdict_in_words(*tests, own.alpha);
+    measured["pairs"] = tests->n;
+  }
+  return measured;
+}
+
 json json_of(const Advised& one) {
   return {{"contender", one.contender},
           {"name", one.name},
@@ -424,6 +513,7 @@ json json_of(const Advised& one) {
           {"between", one.lower > 0 ? json({one.lower, one.upper}) : json()},
           {"is_rough", one.is_rough},
           {"shorter_count_as", json_of(one.counted_as)},
+          {"measured", measured_json(one)},
           {"published", published_json(one)},
           {"sentence", one.sentence},
           {"remarks", one.remarks}};
@@ -439,8 +529,10 @@ json question_json(const Answer& answer) {
   json contenders = json::array();
   for (const Advised& one : answer.contenders) contenders.push_back(json_of(one));
   const Question& question = *answer.question;
+  const Advised* const equivalent = fastest_equivalent(answer);
   return {
       {"run", answer.run.id.uuid},
+      {"fastest_equivalent", equivalent != nullptr ? json(equivalent->contender) : json()},
       {"setting", answer.setting},
       {"baseline", json_of(answer.baseline)},
       {"query_tokens", json_of(question.query_tokens)},
@@ -535,7 +627,9 @@ std::string write_answers(const RunInfo& run, std::span<const Answer> answers, T
 }
 
 std::string exact_sweep(const Answer& answer) {
-  json sweep = parse_json(answer.run.start.sweep_text);
+  std::string text = answer.run.start.sweep_text;
+  if (const auto runs = stored_runs(answer.run)) text = with_whole_names(text, runs->folder);
+  json sweep = parse_json(text);
   if (!sweep.is_object()) return {};
   const HeatPoint& point = answer.point;
   // What the sweep leaves to its defaults stays there.

@@ -96,6 +96,8 @@ std::vector<Named> values_of(const PivotCell& cell, Quantity quantity) {
       return {{"relative_error", number(cell.value)}};
     case Quantity::per_ms:
       return {{"documents_per_ms", number(cell.value)}};
+    case Quantity::effectiveness:
+      return {{"effectiveness", number(cell.value)}};
     case Quantity::executed:
       break;
   }

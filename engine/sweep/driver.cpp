@@ -124,6 +124,8 @@ NewRun describe_run(const Sweep& sweep, const json& hello, const std::string& co
   if (!is_this_machine(hello)) provenance["worker"] = {{"elsewhere", true}};
   if (!again_of.empty()) provenance["again_of"] = again_of;
   if (!plan.is_null()) provenance["plan"] = plan;
+  if (sweep.measured_runs)
+    provenance[stored_runs_key] = effectiveness::to_json(*sweep.measured_runs);
   std::string device_name = name.is_string() ? name.get<std::string>() : "unknown device";
   if (const json cuda = device_of(sweep, hello); !cuda.is_null()) {
     provenance["cuda"] = cuda;
@@ -484,7 +486,13 @@ Status check_implementations(const std::vector<Heat>& heats, const json& hello) 
   return {};
 }
 
-Result<RunOutcome> run_sweep(const Sweep& sweep, Store& store, const DriverOptions& options) {
+Result<RunOutcome> run_sweep(const Sweep& asked, Store& store, const DriverOptions& options) {
+  Sweep sweep = asked;
+  if (sweep.runs) {
+    auto measured = effectiveness::evaluate(*sweep.runs);
+    if (!measured) return tl::unexpected(measured.error());
+    sweep.measured_runs = std::move(*measured);
+  }
   auto pool = WorkerPool::start(options.worker_command, options.connection, options.cancel,
                                 options.memory_kills);
   if (!pool) return tl::unexpected(pool.error());
@@ -505,7 +513,9 @@ Result<RunOutcome> run_sweep(const Sweep& sweep, Store& store, const DriverOptio
     return outcome;
   }
   outcome.run = *id;
-  const std::vector<std::string> warnings = warnings_of_threads(heats, cores);
+  std::vector<std::string> warnings = warnings_of_threads(heats, cores);
+  if (sweep.measured_runs)
+    std::ranges::copy(sweep.measured_runs->notes, std::back_inserter(warnings));
   return Run(store, options, std::move(*pool), std::move(outcome), std::move(heats),
              /*heats_done=*/0)
       .run(warnings);

@@ -77,7 +77,8 @@ struct RunOutcome {
   std::string store_refusal;
 };
 
-/// Runs all heats as a new run. Errors: no worker, an implementation it does not know (before
+/// Runs all heats as a new run, its contenders' TREC runs evaluated first and kept with it. Errors:
+/// one that cannot be (with its line), no worker, an implementation it does not know (before
 /// anything runs), a worker that cannot be started again.
 [[nodiscard]] Result<RunOutcome> run_sweep(const Sweep& sweep, Store& store,
                                            const DriverOptions& options);

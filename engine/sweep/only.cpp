@@ -97,7 +97,11 @@ std::string values_of(const Sweep& sweep, const Wanted& wanted) {
 /// The sweep with the cells for which `keeps(point, contender)`.
 template <typename Keeps>
 Sweep part_of(const Sweep& sweep, Keeps keeps) {
-  Sweep kept{.name = sweep.name, .text = sweep.text, .heats = {}};
+  Sweep kept{.name = sweep.name,
+             .text = sweep.text,
+             .heats = {},
+             .runs = sweep.runs,
+             .measured_runs = sweep.measured_runs};
   for (Heat heat : sweep.heats) {
     std::erase_if(heat.contenders,
                   [&](const Contender& contender) { return !keeps(heat.point, contender); });

@@ -85,6 +85,17 @@ Result<std::vector<Heat>> stored_heats(const RunInfo& run) {
   return read_plan(*plan);
 }
 
+std::optional<effectiveness::MeasuredRuns> stored_runs(const RunInfo& run) {
+  // Most have none: their long provenance is not to be parsed for nothing.
+  if (run.damaged || run.start.provenance.find(stored_runs_key) == std::string::npos)
+    return std::nullopt;
+  const json provenance = parse_json(run.start.provenance);
+  const auto stored = provenance.is_object() ? provenance.find(stored_runs_key) : provenance.end();
+  if (stored == provenance.end()) return std::nullopt;
+  auto runs = effectiveness::read_measured_runs(*stored);
+  return runs ? std::optional(std::move(*runs)) : std::nullopt;
+}
+
 Result<Sweep> stored_sweep(const RunInfo& run) {
   if (run.damaged) {
     return fail("run {} is damaged: what is stored of its plan may not be what was measured",
@@ -92,8 +103,10 @@ Result<Sweep> stored_sweep(const RunInfo& run) {
   }
   auto heats = stored_heats(run);
   if (!heats) return tl::unexpected(heats.error());
-  return Sweep{
-      .name = run.start.sweep_name, .text = run.start.sweep_text, .heats = std::move(*heats)};
+  return Sweep{.name = run.start.sweep_name,
+               .text = run.start.sweep_text,
+               .heats = std::move(*heats),
+               .measured_runs = stored_runs(run)};
 }
 
 }  // namespace attnscope

@@ -5,6 +5,7 @@
 // run is resumed from it, so neither files nor the current folder nor --only have to be as before.
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
 #include "engine/store/store.h"
@@ -17,6 +18,12 @@ namespace attnscope {
 
 /// The plan stored with a run.
 [[nodiscard]] Result<std::vector<Heat>> stored_heats(const RunInfo& run);
+
+/// What was evaluated of its contenders' TREC runs when it was started; nothing of a run that has
+/// none, or that is damaged.
+[[nodiscard]] std::optional<effectiveness::MeasuredRuns> stored_runs(const RunInfo& run);
+/// Where they are in its provenance.
+inline constexpr const char* stored_runs_key = "effectiveness";
 
 /// A stored run as a sweep to be run again: its heats as they were planned, patterns, --only and
 /// numbers of threads included, whatever has become of the files since.

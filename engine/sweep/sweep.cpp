@@ -56,7 +56,8 @@ std::optional<JsonField> field_of(const Axis& axis, const JsonField& root) {
 }
 
 void check_fields(const JsonField& root) {
-  std::vector<std::string_view> known{"name", "contenders", "windows", "patterns", "skip", "stop"};
+  std::vector<std::string_view> known{"name", "contenders", "windows", "patterns",
+                                      "skip", "stop",       "qrels",   "effectiveness"};
   std::ranges::copy(fields_in(""), std::back_inserter(known));
   root.only(known);
   for (const Axis& axis : heat_axes) {
@@ -297,6 +298,69 @@ std::vector<Heat> heats_of(const JsonField& root, const Values& values, const St
   return heats;
 }
 
+std::string read_baseline(const JsonField& field, const SweepContenders& own) {
+  const std::string name = field.text();
+  for (const Contender& contender : own.contenders) {
+    if (contender.id() != name && contender.name != name) continue;
+    const auto has_it = [&](const effectiveness::RunsToEvaluate::Run& run) {
+      return std::ranges::find(run.contenders, contender.id()) != run.contenders.end();
+    };
+    if (std::ranges::none_of(own.runs, has_it))
+      field.wrong(fmt::format("is '{}', which has no \"run\"", in_a_sentence(name)));
+    return contender.id();
+  }
+  std::vector<std::string> ids;
+  ids.reserve(own.contenders.size());
+  for (const Contender& contender : own.contenders) ids.push_back(contender.id());
+  const std::vector<std::string_view> known(ids.begin(), ids.end());
+  field.wrong(fmt::format("is '{}', which is no contender; {}", in_a_sentence(name),
+                          suggest(in_a_sentence(name), known)));
+}
+
+/// What all are set against unless the sweep says so: full attention's run.
+std::string usual_baseline(const SweepContenders& own) {
+  for (const effectiveness::RunsToEvaluate::Run& run : own.runs) {
+    const auto full = std::ranges::find_if(own.contenders, [&](const Contender& contender) {
+      return contender.pattern == "full" && contender.id() == run.contenders.front();
+    });
+    if (full != own.contenders.end()) return full->id();
+  }
+  return own.runs.front().contenders.front();
+}
+
+std::optional<effectiveness::RunsToEvaluate> read_runs(const JsonField& root, SweepContenders& own,
+                                                       const std::filesystem::path& folder) {
+  const auto qrels = root.member("qrels");
+  const auto asked = root.member("effectiveness");
+  if (own.runs.empty()) {
+    for (const auto& field : {qrels, asked}) {
+      if (field)
+        field->wrong("is of TREC runs, and no contender has a \"run\"; give one or leave it out");
+    }
+    return std::nullopt;
+  }
+  if (!qrels) {
+    root.wrong("has contenders with a \"run\" and nothing to judge it by; add \"qrels\": \"FILE\"");
+  }
+  effectiveness::RunsToEvaluate runs;
+  runs.qrels = read_file_name(*qrels, folder);
+  runs.folder = folder;
+  effectiveness::RunsQuestion& question = runs.question;
+  question.baseline = usual_baseline(own);
+  if (asked) {
+    asked->only({"measure", "baseline", "margin", "alpha", "complete"});
+    if (const auto measure = asked->member("measure"))
+      question.measure = measure->take(effectiveness::parse_measure(measure->text()));
+    if (const auto baseline = asked->member("baseline"))
+      question.baseline = read_baseline(*baseline, own);
+    if (const auto margin = asked->member("margin")) question.margin = read_number(*margin, 0, 1);
+    if (const auto alpha = asked->member("alpha")) question.alpha = read_number(*alpha, 0, 0.5);
+    question.complete = asked->truth_or("complete", false);
+  }
+  runs.runs = std::move(own.runs);
+  return runs;
+}
+
 Sweep read_sweep(const JsonField& root, std::string_view text,
                  const std::filesystem::path& source) {
   check_fields(root);
@@ -307,11 +371,12 @@ Sweep read_sweep(const JsonField& root, std::string_view text,
   const bool of_models =
       values[static_cast<std::size_t>(find_axis("operation") - heat_axes.data())].front() ==
       static_cast<std::int64_t>(Operation::model);
-  const auto contenders = read_contenders(root, source.parent_path(), of_models);
-  if (of_models) take_usual_shape(root, contenders, values);
+  SweepContenders own = read_contenders(root, source.parent_path(), of_models);
+  if (of_models) take_usual_shape(root, own.contenders, values);
   Sweep sweep{.name = std::move(name),
               .text = std::string(text),
-              .heats = heats_of(root, values, stop, contenders)};
+              .heats = heats_of(root, values, stop, own.contenders)};
+  sweep.runs = read_runs(root, own, source.parent_path());
   if (const auto left_out = root.member("skip")) {
     for (const JsonField& part : left_out->one_or_more())
       sweep = part.take(skip(sweep, part.take(parse_only(part.text(), "skip"))));
@@ -336,6 +401,25 @@ std::vector<std::int64_t> read_numbers(const JsonField& part, std::int64_t least
 Result<Sweep> parse_sweep(std::string_view json, std::string_view source) {
   return read_json(json, source,
                    [&](const JsonField& root) { return read_sweep(root, json, source); });
+}
+
+std::string with_whole_names(std::string_view text, const std::filesystem::path& folder) {
+  if (text.find("\"qrels\"") == std::string_view::npos) return std::string(text);
+  nlohmann::ordered_json sweep = parse_ordered_json(text);
+  std::error_code failed;
+  const std::filesystem::path from =
+      std::filesystem::absolute(folder.empty() ? "." : folder, failed);
+  const auto make_whole = [&](nlohmann::ordered_json& object, const char* key) {
+    const auto name = object.is_object() ? object.find(key) : object.end();
+    if (name == object.end() || !name->is_string()) return;
+    *name = (from / name->get<std::string>()).lexically_normal().string();
+  };
+  if (failed || !sweep.is_object()) return std::string(text);
+  make_whole(sweep, "qrels");
+  if (const auto list = sweep.find("contenders"); list != sweep.end() && list->is_array()) {
+    for (nlohmann::ordered_json& contender : *list) make_whole(contender, "run");
+  }
+  return sweep.dump(2) + "\n";
 }
 
 const std::vector<NamedSweep>& built_in_sweeps() {

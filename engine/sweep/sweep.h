@@ -8,10 +8,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "engine/effectiveness/measured_runs.h"
 #include "engine/heat/heat.h"
 
 namespace attnscope {
@@ -20,6 +22,9 @@ struct Sweep {
   std::string name;
   std::string text;         // the file as read, kept as provenance
   std::vector<Heat> heats;  // ascending sequence length within each combination of the other axes
+  /// TREC runs of its contenders: to be evaluated before it is run, or evaluated when it was.
+  std::optional<effectiveness::RunsToEvaluate> runs = {};
+  std::optional<effectiveness::MeasuredRuns> measured_runs = {};
 };
 
 /// Fields as in the command line's contract; scalars may be lists and are then axes. Lengths and
@@ -31,6 +36,11 @@ struct Sweep {
 inline constexpr std::uintmax_t largest_sweep = 1 << 20;  // bytes of a file
 /// A file by path, or one of the sweeps that ship, by name ("quick").
 [[nodiscard]] Result<Sweep> load_sweep(std::string_view name_or_path);
+
+/// The sweep's text with the names of TREC runs and qrels whole, so that it can be run from
+/// elsewhere; as it is where there are none.
+[[nodiscard]] std::string with_whole_names(std::string_view json,
+                                           const std::filesystem::path& folder);
 
 struct NamedSweep {
   std::string name, text;

@@ -26,6 +26,7 @@ struct Declared {
   std::string pattern, implementation, name;
   std::string model = {};  // in operation model, its row with options
   std::optional<Window> window;
+  std::optional<JsonField> run = {};  // a TREC run that it has made
 };
 
 bool looks_like_window(std::string_view text) {
@@ -69,7 +70,7 @@ std::string required_text(const JsonField& object, std::string_view key) {
 
 void only_known_fields(const JsonField& field, bool of_models) {
   const std::vector<ModelRowOption> options = model_row_options();
-  std::vector<std::string_view> known{"implementation", "window", "name"};
+  std::vector<std::string_view> known{"implementation", "window", "name", "run"};
   std::vector<std::string_view> own{"model"};
   for (const ModelRowOption& option : options) own.push_back(option.field);
   if (of_models) {
@@ -101,6 +102,7 @@ Declared from_object(const JsonField& field, bool of_models) {
   for (const ModelRowOption& option : model_row_options())
     if (field.truth_or(option.field, false)) declared.pattern.append(option.ending);
   if (const auto window = field.member("window")) declared.window = read_window(*window);
+  declared.run = field.member("run");
   return declared;
 }
 
@@ -240,6 +242,80 @@ class Contenders {
   std::map<std::string, std::string> id_of_name_;
 };
 
+std::filesystem::path file_named(const JsonField& field, const std::string& name,
+                                 const std::filesystem::path& folder) {
+  if (name.empty()) field.wrong("must not be empty");
+  std::filesystem::path file = (folder / name).lexically_normal();
+  std::error_code failed;
+  if (!std::filesystem::exists(file, failed)) {
+    field.wrong(
+        fmt::format("names '{}', which is not there; relative names are from the sweep's "
+                    "folder",
+                    in_a_sentence(file.string(), 400)));
+  }
+  return file;
+}
+
+constexpr std::string_view window_place = "{window}";
+
+/// TREC runs by their files, each with the contenders that have it.
+class Runs {
+ public:
+  explicit Runs(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  /// `windows`: how many contenders this one becomes.
+  void add(const Declared& declared, const Contender& contender, std::size_t windows) {
+    if (!declared.run) {
+      without_.push_back(contender);
+      return;
+    }
+    const JsonField& field = *declared.run;
+    std::string name = field.text();
+    const std::size_t at = name.find(window_place);
+    if (at == std::string::npos && windows > 1) {
+      field.wrong(fmt::format(
+          "is one run for {} windows; write {} where its name has the window, or give the "
+          "contender a \"window\"",
+          windows, window_place));
+    }
+    if (at != std::string::npos) {
+      if (!contender.window)
+        field.wrong(fmt::format("has {}, but the contender has no window", window_place));
+      name.replace(at, window_place.size(), contender.window->text());
+    }
+    std::filesystem::path file = file_named(field, name, folder_);
+    auto run = std::ranges::find(runs_, file, &effectiveness::RunsToEvaluate::Run::file);
+    if (run == runs_.end()) run = runs_.insert(run, {std::move(file), {}});
+    run->contenders.push_back(contender.id());
+    with_.push_back({row_of(contender), static_cast<std::size_t>(run - runs_.begin())});
+  }
+
+  /// With those that have none of their own.
+  [[nodiscard]] std::vector<effectiveness::RunsToEvaluate::Run> take() {
+    for (const Contender& contender : without_) {
+      const auto same = std::ranges::find(with_, row_of(contender), &WithRun::row);
+      if (same != with_.end()) runs_[same->run].contenders.push_back(contender.id());
+    }
+    return std::move(runs_);
+  }
+
+ private:
+  struct WithRun {
+    std::string row;
+    std::size_t run;
+  };
+  /// What an implementation does not change.
+  static std::string row_of(const Contender& contender) {
+    return fmt::format("{}/{}", contender.model.empty() ? contender.pattern : contender.model,
+                       contender.window ? contender.window->text() : "");
+  }
+
+  std::filesystem::path folder_;
+  std::vector<effectiveness::RunsToEvaluate::Run> runs_;
+  std::vector<WithRun> with_;
+  std::vector<Contender> without_;
+};
+
 std::vector<AttentionPattern> read_own_patterns(const JsonField& root) {
   std::vector<AttentionPattern> own;
   const auto field = root.member("patterns");
@@ -295,8 +371,12 @@ std::vector<Window> read_windows(const JsonField& root) {
 
 }  // namespace
 
-std::vector<Contender> read_contenders(const JsonField& root, const std::filesystem::path& folder,
-                                       bool of_models) {
+std::filesystem::path read_file_name(const JsonField& field, const std::filesystem::path& folder) {
+  return file_named(field, field.text(), folder);
+}
+
+SweepContenders read_contenders(const JsonField& root, const std::filesystem::path& folder,
+                                bool of_models) {
   const std::vector<Window> windows = read_windows(root);
   const auto field = root.member("contenders");
   if (!field) {
@@ -305,6 +385,7 @@ std::vector<Contender> read_contenders(const JsonField& root, const std::filesys
   if (field->elements().empty()) field->wrong("is an empty list; give at least one contender");
   Patterns patterns(folder, read_own_patterns(root));
   Contenders contenders;
+  Runs runs(folder);
   for (const JsonField& part : field->elements()) {
     const Declared declared = read_declared(part, of_models);
     auto found = patterns.find(declared.pattern);
@@ -314,16 +395,19 @@ std::vector<Contender> read_contenders(const JsonField& root, const std::filesys
     }
     const AttentionPattern pattern = part.take(std::move(found));
     const std::string json = pattern_json(pattern);
-    for (const auto& window : windows_of(part, declared, pattern, windows)) {
-      contenders.add(part, {.pattern = declared.pattern,
-                            .implementation = declared.implementation,
-                            .window = window,
-                            .name = display_name(declared, pattern, window),
-                            .pattern_json = json,
-                            .model = declared.model});
+    const auto own = windows_of(part, declared, pattern, windows);
+    for (const auto& window : own) {
+      const Contender contender{.pattern = declared.pattern,
+                                .implementation = declared.implementation,
+                                .window = window,
+                                .name = display_name(declared, pattern, window),
+                                .pattern_json = json,
+                                .model = declared.model};
+      runs.add(declared, contender, own.size());
+      contenders.add(part, contender);
     }
   }
-  return contenders.take();
+  return {.contenders = contenders.take(), .runs = runs.take()};
 }
 
 }  // namespace attnscope

@@ -124,17 +124,43 @@ class AnswerListTest : public QObject {
     }
   }
 
+  void ThePlot_TakesWhatWasMeasuredBeforeWhatWasPublished() {
+    report::Answer answer = advice();
+    answer.contenders[0].published.reset();
+    answer.contenders[0].measured = report::MeasuredEffectiveness{
+        .measure = "RR@10",
+        .mean = 0.4,
+        .queries = 43,
+        .run = "s.trec",
+        .qrels = "qrels.txt",
+        .baseline = "full/dense",
+        .margin = 0.02,
+        .alpha = 0.05,
+        .tests = statistics::PairedTests{.n = 43, .equivalent = true}};
+    plot_->show_advice(answer);
+    const report::Figure& figure = chart().figure();
+    QVERIFY(figure.y_label.starts_with("RR@10 (measured here"));
+    QCOMPARE(figure.series[0].points.front().y, 0.4);
+    QCOMPARE(figure.series[0].points.front().mark, std::string("†"));
+    QCOMPARE(figure.series[1].points.front().mark, std::string("publ."));
+    QVERIFY(figure.front.empty());  // of one measured value
+    const auto* absent = plot_->findChild<QLabel*>(QStringLiteral("without_published"));
+    QVERIFY(absent->text().contains(QStringLiteral("Neither measured nor published: 1 contender")));
+  }
+
   void ThePlot_HasOnlyWhatHasATimeAndAPublishedNumber() {
     const report::Figure& figure = chart().figure();
     QCOMPARE(figure.series.size(), std::size_t{2});
     QCOMPARE(figure.series.front().points.front().x, 20.0);
     QCOMPARE(figure.series.front().points.front().y, 0.66);
-    QCOMPARE(figure.series.front().points.front().label, std::string("≈ interpolated"));
+    QCOMPARE(figure.series.front().points.front().label,
+             std::string("≈ interpolated, published, not measured here, on the Pareto front"));
     QCOMPARE(figure.y_label, std::string("nDCG@10 over passages (published, not measured here)"));
     QCOMPARE(figure.x_label, std::string("ms for 100 documents"));
     const auto* absent = plot_->findChild<QLabel*>(QStringLiteral("without_published"));
     QCOMPARE(absent->text(), QStringLiteral("Not published: 1 contender"));
     QCOMPARE(absent->toolTip(), QStringLiteral("full/sdpa"));
+    QCOMPARE(figure.front.size(), std::size_t{2});
     plot_->show_advice({});
     QVERIFY(chart().figure().series.empty() && !chart().y_range());
   }

@@ -116,7 +116,8 @@ TEST(Views, EveryOneHasANameOfItsOwnAndIsDrawn) {
     EXPECT_TRUE(keys.insert(view.key).second) << view.key;
     EXPECT_EQ(*parse_y(view.key), view.y);
     EXPECT_EQ(view_of(view.y).title, view.title);
-    const std::string only = fmt::format("operation={}", view.of_models ? "model" : "attention");
+    const std::string only = fmt::format("operation={}{}", view.of_models ? "model" : "attention",
+                                         view.of_one_length ? ";sequence_tokens=64" : "");
     const Table table = run.table(view.of_models ? "cross-bert/segment" : "full/dense", only);
     const auto figure = make_figure(table, XAxis::length, view.y);
     ASSERT_TRUE(figure) << view.key;

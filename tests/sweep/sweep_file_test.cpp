@@ -8,6 +8,7 @@
 #include "engine/heat/axes.h"
 #include "engine/pattern/attention_pattern.h"
 #include "engine/sweep/sweep.h"
+#include "tests/safetensors/scratch_folder.h"
 
 namespace attnscope {
 namespace {
@@ -177,11 +178,16 @@ TEST(SweepFile, ExamplesOfTheDocument_AreValid) {
   std::ifstream document(std::string(ATTNSCOPE_SOURCE_DIR) + "/docs/sweeps.md");
   std::string line, example;
   int examples = 0;
+  const tests::ScratchFolder folder;  // with the files that an example names
+  std::filesystem::create_directory(folder / "runs");
+  for (const char* file :
+       {"qrels.txt", "runs/full.trec", "runs/sparse-4.trec", "runs/sparse-64.trec"})
+    tests::write_bytes(folder / file, "");
   while (std::getline(document, line)) {
     const bool is_code = line.starts_with("    ");
     if (is_code && (line.starts_with("    { \"name\"") || !example.empty())) example += line + "\n";
     if (is_code || example.empty()) continue;
-    const auto sweep = parse_sweep(example, "docs/sweeps.md");
+    const auto sweep = parse_sweep(example, (folder / "sweeps.md").string());
     EXPECT_TRUE(sweep) << sweep.error().message << "\n" << example;
     ++examples;
     example.clear();

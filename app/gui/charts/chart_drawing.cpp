@@ -245,6 +245,7 @@ ChartDrawing::ChartDrawing(const report::Figure& figure, ContenderStyles& styles
   }
   place_rail(figure);
   if (y_axis_.ticks().empty()) return;
+  place_front(figure);
   place_marks(figure);
   place_ceilings(figure);
 }
@@ -468,8 +469,8 @@ void ChartDrawing::place_series(const report::Figure& figure) {
       if (figure.is_joined) line << position;
       if (!is_inside(position, plot_)) continue;
       if (look_.intervals && point.low < point.high) place_interval(drawn, point);
-      drawn.points.push_back(
-          {static_cast<int>(s), position, point_text(figure, series, point), point.cell});
+      drawn.points.push_back({static_cast<int>(s), position, point_text(figure, series, point),
+                              point.cell, QString::fromUtf8(point.mark)});
     }
     end_line();
   }
@@ -549,6 +550,16 @@ void ChartDrawing::place_rail(const report::Figure& figure) {
                             rail_text(figure, figure.series[s], mark), mark.cell});
     }
   }
+}
+
+void ChartDrawing::place_front(const report::Figure& figure) {
+  QPolygonF line;
+  for (const report::Point& point : figure.front) {
+    if (AxisScale::can_show(x_axis_.kind(), point.x) &&
+        AxisScale::can_show(y_axis_.kind(), point.y))
+      line << place(point.x, point.y);
+  }
+  front_ = clipped(line, plot_);
 }
 
 bool ChartDrawing::covers_marker(const QRectF& box, const QTransform& to_page) const {
@@ -717,6 +728,9 @@ void ChartDrawing::paint_below_lines(QPainter& painter) const {
         QPen(colors_of(look_.theme).faint_text, 0.6 * line_width * look_.em, Qt::DashLine));
     painter.drawLine(QPointF(plot_.left(), y), QPointF(plot_.right(), y));
   }
+  painter.setBrush(Qt::NoBrush);
+  painter.setPen(QPen(colors_of(look_.theme).faint_text, line_width * look_.em));
+  for (const QPolygonF& line : front_) painter.drawPolyline(line);
   paint_ceilings(painter);
   paint_marks(painter);
   for (const DrawnSeries& series : series_) {
@@ -731,6 +745,21 @@ void ChartDrawing::paint_markers(QPainter& painter) const {
     for (const DrawnPoint& point : series.points) {
       draw_marker(painter, series.style.marker, point.position, marker_size * look_.em,
                   series.style.color(look_.theme), colors_of(look_.theme).background);
+    }
+  }
+  // Above the marker, to the right while there is room.
+  painter.setFont(figure_font(look_.em * small_text));
+  painter.setPen(colors_of(look_.theme).text);
+  const QFontMetricsF metrics(painter.font());
+  const double beside = 0.6 * marker_size * look_.em;
+  for (const DrawnSeries& series : series_) {
+    for (const DrawnPoint& point : series.points) {
+      if (!series.visible || point.mark.isEmpty()) continue;
+      const double width = metrics.horizontalAdvance(point.mark);
+      const bool right = point.position.x() + beside + width <= plot_.right();
+      painter.drawText(QPointF(point.position.x() + (right ? beside : -beside - width),
+                               point.position.y() - 0.2 * look_.em),
+                       point.mark);
     }
   }
 }

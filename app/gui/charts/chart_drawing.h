@@ -32,6 +32,7 @@ struct DrawnPoint {
   QPointF position;
   QString text;            // contender, x, value and interval, or the reason of a rail mark
   std::int64_t cell = -1;  // its number in the run; -1: of no run
+  QString mark = {};       // stands beside it: "†"
 };
 
 struct DrawnSeries {
@@ -106,6 +107,8 @@ class ChartDrawing {
   [[nodiscard]] std::optional<double> line_at() const { return line_at_; }
   [[nodiscard]] const std::vector<DrawnMark>& marks() const { return marks_; }
   [[nodiscard]] const std::vector<DrawnCeiling>& ceilings() const { return ceilings_; }
+  /// The figure's front, cut where it leaves the plot.
+  [[nodiscard]] const std::vector<QPolygonF>& front() const { return front_; }
   [[nodiscard]] const QRectF& plot() const { return plot_; }
   [[nodiscard]] const QRectF& rect() const { return rect_; }
   /// How many values the axes cannot show (zero on a log axis, NaN), and other cells that lack.
@@ -137,6 +140,7 @@ class ChartDrawing {
   void place_interval(DrawnSeries& drawn, const report::Point& point) const;
   void part_intervals();
   void place_rail(const report::Figure& figure);
+  void place_front(const report::Figure& figure);
   void place_marks(const report::Figure& figure);
   void place_ceilings(const report::Figure& figure);
   void place_words(DrawnCeiling& ceiling, std::vector<QPolygonF>& taken) const;
@@ -173,6 +177,7 @@ class ChartDrawing {
   std::vector<RailLane> rail_lanes_;
   std::vector<DrawnMark> marks_;
   std::vector<DrawnCeiling> ceilings_;
+  std::vector<QPolygonF> front_;
 };
 
 }  // namespace attnscope::charts

@@ -224,6 +224,7 @@ void draw(RunSnapshot& run) {
   for (report::Table* table : {&part, &stages})
     for (report::Row& row : table->rows) row.cell.cell.samples = {};
   for (const report::View& view : report::views()) {
+    if (view.of_one_length) continue;
     FigureSnapshot& figure = run.figures[view.y];
     if (!view.of_models || run.of_models) {
       figure = draw(view.y == report::YAxis::stages ? stages : part, request, view.y);
@@ -319,7 +320,7 @@ AnswerPointer find_answer(const RunSnapshot& run, const AskedQuestion& asked) {
   report::Question question = asked.question;
   if (!asked.lengths_file.isEmpty()) {
     Result<report::DocumentLengths> lengths =
-        report::read_document_lengths(asked.lengths_file.toStdString());
+        report::read_document_lengths(asked.lengths_file.toStdString(), question.of_sequences);
     if (!lengths) {
       answer->lengths_problem = sentence(lengths.error().message);
       return answer;

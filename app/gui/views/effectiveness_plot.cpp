@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/views/effectiveness_plot.h"
 
-#include <fmt/format.h>
-
 #include <QLabel>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -17,51 +15,6 @@ namespace attnscope::gui {
 namespace {
 
 using report::Advised;
-
-constexpr double seconds_from_ms = 1e4;
-
-bool is_plotted(const Advised& one) {
-  return one.published && one.time_ns;
-}
-
-std::string remark_on(const Advised& one) {
-  if (one.is_interpolated) return "≈ interpolated";
-  return one.counted_as ? "≈ shorter than measured" : "";
-}
-
-report::Figure effectiveness_figure(const report::Answer& advice) {
-  report::Figure figure;
-  double longest_ms = 0;
-  for (const Advised& one : advice.contenders) {
-    if (is_plotted(one)) longest_ms = std::max(longest_ms, one.time_ns->value / 1e6);
-  }
-  const bool in_seconds = longest_ms >= seconds_from_ms;
-  for (const Advised& one : advice.contenders) {
-    if (!is_plotted(one)) continue;
-    const double ndcg = one.published->ndcg10;
-    if (figure.series.empty()) {
-      figure.y_label =
-          fmt::format("nDCG@10 over {} ({})", one.published->task, report::published_label);
-    }
-    figure.series.push_back({.name = one.name,
-                             .style_key = one.contender,
-                             .points = {{.x = one.time_ns->value / (in_seconds ? 1e9 : 1e6),
-                                         .y = ndcg,
-                                         .low = ndcg,
-                                         .high = ndcg,
-                                         .label = remark_on(one)}},
-                             .rail = {}});
-  }
-  if (figure.series.empty()) return figure;
-  const std::int64_t count = advice.question->candidates;
-  figure.x_label =
-      fmt::format("{} for {} document{}", in_seconds ? "s" : "ms", count, count == 1 ? "" : "s");
-  figure.x_scale = report::Scale::log10;
-  figure.y_scale = report::Scale::linear;
-  figure.along_x = false;
-  figure.provenance = report::provenance_line(advice.run);
-  return figure;
-}
 
 /// Of nDCG@10, in which a difference of 0.01 is seen, and seen as small; nothing without a point.
 std::optional<charts::AxisRange> readable_range(const report::Figure& figure) {
@@ -104,24 +57,32 @@ void EffectivenessPlot::set_contenders(const std::vector<std::string>& ids) {
 }
 
 void EffectivenessPlot::show_advice(const report::Answer& advice) {
-  const report::Figure figure = effectiveness_figure(advice);
+  const report::Figure figure = report::effectiveness_figure(advice);
   chart_->set_placeholder(
       tr("The paper has published no nDCG@10 of these patterns and windows at this length."));
   chart_->set_figure(figure);
   chart_->set_y_range(readable_range(figure));
   QStringList absent;
   for (const Advised& one : advice.contenders) {
-    if (!one.published) absent.append(words(one.name));
+    if (!one.published && !one.measured) absent.append(words(one.name));
   }
-  absent_->setText(
-      tr("Not published: %1").arg(counted(absent.size(), tr("contender"), tr("contenders"))));
+  const bool any_measured =
+      std::ranges::any_of(advice.contenders, [](const Advised& one) { return !!one.measured; });
+  const QString count = counted(absent.size(), tr("contender"), tr("contenders"));
+  QStringList said;
+  if (any_measured) said.append(words(figure.warning));
+  if (!absent.isEmpty()) {
+    said.append(any_measured ? tr("Neither measured nor published: %1").arg(count)
+                             : tr("Not published: %1").arg(count));
+  }
+  absent_->setText(said.join(QLatin1Char('\n')));
   absent_->setToolTip(absent.join(QLatin1Char('\n')));
   absent_->setAccessibleDescription(absent.join(QStringLiteral("; ")));
-  absent_->setVisible(!absent.isEmpty() && !figure.series.empty());
+  absent_->setVisible(!said.isEmpty() && !figure.series.empty());
 }
 
 void EffectivenessPlot::clear() {
-  chart_->set_placeholder(tr("Time against published nDCG@10 stands here with an answer."));
+  chart_->set_placeholder(tr("Time against effectiveness stands here with an answer."));
   chart_->set_figure({});
   absent_->hide();
 }

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Beside an answer: what each contender takes here against the effectiveness that the paper
-// published of its pattern, one point a contender, and how many contenders that leaves out.
+// Beside an answer: what each contender takes here against what it is worth, as measured with the
+// run or else as the paper published it, one point a contender, and how many that leaves out.
 
 #include <QWidget>
 #include <string>

@@ -46,8 +46,9 @@ constexpr int no_view = -1;
 QComboBox* view_picker(const QString& name, const QString& accessible_name, report::YAxis chosen,
                        bool may_be_none) {
   QComboBox* box = picker(name, accessible_name, RunView::tr("What this chart shows"));
-  for (const report::View& each : report::views())
-    box->addItem(words(each.title), static_cast<int>(each.y));
+  for (const report::View& each : report::views()) {
+    if (!each.of_one_length) box->addItem(words(each.title), static_cast<int>(each.y));
+  }
   if (may_be_none) box->addItem(RunView::tr("nothing"), no_view);
   box->setCurrentIndex(box->findData(static_cast<int>(chosen)));
   keep_choice(*box);

@@ -169,6 +169,20 @@ TEST_F(RunChartTools, Ceilings_ReachAcrossThePlotWithWordsThatDoNotCollide) {
             "30000 GFLOP/s");
 }
 
+TEST_F(RunChartTools, AFront_IsALineInsideThePlot_AndMarksStandAtTheirPoints) {
+  report::Figure figure = synthetic_figure();
+  const report::Point& first = figure.series[0].points.front();
+  const report::Point& last = figure.series[0].points.back();
+  figure.front = {first, last};
+  figure.series[0].points.front().mark = "†";
+  chart.set_figure(figure);
+  const ChartDrawing& drawing = chart.drawing();
+  ASSERT_EQ(drawing.front().size(), 1U);
+  EXPECT_EQ(drawing.front()[0].first(), drawing.series()[0].points.front().position);
+  EXPECT_EQ(drawing.series()[0].points.front().mark.toStdString(), "†");
+  EXPECT_TRUE(drawing.series()[0].points.back().mark.isEmpty());
+}
+
 TEST_F(RunChartTools, WordsOfCeilings_BetweenOthersCloseToThem_InterruptTheirOwnLineAlone) {
   report::Figure figure = synthetic_figure();
   figure.ceilings = {{"middle", 3e3}, {"above", 3.2e3}, {"below", 2.8e3}};

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/report/measured_effectiveness.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <span>
+#include <utility>
+
+#include "engine/report/effectiveness.h"
+#include "engine/report/number_text.h"
+#include "engine/sweep/run_plan.h"
+#include "kernels/base/sentences.h"
+
+namespace attnscope::report {
+namespace {
+
+using effectiveness::MeasuredRuns;
+
+std::string name_of_file(const std::string& path) {
+  return in_a_sentence(std::filesystem::path(path).filename().string());
+}
+
+statistics::PairedTests paired(const MeasuredRuns::Run& baseline, const MeasuredRuns::Run& own,
+                               const effectiveness::RunsQuestion& question) {
+  std::vector<double> reference, system;
+  for (std::size_t i = 0; i < own.values.size(); ++i) {
+    if (std::isnan(own.values[i]) || std::isnan(baseline.values[i])) continue;
+    reference.push_back(baseline.values[i]);
+    system.push_back(own.values[i]);
+  }
+  return statistics::test_paired(reference, system,
+                                 {.margin = question.margin, .alpha = question.alpha});
+}
+
+std::string p_in_words(double p) {
+  return p < 0.0001 ? "p < 0.0001" : fmt::format("p = {:.4f}", p);
+}
+
+struct Placed {
+  const TimedEffectiveness* of = nullptr;
+  double x = 0, y = 0;
+  bool is_measured = false;
+  [[nodiscard]] bool is_equivalent() const {
+    return is_measured ? of->measured->is_equivalent() : of->published->is_equivalent;
+  }
+};
+
+/// Those with a time and a value; measured ones where there are any come first.
+std::vector<Placed> placed(const std::vector<TimedEffectiveness>& contenders, double unit_ns) {
+  std::vector<Placed> all;
+  for (const TimedEffectiveness& one : contenders) {
+    if (!one.measured && !one.published) continue;
+    all.push_back({.of = &one,
+                   .x = one.time_ns / unit_ns,
+                   .y = one.measured ? one.measured->mean : one.published->ndcg10,
+                   .is_measured = one.measured.has_value()});
+  }
+  return all;
+}
+
+/// Ascending in both.
+std::vector<Point> front_of(std::vector<Placed> all, bool of_measured) {
+  std::erase_if(all, [&](const Placed& one) { return one.is_measured != of_measured; });
+  std::ranges::sort(
+      all, [](const Placed& a, const Placed& b) { return a.x != b.x ? a.x < b.x : a.y > b.y; });
+  std::vector<Point> front;
+  for (const Placed& one : all) {
+    if (front.empty() || one.y > front.back().y)
+      front.push_back({.x = one.x, .y = one.y, .low = one.y, .high = one.y});
+  }
+  return front;
+}
+
+std::string label_of(const Placed& one, const std::vector<Point>& front) {
+  std::string text = one.of->remark;
+  const auto add = [&](std::string_view words) {
+    text.append(text.empty() ? "" : ", ").append(words);
+  };
+  add(one.is_measured ? measured_label : published_label);
+  if (one.is_measured && one.of->measured->tests) {
+    const MeasuredEffectiveness& own = *one.of->measured;
+    add(fmt::format("{}equivalent within {}: {}", own.is_equivalent() ? "" : "not shown ",
+                    own.margin, test_in_words(*own.tests)));
+  } else if (one.is_equivalent()) {
+    add(one.is_measured ? "the baseline" : "equivalent, as the paper tested");
+  }
+  const auto is_here = [&](const Point& point) { return point.x == one.x && point.y == one.y; };
+  if (std::ranges::any_of(front, is_here)) add("on the Pareto front");
+  return text;
+}
+
+/// What its reader has to know, as sentences.
+std::string legend_of(const std::vector<Placed>& all, bool has_front) {
+  std::string text;
+  const auto add = [&](const std::string& sentence) {
+    text.append(text.empty() ? "" : " ").append(sentence);
+  };
+  const auto measured = std::ranges::find(all, true, &Placed::is_measured);
+  const auto published = std::ranges::find(all, false, &Placed::is_measured);
+  if (measured != all.end()) {
+    const MeasuredEffectiveness& own = *measured->of->measured;
+    add(fmt::format("{} measured here, by {}.", own.measure, own.qrels));
+    if (!own.baseline.empty()) {
+      add(fmt::format("† equivalent to {} within {} (paired TOST, p < {}).", own.baseline,
+                      own.margin, own.alpha));
+    }
+    if (published != all.end()) {
+      add(fmt::format("publ.: {}, on another collection ({}).", published_label,
+                      published->of->published->source));
+    }
+  } else if (published != all.end()) {
+    add(fmt::format("nDCG@10 {} ({}). † as the paper tested.", published_label,
+                    published->of->published->source));
+  }
+  if (has_front) add("Line: what nothing else beats in both.");
+  return text;
+}
+
+}  // namespace
+
+RunEffectiveness::RunEffectiveness(const RunInfo& run) : runs_(stored_runs(run)) {}
+
+std::optional<MeasuredEffectiveness> RunEffectiveness::of(std::string_view contender) const {
+  const MeasuredRuns::Run* const own = runs_ ? runs_->find(contender) : nullptr;
+  if (own == nullptr) return std::nullopt;
+  const effectiveness::RunsQuestion& question = runs_->question;
+  MeasuredEffectiveness measured{.measure = question.measure.name(),
+                                 .run = name_of_file(own->file),
+                                 .qrels = name_of_file(runs_->qrels),
+                                 .baseline = question.baseline,
+                                 .margin = question.margin,
+                                 .alpha = question.alpha};
+  double sum = 0;
+  for (const double value : own->values) {
+    if (std::isnan(value)) continue;
+    sum += value;
+    ++measured.queries;
+  }
+  if (measured.queries == 0) return std::nullopt;
+  measured.mean = sum / static_cast<double>(measured.queries);
+  const MeasuredRuns::Run* const baseline = runs_->find(question.baseline);
+  measured.is_baseline = baseline == own;
+  if (baseline != nullptr && baseline != own) measured.tests = paired(*baseline, *own, question);
+  return measured;
+}
+
+std::string test_in_words(const statistics::PairedTests& tests) {
+  std::string text = fmt::format("difference {:+.4f}", tests.difference);
+  if (tests.interval90) {
+    text += fmt::format(", 90 % interval {:+.4f} to {:+.4f}", tests.interval90->low,
+                        tests.interval90->high);
+  }
+  return text + (tests.p_equivalence ? ", " + p_in_words(*tests.p_equivalence)
+                                     : std::string(", without a spread to test by"));
+}
+
+std::string in_words(const MeasuredEffectiveness& own, std::string_view baseline) {
+  std::string text =
+      fmt::format("{} {:.4f} over {} {} of {} ({}", own.measure, own.mean, own.queries,
+                  own.queries == 1 ? "query" : "queries", own.qrels, measured_label);
+  if (own.is_baseline) text += ", what the others are tested against";
+  if (own.tests) {
+    text += fmt::format("; {} against {} within {}: {}", verdict_in_words(*own.tests, own.alpha),
+                        baseline, own.margin, test_in_words(*own.tests));
+  }
+  return text + ")";
+}
+
+Figure effectiveness_figure(const std::vector<TimedEffectiveness>& contenders,
+                            std::string_view of) {
+  constexpr double ms = 1e6, second = 1e9, seconds_from = 1e4 * ms;
+  double longest = 0;
+  for (const Placed& one : placed(contenders, 1)) longest = std::max(longest, one.x);
+  const bool in_seconds = longest >= seconds_from;
+  const std::vector<Placed> all = placed(contenders, in_seconds ? second : ms);
+  Figure figure;
+  figure.x_label = fmt::format("{} {}", in_seconds ? "s" : "ms", of);
+  figure.x_scale = Scale::log10;
+  figure.y_scale = Scale::linear;
+  figure.along_x = false;
+  if (all.empty()) return figure;
+  const auto measured = std::ranges::find(all, true, &Placed::is_measured);
+  const bool any_measured = measured != all.end();
+  const bool any_published =
+      std::ranges::any_of(all, [](const Placed& p) { return !p.is_measured; });
+  figure.y_label =
+      any_measured
+          ? fmt::format("{} ({}{})", measured->of->measured->measure, measured_label,
+                        any_published ? "; publ.: published, not measured" : "")
+          : fmt::format("nDCG@10 over {} ({})", all.front().of->published->task, published_label);
+  figure.front = front_of(all, any_measured);
+  if (figure.front.size() < 2) figure.front.clear();
+  for (const Placed& one : all) {
+    std::string mark = one.is_equivalent() ? "†" : "";
+    if (any_measured && !one.is_measured) mark += mark.empty() ? "publ." : " publ.";
+    figure.series.push_back({.name = one.of->name,
+                             .style_key = one.of->contender,
+                             .points = {{.x = one.x,
+                                         .y = one.y,
+                                         .low = one.y,
+                                         .high = one.y,
+                                         .label = label_of(one, figure.front),
+                                         .cell = one.of->cell,
+                                         .mark = std::move(mark)}},
+                             .rail = {}});
+  }
+  figure.warning = legend_of(all, !figure.front.empty());
+  return figure;
+}
+
+}  // namespace attnscope::report

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Contenders' time against what they are worth, measured with the run: Full/dense takes 2 ms at 64
+// tokens, Sparse w = 4 takes 1 ms and w = 64 takes 1.5 ms, as MeasuredRun has them.
+
+#include "engine/report/measured_effectiveness.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+
+#include "engine/report/answer.h"
+#include "engine/report/pivot.h"
+#include "engine/sweep/run_plan.h"
+#include "tests/report/measured_run.h"
+
+namespace attnscope::report {
+namespace {
+
+using effectiveness::MeasuredRuns;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr int query_count = 40;
+
+/// Query i's value is 0.5 + shift, give or take a little that differs from query to query.
+MeasuredRuns::Run worth(const std::string& name, std::vector<std::string> contenders, double shift,
+                        int turn) {
+  MeasuredRuns::Run run{
+      .file = "/runs/" + name, .sum = "0", .contenders = std::move(contenders), .values = {}};
+  for (int query = 0; query < query_count; ++query)
+    run.values.push_back(0.5 + shift + 0.001 * ((query + turn) % 7));
+  return run;
+}
+
+/// w = 64 is the same as full attention, w = 4 is far below it.
+MeasuredRuns runs_of() {
+  MeasuredRuns runs{.question = {.baseline = "full/dense"},
+                    .folder = "/sweeps",
+                    .qrels = "/runs/qrels.txt",
+                    .qrels_sum = "0"};
+  for (int query = 0; query < query_count; ++query)
+    runs.queries.push_back(fmt::format("{:02}", query));
+  runs.runs = {worth("full.trec", {"full/dense"}, 0, 0),
+               worth("s64.trec", {"sparse/segment/64"}, -0.001, 3),
+               worth("s4.trec", {"sparse/segment/4"}, -0.1, 5)};
+  return runs;
+}
+
+class MeasuredEffectivenessTest : public ::testing::Test {
+ protected:
+  /// The table of 64 tokens, of a run that stored these.
+  [[nodiscard]] Table table_with(const MeasuredRuns& runs) const {
+    RunInfo info = run_.info();
+    info.start.provenance = nlohmann::json{{stored_runs_key, effectiveness::to_json(runs)}}.dump();
+    auto table =
+        make_table(run_.store(), info, "full/dense", test::filter_of("sequence_tokens=64"));
+    if (!table) throw std::runtime_error(table.error().message);
+    return *table;
+  }
+  [[nodiscard]] static Answer answer_of(const Table& table) {
+    return make_answers(table, {.documents = DocumentLengths(64), .of_sequences = true}).at(0);
+  }
+  [[nodiscard]] static const Advised& of(const Answer& answer, std::string_view contender) {
+    return *std::ranges::find(answer.contenders, contender, &Advised::contender);
+  }
+  [[nodiscard]] static std::string written(const Answer& answer, TableFormat format) {
+    return write_answers(answer.run, std::span(&answer, 1), format);
+  }
+
+  test::MeasuredRun run_;
+};
+
+TEST_F(MeasuredEffectivenessTest, MeansAndTestsAreOfTheValuesThatTheRunStored) {
+  const Answer answer = answer_of(table_with(runs_of()));
+  const MeasuredEffectiveness same = of(answer, "sparse/segment/64").measured.value();
+  EXPECT_EQ(same.queries, query_count);
+  EXPECT_NEAR(same.mean, 0.502, 1e-3);
+  EXPECT_TRUE(same.is_equivalent());
+  EXPECT_LT(*same.tests->p_equivalence, 1e-6);
+  const MeasuredEffectiveness below = of(answer, "sparse/segment/4").measured.value();
+  EXPECT_FALSE(below.is_equivalent());
+  EXPECT_NEAR(below.tests->difference, -0.1, 0.01);
+  EXPECT_TRUE(of(answer, "full/dense").measured->is_baseline);
+}
+
+TEST_F(MeasuredEffectivenessTest, WhatWasMeasuredStandsInThePublishedsPlace_WhichIsTakenWithoutIt) {
+  const Answer answer = answer_of(table_with(runs_of()));
+  EXPECT_FALSE(of(answer, "sparse/segment/64").published.has_value());
+  EXPECT_THAT(of(answer, "sparse/segment/64").remarks,
+              Contains(AllOf(HasSubstr("nDCG@10 0.50"), HasSubstr("measured here; equivalent"),
+                             HasSubstr("against full attention within 0.02"), HasSubstr("p < "))));
+  const Advised& mask = of(answer, "sparse/sdpa-mask/4");
+  EXPECT_FALSE(mask.measured.has_value());
+  ASSERT_TRUE(mask.published.has_value());
+  EXPECT_THAT(mask.remarks, Contains(HasSubstr(std::string(published_label))));
+}
+
+TEST_F(MeasuredEffectivenessTest, TheFastestThatIsEquivalentIsASentence) {
+  const Answer answer = answer_of(table_with(runs_of()));
+  ASSERT_NE(fastest_equivalent(answer), nullptr);
+  EXPECT_EQ(fastest_equivalent(answer)->contender, "sparse/segment/64");
+  EXPECT_THAT(answer.notes.front(),
+              AllOf(StartsWith("Fastest that is equivalent to full attention within 0.02 in "
+                               "nDCG@10 (measured here): Sparse, fused, w = 64, "),
+                    HasSubstr("faster than full attention; difference -0.00"),
+                    HasSubstr("90 % interval"), HasSubstr("paired TOST, 40 queries")));
+  MeasuredRuns none = runs_of();
+  none.runs.erase(none.runs.begin() + 1);
+  EXPECT_THAT(answer_of(table_with(none)).notes.front(),
+              StartsWith("Nothing faster than full attention is shown to be equivalent to it"));
+  none.runs[1].contenders = {"full/dense"};
+  none.runs.erase(none.runs.begin());
+  none.question.baseline = {};
+  EXPECT_THAT(answer_of(table_with(none)).notes.front(), StartsWith("Times are of"));
+}
+
+TEST_F(MeasuredEffectivenessTest, FilesForProgramsTellMeasuredFromPublished) {
+  const Answer answer = answer_of(table_with(runs_of()));
+  const auto json = nlohmann::json::parse(written(answer, TableFormat::json)).at(0);
+  EXPECT_EQ(json.at("fastest_equivalent"), "sparse/segment/64");
+  for (const nlohmann::json& one : json.at("contenders")) {
+    const bool is_mask = one.at("contender") == "sparse/sdpa-mask/4";
+    EXPECT_EQ(one.at("measured").is_null(), is_mask) << one.dump();
+    EXPECT_EQ(one.at("published").is_null(), !is_mask);
+    if (one.at("contender") != "sparse/segment/64") continue;
+    EXPECT_EQ(one.at("measured").at("equivalent"), true);
+    EXPECT_EQ(one.at("measured").at("run"), "s64.trec");
+    EXPECT_EQ(one.at("measured").at("pairs"), query_count);
+  }
+  const std::string csv = written(answer, TableFormat::csv);
+  EXPECT_THAT(csv, AllOf(HasSubstr("effectiveness_from"), HasSubstr(",measured,nDCG@10,"),
+                         HasSubstr(",published,nDCG@10,")));
+  EXPECT_THAT(written(answer, TableFormat::markdown),
+              AllOf(HasSubstr("†"), HasSubstr("(publ.)"), HasSubstr("measured here by qrels.txt")));
+}
+
+TEST_F(MeasuredEffectivenessTest, TablesHaveColumnsOfItOnlyWhereItWasMeasured) {
+  const std::string with = write_table(table_with(runs_of()), TableFormat::csv);
+  EXPECT_THAT(with, AllOf(HasSubstr("effectiveness_measure"), HasSubstr("p_equivalence")));
+  EXPECT_THAT(write_table(run_.table(), TableFormat::csv), Not(HasSubstr("effectiveness")));
+  const Table table = table_with(runs_of());
+  const auto pivot =
+      make_pivot(table, {.cells = {Quantity::time, Quantity::effectiveness}}).value();
+  EXPECT_THAT(write_pivot(table, pivot, TableFormat::text), HasSubstr("nDCG@10 0.50"));
+}
+
+TEST_F(MeasuredEffectivenessTest, TheFigureMarksFrontAndEquivalence_AndSaysWhatWasMeasured) {
+  const Figure figure =
+      make_figure(table_with(runs_of()), XAxis::length, YAxis::effectiveness).value();
+  ASSERT_EQ(figure.series.size(), 4U);
+  EXPECT_THAT(figure.y_label, HasSubstr("nDCG@10 (measured here"));
+  EXPECT_EQ(figure.x_label, "ms per document");
+  const auto mark_of = [&](std::string_view id) {
+    return std::ranges::find(figure.series, id, &Series::style_key)->points.front().mark;
+  };
+  EXPECT_EQ(mark_of("full/dense"), "†");
+  EXPECT_EQ(mark_of("sparse/segment/64"), "†");
+  EXPECT_EQ(mark_of("sparse/segment/4"), "");
+  EXPECT_THAT(mark_of("sparse/sdpa-mask/4"), HasSubstr("publ."));
+  std::vector<double> times;
+  for (const Point& point : figure.front) times.push_back(point.x);
+  ASSERT_EQ(times.size(), 3U);  // each slower one is better
+  EXPECT_TRUE(std::ranges::is_sorted(times));
+  EXPECT_THAT(figure.warning, AllOf(HasSubstr("measured here, by qrels.txt"),
+                                    HasSubstr("† equivalent to full/dense within 0.02"),
+                                    HasSubstr("published, not measured here")));
+  EXPECT_THAT(figure_csv(figure), AllOf(HasSubstr("measured here"), HasSubstr("Pareto front")));
+  const Figure of_answer = effectiveness_figure(answer_of(table_with(runs_of())));
+  EXPECT_EQ(of_answer.front.size(), 3U);
+  EXPECT_EQ(of_answer.x_label, "ms for 100 documents");
+}
+
+TEST_F(MeasuredEffectivenessTest, OneFigureIsOfOneLength_AndWithoutRunsOfWhatWasPublished) {
+  EXPECT_THAT(make_figure(run_.table(), XAxis::length, YAxis::effectiveness).error().message,
+              HasSubstr("choose with --only sequence_tokens"));
+  const Figure published =
+      make_figure(run_.table({}, "sequence_tokens=64"), XAxis::length, YAxis::effectiveness)
+          .value();
+  EXPECT_THAT(published.y_label, HasSubstr(std::string(published_label)));
+  const auto sparse = std::ranges::find(published.series, "sparse/segment/4", &Series::style_key);
+  EXPECT_EQ(sparse->points.front().mark, "†");  // as the paper tested
+}
+
+TEST_F(MeasuredEffectivenessTest, ADamagedRunHasNone) {
+  RunInfo info = run_.info();
+  info.start.provenance =
+      nlohmann::json{{stored_runs_key, effectiveness::to_json(runs_of())}}.dump();
+  EXPECT_TRUE(RunEffectiveness(info).of("full/dense").has_value());
+  info.damaged = true;
+  EXPECT_FALSE(RunEffectiveness(info).of("full/dense").has_value());
+}
+
+}  // namespace
+}  // namespace attnscope::report
