@@ -4,6 +4,9 @@
 // What every fuzz target asks of the code it feeds. A broken promise ends the process, which
 // libFuzzer reports as a finding together with the input.
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -50,5 +53,22 @@ inline void expect_sentence(const std::string& message) {
   expect(message.size() <= longest, "an error is one sentence, not the input", message);
   expect(is_plain_text(message), "an error is one line of plain text", message);
 }
+
+/// A file in memory that has a path.
+class MemoryFile {
+ public:
+  MemoryFile(const std::uint8_t* data, std::size_t size)
+      : descriptor_(memfd_create("fuzz", MFD_CLOEXEC)) {
+    expect(descriptor_ >= 0, "a file in memory can be made");
+    expect(write(descriptor_, data, size) == static_cast<ssize_t>(size), "it takes the input");
+  }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+  ~MemoryFile() { close(descriptor_); }
+  [[nodiscard]] std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
+
+ private:
+  int descriptor_;
+};
 
 }  // namespace attnscope::fuzz

@@ -2,9 +2,6 @@
 //
 // safetensors files: every byte of every tensor of an accepted file can be read, and none is read
 // twice.
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <array>
 #include <numeric>
 
@@ -16,23 +13,7 @@ namespace {
 
 using fuzz::expect;
 using fuzz::expect_sentence;
-
-/// A file in memory that has a path.
-class MemoryFile {
- public:
-  MemoryFile(const std::uint8_t* data, std::size_t size)
-      : descriptor_(memfd_create("fuzz", MFD_CLOEXEC)) {
-    expect(descriptor_ >= 0, "a file in memory can be made");
-    expect(write(descriptor_, data, size) == static_cast<ssize_t>(size), "it takes the input");
-  }
-  MemoryFile(const MemoryFile&) = delete;
-  MemoryFile& operator=(const MemoryFile&) = delete;
-  ~MemoryFile() { close(descriptor_); }
-  [[nodiscard]] std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
-
- private:
-  int descriptor_;
-};
+using fuzz::MemoryFile;
 
 void follow(const SafetensorsFile& file, std::size_t file_size) {
   std::size_t bytes = 0;
@@ -66,7 +47,7 @@ void follow(const SafetensorsFile& file, std::size_t file_size) {
 }  // namespace attnscope
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const attnscope::MemoryFile memory(data, size);
+  const attnscope::fuzz::MemoryFile memory(data, size);
   const auto file = attnscope::SafetensorsFile::open(memory.path());
   if (file) {
     attnscope::follow(*file, size);

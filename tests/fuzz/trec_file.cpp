@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs and judgements as TREC writes them: what is accepted is ranked, has every document once, and
+// is worth something between nothing and everything by every measure.
+#include <algorithm>
+#include <set>
+
+#include "engine/effectiveness/measures.h"
+#include "engine/effectiveness/trec_files.h"
+#include "tests/fuzz/fuzz_input.h"
+
+namespace attnscope::effectiveness {
+namespace {
+
+using fuzz::expect;
+
+void expect_notes(const std::vector<std::string>& notes) {
+  for (const std::string& note : notes) fuzz::expect_sentence(note);
+}
+
+void check(const TrecRun& run) {
+  expect(!run.queries.empty(), "an accepted run has a query");
+  for (const auto& [query, documents] : run.queries) {
+    expect(std::ranges::is_sorted(documents, ranks_before), "documents are ranked", query);
+    std::set<std::string> ids;
+    for (const RankedDocument& document : documents)
+      expect(ids.insert(document.id).second, "a document is there once", query);
+  }
+  expect_notes(run.notes);
+}
+
+void check(const Qrels& qrels) {
+  for (const auto& [query, judgements] : qrels.queries)
+    expect(!judgements.empty(), "a judged query has a document", query);
+  expect_notes(qrels.notes);
+}
+
+void check(const TrecRun& run, const Qrels& qrels) {
+  expect_notes(mismatches(run, qrels));
+  const auto measures =
+      parse_measures("nDCG@10,nDCG(dcg='exp-log2'),RR,AP,AP@3,P@5,R@100,Judged@10").value();
+  for (const bool judged_only : {false, true}) {
+    const Evaluation evaluation =
+        evaluate(run, qrels, measures, {.complete = true, .judged_only = judged_only});
+    for (const auto& [query, values] : evaluation.queries) {
+      for (const double value : values)
+        expect(value >= 0 && value <= 1 + 1e-12, "a value is from 0 to 1", query);
+    }
+  }
+}
+
+template <typename Kind>
+Result<Kind> read(std::string_view text) {
+  const fuzz::MemoryFile file(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
+  auto kind = Kind::read(file.path());
+  if (kind) {
+    check(*kind);
+  } else {
+    fuzz::expect_sentence(kind.error().message);
+  }
+  return kind;
+}
+
+}  // namespace
+}  // namespace attnscope::effectiveness
+
+/// A run and its judgements, parted by a line of '%'.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace attnscope::effectiveness;
+  const std::string_view input = attnscope::fuzz::text_of(data, size);
+  const std::size_t part = input.find("%\n");
+  const bool has_both = part != std::string_view::npos;
+  const auto run = read<TrecRun>(input.substr(0, part));
+  const auto qrels = read<Qrels>(has_both ? input.substr(part + 2) : input);
+  if (run && qrels) check(*run, *qrels);
+  return 0;
+}
