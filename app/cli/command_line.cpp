@@ -201,6 +201,7 @@ int run_command_line(int argc, char** argv) {
   add_rerank_command(app, session);
   add_train_command(app, session);
   add_evaluate_command(app, session);
+  add_lengths_command(app, session);
   add_inspect_command(app, session);
   add_check_command(app, session);
   add_check_store_command(app, session);

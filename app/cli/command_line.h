@@ -107,6 +107,7 @@ void add_score_command(CLI::App& app, Session& session);
 void add_rerank_command(CLI::App& app, Session& session);
 void add_train_command(CLI::App& app, Session& session);
 void add_evaluate_command(CLI::App& app, Session& session);
+void add_lengths_command(CLI::App& app, Session& session);
 void add_inspect_command(CLI::App& app, Session& session);
 void add_check_command(CLI::App& app, Session& session);
 void add_check_store_command(CLI::App& app, Session& session);

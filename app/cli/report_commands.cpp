@@ -119,11 +119,12 @@ struct AnswerCommand : TableArguments {
 };
 
 /// A number, or a file of them.
-Result<report::DocumentLengths> lengths_of(std::string_view option, const std::string& text) {
+Result<report::DocumentLengths> lengths_of(std::string_view option, const std::string& text,
+                                           bool of_sequences) {
   std::int64_t tokens = 0;
   const char* const end = text.data() + text.size();
   const auto [stopped, error] = std::from_chars(text.data(), end, tokens);
-  if (stopped != end) return report::read_document_lengths(text);
+  if (stopped != end) return report::read_document_lengths(text, of_sequences);
   if (error != std::errc() || tokens < 1 || tokens > report::longest_document) {
     return fail("{} {} is no length; give a number from 1 to {} or a file of them", option, text,
                 report::longest_document);
@@ -137,8 +138,8 @@ Result<report::Question> question_of(const AnswerCommand& arguments) {
   }
   const bool of_sequences = !arguments.sequence_tokens.empty();
   Result<report::DocumentLengths> lengths =
-      of_sequences ? lengths_of("--sequence-tokens", arguments.sequence_tokens)
-                   : lengths_of("--document-tokens", arguments.document_tokens);
+      of_sequences ? lengths_of("--sequence-tokens", arguments.sequence_tokens, true)
+                   : lengths_of("--document-tokens", arguments.document_tokens, false);
   if (!lengths) return tl::unexpected(lengths.error());
   if (const auto query = arguments.query_tokens; query && of_sequences) {
     const std::int64_t least = report::sequence_of({}, *query, 1);
@@ -288,8 +289,8 @@ void add_answer_command(CLI::App& app, Session& session) {
       ->type_name("AXIS");
   command
       ->add_option("--document-tokens", arguments->document_tokens,
-                   "Length of the candidates, or a file with one length a line: ranks all "
-                   "contenders for the whole list")
+                   "Length of the candidates, or a file with one length a line, or of what lengths "
+                   "--format json writes: ranks all contenders for the whole list")
       ->type_name("N|FILE");
   command
       ->add_option("--sequence-tokens", arguments->sequence_tokens,

@@ -4,8 +4,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "kernels/base/json.h"
 #include "kernels/base/sentences.h"
 #include "kernels/base/text_file.h"
 
@@ -19,6 +23,23 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
+/// Of the JSON of `attnscope lengths`. A text without a token is as long as one of one.
+Result<DocumentLengths> parse_counted(std::string_view text, bool of_sequences) {
+  constexpr std::int64_t most_texts = 1'000'000'000'000;
+  return read_json(text, "lengths", [&](const JsonField& root) {
+    const JsonField list = root[of_sequences ? "pairs" : "documents"]["counted"];
+    std::map<std::int64_t, std::int64_t> counts;
+    for (const JsonField& pair : list.elements()) {
+      const std::vector<JsonField> both = pair.elements();
+      if (both.size() != 2) pair.wrong("must be a length and how many have it");
+      const auto tokens = std::max<std::int64_t>(both[0].whole(0, longest_document), 1);
+      counts[tokens] += both[1].whole(1, most_texts);
+    }
+    if (counts.empty()) list.wrong("is empty; there is no length in it");
+    return DocumentLengths(std::vector<DocumentLengths::Counted>(counts.begin(), counts.end()));
+  });
+}
+
 }  // namespace
 
 DocumentLengths::DocumentLengths(std::vector<std::int64_t> lengths)
@@ -28,6 +49,10 @@ DocumentLengths::DocumentLengths(std::vector<std::int64_t> lengths)
     if (counted_.empty() || counted_.back().first != tokens) counted_.emplace_back(tokens, 0);
     ++counted_.back().second;
   }
+}
+
+DocumentLengths::DocumentLengths(std::vector<Counted> counted) : counted_(std::move(counted)) {
+  for (const auto& [tokens, count] : counted_) count_ += count;
 }
 
 double DocumentLengths::mean() const {
@@ -49,7 +74,9 @@ std::int64_t DocumentLengths::percentile(double percent) const {
   return longest();
 }
 
-Result<DocumentLengths> parse_document_lengths(std::string_view text) {
+Result<DocumentLengths> parse_document_lengths(std::string_view text, bool of_sequences) {
+  if (trimmed(text.substr(0, text.find('\n'))).starts_with('{'))
+    return parse_counted(text, of_sequences);
   std::vector<std::int64_t> lengths;
   for (int line_number = 1; !text.empty(); ++line_number) {
     const auto end = std::min(text.find('\n'), text.size());
@@ -70,11 +97,12 @@ Result<DocumentLengths> parse_document_lengths(std::string_view text) {
   return DocumentLengths(std::move(lengths));
 }
 
-Result<DocumentLengths> read_document_lengths(const std::filesystem::path& file) {
+Result<DocumentLengths> read_document_lengths(const std::filesystem::path& file,
+                                              bool of_sequences) {
   constexpr std::uintmax_t most_bytes = 64 << 20;  // some ten million documents
   const Result<std::string> text = read_text_file(file, "file of lengths", most_bytes);
   if (!text) return tl::unexpected(text.error());
-  Result<DocumentLengths> lengths = parse_document_lengths(*text);
+  Result<DocumentLengths> lengths = parse_document_lengths(*text, of_sequences);
   if (!lengths) {
     constexpr std::size_t longest_path = 400;
     return fail("'{}': {}", in_a_sentence(file.string(), longest_path), lengths.error().message);

@@ -26,6 +26,8 @@ class DocumentLengths {
   explicit DocumentLengths(std::int64_t tokens) : counted_{{tokens, 1}}, count_(1) {}
   /// In any order; at least one.
   explicit DocumentLengths(std::vector<std::int64_t> lengths);
+  /// The same, counted: ascending, each length once.
+  explicit DocumentLengths(std::vector<Counted> counted);
 
   [[nodiscard]] const std::vector<Counted>& counted() const { return counted_; }  // ascending
   [[nodiscard]] std::int64_t count() const { return count_; }
@@ -46,9 +48,13 @@ class DocumentLengths {
 /// No document is longer: what is meant as a length and is not.
 inline constexpr std::int64_t longest_document = 10'000'000;
 
-/// One number a line; empty lines and what follows a # are passed over. The error names the line.
-[[nodiscard]] Result<DocumentLengths> parse_document_lengths(std::string_view text);
-[[nodiscard]] Result<DocumentLengths> read_document_lengths(const std::filesystem::path& file);
+/// One number a line; empty lines and what follows a # are passed over. Or what `attnscope lengths
+/// --format json` writes: of its documents, or `of_sequences` of its pairs. The error names the
+/// line.
+[[nodiscard]] Result<DocumentLengths> parse_document_lengths(std::string_view text,
+                                                             bool of_sequences = false);
+[[nodiscard]] Result<DocumentLengths> read_document_lengths(const std::filesystem::path& file,
+                                                            bool of_sequences = false);
 
 struct Question {
   std::optional<std::int64_t> query_tokens = {};  // its words, without [SEP]; none: as measured

@@ -200,6 +200,7 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& question) {
   return ScoringModel{.name = name_of_folder(question.checkpoint),
                       .shape = shape,
                       .gives_scores = checkpoint->gives_scores,
+                      .reads_words = config.family->reads_words(),
                       .options = *options,
                       .shown = config.family->shows(config, *options),
                       .regions = config.family->regions(config, *options),

@@ -39,8 +39,9 @@ struct ScoringModel {
   std::string name;  // the folder's
   ModelShape shape;  // with the positions asked for
   bool gives_scores = false;
-  ModelOptions options;  // of the family, as "cls-only-last-layer"
-  ShownTokens shown;     // of a pair
+  bool reads_words = false;  // without [CLS] and [SEP]
+  ModelOptions options;      // of the family, as "cls-only-last-layer"
+  ShownTokens shown;         // of a pair
   std::optional<ShownRegions> regions;
   std::unique_ptr<const Tokenizer> tokenizer;
   AttentionPattern pattern;

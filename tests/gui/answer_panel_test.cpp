@@ -7,9 +7,12 @@
 
 #include <QClipboard>
 #include <QComboBox>
+#include <QDragEnterEvent>
+#include <QDropEvent>
 #include <QFileDialog>
 #include <QLabel>
 #include <QLineEdit>
+#include <QMimeData>
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QToolButton>
@@ -22,6 +25,8 @@
 #include "app/gui/views/answer_list.h"
 #include "app/gui/views/effectiveness_plot.h"
 #include "engine/sweep/sweep.h"
+#include "kernels/base/text_file.h"
+#include "kernels/base/written_file.h"
 #include "tests/gui/gui_test.h"
 #include "tests/gui/run_fixture.h"
 
@@ -69,6 +74,23 @@ class AnswerPanelTest : public QObject {
   [[nodiscard]] bool heading_has(const char* words) const {
     return panel_->advice() && question()->text().contains(QString::fromUtf8(words));
   }
+  /// Whether the panel takes it.
+  [[nodiscard]] bool drop(const QString& file) const {
+    QMimeData data;
+    data.setUrls({QUrl::fromLocalFile(file)});
+    QDragEnterEvent enter({10, 10}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+    QCoreApplication::sendEvent(panel_.get(), &enter);
+    if (!enter.isAccepted()) return false;
+    QDropEvent event({10, 10}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+    QCoreApplication::sendEvent(panel_.get(), &event);
+    return true;
+  }
+  void choose_checkpoint(const QString& folder) const {
+    auto* dialog = panel_->findChild<QFileDialog*>();
+    QVERIFY(dialog != nullptr);
+    Q_EMIT dialog->fileSelected(folder);
+    delete dialog;
+  }
   [[nodiscard]] QString write_lengths(const QByteArray& text) const {
     QFile file(folder_.filePath(QStringLiteral("lengths.txt")));
     if (!file.open(QIODevice::WriteOnly) || file.write(text) != text.size()) return {};
@@ -78,6 +100,7 @@ class AnswerPanelTest : public QObject {
  private Q_SLOTS:
 
   void initTestCase() {
+    qputenv("ATTNSCOPE_PROGRAM", FAKE_ATTNSCOPE);
     const QString file = folder_.filePath(QStringLiteral("a.db"));
     store_ = std::make_unique<Store>(open_store(file.toStdString()));
     run_ = read(add_done_run(*store_, "made-up", {64, 128, 256, 512, 1024, 2048}));
@@ -210,6 +233,34 @@ class AnswerPanelTest : public QObject {
     dialog->reject();
     QCOMPARE(field("document_tokens")->text(), file);
     QTRY_VERIFY(heading_has("documents as 2 given"));
+  }
+
+  void ADroppedFileOfPairs_AsksForTheCheckpoint_WhoseTokensBecomeTheLengths() {
+    const QString pairs = folder_.filePath(QStringLiteral("pairs.tsv"));
+    QVERIFY(write_file(pairs.toStdString(), "how tall\tIt is tall.\n").has_value());
+    QVERIFY(drop(pairs));
+    choose_checkpoint(QStringLiteral("/models/mini"));
+    QTRY_VERIFY(heading_has("documents as 2 given (100 to 300 tokens"));
+    QVERIFY(field("document_tokens")->text().endsWith(QStringLiteral("/pairs-mini.json")));
+    QCOMPARE(QString::fromStdString(read_text_file((pairs + QStringLiteral(".asked")).toStdString(),
+                                                   "question", 1 << 20)
+                                        .value_or("")),
+             QStringLiteral("--checkpoint=/models/mini\n--pairs=%1\n--format=json\n").arg(pairs));
+    QSignalSpy failed(panel_.get(), &AnswerPanel::failed);
+    QVERIFY(drop(pairs));
+    choose_checkpoint(QStringLiteral("/models/refused"));
+    QTRY_COMPARE(failed.size(), 1);
+    QVERIFY(failed.front().front().toString().contains(QStringLiteral("no model's configuration")));
+  }
+
+  void ADroppedFileOfLengths_IsTaken_AndOtherFilesAreTheWindows() {
+    const QString lengths = write_lengths("100\n200\n300\n");
+    QVERIFY(drop(lengths));
+    QTRY_VERIFY(heading_has("documents as 3 given"));
+    const QString sweep = folder_.filePath(QStringLiteral("sweep.json"));
+    QVERIFY(write_file(sweep.toStdString(), "{\"contenders\": []}").has_value());
+    QVERIFY(!drop(sweep));
+    QVERIFY(panel_->findChild<QFileDialog*>() == nullptr);
   }
 
   void WhatCannotBeRead_IsSaidBesideItsFieldAndInPlaceOfAnAnswer() {

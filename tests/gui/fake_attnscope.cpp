@@ -151,6 +151,18 @@ int inspect(int argc, char** argv) {
   return failed ? refuse("cannot copy") : 0;
 }
 
+/// As if there were two documents, of 100 and of 300 tokens; what was asked stands beside them.
+int lengths(int argc, char** argv) {
+  const std::string pairs = option(argc, argv, "pairs");
+  std::ofstream asked(pairs + ".asked");
+  for (int i = 2; i < argc; ++i) asked << argv[i] << '\n';
+  if (option(argc, argv, "checkpoint").ends_with("refused"))
+    return refuse("there is no model's configuration; check the path");
+  std::puts(R"({"documents": {"counted": [[100, 1], [300, 1]]},
+ "pairs": {"counted": [[113, 1], [313, 1]]}})");
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -158,6 +170,7 @@ int main(int argc, char** argv) {
   if (argc >= 3 && std::strcmp(argv[1], "costs") == 0) return costs();
   if (argc >= 3 && std::strcmp(argv[1], "foresee") == 0) return foresee();
   if (argc >= 3 && std::strcmp(argv[1], "inspect") == 0) return inspect(argc, argv);
+  if (argc >= 3 && std::strcmp(argv[1], "lengths") == 0) return lengths(argc, argv);
   if (argc >= 6 && std::strcmp(argv[1], "run") == 0 && std::strcmp(argv[2], "--again") == 0)
     return repeat(argv[3], argv[5]);
   if (argc >= 5 && std::strcmp(argv[1], "run") == 0 && std::strcmp(argv[3], "--db") == 0)

@@ -5,17 +5,22 @@
 #include <QApplication>
 #include <QClipboard>
 #include <QComboBox>
+#include <QDragEnterEvent>
 #include <QFileInfo>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
+#include <QMimeData>
+#include <QSettings>
 #include <QSplitter>
 #include <QToolButton>
+#include <QUrl>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "app/gui/session/checkpoint_inspection.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/answer_fields.h"
 #include "app/gui/views/answer_list.h"
@@ -45,6 +50,13 @@ Status write_answer_file(const report::Answer& answer, const QString& file) {
   }
   return write_file(file.toStdString(),
                     report::write_answers(answer.run, std::span(&answer, 1), form->format));
+}
+
+/// By its name.
+bool may_be_pairs(const QString& file) {
+  static const QStringList endings{QStringLiteral("tsv"), QStringLiteral("txt"),
+                                   QStringLiteral("jsonl"), QStringLiteral("ndjson")};
+  return endings.contains(QFileInfo(file).suffix().toLower());
 }
 
 /// Of the measured lengths, the one that is nearest to what re-rankers are usually given: an answer
@@ -86,13 +98,17 @@ AnswerPanel::AnswerPanel(QWidget* parent)
   connect(fields_, &AnswerFields::file_wanted, this, &AnswerPanel::choose_file);
   connect(settings_, &QComboBox::activated, this, &AnswerPanel::show_setting);
   connect(&job_, &LatestJob::failed, this, &AnswerPanel::say);
+  connect(&lengths_, &TextLengths::answered, this, &AnswerPanel::lengths_counted);
+  setAcceptDrops(true);
   connect(plot_, &EffectivenessPlot::succeeded, this, &AnswerPanel::succeeded);
   connect(list_, &AnswerList::copied, this,
           [this] { Q_EMIT succeeded(tr("Copied what is said of this contender.")); });
   ask();
 }
 
-AnswerPanel::~AnswerPanel() = default;
+AnswerPanel::~AnswerPanel() {
+  lengths_.disconnect(this);
+}
 
 void AnswerPanel::build_actions() {
   const auto add = [this](const QString& text, const char* name, void (AnswerPanel::*act)(),
@@ -163,8 +179,46 @@ void AnswerPanel::go_to_question() {
 void AnswerPanel::choose_file() {
   Q_EMIT question_wanted();
   ask_for_file(this, tr("Document lengths"),
-               tr("Lengths, one a line (*.txt *.csv *.tsv);;All files (*)"),
-               [this](const QString& file) { fields_->documents()->setText(file); });
+               tr("Lengths, one a line, or pairs of texts (*.txt *.csv *.json *.tsv *.jsonl);;"
+                  "All files (*)"),
+               [this](const QString& file) { take_lengths(file); });
+}
+
+void AnswerPanel::take_lengths(const QString& file) {
+  // What is neither is said beneath the field.
+  if (!may_be_pairs(file) || report::read_document_lengths(file.toStdString()))
+    return fields_->documents()->setText(file);
+  ask_for_folder(this, tr("Checkpoint whose tokens count"),
+                 QSettings().value(checkpoint_folder_key).toString(),
+                 [this, file](const QString& folder) {
+                   QSettings().setValue(checkpoint_folder_key, folder);
+                   Q_EMIT succeeded(tr("Counting the tokens of %1…").arg(file));
+                   lengths_.count(folder, file);
+                 });
+}
+
+void AnswerPanel::lengths_counted() {
+  if (!lengths_.problem().isEmpty()) {
+    Q_EMIT failed(lengths_.problem());
+    return;
+  }
+  fields_->documents()->setText(lengths_.file());
+  Q_EMIT succeeded(tr("The lengths are those of %1.").arg(QFileInfo(lengths_.file()).fileName()));
+}
+
+// Other files are the window's.
+void AnswerPanel::dragEnterEvent(QDragEnterEvent* event) {
+  const QList<QUrl> urls = event->mimeData()->urls();
+  if (urls.size() != 1 || !urls.front().isLocalFile()) return event->ignore();
+  const QString file = urls.front().toLocalFile();
+  const bool is_taken = may_be_pairs(file) || file.endsWith(QStringLiteral(".csv")) ||
+                        report::read_document_lengths(file.toStdString()).has_value();
+  event->setAccepted(is_taken);
+}
+
+void AnswerPanel::dropEvent(QDropEvent* event) {
+  event->acceptProposedAction();
+  take_lengths(event->mimeData()->urls().front().toLocalFile());
 }
 
 void AnswerPanel::show_run(const RunPointer& run) {

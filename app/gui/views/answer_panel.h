@@ -4,6 +4,8 @@
 // Under a run: a question (query, documents, candidates, limits) behind a button that says it, and
 // what the run answers to it, the best contender first, beside the paper's effectiveness.
 //
+// Lengths may come from a file, or from pairs of texts that are dropped here.
+//
 // Answers are found on a thread of their own; of many asked while typing only the last is shown.
 
 #include <QTimer>
@@ -11,6 +13,7 @@
 
 #include "app/gui/background/latest_job.h"
 #include "app/gui/session/snapshot.h"
+#include "app/gui/session/text_lengths.h"
 
 class QAction;
 class QComboBox;
@@ -36,6 +39,8 @@ class AnswerPanel : public QWidget {
   [[nodiscard]] EffectivenessPlot* plot() const { return plot_; }
   /// The answer that is shown; null: none.
   [[nodiscard]] const report::Answer* advice() const;
+  /// Lengths, or pairs of texts: then a checkpoint is asked for, whose tokens are counted.
+  void take_lengths(const QString& file);
   /// The whole answer, with what the run was measured on.
   [[nodiscard]] QString text() const;
 
@@ -49,6 +54,8 @@ class AnswerPanel : public QWidget {
 
  protected:
   void resizeEvent(QResizeEvent* event) override;
+  void dragEnterEvent(QDragEnterEvent* event) override;
+  void dropEvent(QDropEvent* event) override;
 
  private:
   QLayout* build_head();
@@ -61,6 +68,7 @@ class AnswerPanel : public QWidget {
   void say(const QString& sentence);
   void go_to_question();
   void choose_file();
+  void lengths_counted();
   void measure();
   void copy();
   void save();
@@ -77,6 +85,7 @@ class AnswerPanel : public QWidget {
   AnswerPointer answer_;
   QString begun_;  // the run whose lengths the question began with
   QTimer typing_;
+  TextLengths lengths_;
   LatestJob job_;
 };
 

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `lengths` as a person runs it, on a small checkpoint; what it counts is what `answer` takes.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/checkpoint/tiny_checkpoint.h"
+#include "tests/cli/program.h"
+
+namespace attnscope::testing {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class Lengths : public ::testing::Test {
+ protected:
+  Lengths() {
+    tests::TinyCheckpoint::bert().write(program_.path(""));
+    program_.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\n");
+    std::string words;
+    for (int i = 0; i < 300; ++i) words += "a ";
+    program_.write("pairs.tsv", "a b\tc d e\na\tc\nb c d\t" + words + "\n");
+  }
+  [[nodiscard]] Outcome lengths(const std::vector<std::string>& more) const {
+    std::vector<std::string> arguments{"lengths", "--checkpoint", ".", "--pairs", "pairs.tsv"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return program_.run(arguments);
+  }
+
+  Program program_;
+};
+
+TEST_F(Lengths, CountsEveryTextWhole_WhateverTheCheckpointReads) {
+  const Outcome outcome = lengths({"--format", "json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json counted = json::parse(outcome.out);
+  EXPECT_EQ(counted.at("queries").at("counted"), json::parse("[[1,1],[2,1],[3,1]]"));
+  EXPECT_EQ(counted.at("documents").at("counted"), json::parse("[[1,1],[3,1],[300,1]]"));
+  // [CLS], the query with its [SEP], the document with its [SEP].
+  EXPECT_EQ(counted.at("pairs").at("counted"), json::parse("[[5,1],[8,1],[306,1]]"));
+  EXPECT_LT(counted.at("own_limit").get<int>(), 306);
+  EXPECT_THAT(lengths({}).out, AllOf(HasSubstr("3 pairs of pairs.tsv"),
+                                     HasSubstr("the checkpoint's own"), HasSubstr("none packed")));
+}
+
+TEST_F(Lengths, WhatCannotBeReadIsASentence) {
+  const Outcome missing = program_.run({"lengths", "--checkpoint", ".", "--pairs", "none.tsv"});
+  EXPECT_EQ(missing.exit_code, 2);
+  EXPECT_THAT(missing.err, HasSubstr("none.tsv"));
+  program_.write("pairs.tsv", "a b\n");
+  EXPECT_THAT(lengths({}).err, HasSubstr("pairs.tsv, line 1"));
+  program_.write("pairs.tsv", "");
+  EXPECT_EQ(lengths({}).exit_code, 2);
+}
+
+#ifdef ATTNSCOPE_HAS_GUI
+TEST_F(Lengths, DrawsHistograms) {
+  const Outcome outcome = lengths({"-o", "lengths.svg", "--csv"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(program_.read("lengths.svg"), HasSubstr("<svg"));
+  EXPECT_THAT(program_.read("lengths.csv"), AllOf(HasSubstr("Queries"), HasSubstr("Documents")));
+}
+#endif
+
+}  // namespace
+}  // namespace attnscope::testing
