@@ -4,10 +4,12 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
+#include <span>
 
 #include "app/cli/command_line.h"
 #include "app/cli/figure_arguments.h"
 #include "engine/report/figure.h"
+#include "engine/report/measured_effectiveness.h"
 #ifdef ATTNSCOPE_HAS_GUI
 #include "app/gui/charts/offscreen_application.h"
 #include "app/gui/charts/printable.h"
@@ -95,9 +97,19 @@ Status check_ranges(const charts::FigureOptions& options, const report::Figure& 
   return check_range("--range-y", options.y_range, figure.y_scale);
 }
 
+/// Effectiveness is looked at for small differences, unless a person says otherwise.
+void fit_range(std::span<const report::Figure> panels, const Choice& choice,
+               charts::FigureOptions& options) {
+  const bool of_effectiveness = std::ranges::all_of(
+      choice.ys, [](report::YAxis y) { return y == report::YAxis::effectiveness; });
+  if (!of_effectiveness || options.y_range) return;
+  if (const auto range = report::readable_range(panels))
+    options.y_range = charts::AxisRange{range->low, range->high};
+}
+
 Result<charts::Printable> printable_of(const report::Table& table, const Choice& choice,
                                        const PlotCommandArguments& arguments,
-                                       const charts::FigureOptions& options) {
+                                       charts::FigureOptions& options) {
   if (!arguments.facet.empty() || choice.ys.size() > 1) {
     auto facets =
         report::make_facets(table, choice.x, choice.ys, arguments.facet, arguments.crossovers);
@@ -106,6 +118,7 @@ Result<charts::Printable> printable_of(const report::Table& table, const Choice&
       report::set_scales(panel, choice.x_scale, choice.y_scale);
       if (Status fits = check_ranges(options, panel); !fits) return tl::unexpected(fits.error());
     }
+    fit_range(facets->panels, choice, options);
     return charts::printable(std::move(*facets));
   }
   auto figure = report::make_figure(table, choice.x, choice.ys.front());
@@ -115,6 +128,7 @@ Result<charts::Printable> printable_of(const report::Table& table, const Choice&
   }
   report::set_scales(*figure, choice.x_scale, choice.y_scale);
   if (Status fits = check_ranges(options, *figure); !fits) return tl::unexpected(fits.error());
+  fit_range(std::span(&*figure, 1), choice, options);
   return charts::printable(std::move(*figure));
 }
 
@@ -133,7 +147,7 @@ void plot(Session& session, const PlotCommandArguments& arguments) {
   }
   const auto table = open_table(session, arguments);
   if (!table) return;
-  const auto options = options_of(arguments, *table);
+  auto options = options_of(arguments, *table);
   if (!options) return refuse(options.error());
   auto what = printable_of(*table, *choice, arguments, *options);
   if (!what) return refuse(what.error());

@@ -23,8 +23,14 @@ bool is_in_all(const Row& row, std::string_view key) {
   return key == window_key && !row.cell.cell.contender.window;
 }
 
-Status check_key(std::string_view key, XAxis x) {
+/// Effectiveness stands over time, at one length.
+bool is_over_time(const std::vector<YAxis>& ys) {
+  return std::ranges::all_of(ys, [](YAxis y) { return y == YAxis::effectiveness; });
+}
+
+Status check_key(std::string_view key, XAxis x, const std::vector<YAxis>& ys) {
   if (key.empty()) return {};
+  if (is_over_time(ys)) x = XAxis::window;
   if (std::ranges::find(filter_keys(), key) == filter_keys().end()) {
     return fail("--facet: there is no key '{}'; {}", key, suggest(key, filter_keys()));
   }
@@ -88,11 +94,20 @@ Table rows_with(const Table& table, std::string_view key, const std::string& val
   return part;
 }
 
+/// What a panel's marks mean, once; how many cells were disturbed is said of all panels.
+void add_legend(Facets& facets, const Figure& panel, const Table& part) {
+  std::string legend = panel.warning;
+  const std::string own = disturbed_share(all_rows(part.rows));
+  if (legend.ends_with(own)) legend.resize(legend.size() - own.size());
+  if (legend.empty() || facets.warning.starts_with(legend)) return;
+  facets.warning.insert(0, legend);
+}
+
 }  // namespace
 
 Result<Facets> make_facets(const Table& table, XAxis x, const std::vector<YAxis>& ys,
                            std::string_view key, bool crossovers) {
-  if (Status known = check_key(key, x); !known) return tl::unexpected(known.error());
+  if (Status known = check_key(key, x, ys); !known) return tl::unexpected(known.error());
   Facets facets{.title = table.rows.empty() ? "" : shared_title(table, x),
                 .panels = {},
                 .columns = ys.size() > 1 ? static_cast<int>(ys.size()) : 0,
@@ -111,6 +126,7 @@ Result<Facets> make_facets(const Table& table, XAxis x, const std::vector<YAxis>
     for (const YAxis y : ys) {
       Result<Figure> panel = make_figure(part, x, y);
       if (!panel) return tl::unexpected(panel.error());
+      if (y == YAxis::effectiveness) add_legend(facets, *panel, part);
       if (crossovers) mark_crossovers(*panel, part, x, y);
       panel->title = first == nullptr ? "" : panel_title(*first, key);
       facets.panels.push_back(std::move(*panel));

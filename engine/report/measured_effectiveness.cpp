@@ -9,7 +9,6 @@
 #include <span>
 #include <utility>
 
-#include "engine/report/effectiveness.h"
 #include "engine/report/number_text.h"
 #include "engine/sweep/run_plan.h"
 #include "kernels/base/sentences.h"
@@ -163,8 +162,9 @@ std::string in_words(const MeasuredEffectiveness& own, std::string_view baseline
                   own.queries == 1 ? "query" : "queries", own.qrels, measured_label);
   if (own.is_baseline) text += ", what the others are tested against";
   if (own.tests) {
-    text += fmt::format("; {} against {} within {}: {}", verdict_in_words(*own.tests, own.alpha),
-                        baseline, own.margin, test_in_words(*own.tests));
+    text += fmt::format("; {} to {} within {}: {}",
+                        own.is_equivalent() ? "equivalent" : "not shown to be equivalent", baseline,
+                        own.margin, test_in_words(*own.tests));
   }
   return text + ")";
 }
@@ -209,6 +209,20 @@ Figure effectiveness_figure(const std::vector<TimedEffectiveness>& contenders,
   }
   figure.warning = legend_of(all, !figure.front.empty());
   return figure;
+}
+
+std::optional<ReadableRange> readable_range(std::span<const Figure> figures) {
+  constexpr double least_span = 0.04;
+  std::vector<double> values;
+  for (const Figure& figure : figures) {
+    for (const Series& series : figure.series)
+      for (const Point& point : series.points) values.push_back(point.y);
+  }
+  if (values.empty()) return std::nullopt;
+  const auto [low, high] = std::ranges::minmax(values);
+  const double middle = (low + high) / 2;
+  const double span = std::max(least_span, 1.4 * (high - low));
+  return ReadableRange{std::max(0.0, middle - span / 2), middle + span / 2};
 }
 
 }  // namespace attnscope::report

@@ -9,8 +9,8 @@
 //   if (const auto own = effectiveness.of("sparse/segment/4")) say(in_words(*own));
 
 #include <cstdint>
-#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -70,5 +70,12 @@ struct TimedEffectiveness {
 /// `of`: what a time is of, "per document".
 [[nodiscard]] Figure effectiveness_figure(const std::vector<TimedEffectiveness>& contenders,
                                           std::string_view of);
+
+/// Of y, in which a difference of 0.01 is seen, and seen as small: of all panels together. Nothing
+/// without a point.
+struct ReadableRange {
+  double low = 0, high = 0;
+};
+[[nodiscard]] std::optional<ReadableRange> readable_range(std::span<const Figure> figures);
 
 }  // namespace attnscope::report

@@ -98,7 +98,7 @@ TEST_F(MeasuredEffectivenessTest, WhatWasMeasuredStandsInThePublishedsPlace_Whic
   EXPECT_FALSE(of(answer, "sparse/segment/64").published.has_value());
   EXPECT_THAT(of(answer, "sparse/segment/64").remarks,
               Contains(AllOf(HasSubstr("nDCG@10 0.50"), HasSubstr("measured here; equivalent"),
-                             HasSubstr("against full attention within 0.02"), HasSubstr("p < "))));
+                             HasSubstr("to full attention within 0.02"), HasSubstr("p < "))));
   const Advised& mask = of(answer, "sparse/sdpa-mask/4");
   EXPECT_FALSE(mask.measured.has_value());
   ASSERT_TRUE(mask.published.has_value());
@@ -175,6 +175,9 @@ TEST_F(MeasuredEffectivenessTest, TheFigureMarksFrontAndEquivalence_AndSaysWhatW
                                     HasSubstr("† equivalent to full/dense within 0.02"),
                                     HasSubstr("published, not measured here")));
   EXPECT_THAT(figure_csv(figure), AllOf(HasSubstr("measured here"), HasSubstr("Pareto front")));
+  const auto range = readable_range(std::span(&figure, 1));
+  EXPECT_GT(range->low, 0.3);
+  EXPECT_LT(range->high, 0.8);
   const Figure of_answer = effectiveness_figure(answer_of(table_with(runs_of())));
   EXPECT_EQ(of_answer.front.size(), 3U);
   EXPECT_EQ(of_answer.x_label, "ms for 100 documents");
@@ -189,6 +192,14 @@ TEST_F(MeasuredEffectivenessTest, OneFigureIsOfOneLength_AndWithoutRunsOfWhatWas
   EXPECT_THAT(published.y_label, HasSubstr(std::string(published_label)));
   const auto sparse = std::ranges::find(published.series, "sparse/segment/4", &Series::style_key);
   EXPECT_EQ(sparse->points.front().mark, "†");  // as the paper tested
+}
+
+TEST_F(MeasuredEffectivenessTest, APanelForEachLength_WithOneLegend) {
+  const auto facets =
+      make_facets(run_.table(), XAxis::length, {YAxis::effectiveness}, "sequence_tokens");
+  ASSERT_TRUE(facets.has_value()) << facets.error().message;
+  EXPECT_EQ(facets->panels.size(), 2U);
+  EXPECT_THAT(facets->warning, StartsWith("nDCG@10 published, not measured here"));
 }
 
 TEST_F(MeasuredEffectivenessTest, ADamagedRunHasNone) {

@@ -4,6 +4,8 @@
 #include <QLabel>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <optional>
+#include <span>
 
 #include "app/gui/charts/run_chart.h"
 #include "app/gui/session/text.h"
@@ -12,23 +14,8 @@
 #include "app/gui/views/theme.h"
 
 namespace attnscope::gui {
-namespace {
 
 using report::Advised;
-
-/// Of nDCG@10, in which a difference of 0.01 is seen, and seen as small; nothing without a point.
-std::optional<charts::AxisRange> readable_range(const report::Figure& figure) {
-  constexpr double least_span = 0.04;
-  std::vector<double> values;
-  for (const report::Series& series : figure.series) values.push_back(series.points.front().y);
-  if (values.empty()) return std::nullopt;
-  const auto [low, high] = std::ranges::minmax(values);
-  const double middle = (low + high) / 2;
-  const double span = std::max(least_span, 1.4 * (high - low));
-  return charts::AxisRange{std::max(0.0, middle - span / 2), middle + span / 2};
-}
-
-}  // namespace
 
 EffectivenessPlot::EffectivenessPlot(QWidget* parent)
     : QWidget(parent),
@@ -61,7 +48,9 @@ void EffectivenessPlot::show_advice(const report::Answer& advice) {
   chart_->set_placeholder(
       tr("The paper has published no nDCG@10 of these patterns and windows at this length."));
   chart_->set_figure(figure);
-  chart_->set_y_range(readable_range(figure));
+  const auto range = report::readable_range(std::span(&figure, 1));
+  chart_->set_y_range(range ? std::optional(charts::AxisRange{range->low, range->high})
+                            : std::nullopt);
   QStringList absent;
   for (const Advised& one : advice.contenders) {
     if (!one.published && !one.measured) absent.append(words(one.name));
