@@ -141,7 +141,9 @@ Result<std::vector<RankingDifference>> parse_differences(std::string_view text,
                                                          std::string_view source) {
   return read_json(text, source, [](const JsonField& root) {
     std::vector<RankingDifference> all;
-    for (const JsonField& field : root.elements()) {
+    const std::vector<JsonField> fields = root.elements();
+    all.reserve(fields.size());
+    for (const JsonField& field : fields) {
       RankingDifference& one = all.emplace_back();
       one.run = field["run"].text();
       one.query = field["query"].text();
@@ -149,8 +151,9 @@ Result<std::vector<RankingDifference>> parse_differences(std::string_view text,
       one.rbo = field["rbo"].number();
       one.tau = read_number(field["tau"]);
       one.change = read_number(field["difference"]);
-      for (const JsonField& moved : field["moved"].elements())
-        one.moved.push_back(read_moved(moved));
+      const std::vector<JsonField> documents = field["moved"].elements();
+      one.moved.reserve(documents.size());
+      for (const JsonField& moved : documents) one.moved.push_back(read_moved(moved));
     }
     return all;
   });

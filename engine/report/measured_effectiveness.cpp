@@ -215,8 +215,9 @@ std::optional<ReadableRange> readable_range(std::span<const Figure> figures) {
   constexpr double least_span = 0.04;
   std::vector<double> values;
   for (const Figure& figure : figures) {
-    for (const Series& series : figure.series)
+    for (const Series& series : figure.series) {
       for (const Point& point : series.points) values.push_back(point.y);
+    }
   }
   if (values.empty()) return std::nullopt;
   const auto [low, high] = std::ranges::minmax(values);
