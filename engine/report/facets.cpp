@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 #include "engine/report/axes_in_words.h"
 #include "engine/report/conditions.h"
@@ -94,13 +96,13 @@ Table rows_with(const Table& table, std::string_view key, const std::string& val
   return part;
 }
 
-/// What a panel's marks mean, once; how many cells were disturbed is said of all panels.
-void add_legend(Facets& facets, const Figure& panel, const Table& part) {
+/// What a panel's marks mean; how many cells were disturbed is said of all panels together.
+std::string legend_of(const Figure& panel, const Table& part) {
   std::string legend = panel.warning;
   const std::string own = disturbed_share(all_rows(part.rows));
   if (legend.ends_with(own)) legend.resize(legend.size() - own.size());
-  if (legend.empty() || facets.warning.starts_with(legend)) return;
-  facets.warning.insert(0, legend);
+  if (!legend.empty() && !legend.ends_with(' ')) legend += ' ';
+  return legend;
 }
 
 }  // namespace
@@ -120,18 +122,23 @@ Result<Facets> make_facets(const Table& table, XAxis x, const std::vector<YAxis>
         "--facet: '{}' has {} values, and a figure has at most {} panels; choose with --only", key,
         values.size(), most_panels / ys.size());
   }
+  std::string legend;
   for (const std::string& value : values) {
     const Row* first = nullptr;
     const Table part = rows_with(table, key, value, first);
     for (const YAxis y : ys) {
       Result<Figure> panel = make_figure(part, x, y);
       if (!panel) return tl::unexpected(panel.error());
-      if (y == YAxis::effectiveness) add_legend(facets, *panel, part);
+      // Of panels that say more or less of the same, the one that says most.
+      if (std::string own = legend_of(*panel, part);
+          y == YAxis::effectiveness && own.size() > legend.size())
+        legend = std::move(own);
       if (crossovers) mark_crossovers(*panel, part, x, y);
       panel->title = first == nullptr ? "" : panel_title(*first, key);
       facets.panels.push_back(std::move(*panel));
     }
   }
+  facets.warning.insert(0, legend);
   return facets;
 }
 
