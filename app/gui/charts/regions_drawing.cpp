@@ -92,9 +92,10 @@ void RegionsDrawing::add_strip(double& y) {
 }
 
 void RegionsDrawing::add_peaks(double& y) {
-  if (regions_->peaks.empty())
+  if (regions_->peaks.empty()) {
     return add_lines(y, QStringLiteral("The document has no words, and so no regions."), 1, false,
                      true);
+  }
   const double indent = 1.8 * page_.em;
   for (std::size_t p = 0; p < regions_->peaks.size(); ++p) {
     const RegionPeak& peak = regions_->peaks[p];
@@ -248,9 +249,10 @@ std::optional<std::int64_t> RegionsDrawing::region_in_the_middle_of(double word)
 }
 
 std::optional<std::int64_t> RegionsDrawing::region_at(QPointF point) const {
-  if (strip_.contains(point))
+  if (strip_.contains(point)) {
     return region_in_the_middle_of(point.x() / strip_.width() *
                                    static_cast<double>(regions_->kept));
+  }
   for (const Lines& one : lines_) {
     if (one.peak >= 0 && one.rect.contains(point))
       return regions_->peaks[static_cast<std::size_t>(one.peak)].region;
