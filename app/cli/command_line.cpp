@@ -84,6 +84,11 @@ void Session::fail(int code, const std::string& sentence) {
   exit_code = code;
 }
 
+void Session::fail(const Error& error) {
+  if (interrupts() > 0) return fail(exit_cancelled, "interrupted");
+  fail(exit_wrong_use, error.message);
+}
+
 const std::atomic<int>& interrupts() {
   return interrupts_heard;
 }

@@ -38,6 +38,8 @@ struct Session {
 
   /// Prints "attnscope: SENTENCE" on stderr and keeps the code.
   void fail(int code, const std::string& sentence);
+  /// Of wrong use; or that it was interrupted, since what goes wrong then comes from that.
+  void fail(const Error& error);
 };
 
 /// Runs a whole command line; returns the process's exit code. Never opens the window.

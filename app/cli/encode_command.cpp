@@ -360,7 +360,7 @@ std::string going_on(const EncodeArguments& arguments) {
 void encode(Session& session, EncodeArguments& arguments) {
   const auto start = std::chrono::steady_clock::now();
   const bool visible = isatty(STDERR_FILENO) == 1;
-  const auto refuse = [&](const Error& error) { session.fail(exit_wrong_use, error.message); };
+  const auto refuse = [&](const Error& error) { session.fail(error); };
   const auto model = prepare_encoding(arguments);
   if (!model) return refuse(model.error());
   catch_interrupts();

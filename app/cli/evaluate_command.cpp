@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -64,6 +65,9 @@ Result<report::EffectivenessReport> evaluated(EvaluateCommand& arguments) {
     return fail("'{}' is no correction for several runs; known: none, bonferroni",
                 in_a_sentence(arguments.correction));
   }
+  // The options' ranges let through what is no number.
+  if (std::isnan(arguments.question.margin) || std::isnan(arguments.question.alpha))
+    return fail("--margin and --alpha are numbers above 0");
   arguments.question.bonferroni = arguments.correction == "bonferroni";
   const auto measures = effectiveness::parse_measures(arguments.measures);
   if (!measures) return tl::unexpected(measures.error());
@@ -82,6 +86,13 @@ Result<report::EffectivenessReport> evaluated(EvaluateCommand& arguments) {
   for (std::size_t i = 0; i < arguments.runs.size(); ++i) {
     auto run = effectiveness::TrecRun::read(arguments.runs[i]);
     if (!run) return tl::unexpected(run.error());
+    if (!arguments.question.evaluation.complete &&
+        std::ranges::none_of(run->queries, [&](const auto& query) {
+          return qrels->queries.contains(query.first);
+        })) {
+      return fail("{}: has no query that {} judges, so nothing can be evaluated", arguments.runs[i],
+                  arguments.qrels);
+    }
     runs.push_back({.name = names[i], .run = std::move(*run)});
   }
   report::EffectivenessReport report =

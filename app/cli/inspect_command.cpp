@@ -339,12 +339,6 @@ Result<report::RegionPositions> positions_of(const InspectCommandArguments& argu
   return positions;
 }
 
-/// The reason, or that it was interrupted: what went wrong since comes from that.
-void not_inspected(Session& session, const Error& error) {
-  if (interrupts() > 0) return session.fail(exit_cancelled, "interrupted");
-  session.fail(exit_wrong_use, error.message);
-}
-
 void inspect_pairs(Session& session, const InspectCommandArguments& arguments) {
   const auto wanted = wanted_of(arguments);
   if (!wanted) return session.fail(exit_wrong_use, wanted.error().message);
@@ -366,7 +360,7 @@ void inspect_pairs(Session& session, const InspectCommandArguments& arguments) {
     return session.fail(exit_wrong_use, fits.error().message);
   catch_interrupts();
   const auto positions = positions_of(arguments, *model);
-  if (!positions) return not_inspected(session, positions.error());
+  if (!positions) return session.fail(positions.error());
   auto figure = positions->figure(model->name);
   if (!figure) return session.fail(exit_wrong_use, figure.error().message);
   say("attnscope: {}", positions->in_words());
@@ -408,7 +402,7 @@ void inspect(Session& session, const InspectCommandArguments& arguments) {
   const std::vector<std::int64_t> layers =
       *wanted == Wanted::figure ? std::vector{arguments.layer} : arguments.layers;
   const auto score = write_dump(arguments, *model, layers, file);
-  if (!score) return not_inspected(session, score.error());
+  if (!score) return session.fail(score.error());
   if (*wanted == Wanted::score) return print_score(session, file, *model, *score);
   if (*score) say("score {}", static_cast<float>(**score));
   if (*wanted == Wanted::dump) say("{} written", file.string());

@@ -54,8 +54,7 @@ struct ReadyToRerank {
 Result<ReadyToRerank> prepare(const RerankCommand& arguments) {
   if (arguments.as_published && !arguments.max_p)
     return fail("--as-published says how documents are cut into passages; give --max-p with it");
-  if (arguments.tag.find_first_of(" \t\r\n") != std::string::npos)
-    return fail("--tag '{}' has a blank; a TREC run has none", in_a_sentence(arguments.tag));
+  if (Status may = may_be_tag(arguments.tag); !may) return may;
   auto run = TrecRun::read(arguments.run);
   if (!run) return tl::unexpected(run.error());
   auto model = open_ranker(arguments.model);
@@ -98,7 +97,7 @@ void rerank(Session& session, const RerankCommand& arguments) {
   if (!prepared) return session.fail(exit_wrong_use, prepared.error().message);
   for (const std::string& note : prepared->run.notes) say("attnscope: note: {}", note);
   auto worker = start_model(arguments.model, prepared->model, &interrupts());
-  if (!worker) return session.fail(exit_wrong_use, worker.error().message);
+  if (!worker) return session.fail(worker.error());
   ScoreOptions options = arguments.options;
   options.shows_progress = isatty(STDERR_FILENO) == 1;
   options.keeps_part = false;

@@ -138,8 +138,8 @@ Result<Prepared> prepare(const ScoreCommandArguments& arguments) {
   if (!lines) return tl::unexpected(lines.error());
   auto model = open_ranker(arguments.model);
   if (!model) return tl::unexpected(model.error());
-  if (*format == ScoreFormat::trec && arguments.tag.find_first_of(" \t\r\n") != std::string::npos) {
-    return fail("--tag '{}' has a blank; a TREC run has none", in_a_sentence(arguments.tag));
+  if (*format == ScoreFormat::trec) {
+    if (Status may = may_be_tag(arguments.tag); !may) return tl::unexpected(may.error());
   }
   const std::uintmax_t cache_bytes = size_of_file(arguments.cache);
   auto cache = open_cache(arguments, *model);
@@ -167,7 +167,7 @@ void score(Session& session, const ScoreCommandArguments& arguments) {
   if (!prepared) return session.fail(exit_wrong_use, prepared.error().message);
   catch_interrupts();
   auto worker = start_model(arguments.model, prepared->model, &interrupts());
-  if (!worker) return session.fail(exit_wrong_use, worker.error().message);
+  if (!worker) return session.fail(worker.error());
   if (prepared->cache) {
     const Status opened = open_in_worker(worker->process, arguments.cache);
     if (!opened) {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "app/cli/worker_requests.h"
+#include "kernels/base/control_characters.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope::cli {
@@ -27,6 +28,12 @@ Status not_written() {
 }
 
 }  // namespace
+
+Status may_be_tag(const std::string& tag) {
+  if (tag.find(' ') == std::string::npos && !has_control_character(tag)) return {};
+  return fail("--tag '{}' has a blank or a control character; a TREC run's has none",
+              in_a_sentence(tag));
+}
 
 void add_scoring_arguments(CLI::App& command, ModelArguments& model, ScoreOptions& options) {
   command.add_flag_callback(

@@ -33,6 +33,9 @@ struct ScoreOptions {
   bool keeps_part = true;         // of an output file, where not all pairs are scored
 };
 
+/// Of a TREC run: without blanks and control characters.
+[[nodiscard]] Status may_be_tag(const std::string& tag);
+
 /// How both are told what is scored together, and that the last layer may be computed for [CLS]
 /// alone.
 void add_scoring_arguments(CLI::App& command, ModelArguments& model, ScoreOptions& options);

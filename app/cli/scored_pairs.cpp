@@ -89,19 +89,18 @@ Result<std::optional<ScoredPair>> ScoredPairs::next() {
 }
 
 std::string ScoredPairs::cut_in_words() const {
+  const PairLimits& limits = model_.limits;
   std::string words;
-  const auto add = [&](std::int64_t cut, const char* what) {
+  const auto add = [&](std::int64_t cut, const char* what, std::int64_t most) {
     if (cut == 0) return;
     words += fmt::format("{}{} of {} {} {} cut", words.empty() ? "" : ", ", cut, read_, what,
                          cut == 1 ? "was" : "were");
+    if (most > 0) words += fmt::format(" to {} tokens", most);
   };
-  add(cut_documents_, "documents");
-  add(cut_queries_, "queries");
-  if (words.empty()) return words;
-  const PairLimits& limits = model_.limits;
-  if (limits.most_document_tokens > 0) {
-    return fmt::format("{}; a document has at most {} tokens", words, limits.most_document_tokens);
-  }
+  const bool apart = limits.most_document_tokens > 0;
+  add(cut_documents_, "documents", limits.most_document_tokens);
+  add(cut_queries_, "queries", limits.most_query_tokens);
+  if (words.empty() || apart) return words;
   return fmt::format("{}; a pair has at most {} tokens", words, limits.most_tokens);
 }
 

@@ -578,7 +578,7 @@ void train(Session& session, const TrainCommand& arguments) {
   if (interrupts() > 0) return session.fail(exit_cancelled, "interrupted; nothing is trained");
   if (!ready) return session.fail(exit_wrong_use, ready.error().message);
   auto worker = start_worker(arguments.model, &interrupts());
-  if (!worker) return session.fail(exit_wrong_use, worker.error().message);
+  if (!worker) return session.fail(worker.error());
   json request = begin_request(arguments, *ready);
   request["threads"] =
       arguments.model.threads > 0 ? arguments.model.threads : worker_cores(worker->hello());

@@ -206,7 +206,7 @@ Result<Qrels> Qrels::read(const std::filesystem::path& file) {
       *lines, columns, "qrels are QID 0 DOCID RELEVANCE", kinds,
       [&](const LineFile::Line& line, const std::vector<std::string_view>& fields) -> std::string {
         const auto level = number_of<int>(fields[relevance]);
-        if (!level || std::abs(*level) > most_relevance) {
+        if (!level || *level < -most_relevance || *level > most_relevance) {
           return fmt::format("has '{}' as its relevance, which is a whole number from -{} to {}",
                              in_a_sentence(fields[relevance]), most_relevance, most_relevance);
         }

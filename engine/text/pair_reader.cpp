@@ -170,8 +170,10 @@ Result<PairFormat> pair_format_by_name(const std::filesystem::path& file) {
   const std::string extension = file.extension().string();
   if (extension == ".tsv" || extension == ".txt") return PairFormat::tsv;
   if (extension == ".jsonl" || extension == ".ndjson") return PairFormat::jsonl;
-  return fail("{}: whether it is tsv or jsonl cannot be told by its name; say which",
-              file == "-" ? "standard input" : in_a_sentence(file.string(), longest_path));
+  return fail(
+      "{}: whether it is tsv or jsonl cannot be told by its name; give it one that ends in .tsv or "
+      ".jsonl, or say which where an option does",
+      file == "-" ? "standard input" : in_a_sentence(file.string(), longest_path));
 }
 
 Result<TextPair> parse_pair(std::string_view line, PairFormat format, std::int64_t& columns,

@@ -28,11 +28,12 @@ struct TextCollection::Header {
                number = 0;  // of the texts' file
   std::int64_t parts = 0, format = 0;
   std::int64_t count = 0;
+  std::uint64_t fingerprint = 0;  // of the entries
 };
 
 namespace {
 
-constexpr std::string_view mark = "attnscope ids 1\n";
+constexpr std::string_view mark = "attnscope ids 2\n";
 
 /// FNV-1a with its bits mixed once more, so that ids that differ in a digit lie far apart.
 std::uint64_t hash_of(std::string_view text) {
@@ -152,6 +153,7 @@ Result<TextCollection> TextCollection::open(const std::filesystem::path& file, P
   if (Status built = collection.build(folder, on_progress); !built)
     return tl::unexpected(built.error());
   header.count = collection.size();
+  header.fingerprint = collection.fingerprint_of_entries();
   if (!folder.empty()) collection.keep(index, header);
   return collection;
 }
@@ -168,6 +170,10 @@ bool TextCollection::map(int descriptor, std::size_t skipped, std::size_t count,
   return true;
 }
 
+std::uint64_t TextCollection::fingerprint_of_entries() const {
+  return hash_of({reinterpret_cast<const char*>(entries_), count_ * sizeof(Entry)});
+}
+
 bool TextCollection::map_kept(const std::filesystem::path& index, const Header& header) {
   const Descriptor file(::open(index.c_str(), O_RDONLY | O_CLOEXEC));
   Header kept;
@@ -177,12 +183,15 @@ bool TextCollection::map_kept(const std::filesystem::path& index, const Header& 
     return false;
   }
   const std::int64_t count = std::exchange(kept.count, 0);
+  const std::uint64_t fingerprint = std::exchange(kept.fingerprint, 0);
   if (std::memcmp(&kept, &header, sizeof(kept)) != 0 || count < 1 ||
       info.st_size != static_cast<std::int64_t>(sizeof(kept)) +
                           count * static_cast<std::int64_t>(sizeof(Entry))) {
     return false;
   }
-  was_kept_ = map(file.number(), sizeof(Header), static_cast<std::size_t>(count), false);
+  if (!map(file.number(), sizeof(Header), static_cast<std::size_t>(count), false)) return false;
+  was_kept_ = fingerprint_of_entries() == fingerprint;
+  if (!was_kept_) ::munmap(std::exchange(mapping_, nullptr), mapped_bytes_);
   return was_kept_;
 }
 

@@ -9,7 +9,8 @@
 //   Result<std::optional<std::string>> text = documents->find("7067032");
 //
 // The index of a large file is kept in $XDG_CACHE_HOME/attnscope (or ~/.cache/attnscope) and taken
-// again as long as the file has the same size and time; without such a folder it is made each time.
+// again as long as it is whole and the file has the same size and time; without such a folder it is
+// made each time.
 
 #include <cstddef>
 #include <cstdint>
@@ -65,6 +66,8 @@ class TextCollection {
   [[nodiscard]] Status build(const std::filesystem::path& folder,
                              const std::function<bool(double)>& on_progress);
   [[nodiscard]] Status check_ids();
+  /// Of the index, which may have been damaged on its disk.
+  [[nodiscard]] std::uint64_t fingerprint_of_entries() const;
   void keep(const std::filesystem::path& index, const Header& header) const;
   [[nodiscard]] Result<TextPair> text_at(std::int64_t begin);
   [[nodiscard]] Result<std::int64_t> line_of(std::int64_t begin);

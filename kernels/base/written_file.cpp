@@ -42,6 +42,9 @@ bool belongs_to_database(const std::filesystem::path& file) {
 
 Status may_be_written(const std::filesystem::path& target,
                       std::span<const std::filesystem::path> inputs) {
+  if (target == "-") {
+    return fail("'-' is no file, and what is written has one; name it, or ./- if it is called so");
+  }
   const auto unless_of_database = [&]() -> Status {
     if (!belongs_to_database(target)) return {};
     return fail("{}: is a database, or what SQLite keeps beside one; name another file",

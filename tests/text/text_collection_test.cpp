@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "tests/safetensors/scratch_folder.h"
@@ -147,6 +148,21 @@ TEST_F(Collection, AnIndexThatIsCutShortIsMadeAgain) {
   ASSERT_TRUE(again);
   EXPECT_FALSE(again->was_kept());
   EXPECT_EQ(text_of(*again, "a"), "x");
+}
+
+TEST_F(Collection, AnIndexThatIsDamagedIsMadeAgain) {
+  write_bytes(folder_ / "c.tsv", "a\tx\nb\ty\n");
+  EXPECT_FALSE(open_kept("c.tsv")->was_kept());
+  for (const auto& entry : fs::directory_iterator(folder_ / "cache/attnscope")) {
+    std::fstream index(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+    index.seekp(-8, std::ios::end);  // where the last text begins, 0 or 4
+    index.put(1);
+  }
+  auto again = open_kept("c.tsv");
+  ASSERT_TRUE(again);
+  EXPECT_FALSE(again->was_kept());
+  for (const auto& [id, text] : {std::pair("a", "x"), std::pair("b", "y")})
+    EXPECT_EQ(text_of(*again, id), text);
 }
 
 TEST_F(Collection, WithoutAFolderForIndexesItWorksAllTheSame) {
