@@ -54,7 +54,7 @@ struct ReadyToRerank {
 Result<ReadyToRerank> prepare(const RerankCommand& arguments) {
   if (arguments.as_published && !arguments.max_p)
     return fail("--as-published says how documents are cut into passages; give --max-p with it");
-  if (Status may = may_be_tag(arguments.tag); !may) return may;
+  if (Status may = may_be_tag(arguments.tag); !may) return tl::unexpected(may.error());
   auto run = TrecRun::read(arguments.run);
   if (!run) return tl::unexpected(run.error());
   auto model = open_ranker(arguments.model);
