@@ -181,12 +181,14 @@ std::string fastest_equivalent_in_words(const Answer& answer) {
   const std::string within =
       fmt::format("within {} in {} ({})", any.margin, any.measure, measured_label);
   const Advised* const best = fastest_equivalent(answer);
-  if (best == nullptr)
+  if (best == nullptr) {
     return fmt::format("Nothing within the limits is shown to be equivalent to {} {}.", baseline,
                        within);
-  if (best->contender == any.baseline)
+  }
+  if (best->contender == any.baseline) {
     return fmt::format("Nothing faster than {} is shown to be equivalent to it {}.", baseline,
                        within);
+  }
   const std::string head = fmt::format("Fastest that is equivalent to {} {}: {}{}; ", baseline,
                                        within, best->name, speed_in_words(*best, answer));
   if (best->measured->is_baseline) return head + "its ranking is the same.";
