@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -145,11 +146,8 @@ json json_of(const PairLengths& lengths) {
 }  // namespace
 
 std::vector<CutAt> cuts_of(const PairLengths& lengths) {
-  std::vector<std::int64_t> limits{128, 256, 512, 1024, 2048, 4096};
-  if (lengths.own_limit() > 0) limits.push_back(lengths.own_limit());
-  std::ranges::sort(limits);
-  const auto repeated = std::ranges::unique(limits);
-  limits.erase(repeated.begin(), repeated.end());
+  std::set<std::int64_t> limits{128, 256, 512, 1024, 2048, 4096};
+  if (lengths.own_limit() > 0) limits.insert(lengths.own_limit());
   std::vector<CutAt> cuts;
   cuts.reserve(limits.size());
   for (const std::int64_t limit : limits) {
