@@ -7,9 +7,9 @@
 #include <array>
 #include <cctype>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <span>
 #include <string>
-#include <set>
 #include <utility>
 #include <vector>
 
