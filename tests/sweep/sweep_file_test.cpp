@@ -192,7 +192,7 @@ TEST(SweepFile, ExamplesOfTheDocument_AreValid) {
     ++examples;
     example.clear();
   }
-  EXPECT_EQ(examples, 5);
+  EXPECT_EQ(examples, 6);
 }
 
 TEST(SweepFile, UnknownSweep_NamesTheNearest) {
