@@ -512,9 +512,12 @@ TEST_F(Encode, ACommandTellsOthersThatItEncodes) {
 
 TEST_F(Encode, ACacheThatIsCutShortWhileItIsReadIsNamed) {
   encode_well("dual");
-  const std::string cutting =
-      fmt::format("sed -u '/\"score\"/e truncate -s 4096 {}' | {}", program_.path("cache").string(),
-                  ATTNSCOPE_WORKER_PROGRAM);
+  // The worker is the process that is waited for: in a pipeline its shell would outlive it.
+  const std::string cutting = fmt::format(
+      "mkfifo {0}; exec 8<&0; sed -u '/\"score\"/e truncate -s 4096 {1}' <&8 >{0} 2>/dev/null & "
+      "exec {2} <{0} 8<&-",
+      program_.path("requests").string(), program_.path("cache").string(),
+      ATTNSCOPE_WORKER_PROGRAM);
   write_documents(2500);
   encode_well("dual", {"--restart"});
   const Outcome outcome =
