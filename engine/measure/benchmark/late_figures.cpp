@@ -45,14 +45,13 @@ class LateFigures : public Figures {
                std::optional<VectorFormat> format = {}) {
     std::string name = fmt::format("{}, {} candidates{}", row, candidates,
                                    format ? fmt::format(", {}", name_of(*format)) : "");
-    Case& added = add_cached(std::move(name), model,
-                             {.query = query_,
-                              .one_document = one_,
-                              .tokens = tokens_of_document,
-                              .count = candidates,
-                              .cls = cls,
-                              .format = format});
-    return added;
+    const CachedDocuments documents{.query = query_,
+                                    .one_document = one_,
+                                    .tokens = tokens_of_document,
+                                    .count = candidates,
+                                    .cls = cls,
+                                    .format = format};
+    return add_cached(std::move(name), model, documents);
   }
 
   /// The stage before: documents of these lengths, [CLS] not counted, packed.
