@@ -61,7 +61,8 @@ TEST_F(SweepEffectiveness, TheDatabaseAloneAnswers_WhenTheFilesAreGone) {
   for (const char* file : {"qrels.txt", "full.trec", "sparse-4.trec"})
     std::filesystem::remove(program_.path(file));
   const auto check = [&] {
-    for (const json& one : answered().at("contenders")) {
+    const json answer = answered();
+    for (const json& one : answer.at("contenders")) {
       const json& measured = one.at("measured");
       EXPECT_EQ(measured.at("queries"), 20);
       EXPECT_EQ(measured.at("margin"), 0.1);
