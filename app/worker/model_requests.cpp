@@ -179,6 +179,14 @@ std::vector<std::int32_t> token_ids(const JsonField& field, const LoadedModel& m
   return ids;
 }
 
+std::shared_ptr<const ModelWeights> weights_of(const JsonField& message,
+                                               const Checkpoint& checkpoint) {
+  auto weights = taken(ModelWeights::of(checkpoint));
+  const std::int64_t positions = message["positions"].whole();
+  if (positions <= weights->shape().positions) return weights;
+  return taken(family_of(*checkpoint.config.family).extended_to(weights, positions));
+}
+
 void answer_model(const Asked& asked, ProtocolChannel& channel, LoadedModel& model) {
   const JsonField& message = asked.message;
   if (!model.model || model.request != message.value()) {
@@ -187,11 +195,7 @@ void answer_model(const Asked& asked, ProtocolChannel& channel, LoadedModel& mod
     measure::set_threads(variant.threads);
     const Checkpoint checkpoint = taken(Checkpoint::open(message["checkpoint"].text()));
     const Family& family = family_of(*checkpoint.config.family);
-    auto weights = taken(ModelWeights::of(checkpoint));
-    const std::int64_t positions = message["positions"].whole();
-    if (positions > weights->shape().positions) {
-      weights = taken(family.extended_to(weights, positions));
-    }
+    const auto weights = weights_of(message, checkpoint);
     const std::string named = message["implementation"].text();
     const std::string implementation = choose(family, weights->config(), variant, named);
     model = {.request = message.value(),

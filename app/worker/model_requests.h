@@ -12,9 +12,11 @@
 
 #include "app/worker/protocol_channel.h"
 #include "app/worker/request_fields.h"
+#include "engine/checkpoint/checkpoint.h"
 #include "engine/documents/document_cache.h"
 #include "engine/documents/document_cache_writer.h"
 #include "engine/model/family.h"
+#include "engine/model/model_weights.h"
 
 namespace attnscope {
 class Trainer;
@@ -44,6 +46,9 @@ struct LoadedModel {
 
 /// Pattern, window, options, dtype, device and threads.
 [[nodiscard]] ModelVariant variant_of(const JsonField& message);
+/// A checkpoint's, with as many positions as are asked for.
+[[nodiscard]] std::shared_ptr<const ModelWeights> weights_of(const JsonField& message,
+                                                             const Checkpoint& checkpoint);
 /// Throws a RequestError where none is loaded.
 [[nodiscard]] Model& loaded(const LoadedModel& model);
 /// Within the model's vocabulary.

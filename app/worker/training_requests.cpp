@@ -76,12 +76,8 @@ void answer_begin_training(const Asked& asked, ProtocolChannel& channel, LoadedM
   const ModelVariant variant = variant_of(message);
   measure::set_threads(variant.threads);
   const Checkpoint checkpoint = taken(Checkpoint::open(message["checkpoint"].text()));
-  const Family& family = family_of(*checkpoint.config.family);
-  auto weights = taken(ModelWeights::of(checkpoint));
-  const std::int64_t positions = message["positions"].whole();
-  if (positions > weights->shape().positions)
-    weights = taken(family.extended_to(weights, positions));
-  weights = with_head(weights, static_cast<std::uint64_t>(message["seed"].whole(0)));
+  const auto weights = with_head(weights_of(message, checkpoint),
+                                 static_cast<std::uint64_t>(message["seed"].whole(0)));
   std::string implementation = message["implementation"].text();
   auto trainer = taken(make_trainer(weights, variant, options_of(message), implementation));
   if (!message["resume"].is_null()) taken(trainer->resume(message["resume"].text()));

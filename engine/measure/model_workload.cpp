@@ -112,11 +112,7 @@ class ModelWorkload final : public Workload {
   explicit ModelWorkload(const HeatSetting& setting)
       : setting_(setting),
         point_(setting.heat.point),
-        attention_heat_(one_item_of_attention(setting.heat)),
-        attention_(attention_workload({.heat = attention_heat_,
-                                       .sizes = setting.sizes,
-                                       .device = setting.device,
-                                       .beacon = setting.beacon})) {
+        attention_(setting_, one_item_of_attention(setting.heat)) {
     for (const Contender& contender : setting.heat.contenders) {
       OneContender& one = contenders_.emplace_back();
       auto row = parse_model_row(contender.model);
@@ -232,7 +228,7 @@ class ModelWorkload final : public Workload {
   Verdict judge(std::size_t contender) override {
     const OneContender& one = contenders_[contender];
     if (point_.stage != Stage::load) {
-      Verdict alone = judge_attention(contender);
+      Verdict alone = attention_.judge(contender);
       if (!alone.wrong.empty()) return alone;
     }
     const auto documents = static_cast<std::size_t>(one.documents);
@@ -245,7 +241,7 @@ class ModelWorkload final : public Workload {
     return measure::judge(references, one.checked, one.made.empty() ? documents : 2, bound_of(one));
   }
 
-  void before_rounds() override { attention_.reset(); }  // with its tensors
+  void before_rounds() override { attention_.let_go(); }
   void call(std::size_t contender) override { compute(contenders_[contender], false); }
 
   Verdict judge_sample(std::size_t contender) override {
@@ -458,57 +454,61 @@ class ModelWorkload final : public Workload {
     }
   }
 
-  /// The attention inside the model, row by row, on one item in the memory order of its
-  /// projections: a wrong row of one layer may leave the [CLS] state of a random model within
-  /// rounding. Right where the implementation does not take the item's plan as a whole.
-  Verdict judge_attention(std::size_t contender) {
-    const auto needed = attention_->needed_bytes(contender, 1);
-    if (!needed || *needed < 0 || *needed > setting_.device.memory().free_bytes()) return {};
-    attention_->place(0);
-    FirstCall unmeasured(setting_, contender);
-    Verdict verdict = attention_->check(contender, unmeasured);
-    setting_.beacon.idle();
-    if (verdict.wrong.empty()) verdict = attention_->judge(contender);
-    if (!verdict.wrong.empty()) verdict.wrong = "its attention alone: " + verdict.wrong;
-    return verdict;
-  }
-
-  /// One for each distinct family, pattern, window and options but shortcuts, and for the last
-  /// document and the first of all others, computed when first asked for.
   const ReferenceOutput& reference_of(std::size_t contender, std::size_t item) {
     const OneContender& one = contenders_[contender];
-    const Contender& named = setting_.heat.contenders[contender];
-    const bool is_last = item + 1 == static_cast<std::size_t>(one.documents);
-    ModelVariant whole = *one.variant;
-    for (const std::string_view shortcut : one.family->shortcuts())
-      whole.options.erase(std::string(shortcut));
-    const std::string key =
-        fmt::format("{}\n{}\n{}\n{}\n{}", one.family->description().id(), is_last,
-                    fmt::join(whole.options, "+"), named.window ? named.window->text() : "",
-                    named.pattern_json);
-    const auto known = references_.find(key);
-    if (known != references_.end()) return known->second;
-    auto reference =
-        one.family->reference(*one.weights, whole,
-                              {read_by(one, inputs_->query()),
-                               read_by(one, inputs_->document(inputs_->document_of(
-                                                static_cast<std::int64_t>(item), one.documents)))},
-                              PairBatch{}.cls);
-    require(reference.map([](const ReferenceOutput&) {}));
-    return references_.emplace(key, std::move(*reference)).first->second;
+    const std::int64_t document =
+        inputs_->document_of(static_cast<std::int64_t>(item), one.documents);
+    return references_.of(
+        setting_.heat.contenders[contender], *one.family, *one.weights, *one.variant,
+        item + 1 == static_cast<std::size_t>(one.documents),
+        {read_by(one, inputs_->query()), read_by(one, inputs_->document(document))});
   }
 
   HeatSetting setting_;
   const HeatPoint& point_;
-  Heat attention_heat_;
-  std::unique_ptr<Workload> attention_;
+  AttentionInside attention_;
   std::vector<OneContender> contenders_;
   bool is_placed_ = false;
   std::optional<ModelInputs> inputs_;
-  std::map<std::string, ReferenceOutput> references_;
+  SharedReferences references_;
 };
 
 }  // namespace
+
+AttentionInside::AttentionInside(const HeatSetting& setting, Heat of_attention)
+    : setting_(setting),
+      heat_(std::move(of_attention)),
+      attention_(attention_workload({.heat = heat_,
+                                     .sizes = setting.sizes,
+                                     .device = setting.device,
+                                     .beacon = setting.beacon})) {}
+
+Verdict AttentionInside::judge(std::size_t contender) {
+  const auto needed = attention_->needed_bytes(contender, 1);
+  if (!needed || *needed < 0 || *needed > setting_.device.memory().free_bytes()) return {};
+  attention_->place(0);
+  FirstCall unmeasured(setting_, contender);
+  Verdict verdict = attention_->check(contender, unmeasured);
+  setting_.beacon.idle();
+  if (verdict.wrong.empty()) verdict = attention_->judge(contender);
+  if (!verdict.wrong.empty()) verdict.wrong = "its attention alone: " + verdict.wrong;
+  return verdict;
+}
+
+const ReferenceOutput& SharedReferences::of(const Contender& contender, const Family& family,
+                                            const ModelWeights& weights, ModelVariant variant,
+                                            bool is_last, const PairBatch::Item& texts) {
+  for (const std::string_view shortcut : family.shortcuts())
+    variant.options.erase(std::string(shortcut));
+  const std::string key = fmt::format(
+      "{}\n{}\n{}\n{}\n{}", family.description().id(), is_last, fmt::join(variant.options, "+"),
+      contender.window ? contender.window->text() : "", contender.pattern_json);
+  const auto known = known_.find(key);
+  if (known != known_.end()) return known->second;
+  auto reference = family.reference(weights, variant, texts, PairBatch{}.cls);
+  require(reference.map([](const ReferenceOutput&) {}));
+  return known_.emplace(key, std::move(*reference)).first->second;
+}
 
 ModelShape shape_of(const HeatPoint& point) {
   return {.layers = point.layers,

@@ -13,11 +13,16 @@
 //   const ModelInputs inputs(point, sizes, 100);
 //   model->score(inputs.batch_of(8));     // the document compared stands last in every batch
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/heat/heat.h"
+#include "engine/measure/workload.h"
 #include "engine/model/family.h"
 #include "engine/proof/call.h"
 
@@ -51,6 +56,36 @@ class ModelInputs {
 [[nodiscard]] ModelShape shape_of(const HeatPoint& point);
 [[nodiscard]] Result<ModelVariant> variant_of(const Contender& contender, const ModelRow& row,
                                               const HeatPoint& point);
+
+/// The attention inside a heat's models, row by row, on one item in the memory order of their
+/// projections: a wrong row of one layer may leave the [CLS] state of a random model within
+/// rounding. Right where the implementation does not take the item's plan as a whole.
+class AttentionInside {
+ public:
+  AttentionInside(const HeatSetting& setting, Heat of_attention);
+  AttentionInside(const AttentionInside&) = delete;
+  AttentionInside& operator=(const AttentionInside&) = delete;
+  [[nodiscard]] Verdict judge(std::size_t contender);
+  /// Its tensors are gone then.
+  void let_go() { attention_.reset(); }
+
+ private:
+  HeatSetting setting_;
+  Heat heat_;
+  std::unique_ptr<Workload> attention_;
+};
+
+/// One for each distinct family, pattern, window and options but shortcuts, and for the last
+/// document of a batch and the first of all others, computed when first asked for.
+class SharedReferences {
+ public:
+  [[nodiscard]] const ReferenceOutput& of(const Contender& contender, const Family& family,
+                                          const ModelWeights& weights, ModelVariant variant,
+                                          bool is_last, const PairBatch::Item& texts);
+
+ private:
+  std::map<std::string, ReferenceOutput> known_;
+};
 
 /// The first and the last document of a batch; of long ones, whose reference takes seconds, the
 /// last alone. `sequence_tokens`: of the first.

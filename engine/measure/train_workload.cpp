@@ -41,11 +41,7 @@ class TrainWorkload final : public Workload {
   explicit TrainWorkload(const HeatSetting& setting)
       : setting_(setting),
         point_(setting.heat.point),
-        attention_heat_(attention_of_training(setting.heat)),
-        attention_(attention_workload({.heat = attention_heat_,
-                                       .sizes = setting.sizes,
-                                       .device = setting.device,
-                                       .beacon = setting.beacon})) {
+        attention_(setting_, attention_of_training(setting.heat)) {
     for (const Contender& contender : setting.heat.contenders) {
       OneContender& one = contenders_.emplace_back();
       auto row = parse_model_row(contender.model);
@@ -131,7 +127,7 @@ class TrainWorkload final : public Workload {
 
   Verdict judge(std::size_t contender) override {
     OneContender& one = contenders_[contender];
-    if (Verdict alone = judge_attention(contender); !alone.wrong.empty()) return alone;
+    if (Verdict alone = attention_.judge(contender); !alone.wrong.empty()) return alone;
     if (point_.stage == Stage::train_optimizer) return {};
     const double bound = one.family->error_bound(point_.dtype, shape_of(point_));
     double error = 0;
@@ -150,7 +146,7 @@ class TrainWorkload final : public Workload {
                         error, bound)};
   }
 
-  void before_rounds() override { attention_.reset(); }  // with its tensors
+  void before_rounds() override { attention_.let_go(); }
   void enter(std::size_t contender) override {
     OneContender& one = contenders_[contender];
     if (point_.stage == Stage::train_optimizer && one.gradients.empty()) keep_gradients(one);
@@ -260,48 +256,23 @@ class TrainWorkload final : public Workload {
     return weights;
   }
 
-  /// The attention inside the model, its gradients too, row by row on one item.
-  Verdict judge_attention(std::size_t contender) {
-    const auto needed = attention_->needed_bytes(contender, 1);
-    if (!needed || *needed < 0 || *needed > setting_.device.memory().free_bytes()) return {};
-    attention_->place(0);
-    FirstCall unmeasured(setting_, contender);
-    Verdict verdict = attention_->check(contender, unmeasured);
-    setting_.beacon.idle();
-    if (verdict.wrong.empty()) verdict = attention_->judge(contender);
-    if (!verdict.wrong.empty()) verdict.wrong = "its attention alone: " + verdict.wrong;
-    return verdict;
-  }
-
   const ReferenceOutput& reference_of(std::size_t contender, std::size_t item) {
     const OneContender& one = contenders_[contender];
-    const Contender& named = setting_.heat.contenders[contender];
-    ModelVariant whole = *one.variant;
-    for (const std::string_view shortcut : one.family->shortcuts())
-      whole.options.erase(std::string(shortcut));
-    const std::string key =
-        fmt::format("{}\n{}\n{}\n{}", item, fmt::join(whole.options, "+"),
-                    named.window ? named.window->text() : "", named.pattern_json);
-    const auto known = references_.find(key);
-    if (known != references_.end()) return known->second;
-    auto reference = one.family->reference(
-        *one.weights, whole,
-        {inputs_->query(),
-         inputs_->document(inputs_->document_of(static_cast<std::int64_t>(item), one.documents))},
-        PairBatch{}.cls);
-    require(reference.map([](const ReferenceOutput&) {}));
-    return references_.emplace(key, std::move(*reference)).first->second;
+    const std::int64_t document =
+        inputs_->document_of(static_cast<std::int64_t>(item), one.documents);
+    return references_.of(setting_.heat.contenders[contender], *one.family, *one.weights,
+                          *one.variant, item + 1 == static_cast<std::size_t>(one.documents),
+                          {inputs_->query(), inputs_->document(document)});
   }
 
   HeatSetting setting_;
   const HeatPoint& point_;
-  Heat attention_heat_;
-  std::unique_ptr<Workload> attention_;
+  AttentionInside attention_;  // its gradients, too
   std::vector<OneContender> contenders_;
   std::map<std::string, std::shared_ptr<const ModelWeights>> weights_;
   bool is_placed_ = false;
   std::optional<ModelInputs> inputs_;
-  std::map<std::string, ReferenceOutput> references_;
+  SharedReferences references_;
 };
 
 }  // namespace
