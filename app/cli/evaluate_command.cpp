@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "app/cli/command_line.h"
+#include "app/cli/reranked_pairs.h"
 #include "engine/effectiveness/measures.h"
 #include "engine/effectiveness/trec_files.h"
 #include "engine/report/differences.h"
@@ -103,7 +104,7 @@ Result<report::EffectivenessReport> evaluated(EvaluateCommand& arguments) {
 
 Result<std::optional<TextCollection>> open_texts_of(const std::string& file, PairParts parts) {
   if (file.empty()) return std::optional<TextCollection>();
-  auto texts = TextCollection::open(file, parts);
+  auto texts = open_texts(file, parts);
   if (!texts) return tl::unexpected(texts.error());
   return std::optional(std::move(*texts));
 }

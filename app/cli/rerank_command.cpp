@@ -69,16 +69,13 @@ Result<ReadyToRerank> prepare(const RerankCommand& arguments) {
   inputs.insert(inputs.end(), {arguments.run, arguments.queries, arguments.documents});
   if (Status allowed = may_be_written(arguments.out, inputs); !allowed)
     return tl::unexpected(allowed.error());
-  auto queries = open_texts(arguments.queries, PairParts::query);
-  if (!queries) return tl::unexpected(queries.error());
-  auto documents = open_texts(arguments.documents, PairParts::document);
-  if (!documents) return tl::unexpected(documents.error());
-  RerankedTexts texts{std::move(*queries), std::move(*documents)};
-  if (Status found = find_texts(*run, arguments.depth, texts); !found)
+  auto texts = open_texts(arguments.queries, arguments.documents);
+  if (!texts) return tl::unexpected(texts.error());
+  if (Status found = find_texts(*run, arguments.depth, *texts); !found)
     return tl::unexpected(found.error());
   auto out = WrittenFile::beside(arguments.out);
   if (!out) return tl::unexpected(out.error());
-  return ReadyToRerank{std::move(*run), std::move(*model), std::move(texts), std::move(*out)};
+  return ReadyToRerank{std::move(*run), std::move(*model), std::move(*texts), std::move(*out)};
 }
 
 void tell_cut(const RerankedPairs& pairs, LongDocuments how) {

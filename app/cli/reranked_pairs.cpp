@@ -147,4 +147,12 @@ Result<TextCollection> open_texts(const std::string& file, PairParts parts) {
   return texts;
 }
 
+Result<RerankedTexts> open_texts(const std::string& queries, const std::string& documents) {
+  auto of_queries = open_texts(queries, PairParts::query);
+  if (!of_queries) return tl::unexpected(of_queries.error());
+  auto of_documents = open_texts(documents, PairParts::document);
+  if (!of_documents) return tl::unexpected(of_documents.error());
+  return RerankedTexts{std::move(*of_queries), std::move(*of_documents)};
+}
+
 }  // namespace attnscope::cli

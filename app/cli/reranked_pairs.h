@@ -21,7 +21,7 @@
 
 namespace attnscope::cli {
 
-/// The texts of a run's queries and documents.
+/// The texts behind the ids of queries and documents, of a run or of triples.
 struct RerankedTexts {
   TextCollection queries, documents;
 };
@@ -64,6 +64,9 @@ class RerankedPairs : public PairSource {
 
 /// An index of the texts, with progress on a terminal; an interrupt ends it.
 [[nodiscard]] Result<TextCollection> open_texts(const std::string& file, PairParts parts);
+/// Both.
+[[nodiscard]] Result<RerankedTexts> open_texts(const std::string& queries,
+                                               const std::string& documents);
 
 /// Ok, or what the run names, to that depth, and the files have not: told before anything is
 /// computed.

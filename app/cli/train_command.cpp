@@ -114,16 +114,11 @@ Status same_settings(const json& now, const json& then, const fs::path& state) {
   return {};
 }
 
-/// The texts behind ids, where the triples have ids.
-struct IdTexts {
-  TextCollection queries, documents;
-};
-
 /// Groups of token ids in the order of the seed.
 class TrainingData {
  public:
   TrainingData(const TrainCommand& arguments, const ScoringModel& model, TrainingFile file,
-               std::optional<IdTexts> texts)
+               std::optional<RerankedTexts> texts)
       : arguments_(arguments), model_(model), file_(std::move(file)), texts_(std::move(texts)) {}
 
   /// The request that makes this step, counted from 1.
@@ -191,7 +186,7 @@ class TrainingData {
   const TrainCommand& arguments_;
   const ScoringModel& model_;
   TrainingFile file_;
-  std::optional<IdTexts> texts_;
+  std::optional<RerankedTexts> texts_;  // where the triples have ids
   std::int64_t epoch_ = -1;
   std::vector<std::uint32_t> order_;  // of that epoch
 };
@@ -207,7 +202,7 @@ struct Validation {
 struct ReadyToTrain {
   ScoringModel model;
   TrainingFile file;
-  std::optional<IdTexts> texts;
+  std::optional<RerankedTexts> texts;
   std::optional<Validation> validation;
   json settings;
   bool resumes = false;
@@ -227,15 +222,13 @@ Result<TrainingFile> open_triples(const TrainCommand& arguments) {
   return file;
 }
 
-Result<std::optional<IdTexts>> open_id_texts(const TrainCommand& arguments) {
+Result<std::optional<RerankedTexts>> open_id_texts(const TrainCommand& arguments) {
   if (arguments.queries.empty() != arguments.documents.empty())
     return fail("--queries and --documents are given together, for triples of ids");
-  if (arguments.queries.empty()) return std::optional<IdTexts>();
-  auto queries = open_texts(arguments.queries, PairParts::query);
-  if (!queries) return tl::unexpected(queries.error());
-  auto documents = open_texts(arguments.documents, PairParts::document);
-  if (!documents) return tl::unexpected(documents.error());
-  return std::optional(IdTexts{std::move(*queries), std::move(*documents)});
+  if (arguments.queries.empty()) return std::optional<RerankedTexts>();
+  return open_texts(arguments.queries, arguments.documents).map([](RerankedTexts&& texts) {
+    return std::optional(std::move(texts));
+  });
 }
 
 Result<std::optional<Validation>> open_validation(const TrainCommand& arguments) {
@@ -259,12 +252,9 @@ Result<std::optional<Validation>> open_validation(const TrainCommand& arguments)
   if (!run) return tl::unexpected(run.error());
   auto qrels = effectiveness::Qrels::read(arguments.validate_qrels);
   if (!qrels) return tl::unexpected(qrels.error());
-  auto query_texts = open_texts(queries, PairParts::query);
-  if (!query_texts) return tl::unexpected(query_texts.error());
-  auto document_texts = open_texts(documents, PairParts::document);
-  if (!document_texts) return tl::unexpected(document_texts.error());
-  Validation validation{
-      std::move(*run), std::move(*qrels), {std::move(*query_texts), std::move(*document_texts)}};
+  auto texts = open_texts(queries, documents);
+  if (!texts) return tl::unexpected(texts.error());
+  Validation validation{std::move(*run), std::move(*qrels), std::move(*texts)};
   if (Status found = find_texts(validation.run, validation_depth, validation.texts); !found)
     return tl::unexpected(found.error());
   return std::optional(std::move(validation));
