@@ -39,9 +39,10 @@ bool AttentionPattern::has_rules() const {
 }
 
 bool AttentionPattern::has_window() const {
-  return any_rule(*this, [](const GroupRule& rule) {
+  const auto takes_window = [](const GroupRule& rule) {
     return rule.kind == GroupRule::Kind::window && !rule.fixed_window;
-  });
+  };
+  return (item && takes_window(*item)) || any_rule(*this, takes_window);
 }
 
 bool AttentionPattern::has_chunks() const {

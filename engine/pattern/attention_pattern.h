@@ -19,6 +19,10 @@
 // measured there. The documents of a list-wise item do not see each other: rules among `document`
 // and `sentence` hold within one document, while [CLS] and query see all of them.
 //
+// "item": "window", or {"window": 64}, in place of all these rules takes an item's tokens as one
+// sequence, whatever their groups: each sees those at most w positions away (ModernBERT's local
+// layers: Warner et al., 2024, Sec. 2.1.2).
+//
 // "blocks": {"length": 64, "random": 3, "seed": 1} in place of all these rules is BigBird's pattern
 // (Zaheer et al., NeurIPS 2020), which knows blocks of an item's tokens and no groups: see
 // BlockRule.
@@ -96,13 +100,18 @@ struct AttentionPattern {
   std::string description;  // one sentence, with its source
   std::array<std::array<GroupRule, token_group_count>, token_group_count> attends;  // [from][to]
   std::optional<std::int64_t> sentence_every;
-  std::optional<BlockRule> blocks{};  // then `attends` has no rule and there are no sentences
+  /// A window over an item's tokens as one sequence: then `attends` has no rule and there are no
+  /// sentences, as of `blocks`.
+  std::optional<GroupRule> item{};
+  std::optional<BlockRule> blocks{};
 
   [[nodiscard]] const GroupRule& rule(TokenGroup from, TokenGroup to) const {
     return attends[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
   }
   /// The table lets some group attend to some group.
   [[nodiscard]] bool has_rules() const;
+  /// Who sees whom depends on places in the item and not on groups.
+  [[nodiscard]] bool knows_no_groups() const { return blocks.has_value() || item.has_value(); }
   /// Some rule takes the sweep's w: contenders of it run once per window.
   [[nodiscard]] bool has_window() const;
   /// Some rule cuts its group into chunks.

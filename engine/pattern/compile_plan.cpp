@@ -84,6 +84,13 @@ class PlanCompiler {
   }
 
   void add_item(std::int64_t i) {
+    if (pattern_.item) {
+      const TokenRange tokens = layout_.item_tokens(i);
+      SegmentList list;
+      list.add(reach(*pattern_.item, tokens, tokens));
+      add_task(run_of(tokens), i, list);
+      return;
+    }
     const std::vector<DocumentRun> documents = find_sentences(i);
     const DocumentRun all = {layout_.documents(i),
                              documents.empty() ? TokenRange{}
@@ -261,7 +268,9 @@ class PlanCompiler {
   /// so is what `rows` of one chunk see of theirs.
   [[nodiscard]] Reach reach(TokenGroup from, TokenGroup to, TokenRange tokens,
                             TokenRange rows) const {
-    const GroupRule& rule = pattern_.rule(from, to);
+    return reach(pattern_.rule(from, to), tokens, rows);
+  }
+  [[nodiscard]] Reach reach(const GroupRule& rule, TokenRange tokens, TokenRange rows) const {
     if (rule.kind == GroupRule::Kind::chunks) {
       const TokenRange chunk = chunk_at(rule.chunk, tokens, rows.begin);
       return {.tokens = {std::max(chunk.begin - rule.chunk.overlap, tokens.begin),
@@ -305,6 +314,33 @@ class PlanCompiler {
   AttentionPlan plan_;
 };
 
+/// Of a pattern that counts over an item's tokens as one sequence. `what` does so: "its blocks".
+Status check_without_groups(const AttentionPattern& pattern, const SequenceLayout& layout,
+                            std::string_view what) {
+  if (pattern.has_rules() || pattern.sentence_every || (pattern.blocks && pattern.item)) {
+    return fail("pattern '{}': {} say alone who sees whom; remove them or all other rules",
+                pattern.name, what);
+  }
+  if (layout.shares_query()) {
+    return fail(
+        "pattern '{}': {} count over one run of tokens, and a shared query stands apart from its "
+        "documents; give every item its own query",
+        pattern.name, what);
+  }
+  return {};
+}
+
+Status check_item(const AttentionPattern& pattern, const SequenceLayout& layout) {
+  if (pattern.item->kind != GroupRule::Kind::window) {
+    return fail("pattern '{}': the rule of whole items must be a window", pattern.name);
+  }
+  if (pattern.item->fixed_window.value_or(0) < 0) {
+    return fail("pattern '{}': the window of whole items must be 0 or more, not {}", pattern.name,
+                *pattern.item->fixed_window);
+  }
+  return check_without_groups(pattern, layout, "its windows");
+}
+
 Status check_blocks(const AttentionPattern& pattern, const SequenceLayout& layout) {
   const BlockRule& blocks = *pattern.blocks;
   if (blocks.length < 1 || blocks.length > SequenceLayout::max_tokens) {
@@ -315,18 +351,7 @@ Status check_blocks(const AttentionPattern& pattern, const SequenceLayout& layou
     return fail("pattern '{}': the number of random blocks must be from 0 to {}, not {}",
                 pattern.name, BlockRule::most_random, blocks.random);
   }
-  if (pattern.has_rules() || pattern.sentence_every) {
-    return fail(
-        "pattern '{}': blocks say alone who sees whom; remove them or the rules of token groups",
-        pattern.name);
-  }
-  if (layout.shares_query()) {
-    return fail(
-        "pattern '{}': its blocks count over one run of tokens, and a shared query stands apart "
-        "from its documents; give every item its own query",
-        pattern.name);
-  }
-  return {};
+  return check_without_groups(pattern, layout, "its blocks");
 }
 
 Status check_rules(const AttentionPattern& pattern, const SequenceLayout& layout) {
@@ -381,7 +406,8 @@ Result<AttentionPlan> compile_plan(const AttentionPattern& pattern, std::optiona
     if (Status valid = check_blocks(pattern, layout); !valid) return tl::unexpected(valid.error());
     return compile_blocks(*pattern.blocks, layout, heads);
   }
-  if (Status valid = check_rules(pattern, layout); !valid) return tl::unexpected(valid.error());
+  const Status valid = pattern.item ? check_item(pattern, layout) : check_rules(pattern, layout);
+  if (!valid) return tl::unexpected(valid.error());
   return PlanCompiler(pattern, window, layout, heads).compile();
 }
 

@@ -130,6 +130,10 @@ bool Oracle::allowed(std::int32_t head, std::int64_t query, std::int64_t key) co
     const BlockVerdict verdict = judge_blocks(head, query, key);
     return verdict != BlockVerdict::other_item && verdict != BlockVerdict::unseen;
   }
+  if (pattern_.item) {
+    const auto w = finite_window(*pattern_.item, window_);
+    return place_of(query).item == place_of(key).item && (!w || std::abs(query - key) <= *w);
+  }
   const Verdict verdict = judge(pattern_, window_, place_of(query), place_of(key));
   return verdict == Verdict::whole || verdict == Verdict::inside_window ||
          verdict == Verdict::near_chunk;
@@ -190,8 +194,25 @@ std::string Oracle::explain_blocks(std::int32_t head, std::int64_t query, std::i
   return {};
 }
 
+/// Of a window over the item's tokens as one sequence.
+std::string Oracle::explain_item(std::int64_t query, std::int64_t key) const {
+  const Place from = place_of(query), to = place_of(key);
+  const bool sees = allowed(0, query, key);
+  const std::string pair = fmt::format("{} {} {}", words_for(from, layout_),
+                                       sees ? "sees" : "does not see", words_for(to, layout_));
+  if (from.item != to.item) {
+    return fmt::format("{}: they belong to items {} and {}", pair, from.item, to.item);
+  }
+  const auto w = finite_window(*pattern_.item, window_);
+  if (!w) return fmt::format("{}: the window is infinite", pair);
+  const std::int64_t first = layout_.item_tokens(from.item).begin;
+  return fmt::format("{}: window over the item's tokens, |{}-{}| {} {}", pair, query - first,
+                     key - first, sees ? "<=" : ">", *w);
+}
+
 std::string Oracle::explain(std::int64_t query, std::int64_t key, std::int32_t head) const {
   if (pattern_.blocks) return explain_blocks(head, query, key);
+  if (pattern_.item) return explain_item(query, key);
   const Place from = place_of(query);
   const Place to = place_of(key);
   const std::string a = words_for(from, layout_);

@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The oracle: whether a pair is allowed, read straight from the pattern's table (or its block
-// rule) and never from a plan. Plans are tested against it pair by pair, and reference outputs are
-// computed from it.
+// The oracle: whether a pair is allowed, read straight from the pattern's table (or its rule
+// of blocks or whole items) and never from a plan. Plans are tested against it pair by pair, and
+// reference outputs are computed from it.
 
 #include <cstdint>
 #include <optional>
@@ -46,6 +46,7 @@ class Oracle {
                                           std::int64_t key) const;
   [[nodiscard]] std::string explain_blocks(std::int32_t head, std::int64_t query,
                                            std::int64_t key) const;
+  [[nodiscard]] std::string explain_item(std::int64_t query, std::int64_t key) const;
 
   const AttentionPattern& pattern_;
   std::optional<Window> window_;

@@ -75,13 +75,15 @@ class PatternReader {
   explicit PatternReader(const JsonField& root) : root_(root) {}
 
   AttentionPattern read() {
-    root_.only({"name", "title", "description", "global", "attends", "sentences", "blocks"});
+    root_.only(
+        {"name", "title", "description", "global", "attends", "sentences", "item", "blocks"});
     pattern_.name = read_name(root_);
     pattern_.title = root_.text_or("title", pattern_.name);
     pattern_.description = root_.text_or("description", "");
     read_attends();
     read_global();
     read_sentences();
+    read_item();
     read_blocks();
     add_global();
     check();
@@ -135,16 +137,34 @@ class PatternReader {
     pattern_.sentence_every = every->whole(1, SequenceLayout::max_tokens);
   }
 
-  void read_blocks() {
-    const auto blocks = root_.member("blocks");
-    if (!blocks) return;
-    blocks->only({"length", "random", "seed"});
-    for (const std::string_view other : {"attends", "global", "sentences"}) {
-      if (!root_.member(other)) continue;
-      blocks->wrong(fmt::format(
-          "cannot stand beside '{}', because blocks say alone who sees whom; remove one of them",
+  /// A field that says by itself who sees whom.
+  std::optional<JsonField> read_alone(std::string_view name) {
+    const auto field = root_.member(name);
+    if (!field) return field;
+    for (const std::string_view other : {"attends", "global", "sentences", "item", "blocks"}) {
+      if (other == name || !root_.member(other)) continue;
+      field->wrong(fmt::format(
+          "cannot stand beside '{}', because each says alone who sees whom; remove one of them",
           other));
     }
+    return field;
+  }
+
+  void read_item() {
+    const auto item = read_alone("item");
+    if (!item) return;
+    const bool is_window = item->is_text() && item->text() == "window";
+    if (!is_window && !item->is_object()) {
+      item->wrong(R"(must be "window" or, with a width of its own, {"window": 64})");
+    }
+    pattern_.item =
+        is_window ? GroupRule{.kind = GroupRule::Kind::window} : read_fixed_window(*item);
+  }
+
+  void read_blocks() {
+    const auto blocks = read_alone("blocks");
+    if (!blocks) return;
+    blocks->only({"length", "random", "seed"});
     const auto number = [&](std::string_view key, std::int64_t least, std::int64_t most) {
       const auto field = blocks->member(key);
       if (!field) {
@@ -182,7 +202,7 @@ class PatternReader {
   }
 
   void check() const {
-    if (!pattern_.has_rules() && !pattern_.blocks) {
+    if (!pattern_.has_rules() && !pattern_.knows_no_groups()) {
       root_.wrong(
           "lets no token attend to any other; give 'attends' or 'global', e.g. "
           "\"attends\": {\"document\": {\"document\": \"window\"}}");
@@ -199,6 +219,14 @@ class PatternReader {
   std::array<bool, token_group_count> global_{};
   std::array<std::array<std::optional<JsonField>, token_group_count>, token_group_count> pairs_;
 };
+
+nlohmann::ordered_json rule_json(const GroupRule& rule) {
+  if (rule.fixed_window) return {{"window", *rule.fixed_window}};
+  if (rule.kind == GroupRule::Kind::chunks) {
+    return {{"chunk", rule.chunk.tokens}, {"overlap", rule.chunk.overlap}};
+  }
+  return rule_names[static_cast<std::size_t>(rule.kind)];
+}
 
 }  // namespace
 
@@ -221,19 +249,16 @@ std::string pattern_json(const AttentionPattern& pattern) {
                       {"seed", pattern.blocks->seed}};
     return root.dump(2);
   }
+  if (pattern.item) {
+    root["item"] = rule_json(*pattern.item);
+    return root.dump(2);
+  }
   nlohmann::ordered_json& attends = root["attends"] = nlohmann::ordered_json::object();
   for (const TokenGroup from : token_groups) {
     for (const TokenGroup to : token_groups) {
       const GroupRule& rule = pattern.rule(from, to);
       if (rule.kind == GroupRule::Kind::none) continue;
-      nlohmann::ordered_json& entry = attends[std::string(name_of(from))][std::string(name_of(to))];
-      if (rule.fixed_window) {
-        entry = {{"window", *rule.fixed_window}};
-      } else if (rule.kind == GroupRule::Kind::chunks) {
-        entry = {{"chunk", rule.chunk.tokens}, {"overlap", rule.chunk.overlap}};
-      } else {
-        entry = rule_names[static_cast<std::size_t>(rule.kind)];
-      }
+      attends[std::string(name_of(from))][std::string(name_of(to))] = rule_json(rule);
     }
   }
   if (pattern.sentence_every) root["sentences"] = {{"every", *pattern.sentence_every}};

@@ -40,7 +40,7 @@ TEST(AttentionPattern, BuiltInsComeInDisplayOrderWithTitleAndSource) {
     EXPECT_THAT(pattern.description, ContainsRegex("\\(.* et al\\., .*20[0-9][0-9]"));
   }
   EXPECT_THAT(names, ElementsAre("full", "sparse", "sparse-without-independent-query", "longformer",
-                                 "qds", "bigbird", "chunks", "listwise"));
+                                 "qds", "bigbird", "chunks", "sliding-window", "listwise"));
 }
 
 TEST(AttentionPattern, BuiltInsAreTheFilesInResources) {
@@ -266,6 +266,21 @@ TEST(AttentionPatternErrors, SentencesThatNoRuleNamesAreRefused) {
               HasSubstr("has no 'every'"));
 }
 
+TEST(AttentionPatternErrors, AWindowOverWholeItemsStandsAlone) {
+  const auto pattern = parse_pattern(R"({"name": "local", "item": {"window": 64}})", "my.json");
+  ASSERT_TRUE(pattern) << pattern.error().message;
+  EXPECT_FALSE(pattern->has_window());
+  EXPECT_FALSE(pattern->has_rules());
+  EXPECT_TRUE(pattern->knows_no_groups());
+  EXPECT_EQ(parse_pattern(pattern_json(*pattern), "again"), *pattern);
+
+  EXPECT_THAT(error_of(R"({"name": "a", "item": "whole"})"), HasSubstr("must be \"window\" or"));
+  EXPECT_THAT(error_of(R"({"name": "a", "item": "window", "global": ["cls"]})"),
+              HasSubstr("'item' cannot stand beside 'global'"));
+  EXPECT_THAT(error_of(R"({"name": "a", "item": "window", "blocks": {"length": 64, "random": 3}})"),
+              HasSubstr("cannot stand beside"));
+}
+
 TEST(AttentionPatternErrors, BlocksStandAlone) {
   for (const char* other : {R"("attends": {"cls": {"cls": "whole"}})", R"("global": ["cls"])",
                             R"("sentences": {"every": 30})"}) {
@@ -309,7 +324,7 @@ TEST(FindPattern, AnUnknownNameListsTheKnownAndTheNearest) {
   EXPECT_THAT(pattern.error().message,
               AllOf(HasSubstr("unknown pattern 'sparce'; did you mean 'sparse'?"),
                     HasSubstr("full, sparse, sparse-without-independent-query, longformer, qds, "
-                              "bigbird, chunks, listwise")));
+                              "bigbird, chunks, sliding-window, listwise")));
 }
 
 TEST(FindPattern, APathReadsAPersonsOwnFile) {

@@ -110,6 +110,15 @@ TEST(CompilePlan, FullIsOneTaskWithOneWholeSegment) {
   EXPECT_THAT(words_for(plan_of("full", std::nullopt, small)), ElementsAre("0-8: whole 0-8"));
 }
 
+TEST(CompilePlan, ASlidingWindowIsOneBandAnItemAcrossItsGroups) {
+  const SequenceLayout two = SequenceLayout::uniform(2, {.query = 2, .documents = {2, 3}});
+  EXPECT_THAT(words_for(plan_of("sliding-window", Window::of(1), two)),
+              ElementsAre("0-8: band(1) 0-8", "8-16: band(1) 8-16"));
+  EXPECT_THAT(words_for(plan_of("sliding-window", Window::of(7), two)),
+              ElementsAre("0-8: whole 0-8", "8-16: whole 8-16"));
+  ASSERT_TRUE(plan_agrees(find_pattern("sliding-window").value(), Window::of(2), two));
+}
+
 TEST(CompilePlan, SparseIsThreeTasksAnItem) {
   const SequenceLayout two = SequenceLayout::uniform(2, {.query = 2, .documents = {5}});
   EXPECT_THAT(

@@ -142,7 +142,7 @@ Status PatternEditor::edit_pattern(Kind kind, const QString& words,
                                    const std::function<void(AttentionPattern&)>& change) {
   AttentionPattern next = pattern();
   change(next);
-  if (!next.has_rules() && !next.blocks) return fail("{}", nobody_sees);
+  if (!next.has_rules() && !next.knows_no_groups()) return fail("{}", nobody_sees);
   settle_sentences(next, state_.item);
   edit(kind, words, [&](State& state) { state.pattern = next; });
   return {};
@@ -159,6 +159,9 @@ void PatternEditor::go_to(int id, const State& state) {
 Status PatternEditor::set_rule(TokenGroup from, TokenGroup to, const GroupRule& rule) {
   if (pattern().blocks) {
     return fail("Blocks say alone who sees whom; switch them off to edit the table.");
+  }
+  if (pattern().item) {
+    return fail("A window over whole items says alone who sees whom; choose another pattern.");
   }
   if (needs_positions(rule) && !share_positions(from, to)) {
     return fail("{} and {} tokens share no positions, so {} between them {} no meaning.",
@@ -177,10 +180,12 @@ Status PatternEditor::set_blocks(const std::optional<BlockRule>& blocks) {
     if (blocks) {
       next.attends = {};
       next.sentence_every.reset();
+      next.item.reset();
     } else if (next.blocks) {
+      next.item = entry().before.item;
       next.attends = entry().before.attends;
       next.sentence_every = entry().before.sentence_every;
-      if (!next.has_rules()) {  // begun as blocks: everyone sees everyone
+      if (!next.has_rules() && !next.item) {  // begun as blocks: everyone sees everyone
         for (const TokenGroup from : {TokenGroup::cls, TokenGroup::query, TokenGroup::document}) {
           for (const TokenGroup to : {TokenGroup::cls, TokenGroup::query, TokenGroup::document}) {
             next.attends[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)].kind =

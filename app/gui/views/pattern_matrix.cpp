@@ -194,25 +194,27 @@ void PatternMatrix::set_next_kind(const QModelIndex& cell) {
 }
 
 void PatternMatrix::refresh() {
-  const bool of_blocks = editor_->pattern().blocks.has_value();
+  const AttentionPattern& pattern = editor_->pattern();
+  const bool by_groups = !pattern.knows_no_groups();
+  const QString without_groups = pattern.blocks ? tr("blocks") : tr("window");
   for (int row = 0; row < rowCount(); ++row) {
     for (int column = 0; column < columnCount(); ++column) {
       const QModelIndex cell = model()->index(row, column);
       const GroupRule& rule = rule_at(cell);
       const bool is_window = rule.kind == GroupRule::Kind::window;
-      QString text = of_blocks ? tr("blocks") : is_window ? QStringLiteral("w") : tr("none");
-      if (!of_blocks && rule.kind == GroupRule::Kind::whole) text = tr("whole");
-      if (!of_blocks && is_window && rule.fixed_window) {
+      QString text = !by_groups ? without_groups : is_window ? QStringLiteral("w") : tr("none");
+      if (by_groups && rule.kind == GroupRule::Kind::whole) text = tr("whole");
+      if (by_groups && is_window && rule.fixed_window) {
         text = QStringLiteral("w = %1").arg(*rule.fixed_window);
       }
       const bool is_chunks = rule.kind == GroupRule::Kind::chunks;
-      if (!of_blocks && is_chunks) text = words(rule.chunk.text());
+      if (by_groups && is_chunks) text = words(rule.chunk.text());
       const QString who =
           tr("%1 sees %2")
               .arg(charts::group_title(group_at(row)), charts::group_title(group_at(column)));
       Qt::ItemFlags flags = Qt::ItemIsSelectable;
-      if (!of_blocks) flags |= Qt::ItemIsEnabled;
-      if (!of_blocks && has_positions(cell)) flags |= Qt::ItemIsEditable;
+      if (by_groups) flags |= Qt::ItemIsEnabled;
+      if (by_groups && has_positions(cell)) flags |= Qt::ItemIsEditable;
       QTableWidgetItem& shown = *item(row, column);
       shown.setText(text);
       shown.setFlags(flags);

@@ -439,7 +439,7 @@ std::int64_t PackedWindows::count() const {
 }
 
 Result<PackedWindows> packed_windows(const Problem& problem) {
-  if (problem.pattern.blocks || !is_windows(problem.pattern)) {
+  if (problem.pattern.knows_no_groups() || !is_windows(problem.pattern)) {
     return fail(
         "sdpa knows full attention and documents that see their own chunks alone; sdpa-mask takes "
         "pattern {}",
