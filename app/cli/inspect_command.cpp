@@ -167,7 +167,7 @@ Result<std::optional<double>> write_dump(const InspectCommandArguments& argument
   }
   Result<std::map<std::string, std::string>> metadata =
       model.regions ? regions_metadata(model, arguments.query, *document, *pair)
-                    : dump_metadata(model, *pair, "");
+                    : dump_metadata(model, *pair, "", layers);
   if (!metadata) return tl::unexpected(metadata.error());
   auto worker = start_model(arguments.model, model, &interrupts());
   if (!worker) return tl::unexpected(worker.error());
@@ -191,7 +191,7 @@ Result<charts::HeatFigure> figure_of(const Dump& dump, const InspectCommandArgum
   charts::HeatFigure figure;
   const std::string words = fmt::format("layer {}, head {}", info.layers.front(), head);
   const auto& window = info.windows.front();
-  const std::string pattern = fmt::format("{}{}", info.pattern.title,
+  const std::string pattern = fmt::format("{}{}", info.patterns.front().title,
                                           window ? fmt::format(", w = {}", window->text()) : "");
   figure.panels.push_back({QString::fromStdString(fmt::format("{}: {}", words, pattern)),
                            summary->map,

@@ -17,6 +17,16 @@ void add_model_arguments(CLI::App& command, ModelArguments& arguments,
       ->type_name("P");
   command.add_option("--window", question.window, "Tokens to each side, or inf")->type_name("W");
   command
+      .add_option(
+          "--local-pattern", question.local_pattern,
+          "Of the layers that the model calls local (ModernBERT's); without it --pattern is "
+          "that of all layers")
+      ->type_name("P");
+  command
+      .add_option("--local-window", question.local_window,
+                  "Of those layers: tokens to each side, or inf")
+      ->type_name("W");
+  command
       .add_option("--implementation", question.implementation,
                   "Of the attention; else segment, or another where it does not take the pattern")
       ->type_name("ID");

@@ -58,6 +58,12 @@ Result<ReadyToRerank> prepare(const RerankCommand& arguments) {
   auto run = TrecRun::read(arguments.run);
   if (!run) return tl::unexpected(run.error());
   auto model = open_ranker(arguments.model);
+  if (model && model->is_listwise && arguments.max_p) {
+    return fail(
+        "{}: this model's documents see each other, and passages of one document are no set; leave "
+        "--max-p out",
+        model->name);
+  }
   if (!model) return tl::unexpected(model.error());
   if (arguments.as_published && model->limits.most_document_tokens > 0) {
     return fail(

@@ -8,7 +8,10 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <limits>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include "app/cli/worker_requests.h"
@@ -66,14 +69,41 @@ ScoreRun::ScoreRun(const ScoringModel& model, WorkerProcess& worker, PairSource&
       out_(out),
       interrupted_(interrupted),
       options_(options),
-      progress_(options.shows_progress) {}
+      progress_(options.shows_progress) {
+  options_.batches.whole_queries = model.is_listwise;
+}
+
+Result<std::optional<ScoredPair>> ScoreRun::next_pair() {
+  if (!ahead_) return reader_.next();
+  std::optional<ScoredPair> pair;
+  pair.swap(ahead_);
+  return pair;
+}
+
+Result<bool> ScoreRun::begins_another_set(const Window& window, const ScoredPair& pair) {
+  if (!window.pairs.empty() && pair.tokens.query == window.pairs.front().query) {
+    if (window.pairs.size() < options_.read_ahead) return false;
+    return fail(
+        "{}: a query has more than {} documents, and this model reads all of a query's together; "
+        "give a larger --read-ahead",
+        reader_.place(pair.line), options_.read_ahead);
+  }
+  const auto bytes = std::as_bytes(std::span(pair.tokens.query));
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (!window.pairs.empty()) return true;
+  if (scored_queries_.insert(std::hash<std::string_view>()(text)).second) return false;
+  return fail(
+      "{}: its query was scored already, and this model reads all documents of a query together; "
+      "let them stand one behind the other",
+      reader_.place(pair.line));
+}
 
 ScoreRun::Window ScoreRun::read_window() {
   Window window;
   std::int64_t tokens = 0;
-  while (window.pairs.size() < options_.read_ahead && tokens < most_window_tokens &&
-         !was_interrupted()) {
-    auto read = reader_.next();
+  while (!was_interrupted() && (model_.is_listwise || (window.pairs.size() < options_.read_ahead &&
+                                                       tokens < most_window_tokens))) {
+    auto read = next_pair();
     if (!read) {
       window.error = read.error();
       break;
@@ -83,12 +113,25 @@ ScoreRun::Window ScoreRun::read_window() {
       break;
     }
     ScoredPair& pair = **read;
+    if (model_.is_listwise) {
+      const auto other = begins_another_set(window, pair);
+      if (!other) {
+        window.error = other.error();
+        break;
+      }
+      if (*other) {
+        ahead_ = std::move(pair);
+        break;
+      }
+    }
     tokens += static_cast<std::int64_t>(pair.tokens.query.size() + pair.tokens.document.size());
     window.pairs.push_back(std::move(pair.tokens));
     window.cached.push_back(pair.cached);
     window.ids.push_back(std::move(pair.ids));
     window.lines.push_back(pair.line);
   }
+  // Without some of its documents a set has other scores.
+  if (model_.is_listwise && (window.error || was_interrupted())) window.pairs.clear();
   window.scores.resize(window.pairs.size());
   return window;
 }

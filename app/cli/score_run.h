@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "app/cli/model_arguments.h"
@@ -68,6 +69,11 @@ class ScoreRun {
     bool last = false;
   };
   [[nodiscard]] Window read_window();
+  /// The next pair, or the one that was read ahead.
+  [[nodiscard]] Result<std::optional<ScoredPair>> next_pair();
+  /// Of a listwise model: the pair is another query's than the window's; an error where that query
+  /// was scored before, or the set does not fit what is read ahead.
+  [[nodiscard]] Result<bool> begins_another_set(const Window& window, const ScoredPair& pair);
   [[nodiscard]] Status score(Window& window);
   [[nodiscard]] nlohmann::json request_for(const ScoreBatch& batch, const Window& window) const;
   [[nodiscard]] Status score_batch(const ScoreBatch& batch, Window& window);
@@ -87,6 +93,8 @@ class ScoreRun {
   WrittenFile* out_;
   const std::atomic<int>& interrupted_;
   ScoreOptions options_;
+  std::optional<ScoredPair> ahead_;  // of the next query, where a window is one query's documents
+  std::unordered_set<std::size_t> scored_queries_;  // hashes, of a listwise model
   std::int64_t written_ = 0, scored_ = 0;
   double read_before_ = 0;  // how much of the file the windows before held
   CountLine progress_;

@@ -151,12 +151,18 @@ std::set<std::int64_t> layers_of(const JsonField& message, std::int64_t count) {
 ModelVariant variant_of(const JsonField& message) {
   ModelVariant variant{.pattern = taken(parse_pattern(message["pattern_json"].text(), "pattern")),
                        .window = {},
+                       .local = {},
                        .options = {},
                        .dtype = taken(parse_dtype(message["dtype"].text())),
                        .device = device_of(message),
                        .threads = threads_of(message)};
   if (!message["window"].is_null()) {
     variant.window = taken(parse_window(message["window"].text()));
+  }
+  if (const auto local = message.member("local"); local && !local->is_null()) {
+    variant.local = {taken(parse_pattern((*local)["pattern_json"].text(), "pattern")), {}};
+    if (const JsonField window = (*local)["window"]; !window.is_null())
+      variant.local->window = taken(parse_window(window.text()));
   }
   for (const JsonField& option : message["options"].elements()) {
     variant.options.insert(option.text());

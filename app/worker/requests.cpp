@@ -163,6 +163,7 @@ json rows_of_model(const JsonField& message, json rows) {
   const ModelConfig config = row.family->config_for(shape, {&row, 1});
   ModelVariant variant{
       .pattern = taken(parse_pattern(message["pattern_json"].text(), "the pattern")),
+      .local = layer_attention(row.local),
       .options = row.options,
       .dtype = taken(parse_dtype(message["dtype"].text())),
       .device = device_of(message),

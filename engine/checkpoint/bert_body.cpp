@@ -95,6 +95,12 @@ void read_bert_shape(const JsonField& config, ModelShape& shape) {
   }
 }
 
+void read_embedding_width(const JsonField& config, ModelShape& shape) {
+  const auto width = said(config, "embedding_size");
+  const std::int64_t tokens = width ? width->whole(1, most_width) : shape.hidden;
+  shape.embedding = tokens == shape.hidden ? 0 : tokens;
+}
+
 void append_linear(std::string_view name, std::string_view in_file, std::int64_t out,
                    std::int64_t in, std::vector<TensorSpec>& specs) {
   specs.push_back({fmt::format("{}.weight", name), fmt::format("{}.weight", in_file), {out, in}});
@@ -109,15 +115,19 @@ void append_norm(std::string_view name, std::string_view in_file, std::int64_t w
 
 void append_bert_body(const ModelShape& shape, std::string_view prefix,
                       std::vector<TensorSpec>& specs) {
+  const std::int64_t width = shape.embedding > 0 ? shape.embedding : shape.hidden;
   const auto table = [&](const char* name, std::int64_t rows) {
     const std::string weight = fmt::format("embeddings.{}.weight", name);
-    specs.push_back({weight, fmt::format("{}{}", prefix, weight), {rows, shape.hidden}});
+    specs.push_back({weight, fmt::format("{}{}", prefix, weight), {rows, width}});
   };
   table("word_embeddings", shape.vocabulary);
   table("position_embeddings", shape.first_position + shape.positions);
   table("token_type_embeddings", shape.types);
-  append_norm("embeddings.LayerNorm", fmt::format("{}embeddings.LayerNorm", prefix), shape.hidden,
-              specs);
+  append_norm("embeddings.LayerNorm", fmt::format("{}embeddings.LayerNorm", prefix), width, specs);
+  if (shape.embedding > 0) {
+    append_linear("embeddings_project", fmt::format("{}embeddings_project", prefix), shape.hidden,
+                  width, specs);
+  }
   for (std::int64_t layer = 0; layer < shape.layers; ++layer)
     append_layer(shape, prefix, layer, specs);
 }

@@ -31,6 +31,9 @@ void check_bert_computation(const JsonField& config);
 /// Throws a JsonProblem where a size is missing, out of all proportion or contradicts another.
 void read_bert_shape(const JsonField& config, ModelShape& shape);
 
+/// 'embedding_size', where it is another than the layers' (ELECTRA).
+void read_embedding_width(const JsonField& config, ModelShape& shape);
+
 /// weight [out, in] and bias [out].
 void append_linear(std::string_view name, std::string_view in_file, std::int64_t out,
                    std::int64_t in, std::vector<TensorSpec>& specs);

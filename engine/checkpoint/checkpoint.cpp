@@ -75,11 +75,12 @@ struct WeightFiles {
   TensorViews tensors{};
 };
 
-Status add_file(const fs::path& path, WeightFiles& weights) {
+/// `prefix` goes before the names of its tensors.
+Status add_file(const fs::path& path, WeightFiles& weights, std::string_view prefix = "") {
   Result<SafetensorsFile> file = SafetensorsFile::open(path);
   if (!file) return tl::unexpected(file.error());
   for (NamedView& tensor : file->tensors()) {
-    const std::string name = present_name(tensor.name);
+    const std::string name = fmt::format("{}{}", prefix, present_name(tensor.name));
     if (!weights.tensors.emplace(name, std::move(tensor.view)).second) {
       return fail("{}: the tensor '{}' is given twice", in_a_sentence(path.string(), longest_path),
                   in_a_sentence(name));
@@ -128,6 +129,58 @@ Result<WeightFiles> open_weight_files(const fs::path& folder, bool of_words) {
     }
   }
   return weights;
+}
+
+constexpr const char* modules_name = "modules.json";
+constexpr std::uintmax_t most_config_bytes = 1U << 20U;
+
+/// What modules.json lists behind the encoder, which lies in the folder itself.
+Result<std::vector<ModelModule>> modules_of(const fs::path& folder) {
+  const fs::path path = folder / modules_name;
+  const Result<std::string> text = read_text_file(path, "list of modules", most_config_bytes);
+  if (!text) return tl::unexpected(text.error());
+  Result<std::vector<ModelModule>> modules =
+      read_json(std::string_view(*text), path.string(), [](const JsonField& root) {
+        std::vector<ModelModule> found;
+        for (const JsonField& element : root.elements()) {
+          const std::string type = element["type"].text();
+          ModelModule module{.folder = element["path"].text(),
+                             .type = type.substr(type.rfind('.') + 1),
+                             .config = {},
+                             .source = {}};
+          if (module.folder.empty()) continue;
+          if (!is_plain_name(module.folder)) {
+            element["path"].must_be("the name of a folder beside it");
+          }
+          found.push_back(std::move(module));
+        }
+        return found;
+      });
+  if (!modules) return modules;
+  for (ModelModule& module : *modules) {
+    const fs::path config = folder / module.folder / "config.json";
+    Result<std::string> read = read_text_file(config, "module's configuration", most_config_bytes);
+    if (!read) return tl::unexpected(read.error());
+    module.config = std::move(*read);
+    module.source = config.string();
+  }
+  return modules;
+}
+
+/// Of a family that reads modules: their settings and weights.
+Status add_modules(const fs::path& folder, ModelConfig& config, WeightFiles& weights) {
+  if (!config.family->reads_modules() || !is_there(folder / modules_name)) return {};
+  const Result<std::vector<ModelModule>> modules = modules_of(folder);
+  if (!modules) return tl::unexpected(modules.error());
+  if (Status read = config.family->read_modules(config, *modules); !read) return read;
+  weights.paths.push_back(folder / modules_name);
+  for (const ModelModule& module : *modules) {
+    weights.paths.emplace_back(module.source);
+    const fs::path file = folder / module.folder / single_name;
+    if (!is_there(file)) continue;
+    if (Status added = add_file(file, weights, module.folder + "."); !added) return added;
+  }
+  return {};
 }
 
 using Shape = std::vector<std::int64_t>;
@@ -223,7 +276,6 @@ Result<Checkpoint> find_tensors(const TensorViews& files, ModelConfig config,
 }
 
 Result<Checkpoint> Checkpoint::open(const fs::path& folder) {
-  constexpr std::uintmax_t most_config_bytes = 1U << 20U;
   const fs::path path = folder / "config.json";
   const Result<std::string> text = read_text_file(path, "model's configuration", most_config_bytes);
   if (!text) return tl::unexpected(text.error());
@@ -231,6 +283,9 @@ Result<Checkpoint> Checkpoint::open(const fs::path& folder) {
   if (!config) return tl::unexpected(config.error());
   Result<WeightFiles> weights = open_weight_files(folder, config->family->reads_words());
   if (!weights) return tl::unexpected(weights.error());
+  if (Status added = add_modules(folder, *config, *weights); !added) {
+    return tl::unexpected(added.error());
+  }
   Result<Checkpoint> checkpoint =
       find_tensors(weights->tensors, std::move(*config), folder.string());
   if (!checkpoint) return checkpoint;

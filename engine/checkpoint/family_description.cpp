@@ -13,6 +13,11 @@ std::string_view name_of(Kept kept) {
   return names.at(static_cast<std::size_t>(kept));
 }
 
+std::optional<LayerAttention> layer_attention(const std::optional<LocalAttention>& local) {
+  if (!local) return std::nullopt;
+  return LayerAttention{find_pattern(local->pattern).value(), local->window};
+}
+
 Result<const FamilyDescription*> family_of_model_type(std::string_view model_type) {
   std::vector<std::string_view> known;
   for (const FamilyDescription* family : family_descriptions()) {

@@ -42,9 +42,34 @@ struct ModelShape {
   std::int64_t positions = 512;  // tokens that can be told apart, [CLS] and both [SEP] among them
   std::int64_t types = 2;        // token types: 0 for [CLS] and query, 1 for the document
   std::int64_t first_position = 0;  // the table's row for [CLS]: 2 where padding has rows before it
+  std::int64_t embedding = 0;  // width of the embeddings where a projection widens them; 0: hidden
   double norm_epsilon = 1e-12;
   [[nodiscard]] std::int64_t head_dim() const { return hidden / heads; }
   friend bool operator==(const ModelShape&, const ModelShape&) = default;
+};
+
+/// Some layers' attention where others have another: ModernBERT's local layers. A built-in pattern
+/// by its name.
+struct LocalAttention {
+  std::string pattern;
+  std::optional<Window> window{};
+};
+
+/// A pattern and its window, where it has one.
+struct LayerAttention {
+  AttentionPattern pattern;
+  std::optional<Window> window{};
+};
+/// The same of a family's own, whose pattern is built in.
+[[nodiscard]] std::optional<LayerAttention> layer_attention(
+    const std::optional<LocalAttention>& local);
+
+/// A module that sentence-transformers' modules.json lists, behind the first.
+struct ModelModule {
+  std::string folder;  // "2_Dense": its tensors' names are "2_Dense.linear.weight", ...
+  std::string type;    // the last part of its class: "Dense"
+  std::string config;  // its config.json
+  std::string source;  // that file's name
 };
 
 /// A model before its weights, as config.json has it.
@@ -56,6 +81,9 @@ struct ModelConfig {
   /// longformer; and that pattern's window, one-sided, where it has one.
   std::string pattern = "full";
   std::optional<Window> window{};
+  /// Of layers whose attention is another one than `pattern`, and which those are, [layers].
+  std::optional<LocalAttention> local{};
+  std::vector<bool> is_local{};
   /// With its [SEP]: what the training cut queries to; 0 where nothing is said of it.
   std::int64_t most_query_tokens = 0;
   std::int64_t most_document_tokens = 0;  // likewise of a document
@@ -83,8 +111,9 @@ using ModelOptions = std::set<std::string, std::less<>>;
 /// the model does beside it.
 struct ModelRow {
   const FamilyDescription* family = nullptr;
-  std::string name;     // without options: "sparse-without-kernel"
-  std::string pattern;  // built-in name or the path of a JSON file: "sparse"
+  std::string name;                       // without options: "sparse-without-kernel"
+  std::string pattern;                    // built-in name or the path of a JSON file: "sparse"
+  std::optional<LocalAttention> local{};  // of layers that have another
   ModelOptions options{};
   /// Rows of a heat that say the same here share one set of random weights.
   std::string weights{};
@@ -149,12 +178,22 @@ class FamilyDescription {
     return std::nullopt;
   }
 
+  /// Documents of a query see each other: its score of one depends on which others there are.
+  [[nodiscard]] virtual bool is_listwise() const { return false; }
+
   /// The values of config.json's model_type that it reads.
   [[nodiscard]] virtual std::vector<std::string_view> model_types() const = 0;
   /// Throws a JsonProblem, for read_json to catch, at the field that asks for what is not computed
   /// here.
   [[nodiscard]] virtual ModelConfig read_config(const JsonField& config,
                                                 std::string_view model_type) const = 0;
+  /// Modules may follow the model, in sentence-transformers' layout, and make the score. A family
+  /// that does not read them has no use for them.
+  [[nodiscard]] virtual bool reads_modules() const { return false; }
+  [[nodiscard]] virtual Status read_modules(ModelConfig& /*config*/,
+                                            std::span<const ModelModule> /*modules*/) const {
+    return {};
+  }
   /// Sizes that config.json leaves to the files.
   virtual void take_sizes(ModelConfig& /*config*/, const TensorViews& /*files*/) const {}
   /// The tensors of such a model; where `files` are given, by the names that those use.

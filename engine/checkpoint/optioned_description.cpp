@@ -70,6 +70,7 @@ Result<ModelRow> OptionedDescription::row(std::string_view name,
   ModelRow row{.family = this,
                .name = std::string(name),
                .pattern = std::string(found->pattern),
+               .local = found->local,
                .weights = std::string(id())};
   for (const auto& [about, word] : chosen) {
     const auto option = find_option(word);

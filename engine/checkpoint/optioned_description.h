@@ -31,6 +31,7 @@ struct NamedRow {
   std::string_view name, summary;
   std::vector<std::string_view> options{};
   std::string_view pattern = "full";
+  std::optional<LocalAttention> local{};
 };
 
 class OptionedDescription : public FamilyDescription {

@@ -94,6 +94,26 @@ Result<AttentionPattern> read_pattern(const std::string& text, const std::string
       file, in_a_sentence(text));
 }
 
+/// One of all layers, or a JSON list of one a layer.
+Result<std::vector<AttentionPattern>> read_patterns(const std::string& text,
+                                                    const std::string& file) {
+  std::vector<std::string> given{text};
+  if (text.starts_with('[')) {
+    const Result<json> list = list_of(text, "pattern", file);
+    if (!list) return tl::unexpected(list.error());
+    given.clear();
+    for (const json& one : *list)
+      given.push_back(one.is_string() ? one.get<std::string>() : one.dump());
+  }
+  std::vector<AttentionPattern> patterns;
+  for (const std::string& one : given) {
+    Result<AttentionPattern> pattern = read_pattern(one, file);
+    if (!pattern) return tl::unexpected(pattern.error());
+    patterns.push_back(*std::move(pattern));
+  }
+  return patterns;
+}
+
 /// "4", "inf", or one a layer: "256,256,512".
 Result<std::vector<std::optional<Window>>> read_windows(std::string_view text,
                                                         const std::string& file) {
@@ -145,7 +165,7 @@ constexpr std::int64_t most_head_dim = 1024;
 constexpr float largest_value = 1e15F;
 
 /// The texts of the metadata, before tensors are looked at: `layers`, `heads`, `head_dim` are left
-/// as they are and `windows` holds those given, one or one a layer.
+/// as they are and `patterns` and `windows` hold those given, one or one a layer.
 Result<DumpInfo> parse_dump_metadata(const Metadata& metadata, const std::string& file) {
   DumpInfo info;
   const Result<std::string> version = text_of(metadata, "attnscope_dump", file);
@@ -178,17 +198,19 @@ Result<DumpInfo> parse_dump_metadata(const Metadata& metadata, const std::string
     return fail("{}: has {} token texts, and its layout {} tokens", file, info.tokens.size(),
                 info.layout.tokens());
   }
-  Result<AttentionPattern> pattern = read_pattern(metadata.at("pattern"), file);
-  if (!pattern) return tl::unexpected(pattern.error());
-  info.pattern = *std::move(pattern);
+  Result<std::vector<AttentionPattern>> patterns = read_patterns(metadata.at("pattern"), file);
+  if (!patterns) return tl::unexpected(patterns.error());
+  info.patterns = *std::move(patterns);
   info.windows = {std::nullopt};
   if (const std::string windows = optional_text("window"); !windows.empty()) {
     Result<std::vector<std::optional<Window>>> read = read_windows(windows, file);
     if (!read) return tl::unexpected(read.error());
     info.windows = *std::move(read);
-  } else if (info.pattern.has_window()) {
+  }
+  for (const AttentionPattern& pattern : info.patterns) {
+    if (info.windows.front() || !pattern.has_window()) continue;
     return fail("{}: its pattern '{}' has a window and there is no metadata 'window'", file,
-                info.pattern.name);
+                pattern.name);
   }
   const Result<double> scale = read_scale(metadata.at("scale"), file);
   if (!scale) return tl::unexpected(scale.error());
@@ -335,10 +357,16 @@ Status Dump::check_tensors() {
       if (Status checked = check_tensor(tensor_name(layer, part)); !checked) return checked;
     }
   }
-  if (info_.windows.size() == 1) info_.windows.resize(info_.layers.size(), info_.windows.front());
-  if (info_.windows.size() != info_.layers.size()) {
+  const std::size_t layers = info_.layers.size();
+  if (info_.windows.size() == 1) info_.windows.resize(layers, info_.windows.front());
+  if (info_.windows.size() != layers) {
     return fail("{}: metadata 'window' gives {} windows for {} layers; give one, or one a layer",
-                source_.name(), info_.windows.size(), info_.layers.size());
+                source_.name(), info_.windows.size(), layers);
+  }
+  if (info_.patterns.size() == 1) info_.patterns.resize(layers, info_.patterns.front());
+  if (info_.patterns.size() != layers) {
+    return fail("{}: metadata 'pattern' gives {} patterns for {} layers; give one, or one a layer",
+                source_.name(), info_.patterns.size(), layers);
   }
   return {};
 }

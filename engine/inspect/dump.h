@@ -31,14 +31,14 @@ namespace attnscope {
 /// What a dump says of itself, checked.
 struct DumpInfo {
   std::string model;
-  std::string note;                  // what it is, shown beside it; may be empty
-  SequenceLayout layout;             // of one item
-  std::vector<std::string> tokens;   // their texts
-  std::vector<TokenGroup> groups;    // of the tokens
-  AttentionPattern pattern;          // the model ran with
-  double scale = 1;                  // of the scores, before the softmax
-  std::vector<std::int64_t> layers;  // the model's numbers of those in the dump, ascending
-  std::vector<std::optional<Window>> windows;  // the model ran with, by layer
+  std::string note;                        // what it is, shown beside it; may be empty
+  SequenceLayout layout;                   // of one item
+  std::vector<std::string> tokens;         // their texts
+  std::vector<TokenGroup> groups;          // of the tokens
+  double scale = 1;                        // of the scores, before the softmax
+  std::vector<std::int64_t> layers;        // the model's numbers of those in the dump, ascending
+  std::vector<AttentionPattern> patterns;  // the model ran with, by layer
+  std::vector<std::optional<Window>> windows;  // likewise
   std::int32_t heads = 0;
   std::int64_t head_dim = 0;
   /// Rows that a model projects apart (Longformer's global tokens): their scores come from

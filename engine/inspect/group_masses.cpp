@@ -13,7 +13,7 @@ namespace {
 
 Result<std::shared_ptr<const Mask>> mask_of(const DumpInfo& info, std::size_t layer) {
   Result<AttentionPlan> plan =
-      compile_plan(info.pattern, info.windows.at(layer), info.layout, info.heads);
+      compile_plan(info.patterns.at(layer), info.windows.at(layer), info.layout, info.heads);
   if (!plan) return tl::unexpected(plan.error());
   return std::make_shared<const Mask>(*std::move(plan));
 }

@@ -21,6 +21,7 @@
 #include "engine/measure/random.h"
 #include "engine/measure/workload.h"
 #include "engine/model/model_weights.h"
+#include "engine/pattern/pattern_json.h"
 
 namespace attnscope::measure {
 namespace {
@@ -478,19 +479,46 @@ class ModelWorkload final : public Workload {
 AttentionInside::AttentionInside(const HeatSetting& setting, Heat of_attention)
     : setting_(setting),
       heat_(std::move(of_attention)),
+      local_(add_local_layers(heat_)),
       attention_(attention_workload({.heat = heat_,
                                      .sizes = setting.sizes,
                                      .device = setting.device,
                                      .beacon = setting.beacon})) {}
 
+std::vector<std::optional<std::size_t>> AttentionInside::add_local_layers(Heat& heat) {
+  std::vector<std::optional<std::size_t>> places(heat.contenders.size());
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const auto row = parse_model_row(heat.contenders[i].model);
+    if (!row || !row->local) continue;
+    Contender local = heat.contenders[i];
+    const auto attention = layer_attention(row->local);
+    local.pattern = attention->pattern.name;
+    local.pattern_json = pattern_json(attention->pattern);
+    local.window = attention->window;
+    places[i] = heat.contenders.size();
+    heat.contenders.push_back(std::move(local));
+  }
+  return places;
+}
+
 Verdict AttentionInside::judge(std::size_t contender) {
-  const auto needed = attention_->needed_bytes(contender, 1);
+  Verdict verdict = judge_one(contender, contender);
+  if (!verdict.wrong.empty() || !local_.at(contender)) return verdict;
+  Verdict local = judge_one(*local_[contender], contender);
+  if (local.wrong.empty()) {
+    local.error.meet(verdict.error.error, verdict.error.bound, verdict.error.tensor);
+  }
+  return local;
+}
+
+Verdict AttentionInside::judge_one(std::size_t place, std::size_t contender) {
+  const auto needed = attention_->needed_bytes(place, 1);
   if (!needed || *needed < 0 || *needed > setting_.device.memory().free_bytes()) return {};
   attention_->place(0);
   FirstCall unmeasured(setting_, contender);
-  Verdict verdict = attention_->check(contender, unmeasured);
+  Verdict verdict = attention_->check(place, unmeasured);
   setting_.beacon.idle();
-  if (verdict.wrong.empty()) verdict = attention_->judge(contender);
+  if (verdict.wrong.empty()) verdict = attention_->judge(place);
   if (!verdict.wrong.empty()) verdict.wrong = "its attention alone: " + verdict.wrong;
   return verdict;
 }
@@ -500,9 +528,14 @@ const ReferenceOutput& SharedReferences::of(const Contender& contender, const Fa
                                             bool is_last, const PairBatch::Item& texts) {
   for (const std::string_view shortcut : family.shortcuts())
     variant.options.erase(std::string(shortcut));
-  const std::string key = fmt::format(
-      "{}\n{}\n{}\n{}\n{}", family.description().id(), is_last, fmt::join(variant.options, "+"),
-      contender.window ? contender.window->text() : "", contender.pattern_json);
+  const auto words_of = [](const std::optional<Window>& window) {
+    return window ? window->text() : std::string();
+  };
+  const std::string local =
+      variant.local ? pattern_json(variant.local->pattern) + words_of(variant.local->window) : "";
+  const std::string key = fmt::format("{}\n{}\n{}\n{}\n{}\n{}", family.description().id(), is_last,
+                                      fmt::join(variant.options, "+"), words_of(contender.window),
+                                      contender.pattern_json, local);
   const auto known = known_.find(key);
   if (known != known_.end()) return known->second;
   auto reference = family.reference(weights, variant, texts, PairBatch{}.cls);
@@ -524,6 +557,7 @@ Result<ModelVariant> variant_of(const Contender& contender, const ModelRow& row,
   if (!pattern) return tl::unexpected(pattern.error());
   return ModelVariant{.pattern = std::move(*pattern),
                       .window = contender.window,
+                      .local = layer_attention(row.local),
                       .options = row.options,
                       .dtype = point.dtype,
                       .device = point.device,

@@ -70,8 +70,15 @@ class AttentionInside {
   void let_go() { attention_.reset(); }
 
  private:
+  /// Contenders behind the others for those whose local layers attend by a pattern of their own:
+  /// their places, by contender.
+  static std::vector<std::optional<std::size_t>> add_local_layers(Heat& heat);
+  /// `place` counts the heat's contenders, `contender` the setting's.
+  [[nodiscard]] Verdict judge_one(std::size_t place, std::size_t contender);
+
   HeatSetting setting_;
   Heat heat_;
+  std::vector<std::optional<std::size_t>> local_;
   std::unique_ptr<Workload> attention_;
 };
 

@@ -54,6 +54,8 @@ struct PairBatch {
 struct ModelVariant {
   AttentionPattern pattern;
   std::optional<Window> window{};
+  /// Of the layers that the model's config calls local; without it they attend as all others.
+  std::optional<LayerAttention> local{};
   ModelOptions options{};
   DType dtype = DType::float32;
   DeviceKind device = DeviceKind::cpu;

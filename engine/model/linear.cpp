@@ -97,12 +97,19 @@ at::Tensor by_rows(const at::Tensor& x) {
   return x.stride(1) == 1 ? x : x.contiguous();
 }
 
-/// `rest` may be undefined.
+/// What is done with a row's outputs once they are summed up; `rest` may be undefined.
+struct AfterSums {
+  cpu::Activation activation = cpu::Activation::none;
+  at::Tensor rest{};
+  bool rest_multiplies = false;
+  cpu::LayerNorm norm{};
+};
+
 void kernel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
-                   cpu::Activation activation, const at::Tensor& rest, const cpu::LayerNorm& norm,
-                   at::Tensor& y) {
+                   const AfterSums& after, at::Tensor& y) {
   const int threads = at::in_parallel_region() ? 1 : at::get_num_threads();
-  const at::Tensor rows = by_rows(x), added = rest.defined() ? by_rows(rest) : rest;
+  const at::Tensor rows = by_rows(x);
+  const at::Tensor rest = after.rest.defined() ? by_rows(after.rest) : after.rest;
   const std::int64_t count = rows.size(0), out = bias.size(0);
   at::Tensor workspace = at::empty({cpu::linear_workspace_floats(count, threads)}, rows.options());
   cpu::LinearCall call{.x = {rows.const_data_ptr<float>(), rows.stride(0)},
@@ -111,17 +118,18 @@ void kernel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tens
                        .weights = floats_of_tensor(weight),
                        .out = out,
                        .bias = floats_of_tensor(bias),
-                       .activation = activation,
-                       .norm = norm,
+                       .activation = after.activation,
+                       .rest_multiplies = after.rest_multiplies,
+                       .norm = after.norm,
                        .y = {y.mutable_data_ptr<float>(), y.stride(0)}};
-  if (added.defined()) call.rest = {added.const_data_ptr<float>(), added.stride(0)};
+  if (rest.defined()) call.rest = {rest.const_data_ptr<float>(), rest.stride(0)};
   must(cpu::linear(call, threads, room_of_tensor(workspace)));
 }
 
 at::Tensor kernel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
-                         cpu::Activation activation, const at::Tensor& rest) {
+                         const AfterSums& after) {
   at::Tensor y = at::empty({x.size(0), bias.size(0)}, x.options());
-  kernel_linear(x, weight, bias, activation, rest, {}, y);
+  kernel_linear(x, weight, bias, after, y);
   return y;
 }
 
@@ -215,7 +223,7 @@ Linear::Linear(const at::Tensor& weight, at::Tensor bias, LinearRoute route)
     : weight_(weight_for(route, weight)), bias_(std::move(bias)), route_(route) {}
 
 at::Tensor Linear::operator()(const at::Tensor& x, cpu::Activation activation) const {
-  if (route_ == LinearRoute::kernel) return kernel_linear(x, weight_, bias_, activation, {});
+  if (route_ == LinearRoute::kernel) return kernel_linear(x, weight_, bias_, {activation});
   at::Tensor y = route_ == LinearRoute::packed ? packed_linear(x, weight_, bias_)
                                                : at::linear(x, weight_, bias_);
   switch (activation) {
@@ -230,8 +238,7 @@ at::Tensor Linear::operator()(const at::Tensor& x, cpu::Activation activation) c
 }
 
 at::Tensor Linear::plus(const at::Tensor& x, const at::Tensor& rest) const {
-  if (route_ == LinearRoute::kernel)
-    return kernel_linear(x, weight_, bias_, cpu::Activation::none, rest);
+  if (route_ == LinearRoute::kernel) return kernel_linear(x, weight_, bias_, {.rest = rest});
   if (route_ == LinearRoute::packed) return packed_linear_plus(x, rest, weight_, bias_);
   return at::linear(x, weight_, bias_).add_(rest);
 }
@@ -245,7 +252,15 @@ void Linear::plus_normed(const at::Tensor& x, const at::Tensor& rest, const Norm
   const cpu::LayerNorm rows{.weight = floats_of_tensor(norm.weight_),
                             .bias = floats_of_tensor(norm.bias_),
                             .epsilon = static_cast<float>(norm.epsilon_)};
-  kernel_linear(x, weight_, bias_, cpu::Activation::none, rest, rows, to);
+  kernel_linear(x, weight_, bias_, {.rest = rest, .norm = rows}, to);
+}
+
+void Linear::times(const at::Tensor& x, at::Tensor& gate) const {
+  if (route_ == LinearRoute::kernel) {
+    kernel_linear(x, weight_, bias_, {.rest = gate, .rest_multiplies = true}, gate);
+    return;
+  }
+  gate.mul_((*this)(x));
 }
 
 }  // namespace attnscope

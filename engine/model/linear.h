@@ -56,6 +56,9 @@ class Linear {
   /// The norm of that, in `to` [tokens, out], which is neither of both.
   void plus_normed(const at::Tensor& x, const at::Tensor& rest, const Norm& norm,
                    at::Tensor& to) const;
+  /// `gate` [tokens, out] becomes the product of it and x weight^T + bias: what is left of a gated
+  /// linear unit (Dauphin et al., ICML 2017) once the gate is computed.
+  void times(const at::Tensor& x, at::Tensor& gate) const;
   [[nodiscard]] std::int64_t out() const { return bias_.size(0); }
 
  private:

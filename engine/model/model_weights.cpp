@@ -4,6 +4,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/aminmax.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
@@ -103,12 +104,19 @@ const at::Tensor& ModelWeights::tensor(std::string_view name) const {
   return tensors_.find(name)->second;
 }
 
+at::Tensor ModelWeights::bias_of(const std::string& name, const at::Tensor& weight) const {
+  const std::string bias = name + ".bias";
+  return has(bias) ? tensor(bias) : at::zeros({weight.size(0)}, weight.options());
+}
+
 LinearWeights ModelWeights::linear(const std::string& name) const {
-  return {tensor(name + ".weight"), tensor(name + ".bias")};
+  const at::Tensor& weight = tensor(name + ".weight");
+  return {weight, bias_of(name, weight)};
 }
 
 NormWeights ModelWeights::norm(const std::string& name) const {
-  return {tensor(name + ".weight"), tensor(name + ".bias")};
+  const at::Tensor& weight = tensor(name + ".weight");
+  return {weight, bias_of(name, weight)};
 }
 
 std::uint64_t ModelWeights::fingerprint() const {

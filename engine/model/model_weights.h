@@ -54,7 +54,8 @@ class ModelWeights {
   [[nodiscard]] const ModelShape& shape() const { return config_.shape; }
   [[nodiscard]] const Tensors& tensors() const { return tensors_; }
   [[nodiscard]] bool has(std::string_view name) const { return tensors_.contains(name); }
-  /// Precondition, as of those below: they are there.
+  /// Precondition, as of those below: they are there, but for biases, which are zeros where there
+  /// are none.
   [[nodiscard]] const at::Tensor& tensor(std::string_view name) const;
   [[nodiscard]] LinearWeights linear(const std::string& name) const;
   [[nodiscard]] NormWeights norm(const std::string& name) const;
@@ -62,6 +63,8 @@ class ModelWeights {
   [[nodiscard]] std::uint64_t fingerprint() const;
 
  private:
+  [[nodiscard]] at::Tensor bias_of(const std::string& name, const at::Tensor& weight) const;
+
   ModelConfig config_;
   Tensors tensors_;
 };

@@ -48,7 +48,9 @@ std::vector<ScoreBatch> score_batches(std::span<const TokenPair> pairs, const Ba
   std::vector<ScoreBatch> batches;
   std::vector<std::size_t> rest;
   for (std::vector<std::size_t>& group : groups) {
-    if (group.size() < few_documents) {
+    if (limits.whole_queries) {
+      batches.push_back({.pairs = std::move(group), .one_query = true});
+    } else if (group.size() < few_documents) {
       rest.insert(rest.end(), group.begin(), group.end());
     } else {
       cut(pairs, std::move(group), limits, /*one_query=*/true, batches);

@@ -19,6 +19,7 @@ namespace attnscope {
 struct BatchLimits {
   std::int64_t tokens = 16'384;  // of all pairs, [CLS] among them; one pair may have more
   std::int64_t pairs = 256;
+  bool whole_queries = false;  // all documents of a query are one batch, whatever their number
 };
 
 struct ScoreBatch {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/scoring/scoring_model.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -20,33 +21,65 @@ using nlohmann::json;
 
 constexpr std::int64_t most_positions = 1 << 20;
 
-struct Attention {
-  AttentionPattern pattern;
-  std::optional<Window> window;
+/// What is asked for, or what the checkpoint has: a pattern's name and its window.
+struct Asked {
+  const std::string& pattern;
+  const std::string& window;
+};
+struct Own {
+  const std::string& pattern;
+  const std::optional<Window>& window;
 };
 
-/// The pattern asked for, or the checkpoint's own with its own window.
-Result<Attention> attention_of(const ModelQuestion& question, const ModelConfig& config) {
-  const bool own = question.pattern.empty() || question.pattern == config.pattern;
-  if (!own && config.family->reads_words()) {
-    return fail("models of the family {} have the pattern '{}', not '{}'; leave it out",
-                config.family->id(), config.pattern, in_a_sentence(question.pattern));
-  }
-  auto pattern = find_pattern(own ? config.pattern : question.pattern);
+Result<LayerAttention> choose(const Asked& asked, const Own& config) {
+  const bool own = asked.pattern.empty() || asked.pattern == config.pattern;
+  auto pattern = find_pattern(own ? config.pattern : asked.pattern);
   if (!pattern) return tl::unexpected(pattern.error());
   std::optional<Window> window = own ? config.window : std::nullopt;
-  if (!question.window.empty()) {
-    const auto parsed = parse_window(question.window);
+  if (!asked.window.empty()) {
+    const auto parsed = parse_window(asked.window);
     if (!parsed) return tl::unexpected(parsed.error());
     if (!pattern->has_window()) {
-      return fail("pattern '{}' has no window, and {} was given", pattern->name, question.window);
+      return fail("pattern '{}' has no window, and {} was given", pattern->name, asked.window);
     }
     window = *parsed;
   }
   if (pattern->has_window() && !window) {
     return fail("pattern '{}' has a window; give one (tokens, or inf)", pattern->name);
   }
-  return Attention{std::move(*pattern), window};
+  return LayerAttention{std::move(*pattern), window};
+}
+
+/// The pattern asked for, or the checkpoint's own with its own window.
+Result<LayerAttention> attention_of(const ModelQuestion& question, const ModelConfig& config) {
+  const bool own = question.pattern.empty() || question.pattern == config.pattern;
+  if (!own && config.family->reads_words()) {
+    return fail("models of the family {} have the pattern '{}', not '{}'; leave it out",
+                config.family->id(), config.pattern, in_a_sentence(question.pattern));
+  }
+  return choose({question.pattern, question.window}, {config.pattern, config.window});
+}
+
+/// A pattern that is asked for is that of all layers, unless one of the local ones is asked for
+/// beside it.
+Result<std::optional<LayerAttention>> local_attention_of(const ModelQuestion& question,
+                                                         const ModelConfig& config) {
+  const bool asked = !question.local_pattern.empty() || !question.local_window.empty();
+  if (!config.local) {
+    if (!asked) return std::nullopt;
+    return fail(
+        "all layers of this model have one attention; leave the pattern and the window of local "
+        "layers out");
+  }
+  if (!asked && !question.pattern.empty()) return std::nullopt;
+  auto chosen = choose({question.local_pattern, question.local_window},
+                       {config.local->pattern, config.local->window});
+  if (!chosen) return fail("of the local layers: {}", chosen.error().message);
+  return std::move(*chosen);
+}
+
+json json_of(const std::optional<Window>& window) {
+  return window ? json(window->text()) : json();
 }
 
 Result<PairLimits> limits_of(const ModelQuestion& question, std::int64_t positions,
@@ -129,6 +162,35 @@ std::int64_t size_of(const std::vector<std::int32_t>& ids) {
   return static_cast<std::int64_t>(ids.size());
 }
 
+/// A built-in one by its name.
+std::string text_of(const AttentionPattern& pattern) {
+  const bool built_in = std::ranges::any_of(
+      built_in_patterns(), [&](const AttentionPattern& known) { return known == pattern; });
+  return built_in ? pattern.name : pattern_json(pattern);
+}
+
+void say_patterns_by_layer(const ScoringModel& model, std::span<const std::int64_t> layers,
+                           std::map<std::string, std::string>& metadata) {
+  std::vector<std::int64_t> shown(layers.begin(), layers.end());
+  if (shown.empty()) {
+    shown.resize(static_cast<std::size_t>(model.shape.layers));
+    std::iota(shown.begin(), shown.end(), 0);
+  }
+  std::ranges::sort(shown);
+  json patterns = json::array();
+  std::vector<std::string> windows;
+  for (const std::int64_t layer : shown) {
+    // A number that the model has not is told by whoever computes it.
+    const auto number = static_cast<std::size_t>(layer);
+    const bool local = layer >= 0 && number < model.is_local.size() && model.is_local[number];
+    patterns.push_back(text_of(local ? model.local->pattern : model.pattern));
+    const auto& window = local ? model.local->window : model.window;
+    windows.push_back(window ? window->text() : Window::infinite().text());
+  }
+  metadata["pattern"] = patterns.dump();
+  metadata["window"] = fmt::format("{}", fmt::join(windows, ","));
+}
+
 /// Of [CLS] and query, then of what stands for the document.
 std::vector<std::string> texts_of(const ScoringModel& model, const TokenPair& pair) {
   const std::string cls(model.tokenizer->token(model.tokenizer->cls()));
@@ -170,8 +232,10 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& question) {
         question.checkpoint.string());
   }
   shape.positions = std::max(shape.positions, question.positions);
-  Result<Attention> attention = attention_of(question, config);
+  Result<LayerAttention> attention = attention_of(question, config);
   if (!attention) return tl::unexpected(attention.error());
+  auto local = local_attention_of(question, config);
+  if (!local) return tl::unexpected(local.error());
   auto limits = config.family->reads_words()
                     ? word_limits_of(question, config)
                     : limits_of(question, shape.positions, config.most_query_tokens);
@@ -191,7 +255,10 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& question) {
       {"request", "model"},
       {"checkpoint", std::filesystem::absolute(question.checkpoint).string()},
       {"pattern_json", pattern_json(attention->pattern)},
-      {"window", attention->window ? nlohmann::json(attention->window->text()) : nlohmann::json()},
+      {"window", json_of(attention->window)},
+      {"local", *local ? json{{"pattern_json", pattern_json((*local)->pattern)},
+                              {"window", json_of((*local)->window)}}
+                       : json()},
       {"implementation", question.implementation},
       {"dtype", question.dtype},
       {"device", question.device},
@@ -207,7 +274,10 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& question) {
                       .tokenizer = std::move(*tokenizer),
                       .pattern = std::move(attention->pattern),
                       .window = attention->window,
+                      .local = std::move(*local),
+                      .is_local = config.is_local,
                       .limits = *limits,
+                      .is_listwise = config.family->is_listwise(),
                       .keeps_documents = keeps_documents,
                       .request = std::move(request),
                       .files = files_read(*checkpoint, question)};
@@ -215,7 +285,8 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& question) {
 
 Result<std::map<std::string, std::string>> dump_metadata(const ScoringModel& model,
                                                          const TokenPair& pair,
-                                                         const std::string& note) {
+                                                         const std::string& note,
+                                                         std::span<const std::int64_t> layers) {
   const ShownTokens& shown = model.shown;
   if (!shown.some) {
     return fail(
@@ -226,16 +297,12 @@ Result<std::map<std::string, std::string>> dump_metadata(const ScoringModel& mod
   const std::vector<std::string> texts = texts_of(model, pair);
   const auto query = size_of(pair.query), all = static_cast<std::int64_t>(texts.size());
   const json item = {{"cls", 1}, {"query", query}, {"document", all - 1 - query}};
-  bool built_in = false;
-  for (const AttentionPattern& pattern : built_in_patterns()) {
-    built_in = built_in || pattern == model.pattern;
-  }
   std::map<std::string, std::string> metadata = {
       {"attnscope_dump", "1"},
       {"model", model.name},
       {"layout", json{{"items", {item}}}.dump()},
       {"tokens", json(texts).dump()},
-      {"pattern", built_in ? model.pattern.name : pattern_json(model.pattern)},
+      {"pattern", text_of(model.pattern)},
       {"scale", fmt::format("{}", shown.scale > 0 ? shown.scale
                                                   : 1 / std::sqrt(static_cast<double>(
                                                             model.shape.head_dim())))}};
@@ -243,6 +310,8 @@ Result<std::map<std::string, std::string>> dump_metadata(const ScoringModel& mod
   if (!note.empty()) metadata["note"] = note;
   if (!shown.pattern.empty()) {
     metadata["pattern"] = shown.pattern;
+  } else if (model.local) {
+    say_patterns_by_layer(model, layers, metadata);
   } else if (model.window) {
     metadata["window"] = model.window->text();
   }

@@ -13,6 +13,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ namespace attnscope {
 struct ModelQuestion {
   std::filesystem::path checkpoint{};
   std::string pattern{}, window{};
+  std::string local_pattern{}, local_window{};  // of the layers that the model calls local
   std::string implementation{};  // empty: the first of the worker's own order that takes it
   std::string dtype = "float32", device = "cpu";
   ModelOptions options{};              // of the family, as "cls-only-last-layer"
@@ -46,7 +48,11 @@ struct ScoringModel {
   std::unique_ptr<const Tokenizer> tokenizer;
   AttentionPattern pattern;
   std::optional<Window> window;
+  /// Of the layers that have an attention of their own, and which those are.
+  std::optional<LayerAttention> local;
+  std::vector<bool> is_local;
   PairLimits limits;
+  bool is_listwise = false;      // documents of a query see each other
   bool keeps_documents = false;  // they can be encoded before any query is known
   nlohmann::json request;        // but for "threads"
   /// What it is read from, and what would be read if it were there: configuration, weights,
@@ -60,10 +66,10 @@ struct ScoringModel {
 
 /// What a dump (docs/attention-dumps.md) says of a pair before anything is computed: the texts of
 /// its `__metadata__`. An error of a model that shows nothing of a pair. Without a note it is the
-/// model's own.
-[[nodiscard]] Result<std::map<std::string, std::string>> dump_metadata(const ScoringModel& model,
-                                                                       const TokenPair& pair,
-                                                                       const std::string& note);
+/// model's own. `layers` are those that the dump will have; none: all.
+[[nodiscard]] Result<std::map<std::string, std::string>> dump_metadata(
+    const ScoringModel& model, const TokenPair& pair, const std::string& note,
+    std::span<const std::int64_t> layers = {});
 
 /// The same of a file of the document's regions (engine/inspect/regions.h), of a model that has
 /// some.

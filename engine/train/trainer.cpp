@@ -192,8 +192,7 @@ Status Trainer::resume(const std::filesystem::path& file) {
 
 Status Trainer::write_model(const std::filesystem::path& file) const {
   const ModelConfig& config = model_->config();
-  const std::string_view body =
-      std::any_cast<const BertConfig&>(config.own).is_longformer ? "longformer" : "bert";
+  const std::string_view body = std::any_cast<const BertConfig&>(config.own).body;
   std::map<std::string, std::string> in_file;
   for (const TensorSpec& spec : config.family->tensors(config, nullptr).specs) {
     const bool is_head = spec.in_file.starts_with("classifier");

@@ -151,7 +151,8 @@ struct LinearPiece {
   bool relu;
   const float* rest;  // of the first row and output, or null
   std::int64_t rest_stride;
-  RowNorm norm;  // none unless `outputs` are whole rows
+  bool rest_multiplies;  // else it is added
+  RowNorm norm;          // none unless `outputs` are whole rows
   float* y;
   std::int64_t y_stride;
   float* scratch;   // linear_rows * linear_pitch floats

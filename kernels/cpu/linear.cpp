@@ -99,6 +99,7 @@ LinearPiece piece_of(const LinearCall& call, const LinearCut& cut, std::int64_t 
           .relu = call.activation == Activation::relu,
           .rest = rest == nullptr ? nullptr : rest + row * call.rest.stride + output,
           .rest_stride = call.rest.stride,
+          .rest_multiplies = call.rest_multiplies,
           .norm = cut.panel_parts == 1 ? norm_of(call) : RowNorm{},
           .y = call.y.data + row * call.y.stride + output,
           .y_stride = call.y.stride,

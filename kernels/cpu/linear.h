@@ -42,7 +42,8 @@ struct LayerNorm {
   float epsilon = 0;
 };
 
-/// y = norm(activation(x w^T + bias) + rest), y unlike x and rest.
+/// y = norm(activation(x w^T + bias) + rest), or times `rest`; y unlike x, and unlike `rest` where
+/// there is a norm.
 struct LinearCall {
   RowsOf<const float> x;  // [rows, in]
   std::int64_t rows = 0;
@@ -52,6 +53,7 @@ struct LinearCall {
   std::span<const float> bias = {};  // [out], or none
   Activation activation = Activation::none;
   RowsOf<const float> rest = {};  // [rows, out], or none
+  bool rest_multiplies = false;   // a gate (Dauphin et al., ICML 2017) in place of a residual
   LayerNorm norm = {};            // or none
   RowsOf<float> y;                // [rows, out]
 };

@@ -60,7 +60,7 @@ TEST_F(Inspect, ADumpSaysPatternTokensAndLayers) {
   const DumpInfo& info = dump.info();
   EXPECT_THAT(info.tokens, ElementsAre("[CLS]", "a", "b", "[SEP]", "c", "##d", "b", "[UNK]",
                                        "[UNK]", "[UNK]", "c", "[SEP]"));
-  EXPECT_EQ(info.pattern.name, "sparse");
+  EXPECT_EQ(info.patterns.front().name, "sparse");
   EXPECT_EQ(info.windows.front(), Window::of(1));
   EXPECT_THAT(info.layers, ElementsAre(0, 1));
   EXPECT_EQ(info.heads, 2);
@@ -148,7 +148,7 @@ TEST_F(InspectLate, ColbertShowsWhichTokenEachQueryTokenFinds) {
   const DumpInfo& info = dump.info();
   EXPECT_THAT(info.tokens, ElementsAre("[CLS]", "a", "b", "[SEP]", "[CLS]", "c", "##d", "b",
                                        "[UNK]", "[UNK]", "[UNK]", "c", "[SEP]"));
-  EXPECT_EQ(info.pattern.name, "matches");
+  EXPECT_EQ(info.patterns.front().name, "matches");
   EXPECT_EQ(info.heads, 1);
   EXPECT_THAT(info.note, HasSubstr("MaxSim"));
   const auto weights = head_weights(dump, 0, 0);

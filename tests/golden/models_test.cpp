@@ -109,6 +109,87 @@ TEST(GoldenModels, QdsIsLongformerWithGlobalSentenceStarts) {
   expect_scores(longformer, {"qds", Window::of(4), {"longformer-chunks", "segment"}, true});
 }
 
+TEST(GoldenModels, FamiliesOnBertsBodyAreTheirClasses) {
+  for (const char* name : {"roberta", "xlm-roberta", "electra", "mono-electra", "mono-bert"}) {
+    SCOPED_TRACE(name);
+    expect_scores(Golden(name), {"full", {}, {"sdpa", "segment"}});
+  }
+}
+
+/// Documents of one query, which see [CLS] or the interaction token of each other.
+TEST(GoldenModels, ASetEncodersDocumentsSeeEachOther) {
+  for (const char* name : {"set-encoder", "set-encoder-interaction"}) {
+    const Golden golden(name);
+    const ModelConfig& config = golden.weights()->config();
+    const AttentionPattern full = *find_pattern("full");
+    for (const char* id : {"segment", "windowed"}) {
+      for (const ModelOptions& asked : {ModelOptions(), ModelOptions{"cls-only-last-layer"}}) {
+        const ModelVariant variant{.pattern = full,
+                                   .options = *config.family->options_for(config, full, asked),
+                                   .threads = 2};
+        const auto model = family_of(*config.family).make(golden.weights(), variant, id);
+        ASSERT_TRUE(model) << model.error().message;
+        PairBatch batch = golden.batch();
+        batch.one_query = true;
+        const auto output = (*model)->score(batch);
+        ASSERT_TRUE(output) << output.error().message;
+        EXPECT_THAT(output->scores,
+                    testing::Pointwise(testing::FloatNear(1e-5F), golden.scores("full")))
+            << name << " by " << id;
+        batch.one_query = false;
+        EXPECT_FALSE((*model)->score(batch)) << "documents of several queries are no set";
+      }
+    }
+  }
+}
+
+/// Its scores as the config has it, by an implementation, with options and that window of its local
+/// layers.
+std::vector<float> modern_scores(const Golden& golden, const char* id, Window window,
+                                 const ModelOptions& options = {}) {
+  const ModelConfig& config = golden.weights()->config();
+  const ModelVariant variant{.pattern = *find_pattern(config.pattern),
+                             .local = LayerAttention{*find_pattern(config.local->pattern), window},
+                             .options = options,
+                             .threads = 2};
+  const auto model = family_of(*config.family).make(golden.weights(), variant, id);
+  if (!model) throw std::runtime_error(model.error().message);
+  const auto output = (*model)->score(golden.batch());
+  if (!output) throw std::runtime_error(output.error().message);
+  return output->scores;
+}
+
+/// Both layouts of config.json and sentence-transformers' modules; [CLS] and the mean.
+TEST(GoldenModels, ModernBertIsModernBertForSequenceClassification) {
+  const auto near = [](const std::vector<float>& expected) {
+    return testing::Pointwise(testing::FloatNear(1e-5F), expected);
+  };
+  for (const char* name : {"modernbert", "modernbert-older", "modernbert-modules"}) {
+    SCOPED_TRACE(name);
+    const Golden golden(name);
+    const Window window = *golden.weights()->config().local->window;
+    const std::vector<float> expected = golden.scores("full");
+    for (const char* id : {"segment", "windowed", "sdpa-mask"})
+      EXPECT_THAT(modern_scores(golden, id, window), near(expected)) << id;
+    // 64 tokens to each side, and neither 63 nor 65.
+    for (const std::int64_t off : {-1, 1}) {
+      EXPECT_THAT(modern_scores(golden, "segment", Window::of(window.tokens() + off)),
+                  testing::Not(near(expected)));
+    }
+    if (std::string_view(name) == "modernbert-older") continue;  // its score is of all tokens
+    EXPECT_THAT(modern_scores(golden, "segment", window, {"cls-only-last-layer"}), near(expected));
+  }
+}
+
+TEST(GoldenModels, TheMeanOfAllTokensNeedsTheWholeLastLayer) {
+  const Golden golden("modernbert-older");
+  const ModelConfig& config = golden.weights()->config();
+  const auto options =
+      config.family->options_for(config, *find_pattern("full"), {"cls-only-last-layer"});
+  ASSERT_FALSE(options);
+  EXPECT_THAT(options.error().message, testing::HasSubstr("this one's is made of all tokens"));
+}
+
 /// Each of its implementations against the scores in its folder.
 void expect_second_writing(const std::string& name) {
   const Golden golden(name);

@@ -34,7 +34,7 @@ TEST(Dump, SaysWhatItHolds) {
   EXPECT_EQ(info.groups[0], TokenGroup::cls);
   EXPECT_EQ(info.groups[3], TokenGroup::query);
   EXPECT_EQ(info.groups[4], TokenGroup::document);
-  EXPECT_EQ(info.pattern.name, "full");
+  EXPECT_EQ(info.patterns.front().name, "full");
   EXPECT_EQ(info.scale, 0.5);
   EXPECT_THAT(info.layers, ElementsAre(0, 2));
   EXPECT_EQ(info.heads, 2);
@@ -104,7 +104,7 @@ TEST(Dump, APatternMayStandInItself) {
   parts.metadata["pattern"] = R"({"name": "own", "global": ["cls"]})";
   const Result<Dump> dump = parts.read();
   ASSERT_TRUE(dump) << dump.error().message;
-  EXPECT_EQ(dump->info().pattern.name, "own");
+  EXPECT_EQ(dump->info().patterns.front().name, "own");
 }
 
 TEST(Dump, AFileIsReadLikeMemory) {

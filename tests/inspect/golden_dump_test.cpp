@@ -39,7 +39,7 @@ TEST_P(GoldenDump, WeightsTimesValuesAreTheModelsOwnOutputs) {
     const auto expected = file->floats("expected." + number + ".o", shape);
     ASSERT_TRUE(expected) << expected.error().message;
     const auto mask = std::make_shared<const Mask>(
-        *compile_plan(info.pattern, info.windows[layer], info.layout, info.heads));
+        *compile_plan(info.patterns[layer], info.windows[layer], info.layout, info.heads));
     for (std::int32_t head = 0; head < info.heads; ++head) {
       const Result<HeadVectors> vectors = dump->head(layer, head);
       ASSERT_TRUE(vectors) << vectors.error().message;

@@ -196,6 +196,25 @@ TEST(LinearLayerAfterwards, TheBiasGeluAndWhatIsAddedFollow) {
   ASSERT_TRUE(cpu::select(std::nullopt));
 }
 
+TEST(LinearLayerAfterwards, AGateMultipliesWhatStandsInItsPlace) {
+  constexpr std::int64_t rows = 17, out = 41, in = 20;
+  const Layer layer(in, out);
+  const std::vector<float> x = some_floats(rows * in, 3), gate = some_floats(rows * out, 4);
+  for (const cpu::InstructionSet set : cpu::available_sets()) {
+    ASSERT_TRUE(cpu::select(set));
+    std::vector<float> product = gate, sum = layer.room(rows);
+    cpu::LinearCall call = layer.call(x, product);
+    call.rest = {product.data(), out};
+    call.rest_multiplies = true;
+    ASSERT_TRUE(run_layer(call, 2));
+    call = layer.call(x, sum);
+    ASSERT_TRUE(run_layer(call, 2));
+    for (std::size_t i = 0; i < product.size(); ++i)
+      EXPECT_EQ(product[i], sum[i] * gate[i]) << cpu::name_of(set);
+  }
+  ASSERT_TRUE(cpu::select(std::nullopt));
+}
+
 /// One input of weight 1: what comes out is the activation of what goes in.
 TEST(LinearLayerAfterwards, GeluIsTheExactOneEverywhere) {
   const Layer one(1, 1);

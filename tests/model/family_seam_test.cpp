@@ -110,7 +110,7 @@ TEST(FamilySeam, ACheckpointsConfigDecidesTheFamily) {
   EXPECT_EQ(config->family, &mean_embeddings_description());
   EXPECT_THAT(config->family->tensors(*config, nullptr).specs.front().shape,
               testing::ElementsAre(7, 3));
-  EXPECT_THAT(read_model_config(R"({"model_type": "electra"})", "config.json").error().message,
+  EXPECT_THAT(read_model_config(R"({"model_type": "deberta"})", "config.json").error().message,
               testing::AllOf(HasSubstr("models of the types bert, longformer, "),
                              HasSubstr(", mean-embeddings are read here")));
 }

@@ -44,6 +44,16 @@ TEST(ScoreBatches, APairLongerThanTheLimitIsABatchOfItsOwn) {
   EXPECT_THAT(batches[1].pairs, ElementsAre(0));
 }
 
+TEST(ScoreBatches, AWholeQueryIsOneBatchWhateverItsSize) {
+  std::vector<TokenPair> pairs(40, {.query = {1}, .document = std::vector<std::int32_t>(9)});
+  pairs.push_back({.query = {2}, .document = {3}});
+  const auto batches = score_batches(pairs, {.tokens = 10, .pairs = 2, .whole_queries = true});
+  ASSERT_EQ(batches.size(), 2U);
+  EXPECT_EQ(batches[0].pairs.size(), 40U);
+  EXPECT_TRUE(batches[0].one_query);
+  EXPECT_TRUE(batches[1].one_query);
+}
+
 TEST(ScoreBatches, NoPairsMakeNoBatches) {
   EXPECT_TRUE(score_batches({}, {}).empty());
 }

@@ -49,6 +49,49 @@ TEST(ScoringModel, TakesPatternWindowAndLimitsOfItsCheckpoint) {
   EXPECT_EQ(model->request["window"], "4");
 }
 
+/// A model some of whose layers are local, opened with what is asked for.
+Result<ScoringModel> open_modern(ModelQuestion question = {}) {
+  const ScratchFolder folder;
+  std::filesystem::copy(
+      std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/golden/models/modernbert", folder.path(),
+      std::filesystem::copy_options::recursive | std::filesystem::copy_options::overwrite_existing);
+  write_bytes(folder / "vocab.txt", vocabulary);
+  question.checkpoint = folder.path();
+  return ScoringModel::open(question);
+}
+
+TEST(ScoringModel, APatternThatIsAskedForIsThatOfLocalLayersTooUnlessTheyHaveOneBesideIt) {
+  const auto own = open_modern();
+  ASSERT_TRUE(own.has_value()) << own.error().message;
+  EXPECT_EQ(own->pattern.name, "full");
+  EXPECT_EQ(own->request["local"]["window"], "64");
+  EXPECT_EQ(own->is_local, (std::vector<bool>{false, true, true, false, true}));
+
+  EXPECT_TRUE(open_modern({.pattern = "full"})->request["local"].is_null());
+  EXPECT_EQ(open_modern({.local_window = "16"})->local->window, Window::of(16));
+  const auto both = open_modern({.pattern = "sparse", .window = "4", .local_pattern = "full"});
+  ASSERT_TRUE(both.has_value()) << both.error().message;
+  EXPECT_EQ(both->pattern.name, "sparse");
+  EXPECT_EQ(both->local->pattern.name, "full");
+
+  EXPECT_THAT(open_modern({.local_pattern = "full", .local_window = "4"}).error().message,
+              HasSubstr("of the local layers: pattern 'full' has no window"));
+  EXPECT_THAT(error_of(sparse(), {.local_window = "4"}),
+              HasSubstr("all layers of this model have one attention"));
+}
+
+TEST(ScoringModel, ADumpSaysWhatEachLayerAttendedBy) {
+  const auto model = open_modern();
+  ASSERT_TRUE(model.has_value()) << model.error().message;
+  const auto pair = model->tokenizer->encode("how", "tall", model->limits);
+  const auto all = dump_metadata(*model, *pair, "");
+  EXPECT_EQ(all->at("window"), "inf,64,64,inf,64");
+  const std::vector<std::int64_t> some{0, 2};
+  const auto shown = dump_metadata(*model, *pair, "", some);
+  EXPECT_EQ(shown->at("pattern"), R"(["full","sliding-window"])");
+  EXPECT_EQ(shown->at("window"), "inf,64");
+}
+
 TEST(ScoringModel, OneThatEncodesDocumentsApartLimitsThemApart) {
   const auto dual = open(TinyCheckpoint::dual_bert(), {.most_tokens = 20});
   ASSERT_TRUE(dual.has_value()) << dual.error().message;

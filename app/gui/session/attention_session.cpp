@@ -160,7 +160,8 @@ void AttentionSession::set_patterns(std::optional<PatternChoice> a,
 }
 
 PatternChoice AttentionSession::first_pattern(std::size_t layer) const {
-  return a_.value_or(PatternChoice{dump_->info().pattern, dump_->info().windows.at(layer)});
+  return a_.value_or(
+      PatternChoice{dump_->info().patterns.at(layer), dump_->info().windows.at(layer)});
 }
 
 std::optional<PatternChoice> AttentionSession::pattern(AttentionSide side) const {

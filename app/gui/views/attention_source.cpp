@@ -174,8 +174,12 @@ void AttentionSource::describe() {
                counted(info.head_dim, tr("value"), tr("values")));
   ui_->dump_note->setText(info.note.empty() ? sizes : words(info.note) + QLatin1Char('\n') + sizes);
   ui_->dump_note->setToolTip(session_->file());
-  const PatternChoice ran{info.pattern, info.windows.front()};
-  ui_->first->set_no_choice_words(tr("As it ran: %1").arg(ran.title()));
+  QStringList ran;
+  for (std::size_t layer = 0; layer < info.layers.size(); ++layer) {
+    const QString title = PatternChoice{info.patterns[layer], info.windows[layer]}.title();
+    if (!ran.contains(title)) ran.append(title);
+  }
+  ui_->first->set_no_choice_words(tr("As it ran: %1").arg(ran.join(tr(" or "))));
 }
 
 // Of regions there are neither patterns nor heads.

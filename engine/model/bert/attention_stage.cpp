@@ -119,6 +119,10 @@ Status AttentionStage::plan_and_prepare(const Implementation& implementation) {
                            static_cast<std::int32_t>(shape_.heads));
   if (!plan) return tl::unexpected(plan.error());
   whole_ = std::move(*plan);
+  if (variant_.options.contains(sees_other_documents)) {
+    whole_ =
+        with_other_items(whole_, layout_, variant_.options.contains(by_interaction_token) ? 1 : 0);
+  }
   const at::Device device = torch_device(variant_.device);
   std::vector<std::int64_t> cls = cls_rows(layout_);
   cls_index_ = at::tensor(cls, at::kLong).to(device);
@@ -212,10 +216,20 @@ Result<at::Tensor> AttentionStage::attend_cls(const EncoderLayer& layer,
                                               const at::Tensor& x) const {
   const Projections& projections = global_ ? layer.global() : layer.projections();
   const at::Tensor key_value = (*projections.key_value)(x);
+  return attend_cls({heads_of((*projections.query)(x.index_select(0, cls_index_)), 0),
+                     heads_of(key_value, 0), heads_of(key_value, 1)});
+}
+
+Result<at::Tensor> AttentionStage::attend(const LayerHeads& heads) const {
+  return run(*prepared_, heads);
+}
+
+Result<at::Tensor> AttentionStage::attend_cls(const LayerHeads& heads) const {
   // The kernel finds a row by its token's number; of the others it reads nothing.
-  const at::Tensor q = at::empty(x.sizes(), x.options());
-  q.index_copy_(0, cls_index_, (*projections.query)(x.index_select(0, cls_index_)));
-  auto o = run(*cls_prepared_, {heads_of(q, 0), heads_of(key_value, 0), heads_of(key_value, 1)});
+  const at::Tensor q =
+      at::empty({heads.k.size(0), shape_.heads, shape_.head_dim()}, heads.q.options());
+  q.index_copy_(0, cls_index_, heads.q);
+  auto o = run(*cls_prepared_, {q, heads.k, heads.v});
   if (!o) return o;
   return o->index_select(0, cls_index_);
 }

@@ -70,6 +70,10 @@ class AttentionStage {
                                           const Seen& seen = {}) const;
   /// Of a split layer, the rows of [CLS] alone: [its tokens, hidden].
   [[nodiscard]] Result<at::Tensor> attend_cls(const EncoderLayer& layer, const at::Tensor& x) const;
+  /// The same of queries, keys and values that were made elsewhere; without projections of their
+  /// own for global tokens. Of attend_cls, q is [its tokens, heads, head_dim].
+  [[nodiscard]] Result<at::Tensor> attend(const LayerHeads& heads) const;
+  [[nodiscard]] Result<at::Tensor> attend_cls(const LayerHeads& heads) const;
 
   /// Its variant computes of the last layer [CLS] alone.
   [[nodiscard]] bool cls_only() const { return cls_only_; }

@@ -11,6 +11,7 @@
 #include "engine/attention/list.h"
 #include "engine/attention/torch_tensors.h"
 #include "engine/model/bert/bert_config.h"
+#include "engine/model/bert/bert_like_family.h"
 #include "engine/model/bert/encoder.h"
 #include "engine/model/bert/reference.h"
 #include "engine/model/bert/score_head.h"
@@ -99,60 +100,57 @@ class CrossEncoder final : public Model {
   ScoreHead head_;
 };
 
-class BertFamily final : public Family {
- public:
-  [[nodiscard]] const FamilyDescription& description() const override { return bert_description(); }
-
-  [[nodiscard]] std::vector<std::string_view> implementations() const override {
-    return bert_implementations();
-  }
-
-  [[nodiscard]] Status supports(const ModelConfig& config, const ModelVariant& variant,
-                                std::string_view implementation) const override {
-    return supports_attention(variant, config.shape, implementation);
-  }
-
-  [[nodiscard]] Result<std::unique_ptr<Model>> make(
-      const std::shared_ptr<const ModelWeights>& weights, const ModelVariant& variant,
-      std::string_view implementation) const override {
-    const c10::InferenceMode no_graph;
-    const auto found = implementation_named(implementation);
-    if (!found) return tl::unexpected(found.error());
-    if (variant.options.contains(with_global_projections) &&
-        !weights->has(name_of_layer(0) + "attention.self.query_global.weight")) {
-      return fail(
-          "pattern '{}' computes global tokens with projections of their own, and these weights "
-          "have none; take a Longformer's checkpoint",
-          variant.pattern.name);
-    }
-    use_torch_threads(variant.threads);
-    return std::make_unique<CrossEncoder>(*weights, variant, **found,
-                                          computing_of(variant, weights->shape()));
-  }
-
-  [[nodiscard]] std::vector<std::string_view> shortcuts() const override {
-    return {cls_only_last_layer, recomputed_layers};
-  }
-  [[nodiscard]] Result<ReferenceOutput> reference(const ModelWeights& weights,
-                                                  const ModelVariant& variant,
-                                                  const PairBatch::Item& item,
-                                                  std::int32_t cls) const override {
-    return bert_reference(weights, variant, item, cls);
-  }
-
-  [[nodiscard]] double error_bound(DType dtype, const ModelShape& shape) const override {
-    return bert_error_bound(dtype, shape);
-  }
-  [[nodiscard]] Result<std::shared_ptr<const ModelWeights>> extended_to(
-      const std::shared_ptr<const ModelWeights>& weights, std::int64_t positions) const override {
-    return with_positions(*weights, positions);
-  }
-};
-
 }  // namespace
 
+std::vector<std::string_view> BertLikeFamily::implementations() const {
+  return bert_implementations();
+}
+
+Status BertLikeFamily::supports(const ModelConfig& config, const ModelVariant& variant,
+                                std::string_view implementation) const {
+  return supports_attention(variant, config.shape, implementation);
+}
+
+Result<std::unique_ptr<Model>> BertLikeFamily::make(
+    const std::shared_ptr<const ModelWeights>& weights, const ModelVariant& variant,
+    std::string_view implementation) const {
+  const c10::InferenceMode no_graph;
+  const auto found = implementation_named(implementation);
+  if (!found) return tl::unexpected(found.error());
+  if (variant.options.contains(with_global_projections) &&
+      !weights->has(name_of_layer(0) + "attention.self.query_global.weight")) {
+    return fail(
+        "pattern '{}' computes global tokens with projections of their own, and these weights have "
+        "none; take a Longformer's checkpoint",
+        variant.pattern.name);
+  }
+  use_torch_threads(variant.threads);
+  return std::make_unique<CrossEncoder>(*weights, variant, **found,
+                                        computing_of(variant, weights->shape()));
+}
+
+std::vector<std::string_view> BertLikeFamily::shortcuts() const {
+  return {cls_only_last_layer, recomputed_layers};
+}
+
+Result<ReferenceOutput> BertLikeFamily::reference(const ModelWeights& weights,
+                                                  const ModelVariant& variant,
+                                                  const PairBatch::Item& item,
+                                                  std::int32_t cls) const {
+  return bert_reference(weights, variant, item, cls);
+}
+
+double BertLikeFamily::error_bound(DType dtype, const ModelShape& shape) const {
+  return bert_error_bound(dtype, shape);
+}
+
+Result<std::shared_ptr<const ModelWeights>> BertLikeFamily::extended_to(
+    const std::shared_ptr<const ModelWeights>& weights, std::int64_t positions) const {
+  return with_positions(*weights, positions);
+}
+
 const Family& bert_family() {
-  static const BertFamily family;
+  static const BertLikeFamily family(bert_description());
   return family;
 }
 

@@ -11,6 +11,7 @@
 #include "engine/checkpoint/family_description.h"
 #include "engine/checkpoint/trained_config.h"
 #include "engine/model/bert/bert_config.h"
+#include "engine/model/bert/bert_like.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope {
@@ -19,20 +20,6 @@ namespace {
 // The sparse cross-encoder's training cut queries to 32 tokens with [CLS], which is no part of a
 // query here.
 constexpr std::int64_t sparse_query_tokens = 31;
-
-std::string read_architecture(const JsonField& config) {
-  const auto list = said(config, "architectures");
-  if (!list || list->elements().empty()) return {};
-  std::string architecture = list->elements().front().text();
-  for (const std::string_view known :
-       {"ForSequenceClassification", "Model", "ForMaskedLM", "ForPreTraining"}) {
-    if (architecture.ends_with(known)) return architecture;
-  }
-  list->wrong(
-      fmt::format("is '{}'; a cross-encoder is one for sequence classification, and encoders "
-                  "without a head are read as well",
-                  in_a_sentence(architecture)));
-}
 
 /// Which groups see which, in the words of the sparse cross-encoders of Schlatt et al.
 struct GroupFlags {
@@ -86,32 +73,7 @@ void read_longformer_attention(const JsonField& config, ModelConfig& model) {
     model.window = one_sided;
   }
   model.pattern = "longformer";
-  // Positions begin behind that of padding.
-  const auto padding = said(config, "pad_token_id");
-  model.shape.first_position = (padding ? padding->whole(0, most_rows) : 1) + 1;
-  model.shape.positions -= model.shape.first_position;
-  if (model.shape.positions <= 0) {
-    config["max_position_embeddings"].wrong("leaves no position behind that of padding");
-  }
-}
-
-/// What `attnscope train` wrote of the attention it trained with, whatever else the file says of
-/// it.
-void read_trained_attention(const JsonField& config, ModelConfig& model) {
-  const auto own = said(config, trained_attention_field);
-  if (!own) return;
-  own->only({"pattern", "window", "most_query_tokens"});
-  const std::string name = (*own)["pattern"].text();
-  const auto& known = built_in_patterns();
-  const auto pattern = std::ranges::find(known, name, &AttentionPattern::name);
-  if (pattern == known.end()) (*own)["pattern"].must_be("the name of a built-in pattern");
-  model.pattern = name;
-  model.window.reset();
-  if (pattern->has_window()) {
-    const JsonField window = (*own)["window"];
-    model.window = window.take(parse_window(window.text()));
-  }
-  model.most_query_tokens = (*own)["most_query_tokens"].whole(0, most_rows);
+  skip_padding_positions(config, model.shape);
 }
 
 /// Its row in a sweep that is no pattern: `sparse`, which the paper's row of that name computes
@@ -128,7 +90,7 @@ class BertTensors {
  public:
   BertTensors(const ModelConfig& config, const TensorViews* files)
       : config_(config), own_(std::any_cast<const BertConfig&>(config.own)), files_(files) {
-    const std::string prefix = own_.is_longformer ? "longformer." : "bert.";
+    const std::string prefix = fmt::format("{}.", own_.body);
     if (files == nullptr) return;
     const auto first = files->lower_bound(prefix);
     if (first != files->end() && first->first.starts_with(prefix)) prefix_ = prefix;
@@ -152,17 +114,17 @@ class BertTensors {
   [[nodiscard]] bool has(const std::string& name) const {
     return files_ != nullptr && files_->contains(name);
   }
-  /// A head makes scores: BERT's a pooler and a classifier, Longformer's two layers of its own.
   void add_head() {
     const std::int64_t hidden = config_.shape.hidden;
-    const std::string pooler = prefix_ + "pooler.dense";
-    const std::string classifier = own_.is_longformer ? "classifier.out_proj" : "classifier";
-    found_.gives_scores = files_ == nullptr || has(classifier + ".weight") ||
+    const std::string pooler =
+        own_.pooler.empty() ? prefix_ + "pooler.dense" : std::string(own_.pooler);
+    const std::string classifier(own_.classifier);
+    found_.gives_scores = files_ == nullptr || own_.needs_head || has(classifier + ".weight") ||
                           config_.architecture.ends_with("ForSequenceClassification");
     if (found_.gives_scores) {
-      append_linear("pooler.dense", own_.is_longformer ? "classifier.dense" : pooler, hidden,
-                    hidden, found_.specs);
+      if (own_.has_pooler) append_linear("pooler.dense", pooler, hidden, hidden, found_.specs);
       append_linear("classifier", classifier, 1, hidden, found_.specs);
+      if (!own_.classifier_bias) found_.specs.pop_back();
     } else if (has(pooler + ".weight") || has(pooler + ".bias")) {
       append_linear("pooler.dense", pooler, hidden, hidden, found_.specs);
     }
@@ -175,7 +137,7 @@ class BertTensors {
   ModelTensors found_;
 };
 
-class BertDescription final : public FamilyDescription {
+class BertDescription final : public BertLikeDescription {
  public:
   [[nodiscard]] std::string_view id() const override { return "bert"; }
   [[nodiscard]] std::vector<std::string_view> model_types() const override {
@@ -195,25 +157,12 @@ class BertDescription final : public FamilyDescription {
       read_bert_attention(config, model);
     }
     read_trained_attention(config, model);
-    model.own = BertConfig{.is_longformer = is_longformer, .global_projections = is_longformer};
+    model.own = is_longformer ? BertConfig{.body = "longformer",
+                                           .pooler = "classifier.dense",
+                                           .classifier = "classifier.out_proj",
+                                           .global_projections = true}
+                              : BertConfig{};
     return model;
-  }
-
-  [[nodiscard]] ModelTensors tensors(const ModelConfig& config,
-                                     const TensorViews* files) const override {
-    return BertTensors(config, files).all();
-  }
-
-  /// Buffers, heads of the pre-training, and a pooler beside a head that has its own.
-  [[nodiscard]] bool leaves_out(const ModelConfig& config, std::string_view name) const override {
-    for (const std::string_view buffer : {"embeddings.position_ids", "embeddings.token_type_ids"}) {
-      if (name == buffer || name.ends_with(fmt::format(".{}", buffer))) return true;
-    }
-    for (const std::string_view head : {"cls.predictions.", "cls.seq_relationship.", "lm_head."}) {
-      if (name.starts_with(head)) return true;
-    }
-    return std::any_cast<const BertConfig&>(config.own).is_longformer &&
-           name.starts_with("longformer.pooler.");
   }
 
   [[nodiscard]] std::vector<FamilyChoice> rows() const override {
@@ -258,21 +207,97 @@ class BertDescription final : public FamilyDescription {
   [[nodiscard]] Result<ModelOptions> options_for(const ModelConfig& config,
                                                  const AttentionPattern& pattern,
                                                  ModelOptions asked) const override {
-    for (const std::string& option : asked) {
-      if (option != cls_only_last_layer) {
-        return fail("there is no option '{}' of a model; it is '{}'", in_a_sentence(option),
-                    cls_only_last_layer);
-      }
-    }
-    if (std::any_cast<const BertConfig&>(config.own).global_projections &&
+    auto options = BertLikeDescription::options_for(config, pattern, std::move(asked));
+    if (options && std::any_cast<const BertConfig&>(config.own).global_projections &&
         has_global_groups(pattern.name)) {
-      asked.emplace(with_global_projections);
+      options->emplace(with_global_projections);
     }
-    return asked;
+    return options;
   }
 };
 
 }  // namespace
+
+std::string read_architecture(const JsonField& config) {
+  const auto list = said(config, "architectures");
+  if (!list || list->elements().empty()) return {};
+  std::string architecture = list->elements().front().text();
+  for (const std::string_view known :
+       {"ForSequenceClassification", "Model", "ForMaskedLM", "ForPreTraining"}) {
+    if (architecture.ends_with(known)) return architecture;
+  }
+  list->wrong(
+      fmt::format("is '{}'; a cross-encoder is one for sequence classification, and encoders "
+                  "without a head are read as well",
+                  in_a_sentence(architecture)));
+}
+
+void skip_padding_positions(const JsonField& config, ModelShape& shape) {
+  const auto padding = said(config, "pad_token_id");
+  shape.first_position = (padding ? padding->whole(0, most_rows) : 1) + 1;
+  shape.positions -= shape.first_position;
+  if (shape.positions <= 0) {
+    config["max_position_embeddings"].wrong("leaves no position behind that of padding");
+  }
+}
+
+void read_trained_attention(const JsonField& config, ModelConfig& model) {
+  const auto own = said(config, trained_attention_field);
+  if (!own) return;
+  own->only({"pattern", "window", "most_query_tokens"});
+  const std::string name = (*own)["pattern"].text();
+  const auto& known = built_in_patterns();
+  const auto pattern = std::ranges::find(known, name, &AttentionPattern::name);
+  if (pattern == known.end()) (*own)["pattern"].must_be("the name of a built-in pattern");
+  model.pattern = name;
+  model.window.reset();
+  if (pattern->has_window()) {
+    const JsonField window = (*own)["window"];
+    model.window = window.take(parse_window(window.text()));
+  }
+  model.most_query_tokens = (*own)["most_query_tokens"].whole(0, most_rows);
+}
+
+ModelTensors BertLikeDescription::tensors(const ModelConfig& config,
+                                          const TensorViews* files) const {
+  return BertTensors(config, files).all();
+}
+
+bool BertLikeDescription::leaves_out(const ModelConfig& config, std::string_view name) const {
+  for (const std::string_view buffer : {"embeddings.position_ids", "embeddings.token_type_ids"}) {
+    if (name == buffer || name.ends_with(fmt::format(".{}", buffer))) return true;
+  }
+  for (const std::string_view head :
+       {"cls.predictions.", "cls.seq_relationship.", "lm_head.", "discriminator_predictions."}) {
+    if (name.starts_with(head)) return true;
+  }
+  const auto& own = std::any_cast<const BertConfig&>(config.own);
+  if (own.has_pooler && own.pooler.empty()) return false;
+  return name.starts_with("pooler.") || name.starts_with(fmt::format("{}.pooler.", own.body));
+}
+
+Result<ModelRow> BertLikeDescription::row(std::string_view name,
+                                          std::span<const std::string_view> /*options*/) const {
+  return fail("'{}' is no row: models of the family {} cost what BERT's cost", in_a_sentence(name),
+              id());
+}
+
+ModelConfig BertLikeDescription::config_for(const ModelShape& shape,
+                                            std::span<const ModelRow> /*rows*/) const {
+  return {.family = this, .shape = shape, .own = BertConfig{}};
+}
+
+Result<ModelOptions> BertLikeDescription::options_for(const ModelConfig& /*config*/,
+                                                      const AttentionPattern& /*pattern*/,
+                                                      ModelOptions asked) const {
+  for (const std::string& option : asked) {
+    if (option != cls_only_last_layer) {
+      return fail("there is no option '{}' of a model; it is '{}'", in_a_sentence(option),
+                  cls_only_last_layer);
+    }
+  }
+  return asked;
+}
 
 const FamilyDescription& bert_description() {
   static const BertDescription description;

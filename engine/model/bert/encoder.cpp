@@ -63,6 +63,7 @@ BertEmbeddings::BertEmbeddings(const ModelWeights& weights, const Computing& com
       types_(computing.of(weights.tensor("embeddings.token_type_embeddings.weight"))),
       norm_(computing.of(weights.norm("embeddings.LayerNorm"), weights.shape().norm_epsilon)) {
   if (!learned.empty()) learned_ = computing.of(weights.tensor(learned));
+  if (weights.shape().embedding > 0) project_ = computing.of(weights.linear("embeddings_project"));
 }
 
 at::Tensor BertEmbeddings::operator()(const PackedBatch& batch) const {
@@ -70,13 +71,15 @@ at::Tensor BertEmbeddings::operator()(const PackedBatch& batch) const {
   const at::Tensor positions = indices(batch.positions);
   const at::Tensor types = indices(batch.types);
   const std::int64_t tokens = ids.size(0);
-  at::Tensor states = at::empty({tokens, words_.size(1)}, words_.options());
+  const std::int64_t width = project_ ? project_->out() : words_.size(1);
+  at::Tensor states = at::empty({tokens, width}, words_.options());
   for (std::int64_t first = 0; first < tokens; first += EncoderLayer::tokens_at_once) {
     const std::int64_t count = std::min(EncoderLayer::tokens_at_once, tokens - first);
     at::Tensor sum = look_up(ids.narrow(0, first, count));
     sum.add_(at::embedding(types_, types.narrow(0, first, count)));
     sum.add_(at::embedding(positions_, positions.narrow(0, first, count)));
-    states.narrow(0, first, count).copy_(norm_(sum));
+    const at::Tensor normed = norm_(sum);
+    states.narrow(0, first, count).copy_(project_ ? (*project_)(normed) : normed);
   }
   return states;
 }

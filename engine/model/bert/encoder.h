@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -42,6 +43,7 @@ class BertEmbeddings {
 
   at::Tensor words_, positions_, types_, learned_;
   Norm norm_;
+  std::optional<Linear> project_;  // of embeddings narrower than the layers
 };
 
 /// Of which rows the last layer's output is wanted: of all, or of [CLS] (all of its tokens) alone,

@@ -132,7 +132,7 @@ Result<PackedBatch> pack_texts(std::span<const TokenIds> texts, const TextForm& 
 }
 
 bool has_independent_query(const AttentionPattern& pattern) {
-  if (pattern.blocks) return false;
+  if (pattern.knows_no_groups()) return false;
   return std::ranges::all_of(token_groups, [&](TokenGroup group) {
     return group == TokenGroup::query ||
            pattern.rule(TokenGroup::query, group).kind == GroupRule::Kind::none;

@@ -87,6 +87,28 @@ AttentionPlan with_rows(const AttentionPlan& plan, const std::vector<bool>& keep
   return RowFilter(plan, keeps).run();
 }
 
+AttentionPlan with_other_items(const AttentionPlan& plan, const SequenceLayout& layout,
+                               std::int64_t place) {
+  AttentionPlan wider = plan;
+  const auto first = static_cast<std::int64_t>(wider.indices.size());
+  const std::int64_t items = layout.item_count();
+  for (std::int64_t i = 0; i < items; ++i)
+    wider.indices.push_back(layout.item_tokens(i).begin + place);
+  wider.segments.clear();
+  for (Task& task : wider.tasks) {
+    const auto own = plan.segments_of(task);
+    task.first_segment = static_cast<std::int64_t>(wider.segments.size());
+    wider.segments.insert(wider.segments.end(), own.begin(), own.end());
+    const auto see = [&](std::int64_t begin, std::int64_t end) {
+      if (begin < end) wider.segments.push_back({.keys = {first + begin, first + end, true}});
+    };
+    see(0, task.item);
+    see(task.item + 1, items);
+    task.segment_count = static_cast<std::int64_t>(wider.segments.size()) - task.first_segment;
+  }
+  return wider;
+}
+
 std::vector<std::int64_t> cls_rows(const SequenceLayout& layout) {
   std::vector<std::int64_t> rows;
   rows.reserve(static_cast<std::size_t>(layout.item_count()));

@@ -23,17 +23,64 @@
 #include "engine/attention/torch_tensors.h"
 #include "engine/model/bert/bert_config.h"
 #include "engine/model/bert/encoder_layer.h"
+#include "engine/model/bert/score_head.h"
 
 namespace attnscope {
+
+MaskedAttention::MaskedAttention(const AttentionPattern& pattern, std::optional<Window> window,
+                                 const SequenceLayout& layout, const ModelShape& shape)
+    : layout_(layout),
+      shape_(shape),
+      oracle_(pattern, window, layout),
+      differs_by_head_(pattern.blocks.has_value()) {
+  const std::int64_t different = differs_by_head_ ? shape.heads : 1;
+  masks_.reserve(static_cast<std::size_t>(different));
+  for (std::int64_t h = 0; h < different; ++h) masks_.push_back(mask(h));
+}
+
+/// bool [tokens, tokens]: true where a pair is not allowed.
+at::Tensor MaskedAttention::mask(std::int64_t head) const {
+  const std::int64_t tokens = layout_.tokens();
+  at::Tensor hidden = at::empty({tokens, tokens}, at::kBool);
+  bool* entry = hidden.data_ptr<bool>();
+  for (std::int64_t i = 0; i < tokens; ++i) {
+    for (std::int64_t j = 0; j < tokens; ++j) {
+      *entry++ = !oracle_.allowed(static_cast<std::int32_t>(head), i, j);
+    }
+  }
+  return hidden;
+}
+
+at::Tensor MaskedAttention::of(const at::Tensor& q, const at::Tensor& k,
+                               const at::Tensor& v) const {
+  constexpr std::int64_t rows_at_once = 512;
+  const std::int64_t tokens = layout_.tokens(), dim = shape_.head_dim();
+  const double scale = 1 / std::sqrt(static_cast<double>(dim));
+  at::Tensor o = at::empty(q.sizes(), q.options());
+  for (std::int64_t h = 0; h < shape_.heads; ++h) {
+    const at::Tensor& mask = masks_[differs_by_head_ ? static_cast<std::size_t>(h) : 0];
+    const at::Tensor keys = k.narrow(1, h * dim, dim).t();
+    const at::Tensor values = v.narrow(1, h * dim, dim);
+    for (std::int64_t first = 0; first < tokens; first += rows_at_once) {
+      const std::int64_t count = std::min(rows_at_once, tokens - first);
+      const at::Tensor hidden = mask.narrow(0, first, count);
+      const at::Tensor scores =
+          at::matmul(q.narrow(0, first, count).narrow(1, h * dim, dim), keys) * scale;
+      const at::Tensor weights =
+          at::softmax(scores.masked_fill(hidden, -std::numeric_limits<double>::infinity()), 1);
+      o.narrow(0, first, count).narrow(1, h * dim, dim).copy_(at::matmul(weights, values));
+    }
+  }
+  return o;
+}
 
 ReferenceEncoder::ReferenceEncoder(const ModelWeights& weights, const ModelVariant& variant,
                                    const SequenceLayout& layout)
     : weights_(weights),
       variant_(variant),
       layout_(layout),
-      oracle_(variant.pattern, variant.window, layout_) {
+      attention_(variant.pattern, variant.window, layout_, weights.shape()) {
   if (variant.options.contains(with_global_projections)) find_global_rows();
-  make_masks();
 }
 
 at::Tensor ReferenceEncoder::wide(const at::Tensor& weight) const {
@@ -58,10 +105,12 @@ at::Tensor ReferenceEncoder::embed(const PackedBatch& batch, const std::string& 
   const auto table = [this](const char* name) { return wide(weights_.tensor(name)); };
   at::Tensor words = table("embeddings.word_embeddings.weight");
   if (!learned.empty()) words = at::cat({words, wide(weights_.tensor(learned))});
-  return norm("embeddings.LayerNorm",
-              look_up(words, batch.ids) +
-                  look_up(table("embeddings.token_type_embeddings.weight"), batch.types) +
-                  look_up(table("embeddings.position_embeddings.weight"), batch.positions));
+  const at::Tensor states =
+      norm("embeddings.LayerNorm",
+           look_up(words, batch.ids) +
+               look_up(table("embeddings.token_type_embeddings.weight"), batch.types) +
+               look_up(table("embeddings.position_embeddings.weight"), batch.positions));
+  return weights_.shape().embedding > 0 ? linear("embeddings_project", states) : states;
 }
 
 at::Tensor ReferenceEncoder::run(at::Tensor x, std::int64_t first, std::int64_t end) const {
@@ -85,63 +134,15 @@ at::Tensor ReferenceEncoder::encode(const std::string& layer, const at::Tensor& 
 at::Tensor ReferenceEncoder::attend(const std::string& layer, const std::string& own,
                                     const at::Tensor& x) const {
   const std::string self = layer + "attention.self.";
-  return attend(linear(self + "query" + own, x), linear(self + "key" + own, x),
-                linear(self + "value" + own, x));
-}
-
-/// Head by head and some rows at a time: scores of the whole item would not fit at its lengths.
-at::Tensor ReferenceEncoder::attend(const at::Tensor& q, const at::Tensor& k,
-                                    const at::Tensor& v) const {
-  constexpr std::int64_t rows_at_once = 512;
-  const std::int64_t heads = weights_.shape().heads, tokens = layout_.tokens();
-  const std::int64_t dim = weights_.shape().head_dim();
-  const double scale = 1 / std::sqrt(static_cast<double>(dim));
-  at::Tensor o = at::empty(q.sizes(), q.options());
-  for (std::int64_t h = 0; h < heads; ++h) {
-    const at::Tensor keys = k.narrow(1, h * dim, dim).t();
-    const at::Tensor values = v.narrow(1, h * dim, dim);
-    for (std::int64_t first = 0; first < tokens; first += rows_at_once) {
-      const std::int64_t count = std::min(rows_at_once, tokens - first);
-      const at::Tensor hidden = mask_of(h).narrow(0, first, count);
-      const at::Tensor scores =
-          at::matmul(q.narrow(0, first, count).narrow(1, h * dim, dim), keys) * scale;
-      const at::Tensor weights =
-          at::softmax(scores.masked_fill(hidden, -std::numeric_limits<double>::infinity()), 1);
-      o.narrow(0, first, count).narrow(1, h * dim, dim).copy_(at::matmul(weights, values));
-    }
-  }
-  return o;
-}
-
-/// Blocks are drawn for each head; all else is alike in all of them.
-const at::Tensor& ReferenceEncoder::mask_of(std::int64_t head) const {
-  return masks_[variant_.pattern.blocks ? static_cast<std::size_t>(head) : 0];
-}
-
-void ReferenceEncoder::make_masks() {
-  const std::int64_t different = variant_.pattern.blocks ? weights_.shape().heads : 1;
-  masks_.reserve(static_cast<std::size_t>(different));
-  for (std::int64_t h = 0; h < different; ++h) masks_.push_back(mask(h));
-}
-
-/// bool [tokens, tokens]: true where a pair is not allowed.
-at::Tensor ReferenceEncoder::mask(std::int64_t head) const {
-  const std::int64_t tokens = layout_.tokens();
-  at::Tensor hidden = at::empty({tokens, tokens}, at::kBool);
-  bool* entry = hidden.data_ptr<bool>();
-  for (std::int64_t i = 0; i < tokens; ++i) {
-    for (std::int64_t j = 0; j < tokens; ++j) {
-      *entry++ = !oracle_.allowed(static_cast<std::int32_t>(head), i, j);
-    }
-  }
-  return hidden;
+  return attention_.of(linear(self + "query" + own, x), linear(self + "key" + own, x),
+                       linear(self + "value" + own, x));
 }
 
 /// Tokens of groups that see and are seen by the whole item, whatever a window covers.
 void ReferenceEncoder::find_global_rows() {
   const std::int64_t tokens = layout_.tokens();
   for (std::int64_t i = 0; i < tokens; ++i) {
-    const TokenGroup group = oracle_.place_of(i).group;
+    const TokenGroup group = attention_.oracle().place_of(i).group;
     const auto whole = [&](TokenGroup from, TokenGroup to) {
       return variant_.pattern.rule(from, to).kind == GroupRule::Kind::whole;
     };
@@ -162,7 +163,11 @@ Result<ReferenceOutput> bert_reference(const ModelWeights& weights, const ModelV
   const at::Tensor x = encoder.run(encoder.embed(*packed), 0, weights.shape().layers);
   const at::Tensor state = x.narrow(0, 0, 1);  // [CLS] stands first
   at::Tensor pooled = state;
-  if (weights.has("pooler.dense.weight")) pooled = encoder.linear("pooler.dense", state).tanh();
+  if (weights.has("pooler.dense.weight")) {
+    pooled = encoder.linear("pooler.dense", state);
+    pooled = head_activation(weights.config()) == HeadActivation::gelu ? at::gelu(pooled)
+                                                                       : pooled.tanh();
+  }
   const at::Tensor score = encoder.linear("classifier", pooled);
   return ReferenceOutput{.score = score.item<double>(), .state = doubles_of(state)};
 }

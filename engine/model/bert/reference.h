@@ -10,6 +10,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,27 @@
 #include "engine/pattern/oracle.h"
 
 namespace attnscope {
+
+/// Attention in float64 under the oracle's mask, head by head and some rows at a time: scores of a
+/// whole item would not fit at its lengths.
+class MaskedAttention {
+ public:
+  /// The pattern and the layout must outlive it.
+  MaskedAttention(const AttentionPattern& pattern, std::optional<Window> window,
+                  const SequenceLayout& layout, const ModelShape& shape);
+  /// q, k, v and the result are [tokens, hidden].
+  [[nodiscard]] at::Tensor of(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) const;
+  [[nodiscard]] const Oracle& oracle() const { return oracle_; }
+
+ private:
+  [[nodiscard]] at::Tensor mask(std::int64_t head) const;
+
+  const SequenceLayout& layout_;
+  ModelShape shape_;
+  Oracle oracle_;
+  bool differs_by_head_;           // blocks are drawn for each head; all else is alike in all
+  std::vector<at::Tensor> masks_;  // one, or one a head
+};
 
 class ReferenceEncoder {
  public:
@@ -41,18 +63,12 @@ class ReferenceEncoder {
   [[nodiscard]] at::Tensor encode(const std::string& layer, const at::Tensor& x) const;
   [[nodiscard]] at::Tensor attend(const std::string& layer, const std::string& own,
                                   const at::Tensor& x) const;
-  [[nodiscard]] at::Tensor attend(const at::Tensor& q, const at::Tensor& k,
-                                  const at::Tensor& v) const;
-  [[nodiscard]] const at::Tensor& mask_of(std::int64_t head) const;
-  void make_masks();
-  [[nodiscard]] at::Tensor mask(std::int64_t head) const;
   void find_global_rows();
 
   const ModelWeights& weights_;
   const ModelVariant& variant_;
   const SequenceLayout& layout_;
-  Oracle oracle_;
-  std::vector<at::Tensor> masks_;  // one, or one a head
+  MaskedAttention attention_;
   std::vector<std::int64_t> global_rows_;
 };
 

@@ -2,11 +2,20 @@
 #include "engine/model/bert/score_head.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/gelu.h>
 #include <ATen/ops/zeros.h>
+
+#include <any>
 
 namespace attnscope {
 
-ScoreHead::ScoreHead(const ModelWeights& weights, Computing computing) {
+HeadActivation head_activation(const ModelConfig& config) {
+  const auto* own = std::any_cast<BertConfig>(&config.own);
+  return own != nullptr ? own->activation : HeadActivation::tanh;
+}
+
+ScoreHead::ScoreHead(const ModelWeights& weights, Computing computing)
+    : activation_(head_activation(weights.config())) {
   // A row a document: too few for packed weights to be worth anything.
   computing.route = LinearRoute::plain;
   if (weights.has("pooler.dense.weight")) pooler_ = computing.of(weights.linear("pooler.dense"));
@@ -16,7 +25,8 @@ ScoreHead::ScoreHead(const ModelWeights& weights, Computing computing) {
 at::Tensor ScoreHead::operator()(const at::Tensor& cls_states) const {
   if (!classifier_) return at::zeros({cls_states.size(0), 1});
   if (!pooler_) return (*classifier_)(cls_states);
-  return (*classifier_)((*pooler_)(cls_states).tanh());
+  const at::Tensor pooled = (*pooler_)(cls_states);
+  return (*classifier_)(activation_ == HeadActivation::gelu ? at::gelu(pooled) : pooled.tanh());
 }
 
 }  // namespace attnscope

@@ -7,11 +7,16 @@
 
 #include <optional>
 
+#include "engine/model/bert/bert_config.h"
 #include "engine/model/bert/encoder_layer.h"
 
 namespace attnscope {
 
-/// tanh of the pooler's layer, then the one label; of an encoder without a head, 0.
+/// tanh, unless a family's BertConfig says otherwise.
+[[nodiscard]] HeadActivation head_activation(const ModelConfig& config);
+
+/// The pooler's layer, where there is one, and its activation, then the one label; of an encoder
+/// without a head, 0.
 class ScoreHead {
  public:
   ScoreHead(const ModelWeights& weights, Computing computing);
@@ -20,6 +25,7 @@ class ScoreHead {
 
  private:
   std::optional<Linear> pooler_, classifier_;
+  HeadActivation activation_;
 };
 
 }  // namespace attnscope

@@ -138,7 +138,7 @@ ATTNSCOPE_INLINE void finish_rows(const LinearPiece& piece, const float* sums) {
       if (piece.bias != nullptr) v += read(piece.bias + o);
       if constexpr (gelu) v = gelu_of(v);
       if constexpr (relu) v = v < Vector{} ? Vector{} : v;  // not a number stays
-      if (rest != nullptr) v += read(rest + o);
+      if (rest != nullptr) v = piece.rest_multiplies ? v * read(rest + o) : v + read(rest + o);
       if (whole) {
         store(y + o, v);
       } else {

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Lightning IR's mono cross-encoders (Schlatt et al., SIGIR 2025; monoelectra): the body of BERT or
+// ELECTRA without a prefix, and one layer `linear` on [CLS]. Queries and documents are cut each.
+#include <algorithm>
+#include <array>
+
+#include "engine/checkpoint/bert_body.h"
+#include "engine/model/bert/bert_config.h"
+#include "engine/model/bert/bert_like.h"
+#include "engine/model/lightning_ir/mono_config.h"
+#include "kernels/base/sentences.h"
+
+namespace attnscope {
+namespace {
+
+/// A choice of which one is computed here; without the field it is that one.
+void must_choose(const JsonField& config, std::string_view name, std::string_view only) {
+  const auto field = said(config, name);
+  if (!field || field->text() == only) return;
+  field->wrong(
+      fmt::format("is '{}'; only '{}' is computed here", in_a_sentence(field->text()), only));
+}
+
+/// Tokens of a text; with its [SEP] one more. null: no limit of its own.
+void read_limit(const JsonField& config, std::string_view name, std::int64_t usual,
+                std::int64_t& tokens) {
+  const auto field = config.member(name);
+  if (field && field->is_null()) return;
+  tokens = (field ? field->whole(1, most_rows) : usual) + 1;
+}
+
+class LightningIrDescription final : public BertLikeDescription {
+ public:
+  [[nodiscard]] std::string_view id() const override { return "lightning-ir"; }
+  [[nodiscard]] std::vector<std::string_view> model_types() const override {
+    return {"mono", "cross-encoder"};
+  }
+  [[nodiscard]] ModelConfig read_config(const JsonField& config,
+                                        std::string_view /*model_type*/) const override {
+    return read_mono_config(config);
+  }
+};
+
+}  // namespace
+
+ModelConfig read_mono_config(const JsonField& config) {
+  ModelConfig model;
+  const JsonField backbone = needed(config, "backbone_model_type");
+  const bool is_electra = backbone.text() == "electra";
+  if (!is_electra && backbone.text() != "bert") {
+    backbone.wrong(fmt::format("is '{}'; cross-encoders on 'bert' and 'electra' are read here",
+                               in_a_sentence(backbone.text())));
+  }
+  check_bert_computation(config);
+  read_bert_shape(config, model.shape);
+  if (is_electra) read_embedding_width(config, model.shape);
+  must_choose(config, "scoring_strategy", "rank");
+  if (read_flag(config, "use_adapter", false)) {
+    config["use_adapter"].wrong("is true; merge the adapter into the weights first");
+  }
+  const auto pooling = said(config, "pooling_strategy");
+  const bool bert_pool = pooling && pooling->text() == "bert_pool";
+  if (!bert_pool) must_choose(config, "pooling_strategy", "first");
+  read_limit(config, "query_length", 32, model.most_query_tokens);
+  read_limit(config, "doc_length", 512, model.most_document_tokens);
+  model.own = BertConfig{.body = is_electra ? "electra" : "bert",
+                         .pooler = "bert_pool.0",
+                         .classifier = "linear",
+                         .has_pooler = bert_pool,
+                         .classifier_bias = read_flag(config, "linear_bias", false),
+                         .needs_head = true};
+  return model;
+}
+
+const FamilyDescription& lightning_ir_description() {
+  static const LightningIrDescription description;
+  return description;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ModernBERT (Warner et al., 2024) as a sequence classifier, and in sentence-transformers' layout,
+// where modules behind the encoder make the score: config.json in both of its forms, modules.json,
+// and the tensors' names.
+#include <algorithm>
+#include <any>
+#include <array>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/checkpoint/bert_body.h"
+#include "engine/checkpoint/optioned_description.h"
+#include "engine/model/bert/bert_config.h"
+#include "engine/model/modern_bert/modern_bert_config.h"
+#include "kernels/base/sentences.h"
+
+namespace attnscope {
+namespace {
+
+constexpr std::string_view full_layer = "full_attention", local_layer = "sliding_attention";
+
+void must_say(const JsonField& config, std::string_view name, std::string_view only) {
+  const auto field = said(config, name);
+  if (!field || field->text() == only) return;
+  field->wrong(
+      fmt::format("is '{}'; only '{}' is computed here", in_a_sentence(field->text()), only));
+}
+
+double positive(const JsonField& field) {
+  const double number = field.number();
+  if (!(number > 0)) field.must_be("a number above 0");
+  return number;
+}
+
+/// `layer_types`, a name a layer, or `global_attn_every_n_layers` of older files.
+std::vector<bool> read_local_layers(const JsonField& config, std::int64_t layers) {
+  std::vector<bool> is_local;
+  is_local.reserve(static_cast<std::size_t>(layers));
+  if (const auto types = said(config, "layer_types")) {
+    for (const JsonField& type : types->elements()) {
+      const std::string name = type.text();
+      if (name != full_layer && name != local_layer) {
+        type.must_be(fmt::format("'{}' or '{}'", full_layer, local_layer));
+      }
+      is_local.push_back(name == local_layer);
+    }
+    if (static_cast<std::int64_t>(is_local.size()) != layers) {
+      types->wrong(fmt::format("names {} layers, and there are {}", is_local.size(), layers));
+    }
+    return is_local;
+  }
+  const auto every = said(config, "global_attn_every_n_layers");
+  const std::int64_t stride = every ? every->whole(1, most_layers) : 3;
+  for (std::int64_t layer = 0; layer < layers; ++layer) is_local.push_back(layer % stride != 0);
+  return is_local;
+}
+
+/// `rope_parameters`, an object a kind of layers, or a field a kind of older files.
+void read_rotary(const JsonField& config, ModernBertConfig& own) {
+  if (const auto scaling = said(config, "rope_scaling")) {
+    scaling->wrong("scales positions, which is not computed here");
+  }
+  if (const auto theta = said(config, "global_rope_theta")) own.full_theta = positive(*theta);
+  const auto local = config.member("local_rope_theta");
+  if (local) own.local_theta = local->is_null() ? own.full_theta : positive(*local);
+  const auto parameters = said(config, "rope_parameters");
+  if (!parameters) return;
+  const auto read = [&](std::string_view kind, double& theta) {
+    const auto of_kind = said(*parameters, kind);
+    if (!of_kind) return;
+    must_say(*of_kind, "rope_type", "default");
+    if (const auto base = said(*of_kind, "rope_theta")) theta = positive(*base);
+  };
+  read(full_layer, own.full_theta);
+  read(local_layer, own.local_theta);
+}
+
+void read_shape(const JsonField& config, ModelShape& shape) {
+  const auto size = [&](std::string_view name, std::int64_t most) {
+    return needed(config, name).whole(1, most);
+  };
+  shape.layers = size("num_hidden_layers", most_layers);
+  shape.hidden = size("hidden_size", most_width);
+  shape.heads = size("num_attention_heads", most_width);
+  shape.feed_forward = size("intermediate_size", most_width);
+  shape.vocabulary = size("vocab_size", most_rows);
+  shape.positions = size("max_position_embeddings", most_rows);
+  shape.types = 1;
+  shape.norm_epsilon = 1e-5;
+  if (const auto epsilon = said(config, "norm_eps")) {
+    shape.norm_epsilon = epsilon->number();
+    if (!(shape.norm_epsilon >= 0 && shape.norm_epsilon < 1)) {
+      epsilon->must_be("a number from 0 to 1");
+    }
+  }
+  if (shape.hidden % shape.heads != 0) {
+    config["hidden_size"].wrong(
+        fmt::format("is {}, which its {} heads do not divide", shape.hidden, shape.heads));
+  }
+  if (shape.head_dim() % 2 != 0) {
+    config["num_attention_heads"].wrong(fmt::format(
+        "makes heads of {} numbers, which cannot be rotated in pairs", shape.head_dim()));
+  }
+}
+
+TokenPooling read_pooling(const JsonField& field) {
+  constexpr std::array<std::string_view, 2> names{"cls", "mean"};
+  return static_cast<TokenPooling>(field.one_of(names, "pooling"));
+}
+
+/// sentence-transformers' 1_Pooling/config.json: a mode by its name, or a flag a mode of older
+/// files.
+TokenPooling read_pooling_module(const JsonField& config) {
+  if (const auto mode = said(config, "pooling_mode")) return read_pooling(*mode);
+  std::optional<TokenPooling> pooling;
+  for (const JsonField& flag : config.members()) {
+    if (!flag.key().starts_with("pooling_mode_") || !flag.truth()) continue;
+    const bool is_cls = flag.key() == "pooling_mode_cls_token";
+    if (!is_cls && flag.key() != "pooling_mode_mean_tokens") {
+      flag.wrong("is true; only [CLS] and the mean of all tokens are computed here");
+    }
+    if (pooling) flag.wrong("is true beside another mode; one mode is computed here");
+    pooling = is_cls ? TokenPooling::cls : TokenPooling::mean;
+  }
+  if (!pooling) config.wrong("names no mode of pooling");
+  return *pooling;
+}
+
+class ModernBertDescription final : public OptionedDescription {
+ public:
+  [[nodiscard]] std::string_view id() const override { return "modernbert"; }
+  /// ModernBERT-base.
+  [[nodiscard]] ModelShape usual_shape() const override {
+    return {.layers = 22,
+            .hidden = 768,
+            .heads = 12,
+            .feed_forward = 1152,
+            .vocabulary = 50'368,
+            .positions = 8192,
+            .types = 1,
+            .norm_epsilon = 1e-5};
+  }
+
+  [[nodiscard]] ModelConfig read_config(const JsonField& config,
+                                        std::string_view /*model_type*/) const override {
+    ModelConfig model;
+    if (const auto list = said(config, "architectures"); list && !list->elements().empty()) {
+      model.architecture = list->elements().front().text();
+    }
+    must_say(config, "hidden_activation", "gelu");
+    must_say(config, "classifier_activation", "gelu");
+    read_shape(config, model.shape);
+    ModernBertConfig own;
+    read_rotary(config, own);
+    own.attention_bias = read_flag(config, "attention_bias", false);
+    own.mlp_bias = read_flag(config, "mlp_bias", false);
+    own.norm_bias = own.head_norm_bias = read_flag(config, "norm_bias", false);
+    own.dense_bias = read_flag(config, "classifier_bias", false);
+    if (const auto pooling = said(config, "classifier_pooling"))
+      own.pooling = read_pooling(*pooling);
+    model.own = own;
+    model.is_local = read_local_layers(config, model.shape.layers);
+    read_window(config, model);
+    return model;
+  }
+
+  [[nodiscard]] bool reads_modules() const override { return true; }
+  [[nodiscard]] Status read_modules(ModelConfig& config,
+                                    std::span<const ModelModule> modules) const override {
+    // Of an encoder for other uses: there is no score.
+    if (modules.size() < 2 || modules.back().type != "Dense") return {};
+    constexpr std::array<std::string_view, 4> wanted{"Pooling", "Dense", "LayerNorm", "Dense"};
+    if (!std::ranges::equal(modules, wanted, {}, &ModelModule::type)) {
+      std::vector<std::string> types;
+      for (const ModelModule& module : modules) types.push_back(in_a_sentence(module.type));
+      return fail(
+          "modules.json lists {}; a re-ranker of Pooling, Dense, LayerNorm and Dense is read here",
+          fmt::join(types, ", "));
+    }
+    auto& own = std::any_cast<ModernBertConfig&>(config.own);
+    own.needs_head = own.head_norm_bias = true;
+    own.dense = modules[1].folder + ".linear";
+    own.norm = modules[2].folder + ".norm";
+    own.classifier = modules[3].folder + ".linear";
+    const std::int64_t hidden = config.shape.hidden;
+    const std::array<std::function<void(const JsonField&)>, 4> readers{
+        [&](const JsonField& of) { own.pooling = read_pooling_module(of); },
+        [&](const JsonField& of) { read_dense(of, hidden, hidden, "GELU", own.dense_bias); },
+        [&](const JsonField& of) { (void)needed(of, "dimension").whole(hidden, hidden); },
+        [&](const JsonField& of) { read_dense(of, hidden, 1, "Identity", own.classifier_bias); }};
+    for (std::size_t i = 0; i < readers.size(); ++i) {
+      Status read = with_json(std::string_view(modules[i].config), modules[i].source, readers[i]);
+      if (!read) return read;
+    }
+    return {};
+  }
+
+  [[nodiscard]] ModelTensors tensors(const ModelConfig& config,
+                                     const TensorViews* files) const override {
+    const auto& own = std::any_cast<const ModernBertConfig&>(config.own);
+    const ModelShape& shape = config.shape;
+    const bool has_prefix = files != nullptr && files->contains(prefix + embedding_table);
+    ModelTensors found;
+    const auto linear = [&](const std::string& name, const std::string& in_file, std::int64_t out,
+                            std::int64_t in, bool bias) {
+      append_linear(name, in_file, out, in, found.specs);
+      if (!bias) found.specs.pop_back();
+    };
+    const auto norm = [&](const std::string& name, const std::string& in_file, bool bias) {
+      append_norm(name, in_file, shape.hidden, found.specs);
+      if (!bias) found.specs.pop_back();
+    };
+    const auto in_file = [&](const std::string& name) { return has_prefix ? prefix + name : name; };
+    found.specs.push_back(
+        {embedding_table, in_file(embedding_table), {shape.vocabulary, shape.hidden}});
+    norm("embeddings.norm", in_file("embeddings.norm"), own.norm_bias);
+    for (std::int64_t i = 0; i < shape.layers; ++i) {
+      const auto of_layer = [&](const char* part) { return fmt::format("layers.{}.{}", i, part); };
+      const auto layer_linear = [&](const char* part, std::int64_t out, std::int64_t in,
+                                    bool bias) {
+        linear(of_layer(part), in_file(of_layer(part)), out, in, bias);
+      };
+      if (i > 0) norm(of_layer("attn_norm"), in_file(of_layer("attn_norm")), own.norm_bias);
+      layer_linear("attn.Wqkv", 3 * shape.hidden, shape.hidden, own.attention_bias);
+      layer_linear("attn.Wo", shape.hidden, shape.hidden, own.attention_bias);
+      norm(of_layer("mlp_norm"), in_file(of_layer("mlp_norm")), own.norm_bias);
+      layer_linear("mlp.Wi", 2 * shape.feed_forward, shape.hidden, own.mlp_bias);
+      layer_linear("mlp.Wo", shape.hidden, shape.feed_forward, own.mlp_bias);
+    }
+    norm("final_norm", in_file("final_norm"), own.norm_bias);
+    found.gives_scores = files == nullptr || own.needs_head ||
+                         files->contains(own.classifier + ".weight") ||
+                         config.architecture.ends_with("ForSequenceClassification");
+    if (!found.gives_scores) return found;
+    linear("head.dense", own.dense, shape.hidden, shape.hidden, own.dense_bias);
+    norm("head.norm", own.norm, own.head_norm_bias);
+    linear("classifier", own.classifier, 1, shape.hidden, own.classifier_bias);
+    return found;
+  }
+
+  /// Of a model for masked words.
+  [[nodiscard]] bool leaves_out(const ModelConfig& /*config*/,
+                                std::string_view name) const override {
+    return name.starts_with("decoder.") || name.starts_with("head.");
+  }
+
+  [[nodiscard]] ModelConfig config_for(const ModelShape& shape,
+                                       std::span<const ModelRow> rows) const override {
+    ModelConfig config = OptionedDescription::config_for(shape, rows);
+    for (std::int64_t layer = 0; layer < shape.layers; ++layer)
+      config.is_local.push_back(layer % 3 != 0);
+    config.local = {"sliding-window", Window::of(modern_bert_window)};
+    return config;
+  }
+
+ protected:
+  [[nodiscard]] std::vector<NamedRow> named_rows() const override {
+    return {
+        {.name = id(),
+         .summary = "ModernBERT: every third layer sees all tokens, the others 64 to each side.",
+         .local = LocalAttention{"sliding-window", Window::of(modern_bert_window)}},
+        {.name = "modernbert-all-full",
+         .summary = "The same model with full attention in all layers."}};
+  }
+  [[nodiscard]] std::vector<RowOption> own_options() const override {
+    return {{cls_only_last_layer, "Its last layer computes what [CLS] needs and nothing else.",
+             "last layer"}};
+  }
+  [[nodiscard]] std::any own_of(const ModelShape& /*shape*/) const override {
+    return ModernBertConfig{};
+  }
+  [[nodiscard]] Status apply(std::string_view option, const ModelShape& /*shape*/,
+                             std::any& own) const override {
+    if (option == cls_only_last_layer &&
+        std::any_cast<const ModernBertConfig&>(own).pooling == TokenPooling::mean) {
+      return fail("is of models whose score is made of [CLS]; this one's is made of all tokens");
+    }
+    return {};
+  }
+
+ private:
+  static inline const std::string prefix = "model.";
+  static inline const std::string embedding_table = "embeddings.tok_embeddings.weight";
+
+  /// `local_attention` counts both sides of a token.
+  static void read_window(const JsonField& config, ModelConfig& model) {
+    std::int64_t both_sides = 2 * modern_bert_window;
+    if (const auto field = said(config, "local_attention")) {
+      both_sides = field->whole(0, most_rows);
+      if (both_sides % 2 != 0) field->wrong("is odd; it counts both sides of a token");
+    }
+    model.local = {"sliding-window", Window::of(both_sides / 2)};
+  }
+
+  static void read_dense(const JsonField& config, std::int64_t in, std::int64_t out,
+                         std::string_view activation, bool& bias) {
+    (void)needed(config, "in_features").whole(in, in);
+    (void)needed(config, "out_features").whole(out, out);
+    bias = read_flag(config, "bias", true);
+    const auto field = needed(config, "activation_function");
+    if (!field.text().ends_with(fmt::format(".{}", activation))) {
+      field.wrong(
+          fmt::format("is '{}'; {} is computed here", in_a_sentence(field.text()), activation));
+    }
+  }
+};
+
+}  // namespace
+
+const FamilyDescription& modern_bert_description() {
+  static const ModernBertDescription description;
+  return description;
+}
+
+}  // namespace attnscope

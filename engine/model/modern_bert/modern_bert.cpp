@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ModernBERT's cross-encoder on packed token groups: most layers see a window to each side, every
+// third sees all, each kind by a plan of its own that is compiled once a call. From token ids to
+// scores.
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/embedding.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/InferenceMode.h>
+
+#include <algorithm>
+#include <any>
+#include <optional>
+#include <utility>
+
+#include "engine/attention/list.h"
+#include "engine/attention/torch_tensors.h"
+#include "engine/model/bert/bert_config.h"
+#include "engine/model/bert/encoder.h"
+#include "engine/model/bert/packed_batch.h"
+#include "engine/model/family.h"
+#include "engine/model/modern_bert/modern_bert_config.h"
+#include "engine/model/modern_bert/modern_bert_reference.h"
+#include "engine/model/modern_bert/modern_layer.h"
+#include "engine/model/modern_bert/rotary.h"
+
+namespace attnscope {
+
+const FamilyDescription& modern_bert_description();
+
+namespace {
+
+const ModernBertConfig& own_config(const ModelConfig& config) {
+  return std::any_cast<const ModernBertConfig&>(config.own);
+}
+
+/// Of the layers that the config calls local; these attend as the others without one of their own.
+ModelVariant of_local_layers(const ModelVariant& variant) {
+  ModelVariant local = variant;
+  if (variant.local) {
+    local.pattern = variant.local->pattern;
+    local.window = variant.local->window;
+  }
+  return local;
+}
+
+/// The attention of one call: that of all layers, or one a kind.
+struct Stages {
+  std::unique_ptr<AttentionStage> all, local;
+  [[nodiscard]] const AttentionStage& of(bool is_local) const {
+    return is_local && local ? *local : *all;
+  }
+};
+
+/// norm(gelu(dense [CLS] or the mean)) to the one label.
+class ModernHead {
+ public:
+  ModernHead(const ModelWeights& weights, Computing computing) {
+    computing.route = LinearRoute::plain;  // a row a document
+    if (!weights.has("classifier.weight")) return;
+    dense_ = computing.of(weights.linear("head.dense"));
+    norm_ = computing.of(weights.norm("head.norm"), weights.shape().norm_epsilon);
+    classifier_ = computing.of(weights.linear("classifier"));
+  }
+  /// [items, hidden] to [items, 1]; without a head, zeros.
+  [[nodiscard]] at::Tensor operator()(const at::Tensor& pooled) const {
+    if (!classifier_) return at::zeros({pooled.size(0), 1});
+    return (*classifier_)((*norm_)(at::gelu((*dense_)(pooled))));
+  }
+
+ private:
+  std::optional<Linear> dense_, classifier_;
+  std::optional<Norm> norm_;
+};
+
+class ModernBert final : public Model {
+ public:
+  ModernBert(const ModelWeights& weights, const ModelVariant& variant,
+             const Implementation& implementation, const Computing& computing)
+      : config_(weights.config()),
+        variant_(variant),
+        local_variant_(of_local_layers(variant)),
+        implementation_(implementation),
+        cls_alone_(variant.options.contains(cls_only_last_layer)),
+        words_(computing.of(weights.tensor("embeddings.tok_embeddings.weight"))),
+        embedding_norm_(computing.of(weights.norm("embeddings.norm"), epsilon())),
+        final_norm_(computing.of(weights.norm("final_norm"), epsilon())),
+        full_table_(own().full_theta, shape().head_dim(), shape().positions, computing.device),
+        local_table_(own().local_theta, shape().head_dim(), shape().positions, computing.device),
+        head_(weights, computing) {
+    layers_.reserve(static_cast<std::size_t>(shape().layers));
+    for (std::int64_t l = 0; l < shape().layers; ++l)
+      layers_.emplace_back(weights, l, computing, cls_alone_ && l + 1 == shape().layers);
+  }
+
+  Status supports(const PairBatch& batch) const override {
+    const auto stages = stages_of(batch);
+    return stages ? Status() : tl::unexpected(stages.error());
+  }
+
+  Result<std::int64_t> predicted_peak_bytes(const PairBatch& batch) const override {
+    const auto stages = stages_of(batch);
+    if (!stages) return tl::unexpected(stages.error());
+    const std::int64_t element = size_of(variant_.dtype);
+    const std::int64_t tokens = stages->all->layout().tokens();
+    const std::int64_t states = tokens * shape().hidden * element;
+    const std::int64_t piece = std::min(tokens, ModernLayer::tokens_at_once) *
+                               (3 * shape().hidden + 2 * shape().feed_forward) * element;
+    const std::int64_t attention =
+        std::max(stages->all->peak_bytes(), stages->of(true).peak_bytes());
+    // Beside the states, a layer's normed ones.
+    return 2 * states + std::max(attention, states + piece) +
+           2 * tokens * static_cast<std::int64_t>(sizeof(std::int64_t));
+  }
+
+  Result<ModelWork> work(const PairBatch& batch) const override {
+    const auto stages = stages_of(batch);
+    if (!stages) return tl::unexpected(stages.error());
+    ModelWork sum;
+    for (std::int64_t l = 0; l < shape().layers; ++l) {
+      const AttentionStage& stage = stages->of(is_local(l));
+      add(cls_alone_ && l + 1 == shape().layers ? work_of_cls_layer(stage) : work_of_layer(stage),
+          1, sum);
+    }
+    return sum;
+  }
+
+  Result<ModelOutput> score(const PairBatch& batch, const Show& show) override {
+    if (batch.documents != nullptr) {
+      return fail("a cross-encoder reads query and document together, and takes no document cache");
+    }
+    if (show && cls_alone_) {
+      return fail(
+          "what all tokens attend to in the last layer is not computed with {}; leave it out",
+          cls_only_last_layer);
+    }
+    auto packed = pack_batch(batch, !show && shares_query(batch), shape());
+    if (!packed) return tl::unexpected(packed.error());
+    const c10::InferenceMode no_graph;
+    use_torch_threads(variant_.threads);
+    const auto stages = stages_for(packed->layout);
+    if (!stages) return tl::unexpected(stages.error());
+    const auto states = run(*stages, *packed, show);
+    if (!states) return tl::unexpected(states.error());
+    return ModelOutput{.scores = floats_of(head_(*states)), .states = floats_of(*states)};
+  }
+
+ private:
+  [[nodiscard]] const ModelShape& shape() const { return config_.shape; }
+  [[nodiscard]] const ModernBertConfig& own() const { return own_config(config_); }
+  [[nodiscard]] double epsilon() const { return shape().norm_epsilon; }
+  [[nodiscard]] bool is_local(std::int64_t layer) const {
+    return config_.is_local[static_cast<std::size_t>(layer)];
+  }
+
+  /// A mean counts the query's tokens once an item.
+  [[nodiscard]] bool shares_query(const PairBatch& batch) const {
+    return batch.one_query && !batch.items.empty() && !batch.items.front().query.empty() &&
+           own().pooling == TokenPooling::cls && has_independent_query(variant_.pattern) &&
+           has_independent_query(local_variant_.pattern);
+  }
+
+  [[nodiscard]] Result<Stages> stages_for(const SequenceLayout& layout) const {
+    Stages stages;
+    auto all = AttentionStage::make(variant_, shape(), implementation_, layout);
+    if (!all) return tl::unexpected(all.error());
+    stages.all = std::move(*all);
+    if (!variant_.local) return stages;
+    auto local = AttentionStage::make(local_variant_, shape(), implementation_, layout);
+    if (!local) return tl::unexpected(local.error());
+    stages.local = std::move(*local);
+    return stages;
+  }
+
+  [[nodiscard]] Result<Stages> stages_of(const PairBatch& batch) const {
+    const auto layout = layout_of(batch, shares_query(batch));
+    if (!layout) return tl::unexpected(layout.error());
+    return stages_for(*layout);
+  }
+
+  /// What the head reads: [items, hidden].
+  [[nodiscard]] Result<at::Tensor> run(const Stages& stages, const PackedBatch& packed,
+                                       const Show& show) const {
+    const at::Tensor ids = at::tensor(packed.ids, at::kLong).to(words_.device());
+    const at::Tensor positions = at::tensor(packed.positions, at::kLong).to(words_.device());
+    at::Tensor x = embedding_norm_(at::embedding(words_, ids));
+    for (std::int64_t l = 0; l < shape().layers; ++l) {
+      const ModernLayer& layer = layers_[static_cast<std::size_t>(l)];
+      const AttentionStage& stage = stages.of(is_local(l));
+      if (cls_alone_ && l + 1 == shape().layers) return cls_states(layer, stage, positions, l, x);
+      const at::Tensor projected = (*layer.projections().all)(layer.normed(x));
+      // Queries and keys stand side by side: one call turns both.
+      table_of(l).rotate(projected.narrow(1, 0, 2 * shape().hidden)
+                             .unflatten(1, {2 * shape().heads, shape().head_dim()}),
+                         positions);
+      const LayerHeads heads{heads_at(projected, 0, shape()), heads_at(projected, 1, shape()),
+                             heads_at(projected, 2, shape())};
+      const auto o = stage.attend(heads);
+      if (!o) return o;
+      if (show) hand_out(l, heads, show);
+      layer.finish(*o, x);
+    }
+    return pooled(final_norm_(x), stages.all->cls_index(), packed.layout);
+  }
+
+  [[nodiscard]] Result<at::Tensor> cls_states(const ModernLayer& layer, const AttentionStage& stage,
+                                              const at::Tensor& positions, std::int64_t number,
+                                              const at::Tensor& x) const {
+    const at::Tensor normed = layer.normed(x);
+    const at::Tensor key_value = (*layer.projections().key_value)(normed);
+    const at::Tensor keys = heads_at(key_value, 0, shape());
+    table_of(number).rotate(keys, positions);
+    const at::Tensor query =
+        (*layer.projections().query)(normed.index_select(0, stage.cls_index()));
+    const at::Tensor q = heads_at(query, 0, shape());
+    table_of(number).rotate(q, positions.index_select(0, stage.cls_index()));
+    const auto o = stage.attend_cls({q, keys, heads_at(key_value, 1, shape())});
+    if (!o) return o;
+    at::Tensor states = x.index_select(0, stage.cls_index());
+    layer.finish(*o, states);
+    return final_norm_(states);
+  }
+
+  [[nodiscard]] at::Tensor pooled(const at::Tensor& x, const at::Tensor& cls,
+                                  const SequenceLayout& layout) const {
+    if (own().pooling == TokenPooling::cls) return x.index_select(0, cls);
+    std::vector<at::Tensor> means;
+    means.reserve(static_cast<std::size_t>(layout.item_count()));
+    for (std::int64_t i = 0; i < layout.item_count(); ++i) {
+      const TokenRange tokens = layout.item_tokens(i);
+      means.push_back(x.narrow(0, tokens.begin, tokens.size()).mean(0));
+    }
+    return at::stack(means);
+  }
+
+  [[nodiscard]] const RotaryTable& table_of(std::int64_t layer) const {
+    return is_local(layer) ? local_table_ : full_table_;
+  }
+
+  static void hand_out(std::int64_t layer, const LayerHeads& heads, const Show& show) {
+    const auto tell = [&](const char* name, const at::Tensor& of) {
+      show({layer, name, of.sizes().vec(), floats_of(of)});
+    };
+    tell("q", heads.q);
+    tell("k", heads.k);
+    tell("v", heads.v);
+  }
+
+  [[nodiscard]] ModelWork work_of_layer(const AttentionStage& stage) const {
+    ModelWork work = stage.work_of_layer();
+    const auto tokens = static_cast<double>(stage.layout().tokens());
+    const auto hidden = static_cast<double>(shape().hidden);
+    const auto weights = hidden * (4 * hidden + 3 * static_cast<double>(shape().feed_forward));
+    work.linear_flop = 2 * tokens * weights;
+    work.least_bytes +=
+        (2 * tokens * hidden + weights) * static_cast<double>(size_of(variant_.dtype));
+    return work;
+  }
+
+  [[nodiscard]] ModelWork work_of_cls_layer(const AttentionStage& stage) const {
+    ModelWork work = stage.work_of_cls_layer();
+    const auto tokens = static_cast<double>(stage.layout().tokens());
+    const auto rows = static_cast<double>(stage.cls_index().size(0));
+    const auto hidden = static_cast<double>(shape().hidden);
+    const auto wide = static_cast<double>(shape().feed_forward);
+    work.linear_flop = 2 * hidden * (2 * hidden * tokens + rows * (2 * hidden + 3 * wide));
+    work.least_bytes += (tokens * hidden + hidden * (4 * hidden + 3 * wide)) *
+                        static_cast<double>(size_of(variant_.dtype));
+    return work;
+  }
+
+  ModelConfig config_;
+  ModelVariant variant_, local_variant_;  // stages look at them
+  const Implementation& implementation_;
+  bool cls_alone_;
+  at::Tensor words_;
+  Norm embedding_norm_, final_norm_;
+  RotaryTable full_table_, local_table_;
+  ModernHead head_;
+  std::vector<ModernLayer> layers_;
+};
+
+class ModernBertFamily final : public Family {
+ public:
+  [[nodiscard]] const FamilyDescription& description() const override {
+    return modern_bert_description();
+  }
+  [[nodiscard]] std::vector<std::string_view> implementations() const override {
+    return bert_implementations();
+  }
+  [[nodiscard]] Status supports(const ModelConfig& config, const ModelVariant& variant,
+                                std::string_view implementation) const override {
+    Status all = supports_attention(variant, config.shape, implementation);
+    if (!all || !variant.local) return all;
+    return supports_attention(of_local_layers(variant), config.shape, implementation);
+  }
+  [[nodiscard]] Result<std::unique_ptr<Model>> make(
+      const std::shared_ptr<const ModelWeights>& weights, const ModelVariant& variant,
+      std::string_view implementation) const override {
+    const c10::InferenceMode no_graph;
+    const auto found = implementation_named(implementation);
+    if (!found) return tl::unexpected(found.error());
+    use_torch_threads(variant.threads);
+    return std::make_unique<ModernBert>(*weights, variant, **found,
+                                        computing_of(variant, weights->shape()));
+  }
+  [[nodiscard]] std::vector<std::string_view> shortcuts() const override {
+    return {cls_only_last_layer};
+  }
+  [[nodiscard]] Result<ReferenceOutput> reference(const ModelWeights& weights,
+                                                  const ModelVariant& variant,
+                                                  const PairBatch::Item& item,
+                                                  std::int32_t cls) const override {
+    return modern_bert_reference(weights, variant, item, cls);
+  }
+  [[nodiscard]] double error_bound(DType dtype, const ModelShape& shape) const override {
+    return bert_error_bound(dtype, shape);
+  }
+  /// Rotary embeddings have no table: positions are only a promise of the training.
+  [[nodiscard]] Result<std::shared_ptr<const ModelWeights>> extended_to(
+      const std::shared_ptr<const ModelWeights>& weights, std::int64_t positions) const override {
+    ModelConfig config = weights->config();
+    config.shape.positions = positions;
+    return std::make_shared<const ModelWeights>(std::move(config), weights->tensors());
+  }
+};
+
+}  // namespace
+
+const Family& modern_bert_family() {
+  static const ModernBertFamily family;
+  return family;
+}
+
+}  // namespace attnscope

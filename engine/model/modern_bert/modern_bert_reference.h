@@ -1,0 +1,18 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// ModernBERT in float64 with the oracle's masks, plainly written: what every computation of it is
+// held against. LibTorch inside.
+
+#include "engine/model/family.h"
+#include "engine/model/model_weights.h"
+
+namespace attnscope {
+
+/// Of one item. Angles of rotary embeddings are those of RotaryTable, in float32.
+[[nodiscard]] Result<ReferenceOutput> modern_bert_reference(const ModelWeights& weights,
+                                                            const ModelVariant& variant,
+                                                            const PairBatch::Item& item,
+                                                            std::int32_t cls);
+
+}  // namespace attnscope

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Lightning IR's Set-Encoders (Schlatt et al., ECIR 2025): a mono cross-encoder whose documents see
+// [CLS], or an interaction token behind it, of the query's other documents. In training, documents
+// that are missing up to a depth are drawn at random; here a set is what is given.
+#include "engine/checkpoint/bert_body.h"
+#include "engine/model/bert/bert_config.h"
+#include "engine/model/bert/bert_like.h"
+#include "engine/model/lightning_ir/mono_config.h"
+
+namespace attnscope {
+namespace {
+
+class SetEncoderDescription final : public BertLikeDescription {
+ public:
+  [[nodiscard]] std::string_view id() const override { return "set-encoder"; }
+  [[nodiscard]] std::vector<std::string_view> model_types() const override {
+    return {"set-encoder"};
+  }
+  [[nodiscard]] bool is_listwise() const override { return true; }
+  [[nodiscard]] ModelConfig read_config(const JsonField& config,
+                                        std::string_view /*model_type*/) const override {
+    ModelConfig model = read_mono_config(config);
+    std::any_cast<BertConfig&>(model.own).interaction_token =
+        read_flag(config, "add_extra_token", false);
+    return model;
+  }
+  [[nodiscard]] Result<ModelOptions> options_for(const ModelConfig& config,
+                                                 const AttentionPattern& pattern,
+                                                 ModelOptions asked) const override {
+    auto options = BertLikeDescription::options_for(config, pattern, std::move(asked));
+    if (!options) return options;
+    options->emplace(sees_other_documents);
+    if (std::any_cast<const BertConfig&>(config.own).interaction_token)
+      options->emplace(by_interaction_token);
+    return options;
+  }
+};
+
+}  // namespace
+
+const FamilyDescription& set_encoder_description() {
+  static const SetEncoderDescription description;
+  return description;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Set-Encoder (Schlatt et al., ECIR 2025, Sec. 3): BERT's cross-encoder whose documents see, in
+// every layer, one state of each other document of the same query. The batch is the set; the
+// states stand in it as rows already, so that they are keys of the plan and nothing is copied.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "engine/model/bert/bert_config.h"
+#include "engine/model/bert/bert_like_family.h"
+#include "engine/model/family.h"
+
+namespace attnscope {
+
+const FamilyDescription& set_encoder_description();
+
+namespace {
+
+/// Documents of one query.
+class SetEncoder final : public Model {
+ public:
+  explicit SetEncoder(std::unique_ptr<Model> bert) : bert_(std::move(bert)) {}
+
+  [[nodiscard]] Status supports(const PairBatch& batch) const override {
+    Status is_set = check_set(batch);
+    return is_set ? bert_->supports(batch) : is_set;
+  }
+  [[nodiscard]] Result<std::int64_t> predicted_peak_bytes(const PairBatch& batch) const override {
+    return bert_->predicted_peak_bytes(batch);
+  }
+  [[nodiscard]] Result<ModelWork> work(const PairBatch& batch) const override {
+    return bert_->work(batch);
+  }
+  [[nodiscard]] Result<ModelOutput> score(const PairBatch& batch, const Show& show) override {
+    if (Status is_set = check_set(batch); !is_set) return tl::unexpected(is_set.error());
+    return bert_->score(batch, show);
+  }
+
+ private:
+  static Status check_set(const PairBatch& batch) {
+    if (batch.items.size() < 2 || batch.one_query) return {};
+    return fail(
+        "a Set-Encoder's documents see each other, so a batch holds documents of one query alone");
+  }
+
+  std::unique_ptr<Model> bert_;
+};
+
+class SetEncoderFamily final : public Family {
+ public:
+  [[nodiscard]] const FamilyDescription& description() const override {
+    return bert_.description();
+  }
+  /// Those whose keys may stand anywhere in the batch.
+  [[nodiscard]] std::vector<std::string_view> implementations() const override {
+    return {"segment", "windowed"};
+  }
+  [[nodiscard]] Status supports(const ModelConfig& config, const ModelVariant& variant,
+                                std::string_view implementation) const override {
+    const auto known = implementations();
+    if (std::ranges::find(known, implementation) == known.end()) {
+      return fail("a Set-Encoder's documents see each other, which is computed by {}",
+                  fmt::join(known, " and "));
+    }
+    return bert_.supports(config, variant, implementation);
+  }
+  [[nodiscard]] Result<std::unique_ptr<Model>> make(
+      const std::shared_ptr<const ModelWeights>& weights, const ModelVariant& variant,
+      std::string_view implementation) const override {
+    if (Status able = supports(weights->config(), variant, implementation); !able)
+      return tl::unexpected(able.error());
+    auto bert = bert_.make(weights, variant, implementation);
+    if (!bert) return bert;
+    return std::make_unique<SetEncoder>(std::move(*bert));
+  }
+  [[nodiscard]] std::vector<std::string_view> shortcuts() const override {
+    return bert_.shortcuts();
+  }
+  /// Of a set of one document, which sees itself alone.
+  [[nodiscard]] Result<ReferenceOutput> reference(const ModelWeights& weights,
+                                                  const ModelVariant& variant,
+                                                  const PairBatch::Item& item,
+                                                  std::int32_t cls) const override {
+    return bert_.reference(weights, variant, item, cls);
+  }
+  [[nodiscard]] double error_bound(DType dtype, const ModelShape& shape) const override {
+    return bert_.error_bound(dtype, shape);
+  }
+  [[nodiscard]] Result<std::shared_ptr<const ModelWeights>> extended_to(
+      const std::shared_ptr<const ModelWeights>& weights, std::int64_t positions) const override {
+    return bert_.extended_to(weights, positions);
+  }
+
+ private:
+  BertLikeFamily bert_{set_encoder_description()};
+};
+
+}  // namespace
+
+const Family& set_encoder_family() {
+  static const SetEncoderFamily family;
+  return family;
+}
+
+}  // namespace attnscope
