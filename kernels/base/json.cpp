@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <unordered_map>
 
 #include "kernels/base/sentences.h"
 
@@ -12,8 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t max_fields = 1000;  // in one object; keeps the search for twins quick
-constexpr std::size_t shown = 80;         // of a value, in a sentence
+constexpr std::size_t shown = 80;  // of a value, in a sentence
 
 /// A step from a value to one below it.
 struct Step {
@@ -102,17 +102,14 @@ class Walk : public nlohmann::json_sax<json> {
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
   bool key(string_t& key) override {
-    auto& keys = open_.back().keys;
-    const auto twin = std::ranges::find(keys, key, &Key::key);
-    if (twin != keys.end()) {
+    Open& object = open_.back();
+    const auto [first, fresh] = object.lines.emplace(key, position_.line);
+    if (!fresh) {
       return stop(fmt::format("{}, line {}: field '{}' is given twice, first in line {}", source_,
-                              position_.line, in_a_sentence(key), twin->line));
+                              position_.line, in_a_sentence(key), first->second));
     }
-    if (keys.size() == max_fields) {
-      return stop(fmt::format("{}, line {}: more than {} fields in one object", source_,
-                              position_.line, max_fields));
-    }
-    keys.push_back({std::move(key), position_.line});
+    object.key = std::move(key);
+    object.line = position_.line;
     return true;
   }
   bool parse_error(std::size_t position, const std::string& /*last_token*/,
@@ -127,14 +124,12 @@ class Walk : public nlohmann::json_sax<json> {
   }
 
  private:
-  struct Key {
-    std::string key;
-    std::int64_t line;
-  };
   struct Open {
     bool on_the_way = false;
     std::size_t count = 0;
-    std::vector<Key> keys{};
+    std::string key{};  // the last one and its line
+    std::int64_t line = 0;
+    std::unordered_map<std::string, std::int64_t> lines{};  // of all keys
   };
 
   /// Whether the value that begins now lies on the way; false stops at its end.
@@ -146,9 +141,9 @@ class Walk : public nlohmann::json_sax<json> {
       on_the_way = on_the_way && parent.on_the_way;
       if (on_the_way) {
         const Step& step = (*way_)[open_.size() - 1];
-        on_the_way = step.is_member ? !parent.keys.empty() && parent.keys.back().key == step.key
+        on_the_way = step.is_member ? !parent.lines.empty() && parent.key == step.key
                                     : parent.count == step.at;
-        if (step.is_member && on_the_way) line = parent.keys.back().line;
+        if (step.is_member && on_the_way) line = parent.line;
       }
       ++parent.count;
     }
