@@ -79,6 +79,22 @@ class AttentionModelsTest : public QObject {
     QCOMPARE(model.scale().largest, 0.25);
   }
 
+  void TokensThatBeginWithASpace_BeginWords_AndOthersGoOn() {
+    DumpParts parts = small_dump();
+    parts.metadata["tokens"] =
+        R"(["<s>"," tall"," to","wer","</s>","</s>"," the"," ","é","\\xC3","!","</s>"])";
+    AttendedTokensModel model;
+    model.set_dump(std::make_shared<const Dump>(*parts.read()));
+    QStringList texts;
+    QString joined;
+    for (int row = 0; row < model.rowCount(); ++row) {
+      texts << model.index(row, 0).data(AttendedTokensModel::text_role).toString();
+      joined += model.index(row, 0).data(AttendedTokensModel::joined_role).toBool() ? u'+' : u'-';
+    }
+    QCOMPARE(texts.join(u','), QStringLiteral("<s>,tall,to,wer,</s>,</s>,the,·,é,\\xC3,!,</s>"));
+    QCOMPARE(joined, QStringLiteral("---+----+++-"));
+  }
+
   void TextOnAnyGround_CanBeRead() {
     for (int hue = 0; hue < 360; hue += 15) {
       for (int lightness = 0; lightness <= 255; lightness += 5) {

@@ -30,12 +30,13 @@ void AttendedTokensModel::set_dump(const std::shared_ptr<const Dump>& dump) {
 }
 
 // WordPiece marks what continues a word (##), byte-level BPE and SentencePiece what begins one
-// (Ġ, U+2581).
+// (Ġ, U+2581; a space in dumps of our own).
 void AttendedTokensModel::read_texts() {
   texts_.clear();
   joined_.clear();
   const auto begins_word = [](const std::string& text_of) {
-    return text_of.starts_with("\xc4\xa0") || text_of.starts_with("\xe2\x96\x81");
+    return text_of.starts_with(' ') || text_of.starts_with("\xc4\xa0") ||
+           text_of.starts_with("\xe2\x96\x81");
   };
   const std::vector<std::string>& tokens = dump_->info().tokens;
   const bool marks_beginnings = std::ranges::any_of(tokens, begins_word);
