@@ -21,7 +21,7 @@
 #include "engine/inspect/group_masses.h"
 #include "engine/inspect/regions.h"
 #include "engine/report/region_positions.h"
-#include "engine/text/basic_text.h"
+#include "engine/text/characters.h"
 #include "engine/text/pair_reader.h"
 #include "kernels/base/text_file.h"
 #include "kernels/base/written_file.h"

@@ -63,7 +63,7 @@ Status RerankedPairs::add_passages(const RankedDocument& document, const TokenPa
                                    std::int64_t longest) {
   const PairLimits& limits = model_.limits;
   // Words have no [SEP]; pieces have one behind each document.
-  const std::int64_t ends = model_.tokenizer->cls() == 0 ? 0 : 1;
+  const std::int64_t ends = model_.reads_words ? 0 : 1;
   const std::int64_t tokens = length_of(whole.document) - ends;
   const std::int64_t room =
       (limits.most_document_tokens > 0 ? limits.most_document_tokens

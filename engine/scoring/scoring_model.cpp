@@ -9,9 +9,9 @@
 
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/pattern/axes.h"
-#include "engine/text/tokenizer_model.h"
+#include "engine/text/subword_file.h"
+#include "engine/text/subword_tokenizer.h"
 #include "engine/text/word_list.h"
-#include "engine/text/word_piece.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope {
@@ -114,16 +114,23 @@ Result<PairLimits> word_limits_of(const ModelQuestion& question, const ModelConf
                     .most_document_tokens = *document > 0 ? *document : any_number};
 }
 
-template <typename Kind>
-Result<std::unique_ptr<const Tokenizer>> opened_tokenizer(const std::filesystem::path& folder) {
-  Result<Kind> tokenizer = Kind::open(folder);
-  if (!tokenizer) return tl::unexpected(tokenizer.error());
-  return std::make_unique<const Kind>(std::move(*tokenizer));
-}
-
+/// Of a model that tells token types apart, both texts have the types that its template gives them.
 Result<std::unique_ptr<const Tokenizer>> tokenizer_of(const std::filesystem::path& folder,
-                                                      bool words) {
-  return words ? opened_tokenizer<WordList>(folder) : opened_tokenizer<WordPiece>(folder);
+                                                      bool words, std::int64_t types) {
+  if (words) {
+    Result<WordList> list = WordList::open(folder);
+    if (!list) return tl::unexpected(list.error());
+    return std::make_unique<const WordList>(std::move(*list));
+  }
+  Result<SubwordTokenizer> pieces = SubwordTokenizer::open(folder);
+  if (!pieces) return tl::unexpected(pieces.error());
+  if (types > 1 && pieces->document_type() == 0) {
+    return fail(
+        "{}: its tokenizer gives query and document the same token type, and its model is read "
+        "with a type for each",
+        folder.string());
+  }
+  return std::make_unique<const SubwordTokenizer>(std::move(*pieces));
 }
 
 /// A table of pieces may have rows behind its last one; a row of words is a line of the list.
@@ -214,7 +221,8 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& question) {
   const Result<Checkpoint> checkpoint = Checkpoint::open(question.checkpoint);
   if (!checkpoint) return tl::unexpected(checkpoint.error());
   const ModelConfig& config = checkpoint->config;
-  auto tokenizer = tokenizer_of(question.checkpoint, config.family->reads_words());
+  auto tokenizer =
+      tokenizer_of(question.checkpoint, config.family->reads_words(), config.shape.types);
   if (!tokenizer) return tl::unexpected(tokenizer.error());
   ModelShape shape = config.shape;
   if (Status alike = fits_table(**tokenizer, shape.vocabulary, question.checkpoint,

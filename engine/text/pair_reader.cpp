@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/text/basic_text.h"
+#include "engine/text/characters.h"
 #include "kernels/base/control_characters.h"
 #include "kernels/base/json.h"
 #include "kernels/base/line_file.h"

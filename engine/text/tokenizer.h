@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Texts to token ids, whatever a model's tokens are: pieces of words (word_piece.h) or words
+// Texts to token ids, whatever a model's tokens are: pieces of words (subword_tokenizer.h) or words
 // (word_list.h).
 //
 //   Result<TokenPair> pair = tokenizer.encode("how tall is it", text, {.most_tokens = 512});

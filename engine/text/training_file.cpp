@@ -11,7 +11,7 @@
 #include <system_error>
 #include <utility>
 
-#include "engine/text/basic_text.h"
+#include "engine/text/characters.h"
 #include "kernels/base/json.h"
 #include "kernels/base/sentences.h"
 

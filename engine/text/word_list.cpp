@@ -10,8 +10,8 @@
 #include <array>
 #include <stdexcept>
 
-#include "engine/text/basic_text.h"
-#include "engine/text/tokenizer_model.h"
+#include "engine/text/characters.h"
+#include "engine/text/vocabulary.h"
 #include "kernels/base/running_sum.h"
 #include "kernels/base/sentences.h"
 #include "kernels/base/text_file.h"

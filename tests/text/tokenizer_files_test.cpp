@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/text/word_piece.h"
+#include "engine/text/subword_tokenizer.h"
 #include "tests/safetensors/scratch_folder.h"
 
 namespace attnscope {
@@ -28,10 +28,10 @@ std::string tokenizer(const std::string& normalizer, const std::string& more = "
                       "##c": 8}}})";
 }
 
-Result<WordPiece> open_json(const std::string& text) {
+Result<SubwordTokenizer> open_json(const std::string& text) {
   const ScratchFolder folder;
   write_bytes(folder / "tokenizer.json", text);
-  return WordPiece::open(folder.path());
+  return SubwordTokenizer::open(folder.path());
 }
 
 std::string tokenizer_error(const std::string& text) {
@@ -42,7 +42,7 @@ std::string tokenizer_error(const std::string& text) {
 TEST(TokenizerFiles, AVocabularyAloneIsUncased) {
   const ScratchFolder folder;
   write_bytes(folder / "vocab.txt", cased_vocabulary);
-  const auto pieces = WordPiece::open(folder.path());
+  const auto pieces = SubwordTokenizer::open(folder.path());
   ASSERT_TRUE(pieces.has_value()) << pieces.error().message;
   EXPECT_THAT(pieces->tokenize("É abc"), ElementsAre(3, 7, 8));
 }
@@ -52,19 +52,19 @@ TEST(TokenizerFiles, TheConfigurationBesideAVocabularySaysWhatBecomesOfCapitals)
   write_bytes(folder / "vocab.txt", cased_vocabulary);
   write_bytes(folder / "tokenizer_config.json",
               R"({"do_lower_case": false, "model_max_length": 512})");
-  const auto cased = WordPiece::open(folder.path());
+  const auto cased = SubwordTokenizer::open(folder.path());
   ASSERT_TRUE(cased.has_value()) << cased.error().message;
   EXPECT_THAT(cased->tokenize("É"), ElementsAre(6));
   write_bytes(folder / "tokenizer_config.json",
               R"({"do_lower_case": true, "strip_accents": false})");
-  EXPECT_THAT(WordPiece::open(folder.path())->tokenize("É"), ElementsAre(4));
+  EXPECT_THAT(SubwordTokenizer::open(folder.path())->tokenize("É"), ElementsAre(4));
 }
 
 TEST(TokenizerFiles, TokenizerJsonIsReadBeforeAVocabulary) {
   const ScratchFolder folder;
   write_bytes(folder / "vocab.txt", "[UNK]\n[CLS]\n[SEP]\n");
   write_bytes(folder / "tokenizer.json", tokenizer(""));
-  EXPECT_THAT(WordPiece::open(folder.path())->tokenize("É ab"), ElementsAre(3, 7));
+  EXPECT_THAT(SubwordTokenizer::open(folder.path())->tokenize("É ab"), ElementsAre(3, 7));
 }
 
 TEST(TokenizerFiles, TheNormalisersRulesAreHonoured) {
@@ -87,30 +87,151 @@ TEST(TokenizerFiles, AddedTokensAreFoundInTheRawText) {
   EXPECT_EQ(pieces->token(9), "<DOC>");
 }
 
-TEST(TokenizerFiles, WhatWouldMakeOtherTokensIsDeclined) {
-  EXPECT_THAT(tokenizer_error(tokenizer("", "", "BPE")),
-              HasSubstr("tokenizer.json: its 'model' is 'BPE', and only BERT's tokenizer"));
-  EXPECT_THAT(tokenizer_error(R"({"model": {"type": "WordPiece"}, "normalizer": {"type": "NFC"}})"),
-              HasSubstr("its 'normalizer' is 'NFC'"));
-  EXPECT_THAT(tokenizer_error(tokenizer("", R"(, "added_tokens": [{"id": 9, "content": "x",
-                                             "single_word": true}])")),
-              HasSubstr("the added token 'x' is 'single_word'"));
+TEST(TokenizerFiles, WhatWouldMakeOtherTokensIsDeclined_ByItsNameAndPlace) {
+  EXPECT_THAT(tokenizer_error(tokenizer("", "", "WordLevel")),
+              HasSubstr("tokenizer.json, line 1: 'model.type' is the unknown model 'WordLevel'"));
+  EXPECT_THAT(tokenizer_error(R"({"normalizer": {"type": "Sequence", "normalizers": [
+                                   {"type": "NFC"}, {"type": "Nmt"}]}})"),
+              HasSubstr("line 2: 'normalizer.normalizers[1].type' is the unknown normalizer"));
+  EXPECT_THAT(tokenizer_error(R"({"pre_tokenizer": {"type": "UnicodeScripts"}})"),
+              HasSubstr("'pre_tokenizer.type' is the unknown pre-tokenizer 'UnicodeScripts'"));
+  EXPECT_THAT(tokenizer_error(tokenizer("", R"(, "post_processor": {"type": "Other"})")),
+              HasSubstr("'post_processor.type' is the unknown post-processor 'Other'"));
   EXPECT_THAT(tokenizer_error(tokenizer("", R"(, "added_tokens": [{"id": 3, "content": "x"}])")),
-              HasSubstr("the added token 'x' has id 3, and its vocabulary says otherwise"));
+              HasSubstr("'added_tokens[0]' has the id 3, which is that of 'e'"));
+  EXPECT_THAT(tokenizer_error(tokenizer("", R"(, "added_tokens": [{"id": 9, "content": "e"}])")),
+              HasSubstr("gives 'e' the id 9, and the vocabulary 3"));
 }
 
 TEST(TokenizerFiles, ABrokenFileEndsInASentence) {
-  EXPECT_THAT(tokenizer_error("{"), HasSubstr("tokenizer.json: is no JSON"));
-  EXPECT_THAT(tokenizer_error("[]"), HasSubstr("is no JSON object"));
+  EXPECT_THAT(tokenizer_error("{"), HasSubstr("tokenizer.json, line 1"));
+  EXPECT_THAT(tokenizer_error("[]"), HasSubstr("tokenizer.json, line 1: the file"));
   EXPECT_THAT(tokenizer_error(tokenizer(R"(, "lowercase": 1)")),
-              HasSubstr("'lowercase' is neither true nor false"));
+              HasSubstr("'normalizer.lowercase' must be true or false, not 1"));
+}
+
+/// A byte-level tokenizer: pieces of the bytes of "ab é" and of two merges.
+std::string byte_pairs(const std::string& model = "", const std::string& parts = "") {
+  return R"({"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false},
+            "post_processor": {"type": "RobertaProcessing", "cls": ["<s>", 0], "sep": ["</s>", 1]}, )" +
+         parts + R"("model": {"type": "BPE", )" + model + R"("vocab": {"<s>": 0, "</s>": 1, "a": 2,
+            "b": 3, "Ġ": 4, "Ã": 5, "©": 6, "ab": 7, "Ġab": 8, "Ã©": 9},
+            "merges": ["a b", ["Ġ", "ab"]]}})";
+}
+
+TEST(TokenizerFiles, BytePairsAreMergedByTheirRank_AndShownAsText) {
+  const auto pieces = open_json(byte_pairs());
+  ASSERT_TRUE(pieces.has_value()) << pieces.error().message;
+  EXPECT_THAT(pieces->tokenize("ab abé"), ElementsAre(7, 8, 5, 6));
+  EXPECT_EQ(pieces->token(8), " ab");
+  EXPECT_EQ(pieces->token(9), "é");
+  EXPECT_EQ(pieces->token(6), "\\xA9");
+  EXPECT_EQ(pieces->token(0), "<s>");
+  EXPECT_THAT(open_json(byte_pairs(R"("ignore_merges": true, )"))->tokenize("é"), ElementsAre(9));
+}
+
+TEST(TokenizerFiles, APairOfRobertaHasTwoMarksBetween_AndOneType) {
+  const auto pieces = open_json(byte_pairs());
+  const auto pair = pieces->encode("a", "ab ab", {.most_tokens = 6});
+  ASSERT_TRUE(pair.has_value()) << pair.error().message;
+  EXPECT_THAT(pair->query, ElementsAre(2, 1, 1));
+  EXPECT_THAT(pair->document, ElementsAre(7, 1));
+  EXPECT_TRUE(pair->document_cut);
+  EXPECT_EQ(pieces->cls(), 0);
+  EXPECT_EQ(pieces->document_type(), 0);
+  EXPECT_THAT(pieces->encode("abab", "a", {.most_tokens = 5}).error().message,
+              HasSubstr("the query has 4 tokens with its </s>, which leaves no room"));
+}
+
+TEST(TokenizerFiles, WhatMakesNoBytePairsIsDeclined) {
+  EXPECT_THAT(tokenizer_error(byte_pairs(R"("dropout": 0.1, )")),
+              HasSubstr("'model.dropout' would make other tokens"));
+  EXPECT_THAT(tokenizer_error(byte_pairs(R"("end_of_word_suffix": "</w>", )")),
+              HasSubstr("'model.end_of_word_suffix' would make other tokens"));
+  EXPECT_THAT(tokenizer_error(byte_pairs(R"("unk_token": "?", )")),
+              HasSubstr("'model.unk_token' is not among the pieces"));
+  std::string text = byte_pairs();
+  text.replace(text.find("a b"), 3, "a c");
+  EXPECT_THAT(tokenizer_error(text),
+              HasSubstr("'model.merges[0]' needs the piece 'c', which has no id"));
+}
+
+TEST(TokenizerFiles, RobertasVocabularyAndMergesAreReadWithoutATokenizerJson) {
+  const ScratchFolder folder;
+  write_bytes(folder / "vocab.json",
+              R"({"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3, "a": 4, "b": 5,
+                                        "Ġ": 6, "ab": 7, "<mask>": 8})");
+  EXPECT_THAT(SubwordTokenizer::open(folder.path()).error().message, HasSubstr("merges.txt"));
+  write_bytes(folder / "merges.txt", "#version: 0.2\na b\n");
+  const auto pieces = SubwordTokenizer::open(folder.path());
+  ASSERT_TRUE(pieces.has_value()) << pieces.error().message;
+  EXPECT_THAT(pieces->tokenize("ab ab <mask>"), ElementsAre(7, 6, 7, 8));
+  EXPECT_THAT(pieces->encode("a", "b", {})->query, ElementsAre(4, 2, 2));
+  write_bytes(folder / "tokenizer_config.json", R"({"add_prefix_space": true})");
+  EXPECT_THAT(SubwordTokenizer::open(folder.path())->tokenize("ab"), ElementsAre(6, 7));
+  write_bytes(folder / "merges.txt", "a b c\n");
+  EXPECT_THAT(SubwordTokenizer::open(folder.path()).error().message,
+              HasSubstr("vocab.json with its merges.txt, line 1: 'model.merges[0]' must be two "
+                        "pieces with a space between"));
+}
+
+std::string unigram(const std::string& more, const std::string& normalizer = "null") {
+  return R"({"normalizer": )" + normalizer +
+         R"(, "pre_tokenizer": {"type": "Metaspace", "replacement": "▁"},
+            "post_processor": {"type": "BertProcessing", "cls": ["<s>", 0], "sep": ["</s>", 1]},
+            "model": {"type": "Unigram", )" +
+         more + R"("vocab": [["<s>", 0], ["</s>", 0], ["<unk>", 0], ["▁", -2], ["a", -2.5],
+            ["▁a", -3.0], ["b", -2.9], ["ab", -4]]}})";
+}
+
+TEST(TokenizerFiles, UnigramTakesThePiecesOfTheBestSum_AndOneUnknownForNeighbours) {
+  const auto pieces = open_json(unigram(R"("unk_id": 2, )"));
+  ASSERT_TRUE(pieces.has_value()) << pieces.error().message;
+  EXPECT_THAT(pieces->tokenize("ab a"), ElementsAre(5, 6, 5));
+  EXPECT_THAT(pieces->tokenize("aéöa"), ElementsAre(5, 2, 4));
+  EXPECT_EQ(pieces->token(5), " a");
+}
+
+TEST(TokenizerFiles, WhatMakesNoUnigramIsDeclined) {
+  EXPECT_THAT(tokenizer_error(unigram("")), HasSubstr("'model' needs the field 'unk_id'"));
+  EXPECT_THAT(tokenizer_error(unigram(R"("unk_id": 8, )")),
+              HasSubstr("'model.unk_id' must be a whole number from 0 to 7"));
+  const auto charsmap = [](const std::string& text) {
+    return tokenizer_error(unigram(R"("unk_id": 2, )", R"({"type": "Precompiled",
+                                   "precompiled_charsmap": ")" +
+                                                           text + "\"}"));
+  };
+  EXPECT_THAT(charsmap("?"), HasSubstr("precompiled_charsmap' cannot be used: is no base64"));
+  EXPECT_THAT(charsmap("AAAA"), HasSubstr("is cut off"));
+  EXPECT_THAT(charsmap("CAAAAAAAAAA="), HasSubstr("its trie has 8 bytes, and 4 follow"));
+}
+
+TEST(TokenizerFiles, ATemplateOfAnotherKindIsDeclined) {
+  const auto with_pair = [](const std::string& pair) {
+    return tokenizer_error(tokenizer("", R"(, "post_processor": {"type": "TemplateProcessing",
+        "single": [], "special_tokens": {"S": {"id": "S", "ids": [1], "tokens": ["[CLS]"]}},
+        "pair": [)" + pair + "]}"));
+  };
+  const auto part = [](const std::string& kind, const std::string& id, int type) {
+    return "{\"" + kind + R"(": {"id": ")" + id + R"(", "type_id": )" + std::to_string(type) + "}}";
+  };
+  const auto s = [&](int type) { return part("SpecialToken", "S", type); };
+  const std::string a = part("Sequence", "A", 0), b = part("Sequence", "B", 1);
+  EXPECT_EQ(with_pair(s(0) + "," + a + "," + s(0) + "," + b + "," + s(1)), "opened");
+  EXPECT_THAT(with_pair(s(0) + "," + b + "," + s(0) + "," + a + "," + s(1)),
+              HasSubstr("'post_processor.pair' is no '[CLS] query [SEP] document [SEP]'"));
+  EXPECT_THAT(with_pair(a + "," + b), HasSubstr("'post_processor.pair' is no"));
+  EXPECT_THAT(with_pair(s(0) + "," + a + "," + s(0) + "," + b + "," + s(2)),
+              HasSubstr("'post_processor.pair' has other token types"));
+  EXPECT_THAT(with_pair(part("SpecialToken", "T", 0)), HasSubstr("needs the field 'T'"));
 }
 
 TEST(TokenizerFiles, AFolderWithoutEitherSaysWhatBelongsThere) {
   const ScratchFolder folder;
-  const auto opened = WordPiece::open(folder.path());
+  const auto opened = SubwordTokenizer::open(folder.path());
   ASSERT_FALSE(opened.has_value());
-  EXPECT_THAT(opened.error().message, HasSubstr("neither tokenizer.json nor vocab.txt"));
+  EXPECT_THAT(opened.error().message,
+              HasSubstr("none of tokenizer.json, vocab.txt and vocab.json"));
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/text/word_piece.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "tests/text/golden_texts.h"
 
 namespace attnscope {
 namespace {
@@ -15,12 +15,12 @@ using testing::IsEmpty;
 constexpr std::string_view vocabulary =
     "[PAD]\n[UNK]\n[CLS]\n[SEP]\nhow\ntall\nis\nun\n##aff\n##able\na\nb\n";
 
-WordPiece small() {
-  return std::move(WordPiece::parse(vocabulary, "vocab.txt").value());
+SubwordTokenizer small() {
+  return std::move(tests::bert_tokenizer(vocabulary).value());
 }
 
 std::string vocabulary_error(std::string_view text) {
-  const auto parsed = WordPiece::parse(text, "v.txt");
+  const auto parsed = tests::bert_tokenizer(text, "v.txt");
   return parsed ? "parsed" : parsed.error().message;
 }
 
@@ -42,14 +42,13 @@ TEST(WordPiece, NoTextHasNoPieces) {
 }
 
 TEST(WordPiece, KnowsItsPiecesByTheirIds) {
-  const WordPiece pieces = small();
+  const SubwordTokenizer pieces = small();
   EXPECT_EQ(pieces.token(8), "##aff");
   EXPECT_EQ(pieces.token(-1), "");
   EXPECT_EQ(pieces.token(12), "");
   EXPECT_EQ(pieces.size(), 12);
   EXPECT_EQ(pieces.cls(), 2);
   EXPECT_EQ(pieces.sep(), 3);
-  EXPECT_EQ(pieces.unknown(), 1);
 }
 
 TEST(WordPiece, EachPartOfAPairEndsInItsSep) {
@@ -109,6 +108,8 @@ TEST(WordPiece, AVocabularyMayHaveWindowsLineEndsAndNoLastOne) {
 TEST(WordPiece, AVocabularyWithoutASpecialTokenIsNamed) {
   EXPECT_THAT(vocabulary_error("[UNK]\n[CLS]\n"),
               HasSubstr("v.txt: '[SEP]' is not among its 2 pieces"));
+  EXPECT_THAT(vocabulary_error("[CLS]\n[SEP]\n"),
+              HasSubstr("v.txt: '[UNK]' is not among its 2 pieces"));
   EXPECT_THAT(vocabulary_error(""), HasSubstr("'[CLS]' is not among its 0 pieces"));
 }
 

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/text/characters.h"
+
+#include <fmt/format.h>
+#include <unicode/bytestream.h>
+#include <unicode/normalizer2.h>
+#include <unicode/uchar.h>
+#include <unicode/uniset.h>
+#include <unicode/unistr.h>
+#include <unicode/utf8.h>
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+namespace attnscope {
+namespace {
+
+// Categories of punctuation and controls are those of Unicode 8 there, decompositions and combining
+// marks those of Unicode 9, letters and numbers those of Unicode 16, lower case and white space
+// those of Unicode 17. ICU knows since when a character exists, so its newer tables answer for the
+// older ones; what changed its category since, and what is younger than ICU 72, is listed.
+
+bool is_as_old_as(UChar32 c, int version) {
+  UVersionInfo age;
+  u_charAge(c, age);
+  return age[0] > 0 && (age[0] < version || (age[0] == version && age[1] == 0));
+}
+
+constexpr int punctuation_version = 8, marks_version = 9;
+
+struct CodePoints {
+  UChar32 first, last;
+  [[nodiscard]] bool hold(UChar32 c) const { return first <= c && c <= last; }
+};
+
+template <std::size_t N>
+bool any_holds(const std::array<CodePoints, N>& ranges, UChar32 c) {
+  return std::ranges::any_of(ranges, [c](const CodePoints& range) { return range.hold(c); });
+}
+
+// Of another category since Unicode 9 to 15.
+constexpr std::array<CodePoints, 2> were_punctuation{{{0x166D, 0x166D}, {0x111C9, 0x111C9}}};
+constexpr std::array<CodePoints, 1> were_marks{{{0x1734, 0x1734}}};
+constexpr std::array<CodePoints, 3> were_no_marks{
+    {{0x1885, 0x1886}, {0xA9BD, 0xA9BD}, {0x111C9, 0x111C9}}};
+constexpr std::array<CodePoints, 1> were_spacing_marks{{{0x1CF2, 0x1CF3}}};
+
+/// Upper-case letters that came with Unicode 16 and 17.
+struct YoungLetters {
+  CodePoints upper;
+  UChar32 first_lower;
+};
+constexpr std::array<YoungLetters, 10> young_letters{{{{0x1C89, 0x1C89}, 0x1C8A},
+                                                      {{0xA7CB, 0xA7CB}, 0x264},
+                                                      {{0xA7CC, 0xA7CC}, 0xA7CD},
+                                                      {{0xA7CE, 0xA7CE}, 0xA7CF},
+                                                      {{0xA7D2, 0xA7D2}, 0xA7D3},
+                                                      {{0xA7D4, 0xA7D4}, 0xA7D5},
+                                                      {{0xA7DA, 0xA7DA}, 0xA7DB},
+                                                      {{0xA7DC, 0xA7DC}, 0x19B},
+                                                      {{0x10D50, 0x10D65}, 0x10D70},
+                                                      {{0x16EA0, 0x16EB8}, 0x16EBB}}};
+
+constexpr UChar32 youngest_begin = 0x1C89;
+
+/// What came with Unicode 15.1 and 16.
+enum class Kind : std::uint8_t { letter, number, mark };
+struct YoungCharacters {
+  CodePoints range;
+  Kind kind;
+};
+constexpr auto L = Kind::letter, N = Kind::number, M = Kind::mark;
+constexpr std::array<YoungCharacters, 42> young_characters{
+    {{{0x897, 0x897}, M},     {{0x1C89, 0x1C8A}, L},   {{0xA7CB, 0xA7CD}, L},
+     {{0xA7DA, 0xA7DC}, L},   {{0x105C0, 0x105F3}, L}, {{0x10D40, 0x10D49}, N},
+     {{0x10D4A, 0x10D65}, L}, {{0x10D69, 0x10D6D}, M}, {{0x10D6F, 0x10D85}, L},
+     {{0x10EC2, 0x10EC4}, L}, {{0x10EFC, 0x10EFC}, M}, {{0x11380, 0x11389}, L},
+     {{0x1138B, 0x1138B}, L}, {{0x1138E, 0x1138E}, L}, {{0x11390, 0x113B5}, L},
+     {{0x113B7, 0x113B7}, L}, {{0x113B8, 0x113C0}, M}, {{0x113C2, 0x113C2}, M},
+     {{0x113C5, 0x113C5}, M}, {{0x113C7, 0x113CA}, M}, {{0x113CC, 0x113D0}, M},
+     {{0x113D1, 0x113D1}, L}, {{0x113D2, 0x113D2}, M}, {{0x113D3, 0x113D3}, L},
+     {{0x113E1, 0x113E2}, M}, {{0x116D0, 0x116E3}, N}, {{0x11BC0, 0x11BE0}, L},
+     {{0x11BF0, 0x11BF9}, N}, {{0x11F5A, 0x11F5A}, M}, {{0x13460, 0x143FA}, L},
+     {{0x16100, 0x1611D}, L}, {{0x1611E, 0x1612F}, M}, {{0x16130, 0x16139}, N},
+     {{0x16D40, 0x16D6C}, L}, {{0x16D70, 0x16D79}, N}, {{0x18CFF, 0x18CFF}, L},
+     {{0x1CCF0, 0x1CCF9}, N}, {{0x1E5D0, 0x1E5ED}, L}, {{0x1E5EE, 0x1E5EF}, M},
+     {{0x1E5F0, 0x1E5F0}, L}, {{0x1E5F1, 0x1E5FA}, N}, {{0x2EBF0, 0x2EE5D}, L}}};
+
+// Numbers that came with Unicode 17.
+constexpr std::array<CodePoints, 2> youngest_numbers{{{0x11DE0, 0x11DE9}, {0x16FF4, 0x16FF6}}};
+
+// U+2B820 to U+2B91F are ideographs, too; Hugging Face's list leaves them out.
+constexpr std::array<CodePoints, 8> ideographs{{{0x4E00, 0x9FFF},
+                                                {0x3400, 0x4DBF},
+                                                {0x20000, 0x2A6DF},
+                                                {0x2A700, 0x2B73F},
+                                                {0x2B740, 0x2B81F},
+                                                {0x2B920, 0x2CEAF},
+                                                {0xF900, 0xFAFF},
+                                                {0x2F800, 0x2FA1F}}};
+
+bool has_category(UChar32 c, std::uint32_t mask, Kind kind) {
+  const std::uint32_t category = U_GET_GC_MASK(c);
+  if ((category & mask) != 0) return true;
+  return (category & U_GC_CN_MASK) != 0 &&
+         std::ranges::any_of(young_characters, [&](const YoungCharacters& young) {
+           return young.kind == kind && young.range.hold(c);
+         });
+}
+
+std::string class_with_young(std::string_view known, Kind kind) {
+  std::string all = "[";
+  all += known;
+  for (const YoungCharacters& young : young_characters) {
+    if (young.kind == kind)
+      all += fmt::format("\\x{{{:X}}}-\\x{{{:X}}}", young.range.first, young.range.last);
+  }
+  return all += ']';
+}
+
+UChar32 of_icu(char32_t c) {
+  return static_cast<UChar32>(c);
+}
+
+constexpr UChar32 dotted_capital_i = 0x130, combining_dot_above = 0x307;
+
+/// But U+0130, whose lower case is two characters.
+UChar32 lower_case(UChar32 c) {
+  if (c >= youngest_begin) {
+    for (const YoungLetters& letters : young_letters) {
+      if (letters.upper.hold(c)) return letters.first_lower + (c - letters.upper.first);
+    }
+  }
+  return u_tolower(c);
+}
+
+void needs(UErrorCode status) {
+  if (U_FAILURE(status) != 0) {
+    throw std::runtime_error(std::string("ICU has no tables: ") + u_errorName(status));
+  }
+}
+
+/// A form as ICU has it, and as Unicode 9 had it.
+class Form {
+ public:
+  Form(const char* name, UNormalization2Mode mode)
+      : today_(today(name, mode)), known_(known()), filtered_(today_, known_) {}
+  [[nodiscard]] std::string of(std::string utf8) const {
+    UErrorCode status = U_ZERO_ERROR;
+    // What is in today's form was in that of Unicode 9, too: forms are stable.
+    if (today_.isNormalizedUTF8(utf8, status) != 0 && U_SUCCESS(status) != 0) return utf8;
+    status = U_ZERO_ERROR;
+    icu::UnicodeString formed;
+    filtered_.normalize(icu::UnicodeString::fromUTF8(utf8), formed, status);
+    needs(status);
+    utf8.clear();
+    return formed.toUTF8String(utf8);
+  }
+
+ private:
+  static const icu::Normalizer2& today(const char* name, UNormalization2Mode mode) {
+    UErrorCode status = U_ZERO_ERROR;
+    const icu::Normalizer2* form = icu::Normalizer2::getInstance(nullptr, name, mode, status);
+    needs(status);
+    return *form;
+  }
+  static icu::UnicodeSet known() {
+    UErrorCode status = U_ZERO_ERROR;
+    icu::UnicodeSet set(icu::UnicodeString("[:Age=9.0:]"), status);
+    needs(status);
+    return set;
+  }
+  const icu::Normalizer2& today_;
+  icu::UnicodeSet known_;
+  icu::FilteredNormalizer2 filtered_;
+};
+
+}  // namespace
+
+bool is_ascii(std::string_view text) {
+  return std::ranges::none_of(text, [](char byte) { return (byte & 0x80) != 0; });
+}
+
+std::optional<std::int64_t> first_byte_that_is_no_utf8(std::string_view text) {
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(text.data());
+  const auto size = static_cast<std::int64_t>(text.size());
+  for (std::int64_t i = 0; i < size;) {
+    const std::int64_t begin = i;
+    UChar32 c = 0;
+    U8_NEXT(bytes, i, size, c);
+    if (c < 0) return begin;
+  }
+  return std::nullopt;
+}
+
+std::string as_utf8(std::string_view bytes) {
+  if (!first_byte_that_is_no_utf8(bytes)) return std::string(bytes);
+  std::string utf8;
+  const auto* at = reinterpret_cast<const std::uint8_t*>(bytes.data());
+  const auto size = static_cast<std::int64_t>(bytes.size());
+  for (std::int64_t i = 0; i < size;) {
+    UChar32 c = 0;
+    U8_NEXT_OR_FFFD(at, i, size, c);
+    append_character(utf8, static_cast<char32_t>(c));
+  }
+  return utf8;
+}
+
+char32_t next_character(std::string_view utf8, std::size_t& at) {
+  const auto lead = static_cast<unsigned char>(utf8[at]);
+  if (is_ascii(lead)) {
+    ++at;
+    return lead;
+  }
+  UChar32 c = 0;
+  U8_NEXT_UNSAFE(reinterpret_cast<const std::uint8_t*>(utf8.data()), at, c);
+  return static_cast<char32_t>(c);
+}
+
+void append_character(std::string& utf8, char32_t c) {
+  if (is_ascii(c)) {
+    utf8 += static_cast<char>(c);
+    return;
+  }
+  char bytes[U8_MAX_LENGTH];
+  std::int32_t size = 0;
+  U8_APPEND_UNSAFE(reinterpret_cast<std::uint8_t*>(bytes), size, of_icu(c));
+  utf8.append(bytes, static_cast<std::size_t>(size));
+}
+
+bool is_white_space(char32_t c) {
+  return u_isUWhiteSpace(of_icu(c)) != 0;
+}
+
+bool is_punctuation(char32_t c) {
+  if (is_ascii(c)) return c > ' ' && c < 0x7F && u_isalnum(of_icu(c)) == 0;
+  if (any_holds(were_punctuation, of_icu(c))) return true;
+  return (U_GET_GC_MASK(of_icu(c)) & U_GC_P_MASK) != 0 &&
+         is_as_old_as(of_icu(c), punctuation_version);
+}
+
+bool is_control(char32_t c) {
+  if (c == '\t' || c == '\n' || c == '\r') return false;
+  const std::uint32_t category = U_GET_GC_MASK(of_icu(c));
+  if ((category & (U_GC_CC_MASK | U_GC_CO_MASK)) != 0) return true;
+  return (category & U_GC_CF_MASK) != 0 && is_as_old_as(of_icu(c), punctuation_version);
+}
+
+bool is_ideograph(char32_t c) {
+  return any_holds(ideographs, of_icu(c));
+}
+
+bool is_nonspacing_mark(char32_t c) {
+  if (any_holds(were_marks, of_icu(c))) return true;
+  return (U_GET_GC_MASK(of_icu(c)) & U_GC_MN_MASK) != 0 &&
+         is_as_old_as(of_icu(c), punctuation_version) && !any_holds(were_no_marks, of_icu(c));
+}
+
+bool is_combining_mark(char32_t c) {
+  if (any_holds(were_spacing_marks, of_icu(c))) return true;
+  constexpr UChar32 was_punctuation = 0x111C9;
+  return (U_GET_GC_MASK(of_icu(c)) & U_GC_M_MASK) != 0 && is_as_old_as(of_icu(c), marks_version) &&
+         of_icu(c) != was_punctuation;
+}
+
+bool is_letter(char32_t c) {
+  return has_category(of_icu(c), U_GC_L_MASK, Kind::letter);
+}
+
+bool is_number(char32_t c) {
+  return has_category(of_icu(c), U_GC_N_MASK, Kind::number);
+}
+
+bool is_numeric(char32_t c) {
+  return is_number(c) || any_holds(youngest_numbers, of_icu(c));
+}
+
+bool is_word_character(char32_t c) {
+  constexpr std::uint32_t decimal_or_connector = U_GC_ND_MASK | U_GC_PC_MASK;
+  return u_hasBinaryProperty(of_icu(c), UCHAR_ALPHABETIC) != 0 ||
+         (U_GET_GC_MASK(of_icu(c)) & decimal_or_connector) != 0 ||
+         u_hasBinaryProperty(of_icu(c), UCHAR_JOIN_CONTROL) != 0 ||
+         has_category(of_icu(c), U_GC_M_MASK, Kind::mark) ||
+         ((U_GET_GC_MASK(of_icu(c)) & U_GC_CN_MASK) != 0 && (is_letter(c) || is_number(c)));
+}
+
+const std::string& letter_class() {
+  static const std::string letters = class_with_young("\\p{L}", Kind::letter);
+  return letters;
+}
+
+const std::string& number_class() {
+  static const std::string numbers = class_with_young("\\p{N}", Kind::number);
+  return numbers;
+}
+
+void append_lower_case(std::string& utf8, char32_t c) {
+  if (of_icu(c) == dotted_capital_i) {
+    utf8 += 'i';
+    append_character(utf8, combining_dot_above);
+    return;
+  }
+  append_character(utf8, static_cast<char32_t>(lower_case(of_icu(c))));
+}
+
+std::string normal_form(NormalForm form, std::string utf8) {
+  if (is_ascii(utf8)) return utf8;
+  switch (form) {
+    case NormalForm::nfc: {
+      static const Form nfc("nfc", UNORM2_COMPOSE);
+      return nfc.of(std::move(utf8));
+    }
+    case NormalForm::nfd: {
+      static const Form nfd("nfc", UNORM2_DECOMPOSE);
+      return nfd.of(std::move(utf8));
+    }
+    case NormalForm::nfkc: {
+      static const Form nfkc("nfkc", UNORM2_COMPOSE);
+      return nfkc.of(std::move(utf8));
+    }
+    case NormalForm::nfkd: {
+      static const Form nfkd("nfkc", UNORM2_DECOMPOSE);
+      return nfkd.of(std::move(utf8));
+    }
+  }
+  return utf8;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/text/normalizer.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "engine/text/characters.h"
+#include "engine/text/charsmap.h"
+#include "engine/text/text_pattern.h"
+#include "kernels/base/json.h"
+
+namespace attnscope {
+namespace {
+
+// Where BERT's accents say nothing of themselves they go with the capitals.
+bool strips_accents(const JsonField& said, bool lowercase) {
+  const auto strip = said.member("strip_accents");
+  return strip && !strip->is_null() ? strip->truth() : lowercase;
+}
+
+/// What `becomes` appends for each character; whether the first one has left something.
+template <typename Becomes>
+bool rewrite(std::string& utf8, const Becomes& becomes) {
+  std::string rewritten;
+  rewritten.reserve(utf8.size() + utf8.size() / 8);
+  bool starts = true;
+  for (std::size_t at = 0; at < utf8.size();) {
+    const bool first = at == 0;
+    becomes(next_character(utf8, at), rewritten);
+    if (first) starts = !rewritten.empty();
+  }
+  utf8 = std::move(rewritten);
+  return starts;
+}
+
+/// Of ASCII alone: BERT's cleaning and lower case byte by byte.
+bool clean_ascii(std::string& text, const TextRules& rules) {
+  std::size_t kept = 0;
+  bool starts = true;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    char byte = text[at];
+    if (rules.clean_text) {
+      const bool space = byte == ' ' || (byte >= '\t' && byte <= '\r');
+      if (space && byte != '\v' && byte != '\f') {
+        byte = ' ';
+      } else if (byte < ' ' || byte == 0x7F) {
+        starts = starts && at > 0;
+        continue;
+      }
+    }
+    if (rules.lowercase && byte >= 'A' && byte <= 'Z') byte = static_cast<char>(byte + ('a' - 'A'));
+    text[kept++] = byte;
+  }
+  text.resize(kept);
+  return starts;
+}
+
+bool apply_bert(std::string& text, const TextRules& rules) {
+  if (is_ascii(text)) return clean_ascii(text, rules);
+  constexpr char32_t replacement = 0xFFFD;
+  bool starts = true;
+  if (rules.clean_text || rules.handle_chinese_chars) {
+    starts = rewrite(text, [&](char32_t c, std::string& to) {
+      if (rules.clean_text) {
+        if (c == 0 || c == replacement || is_control(c)) return;
+        if (is_white_space(c)) c = ' ';
+      }
+      const bool apart = rules.handle_chinese_chars && is_ideograph(c);
+      if (apart) to += ' ';
+      append_character(to, c);
+      if (apart) to += ' ';
+    });
+  }
+  if (rules.strip_accents) {
+    text = normal_form(NormalForm::nfd, std::move(text));
+    starts = rewrite(text,
+                     [](char32_t c, std::string& to) {
+                       if (is_ascii(c) || !is_nonspacing_mark(c)) append_character(to, c);
+                     }) &&
+             starts;
+  }
+  if (rules.lowercase) {
+    rewrite(text, [](char32_t c, std::string& to) { append_lower_case(to, c); });
+  }
+  return starts;
+}
+
+bool strip(std::string& text, bool left, bool right) {
+  std::size_t begin = 0, end = 0;  // of what is no white space
+  bool some = false;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t first = at;
+    if (is_white_space(next_character(text, at))) continue;
+    if (!some) begin = first;
+    some = true;
+    end = at;
+  }
+  if (!some) begin = end = left ? text.size() : 0;
+  if (right) text.resize(std::max(begin, end));
+  if (!left) return true;
+  text.erase(0, begin);
+  return begin == 0;
+}
+
+void replace(std::string& text, const std::vector<TextSpan>& found, std::string_view content) {
+  if (found.empty()) return;
+  std::string replaced;
+  replaced.reserve(text.size());
+  std::size_t at = 0;
+  for (const TextSpan& span : found) {
+    replaced.append(text, at, span.begin - at).append(content);
+    at = span.end;
+  }
+  replaced.append(text, at);
+  text = std::move(replaced);
+}
+
+constexpr std::array<std::string_view, 12> normalizer_types{
+    "NFC",   "NFD",     "NFKC",    "NFKD",        "Lowercase",      "StripAccents",
+    "Strip", "Replace", "Prepend", "Precompiled", "BertNormalizer", "Sequence"};
+
+}  // namespace
+
+TextRules read_text_rules(const JsonField& said, const char* handle_chinese_chars,
+                          const char* lowercase) {
+  TextRules rules;
+  rules.clean_text = said.truth_or("clean_text", true);
+  rules.handle_chinese_chars = said.truth_or(handle_chinese_chars, true);
+  rules.lowercase = said.truth_or(lowercase, true);
+  rules.strip_accents = strips_accents(said, rules.lowercase);
+  return rules;
+}
+
+Normalizer Normalizer::bert(const TextRules& rules) {
+  Normalizer normalizer;
+  normalizer.steps_.emplace_back([rules](std::string& text) { return apply_bert(text, rules); });
+  return normalizer;
+}
+
+Normalizer Normalizer::read(const JsonField& said) {
+  Normalizer normalizer;
+  if (!said.is_null()) normalizer.add(said);
+  return normalizer;
+}
+
+void Normalizer::add(const JsonField& said) {
+  const std::string_view type =
+      normalizer_types[said["type"].one_of(normalizer_types, "normalizer")];
+  if (type == "Sequence") {
+    for (const JsonField& step : said["normalizers"].elements()) add(step);
+    return;
+  }
+  constexpr std::array<std::string_view, 4> forms{"NFC", "NFD", "NFKC", "NFKD"};
+  if (const auto* form = std::ranges::find(forms, type); form != forms.end()) {
+    const auto of = static_cast<NormalForm>(form - forms.begin());
+    steps_.emplace_back([of](std::string& text) {
+      text = normal_form(of, std::move(text));
+      return true;
+    });
+  } else if (type == "Lowercase") {
+    steps_.emplace_back([](std::string& text) {
+      return rewrite(text, [](char32_t c, std::string& to) { append_lower_case(to, c); });
+    });
+  } else if (type == "StripAccents") {
+    steps_.emplace_back([](std::string& text) {
+      return rewrite(text, [](char32_t c, std::string& to) {
+        if (!is_combining_mark(c)) append_character(to, c);
+      });
+    });
+  } else if (type == "Strip") {
+    const bool left = said["strip_left"].truth(), right = said["strip_right"].truth();
+    steps_.emplace_back([left, right](std::string& text) { return strip(text, left, right); });
+  } else if (type == "Replace") {
+    const TextPattern pattern = TextPattern::read(said["pattern"]);
+    const std::string content = said["content"].text();
+    if (pattern.is_regex() && content.find('$') != std::string::npos) {
+      said["content"].wrong("has a '$', and what a regular expression has found is not read here");
+    }
+    steps_.emplace_back([pattern, content](std::string& text) {
+      replace(text, pattern.matches(text), content);
+      return true;
+    });
+  } else if (type == "Prepend") {
+    steps_.emplace_back([begin = said["prepend"].text()](std::string& text) {
+      if (!text.empty()) text.insert(0, begin);
+      return true;
+    });
+  } else if (type == "Precompiled") {
+    const JsonField table = said["precompiled_charsmap"];
+    if (table.is_null()) return;
+    const auto map = std::make_shared<const Charsmap>(table.take(Charsmap::read(table.text())));
+    steps_.emplace_back([map](std::string& text) {
+      map->apply(text);
+      return true;
+    });
+  } else {
+    const TextRules rules = read_text_rules(said, "handle_chinese_chars", "lowercase");
+    steps_.emplace_back([rules](std::string& text) { return apply_bert(text, rules); });
+  }
+}
+
+bool Normalizer::apply(std::string& utf8) const {
+  bool starts = true;
+  for (const Step& step : steps_) starts = step(utf8) && starts;
+  return starts;
+}
+
+}  // namespace attnscope

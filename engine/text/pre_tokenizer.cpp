@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/text/pre_tokenizer.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+#include "engine/text/characters.h"
+#include "kernels/base/json.h"
+
+namespace attnscope {
+namespace {
+
+/// What becomes of delimiters, by Hugging Face's names and in their order.
+enum class Delimiters : std::uint8_t { removed, isolated, with_previous, with_next, contiguous };
+constexpr std::array<std::string_view, 5> delimiter_names{
+    "Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"};
+
+/// A stretch of a word; all of them together are the word.
+struct Part {
+  TextSpan span;
+  bool delimiter = false;
+};
+
+/// The matches and what stands between them.
+std::vector<Part> parts_of(std::size_t size, const std::vector<TextSpan>& matches, bool invert) {
+  std::vector<Part> parts;
+  parts.reserve(2 * matches.size() + 1);
+  std::size_t at = 0;
+  for (const TextSpan& match : matches) {
+    if (at != match.begin) parts.push_back({{at, match.begin}, invert});
+    parts.push_back({match, !invert});
+    at = match.end;
+  }
+  if (at != size) parts.push_back({{at, size}, invert});
+  return parts;
+}
+
+/// Joins a part to the one before it, where there is one.
+void join_or_append(const Part& part, std::vector<TextSpan>& spans, bool join) {
+  if (join && !spans.empty()) {
+    spans.back().end = part.span.end;
+  } else {
+    spans.push_back(part.span);
+  }
+}
+
+/// Appends the words that the parts become, places counted from `begin`.
+void append_words(std::vector<Part> parts, Delimiters how, std::size_t begin,
+                  std::vector<TextSpan>& words) {
+  std::vector<TextSpan> spans;
+  spans.reserve(parts.size());
+  bool before = false;  // the part before was a delimiter
+  if (how == Delimiters::with_next) {
+    // Backwards: a delimiter goes to what follows, of several the last one alone.
+    std::ranges::reverse(parts);
+    for (const Part& part : parts) {
+      if (part.delimiter && !before && !spans.empty()) {
+        spans.back().begin = part.span.begin;
+      } else {
+        spans.push_back(part.span);
+      }
+      before = part.delimiter;
+    }
+    std::ranges::reverse(spans);
+  } else {
+    for (const Part& part : parts) {
+      if (how == Delimiters::removed && part.delimiter) continue;
+      const bool join = (how == Delimiters::with_previous && part.delimiter && !before) ||
+                        (how == Delimiters::contiguous && part.delimiter == before);
+      join_or_append(part, spans, join);
+      before = part.delimiter;
+    }
+  }
+  for (const TextSpan& span : spans)
+    if (span.begin != span.end) words.push_back({begin + span.begin, begin + span.end});
+}
+
+/// Every word becomes those that `cut(word, begin, to)` appends.
+template <typename Cut>
+void cut_each(TextWords& words, const Cut& cut) {
+  std::vector<TextSpan> spans;
+  spans.reserve(words.spans.size());
+  for (const TextSpan& span : words.spans) cut(words.word(span), span.begin, spans);
+  words.spans = std::move(spans);
+}
+
+/// Characters of `is_delimiter` are delimiters, each by itself.
+template <typename IsDelimiter>
+void cut_at_characters(TextWords& words, const IsDelimiter& is_delimiter, Delimiters how) {
+  cut_each(words, [&](std::string_view word, std::size_t begin, std::vector<TextSpan>& to) {
+    std::vector<TextSpan> matches;
+    for (std::size_t at = 0; at < word.size();) {
+      const std::size_t first = at;
+      if (is_delimiter(next_character(word, at))) matches.push_back({first, at});
+    }
+    append_words(parts_of(word.size(), matches, false), how, begin, to);
+  });
+}
+
+/// Runs of characters of one kind, but of those that have none.
+template <typename KindOf>
+void cut_into_runs(TextWords& words, const KindOf& kind_of) {
+  cut_each(words, [&](std::string_view word, std::size_t begin, std::vector<TextSpan>& to) {
+    std::optional<int> before;
+    for (std::size_t at = 0; at < word.size();) {
+      const std::size_t first = at;
+      const std::optional<int> kind = kind_of(next_character(word, at));
+      if (kind && kind == before) {
+        to.back().end = begin + at;
+      } else if (kind) {
+        to.push_back({begin + first, begin + at});
+      }
+      before = kind;
+    }
+  });
+}
+
+/// White space ends words, punctuation is words of one character.
+void cut_as_bert(TextWords& words) {
+  cut_each(words, [](std::string_view word, std::size_t begin, std::vector<TextSpan>& to) {
+    bool inside = false;  // the last span may go on
+    for (std::size_t at = 0; at < word.size();) {
+      const std::size_t first = at;
+      const char32_t c = next_character(word, at);
+      if (c == ' ' || is_white_space(c)) {
+        inside = false;
+        continue;
+      }
+      const bool alone = is_punctuation(c);
+      if (inside && !alone) {
+        to.back().end = begin + at;
+      } else {
+        to.push_back({begin + first, begin + at});
+      }
+      inside = !alone;
+    }
+  });
+}
+
+enum class Class : std::uint8_t { space, letter, number, other };
+
+Class class_of_character(char32_t c) {
+  if (is_white_space(c)) return Class::space;
+  if (is_letter(c)) return Class::letter;
+  return is_number(c) ? Class::number : Class::other;
+}
+
+Class class_of(char32_t c) {
+  static const std::array<Class, 128> of_ascii = [] {
+    std::array<Class, 128> classes{};
+    for (std::size_t i = 0; i < classes.size(); ++i)
+      classes[i] = class_of_character(static_cast<char32_t>(i));
+    return classes;
+  }();
+  return is_ascii(c) ? of_ascii[c] : class_of_character(c);
+}
+
+/// Bytes of the English ending ("'s", "'ll") that the text begins with, in lower case; 0: none.
+std::size_t ending(std::string_view text) {
+  constexpr std::array<std::string_view, 7> endings{"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"};
+  const auto* found = std::ranges::find_if(
+      endings, [&](std::string_view ending) { return text.starts_with(ending); });
+  return found == endings.end() ? 0 : found->size();
+}
+
+/// The end of the run of this class that goes on at `at`.
+std::size_t end_of_run(std::string_view text, std::size_t at, Class of) {
+  while (at < text.size()) {
+    std::size_t next = at;
+    if (class_of(next_character(text, next)) != of) break;
+    at = next;
+  }
+  return at;
+}
+
+/// Of a run of white space, all but its last character, which goes to the word behind it, where one
+/// stands there and there are two.
+std::size_t end_of_spaces(std::string_view text, std::size_t at) {
+  const std::size_t end = end_of_run(text, at, Class::space);
+  if (end == text.size()) return end;
+  std::size_t last = end - 1;
+  while (continues_character(text[last])) --last;
+  return last > at ? last : end;
+}
+
+/// GPT-2's words:
+/// 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+void cut_as_gpt2(TextWords& words) {
+  cut_each(words, [](std::string_view word, std::size_t begin, std::vector<TextSpan>& to) {
+    for (std::size_t at = 0; at < word.size();) {
+      const std::size_t first = at;
+      at += ending(word.substr(at));
+      if (at == first) {
+        std::size_t behind = first + (word[first] == ' ' ? 1U : 0U);
+        std::size_t next = behind;
+        const Class of = behind < word.size() ? class_of(next_character(word, next)) : Class::space;
+        at = of == Class::space ? end_of_spaces(word, first) : end_of_run(word, behind, of);
+      }
+      to.push_back({begin + first, begin + at});
+    }
+  });
+}
+
+constexpr std::array<std::string_view, 9> pre_tokenizer_types{
+    "ByteLevel", "Metaspace",   "WhitespaceSplit",  "Whitespace", "Split",
+    "Digits",    "Punctuation", "BertPreTokenizer", "Sequence"};
+
+}  // namespace
+
+std::vector<std::string_view> TextWords::words() const {
+  std::vector<std::string_view> all;
+  all.reserve(spans.size());
+  for (const TextSpan& span : spans) all.push_back(word(span));
+  return all;
+}
+
+PreTokenizer PreTokenizer::bert() {
+  PreTokenizer made;
+  made.steps_.emplace_back(cut_as_bert);
+  return made;
+}
+
+PreTokenizer PreTokenizer::read(const JsonField& said) {
+  PreTokenizer made;
+  if (!said.is_null()) made.add(said);
+  return made;
+}
+
+void PreTokenizer::add(const JsonField& said) {
+  const JsonField type_field = said["type"];
+  const std::string_view type =
+      pre_tokenizer_types[type_field.one_of(pre_tokenizer_types, "pre-tokenizer")];
+  if (gives_bytes_) type_field.wrong("stands behind ByteLevel, which is read here as the last one");
+  if (type == "Sequence") {
+    for (const JsonField& step : said["pretokenizers"].elements()) add(step);
+  } else if (type == "ByteLevel") {
+    add_byte_level(said);
+  } else if (type == "Metaspace") {
+    add_metaspace(said);
+  } else if (type == "WhitespaceSplit") {
+    steps_.emplace_back([](TextWords& words) {
+      cut_into_runs(words, [](char32_t c) {
+        return is_white_space(c) ? std::nullopt : std::optional<int>(0);
+      });
+    });
+  } else if (type == "Whitespace") {
+    steps_.emplace_back([](TextWords& words) {
+      cut_into_runs(words, [](char32_t c) -> std::optional<int> {
+        if (is_white_space(c)) return std::nullopt;
+        return is_word_character(c) ? 1 : 0;
+      });
+    });
+  } else if (type == "Split") {
+    const TextPattern pattern = TextPattern::read(said["pattern"]);
+    const auto how = static_cast<Delimiters>(said["behavior"].one_of(delimiter_names, "behaviour"));
+    const bool invert = said["invert"].truth();
+    steps_.emplace_back([=](TextWords& words) {
+      cut_each(words, [&](std::string_view word, std::size_t begin, std::vector<TextSpan>& to) {
+        append_words(parts_of(word.size(), pattern.matches(word), invert), how, begin, to);
+      });
+    });
+  } else if (type == "Digits") {
+    const auto how =
+        said["individual_digits"].truth() ? Delimiters::isolated : Delimiters::contiguous;
+    steps_.emplace_back([how](TextWords& words) { cut_at_characters(words, is_numeric, how); });
+  } else if (type == "Punctuation") {
+    const auto behavior = said.member("behavior");
+    const auto how = behavior
+                         ? static_cast<Delimiters>(behavior->one_of(delimiter_names, "behaviour"))
+                         : Delimiters::isolated;
+    steps_.emplace_back([how](TextWords& words) { cut_at_characters(words, is_punctuation, how); });
+  } else {
+    steps_.emplace_back(cut_as_bert);
+  }
+}
+
+void PreTokenizer::add_byte_level(const JsonField& said) {
+  gives_bytes_ = true;
+  if (said["add_prefix_space"].truth()) {
+    steps_.emplace_back([](TextWords& words) {
+      TextWords spaced{.text = {}, .spans = {}, .starts = words.starts};
+      spaced.text.reserve(words.text.size() + words.spans.size());
+      for (const std::string_view word : words.words()) {
+        const std::size_t begin = spaced.text.size();
+        if (!word.starts_with(' ')) spaced.text += ' ';
+        spaced.text += word;
+        spaced.spans.push_back({begin, spaced.text.size()});
+      }
+      words = std::move(spaced);
+    });
+  }
+  if (said.truth_or("use_regex", true)) steps_.emplace_back(cut_as_gpt2);
+}
+
+void PreTokenizer::add_metaspace(const JsonField& said) {
+  enum class Prepend : std::uint8_t { always, first, never };
+  constexpr std::array<std::string_view, 3> schemes{"always", "first", "never"};
+  const JsonField replacement = said["replacement"];
+  const std::string mark = replacement.text();
+  std::size_t end = 0;  // of the first character
+  if (!mark.empty()) static_cast<void>(next_character(mark, end));
+  if (end == 0 || end != mark.size()) replacement.must_be("one character");
+  const auto scheme = said.member("prepend_scheme");
+  auto prepend = scheme ? static_cast<Prepend>(scheme->one_of(schemes, "scheme")) : Prepend::always;
+  const auto prefix = said.member("add_prefix_space");
+  if (prefix && !prefix->is_null() && !prefix->truth()) {
+    if (scheme && prepend != Prepend::never) prefix->wrong("is false beside a 'prepend_scheme'");
+    prepend = Prepend::never;
+  }
+  const auto splits = said.member("split");
+  const bool split = !splits || splits->is_null() || splits->truth();
+  steps_.emplace_back([=](TextWords& words) {
+    TextWords marked{.text = {}, .spans = {}, .starts = words.starts};
+    marked.text.reserve(words.text.size() + (mark.size() + 1) * words.spans.size());
+    for (const TextSpan& span : words.spans) {
+      const std::string_view word = words.word(span);
+      std::size_t begin = marked.text.size();
+      const bool first = words.starts && span.begin == 0;
+      if ((prepend == Prepend::always || (prepend == Prepend::first && first)) &&
+          !word.starts_with(' ') && !word.starts_with(mark)) {
+        marked.text += mark;
+      }
+      // Every mark begins a word.
+      for (std::size_t at = 0; at < word.size(); ++at) {
+        const bool is_mark = word[at] == ' ' || word.substr(at).starts_with(mark);
+        if (is_mark && split && marked.text.size() > begin) {
+          marked.spans.push_back({begin, marked.text.size()});
+          begin = marked.text.size();
+        }
+        if (word[at] == ' ') {
+          marked.text += mark;
+        } else {
+          marked.text += word[at];
+        }
+      }
+      marked.spans.push_back({begin, marked.text.size()});
+    }
+    words = std::move(marked);
+  });
+}
+
+TextWords PreTokenizer::cut(std::string utf8, bool starts) const {
+  TextWords words{.text = std::move(utf8), .spans = {}, .starts = starts};
+  if (!words.text.empty()) words.spans.push_back({0, words.text.size()});
+  for (const Step& step : steps_) step(words);
+  return words;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,58 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// Texts to pieces of words, token for token as Hugging Face's `tokenizers`, whatever its
+// tokenizer.json asks for of what re-rankers have: added tokens are found, the text between them is
+// normalized and cut into words, which the model (WordPiece, BPE, Unigram) makes pieces of; a
+// template puts pairs together. Special tokens written out in a text ("[SEP]") are those tokens, as
+// there.
+//
+//   Result<SubwordTokenizer> pieces = SubwordTokenizer::open("ms-marco-MiniLM-L-6-v2");
+//   Result<TokenPair> pair = pieces->encode("how tall is it", text, {.most_tokens = 512});
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "engine/text/tokenizer.h"
+#include "kernels/base/result.h"
+
+namespace attnscope {
+
+struct SubwordParts;  // subword_file.h
+
+class SubwordTokenizer final : public Tokenizer {
+ public:
+  /// From the files of a checkpoint's folder (subword_file.h). Errors name the file and what is
+  /// wrong with it: no vocabulary, a special token missing, a part that is not known, a piece
+  /// twice.
+  [[nodiscard]] static Result<SubwordTokenizer> open(const std::filesystem::path& folder);
+  explicit SubwordTokenizer(SubwordParts parts);
+  SubwordTokenizer(SubwordTokenizer&&) noexcept;
+  SubwordTokenizer& operator=(SubwordTokenizer&&) noexcept;
+  ~SubwordTokenizer() override;
+
+  /// Pieces alone, nothing of the template. Bytes that are no UTF-8 become U+FFFD.
+  [[nodiscard]] std::vector<std::int32_t> tokenize(std::string_view text) const;
+  /// The query's part ends in all that the template has between both texts.
+  [[nodiscard]] Result<TokenPair> encode(std::string_view query, std::string_view document,
+                                         const PairLimits& limits) const override;
+  [[nodiscard]] std::vector<std::int32_t> encode_document(std::string_view document,
+                                                          std::int64_t most) const override;
+  [[nodiscard]] std::uint64_t fingerprint() const override;
+  /// "##ing" of WordPiece; of the others the text itself, with the space that it begins with and
+  /// "\x80" for bytes that are no character.
+  [[nodiscard]] std::string_view token(std::int32_t id) const override;
+  [[nodiscard]] std::int64_t size() const override;
+  [[nodiscard]] std::int32_t cls() const override;
+  [[nodiscard]] std::int32_t sep() const;            // behind a document
+  [[nodiscard]] std::int32_t document_type() const;  // token type; the query's is 0
+
+ private:
+  void append(std::string_view text, bool starts, std::vector<std::int32_t>& ids) const;
+  std::unique_ptr<const SubwordParts> parts_;
+};
+
+}  // namespace attnscope

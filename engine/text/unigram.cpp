@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+
+#include "engine/text/characters.h"
+#include "engine/text/piece_trie.h"
+#include "engine/text/subword_model.h"
+#include "kernels/base/json.h"
+#include "kernels/base/running_sum.h"
+
+namespace attnscope {
+namespace {
+
+class Unigram final : public SubwordModel {
+ public:
+  Unigram(PieceTrie pieces, std::vector<double> scores, std::int32_t unknown, bool byte_fallback)
+      : pieces_(std::move(pieces)),
+        scores_(std::move(scores)),
+        unknown_(unknown),
+        byte_fallback_(byte_fallback) {
+    constexpr double penalty = 10;  // SentencePiece's
+    unknown_score_ = std::ranges::min(scores_) - penalty;
+    for (std::size_t byte = 0; byte < fallback_.size(); ++byte)
+      fallback_[byte] = pieces_.find(fmt::format("<0x{:02X}>", byte));
+  }
+
+  /// Viterbi over the bytes of a word.
+  void append(std::string_view word, std::vector<std::int32_t>& ids) const override {
+    static thread_local std::vector<Best> best;
+    best.assign(word.size() + 1, {});
+    for (std::size_t begin = 0; begin < word.size();) {
+      std::size_t behind = begin;  // behind the character
+      static_cast<void>(next_character(word, behind));
+      const double so_far = best[begin].score;
+      const auto offer = [&](std::size_t end, double score, std::int32_t id) {
+        Best& here = best[end];
+        if (here.id < 0 || score + so_far > here.score) here = {score + so_far, begin, id};
+      };
+      bool alone = false;  // the character is a piece
+      PieceTrie::Node node = PieceTrie::root;
+      for (std::size_t end = begin; end < word.size();) {
+        node = pieces_.next(node, word[end++]);
+        if (node == PieceTrie::none) break;
+        const std::int32_t id = pieces_.value(node);
+        if (id < 0) continue;
+        offer(end, scores_[static_cast<std::size_t>(id)], id);
+        alone = alone || end == behind;
+      }
+      if (!alone) offer(behind, unknown_score_, unknown_);
+      begin = behind;
+    }
+    append_best(word, best, ids);
+  }
+
+  void add_to(RunningSum& sum) const override {
+    for (const double score : scores_) sum.add(std::bit_cast<std::uint64_t>(score));
+    sum.add(static_cast<std::uint64_t>(unknown_));
+    sum.add(static_cast<std::uint64_t>(byte_fallback_));
+  }
+
+ private:
+  /// Of the paths to a place the best one's last piece; id -1: there is none.
+  struct Best {
+    double score = 0;
+    std::size_t begin = 0;
+    std::int32_t id = -1;
+  };
+
+  /// From the end; neighbours that are unknown are one.
+  void append_best(std::string_view word, const std::vector<Best>& best,
+                   std::vector<std::int32_t>& ids) const {
+    const std::size_t before = ids.size();
+    for (std::size_t end = word.size(); end > 0;) {
+      std::size_t begin = best[end].begin;
+      const std::int32_t id = best[end].id;
+      if (id != unknown_) {
+        ids.push_back(id);
+      } else {
+        while (begin > 0 && best[begin].id == unknown_) begin = best[begin].begin;
+        append_unknown(word.substr(begin, end - begin), ids);
+      }
+      end = begin;
+    }
+    std::reverse(ids.begin() + static_cast<std::ptrdiff_t>(before), ids.end());
+  }
+
+  /// Backwards, as all of the word's.
+  void append_unknown(std::string_view stretch, std::vector<std::int32_t>& ids) const {
+    if (const std::int32_t id = pieces_.find(stretch); id >= 0) {
+      ids.push_back(id);
+      return;
+    }
+    const bool bytes = byte_fallback_ && std::ranges::all_of(stretch, [this](char byte) {
+                         return fallback_[static_cast<unsigned char>(byte)] >= 0;
+                       });
+    if (!bytes) {
+      ids.push_back(unknown_);
+      return;
+    }
+    for (auto byte = stretch.rbegin(); byte != stretch.rend(); ++byte)
+      ids.push_back(fallback_[static_cast<unsigned char>(*byte)]);
+  }
+
+  PieceTrie pieces_;
+  std::vector<double> scores_;
+  std::int32_t unknown_;
+  bool byte_fallback_;
+  double unknown_score_ = 0;
+  std::array<std::int32_t, 0x100> fallback_{};
+};
+
+}  // namespace
+
+std::unique_ptr<const SubwordModel> read_unigram(const JsonField& said,
+                                                 const Vocabulary& vocabulary) {
+  std::vector<double> scores;
+  std::vector<std::pair<std::string_view, std::int32_t>> pieces;
+  const std::vector<JsonField> list = said["vocab"].elements();
+  if (list.empty()) said["vocab"].wrong("has no pieces");
+  scores.reserve(list.size());
+  pieces.reserve(list.size());
+  for (const JsonField& piece : list) {
+    pieces.emplace_back(vocabulary.piece(static_cast<std::int32_t>(pieces.size())),
+                        static_cast<std::int32_t>(pieces.size()));
+    scores.push_back(piece.elements().at(1).number());
+  }
+  const auto most = static_cast<std::int64_t>(list.size()) - 1;
+  const auto unknown = said["unk_id"].whole<std::int32_t>(0, most);
+  return std::make_unique<const Unigram>(PieceTrie(std::move(pieces)), std::move(scores), unknown,
+                                         said.truth_or("byte_fallback", false));
+}
+
+}  // namespace attnscope
