@@ -88,7 +88,8 @@ def characters():
     trained = Tokenizer(BPE())
     trained.normalizer = normalizers.Sequence([normalizer, normalizers.Replace("▁", " ▁")])
     trained.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    trained.train_from_iterator(SENTENCES, BpeTrainer(vocab_size=1000, limit_alphabet=300, show_progress=False))
+    european = [text for text in SENTENCES if max(map(ord, text), default=0) < 0x500]
+    trained.train_from_iterator(european, BpeTrainer(vocab_size=1000, show_progress=False))
     model = json.loads(trained.to_str())["model"]
     special = ["<unk>", "<s>", "</s>"] + [f"<0x{byte:02X}>" for byte in range(0xF0)]
     pieces = {piece: number for number, piece in enumerate(special + list(model["vocab"]))}
