@@ -115,6 +115,16 @@ class PatternsPageTest : public QObject {
     delete dialog;
   }
 
+  /// No row of the form is squeezed.
+  void verify_form_is_whole() const {
+    (void)page_->grab();  // rows have their place once they are painted
+    for (const char* name : {"document_lengths", "heads", "head_dim", "has_blocks", "pattern_name",
+                             "pattern_title", "pattern_description"}) {
+      const auto* field = find<QWidget>(name);
+      QVERIFY2(field->height() >= field->sizeHint().height(), name);
+    }
+  }
+
   void write_figure_to(const QString& file) {
     page_->export_figure();
     auto* dialog = page_->findChild<FigureDialog*>();
@@ -147,6 +157,21 @@ class PatternsPageTest : public QObject {
     write_figure_to(file);
     page_->choose(QStringLiteral("sparse"));
     write_figure_to(file);
+  }
+
+  void RowsThatComeAndGo_LeaveTheOthersTheirHeight() {
+    for (const char* pattern : {"bigbird", "chunks"}) {
+      page_->choose(QLatin1String(pattern));
+      verify_form_is_whole();
+    }
+    page_->editor().set_documents({1'000'000});
+    QVERIFY(!problem("documents_problem").isEmpty());
+    verify_form_is_whole();
+    page_->editor().set_documents({100});
+    page_->choose(QStringLiteral("sparse"));
+    QVERIFY(page_->editor().set_rule(TokenGroup::sentence, TokenGroup::query,
+                                     {.kind = GroupRule::Kind::whole}));
+    verify_form_is_whole();
   }
 
   void ByMouse_APatternIsChosenEditedAndUndone() {

@@ -5,6 +5,7 @@
 #include <QEvent>
 #include <QHeaderView>
 #include <QLabel>
+#include <QResizeEvent>
 #include <QScrollBar>
 #include <QSettings>
 #include <QSignalBlocker>
@@ -210,6 +211,19 @@ ProblemLabel::ProblemLabel(QWidget* parent, const char* name) : QLabel(parent) {
 void ProblemLabel::set_problem(const QString& sentence) {
   setText(sentence);
   setVisible(!sentence.isEmpty());
+}
+
+QSize ProblemLabel::sizeHint() const {
+  return {QLabel::sizeHint().width(), heightForWidth(width())};
+}
+
+QSize ProblemLabel::minimumSizeHint() const {
+  return {QLabel::minimumSizeHint().width(), heightForWidth(width())};
+}
+
+void ProblemLabel::resizeEvent(QResizeEvent* event) {
+  QLabel::resizeEvent(event);
+  if (event->size().width() != event->oldSize().width()) updateGeometry();
 }
 
 void ProblemLabel::changeEvent(QEvent* event) {

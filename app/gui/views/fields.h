@@ -102,16 +102,22 @@ void keep_sizes(QSplitter& splitter);
 /// what a person chooses is kept, not what the program sets.
 void keep_choice(QComboBox& box);
 
-/// One sentence beside the control that it is about; takes no room while there is none.
+/// One sentence beside the control that it is about; takes no room while there is none. Its height
+/// is asked of the width that it has: a QFormLayout with rows that come and go loses others where
+/// one of them has a height for every width (Qt 6.4).
 class ProblemLabel : public QLabel {
   Q_OBJECT
  public:
   explicit ProblemLabel(QWidget* parent, const char* name = "");
   /// Empty: nothing is wrong.
   void set_problem(const QString& sentence);
+  [[nodiscard]] bool hasHeightForWidth() const override { return false; }
+  [[nodiscard]] QSize sizeHint() const override;
+  [[nodiscard]] QSize minimumSizeHint() const override;
 
  protected:
   void changeEvent(QEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
 
  private:
   void tint();

@@ -4,6 +4,7 @@
 #include <QAction>
 #include <QCheckBox>
 #include <QComboBox>
+#include <QEvent>
 #include <QFormLayout>
 #include <QItemSelectionModel>
 #include <QKeyEvent>
@@ -13,6 +14,7 @@
 #include <QMenu>
 #include <QSlider>
 #include <QSpinBox>
+#include <QStyle>
 #include <QToolButton>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -70,9 +72,31 @@ PatternPanel::PatternPanel(PatternEditor& editor, QWidget* parent)
           &ProblemLabel::set_problem);
   for (QLineEdit* edit : findChildren<QLineEdit*>()) edit->installEventFilter(this);
   refresh();
+  wrap_rows();
 }
 
 PatternPanel::~PatternPanel() = default;
+
+// Large text stands above its fields. Not by WrapLongRows, under which Qt 6.4 gives rows no height
+// where others have come and gone.
+void PatternPanel::wrap_rows() {
+  QFormLayout& form = *ui_->form;
+  int labels = 0, fields = 0;
+  for (int row = 0; row < form.rowCount(); ++row) {
+    const QLayoutItem* label = form.itemAt(row, QFormLayout::LabelRole);
+    const QLayoutItem* field = form.itemAt(row, QFormLayout::FieldRole);
+    if (label) labels = std::max(labels, label->sizeHint().width());
+    if (field) fields = std::max(fields, field->minimumSize().width());
+  }
+  const int room = SideArea::widest - style()->pixelMetric(QStyle::PM_ScrollBarExtent);
+  const bool is_wide = labels + fields + 3 * space::gap > room;
+  form.setRowWrapPolicy(is_wide ? QFormLayout::WrapAllRows : QFormLayout::DontWrapRows);
+}
+
+void PatternPanel::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() == QEvent::FontChange) wrap_rows();
+}
 
 void PatternPanel::build_list() {
   QListView* list = ui_->patterns;

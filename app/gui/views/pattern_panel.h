@@ -46,8 +46,10 @@ class PatternPanel : public QWidget {
 
  protected:
   bool eventFilter(QObject* watched, QEvent* event) override;
+  void changeEvent(QEvent* event) override;
 
  private:
+  void wrap_rows();
   void build_list();
   QAction* undo_action(const QString& name, const QKeySequence& keys, bool undo);
   void fill_recent(QMenu* menu);
