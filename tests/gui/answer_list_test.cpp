@@ -85,6 +85,19 @@ class AnswerListTest : public QObject {
     QCOMPARE(row(3).toString(), QStringLiteral("Times are of one layer."));
   }
 
+  void WhoIsFastestOfTheEquivalent_StandsAboveAll() {
+    report::Answer judged = advice();
+    judged.contenders[0].measured = report::MeasuredEffectiveness{
+        .measure = "nDCG@10", .run = "s.trec", .qrels = "qrels.txt", .baseline = "full/sdpa"};
+    judged.notes.insert(judged.notes.begin(), "Fastest that is equivalent: sparse.");
+    list_->show_advice(judged);
+    QCOMPARE(list_->model()->rowCount(), 5);
+    QCOMPARE(row(0).toString(), QStringLiteral("Fastest that is equivalent: sparse."));
+    QCOMPARE(row(1, Qt::AccessibleTextRole).toString(),
+             QStringLiteral("1. sparse/segment/4: takes its time."));
+    QCOMPARE(row(4).toString(), QStringLiteral("Times are of one layer."));
+  }
+
   void WhatIsCopied_HasTheRemarks() {
     const std::pair<int, const char*> copied[] = {
         {0, "1. sparse/segment/4: takes its time.\nIt has a remark.\nAnd another.\n"},

@@ -54,7 +54,17 @@ class AnswerList::Rows : public QAbstractListModel {
   void set_advice(std::optional<report::Answer> advice) {
     beginResetModel();
     advice_ = std::move(advice);
+    const bool is_judged = advice_ && !advice_->notes.empty() &&
+                           std::ranges::any_of(advice_->contenders, [](const Advised& one) {
+                             return one.measured && !one.measured->baseline.empty();
+                           });
+    leading_ = is_judged ? 1 : 0;
     endResetModel();
+  }
+  /// Who is the fastest that is as good, where rankings were judged: the first of the notes, which
+  /// then stands above all.
+  [[nodiscard]] bool leads(const QModelIndex& index) const {
+    return static_cast<std::size_t>(index.row()) < leading_;
   }
   [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override {
     if (parent.isValid() || !advice_) return 0;
@@ -62,21 +72,22 @@ class AnswerList::Rows : public QAbstractListModel {
   }
   /// Null: the row is a note on all of them, or none.
   [[nodiscard]] const Advised* contender(const QModelIndex& index) const {
-    const auto row = static_cast<std::size_t>(index.row());
-    const bool is_contender = index.isValid() && advice_ && row < advice_->contenders.size();
-    return is_contender ? &advice_->contenders[row] : nullptr;
+    if (!index.isValid() || !advice_ || leads(index)) return nullptr;
+    const auto row = static_cast<std::size_t>(index.row()) - leading_;
+    return row < advice_->contenders.size() ? &advice_->contenders[row] : nullptr;
   }
   /// Of those within the limits, which come first; else empty.
   [[nodiscard]] QString place(const QModelIndex& index) const {
     const Advised* one = contender(index);
     const bool has_place = one != nullptr && one->standing == Standing::within_limits;
-    return has_place ? QStringLiteral("%1.").arg(index.row() + 1) : QString();
+    return has_place ? QStringLiteral("%1.").arg(one - advice_->contenders.data() + 1) : QString();
   }
   [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override {
     if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
     const Advised* one = contender(index);
     if (one == nullptr) {
-      const auto note = static_cast<std::size_t>(index.row()) - advice_->contenders.size();
+      const std::size_t before = leads(index) ? 0 : advice_->contenders.size();
+      const auto note = static_cast<std::size_t>(index.row()) - before;
       return role == Qt::DisplayRole ? words(advice_->notes[note]) : QVariant();
     }
     switch (role) {
@@ -96,11 +107,13 @@ class AnswerList::Rows : public QAbstractListModel {
     if (!advice_) return {};
     const auto found = std::ranges::find(advice_->contenders, contender, &Advised::contender);
     if (found == advice_->contenders.end()) return {};
-    return index(static_cast<int>(found - advice_->contenders.begin()));
+    return index(static_cast<int>(found - advice_->contenders.begin()) +
+                 static_cast<int>(leading_));
   }
 
  private:
   std::optional<report::Answer> advice_;
+  std::size_t leading_ = 0;  // rows before the contenders'
 };
 
 /// The current row has its remarks beneath.
@@ -138,7 +151,8 @@ class AnswerList::Delegate : public QStyledItemDelegate {
     const QString sentence = index.data().toString();
     const double start = row.left() + indent(option.font, index), room = room_of(option, index);
     const double height = charts::size_of_lines(option.font, sentence, room).height();
-    painter->setPen(one == nullptr ? faint_text(palette) : palette.color(QPalette::Text));
+    const bool stands_back = one == nullptr && !list_.rows_->leads(index);
+    painter->setPen(stands_back ? faint_text(palette) : palette.color(QPalette::Text));
     charts::draw_lines(*painter, option.font, QRectF(start, top, room, height), sentence);
     painter->setPen(faint_text(palette));
     charts::draw_lines(*painter, option.font,

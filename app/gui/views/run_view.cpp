@@ -147,36 +147,44 @@ QWidget* RunView::build_body() {
   add_tab(table_, tr("Table"), QStringLiteral("table"));
   add_tab(panel_, tr("Cell"), QStringLiteral("cell"));
   add_tab(panel_->samples(), tr("Samples"), QStringLiteral("samples"));
-  auto* halves = new Halves;
-  halves->addWidget(chart_);
-  halves->addWidget(tabs_);
-  halves->setStretchFactor(0, 77);
-  halves->setStretchFactor(1, 23);
-  halves->setSizes({770, 230});
-  halves->setObjectName(QStringLiteral("run_split"));
-  halves->setChildrenCollapsible(false);
-  halves->setHandleWidth(8);
-  keep_sizes(*halves);
-  connect(tabs_, &QTabWidget::currentChanged, this, [this, halves](int at) {
+  halves_ = new Halves;
+  halves_->addWidget(chart_);
+  halves_->addWidget(tabs_);
+  halves_->setStretchFactor(0, 77);
+  halves_->setStretchFactor(1, 23);
+  halves_->setSizes({770, 230});
+  halves_->setObjectName(QStringLiteral("run_split"));
+  halves_->setChildrenCollapsible(false);
+  halves_->setHandleWidth(8);
+  keep_sizes(*halves_);
+  connect(tabs_, &QTabWidget::currentChanged, this, [this](int at) {
     QSettings().setValue(QLatin1String(tab_setting), tabs_->tabBar()->tabData(at));
-    make_room(*halves);
+    make_room();
   });
-  return halves;
+  return halves_;
 }
 
-/// Rows, facts and samples want height while they are shown, which the answer's few sentences do
-/// not: they give it back. What a person drags meanwhile is theirs.
-void RunView::make_room(QSplitter& halves) {
+bool RunView::shows_answer() const {
+  return tabs_->tabBar()->tabData(tabs_->currentIndex()) == QLatin1String(answer_tab);
+}
+
+/// Rows, facts and samples want height while they are shown, and so does an answer beside which
+/// there is the run's own effectiveness. An answer's few sentences do not: they give it back. What
+/// a person drags meanwhile is theirs.
+void RunView::make_room() {
   constexpr double wanted = 0.45;
-  const QList<int> now = halves.sizes();
+  const QList<int> now = halves_->sizes();
   const int all = now[0] + now[1], higher = static_cast<int>(wanted * all);
-  const bool is_low = now[1] < higher - halves.handleWidth();
-  if (tabs_->tabBar()->tabData(tabs_->currentIndex()) != QLatin1String(answer_tab)) {
+  const bool is_low = now[1] < higher - halves_->handleWidth();
+  const bool has_own_plot = run_ && std::ranges::any_of(run_->table.rows, [](const auto& row) {
+                              return row.effectiveness != nullptr;
+                            });
+  if (has_own_plot || !shows_answer()) {
     if (!is_low) return;
     sizes_before_ = now;
-    halves.setSizes({all - higher, higher});
+    halves_->setSizes({all - higher, higher});
   } else if (!sizes_before_.isEmpty()) {
-    if (std::abs(now[1] - higher) <= halves.handleWidth()) halves.setSizes(sizes_before_);
+    if (std::abs(now[1] - higher) <= halves_->handleWidth()) halves_->setSizes(sizes_before_);
     sizes_before_.clear();
   }
 }
@@ -304,7 +312,9 @@ void RunView::ask() {
 void RunView::show_run(const RunPointer& run) {
   if (run->request.uuid != uuid_) return;  // the answer to an earlier question
   if (!run->problem.isEmpty()) Q_EMIT failed(run->problem);
+  const bool is_another = !run_ || run_->request.uuid != uuid_;
   run_ = run;
+  if (is_another && shows_answer()) make_room();
   // What was taken in its stead is what the next choice starts from.
   slice_.values = run->request.slice.values;
   chart_->set_contenders(run->table.contenders);

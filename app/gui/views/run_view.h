@@ -91,7 +91,8 @@ class RunView : public QWidget {
  private:
   void build_head();
   QWidget* build_body();
-  void make_room(QSplitter& halves);
+  void make_room();
+  [[nodiscard]] bool shows_answer() const;
   void build_actions();
   void wire();
   void ask();
@@ -114,6 +115,7 @@ class RunView : public QWidget {
   RunTable* table_;
   CellPanel* panel_;
   QTabWidget* tabs_;
+  QSplitter* halves_ = nullptr;  // the charts over the tabs
 
   RunPointer run_;
   std::optional<Progress> progress_;
