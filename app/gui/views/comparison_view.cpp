@@ -4,15 +4,12 @@
 #include <QApplication>
 #include <QCheckBox>
 #include <QClipboard>
-#include <QHBoxLayout>
-#include <QHeaderView>
 #include <QLabel>
 #include <QSortFilterProxyModel>
 #include <QSplitter>
 #include <QStyledItemDelegate>
 #include <QTableView>
 #include <QToolButton>
-#include <QVBoxLayout>
 #include <algorithm>
 
 #include "app/gui/charts/run_chart.h"
@@ -23,6 +20,7 @@
 #include "app/gui/views/reading_table.h"
 #include "app/gui/views/run_export.h"
 #include "app/gui/views/theme.h"
+#include "views/ui_comparison_view.h"
 
 namespace attnscope::gui {
 namespace {
@@ -48,13 +46,6 @@ class VerdictDelegate : public QStyledItemDelegate {
 
 QString run_words(const RunInfo& run) {
   return QStringLiteral("%1 %2").arg(run.number).arg(words(title_of(run)));
-}
-
-QToolButton* text_button(const QString& text, const QString& tip) {
-  auto* button = new QToolButton;
-  button->setText(text);
-  button->setToolTip(tip);
-  return button;
 }
 
 }  // namespace
@@ -135,72 +126,42 @@ class ComparisonView::Filter : public QSortFilterProxyModel {
 };
 
 ComparisonView::ComparisonView(QWidget* parent)
-    : QWidget(parent),
-      filter_(new Filter(this)),
-      back_(text_button(tr("Back to the run"), tr("Back to the run (Escape)"))),
-      swap_(text_button(tr("Swap A and B"), tr("Divide the times of A by those of B"))),
-      title_(new QLabel),
-      notes_(new ReadingLabel(nullptr, "comparison_notes")),
-      only_(new QCheckBox(tr("Only &differences"))),
-      chart_(new charts::RunChart),
-      table_(reading_table("comparison_cells", tr("Cells of both runs with verdicts"), filter_)) {
-  back_->setObjectName(QStringLiteral("comparison_back"));
-  back_->setShortcut(QKeySequence(Qt::Key_Escape));
-  swap_->setObjectName(QStringLiteral("comparison_swap"));
-  only_->setObjectName(QStringLiteral("comparison_only"));
-  only_->setToolTip(tr("Leave out the cells in which no difference was shown"));
-  notes_->setAccessibleName(tr("What the comparison rests on"));
-  filter_->setSourceModel(&model_);
-  filter_->setSortRole(ComparisonModel::sort_role);
-  table_->setItemDelegateForColumn(ComparisonModel::ratio, new VerdictDelegate(table_));
-  table_->setSelectionBehavior(QAbstractItemView::SelectRows);
-  table_->setSortingEnabled(true);
-  table_->sortByColumn(ComparisonModel::setting, Qt::AscendingOrder);
-  table_->horizontalHeader()->setStretchLastSection(true);
-  auto* layout = new QVBoxLayout(this);
-  layout->addLayout(build_top());
-  layout->addWidget(notes_);
-  chart_->setObjectName(QStringLiteral("comparison_chart"));
-  chart_->set_title_shown(false);  // it stands above
-  auto* halves = new QSplitter(Qt::Vertical);
-  halves->setObjectName(QStringLiteral("comparison_split"));
-  halves->addWidget(chart_);
-  halves->addWidget(table_);
-  halves->setStretchFactor(0, 3);
-  halves->setStretchFactor(1, 2);
-  halves->setChildrenCollapsible(false);
-  halves->setHandleWidth(8);
-  keep_sizes(*halves);
-  layout->addWidget(halves, 1);
+    : QWidget(parent), ui_(std::make_unique<Ui::ComparisonView>()) {
+  ui_->setupUi(this);
+  set_text(ui_->comparison_title, TextSize::title);
+  auto* filter = new Filter(this);
+  filter->setSourceModel(&model_);
+  filter->setSortRole(ComparisonModel::sort_role);
+  QTableView* table = ui_->comparison_cells;
+  table->setModel(filter);
+  table->setItemDelegateForColumn(ComparisonModel::ratio, new VerdictDelegate(table));
+  table->sortByColumn(ComparisonModel::setting, Qt::AscendingOrder);
+  chart()->set_title_shown(false);  // it stands above
+  ui_->comparison_split->setStretchFactor(0, 3);
+  ui_->comparison_split->setStretchFactor(1, 2);
+  keep_sizes(*ui_->comparison_split);
 
-  connect(chart_, &charts::RunChart::export_wanted, this, &ComparisonView::export_figure);
-  connect(back_, &QToolButton::clicked, this, &ComparisonView::closed);
-  connect(swap_, &QToolButton::clicked, this, [this] {
+  connect(chart(), &charts::RunChart::export_wanted, this, &ComparisonView::export_figure);
+  connect(ui_->comparison_back, &QToolButton::clicked, this, &ComparisonView::closed);
+  connect(ui_->comparison_swap, &QToolButton::clicked, this, [this] {
     if (const ComparisonPointer& now = model_.comparison())
       Q_EMIT swap_asked(now->uuid_b, now->uuid_a);
   });
-  connect(only_, &QCheckBox::toggled, filter_, &Filter::set_only_differences);
+  connect(ui_->comparison_only, &QCheckBox::toggled, filter, &Filter::set_only_differences);
 }
 
-QLayout* ComparisonView::build_top() {
-  set_text(title_, TextSize::title);
-  title_->setObjectName(QStringLiteral("comparison_title"));
-  title_->setTextFormat(Qt::PlainText);
-  title_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-  auto* row = new QHBoxLayout;
-  row->addWidget(back_);
-  row->addWidget(title_, 1);
-  row->addWidget(only_);
-  row->addWidget(swap_);
-  return row;
+ComparisonView::~ComparisonView() = default;
+
+charts::RunChart* ComparisonView::chart() const {
+  return ui_->comparison_chart;
 }
 
 void ComparisonView::show_comparison(const ComparisonPointer& comparison) {
   model_.set_comparison(comparison);
-  title_->setText(
+  ui_->comparison_title->setText(
       tr("B: %1 against A: %2")
           .arg(run_words(comparison->comparison.run_b), run_words(comparison->comparison.run_a)));
-  title_->setToolTip(title_->text());
+  ui_->comparison_title->setToolTip(ui_->comparison_title->text());
   QStringList notes;
   if (comparison->problem.isEmpty()) {
     for (const std::string& note : report::comparison_notes(comparison->comparison))
@@ -213,27 +174,27 @@ void ComparisonView::show_comparison(const ComparisonPointer& comparison) {
   } else {
     notes.append(comparison->problem);
   }
-  notes_->setText(notes.join(QLatin1Char('\n')));
+  ui_->comparison_notes->setText(notes.join(QLatin1Char('\n')));
   const auto figure = report::comparison_figure(comparison->comparison);
   std::vector<std::string> ids;
   for (const report::ComparedCell& cell : comparison->comparison.cells) {
     std::string id = cell.b.cell.cell.contender.id();
     if (std::ranges::find(ids, id) == ids.end()) ids.push_back(std::move(id));
   }
-  chart_->set_contenders(ids);
-  if (!figure) chart_->set_placeholder(words(figure.error().message));
-  chart_->set_facets(figure ? charts::facets_of(*figure) : report::Facets{});
-  chart_->setVisible(!comparison->comparison.cells.empty());
-  table_->resizeColumnsToContents();
+  chart()->set_contenders(ids);
+  if (!figure) chart()->set_placeholder(words(figure.error().message));
+  chart()->set_facets(figure ? charts::facets_of(*figure) : report::Facets{});
+  chart()->setVisible(!comparison->comparison.cells.empty());
+  ui_->comparison_cells->resizeColumnsToContents();
 }
 
 bool ComparisonView::has_figure() const {
-  return !chart_->page().empty();
+  return !chart()->page().empty();
 }
 
 void ComparisonView::export_figure() {
   const report::Comparison& shown = model_.comparison()->comparison;
-  export_chart(*chart_,
+  export_chart(*chart(),
                file_stem(shown.run_b, QStringLiteral("against-%1").arg(shown.run_a.number)),
                [this](const QString& said) { Q_EMIT succeeded(said); });
 }

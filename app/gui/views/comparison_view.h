@@ -5,21 +5,19 @@
 // alike and how far the machine itself may have moved between them.
 
 #include <QWidget>
+#include <memory>
 
 #include "app/gui/models/rows_model.h"
 #include "app/gui/session/snapshot.h"
-
-class QCheckBox;
-class QLabel;
-class QLayout;
-class QTableView;
-class QToolButton;
 
 namespace attnscope::charts {
 class RunChart;
 }
 
 namespace attnscope::gui {
+namespace Ui {
+class ComparisonView;
+}
 
 /// One row a cell that both have, with what its ratio says.
 class ComparisonModel : public RowsModel<report::ComparedLine> {
@@ -47,10 +45,11 @@ class ComparisonView : public QWidget {
   Q_OBJECT
  public:
   explicit ComparisonView(QWidget* parent = nullptr);
+  ~ComparisonView() override;
 
   void show_comparison(const ComparisonPointer& comparison);
   [[nodiscard]] bool has_table() const { return model_.rowCount() > 0; }
-  [[nodiscard]] charts::RunChart* chart() const { return chart_; }
+  [[nodiscard]] charts::RunChart* chart() const;
   void copy_table(report::TableFormat format);
   [[nodiscard]] bool has_figure() const;
   void export_figure();
@@ -63,17 +62,9 @@ class ComparisonView : public QWidget {
 
  private:
   class Filter;
-  QLayout* build_top();
 
+  std::unique_ptr<Ui::ComparisonView> ui_;
   ComparisonModel model_;
-  Filter* filter_;
-  QToolButton* back_;
-  QToolButton* swap_;
-  QLabel* title_;
-  QLabel* notes_;
-  QCheckBox* only_;
-  charts::RunChart* chart_;
-  QTableView* table_;
 };
 
 }  // namespace attnscope::gui

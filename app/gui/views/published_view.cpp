@@ -5,12 +5,10 @@
 #include <QCheckBox>
 #include <QClipboard>
 #include <QEvent>
-#include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
 #include <QTableView>
 #include <QToolButton>
-#include <QVBoxLayout>
 #include <algorithm>
 #include <utility>
 
@@ -20,6 +18,8 @@
 #include "app/gui/views/flow_layout.h"
 #include "app/gui/views/reading_table.h"
 #include "app/gui/views/theme.h"
+#include "views/ui_beside_view.h"
+#include "views/ui_published_view.h"
 
 namespace attnscope::gui {
 namespace {
@@ -66,40 +66,25 @@ std::vector<RowsModel<Pair>::Column> beside_columns() {
 }  // namespace
 
 PublishedView::PublishedView(QWidget* parent)
-    : QWidget(parent),
-      title_(new ReadingLabel(nullptr, "published_title")),
-      label_(new QLabel(words(report::published_label))),
-      subject_(new ReadingLabel(nullptr, "published_subject")),
-      source_(new ReadingLabel(nullptr, "published_source")),
-      beside_(new QCheckBox(tr("Set &beside my runs"))),
-      table_(reading_table("published_table", tr("Published numbers"), &model_)) {
-  set_text(title_, TextSize::title);
-  title_->setWordWrap(false);
-  label_->setObjectName(QStringLiteral("published_label"));
-  label_->setAutoFillBackground(true);
-  label_->setMargin(4);
+    : QWidget(parent), ui_(std::make_unique<Ui::PublishedView>()) {
+  ui_->setupUi(this);
+  set_text(ui_->published_title, TextSize::title);
+  ui_->published_label->setText(words(report::published_label));
+  ui_->published_label->setMargin(space::gap / 2);
   paint_label();
-  beside_->setObjectName(QStringLiteral("set_beside"));
-  beside_->setToolTip(
-      tr("Shows these times and memory under a run, where length, window and "
-         "pattern are the same (Alt+B)"));
-  source_->setForegroundRole(QPalette::PlaceholderText);
-
-  auto* head = new QWidget;
-  auto* flow = new FlowLayout;
-  head->setLayout(flow);
+  ui_->published_source->setForegroundRole(QPalette::PlaceholderText);
+  ui_->published_table->setModel(&model_);
+  new FlowLayout(ui_->head);
   // Not fixed: that would hold it to the height of one line.
   QSizePolicy policy(QSizePolicy::Preferred, QSizePolicy::Preferred);
   policy.setHeightForWidth(true);
-  head->setSizePolicy(policy);
-  flow->addWidget(title_);
-  flow->addWidget(label_);
-  flow->addWidget(beside_);
-  auto* layout = new QVBoxLayout(this);
-  layout->addWidget(head);
-  layout->addWidget(subject_);
-  layout->addWidget(table_, 1);
-  layout->addWidget(source_);
+  ui_->head->setSizePolicy(policy);
+}
+
+PublishedView::~PublishedView() = default;
+
+QCheckBox* PublishedView::beside() const {
+  return ui_->set_beside;
 }
 
 void PublishedView::show_table(const report::PublishedTable& table) {
@@ -116,19 +101,20 @@ void PublishedView::show_table(const report::PublishedTable& table) {
                        [at](const std::vector<std::string>& row) { return words(row[at]); }});
   }
   model_.set_table(std::move(columns), table.rows);
-  title_->setText(words(table.title));
-  subject_->setText(words(table.subject));
-  source_->setText(tr("%1.\nMachine: %2.\n%3")
-                       .arg(words(table.citation), words(table.machine), words(table.note)));
+  ui_->published_title->setText(words(table.title));
+  ui_->published_subject->setText(words(table.subject));
+  ui_->published_source->setText(
+      tr("%1.\nMachine: %2.\n%3")
+          .arg(words(table.citation), words(table.machine), words(table.note)));
   // The one table whose numbers mean what ours do, per document and at given lengths.
-  beside_->setVisible(table.id == "ecir24-table3");
-  table_->resizeColumnsToContents();
+  ui_->set_beside->setVisible(table.id == "ecir24-table3");
+  ui_->published_table->resizeColumnsToContents();
 }
 
 void PublishedView::paint_label() {
   QPalette ground;
   ground.setColor(QPalette::Window, info_ground(palette()));
-  label_->setPalette(ground);
+  ui_->published_label->setPalette(ground);
 }
 
 void PublishedView::changeEvent(QEvent* event) {
@@ -141,34 +127,20 @@ void PublishedView::copy_table(report::TableFormat format) const {
 }
 
 BesideView::BesideView(QWidget* parent)
-    : QWidget(parent),
-      model_(beside_columns()),
-      words_(new ReadingLabel(nullptr, "beside_words")),
-      table_(reading_table("beside_table", tr("Our times and memory beside the published ones"),
-                           &model_)) {
-  table_->horizontalHeader()->setStretchLastSection(true);
-  auto* close = new QToolButton;
-  close->setText(QStringLiteral("✕"));
-  close->setAutoRaise(true);
-  close->setObjectName(QStringLiteral("close_beside"));
-  close->setAccessibleName(tr("No longer set published numbers beside"));
-  close->setToolTip(tr("No longer set published numbers beside"));
-  close->setFocusPolicy(Qt::StrongFocus);
-  connect(close, &QToolButton::clicked, this, &BesideView::close_asked);
-
-  auto* head = new QHBoxLayout;
-  head->addWidget(words_, 1);
-  head->addWidget(close, 0, Qt::AlignTop);
-  auto* layout = new QVBoxLayout(this);
-  layout->addLayout(head);
-  layout->addWidget(table_);
+    : QWidget(parent), model_(beside_columns()), ui_(std::make_unique<Ui::BesideView>()) {
+  ui_->setupUi(this);
+  ui_->beside_table->setModel(&model_);
+  connect(ui_->close_beside, &QToolButton::clicked, this, &BesideView::close_asked);
 }
+
+BesideView::~BesideView() = default;
 
 void BesideView::show_run(const RunPointer& run) {
   model_.set_rows(run ? report::beside_published(run->table) : std::vector<Pair>());
   run_ = run;
   const int rows = model_.rowCount();
-  words_->setText(
+  QTableView* table = ui_->beside_table;
+  ui_->beside_words->setText(
       rows > 0
           ? tr("Beside ECIR 2024, Table 3 (published, not measured here): whole cross-encoders "
                "of six layers on one NVIDIA A100 40 GB. Ours are of what the column "
@@ -176,12 +148,11 @@ void BesideView::show_run(const RunPointer& run) {
           : tr("No cell of this run stands beside ECIR 2024, Table 3: that has 174 and 4096 "
                "tokens, full attention, sparse with w = 4 or 64, longformer and qds with "
                "w = 64. Measure these to see them here."));
-  table_->setVisible(rows > 0);
+  table->setVisible(rows > 0);
   constexpr int most_rows = 4;  // more scroll: the run itself keeps the room
-  table_->setFixedHeight(table_->verticalHeader()->defaultSectionSize() *
-                             std::min(rows, most_rows) +
-                         table_->horizontalHeader()->sizeHint().height() + 4);
-  table_->resizeColumnsToContents();
+  table->setFixedHeight(table->verticalHeader()->defaultSectionSize() * std::min(rows, most_rows) +
+                        table->horizontalHeader()->sizeHint().height() + 4);
+  table->resizeColumnsToContents();
 }
 
 }  // namespace attnscope::gui

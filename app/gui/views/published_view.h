@@ -5,27 +5,31 @@
 // the paper names; and under a run their times and memory next to ours.
 
 #include <QWidget>
+#include <memory>
 
 #include "app/gui/models/rows_model.h"
 #include "app/gui/session/snapshot.h"
 #include "engine/report/published.h"
 
 class QCheckBox;
-class QLabel;
-class QTableView;
 
 namespace attnscope::gui {
+namespace Ui {
+class BesideView;
+class PublishedView;
+}  // namespace Ui
 
 class PublishedView : public QWidget {
   Q_OBJECT
  public:
   explicit PublishedView(QWidget* parent = nullptr);
+  ~PublishedView() override;
 
   void show_table(const report::PublishedTable& table);
   [[nodiscard]] const report::PublishedTable& shown() const { return shown_; }
   void copy_table(report::TableFormat format) const;
   /// Whether the table's numbers are to stand beside our own.
-  [[nodiscard]] QCheckBox* beside() const { return beside_; }
+  [[nodiscard]] QCheckBox* beside() const;
 
  protected:
   void changeEvent(QEvent* event) override;
@@ -35,12 +39,7 @@ class PublishedView : public QWidget {
 
   report::PublishedTable shown_;
   RowsModel<std::vector<std::string>> model_;
-  QLabel* title_;
-  QLabel* label_;
-  QLabel* subject_;
-  QLabel* source_;
-  QCheckBox* beside_;
-  QTableView* table_;
+  std::unique_ptr<Ui::PublishedView> ui_;
 };
 
 /// The paper's times and memory next to ours, or the sentence that says which cells there would
@@ -49,6 +48,7 @@ class BesideView : public QWidget {
   Q_OBJECT
  public:
   explicit BesideView(QWidget* parent = nullptr);
+  ~BesideView() override;
 
   /// Null: no run is shown.
   void show_run(const RunPointer& run);
@@ -59,8 +59,7 @@ class BesideView : public QWidget {
  private:
   RunPointer run_;  // owns the rows that the model's point to
   RowsModel<report::BesidePublished> model_;
-  QLabel* words_;
-  QTableView* table_;
+  std::unique_ptr<Ui::BesideView> ui_;
 };
 
 }  // namespace attnscope::gui

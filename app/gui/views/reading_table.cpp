@@ -4,7 +4,7 @@
 #include <QApplication>
 #include <QClipboard>
 #include <QHeaderView>
-#include <QTableView>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -51,29 +51,23 @@ QString selection_text(const QTableView& table) {
 
 }  // namespace
 
-QTableView* reading_table(const char* name, const QString& accessible_name,
-                          QAbstractItemModel* model) {
+ReadingTable::ReadingTable(QWidget* parent) : QTableView(parent) {
   constexpr int rows_measured_for_widths = 100;
-  auto* table = new QTableView;
-  table->setObjectName(QLatin1String(name));
-  table->setAccessibleName(accessible_name);
-  table->setModel(model);
-  table->setEditTriggers(QAbstractItemView::NoEditTriggers);
-  table->setShowGrid(false);
-  table->setAlternatingRowColors(true);
-  table->setWordWrap(false);
-  table->setTabKeyNavigation(false);
-  table->setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
-  table->verticalHeader()->hide();
-  table->verticalHeader()->setDefaultSectionSize(table->fontMetrics().height() + 8);
-  table->horizontalHeader()->setHighlightSections(false);
-  table->horizontalHeader()->setResizeContentsPrecision(rows_measured_for_widths);
-  add_action(table, QTableView::tr("Copy selected cells"), QKeySequence::Copy, [table] {
-    if (const QString text = selection_text(*table); !text.isEmpty())
-      QApplication::clipboard()->setText(text);
-  });
-  table->setContextMenuPolicy(Qt::ActionsContextMenu);
-  return table;
+  setEditTriggers(QAbstractItemView::NoEditTriggers);
+  setShowGrid(false);
+  setAlternatingRowColors(true);
+  setWordWrap(false);
+  setTabKeyNavigation(false);
+  setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
+  verticalHeader()->hide();
+  verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 8);
+  horizontalHeader()->setHighlightSections(false);
+  horizontalHeader()->setResizeContentsPrecision(rows_measured_for_widths);
+  add_action(this, tr("Copy selected cells"), QKeySequence::Copy, std::function<void()>([this] {
+               if (const QString text = selection_text(*this); !text.isEmpty())
+                 QApplication::clipboard()->setText(text);
+             }));
+  setContextMenuPolicy(Qt::ActionsContextMenu);
 }
 
 }  // namespace attnscope::gui

@@ -162,10 +162,13 @@ RunTable::RunTable(QWidget* parent)
     : QWidget(parent),
       save_(new QPushButton(tr("Save table"))),
       problem_(new QLabel),
-      view_(reading_table("pivot", tr("Cells of the run along two keys"), &model_)),
+      view_(new ReadingTable),
       marks_(new ReadingLabel(nullptr, "table_marks")),
       delegate_(new Delegate(this)) {
   choice_.columns.clear();  // along x, until a person chooses
+  view_->setObjectName(QStringLiteral("pivot"));
+  view_->setAccessibleName(tr("Cells of the run along two keys"));
+  view_->setModel(&model_);
   view_->setItemDelegate(delegate_);
   view_->setMinimumHeight(5 * view_->fontMetrics().height());
   problem_->setWordWrap(true);
