@@ -311,13 +311,6 @@ class RunListPanelTest : public QObject {
       QCOMPARE(store.find_run("2")->tag, std::string("both"));
       QCOMPARE(store.find_run("1")->tag, std::string());
     }
-    // A tag that is known is turned on and off in the menu.
-    const std::unique_ptr<QMenu> menu(panel()->make_menu());
-    QAction* own = action(action(menu.get(), QStringLiteral("Tag as"))->menu(), "own");
-    QVERIFY(own && !own->isChecked());
-    own->trigger();
-    QTRY_COMPARE_WITH_TIMEOUT(open_store(database()).find_run("2")->tag, std::string("both own"),
-                              patience_ms);
   }
 
   void AnEmptyDatabase_SaysWhatToDoWithOneButton() {

@@ -471,7 +471,6 @@ void RunListPanel::fill(QMenu* menu) {
   menu->addSeparator();
   offer({rename_, compare_, describe_});
   if (!selected.empty()) {
-    add_tag_menu(menu, selected);
     menu->addSeparator();
     menu->addAction(selected.size() == 1
                         ? tr("Export run to a file…\tCtrl+E")
@@ -507,23 +506,6 @@ void RunListPanel::rename() {
 
 void RunListPanel::describe() {
   ui_->notes->tags()->setFocus(Qt::ShortcutFocusReason);
-}
-
-void RunListPanel::add_tag_menu(QMenu* menu, const std::vector<const RunEntry*>& runs) {
-  const QStringList known = model_->tags();
-  const QStringList common = common_tags(runs);
-  QMenu* tags = menu->addMenu(tr("Tag as"));
-  tags->setEnabled(!known.isEmpty());
-  for (const QString& tag : known) {
-    constexpr int longest = 60;
-    QAction* turn = tags->addAction(shortened(tag, longest));
-    turn->setCheckable(true);
-    turn->setChecked(common.contains(tag));
-    connect(turn, &QAction::toggled, this, [this, tag, uuids = chosen_runs()](bool on) {
-      const QStringList changed{tag}, none;
-      store_.post(&StoreReader::change_tags, uuids, on ? changed : none, on ? none : changed);
-    });
-  }
 }
 
 void RunListPanel::put_in_trash() {

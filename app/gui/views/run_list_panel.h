@@ -90,7 +90,6 @@ class RunListPanel : public QWidget {
 
   void rename();
   void describe();
-  void add_tag_menu(QMenu* menu, const std::vector<const RunEntry*>& runs);
   void put_in_trash();
   void put_back();
   void ask_to_remove();

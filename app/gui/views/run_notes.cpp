@@ -39,8 +39,7 @@ QStringList tags_of(const RunEntry& entry) {
   return tags;
 }
 
-}  // namespace
-
+/// Those that all of them have.
 QStringList common_tags(const std::vector<const RunEntry*>& runs) {
   if (runs.empty()) return {};
   QStringList common = tags_of(*runs.front());
@@ -50,6 +49,8 @@ QStringList common_tags(const std::vector<const RunEntry*>& runs) {
   }
   return common;
 }
+
+}  // namespace
 
 RunNotes::RunNotes(QWidget* parent)
     : QWidget(parent),

@@ -17,9 +17,6 @@ class ProblemLabel;
 class StoreThread;
 struct RunEntry;
 
-/// The tags that all of these runs have.
-[[nodiscard]] QStringList common_tags(const std::vector<const RunEntry*>& runs);
-
 class RunNotes : public QWidget {
   Q_OBJECT
  public:
