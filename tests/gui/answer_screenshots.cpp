@@ -9,6 +9,7 @@
 #include "app/gui/views/answer_list.h"
 #include "app/gui/views/answer_panel.h"
 #include "app/gui/views/compare_page.h"
+#include "app/gui/views/run_view.h"
 #include "tests/gui/gui_test.h"
 
 namespace attnscope::gui {
@@ -34,6 +35,7 @@ bool is_answered(const AnswerPanel& panel, const report::DocumentLengths& docume
 bool shoot_answer(MainWindow& window, const std::function<bool(const QString& name)>& save) {
   AnswerPanel* panel = window.compare()->answer();
   const QString asked = panel->fields()->documents()->text();
+  window.compare()->run_view()->show_tab(QLatin1String(RunView::answer_tab));
   fill(*panel, "document_tokens", "512");
   bool saved = is_answered(*panel, report::DocumentLengths(512));
   panel->list()->setCurrentIndex(panel->list()->model()->index(0, 0));

@@ -5,13 +5,18 @@
 // QT_SCALE_FACTOR=2 doubles them.
 
 #include <QSettings>
+#include <QTemporaryDir>
+#include <algorithm>
 #include <cstdio>
+#include <functional>
 
 #include "app/gui/main_window.h"
 #include "app/gui/session/snapshot.h"
+#include "app/gui/views/answer_panel.h"
 #include "app/gui/views/compare_page.h"
 #include "app/gui/views/patterns_page.h"
 #include "app/gui/views/popup_button.h"
+#include "app/gui/views/run_list_panel.h"
 #include "app/gui/views/run_view.h"
 #include "app/gui/views/slice_fields.h"
 #include "tests/gui/answer_screenshots.h"
@@ -35,27 +40,43 @@ bool save(QWidget& widget, const QString& file) {
 
 namespace {
 
-/// The run with the most axes to choose from, else nothing.
-QString many_sided_run(const std::filesystem::path& database) {
+/// The run that most speaks for, else nothing.
+QString run_of_most(const std::filesystem::path& database,
+                    const std::function<std::size_t(const RunSnapshot&)>& speaks_for) {
   const Result<Store> store = Store::open(database, Store::Mode::read_only);
   const auto runs =
       store ? store->run_list() : Result<std::vector<RunInfo>>(std::vector<RunInfo>());
   QString found;
   std::size_t most = 0;
   for (const RunInfo& run : runs.value_or(std::vector<RunInfo>())) {
-    RunRequest request;
-    request.uuid = QString::fromStdString(run.id.uuid);
-    const std::size_t axes = read_run(*store, request)->slice.axes.size();
-    if (axes > most) found = request.uuid;
-    most = std::max(most, axes);
+    const QString uuid = QString::fromStdString(run.id.uuid);
+    const std::size_t much = speaks_for(*read_run(*store, {.uuid = uuid}));
+    if (much > most) found = uuid;
+    most = std::max(most, much);
   }
   return found;
 }
 
-/// The run page's states: a cell beneath the charts, its samples, the table, another run with
-/// windows along x and lengths against contenders.
+struct Chosen {
+  QString many_sided;  // the run with the most axes to choose from
+  QString judged;      // of contenders whose rankings were evaluated
+};
+
+Chosen chosen_of(const std::filesystem::path& database) {
+  return {
+      .many_sided =
+          run_of_most(database, [](const RunSnapshot& run) { return run.slice.axes.size(); }),
+      .judged = run_of_most(database, [](const RunSnapshot& run) {
+        return static_cast<std::size_t>(std::ranges::count_if(
+            run.table.rows, [](const report::Row& row) { return row.effectiveness != nullptr; }));
+      })};
+}
+
+/// The run page's states: a cell beneath the charts, its samples, the table, one with time against
+/// effectiveness, another with windows along x and lengths against contenders.
 bool shoot_runs(MainWindow& window, const QString& folder, const QString& suffix,
-                const QString& many_sided) {
+                const Chosen& chosen) {
+  const QString& many_sided = chosen.many_sided;
   RunView* view = window.compare()->run_view();
   const QString first = view->run() ? view->run()->request.uuid : QString();
   view->show_tab(QStringLiteral("cell"));
@@ -65,11 +86,26 @@ bool shoot_runs(MainWindow& window, const QString& folder, const QString& suffix
   saved = save(window, folder + QStringLiteral("/compare-samples") + suffix) && saved;
   view->show_tab(QStringLiteral("table"));
   saved = save(window, folder + QStringLiteral("/compare-table") + suffix) && saved;
-  if (many_sided.isEmpty()) return saved;
-  window.compare()->choose_run(many_sided);
   const auto is_shown = [&](const QString& uuid) {
     return QTest::qWaitFor([&] { return view->run()->request.uuid == uuid; }, patience_ms);
   };
+  if (!chosen.judged.isEmpty()) {
+    window.compare()->choose_run(chosen.judged);
+    view->show_tab(QLatin1String(RunView::answer_tab));
+    const AnswerPanel* answer = window.compare()->answer();
+    saved = is_shown(chosen.judged) &&
+            QTest::qWaitFor(
+                [&] {
+                  return answer->advice() &&
+                         answer->advice()->run.id.uuid == chosen.judged.toStdString();
+                },
+                patience_ms) &&
+            saved;
+    saved = save(window, folder + QStringLiteral("/compare-effectiveness") + suffix) && saved;
+    view->show_tab(QStringLiteral("table"));
+  }
+  if (many_sided.isEmpty()) return saved;
+  window.compare()->choose_run(many_sided);
   saved = is_shown(many_sided) && saved;
   saved = save(window, folder + QStringLiteral("/compare-slices") + suffix) && saved;
   view->choices()->open();
@@ -80,7 +116,7 @@ bool shoot_runs(MainWindow& window, const QString& folder, const QString& suffix
   return is_shown(first) && saved;
 }
 
-bool shoot(MainWindow& window, const QString& folder, Theme theme, const QString& many_sided) {
+bool shoot(MainWindow& window, const QString& folder, Theme theme, const Chosen& chosen) {
   window.set_theme(theme);
   const QString suffix = QLatin1Char('-') + name_of(theme) + QStringLiteral(".png");
   window.show_page(MainWindow::compare_page);
@@ -90,7 +126,7 @@ bool shoot(MainWindow& window, const QString& folder, Theme theme, const QString
                          return save(window, folder + QLatin1Char('/') + name + suffix);
                        }) &&
           saved;
-  saved = shoot_runs(window, folder, suffix, many_sided) && saved;
+  saved = shoot_runs(window, folder, suffix, chosen) && saved;
   const auto shoot_widget = [&](QWidget& widget, const QString& name) {
     return save(widget, folder + QLatin1Char('/') + name + suffix);
   };
@@ -112,6 +148,21 @@ bool shoot(MainWindow& window, const QString& folder, Theme theme, const QString
   return shoot_new_run(window, shoot_widget) && saved;
 }
 
+/// A window on no runs: a shipped one is shown, then what there is without one.
+bool shoot_first_start(const QString& folder, Theme theme, QSize size) {
+  const QTemporaryDir home;
+  MainWindow window({.database = home.filePath(QStringLiteral("runs.db")).toStdString()});
+  window.set_theme(theme);
+  window.resize(size);
+  window.show();
+  const QString suffix = QLatin1Char('-') + name_of(theme) + QStringLiteral(".png");
+  const bool read =
+      QTest::qWaitFor([&] { return window.compare()->run_view()->run() != nullptr; }, patience_ms);
+  const bool first = save(window, folder + QStringLiteral("/first-start") + suffix);
+  window.compare()->run_list()->show_section(RunListPanel::runs_section);
+  return save(window, folder + QStringLiteral("/no-runs") + suffix) && first && read;
+}
+
 int shoot_all(const std::filesystem::path& database, const QString& folder, QSize size) {
   MainWindow window({.database = database});
   window.resize(size);
@@ -123,10 +174,12 @@ int shoot_all(const std::filesystem::path& database, const QString& folder, QSiz
       },
       patience_ms);
   if (!shown) std::fprintf(stderr, "No run with a finished heat was read; the page is empty.\n");
-  const QString many_sided = many_sided_run(database);
-  const bool light = shoot(window, folder, Theme::light, many_sided) &&
+  const Chosen chosen = chosen_of(database);
+  const bool light = shoot_first_start(folder, Theme::light, size) &&
+                     shoot(window, folder, Theme::light, chosen) &&
                      shoot_charts(database, folder, QStringLiteral("-light.png"));
-  const bool dark = shoot(window, folder, Theme::dark, many_sided) &&
+  const bool dark = shoot_first_start(folder, Theme::dark, size) &&
+                    shoot(window, folder, Theme::dark, chosen) &&
                     shoot_charts(database, folder, QStringLiteral("-dark.png"));
   return light && dark ? 0 : 1;
 }

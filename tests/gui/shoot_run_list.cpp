@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/gui/shoot_run_list.h"
 
-#include <QCheckBox>
+#include <QFileDialog>
 #include <QLineEdit>
 #include <QListView>
+#include <QPushButton>
+#include <QTemporaryDir>
+#include <QToolButton>
 #include <QtTest>
 
+#include "app/gui/views/answer_panel.h"
 #include "app/gui/views/compare_page.h"
+#include "app/gui/views/comparison_view.h"
 #include "app/gui/views/published_view.h"
 #include "app/gui/views/run_list_panel.h"
 #include "app/gui/views/run_view.h"
@@ -18,6 +23,11 @@ namespace {
 
 QString key_of(const RunListPanel& panel, int row) {
   return panel.list()->model()->index(row, 0).data(RunListModel::uuid_role).toString();
+}
+
+QModelIndex runs_index(const RunListPanel& panel, const QString& uuid) {
+  const QAbstractItemModel& model = *panel.list()->model();
+  return model.match(model.index(0, 0), RunListModel::uuid_role, uuid).value(0);
 }
 
 void wait_for_run(MainWindow& window, const QString& uuid) {
@@ -46,6 +56,49 @@ bool prepare(MainWindow& window, RunListPanel& panel) {
       patience_ms);
 }
 
+/// The two newest runs of the same sweep, compared.
+bool shoot_comparison(MainWindow& window, RunListPanel& panel, const Save& save) {
+  const RunListModel& runs = window.runs();
+  QStringList two;
+  for (int row = 0; row < runs.rowCount() && two.size() < 2; ++row) {
+    const RunEntry* one = runs.entry(key_of(panel, row));
+    two = {key_of(panel, row)};
+    for (int other = row + 1; other < runs.rowCount() && two.size() < 2; ++other) {
+      if (runs.entry(key_of(panel, other))->info.start.sweep_name == one->info.start.sweep_name)
+        two.append(key_of(panel, other));
+    }
+  }
+  if (two.size() < 2) return true;
+  panel.choose(two[0]);
+  wait_for_run(window, two[0]);
+  panel.list()->selectionModel()->select(runs_index(panel, two[1]), QItemSelectionModel::Select);
+  panel.findChild<QPushButton*>(QStringLiteral("compare_the_two"))->click();
+  const auto is_shown = [&] { return window.compare()->comparison_view()->isVisible(); };
+  bool saved = QTest::qWaitFor(is_shown, patience_ms);
+  saved = save(window, QStringLiteral("comparison")) && saved;
+  window.compare()
+      ->comparison_view()
+      ->findChild<QToolButton*>(QStringLiteral("comparison_back"))
+      ->click();
+  return saved;
+}
+
+/// What asks for the checkpoint of a file of pairs that is dropped on the answer.
+bool shoot_lengths(MainWindow& window, const Save& save) {
+  const QTemporaryDir folder;
+  QFile pairs(folder.filePath(QStringLiteral("pairs.tsv")));
+  if (!pairs.open(QIODevice::WriteOnly)) return false;
+  pairs.write("how tall is the tower\tThe tower is 330 metres tall.\n");
+  pairs.close();
+  window.compare()->answer()->take_lengths(pairs.fileName());
+  const auto asked = [&] { return window.findChild<QFileDialog*>() != nullptr; };
+  bool saved = QTest::qWaitFor(asked, patience_ms);
+  auto* dialog = window.findChild<QFileDialog*>();
+  saved = dialog && save(*dialog, QStringLiteral("answer-checkpoint")) && saved;
+  if (dialog) dialog->reject();
+  return saved;
+}
+
 }  // namespace
 
 bool shoot_run_list(MainWindow& window, const Save& save) {
@@ -54,10 +107,11 @@ bool shoot_run_list(MainWindow& window, const Save& save) {
   RunListPanel& panel = *page->run_list();
   if (!prepare(window, panel)) return true;  // too few runs to show anything with
   panel.show_section(RunListPanel::runs_section);
+  const bool compared = shoot_comparison(window, panel, save) && shoot_lengths(window, save);
   const QString first = key_of(panel, 0);
   panel.choose(first);
   wait_for_run(window, first);
-  bool saved = save(window, QStringLiteral("runs-named"));
+  bool saved = save(window, QStringLiteral("runs-named")) && compared;
   panel.list()->edit(panel.list()->currentIndex());
   saved = save(window, QStringLiteral("runs-renaming")) && saved;
   if (auto* editor = panel.list()->findChild<QLineEdit*>()) QTest::keyClick(editor, Qt::Key_Escape);
