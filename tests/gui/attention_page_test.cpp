@@ -321,6 +321,9 @@ class AttentionPageTest : public QObject {
     QTRY_VERIFY(map()->is_settled());
     QVERIFY2(map()->map_rect().width() > 120,
              qPrintable(QString::number(map()->map_rect().width())));
+    find<QComboBox>("shown")->setCurrentIndex(2);
+    constexpr int beside_the_rail = 857;  // of 1000, whose rail has large text, too
+    QTRY_VERIFY(page_->minimumSizeHint().width() <= beside_the_rail);
   }
 
   void ASecondPattern_StandsBesideTheFirst() {

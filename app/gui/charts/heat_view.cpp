@@ -352,9 +352,10 @@ QSize HeatView::sizeHint() const {
   return {36 * em, 36 * em};
 }
 
-// In points and not in letters: large text does not take the map's room.
+// In points and not in letters: large text does not take the map's room. Three fit between the two
+// sides of a page in a window of 1000 points.
 QSize HeatView::minimumSizeHint() const {
-  return {110, 130};
+  return {90, 110};
 }
 
 qint64 HeatView::row_at(double y) const {

@@ -72,7 +72,7 @@ QPalette palette_of(const Ground& ground) {
 
 /// Fusion frames check boxes and fields in a darker shade of the window, which a dark one does not
 /// show. Layouts keep the distances of `space`; words stand clear of a button's frame and of the
-/// next column's.
+/// next column's, and end in a list's frame.
 class FramedStyle : public QProxyStyle {
  public:
   FramedStyle() : QProxyStyle(QStringLiteral("Fusion")) {}
@@ -115,6 +115,14 @@ class FramedStyle : public QProxyStyle {
 
   void drawControl(ControlElement element, const QStyleOption* option, QPainter* painter,
                    const QWidget* widget) const override {
+    if (const auto* list = qstyleoption_cast<const QStyleOptionComboBox*>(option);
+        element == CE_ComboBoxLabel && list != nullptr) {
+      QStyleOptionComboBox whole_words = *list;  // Fusion cuts them
+      const int room = subControlRect(CC_ComboBox, list, SC_ComboBoxEditField, widget).width() - 2;
+      whole_words.currentText =
+          list->fontMetrics.elidedText(list->currentText, Qt::ElideRight, room);
+      return QProxyStyle::drawControl(element, &whole_words, painter, widget);
+    }
     if (element != CE_HeaderLabel || !is_above_cells(option) ||
         option->rect.width() < 8 * header_room)  // above small pictures
       return QProxyStyle::drawControl(element, option, painter, widget);
