@@ -70,8 +70,7 @@ void add_mask_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<MaskCommandArguments>();
   CLI::App* command = app.add_subcommand("mask", "Draw a pattern's mask");
   add_pattern_arguments(*command, arguments->pattern);
-  command->add_option("--style", arguments->style, "schematic, equal-groups or true")
-      ->type_name("STYLE");
+  command->add_option("--style", arguments->style, "schematic or true")->type_name("STYLE");
   command->add_flag("--no-legend,!--legend", arguments->no_legend,
                     "Draw no table of groups beneath; --legend is the default");
   add_figure_arguments(*command, arguments->figure, "84");

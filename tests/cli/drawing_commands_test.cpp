@@ -241,7 +241,7 @@ TEST(Plot, WrongUseIsOneSentence) {
 
 TEST(Mask, WritesEachStyleAndFormatWithoutADisplay) {
   const Program program;
-  for (const char* style : {"schematic", "equal-groups", "true"}) {
+  for (const char* style : {"schematic", "true"}) {
     for (const auto& [file, start] :
          {std::pair{"m.pdf", "%PDF"}, {"m.svg", "<?xml"}, {"m.png", "\x89PNG"}}) {
       const Outcome outcome = program.run({"mask", "sparse", "--window", "4", "--query", "11",

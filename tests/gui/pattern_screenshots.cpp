@@ -36,8 +36,6 @@ bool shoot_patterns(PatternsPage& page, const std::function<bool(const QString&)
   page.masks()->set_style(charts::MaskStyle::schematic);
   page.mask()->pin(17, 19);
   bool saved = shoot("patterns");
-  page.masks()->set_style(charts::MaskStyle::equal_groups);
-  saved = shoot("patterns-equal") && saved;
   page.masks()->set_style(charts::MaskStyle::true_scale);
   saved = shoot("patterns-true") && saved;
 
@@ -60,9 +58,6 @@ bool shoot_patterns(PatternsPage& page, const std::function<bool(const QString&)
   page.choose(QStringLiteral("chunks"));
   page.editor().set_documents({244});
   saved = shoot("patterns-chunks-true") && saved;
-  page.masks()->set_style(charts::MaskStyle::equal_groups);
-  saved = shoot("patterns-chunks-equal") && saved;
-  page.masks()->set_style(charts::MaskStyle::true_scale);
   page.editor().set_documents({1'000'000});
   (void)page.open_file(QStringLiteral("/nowhere/mine.json"));
   saved = shoot("patterns-errors") && saved;

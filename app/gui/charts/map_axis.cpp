@@ -20,9 +20,7 @@ MapAxis::MapAxis(std::vector<MapBlock> blocks, double length, double gap, const 
   double position = 0;
   for (MapBlock& block : blocks_) {
     block.begin = position;
-    block.units_per_token = block.share > 0
-                                ? free * block.share / static_cast<double>(block.tokens.size())
-                                : std::max(fit, wanted);
+    block.units_per_token = std::max(fit, wanted);
     position = block.end() + gap_;
   }
   total_ = position - gap_;

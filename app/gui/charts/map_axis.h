@@ -35,7 +35,6 @@ struct MapBlock {
   TokenGroup group = TokenGroup::cls;
   int document = -1;  // index among the documents
   TokenRange tokens;
-  double share = 0;  // of the axis without its gaps; 0: as its tokens
   double begin = 0;  // page units from the axis' start, unscrolled
   double units_per_token = 0;
   [[nodiscard]] double end() const {
@@ -46,14 +45,13 @@ struct MapBlock {
 class MapAxis {
  public:
   MapAxis() = default;
-  /// Lays the blocks along `length` page units. Those with a share of their own are not zoomed.
+  /// Lays the blocks along `length` page units.
   MapAxis(std::vector<MapBlock> blocks, double length, double gap, const MapFocus& focus);
 
   [[nodiscard]] const std::vector<MapBlock>& blocks() const { return blocks_; }
   [[nodiscard]] std::int64_t tokens() const { return blocks_.back().tokens.end; }
-  [[nodiscard]] double length() const { return length_; }  // of the page
-  [[nodiscard]] double total() const { return total_; }    // of all tokens; > length when zoomed
-  [[nodiscard]] double gap() const { return gap_; }  // between blocks; smaller where they are many
+  [[nodiscard]] double length() const { return length_; }   // of the page
+  [[nodiscard]] double total() const { return total_; }     // of all tokens; > length when zoomed
   [[nodiscard]] double row_scroll() const { return row_; }  // kept inside the map
   [[nodiscard]] double column_scroll() const { return column_; }
   /// All tokens where nothing is zoomed.
@@ -76,7 +74,7 @@ class MapAxis {
   std::vector<MapBlock> blocks_;
   double length_ = 0;
   double total_ = 0;
-  double gap_ = 0;
+  double gap_ = 0;  // between blocks; smaller where they are many
   double row_ = 0;
   double column_ = 0;
 };

@@ -66,8 +66,7 @@ Result<LaidOut> lay_out_mask(const MaskSubject& subject, const FigureOptions& op
   page.legend = subject.legend;
   page.size = QSizeF(units_of_mm(options.width_mm), unbounded);
   const auto draw = [&] {
-    return std::make_unique<MaskDrawing>(*whole->problem, subject.style, MapFocus{}, page,
-                                         whole->other.get());
+    return std::make_unique<MaskDrawing>(*whole->problem, MapFocus{}, page, whole->other.get());
   };
   page.size.setHeight(draw()->needed_height());
   whole->drawing = draw();

@@ -15,29 +15,12 @@ namespace {
 // Up to here every token has a pixel of its own on any usual page; cells are vectors in PDF and
 // SVG.
 constexpr std::int64_t crisp_tokens = 400;
-constexpr double least_share = 0.145;  // of the tokens' room for a group in style equal-groups
-constexpr double boxed = 0.35;         // em; tokens from this size on are single boxes
-constexpr double hair = 0.06;          // em
-constexpr double hatch_period = 0.5;   // em, of the difference's hatching
-
-// [CLS], a single token, has the least; the query and each document have as much as one another,
-// but the query never less than the least, however many documents there are.
-double equal_share(const MapBlock& block, const std::vector<MapBlock>& blocks) {
-  const auto count_of = [&](TokenGroup group) {
-    return static_cast<double>(std::ranges::count(blocks, group, &MapBlock::group));
-  };
-  const double documents = count_of(TokenGroup::document);
-  const bool has_query = count_of(TokenGroup::query) > 0;
-  const bool has_others = has_query || documents > 0;
-  const double cls = has_others ? least_share * count_of(TokenGroup::cls) : 1;
-  if (block.group == TokenGroup::cls) return cls;
-  const double query = has_query ? std::max(least_share, (1 - cls) / (documents + 1)) : 0;
-  if (block.group == TokenGroup::query) return documents > 0 ? query : 1 - cls;
-  return (1 - cls - query) / documents;
-}
+constexpr double boxed = 0.35;        // em; tokens from this size on are single boxes
+constexpr double hair = 0.06;         // em
+constexpr double hatch_period = 0.5;  // em, of the difference's hatching
 
 /// Each subsequence by itself.
-std::vector<MapBlock> blocks_of(const SequenceLayout& layout, MaskStyle style) {
+std::vector<MapBlock> blocks_of(const SequenceLayout& layout) {
   std::vector<MapBlock> blocks;
   const auto add = [&](TokenGroup group, int document, TokenRange tokens) {
     if (!tokens.empty()) blocks.push_back({.group = group, .document = document, .tokens = tokens});
@@ -47,15 +30,7 @@ std::vector<MapBlock> blocks_of(const SequenceLayout& layout, MaskStyle style) {
   for (std::int64_t d = 0; d < layout.document_count(0); ++d) {
     add(TokenGroup::document, static_cast<int>(d), layout.document(0, d));
   }
-  if (style != MaskStyle::equal_groups) return blocks;
-  for (MapBlock& block : blocks) block.share = equal_share(block, blocks);
   return blocks;
-}
-
-double wrapped_height(const QFont& font, const QString& text, double width) {
-  return QFontMetricsF(font)
-      .boundingRect(QRectF(0, 0, width, 1e6), Qt::TextWordWrap, text)
-      .height();
 }
 
 // "w = 4" for a window, "40+5" for chunks, nothing for a whole group.
@@ -133,9 +108,9 @@ void paint_part(QPainter& painter, const QRectF& rect, DifferencePart part, Char
   painter.setPen(Qt::NoPen);
 }
 
-MaskDrawing::MaskDrawing(const MaskProblem& problem, MaskStyle style, const MapFocus& focus,
-                         const Page& page, const MaskProblem* other)
-    : problem_(problem), other_(other), style_(style), page_(page) {
+MaskDrawing::MaskDrawing(const MaskProblem& problem, const MapFocus& focus, const Page& page,
+                         const MaskProblem* other)
+    : problem_(problem), other_(other), page_(page) {
   strip_ = 0.9 * page_.em;
   // At the origin; lay_out moves it to its place.
   if (page_.legend && other_) lay_out_difference_legend();
@@ -168,8 +143,6 @@ void MaskDrawing::collect_texts() {
     }
     note_ += narrowed_chunks(problem_);
     note_ += QLatin1Char('.');
-  } else if (style_ == MaskStyle::equal_groups) {
-    note_ = QStringLiteral("Groups are drawn at equal size; // marks a change of scale. ");
   }
   if (problem_.tokens() > crisp_tokens) {
     note_ += QStringLiteral("Paler: only a share of the pairs at that place.");
@@ -261,7 +234,7 @@ void MaskDrawing::lay_out(const MapFocus& focus) {
   const double width = page_.size.width();
   const double height = page_.size.height();
 
-  std::vector<MapBlock> blocks = blocks_of(problem_.layout(), style_);
+  std::vector<MapBlock> blocks = blocks_of(problem_.layout());
   const QFontMetricsF metrics(figure_font(em));
   double widest_name = 0;
   for (const MapBlock& block : blocks) {
@@ -279,7 +252,8 @@ void MaskDrawing::lay_out(const MapFocus& focus) {
 
   double top = pad;
   if (!title_.isEmpty()) {
-    const double title_height = wrapped_height(figure_font(em, true), title_, width - 2 * pad);
+    const double title_height =
+        size_of_lines(figure_font(em, true), title_, width - 2 * pad).height();
     title_rect_ = QRectF(pad, top, width - 2 * pad, title_height);
     top += title_height + 0.4 * em;
   }
@@ -289,7 +263,9 @@ void MaskDrawing::lay_out(const MapFocus& focus) {
   top += (page_.names ? 1.5 * em + 1.5 * em + 0.8 * em : 0) + margin;
 
   const double note_height =
-      note_.isEmpty() ? 0 : wrapped_height(figure_font(em * small_text), note_, width - 2 * pad);
+      note_.isEmpty()
+          ? 0
+          : size_of_lines(figure_font(em * small_text), note_, width - 2 * pad).height();
   double bottom = pad + (note_.isEmpty() ? 0 : note_height + 0.4 * em);
   const double side_room = width - left - pad - legend_size_.width() - 2.5 * em;
   const double height_room = height - top - bottom - 0.6 * em;
@@ -402,7 +378,6 @@ void MaskDrawing::paint_frame(QPainter& painter) const {
   paint_cell_lines(painter);
   paint_margin(painter, Side::rows);
   paint_margin(painter, Side::columns);
-  if (style_ == MaskStyle::equal_groups) paint_breaks(painter);
   if (page_.names) {
     paint_group_names(painter, Side::rows);
     paint_group_names(painter, Side::columns);
@@ -410,8 +385,7 @@ void MaskDrawing::paint_frame(QPainter& painter) const {
   if (page_.legend) paint_legend(painter);
 
   painter.setPen(colors.text);
-  painter.setFont(figure_font(em, true));
-  if (!title_.isEmpty()) painter.drawText(title_rect_, Qt::TextWordWrap, title_);
+  draw_lines(painter, figure_font(em, true), title_rect_, title_);
   if (!page_.names) return;
   painter.setFont(figure_font(em));
   painter.setPen(colors.faint_text);
@@ -421,11 +395,14 @@ void MaskDrawing::paint_frame(QPainter& painter) const {
   painter.save();
   painter.translate(row_caption_left_, square_.rect.center().y());
   painter.rotate(-90);
-  painter.drawText(QRectF(-square_.rect.height() / 2, 0, square_.rect.height(), 1.4 * em),
-                   Qt::AlignHCenter | Qt::AlignTop, QStringLiteral("attending tokens (queries)"));
+  // Beside a small mask it is longer than that.
+  const QString caption = QStringLiteral("attending tokens (queries)");
+  const double length =
+      std::max(square_.rect.height(), painter.fontMetrics().horizontalAdvance(caption) + em);
+  painter.drawText(QRectF(-length / 2, 0, length, 1.4 * em), Qt::AlignHCenter | Qt::AlignTop,
+                   caption);
   painter.restore();
-  painter.setFont(figure_font(em * small_text));
-  if (!note_.isEmpty()) painter.drawText(note_rect_, Qt::TextWordWrap, note_);
+  draw_lines(painter, figure_font(em * small_text), note_rect_, note_);
 }
 
 // Thin lines in the ground's own colour make boxes of the cells.
@@ -490,26 +467,6 @@ void MaskDrawing::paint_margin(QPainter& painter, Side side) const {
       drawn = at;
       paint_margin_run(painter, side, at, at + std::max(extent, least), TokenGroup::sentence);
       s += std::max<std::int64_t>(0, static_cast<std::int64_t>(2 * least / extent) - 1);
-    }
-  }
-}
-
-// Two strokes across the margin where the scale changes between groups.
-void MaskDrawing::paint_breaks(QPainter& painter) const {
-  const double em = page_.em;
-  painter.setPen(QPen(colors_of(page_.theme).axis, 1.5 * hair * em));
-  const std::vector<MapBlock>& blocks = square_.axis.blocks();
-  for (std::size_t b = 1; b < blocks.size(); ++b) {
-    if (blocks[b].units_per_token == blocks[b - 1].units_per_token) continue;
-    const double middle = blocks[b].begin - square_.axis.gap() / 2;
-    const double outside = strip_ + 0.35 * em;
-    for (const double shift : {-0.1 * em, 0.1 * em}) {
-      const double x = square_.rect.left() + middle + shift;
-      painter.drawLine(QPointF(x - 0.1 * em, square_.rect.top() - outside + strip_ + 0.15 * em),
-                       QPointF(x + 0.1 * em, square_.rect.top() - outside - 0.15 * em));
-      const double y = square_.rect.top() + middle + shift;
-      painter.drawLine(QPointF(square_.rect.left() - outside - 0.15 * em, y + 0.1 * em),
-                       QPointF(square_.rect.left() - outside + strip_ + 0.15 * em, y - 0.1 * em));
     }
   }
 }

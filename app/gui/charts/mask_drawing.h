@@ -44,7 +44,7 @@ class MaskDrawing {
 
   /// `problem` must outlive the drawing, and so must `other`: set, the difference of the two is
   /// drawn, which have the same tokens.
-  MaskDrawing(const MaskProblem& problem, MaskStyle style, const MapFocus& focus, const Page& page,
+  MaskDrawing(const MaskProblem& problem, const MapFocus& focus, const Page& page,
               const MaskProblem* other = nullptr);
 
   void paint_ground(QPainter& painter) const;
@@ -82,14 +82,12 @@ class MaskDrawing {
   void paint_margin_run(QPainter& painter, Side side, double begin, double end,
                         TokenGroup group) const;
   void paint_group_names(QPainter& painter, Side side) const;
-  void paint_breaks(QPainter& painter) const;
   void paint_legend(QPainter& painter) const;
   void paint_difference_cells(QPainter& painter) const;
   void paint_cell_lines(QPainter& painter) const;
 
   const MaskProblem& problem_;
   const MaskProblem* other_;
-  MaskStyle style_;
   Page page_;
   QString title_, note_;
   QRectF title_rect_, note_rect_;

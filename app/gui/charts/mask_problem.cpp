@@ -14,9 +14,8 @@
 namespace attnscope::charts {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, MaskStyle>, 3> styles{{
+constexpr std::array<std::pair<std::string_view, MaskStyle>, 2> styles{{
     {"schematic", MaskStyle::schematic},
-    {"equal-groups", MaskStyle::equal_groups},
     {"true", MaskStyle::true_scale},
 }};
 

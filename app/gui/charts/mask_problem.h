@@ -26,8 +26,8 @@ struct MaskSource {
   std::optional<Window> window;
 };
 
-enum class MaskStyle { schematic, equal_groups, true_scale };
-/// "schematic", "equal-groups", "true"; an error lists them and the nearest.
+enum class MaskStyle { schematic, true_scale };
+/// "schematic", "true"; an error lists them and the nearest.
 [[nodiscard]] Result<MaskStyle> parse_mask_style(std::string_view text);
 [[nodiscard]] std::string_view name_of(MaskStyle style);
 

@@ -175,7 +175,7 @@ const MaskDrawing& MaskView::drawing() const {
     const double room = std::min(width(), height()) / page.em;
     page.legend = !is_compact_ && room >= least_legend_em;
     page.names = !is_compact_ && room >= least_names_em;
-    drawing_ = std::make_unique<MaskDrawing>(*problem_, style_, focus(), page, other_.get());
+    drawing_ = std::make_unique<MaskDrawing>(*problem_, focus(), page, other_.get());
   }
   return *drawing_;
 }

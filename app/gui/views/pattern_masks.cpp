@@ -71,7 +71,6 @@ void PatternMasks::build_choices() {
   new FlowLayout(ui_->choices);
   const std::pair<QToolButton*, charts::MaskStyle> all[] = {
       {ui_->schematic, charts::MaskStyle::schematic},
-      {ui_->equal_groups, charts::MaskStyle::equal_groups},
       {ui_->true_scale, charts::MaskStyle::true_scale}};
   for (const auto& [button, style] : all) {
     button->setChecked(style == mask()->style());

@@ -107,7 +107,7 @@ TEST_F(MaskDifferenceTest, EveryPair_IsInThePartThatTheOraclesSay) {
 
 TEST_F(MaskDifferenceTest, EveryCell_HasItsPartsColourOrItsHatching) {
   for (const Case& each : cases()) {
-    for (const MaskStyle style : {MaskStyle::schematic, MaskStyle::equal_groups}) {
+    for (const MaskStyle style : {MaskStyle::schematic, MaskStyle::true_scale}) {
       view.set_style(style);
       ASSERT_TRUE(view.show_difference(each.a, each.b, each.item));
       const QImage image = view.grab().toImage();

@@ -65,8 +65,7 @@ class MaskViewTest : public testing::Test {
 TEST_F(MaskViewTest, EveryCellOfEveryPatternAndStyle_IsColouredAsTheOracleSays) {
   for (const AttentionPattern& each : built_in_patterns()) {
     for (const std::int64_t w : {0, 1, 4, 64}) {
-      for (const MaskStyle style :
-           {MaskStyle::schematic, MaskStyle::equal_groups, MaskStyle::true_scale}) {
+      for (const MaskStyle style : {MaskStyle::schematic, MaskStyle::true_scale}) {
         view.set_style(style);
         ASSERT_TRUE(view.show_mask(each, Window::of(w), small_item)) << each.name;
         EXPECT_EQ(wrong_cells(view), 0) << each.name << " w " << w << " " << name_of(style);
@@ -103,11 +102,9 @@ TEST_F(MaskViewTest, TheSchematicOfBigBird_HasBlocksItCanShow) {
 TEST_F(MaskViewTest, Chunks_AreColouredAsTheOracleSays) {
   AttentionPattern chunks = find_pattern("chunks").value();
   chunks.attends[2][2].chunk = {.tokens = 5, .overlap = 2};
-  for (const MaskStyle style : {MaskStyle::equal_groups, MaskStyle::true_scale}) {
-    view.set_style(style);
-    ASSERT_TRUE(view.show_mask(chunks, std::nullopt, small_item));
-    EXPECT_EQ(wrong_cells(view), 0) << name_of(style);
-  }
+  view.set_style(MaskStyle::true_scale);
+  ASSERT_TRUE(view.show_mask(chunks, std::nullopt, small_item));
+  EXPECT_EQ(wrong_cells(view), 0);
 }
 
 TEST_F(MaskViewTest, TheSchematicOfChunks_HasChunksItCanShowAndSaysSo) {
@@ -115,7 +112,7 @@ TEST_F(MaskViewTest, TheSchematicOfChunks_HasChunksItCanShowAndSaysSo) {
   ASSERT_TRUE(view.show_mask(find_pattern("chunks").value(), std::nullopt, long_item(900)));
   EXPECT_TRUE(view.problem()->is_stand_in());
   EXPECT_EQ(wrong_cells(view), 0);
-  const MaskDrawing drawing(*view.problem(), MaskStyle::schematic, {}, {.size = QSizeF(700, 700)});
+  const MaskDrawing drawing(*view.problem(), {}, {.size = QSizeF(700, 700)});
   EXPECT_TRUE(drawing.note().contains("chunks of 40+5 are drawn as 6+2"));
   const auto& legend = drawing.legend();
   EXPECT_EQ(std::ranges::count(legend, QStringLiteral("40+5"), &MaskLegendEntry::text), 1);
@@ -141,8 +138,7 @@ TEST_F(MaskViewTest, MissingGroups_AreLeftOut) {
   item.cls = 0;
   item.query = 0;
   item.documents = {40};
-  for (const MaskStyle style :
-       {MaskStyle::schematic, MaskStyle::equal_groups, MaskStyle::true_scale}) {
+  for (const MaskStyle style : {MaskStyle::schematic, MaskStyle::true_scale}) {
     view.set_style(style);
     ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(3), item));
     EXPECT_EQ(wrong_cells(view), 0) << name_of(style);
@@ -260,7 +256,7 @@ TEST_F(MaskViewTest, NegativeSize_IsRefusedInEveryStyle) {
 }
 
 TEST_F(MaskViewTest, Hover_NamesThePairAndItsRule) {
-  view.set_style(MaskStyle::equal_groups);
+  view.set_style(MaskStyle::true_scale);
   ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), small_item));
   QSignalSpy hovered(&view, &MaskView::hovered);
   QTest::mouseMove(&view, view.position_of(20, 23).toPoint());
@@ -279,17 +275,6 @@ TEST_F(MaskViewTest, Schematic_IsAStandInOfThirtyOneTokens) {
   EXPECT_TRUE(view.problem()->is_stand_in());
   EXPECT_EQ(view.problem()->true_window(), Window::of(64));
   EXPECT_LT(view.problem()->window()->tokens(), 12);
-}
-
-TEST_F(MaskViewTest, EqualGroups_GiveEveryGroupAnEighthAtLeast) {
-  view.set_style(MaskStyle::equal_groups);
-  ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), long_item(4084)));
-  const double cls = view.position_of(1, 0).y() - view.position_of(0, 0).y();
-  const double all = view.position_of(4095, 0).y() - view.position_of(0, 0).y();
-  EXPECT_GT(cls, 0.06 * all);
-  const double query = view.position_of(11, 0).y() - view.position_of(1, 0).y();
-  const double document = view.position_of(4095, 0).y() - view.position_of(12, 0).y();
-  EXPECT_NEAR(query / document, 1.0, 0.12);
 }
 
 TEST_F(MaskViewTest, Wheel_KeepsThePairUnderTheCursor) {
@@ -353,7 +338,7 @@ TEST_F(MaskViewTest, DoubleClick_ShowsAllAndLeavesThePinnedPair) {
 
 TEST_F(MaskViewTest, Legend_IsThePatternsTableOfPresentGroups) {
   ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), small_item));
-  const MaskDrawing drawing(*view.problem(), MaskStyle::schematic, {}, {.size = QSizeF(700, 700)});
+  const MaskDrawing drawing(*view.problem(), {}, {.size = QSizeF(700, 700)});
   std::vector<MaskLegendEntry> cells;
   std::ranges::copy_if(drawing.legend(), std::back_inserter(cells),
                        [](const MaskLegendEntry& entry) { return !entry.box.isEmpty(); });
@@ -372,7 +357,7 @@ TEST_F(MaskViewTest, Legend_IsThePatternsTableOfPresentGroups) {
 TEST_F(MaskViewTest, TheLegendOfASchematic_SaysTheWindowAskedFor) {
   ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(16), long_item(900)));
   ASSERT_NE(view.problem()->window(), Window::of(16));
-  const MaskDrawing drawing(*view.problem(), MaskStyle::schematic, {}, {.size = QSizeF(700, 700)});
+  const MaskDrawing drawing(*view.problem(), {}, {.size = QSizeF(700, 700)});
   const auto notes = [&](const char* note) {
     return std::ranges::count(drawing.legend(), QString::fromLatin1(note), &MaskLegendEntry::text);
   };
@@ -381,7 +366,7 @@ TEST_F(MaskViewTest, TheLegendOfASchematic_SaysTheWindowAskedFor) {
 }
 
 TEST_F(MaskViewTest, Click_PinsAPairAndArrowsMoveIt) {
-  view.set_style(MaskStyle::equal_groups);
+  view.set_style(MaskStyle::true_scale);
   ASSERT_TRUE(view.show_mask(find_pattern("sparse").value(), Window::of(4), small_item));
   QSignalSpy pinned(&view, &MaskView::pinned);
   QTest::mouseClick(&view, Qt::LeftButton, {}, view.position_of(20, 23).toPoint());
@@ -431,26 +416,15 @@ TEST_F(MaskViewTest, FocusOfOneView_IsTakenOverByOneOfAnotherSize) {
   EXPECT_EQ(other.focus().tokens, 0);
 }
 
-TEST_F(MaskViewTest, ManyDocuments_LeaveTheQueryItsEighth) {
-  view.set_style(MaskStyle::equal_groups);
-  LayoutItem item = small_item;
-  item.documents.assign(20, 50);
-  ASSERT_TRUE(view.show_mask(find_pattern("listwise").value(), Window::of(4), item));
-  const double first = view.position_of(1, 0).y();
-  const double last = view.position_of(5, 0).y();
-  const double all = view.position_of(1005, 0).y() - view.position_of(0, 0).y();
-  EXPECT_GT((last - first) * 5 / 4, 0.119 * all);
-}
-
 TEST(MaskStyle, NamesAreThoseOfTheCommandLine) {
-  for (const char* name : {"schematic", "equal-groups", "true"}) {
+  for (const char* name : {"schematic", "true"}) {
     const Result<MaskStyle> style = parse_mask_style(name);
     ASSERT_TRUE(style);
     EXPECT_EQ(name_of(*style), name);
   }
-  const Result<MaskStyle> wrong = parse_mask_style("equal-group");
+  const Result<MaskStyle> wrong = parse_mask_style("schematics");
   ASSERT_FALSE(wrong);
-  EXPECT_NE(wrong.error().message.find("equal-groups"), std::string::npos);
+  EXPECT_NE(wrong.error().message.find("known: schematic, true"), std::string::npos);
 }
 
 }  // namespace
