@@ -5,6 +5,7 @@
 #include <unicode/locid.h>
 #include <unicode/utext.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <stdexcept>
@@ -117,6 +118,15 @@ std::optional<std::string_view> Charsmap::replacement(std::string_view text) con
     return all.substr(begin, all.find('\0', begin) - begin);
   }
   return std::nullopt;
+}
+
+std::size_t Charsmap::longest() const {
+  std::size_t longest = 0, length = 0;
+  for (const char byte : replacements_) {
+    length = byte == '\0' ? 0 : length + 1;
+    longest = std::max(longest, length);
+  }
+  return longest;
 }
 
 void Charsmap::append(std::string_view grapheme, std::string& to) const {

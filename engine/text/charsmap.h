@@ -8,6 +8,7 @@
 //   map->apply(text);   // "ﬁ ½" becomes "fi 1/2"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,6 +26,8 @@ class Charsmap {
   /// As Hugging Face applies it: a grapheme of fewer than six bytes is looked up whole, and what
   /// is found of its beginning stands for all of it; else character by character.
   void apply(std::string& utf8) const;
+  /// The longest replacement's bytes.
+  [[nodiscard]] std::size_t longest() const;
 
  private:
   /// Of the shortest beginning that the table has.

@@ -147,6 +147,12 @@ Normalizer Normalizer::read(const JsonField& said) {
   return normalizer;
 }
 
+void Normalizer::grows(std::size_t times, const JsonField& said) {
+  constexpr std::size_t most = 10'000;
+  growth_ *= std::max<std::size_t>(times, 1);
+  if (growth_ > most) said.wrong("would make texts thousands of times as long");
+}
+
 void Normalizer::add(const JsonField& said) {
   const std::string_view type =
       normalizer_types[said["type"].one_of(normalizer_types, "normalizer")];
@@ -180,12 +186,15 @@ void Normalizer::add(const JsonField& said) {
     if (pattern.is_regex() && content.find('$') != std::string::npos) {
       said["content"].wrong("has a '$', and what a regular expression has found is not read here");
     }
+    grows(1 + content.size(), said);
     steps_.emplace_back([pattern, content](std::string& text) {
       replace(text, pattern.matches(text), content);
       return true;
     });
   } else if (type == "Prepend") {
-    steps_.emplace_back([begin = said["prepend"].text()](std::string& text) {
+    const std::string begin = said["prepend"].text();
+    grows(1 + begin.size(), said);
+    steps_.emplace_back([begin](std::string& text) {
       if (!text.empty()) text.insert(0, begin);
       return true;
     });
@@ -193,6 +202,7 @@ void Normalizer::add(const JsonField& said) {
     const JsonField table = said["precompiled_charsmap"];
     if (table.is_null()) return;
     const auto map = std::make_shared<const Charsmap>(table.take(Charsmap::read(table.text())));
+    grows(map->longest(), said);
     steps_.emplace_back([map](std::string& text) {
       map->apply(text);
       return true;

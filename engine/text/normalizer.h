@@ -8,6 +8,7 @@
 //   std::string text = "Où est-ce?";
 //   Normalizer::bert({}).apply(text);   // "ou est-ce?"
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <vector>
@@ -41,8 +42,11 @@ class Normalizer {
  private:
   using Step = std::function<bool(std::string&)>;
   void add(const JsonField& said);
+  /// Of a step that makes a byte so many at most.
+  void grows(std::size_t times, const JsonField& said);
 
   std::vector<Step> steps_;
+  std::size_t growth_ = 1;  // of all steps together
 };
 
 }  // namespace attnscope

@@ -298,6 +298,8 @@ void PreTokenizer::add_byte_level(const JsonField& said) {
 void PreTokenizer::add_metaspace(const JsonField& said) {
   enum class Prepend : std::uint8_t { always, first, never };
   constexpr std::array<std::string_view, 3> schemes{"always", "first", "never"};
+  if (marks_spaces_) said["type"].wrong("stands a second time, and once is what is read here");
+  marks_spaces_ = true;
   const JsonField replacement = said["replacement"];
   const std::string mark = replacement.text();
   std::size_t end = 0;  // of the first character

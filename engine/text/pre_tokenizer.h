@@ -50,7 +50,7 @@ class PreTokenizer {
   void add_metaspace(const JsonField& said);
 
   std::vector<Step> steps_;
-  bool gives_bytes_ = false;
+  bool gives_bytes_ = false, marks_spaces_ = false;
 };
 
 }  // namespace attnscope

@@ -19,8 +19,10 @@ struct TextPattern::Regex {
 
 namespace {
 
-/// A pattern's steps on one text, some milliseconds each: patterns may take time without end.
-constexpr std::int32_t most_steps = 2000;
+// Expressions may take time and memory without end. A step of ICU's is 10,000 turns that a match
+// could have taken and did not.
+constexpr std::int32_t most_steps = 20, bytes_for_a_step = 50;
+constexpr std::int32_t most_memory = 256 << 20;  // bytes
 
 /// With the letters and numbers that the expression's own engine knows.
 std::string for_icu(std::string_view expression) {
@@ -47,7 +49,9 @@ std::vector<TextSpan> matches_of(const icu::RegexPattern& pattern, std::string_v
       utext_openUTF8(nullptr, utf8.data(), static_cast<std::int64_t>(utf8.size()), &status));
   const std::unique_ptr<icu::RegexMatcher> matcher(pattern.matcher(status));
   if (U_FAILURE(status) != 0) return found;
-  matcher->setTimeLimit(most_steps, status);
+  matcher->setTimeLimit(most_steps + static_cast<std::int32_t>(utf8.size() / bytes_for_a_step),
+                        status);
+  matcher->setStackLimit(most_memory, status);
   matcher->reset(text.getAlias());
   while (matcher->find(status) != 0 && U_SUCCESS(status) != 0) {
     const TextSpan span{static_cast<std::size_t>(matcher->start64(status)),

@@ -103,6 +103,18 @@ TEST(TokenizerFiles, WhatWouldMakeOtherTokensIsDeclined_ByItsNameAndPlace) {
               HasSubstr("gives 'e' the id 9, and the vocabulary 3"));
 }
 
+TEST(TokenizerFiles, WhatWouldFloodTheMemoryIsDeclined) {
+  const std::string longer = R"({"type": "Replace", "pattern": {"String": "a"}, "content": ")" +
+                             std::string(200, 'a') + "\"}";
+  EXPECT_THAT(tokenizer_error(R"({"normalizer": {"type": "Sequence", "normalizers": [)" + longer +
+                              "," + longer + "]}}"),
+              HasSubstr("'normalizer.normalizers[1]' would make texts thousands of times as long"));
+  EXPECT_THAT(tokenizer_error(R"({"pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+                                   {"type": "Metaspace", "replacement": "a"},
+                                   {"type": "Metaspace", "replacement": "b"}]}})"),
+              HasSubstr("'pre_tokenizer.pretokenizers[1].type' stands a second time"));
+}
+
 TEST(TokenizerFiles, ABrokenFileEndsInASentence) {
   EXPECT_THAT(tokenizer_error("{"), HasSubstr("tokenizer.json, line 1"));
   EXPECT_THAT(tokenizer_error("[]"), HasSubstr("tokenizer.json, line 1: the file"));
