@@ -105,6 +105,12 @@ void catch_interrupts() {
   }
 }
 
+std::string above_zero(const std::string& value) {
+  double number = 0;
+  if (CLI::detail::lexical_cast(value, number) && number > 0) return "";
+  return fmt::format("must be a number above 0, not '{}'", in_a_sentence(value));
+}
+
 void add_database_option(CLI::App& command, std::filesystem::path& database) {
   database = default_database();
   command.add_option("--db", database, "Database file")->type_name("FILE");
@@ -207,6 +213,7 @@ int run_command_line(int argc, char** argv) {
   add_train_command(app, session);
   add_evaluate_command(app, session);
   add_lengths_command(app, session);
+  add_profile_command(app, session);
   add_inspect_command(app, session);
   add_check_command(app, session);
   add_check_store_command(app, session);

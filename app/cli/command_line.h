@@ -51,6 +51,10 @@ void catch_interrupts();
 /// So many since then.
 [[nodiscard]] const std::atomic<int>& interrupts();
 
+/// Of an option's value: "", or what is wrong with one that is no number above 0. CLI11's own words
+/// name the largest double in full.
+[[nodiscard]] std::string above_zero(const std::string& value);
+
 /// Adds --db; the returned path is the default database unless given.
 void add_database_option(CLI::App& command, std::filesystem::path& database);
 
@@ -110,6 +114,7 @@ void add_rerank_command(CLI::App& app, Session& session);
 void add_train_command(CLI::App& app, Session& session);
 void add_evaluate_command(CLI::App& app, Session& session);
 void add_lengths_command(CLI::App& app, Session& session);
+void add_profile_command(CLI::App& app, Session& session);
 void add_inspect_command(CLI::App& app, Session& session);
 void add_check_command(CLI::App& app, Session& session);
 void add_check_store_command(CLI::App& app, Session& session);

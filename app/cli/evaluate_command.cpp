@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -72,6 +73,11 @@ Result<report::EffectivenessReport> evaluated(EvaluateCommand& arguments) {
   arguments.question.bonferroni = arguments.correction == "bonferroni";
   const auto measures = effectiveness::parse_measures(arguments.measures);
   if (!measures) return tl::unexpected(measures.error());
+  for (std::size_t i = 0; i < arguments.runs.size(); ++i) {
+    const auto behind = std::span(arguments.runs).subspan(i + 1);
+    if (std::ranges::find(behind, arguments.runs[i]) != behind.end())
+      return fail("the run '{}' is given twice; give it once", in_a_sentence(arguments.runs[i]));
+  }
   arguments.question.baseline = place_baseline(arguments.baseline, arguments.runs);
   if (arguments.differences && !arguments.question.baseline) {
     return fail("--differences are from a baseline; name one with --baseline RUN");

@@ -316,16 +316,21 @@ Result<report::RegionPositions> positions_of(const InspectCommandArguments& argu
   const Scratch scratch;
   CountLine progress(::isatty(STDERR_FILENO) == 1);
   report::RegionPositions positions;
+  std::int64_t cut = 0;
   while (true) {
     const auto text = reader->next();
     if (!text) return tl::unexpected(text.error());
     if (!*text) break;
     const auto pair = model.tokenizer->encode((*text)->query, (*text)->document, model.limits);
     if (!pair) return fail("{}: {}", reader->place((*text)->line), pair.error().message);
+    cut += pair->query_cut || pair->document_cut ? 1 : 0;
     const auto metadata = regions_metadata(model, (*text)->query, (*text)->document, *pair);
     const auto written =
         ask_for_dump(worker->process, model, arguments, *pair, metadata, {}, scratch.name());
-    if (!written) return tl::unexpected(written.error());
+    if (!written) {
+      if (interrupts() > 0) return tl::unexpected(written.error());
+      return fail("{}: {}", reader->place((*text)->line), written.error().message);
+    }
     const auto regions = read_regions(scratch.name());
     if (!regions) return tl::unexpected(regions.error());
     std::vector<std::int64_t> first_words;
@@ -336,6 +341,10 @@ Result<report::RegionPositions> positions_of(const InspectCommandArguments& argu
                   static_cast<double>(positions.documents()), reader->progress());
   }
   progress.clear();
+  if (cut > 0) {
+    say("attnscope: note: {} of {} pairs were cut to what the model reads", cut,
+        positions.documents());
+  }
   return positions;
 }
 

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/cli/command_line.h"
 #include "app/cli/worker_requests.h"
 
 namespace attnscope::cli {
@@ -43,17 +44,17 @@ void add_model_arguments(CLI::App& command, ModelArguments& arguments,
                   "Of a pair, or of each text where the model reads both apart; the document's end "
                   "is cut off. Else as many as the model has positions")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero);
   command
       .add_option("--max-query-tokens", question.most_query_tokens,
                   "Of a query with its [SEP]; else as the checkpoint was trained")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero);
   command
       .add_option("--extend-positions", question.positions,
                   "Interpolate the position embeddings to so many")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero);
   command.add_option("--worker", arguments.worker, "Command that starts the measuring process")
       ->type_name("CMD");
 }

@@ -310,10 +310,10 @@ void add_answer_command(CLI::App& app, Session& session) {
   command
       ->add_option("--memory-mb", arguments->memory_mb,
                    "Memory limit in MB of 10^6 bytes, for what is computed at a time")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero)
       ->type_name("M");
   command->add_option("--latency-ms", arguments->latency_ms, "Time limit for all candidates in ms")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero)
       ->type_name("L");
   command->add_flag("--json", arguments->json, "The same as data");
   add_format_option(*command, arguments->format);

@@ -143,7 +143,7 @@ void add_rerank_command(CLI::App& app, Session& session) {
   command->add_option("--depth", arguments->depth, "Documents of each query, the best of the run")
       ->type_name("N")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero);
   auto* first_p = command->add_flag("--first-p", arguments->first_p,
                                     "Long documents: their beginning alone, which is the default");
   auto* max_p = command->add_flag("--max-p", arguments->max_p,

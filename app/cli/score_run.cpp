@@ -14,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "app/cli/command_line.h"
 #include "app/cli/worker_requests.h"
 #include "kernels/base/control_characters.h"
 #include "kernels/base/sentences.h"
@@ -45,17 +46,17 @@ void add_scoring_arguments(CLI::App& command, ModelArguments& model, ScoreOption
   command.add_option("--batch-tokens", options.batches.tokens, "Most tokens of a batch")
       ->type_name("N")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero);
   command.add_option("--batch-pairs", options.batches.pairs, "Most pairs of a batch")
       ->type_name("N")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero);
   command
       .add_option("--read-ahead", options.read_ahead,
                   "Pairs that are read before batches are made of them")
       ->type_name("N")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero);
 }
 
 ScoreRun::ScoreRun(const ScoringModel& model, WorkerProcess& worker, PairSource& pairs,
@@ -192,8 +193,9 @@ tl::unexpected<Error> ScoreRun::no_score(const Window& window, std::size_t at) c
     pair = fmt::format("query '{}' and document '{}'", in_a_sentence(ids.query_id),
                        in_a_sentence(ids.document_id));
   }
-  return fail("{}: the score of {} is no number; are the checkpoint's weights damaged?", place,
-              pair);
+  return fail("{}: the score of {} is no number; {} damaged?", place, pair,
+              from_cache_ ? "is the cache, or are the checkpoint's weights,"
+                          : "are the checkpoint's weights");
 }
 
 Status ScoreRun::write_ready(Window& window) {

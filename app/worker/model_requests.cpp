@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/measure/machine.h"
 #include "engine/model/model_weights.h"
+#include "engine/model/part_times.h"
 #include "engine/safetensors/safetensors.h"
 #include "kernels/base/sentences.h"
 
@@ -129,6 +131,31 @@ std::vector<float> scores_within_memory(Model& scorer, const PairBatch& batch) {
   return scores;
 }
 
+/// What a call took and did, by the parts of the model, in their order.
+json parts_json(const PartTimes& times, const ModelWork& work) {
+  const auto flop = [&](ModelPart part) -> std::optional<double> {
+    switch (part) {
+      case ModelPart::projections:
+        return work.linear_flop - work.feed_forward_flop;
+      case ModelPart::attention:
+        return work.attention_flop;
+      case ModelPart::feed_forward:
+        return work.feed_forward_flop;
+      case ModelPart::embeddings:
+      case ModelPart::head:
+        return std::nullopt;
+    }
+    return std::nullopt;
+  };
+  json parts = json::array();
+  for (const ModelPart part : model_parts) {
+    json one = {{"name", name_of(part)}, {"seconds", times.seconds(part)}};
+    if (const auto done = flop(part)) one["flop"] = *done;
+    parts.push_back(std::move(one));
+  }
+  return parts;
+}
+
 std::set<std::int64_t> layers_of(const JsonField& message, std::int64_t count) {
   std::set<std::int64_t> layers;
   const JsonField wanted = message["layers"];
@@ -220,6 +247,11 @@ void answer_score(const Asked& asked, ProtocolChannel& channel, LoadedModel& mod
   }
   Pairs pairs = pairs_of(asked.message, model);
   pairs.batch.with_states = false;
+  const bool by_parts = asked.message.truth_or("parts", false);
+  ModelWork work;
+  if (by_parts) work = taken(scorer.work(pairs.batch));  // it plans, which is not the call's time
+  std::optional<PartTimes> parts;
+  if (by_parts) parts.emplace();
   const std::vector<float> scores = scores_within_memory(scorer, pairs.batch);
   json written = json::array();
   for (std::size_t i = 0; i < scores.size(); ++i) {
@@ -228,7 +260,9 @@ void answer_score(const Asked& asked, ProtocolChannel& channel, LoadedModel& mod
         (pairs.batch.documents == nullptr || is_of_numbers(model, pairs.batch.items[i].cached));
     written.push_back(is_number ? json(scores[i]) : json("nan"));
   }
-  channel.send({{"event", "score"}, {"scores", std::move(written)}});
+  json event = {{"event", "score"}, {"scores", std::move(written)}};
+  if (by_parts) event["parts"] = parts_json(*parts, work);
+  channel.send(event);
 }
 
 void answer_inspect(const Asked& asked, ProtocolChannel& channel, LoadedModel& model) {

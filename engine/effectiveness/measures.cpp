@@ -8,6 +8,7 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <set>
 #include <span>
 #include <system_error>
 #include <utility>
@@ -50,11 +51,16 @@ std::string_view without_blanks(std::string_view text) {
   return text;
 }
 
+/// Before the '='.
+std::string_view parameter_name(std::string_view text) {
+  return without_blanks(text.substr(0, text.find('=')));
+}
+
 /// "rel=2", "dcg='exp-log2'", "judged_only=True"; false where the measure has none such.
 bool set_parameter(std::string_view text, Measure& measure) {
   const std::size_t sign = text.find('=');
   if (sign == std::string_view::npos) return false;
-  const std::string_view name = without_blanks(text.substr(0, sign));
+  const std::string_view name = parameter_name(text);
   std::string_view value = without_blanks(text.substr(sign + 1));
   if (name == "rel" && has_level(measure.kind)) {
     const auto level = whole_number<int>(value);
@@ -197,9 +203,11 @@ Result<Measure> parse_measure(std::string_view text) {
   const auto* const kind = std::ranges::find(kind_names, name, &KindName::name);
   if (kind == kind_names.end()) return unknown("");
   measure.kind = kind->kind;
+  std::set<std::string_view> given;
   while (!parameters.empty()) {
     const std::size_t end = std::min(parameters.find(','), parameters.size());
-    if (!set_parameter(parameters.substr(0, end), measure))
+    const std::string_view one = parameters.substr(0, end);
+    if (!given.insert(parameter_name(one)).second || !set_parameter(one, measure))
       return unknown(", because of what stands in its brackets");
     parameters.remove_prefix(std::min(end + 1, parameters.size()));
   }

@@ -78,6 +78,7 @@ struct ReferenceOutput {
 /// Work of one call, counted: linear layers, attention's useful work over all layers, embeddings.
 struct ModelWork {
   double linear_flop = 0, attention_flop = 0;  // useful
+  double feed_forward_flop = 0;                // of the linear layers', that of the wide ones
   double executed_attention_flop = 0;
   double exponentials = 0;
   double least_bytes = 0;  // weights once, token states in and out of every layer

@@ -8,7 +8,8 @@
 namespace attnscope::report {
 namespace {
 
-constexpr std::array<std::string_view, RegionPositions::places> names{"best", "second", "third"};
+constexpr std::array<std::string_view, RegionPositions::places> place_names{"best", "second",
+                                                                            "third"};
 
 /// Words of a bin: of 10, 20, 50, 100 ... the first that makes forty bins at most.
 std::int64_t words_of_bin(std::int64_t last) {
@@ -66,7 +67,7 @@ Result<Figure> RegionPositions::figure(const std::string& model) const {
     if (begins.empty()) continue;
     std::vector<std::int64_t> bins(static_cast<std::size_t>(last / width + 1));
     for (const std::int64_t begin : begins) ++bins[static_cast<std::size_t>(begin / width)];
-    Series series{.name = fmt::format("{} region", names[place]),
+    Series series{.name = fmt::format("{} region", place_names[place]),
                   .style_key = fmt::format("region {}", place + 1),
                   .points = {},
                   .rail = {}};

@@ -140,7 +140,8 @@ Status fits_table(const Tokenizer& tokenizer, std::int64_t rows,
   if (words && size != rows) {
     return fail(
         "{}: has {} words, and the checkpoint has vectors of {} words and of padding; copy {} anew",
-        (folder / WordList::file).string(), size - 1, rows - 1, WordList::file);
+        (folder / WordList::file).string(), size - 1, std::max<std::int64_t>(rows - 1, 0),
+        WordList::file);
   }
   if (size <= rows) return {};
   return fail(

@@ -133,7 +133,8 @@ Result<TextPair> parse_jsonl(std::string_view line, PairParts parts) {
                                   is_document ? "body" : "text"});
   if (has_query(parts) && !query.is_string()) return fail("has no text 'query'");
   if (has_document(parts) && !document.is_string()) {
-    return fail("has no text 'document', 'text' or 'passage'");
+    return fail("has no text 'document', 'text' or 'passage'{}",
+                is_document ? ", nor 'contents' or 'body'" : "");
   }
   TextPair pair;
   if (has_query(parts)) pair.query = query.get<std::string>();

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <vector>
 
@@ -19,6 +20,7 @@
 namespace attnscope::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using tests::TinyCheckpoint;
 
@@ -224,6 +226,70 @@ TEST_F(Score, AnImplementationThatDoesNotTakeThePatternSaysWhy) {
       score({"--pattern", "sparse", "--window", "4", "--implementation", "sdpa"});
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("sdpa knows only full attention"));
+}
+
+TEST_F(Score, ProfileTellsWhereTheTimeGoes) {
+  const std::vector<std::string> asked{"profile",   "--checkpoint", ".", "--pairs",
+                                       "pairs.tsv", "--rounds",     "2"};
+  std::vector<std::string> as_json = asked;
+  as_json.insert(as_json.end(), {"--format", "json"});
+  const Outcome numbers = program_.run(as_json);
+  ASSERT_EQ(numbers.exit_code, 0) << numbers.err;
+  const auto rows = nlohmann::json::parse(numbers.out);
+  double sum = 0;
+  for (const auto& row : rows) {
+    if (row.at("part") != "whole") sum += row.at("share").get<double>();
+    if (row.at("part") == "feed-forward") {
+      EXPECT_GT(row.at("of_ceiling"), 0);
+    }
+  }
+  // Medians of each part, over rounds that differ: near the whole, if not equal to it.
+  EXPECT_GT(sum, 0.5);
+  EXPECT_THAT(program_.run(asked).out,
+              AllOf(HasSubstr("60 pairs, "), HasSubstr("Medians of 2 passes")));
+
+  const auto refused = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all = asked;
+    all.insert(all.end(), more.begin(), more.end());
+    const Outcome outcome = program_.run(all);
+    EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
+    return outcome.err;
+  };
+  EXPECT_THAT(refused({"--device", "cuda"}), HasSubstr("parts are timed on the processor"));
+  EXPECT_THAT(refused({"--most-pairs", "0"}), HasSubstr("must be a number above 0"));
+  program_.write("none.tsv", "");
+  EXPECT_THAT(program_.run({"profile", "--checkpoint", ".", "--pairs", "none.tsv"}).err,
+              HasSubstr("none.tsv: has no pairs"));
+}
+
+/// Of a Set-Encoder a document's score depends on the others of its query, and on nothing else.
+TEST_F(Score, ASetIsAllDocumentsOfItsQuery_AndNoPartOfThem) {
+  std::filesystem::copy(
+      std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/golden/models/set-encoder",
+      program_.path("set"), std::filesystem::copy_options::recursive);
+  program_.write("set/vocab.txt", vocabulary);
+  const std::string first = "a\tb c\na\td\na\te f g\n", second = "b\tb c\nb\td\n";
+  program_.write("both.tsv", first + second);
+  program_.write("second.tsv", second);
+  program_.write("again.tsv", first + second + "a\td\n");
+  const auto of_set = [&](const std::string& pairs, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> all{"score", "--checkpoint", "set", "--pairs", pairs};
+    all.insert(all.end(), more.begin(), more.end());
+    return program_.run(all);
+  };
+  const Outcome both = of_set("both.tsv"), alone = of_set("second.tsv");
+  ASSERT_EQ(both.exit_code, 0) << both.err;
+  EXPECT_TRUE(both.out.ends_with(alone.out)) << both.out << alone.out;
+  EXPECT_EQ(of_set("both.tsv", {"--batch-pairs", "1", "--batch-tokens", "1"}).out, both.out);
+
+  const Outcome again = of_set("again.tsv");
+  EXPECT_EQ(again.exit_code, 2);
+  EXPECT_EQ(again.out, both.out);
+  EXPECT_THAT(again.err, HasSubstr("again.tsv, line 6: its query was scored already"));
+  const Outcome small = of_set("both.tsv", {"--read-ahead", "2"});
+  EXPECT_EQ(small.exit_code, 2);
+  EXPECT_EQ(small.out, "") << "no score of a part of a set";
+  EXPECT_THAT(small.err, HasSubstr("a query has more than 2 documents"));
 }
 
 }  // namespace

@@ -38,6 +38,7 @@ TEST(Measures, WhatIsNoMeasureIsNamedBesideThoseThatAre) {
   EXPECT_THAT(error_of("nDCG@ten"), HasSubstr("cut-off"));
   EXPECT_THAT(error_of("P"), HasSubstr("without a cut-off"));
   EXPECT_THAT(error_of("RR(rel=0)"), HasSubstr("brackets"));
+  EXPECT_THAT(error_of("AP(rel=1,rel=2)"), HasSubstr("brackets"));
   EXPECT_THAT(error_of("nDCG(rel=2)"), HasSubstr("brackets"));
   EXPECT_THAT(error_of("RR(rel=2"), HasSubstr("no measure"));
   EXPECT_THAT(error_of("nDCG@10,NDCG@10"), HasSubstr("given twice"));

@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 #include "engine/documents/document_cache.h"
 #include "engine/model/family.h"
 #include "engine/model/model_weights.h"
+#include "engine/model/part_times.h"
 #include "tests/model/drawn_pairs.h"
 
 namespace attnscope::test {
@@ -221,6 +223,27 @@ TEST(CrossEncoder, HandsOutEveryLayersQueriesKeysAndValues) {
     }
     EXPECT_NE(shown[0].values, shown[1].values);
   }
+}
+
+TEST(CrossEncoder, TellsInWhichPartsItsTimeGoes) {
+  const DrawnPairs pairs({3, 5}, {40, 9});
+  for (const bool cls_only : {false, true}) {
+    const auto encoder = encoder_of({"sparse", "segment", Window::of(4)}, cls_only);
+    const auto start = std::chrono::steady_clock::now();
+    PartTimes times;
+    (void)scored(*encoder, pairs.batch());
+    const std::chrono::duration<double> whole = std::chrono::steady_clock::now() - start;
+    double sum = 0;
+    for (const ModelPart part : model_parts) {
+      EXPECT_GT(times.seconds(part), 0) << attnscope::name_of(part);
+      sum += times.seconds(part);
+    }
+    // Parts inside others count once.
+    EXPECT_LE(sum, whole.count());
+  }
+  const auto work = encoder_of({"full", "segment"})->work(pairs.batch());
+  EXPECT_GT(work->feed_forward_flop, 0);
+  EXPECT_LT(work->feed_forward_flop, work->linear_flop);
 }
 
 TEST(CrossEncoder, RefusesWhatTheModelDoesNotKnow) {

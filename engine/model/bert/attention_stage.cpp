@@ -15,6 +15,7 @@
 #include "engine/attention/torch_tensors.h"
 #include "engine/model/bert/bert_config.h"
 #include "engine/model/bert/plan_rows.h"
+#include "engine/model/part_times.h"
 #include "engine/pattern/compile_plan.h"
 #include "kernels/plan/counts.h"
 
@@ -100,6 +101,7 @@ Result<std::unique_ptr<AttentionStage>> AttentionStage::make(const ModelVariant&
                                                              const ModelShape& shape,
                                                              const Implementation& implementation,
                                                              SequenceLayout layout) {
+  const PartClock clock(ModelPart::attention);
   std::unique_ptr<AttentionStage> stage(new AttentionStage(variant, shape, std::move(layout)));
   if (Status ready = stage->plan_and_prepare(implementation); !ready) {
     return tl::unexpected(ready.error());
@@ -168,6 +170,7 @@ at::Tensor AttentionStage::heads_of(const at::Tensor& projected, std::int64_t pa
 }
 
 Result<at::Tensor> AttentionStage::run(PreparedAttention& prepared, const LayerHeads& heads) const {
+  const PartClock clock(ModelPart::attention);
   const at::TensorOptions options = heads.k.options();
   at::Tensor o = at::empty({heads.k.size(0), shape_.heads, shape_.head_dim()}, options);
   const at::Tensor workspace = at::empty({prepared.workspace_bytes()}, options.dtype(at::kByte));
@@ -195,6 +198,7 @@ LayerHeads AttentionStage::local_heads(const EncoderLayer& layer, const at::Tens
 
 Result<at::Tensor> AttentionStage::attend(const EncoderLayer& layer, const at::Tensor& x,
                                           const Seen& seen) const {
+  const PartClock clock(ModelPart::projections);
   LayerHeads local = local_heads(layer, x);
   auto o = run(*prepared_, local);
   if (!seen) local = {};
@@ -206,6 +210,7 @@ Result<at::Tensor> AttentionStage::attend(const EncoderLayer& layer, const at::T
   const LayerHeads global{heads_of((*layer.global().query)(x.index_select(0, global_->index())), 0),
                           heads_of(key_value, 0), heads_of(key_value, 1)};
   const double scale = 1 / std::sqrt(static_cast<double>(shape_.head_dim()));
+  const PartClock of_rows(ModelPart::attention);
   o->index_copy_(0, global_->index(),
                  global_->attend(global.q, global.k, global.v, scale).flatten(1));
   if (seen) seen(local, &global);
@@ -214,6 +219,7 @@ Result<at::Tensor> AttentionStage::attend(const EncoderLayer& layer, const at::T
 
 Result<at::Tensor> AttentionStage::attend_cls(const EncoderLayer& layer,
                                               const at::Tensor& x) const {
+  const PartClock clock(ModelPart::projections);
   const Projections& projections = global_ ? layer.global() : layer.projections();
   const at::Tensor key_value = (*projections.key_value)(x);
   return attend_cls({heads_of((*projections.query)(x.index_select(0, cls_index_)), 0),

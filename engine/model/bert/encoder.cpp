@@ -18,6 +18,7 @@
 #include "engine/attention/list.h"
 #include "engine/attention/torch_tensors.h"
 #include "engine/model/bert/bert_config.h"
+#include "engine/model/part_times.h"
 
 namespace attnscope {
 namespace {
@@ -67,6 +68,7 @@ BertEmbeddings::BertEmbeddings(const ModelWeights& weights, const Computing& com
 }
 
 at::Tensor BertEmbeddings::operator()(const PackedBatch& batch) const {
+  const PartClock clock(ModelPart::embeddings);
   const at::Tensor ids = indices(batch.ids);
   const at::Tensor positions = indices(batch.positions);
   const at::Tensor types = indices(batch.types);
@@ -188,7 +190,8 @@ ModelWork BertEncoder::work_of_layer(const AttentionStage& stage) const {
   const auto tokens = static_cast<double>(stage.layout().tokens());
   const auto hidden = static_cast<double>(shape_.hidden);
   const auto wide = static_cast<double>(shape_.feed_forward);
-  work.linear_flop = 2 * tokens * hidden * (4 * hidden + 2 * wide);
+  work.feed_forward_flop = 4 * tokens * hidden * wide;
+  work.linear_flop = 8 * tokens * hidden * hidden + work.feed_forward_flop;
   if (global_) {
     work.linear_flop +=
         2 * hidden * hidden * (2 * tokens + static_cast<double>(stage.global_row_count()));
@@ -204,7 +207,8 @@ ModelWork BertEncoder::work_of_cls_layer(const AttentionStage& stage) const {
   const auto rows = static_cast<double>(stage.cls_index().size(0));
   const auto hidden = static_cast<double>(shape_.hidden);
   const auto wide = static_cast<double>(shape_.feed_forward);
-  work.linear_flop = 2 * hidden * (2 * hidden * tokens + rows * (2 * hidden + 2 * wide));
+  work.feed_forward_flop = 4 * rows * hidden * wide;
+  work.linear_flop = 4 * hidden * hidden * (tokens + rows) + work.feed_forward_flop;
   work.least_bytes += (tokens * hidden + 4 * hidden * hidden + 2 * hidden * wide) *
                       static_cast<double>(size_of(whole_.dtype));
   return work;
@@ -212,6 +216,7 @@ ModelWork BertEncoder::work_of_cls_layer(const AttentionStage& stage) const {
 
 void add(const ModelWork& work, double times, ModelWork& sum) {
   sum.linear_flop += times * work.linear_flop;
+  sum.feed_forward_flop += times * work.feed_forward_flop;
   sum.attention_flop += times * work.attention_flop;
   sum.executed_attention_flop += times * work.executed_attention_flop;
   sum.exponentials += times * work.exponentials;

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "engine/attention/torch_tensors.h"
+#include "engine/model/part_times.h"
 
 namespace attnscope {
 namespace {
@@ -89,7 +90,11 @@ void EncoderLayer::finish(const at::Tensor& o, at::Tensor& x) const {
     const std::int64_t count = std::min(tokens_at_once, tokens - first);
     at::Tensor states = x.narrow(0, first, count);
     at::Tensor attended = at::empty_like(states);
-    attention_output_.plus_normed(o.narrow(0, first, count), states, attention_norm_, attended);
+    {
+      const PartClock clock(ModelPart::projections);
+      attention_output_.plus_normed(o.narrow(0, first, count), states, attention_norm_, attended);
+    }
+    const PartClock clock(ModelPart::feed_forward);
     output_.plus_normed(intermediate_(attended, activation_), attended, output_norm_, states);
   }
 }

@@ -7,6 +7,8 @@
 
 #include <any>
 
+#include "engine/model/part_times.h"
+
 namespace attnscope {
 
 HeadActivation head_activation(const ModelConfig& config) {
@@ -23,6 +25,7 @@ ScoreHead::ScoreHead(const ModelWeights& weights, Computing computing)
 }
 
 at::Tensor ScoreHead::operator()(const at::Tensor& cls_states) const {
+  const PartClock clock(ModelPart::head);
   if (!classifier_) return at::zeros({cls_states.size(0), 1});
   if (!pooler_) return (*classifier_)(cls_states);
   const at::Tensor pooled = (*pooler_)(cls_states);

@@ -27,6 +27,7 @@
 #include "engine/model/modern_bert/modern_bert_reference.h"
 #include "engine/model/modern_bert/modern_layer.h"
 #include "engine/model/modern_bert/rotary.h"
+#include "engine/model/part_times.h"
 
 namespace attnscope {
 
@@ -68,6 +69,7 @@ class ModernHead {
   }
   /// [items, hidden] to [items, 1]; without a head, zeros.
   [[nodiscard]] at::Tensor operator()(const at::Tensor& pooled) const {
+    const PartClock clock(ModelPart::head);
     if (!classifier_) return at::zeros({pooled.size(0), 1});
     return (*classifier_)((*norm_)(at::gelu((*dense_)(pooled))));
   }
@@ -187,18 +189,12 @@ class ModernBert final : public Model {
                                        const Show& show) const {
     const at::Tensor ids = at::tensor(packed.ids, at::kLong).to(words_.device());
     const at::Tensor positions = at::tensor(packed.positions, at::kLong).to(words_.device());
-    at::Tensor x = embedding_norm_(at::embedding(words_, ids));
+    at::Tensor x = embedded(ids);
     for (std::int64_t l = 0; l < shape().layers; ++l) {
       const ModernLayer& layer = layers_[static_cast<std::size_t>(l)];
       const AttentionStage& stage = stages.of(is_local(l));
       if (cls_alone_ && l + 1 == shape().layers) return cls_states(layer, stage, positions, l, x);
-      const at::Tensor projected = (*layer.projections().all)(layer.normed(x));
-      // Queries and keys stand side by side: one call turns both.
-      table_of(l).rotate(projected.narrow(1, 0, 2 * shape().hidden)
-                             .unflatten(1, {2 * shape().heads, shape().head_dim()}),
-                         positions);
-      const LayerHeads heads{heads_at(projected, 0, shape()), heads_at(projected, 1, shape()),
-                             heads_at(projected, 2, shape())};
+      const LayerHeads heads = heads_of(l, x, positions);
       const auto o = stage.attend(heads);
       if (!o) return o;
       if (show) hand_out(l, heads, show);
@@ -207,9 +203,28 @@ class ModernBert final : public Model {
     return pooled(final_norm_(x), stages.all->cls_index(), packed.layout);
   }
 
+  [[nodiscard]] at::Tensor embedded(const at::Tensor& ids) const {
+    const PartClock clock(ModelPart::embeddings);
+    return embedding_norm_(at::embedding(words_, ids));
+  }
+
+  [[nodiscard]] LayerHeads heads_of(std::int64_t layer, const at::Tensor& x,
+                                    const at::Tensor& positions) const {
+    const PartClock clock(ModelPart::projections);
+    const ModernLayer& own = layers_[static_cast<std::size_t>(layer)];
+    const at::Tensor projected = (*own.projections().all)(own.normed(x));
+    // Queries and keys stand side by side: one call turns both.
+    table_of(layer).rotate(projected.narrow(1, 0, 2 * shape().hidden)
+                               .unflatten(1, {2 * shape().heads, shape().head_dim()}),
+                           positions);
+    return {heads_at(projected, 0, shape()), heads_at(projected, 1, shape()),
+            heads_at(projected, 2, shape())};
+  }
+
   [[nodiscard]] Result<at::Tensor> cls_states(const ModernLayer& layer, const AttentionStage& stage,
                                               const at::Tensor& positions, std::int64_t number,
                                               const at::Tensor& x) const {
+    const PartClock clock(ModelPart::projections);
     const at::Tensor normed = layer.normed(x);
     const at::Tensor key_value = (*layer.projections().key_value)(normed);
     const at::Tensor keys = heads_at(key_value, 0, shape());
@@ -256,6 +271,7 @@ class ModernBert final : public Model {
     const auto hidden = static_cast<double>(shape().hidden);
     const auto weights = hidden * (4 * hidden + 3 * static_cast<double>(shape().feed_forward));
     work.linear_flop = 2 * tokens * weights;
+    work.feed_forward_flop = 6 * tokens * hidden * static_cast<double>(shape().feed_forward);
     work.least_bytes +=
         (2 * tokens * hidden + weights) * static_cast<double>(size_of(variant_.dtype));
     return work;
@@ -267,7 +283,8 @@ class ModernBert final : public Model {
     const auto rows = static_cast<double>(stage.cls_index().size(0));
     const auto hidden = static_cast<double>(shape().hidden);
     const auto wide = static_cast<double>(shape().feed_forward);
-    work.linear_flop = 2 * hidden * (2 * hidden * tokens + rows * (2 * hidden + 3 * wide));
+    work.feed_forward_flop = 6 * rows * hidden * wide;
+    work.linear_flop = 4 * hidden * hidden * (tokens + rows) + work.feed_forward_flop;
     work.least_bytes += (tokens * hidden + hidden * (4 * hidden + 3 * wide)) *
                         static_cast<double>(size_of(variant_.dtype));
     return work;

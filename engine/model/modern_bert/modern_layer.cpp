@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <string>
 
+#include "engine/model/part_times.h"
+
 namespace attnscope {
 namespace {
 
@@ -48,7 +50,12 @@ void ModernLayer::finish(const at::Tensor& o, at::Tensor& x) const {
   for (std::int64_t first = 0; first < tokens; first += tokens_at_once) {
     const std::int64_t count = std::min(tokens_at_once, tokens - first);
     at::Tensor states = x.narrow(0, first, count);
-    const at::Tensor attended = attention_output_.plus(o.narrow(0, first, count), states);
+    at::Tensor attended;
+    {
+      const PartClock clock(ModelPart::projections);
+      attended = attention_output_.plus(o.narrow(0, first, count), states);
+    }
+    const PartClock clock(ModelPart::feed_forward);
     const at::Tensor normed = wide_norm_(attended);
     at::Tensor wide = activated_(normed, cpu::Activation::gelu);
     gate_.times(normed, wide);

@@ -12,6 +12,7 @@
 #include "engine/model/bert/bert_config.h"
 #include "engine/model/bert/bert_like_family.h"
 #include "engine/model/family.h"
+#include "engine/model/model_weights.h"
 
 namespace attnscope {
 

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/report/model_profile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+namespace attnscope::report {
+namespace {
+
+constexpr std::string_view tokenizer_part = "tokenizer", other_part = "other", whole_part = "whole";
+
+double profiled_flop(const ProfiledPairs& of, std::string_view part) {
+  const auto found = std::ranges::find(of.part_flop, part, &std::pair<std::string, double>::first);
+  return found == of.part_flop.end() ? 0 : found->second;
+}
+
+/// A bar as long as a share, in a terminal.
+std::string bar_of(double share) {
+  constexpr double longest = 40;
+  std::string bar;
+  for (int i = 0; i < std::lround(share * longest); ++i) bar += "█";
+  return bar;
+}
+
+Value share_cell(double share) {
+  return share > 0 ? Value(fmt::format("{:.1f} %", 100 * share)) : Value();
+}
+
+}  // namespace
+
+std::vector<ProfiledPart> ModelProfile::parts() const {
+  std::vector<ProfiledPart> parts;
+  const auto add = [&](std::string_view name,
+                       const std::function<double(const ProfiledRound&)>& seconds) {
+    std::vector<double> taken;
+    taken.reserve(rounds_.size());
+    for (const ProfiledRound& round : rounds_) taken.push_back(seconds(round));
+    std::ranges::sort(taken);
+    const std::size_t middle = taken.size() / 2;
+    const double median =
+        taken.size() % 2 == 1 ? taken[middle] : (taken[middle - 1] + taken[middle]) / 2;
+    parts.push_back({.name = std::string(name),
+                     .seconds = median,
+                     .least = taken.front(),
+                     .most = taken.back()});
+  };
+  add(tokenizer_part, [](const ProfiledRound& round) { return round.tokenizer_seconds; });
+  for (std::size_t i = 0; i < rounds_.front().part_seconds.size(); ++i) {
+    add(rounds_.front().part_seconds[i].first,
+        [i](const ProfiledRound& round) { return round.part_seconds.at(i).second; });
+  }
+  add(other_part, [](const ProfiledRound& round) {
+    double rest = round.whole_seconds - round.tokenizer_seconds;
+    for (const auto& [name, seconds] : round.part_seconds) rest -= seconds;
+    return std::max(rest, 0.0);
+  });
+  add(whole_part, [](const ProfiledRound& round) { return round.whole_seconds; });
+  const double whole = parts.back().seconds;
+  double all_flop = 0;
+  for (const auto& [name, flop] : of_.part_flop) all_flop += flop;
+  for (ProfiledPart& part : parts) {
+    part.share = whole > 0 ? part.seconds / whole : 0;
+    const double flop = part.name == whole_part ? all_flop : profiled_flop(of_, part.name);
+    if (flop <= 0 || part.seconds <= 0) continue;
+    part.flop_per_second = flop / part.seconds;
+    if (of_.flop_per_second > 0) part.of_ceiling = part.flop_per_second / of_.flop_per_second;
+  }
+  return parts;
+}
+
+std::string write_profile(const ModelProfile& profile, TableFormat format) {
+  const ProfiledPairs& of = profile.of();
+  const auto count = static_cast<double>(std::max<std::int64_t>(of.count, 1));
+  const std::vector<ProfiledPart> parts = profile.parts();
+  const bool bare = is_for_programs(format);
+  Sheet sheet{.above = {fmt::format(
+                  "{} on {}: {} pairs, {:.0f} tokens each, {}, attention by {}, {} {}", of.model,
+                  of.pairs, of.count, static_cast<double>(of.tokens) / count, of.dtype,
+                  of.implementation, of.threads, of.threads == 1 ? "thread" : "threads")},
+              .columns = {{.key = "part", .title = "Part", .is_number = false},
+                          {.key = "seconds", .title = "Time per pair (µs)"},
+                          {.key = "share", .title = "Share"},
+                          {.key = "flop_per_second", .title = "GFLOP/s"},
+                          {.key = "of_ceiling", .title = "Of the ceiling"}}};
+  if (format == TableFormat::text) {
+    sheet.columns.push_back(
+        {.key = "bar", .title = "", .is_number = false, .is_dispensable = true});
+  }
+  for (const ProfiledPart& part : parts) {
+    const bool counted = part.flop_per_second > 0;
+    std::vector<SheetCell> row{SheetCell(part.name)};
+    if (bare) {
+      row.insert(row.end(), {SheetCell(Value(part.seconds)), SheetCell(Value(part.share)),
+                             SheetCell(counted ? Value(part.flop_per_second) : Value()),
+                             SheetCell(part.of_ceiling > 0 ? Value(part.of_ceiling) : Value())});
+    } else {
+      row.insert(
+          row.end(),
+          {SheetCell(fmt::format("{:.1f}", 1e6 * part.seconds / count)),
+           SheetCell(share_cell(part.share)),
+           SheetCell(counted ? Value(fmt::format("{:.1f}", part.flop_per_second / 1e9)) : Value()),
+           SheetCell(share_cell(part.of_ceiling))});
+    }
+    if (format == TableFormat::text)
+      row.emplace_back(part.name == whole_part ? "" : bar_of(part.share));
+    sheet.add(std::move(row));
+  }
+  const ProfiledPart& whole = parts.back();
+  sheet.below.push_back(fmt::format(
+      "Medians of {} passes; {:.0f} pairs and {:.0f} tokens a second, whole passes {:.1f} to "
+      "{:.1f} ms",
+      profile.rounds(), count / whole.seconds, static_cast<double>(of.tokens) / whole.seconds,
+      1e3 * whole.least, 1e3 * whole.most));
+  if (of.flop_per_second > 0) {
+    sheet.below.push_back(
+        fmt::format("The ceiling is {:.0f} GFLOP/s of multiply-adds in float32, measured beside it",
+                    of.flop_per_second / 1e9));
+  }
+  return write_sheet(sheet, format);
+}
+
+}  // namespace attnscope::report

@@ -1,0 +1,63 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where a model's time goes: from texts to scores, by the parts of the model, beside what the
+// machine can do.
+//
+//   ModelProfile profile({.model = "minilm", .flop_per_second = ceilings.flop_per_second});
+//   profile.add(round);                     // some passes over the same pairs
+//   print(write_profile(profile, TableFormat::text));
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/report/sheet.h"
+
+namespace attnscope::report {
+
+/// A pass over the pairs.
+struct ProfiledRound {
+  double whole_seconds = 0;      // from texts to scores
+  double tokenizer_seconds = 0;  // of that
+  /// Of that, in the models' order: "embeddings", "projections", ...
+  std::vector<std::pair<std::string, double>> part_seconds{};
+};
+
+/// What the rounds are of, alike in all of them.
+struct ProfiledPairs {
+  std::string model, pairs, implementation, dtype;
+  int threads = 0;
+  std::int64_t count = 0, tokens = 0;
+  std::vector<std::pair<std::string, double>> part_flop{};  // useful, of parts that have some
+  double flop_per_second = 0;                               // of the machine; 0: not measured
+};
+
+struct ProfiledPart {
+  std::string name;
+  double seconds = 0, least = 0, most = 0;  // median and range over the rounds
+  double share = 0;                         // of the median whole
+  double flop_per_second = 0;               // 0: it is not counted
+  double of_ceiling = 0;
+};
+
+class ModelProfile {
+ public:
+  explicit ModelProfile(ProfiledPairs of) : of_(std::move(of)) {}
+  void add(ProfiledRound round) { rounds_.push_back(std::move(round)); }
+
+  [[nodiscard]] const ProfiledPairs& of() const { return of_; }
+  [[nodiscard]] std::size_t rounds() const { return rounds_.size(); }
+  /// The tokenizer, the model's parts, and "other": batches, the way between processes, what no
+  /// part claims; then "whole". Precondition: a round.
+  [[nodiscard]] std::vector<ProfiledPart> parts() const;
+
+ private:
+  ProfiledPairs of_;
+  std::vector<ProfiledRound> rounds_;
+};
+
+[[nodiscard]] std::string write_profile(const ModelProfile& profile, TableFormat format);
+
+}  // namespace attnscope::report
