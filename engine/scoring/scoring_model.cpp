@@ -259,6 +259,8 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& question) {
       return fail("{} tokens leave no room for a document behind the {} before it; allow more",
                   limits->most_tokens, limits->most_tokens - limits->most_document_tokens);
     }
+  } else if (!config.family->reads_words()) {
+    limits->most_tokens_of_document = config.most_document_tokens;
   }
   nlohmann::json request = {
       {"request", "model"},

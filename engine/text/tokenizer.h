@@ -21,6 +21,9 @@ struct PairLimits {
   /// Of models that read both texts apart, each beside something of its own: most_tokens is then of
   /// each text, and this is the document's limit with its [SEP]. 0: it has what the query leaves.
   std::int64_t most_document_tokens = 0;
+  /// Of models that read both together: the document's own limit with its [SEP] beside that of the
+  /// pair; 0: none.
+  std::int64_t most_tokens_of_document = 0;
 };
 
 /// Ids of a pair as PairBatch takes them: of pieces each part with its [SEP] and without [CLS], of

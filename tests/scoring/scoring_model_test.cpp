@@ -49,15 +49,33 @@ TEST(ScoringModel, TakesPatternWindowAndLimitsOfItsCheckpoint) {
   EXPECT_EQ(model->request["window"], "4");
 }
 
-/// A model some of whose layers are local, opened with what is asked for.
-Result<ScoringModel> open_modern(ModelQuestion question = {}) {
+/// A golden model with a vocabulary, opened with what is asked for.
+Result<ScoringModel> open_golden(const char* name, ModelQuestion question = {}) {
   const ScratchFolder folder;
   std::filesystem::copy(
-      std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/golden/models/modernbert", folder.path(),
+      std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/golden/models" / name, folder.path(),
       std::filesystem::copy_options::recursive | std::filesystem::copy_options::overwrite_existing);
   write_bytes(folder / "vocab.txt", vocabulary);
   question.checkpoint = folder.path();
   return ScoringModel::open(question);
+}
+
+/// Some of its layers are local.
+Result<ScoringModel> open_modern(ModelQuestion question = {}) {
+  return open_golden("modernbert", std::move(question));
+}
+
+TEST(ScoringModel, ADocumentMayHaveALimitOfItsOwnBesideThePairs) {
+  const auto mono = open_golden("mono-bert");
+  ASSERT_TRUE(mono.has_value()) << mono.error().message;
+  EXPECT_EQ(mono->limits.most_query_tokens, 33);
+  EXPECT_EQ(mono->limits.most_tokens_of_document, 257);
+  PairLimits limits = mono->limits;
+  limits.most_tokens_of_document = 3;
+  const auto pair = mono->tokenizer->encode("how", "tall tall tall", limits);
+  ASSERT_TRUE(pair.has_value()) << pair.error().message;
+  EXPECT_EQ(pair->document.size(), 3U);
+  EXPECT_TRUE(pair->document_cut);
 }
 
 TEST(ScoringModel, APatternThatIsAskedForIsThatOfLocalLayersTooUnlessTheyHaveOneBesideIt) {
