@@ -45,9 +45,11 @@ void follow(const Dump& dump) {
   expect(info.tokens.size() == tokens && info.groups.size() == tokens, "every token has a text");
   expect(info.heads > 0 && info.head_dim > 0 && !info.layers.empty(), "a dump has heads");
   expect(info.windows.size() == info.layers.size(), "every layer has its window");
+  expect(info.patterns.size() == info.layers.size(), "every layer has its pattern");
   if (info.layout.tokens() > most_tokens || info.heads > most_heads) return;
   for (std::size_t layer = 0; layer < info.layers.size(); ++layer) {
-    const auto plan = compile_plan(info.pattern, info.windows[layer], info.layout, info.heads);
+    const auto plan =
+        compile_plan(info.patterns[layer], info.windows[layer], info.layout, info.heads);
     if (!plan) {
       expect_sentence(plan.error().message);
       continue;
