@@ -291,6 +291,7 @@ constexpr Handler handlers[] = {{"hello", &alone<&answer_hello>},
                                 {"finish-cache", &answer_finish_cache},
                                 {"begin-training", &answer_begin_training},
                                 {"train-step", &answer_train_step},
+                                {"keep-weights", &answer_keep_weights},
                                 {"save-training", &answer_save_training},
                                 {"write-trained", &answer_write_trained},
                                 {"model-so-far", &answer_model_so_far}};

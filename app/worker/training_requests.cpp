@@ -109,6 +109,11 @@ void answer_train_step(const Asked& asked, ProtocolChannel& channel, LoadedModel
                 {"seconds", took.count()}});
 }
 
+void answer_keep_weights(const Asked&, ProtocolChannel& channel, LoadedModel& model) {
+  in_training(model).trainer->keep();
+  channel.send({{"event", "weights-kept"}});
+}
+
 void answer_save_training(const Asked& asked, ProtocolChannel& channel, LoadedModel& model) {
   std::map<std::string, std::string> texts;
   for (const JsonField& text : asked.message["metadata"].members())

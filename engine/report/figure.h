@@ -123,6 +123,7 @@ struct Figure {
   std::vector<Point> front = {};       // joined by a line beneath the series: a Pareto front
   bool along_x = true;       // false: points are joined in their own order, wherever x leads
   bool is_joined = true;     // false: every point stands alone
+  bool has_markers = true;   // false: they would hide the line
   int without_place = 0;     // cells whose x is not known: their work was never planned
   std::string warning = {};  // what whoever sees it in a paper has to know: disturbed_share
 };

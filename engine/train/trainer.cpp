@@ -22,19 +22,25 @@ namespace {
 constexpr const char* steps_key = "steps";
 constexpr std::size_t longest_file_name = 400;
 
-/// A parameter's values and both its moments, as the state file names them.
+/// A parameter's values, both its moments and what is kept of it, as the state file names them.
 struct StateTensors {
   std::vector<std::pair<std::string, at::Tensor>> all;
 
-  StateTensors(const std::vector<Parameter>& parameters, const AdamW& optimizer) {
-    all.reserve(3 * parameters.size());
+  StateTensors(const std::vector<Parameter>& parameters, const AdamW& optimizer,
+               const std::vector<at::Tensor>& kept) {
+    all.reserve(4 * parameters.size());
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       all.emplace_back("weight." + parameters[i].name, parameters[i].value);
       all.emplace_back("first." + parameters[i].name, optimizer.first()[i]);
       all.emplace_back("second." + parameters[i].name, optimizer.second()[i]);
+      if (!kept.empty()) all.emplace_back("kept." + parameters[i].name, kept[i]);
     }
   }
 };
+
+at::Tensor copy_of(const at::Tensor& values) {
+  return values.detach().to(at::kCPU, at::kFloat, false, /*copy=*/true);
+}
 
 std::span<const std::byte> bytes_of(const at::Tensor& host) {
   return {static_cast<const std::byte*>(host.const_data_ptr()),
@@ -145,16 +151,23 @@ Result<StepReport> Trainer::step(std::span<const std::vector<TrainingGroup>> bat
 std::shared_ptr<const ModelWeights> Trainer::weights() const {
   const at::NoGradGuard no_graph;
   ModelWeights::Tensors tensors;
-  for (const Parameter& one : model_->parameters())
-    tensors.emplace(one.name, one.value.detach().to(at::kCPU, at::kFloat, false, /*copy=*/true));
+  for (const Parameter& one : model_->parameters()) tensors.emplace(one.name, copy_of(one.value));
   return std::make_shared<const ModelWeights>(model_->config(), std::move(tensors));
+}
+
+void Trainer::keep() {
+  const at::NoGradGuard no_graph;
+  std::vector<at::Tensor> kept;
+  kept.reserve(model_->parameters().size());
+  for (const Parameter& one : model_->parameters()) kept.push_back(copy_of(one.value));
+  kept_ = std::move(kept);
 }
 
 Status Trainer::save(const std::filesystem::path& file,
                      const std::map<std::string, std::string>& texts) const {
   std::map<std::string, std::string> metadata = texts;
   metadata[steps_key] = fmt::format("{}", steps_done());
-  return write(file, StateTensors(model_->parameters(), optimizer_).all, metadata,
+  return write(file, StateTensors(model_->parameters(), optimizer_, kept_).all, metadata,
                Readers::owner_alone);
 }
 
@@ -168,7 +181,13 @@ Status Trainer::resume(const std::filesystem::path& file) {
   std::from_chars(text->data(), text->data() + text->size(), steps);
   const std::string name = in_a_sentence(file.string(), longest_file_name);
   if (steps < 0) return fail("{}: '{}' is no number of steps", name, in_a_sentence(*text));
-  const StateTensors into(model_->parameters(), optimizer_);
+  const std::size_t parameters = model_->parameters().size();
+  std::vector<at::Tensor> kept;
+  if (state->names().size() > 3 * parameters) {
+    kept.reserve(parameters);
+    for (const Parameter& one : model_->parameters()) kept.push_back(copy_of(one.value));
+  }
+  const StateTensors into(model_->parameters(), optimizer_, kept);
   if (state->names().size() != into.all.size()) {
     return fail("{}: is the state of another model: it has {} tensors, and {} are needed", name,
                 state->names().size(), into.all.size());
@@ -187,6 +206,7 @@ Status Trainer::resume(const std::filesystem::path& file) {
     to.copy_(host);
   }
   optimizer_.set_steps(steps);
+  kept_ = std::move(kept);
   return {};
 }
 
@@ -201,8 +221,10 @@ Status Trainer::write_model(const std::filesystem::path& file) const {
   }
   std::vector<std::pair<std::string, at::Tensor>> tensors;
   tensors.reserve(in_file.size());
-  for (const Parameter& one : model_->parameters())
-    tensors.emplace_back(in_file.at(one.name), one.value);
+  for (std::size_t i = 0; i < model_->parameters().size(); ++i) {
+    const Parameter& one = model_->parameters()[i];
+    tensors.emplace_back(in_file.at(one.name), kept_.empty() ? one.value : kept_[i]);
+  }
   return write(file, tensors, {{"format", "pt"}}, Readers::as_umask);
 }
 

@@ -9,6 +9,8 @@
 //   Result<StepReport> report = (*trainer)->step({{group}}, cls);
 //   Status saved = (*trainer)->save("state.safetensors", {{"settings", settings}});
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -74,14 +76,17 @@ class Trainer {
 
   /// A copy, to be computed with.
   [[nodiscard]] std::shared_ptr<const ModelWeights> weights() const;
+  /// The weights of now are those that write_model writes, until others are kept.
+  void keep();
 
-  /// Weights, moments and the number of steps, whole or not at all. `texts` stand in the file's
-  /// metadata.
+  /// Weights, moments, the number of steps and the weights that are kept, whole or not at all.
+  /// `texts` stand in the file's metadata.
   [[nodiscard]] Status save(const std::filesystem::path& file,
                             const std::map<std::string, std::string>& texts) const;
   /// Errors: a file of another model, or that is damaged.
   [[nodiscard]] Status resume(const std::filesystem::path& file);
-  /// model.safetensors as Hugging Face's transformers name its tensors.
+  /// model.safetensors as Hugging Face's transformers name its tensors: of the weights that are
+  /// kept, else of the last ones.
   [[nodiscard]] Status write_model(const std::filesystem::path& file) const;
 
  private:
@@ -94,6 +99,7 @@ class Trainer {
   TrainingOptions options_;
   std::unique_ptr<TrainedCrossEncoder> model_;
   AdamW optimizer_;
+  std::vector<at::Tensor> kept_;  // one for each parameter; empty: none are kept
 };
 
 }  // namespace attnscope

@@ -55,6 +55,21 @@ class Train : public ::testing::Test {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return program_.run(arguments);
   }
+  /// With a run that is ranked anew on the way.
+  [[nodiscard]] std::vector<std::string> validated(std::vector<std::string> more) const {
+    std::string run, qrels;
+    for (const char* query : {"q0", "q1", "q2"}) {
+      for (const char* document : {"n0", "p1", "p0", "n2", "p2"})
+        run += fmt::format("{} Q0 {} 1 1 bm25\n", query, document);
+      qrels += fmt::format("{} 0 p{} 1\n", query, query[1]);
+    }
+    program_.write("bm25.trec", run);
+    program_.write("qrels.txt", qrels);
+    more.insert(more.end(),
+                {"--validate-run", "bm25.trec", "--validate-qrels", "qrels.txt",
+                 "--validate-queries", "queries.tsv", "--validate-documents", "documents.tsv"});
+    return more;
+  }
   /// Column `at` of every line of a curve but the first.
   [[nodiscard]] std::vector<std::string> curve(const std::string& out, int at) const {
     std::vector<std::string> values;
@@ -175,19 +190,11 @@ TEST_F(Train, AWorkerThatIsGoneCostsTheStepsBehindTheLastState) {
 }
 
 TEST_F(Train, ValidationIsTheNdcgOfTheRunRankedByItsModel) {
-  std::string run, qrels;
-  for (const char* query : {"q0", "q1", "q2"}) {
-    for (const char* document : {"n0", "p1", "p0", "n2", "p2"})
-      run += fmt::format("{} Q0 {} 1 1 bm25\n", query, document);
-    qrels += fmt::format("{} 0 p{} 1\n", query, query[1]);
-  }
-  program_.write("bm25.trec", run);
-  program_.write("qrels.txt", qrels);
   const Outcome outcome =
-      train("out", {"--margin-mse", "--steps", "4", "--validate-run", "bm25.trec",
-                    "--validate-qrels", "qrels.txt", "--validate-queries", "queries.tsv",
-                    "--validate-documents", "documents.tsv", "--validate-every", "2"});
+      train("out",
+            validated({"--margin-mse", "--steps", "4", "--validate-every", "2", "--keep", "last"}));
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("the weights of step 4, the last, are kept"));
   const auto ndcg = curve("out", 6);
   ASSERT_EQ(ndcg.size(), 4U);
   EXPECT_EQ(ndcg[0], "");
@@ -201,6 +208,61 @@ TEST_F(Train, ValidationIsTheNdcgOfTheRunRankedByItsModel) {
       {"evaluate", "--qrels", "qrels.txt", "out.trec", "--measures", "nDCG@10", "--format", "csv"});
   const std::string row = evaluated.out.substr(evaluated.out.find("nDCG@10,out,3,") + 14);
   EXPECT_NEAR(std::stod(ndcg[3]), std::stod(row), 5e-5) << evaluated.out;
+}
+
+TEST_F(Train, TheBestValidatedStepIsKept) {
+  const std::vector<std::string> arguments{"--margin-mse", "--warm-up", "1", "--validate-every",
+                                           "2"};
+  const auto of_steps = [&](int steps) {
+    std::vector<std::string> all = arguments;
+    all.insert(all.end(), {"--steps", std::to_string(steps)});
+    return validated(all);
+  };
+  const Outcome outcome = train("best", of_steps(40));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto ndcg = curve("best", 6);
+  int step = 0;
+  double best = -1;
+  for (int i = 0; i < 40; ++i) {
+    const std::string& value = ndcg[static_cast<std::size_t>(i)];
+    if (value.empty() || std::stod(value) <= best) continue;
+    best = std::stod(value);
+    step = i + 1;
+  }
+  ASSERT_LT(step, 40) << "the last step is the best, which shows nothing";
+  EXPECT_THAT(outcome.err, HasSubstr(fmt::format("the weights of step {} are kept", step)));
+  EXPECT_THAT(outcome.err, HasSubstr("the best so far"));
+  std::vector<std::string> last = of_steps(step);
+  last.insert(last.end(), {"--keep", "last"});
+  ASSERT_EQ(train("last", last).exit_code, 0);
+  EXPECT_EQ(weights("best"), weights("last"));
+  last = of_steps(40);
+  last.insert(last.end(), {"--keep", "last"});
+  ASSERT_EQ(train("whole", last).exit_code, 0);
+  EXPECT_NE(weights("best"), weights("whole"));
+  EXPECT_EQ(curve("best", 1), curve("whole", 1));
+}
+
+TEST_F(Train, WhatDecidesOfTheKeptStepIsNotChangedOnTheWay) {
+  std::vector<std::string> with_end =
+      validated({"--margin-mse", "--steps", "12", "--save-every", "3"});
+  program_.write("worker.sh",
+                 "n=0; while IFS= read -r line; do case $line in *train-step*) n=$((n + 1)); "
+                 "[ $n -le 7 ] || exit;; esac; printf '%s\\n' \"$line\"; done");
+  const std::vector<std::string> arguments = with_end;
+  with_end.insert(with_end.end(),
+                  {"--worker", fmt::format("sh worker.sh | {}", ATTNSCOPE_WORKER_PROGRAM)});
+  ASSERT_EQ(train("cut", with_end).exit_code, 2);
+  std::vector<std::string> other = arguments;
+  other.insert(other.end(), {"--keep", "last"});
+  EXPECT_THAT(train("cut", other).err, HasSubstr("with keep \"best\", and now it is not given"));
+  other = arguments;
+  other.insert(other.end(), {"--validate-every", "2"});
+  EXPECT_THAT(train("cut", other).err, HasSubstr("with validate_every 3, and now it is 2"));
+  ASSERT_EQ(train("cut", arguments).exit_code, 0);
+  ASSERT_EQ(train("whole", arguments).exit_code, 0);
+  EXPECT_EQ(weights("cut"), weights("whole"));
+  EXPECT_EQ(curve("cut", 6), curve("whole", 6));
 }
 
 TEST_F(Train, EveryStepIsAnEvent) {
@@ -234,6 +296,11 @@ TEST_F(Train, WhatDoesNotFitIsASentence) {
               HasSubstr("together"));
   EXPECT_THAT(complaint({"--steps", "1", "--ranknet", "--implementation", "dense"}),
               HasSubstr("take segment, windowed, sdpa"));
+  EXPECT_THAT(complaint({"--steps", "1", "--ranknet", "--keep", "best"}),
+              HasSubstr("needs a validation"));
+  std::vector<std::string> unjudged = validated({"--steps", "1", "--ranknet"});
+  program_.write("qrels.txt", "other 0 p1 1\n");
+  EXPECT_THAT(complaint(unjudged), HasSubstr("bm25.trec: has no query that qrels.txt judges"));
   program_.write("triples.tsv", "a\tb\tc\t1\na\tb\n");
   EXPECT_THAT(complaint({"--steps", "1", "--margin-mse"}),
               HasSubstr("triples.tsv, line 2: has 2 columns"));

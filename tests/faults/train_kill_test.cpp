@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `train` killed at any moment, by the program and the real worker: it goes on to the weights of a
-// training that nobody disturbed.
+// `train` killed at any moment, by the program and the real worker: it goes on to the weights and
+// the curve of a training that nobody disturbed, and keeps the same step.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 #include <vector>
@@ -33,10 +34,30 @@ class TrainKill : public FaultFixture {
       const char a = static_cast<char>('a' + i % 7), b = static_cast<char>('h' + i % 5);
       triples << fmt::format("{} {}\t{} {} o\tm {} n {}\t{}\n", a, b, a, b, b, a, 2 + i % 3);
     }
+    std::ofstream run(folder_ / "bm25.trec"), qrels(folder_ / "qrels.txt");
+    std::ofstream queries(folder_ / "queries.tsv"), documents(folder_ / "documents.tsv");
+    for (int i = 0; i < 5; ++i) {
+      const char a = static_cast<char>('a' + i), b = static_cast<char>('h' + i);
+      queries << fmt::format("q{}\t{} {}\n", i, a, b);
+      documents << fmt::format("d{}\t{} {} o m\n", i, a, b);
+      qrels << fmt::format("q{} 0 d{} 1\n", i, i);
+      for (int d = 0; d < 5; ++d) run << fmt::format("q{} Q0 d{} {} {} bm25\n", i, d, d + 1, -d);
+    }
   }
 
+  [[nodiscard]] std::string in_folder(const char* name) const { return (folder_ / name).string(); }
   [[nodiscard]] std::vector<std::string> train(const std::string& out) const {
     return {"train",
+            "--validate-run",
+            in_folder("bm25.trec"),
+            "--validate-qrels",
+            in_folder("qrels.txt"),
+            "--validate-queries",
+            in_folder("queries.tsv"),
+            "--validate-documents",
+            in_folder("documents.tsv"),
+            "--validate-every",
+            "5",
             "--checkpoint",
             (folder_ / "start").string(),
             "--triples",
@@ -63,16 +84,31 @@ class TrainKill : public FaultFixture {
     std::ifstream file(folder_ / out / "model.safetensors", std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
   }
+  /// Every column of its steps but the seconds.
+  [[nodiscard]] std::vector<std::string> curve(const std::string& out) const {
+    std::vector<std::string> lines;
+    std::ifstream file(folder_ / out / "training.tsv");
+    for (std::string line; std::getline(file, line);) {
+      const std::size_t end = line.rfind('\t'), before = line.rfind('\t', end - 1);
+      lines.push_back(line.erase(before, end - before));
+    }
+    return lines;
+  }
   /// Exit code of a training that is left alone.
-  [[nodiscard]] int trained(const std::string& out) const {
+  [[nodiscard]] int trained(const std::string& out) {
     LiveProgram program(train(out), errors());
     program.read_all();
+    last_event_ = program.seen().empty() ? nlohmann::json() : program.seen().back();
     return program.wait();
   }
+  nlohmann::json last_event_;
 };
 
 TEST_F(TrainKill, KilledAtRandomTwentyTimes_GoesOnToTheSameWeights) {
   ASSERT_EQ(trained("whole"), 0);
+  const nlohmann::json kept = last_event_;
+  EXPECT_EQ(kept.value("event", ""), "kept");
+  EXPECT_LT(kept.value("step", 400), 400) << "or the last step would do as well";
   std::mt19937 draw(22);
   int kills = 0;
   int most_steps = 0;
@@ -91,6 +127,9 @@ TEST_F(TrainKill, KilledAtRandomTwentyTimes_GoesOnToTheSameWeights) {
   ASSERT_EQ(trained("killed"), 0);
   EXPECT_FALSE(weights("whole").empty());
   EXPECT_EQ(weights("killed"), weights("whole"));
+  EXPECT_EQ(curve("whole").size(), 401U);
+  EXPECT_EQ(curve("killed"), curve("whole"));
+  EXPECT_EQ(last_event_, kept);
   for (const auto& entry : fs::directory_iterator(folder_ / "killed"))
     EXPECT_EQ(entry.path().string().find(".part-"), std::string::npos) << entry.path();
 }
@@ -110,6 +149,7 @@ TEST_F(TrainKill, Interrupted_FinishesItsStepAndSaysHowItGoesOn) {
   EXPECT_THAT(said, testing::HasSubstr("the same command goes on"));
   ASSERT_EQ(trained("stopped"), 0);
   EXPECT_EQ(weights("stopped"), weights("whole"));
+  EXPECT_EQ(curve("stopped"), curve("whole"));
 }
 
 }  // namespace

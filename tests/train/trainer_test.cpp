@@ -8,7 +8,10 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <limits>
+#include <string>
 
 #include "engine/safetensors/safetensors.h"
 #include "tests/train/drawn_model.h"
@@ -64,6 +67,10 @@ class Training : public testing::Test {
     fs::create_directories(folder_);
   }
   void TearDown() override { fs::remove_all(folder_); }
+  [[nodiscard]] std::string bytes_of(const char* name) const {
+    std::ifstream file(folder_ / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
   fs::path folder_;
 };
 
@@ -124,6 +131,26 @@ TEST_F(Training, GoesOnFromItsFileToTheSameWeights) {
   EXPECT_EQ(second->steps_done(), 3);
   for (std::uint32_t step = 3; step < 5; ++step) stepped(*second, batches_of(step));
   expect_same_weights(*whole, *second);
+}
+
+TEST_F(Training, WeightsThatAreKeptAreThoseThatAreWritten_FromItsFileToo) {
+  const auto one = trainer(quick());
+  stepped(*one, batches_of(0));
+  ASSERT_TRUE(one->write_model(folder_ / "then"));
+  one->keep();
+  stepped(*one, batches_of(1));
+  ASSERT_TRUE(one->write_model(folder_ / "kept"));
+  ASSERT_TRUE(one->save(folder_ / "state", {}));
+  const auto other = trainer(quick());
+  const Status resumed = other->resume(folder_ / "state");
+  ASSERT_TRUE(resumed) << resumed.error().message;
+  expect_same_weights(*one, *other);
+  ASSERT_TRUE(other->write_model(folder_ / "resumed"));
+  EXPECT_EQ(bytes_of("kept"), bytes_of("then"));
+  EXPECT_EQ(bytes_of("resumed"), bytes_of("then"));
+  other->keep();
+  ASSERT_TRUE(other->write_model(folder_ / "last"));
+  EXPECT_NE(bytes_of("last"), bytes_of("then"));
 }
 
 TEST_F(Training, AFileOfAnotherModelOrADamagedOneChangesNothing) {

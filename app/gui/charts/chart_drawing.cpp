@@ -226,7 +226,8 @@ ChartDrawing::ChartDrawing(const report::Figure& figure, ContenderStyles& styles
       title_(QString::fromUtf8(figure.title)),
       x_label_(QString::fromUtf8(figure.x_label)),
       y_label_(QString::fromUtf8(figure.y_label)),
-      has_bars_(!figure.x_names.empty()) {
+      has_bars_(!figure.x_names.empty()),
+      has_markers_(figure.has_markers) {
   for (const report::Series& series : figure.series) {
     DrawnSeries& drawn = series_.emplace_back();
     drawn.key = series.style_key;
@@ -741,7 +742,7 @@ void ChartDrawing::paint_below_lines(QPainter& painter) const {
 void ChartDrawing::paint_markers(QPainter& painter) const {
   if (has_bars_) return;
   for (const DrawnSeries& series : series_) {
-    if (!series.visible) continue;
+    if (!series.visible || !has_markers_) continue;
     for (const DrawnPoint& point : series.points) {
       draw_marker(painter, series.style.marker, point.position, marker_size * look_.em,
                   series.style.color(look_.theme), colors_of(look_.theme).background);

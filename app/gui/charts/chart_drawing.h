@@ -166,7 +166,8 @@ class ChartDrawing {
   QRectF rect_;
   QString title_, x_label_, y_label_, note_, without_values_;
   bool empty_ = true;
-  bool has_bars_ = false;           // at names along x, which do not zoom
+  bool has_bars_ = false;  // at names along x, which do not zoom
+  bool has_markers_ = true;
   bool has_upright_names_ = false;  // where they have no room side by side
   AxisScale x_axis_, y_axis_;
   AxisRange whole_x_, whole_y_;

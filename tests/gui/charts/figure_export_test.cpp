@@ -149,6 +149,22 @@ TEST_F(FigureExport, NoTitle_IsNotDrawn) {
       read_svg(bytes_of(path)).texts.contains(QString::fromStdString(synthetic_figure().title)));
 }
 
+TEST_F(FigureExport, WithoutMarkers_LinesAndLegendStay) {
+  report::Figure figure = synthetic_figure();
+  const auto drawn = [&] {
+    const auto path = folder.path("lines.svg");
+    EXPECT_TRUE(exported(figure, path));
+    return read_svg(bytes_of(path));
+  };
+  const SvgPage with = drawn();
+  figure.has_markers = false;
+  const SvgPage without = drawn();
+  std::size_t points = 0;
+  for (const report::Series& series : figure.series) points += series.points.size();
+  EXPECT_GE(with.boxes.size(), without.boxes.size() + points);
+  EXPECT_EQ(with.texts, without.texts);
+}
+
 TEST_F(FigureExport, LongName_IsBrokenAndWhole) {
   const auto path = folder.path("figure.svg");
   report::Figure figure = synthetic_figure();

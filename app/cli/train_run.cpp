@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/train_run.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "app/cli/command_line.h"
+#include "app/cli/score_run.h"
+#include "app/cli/worker_requests.h"
+#include "engine/checkpoint/trained_config.h"
+#include "engine/effectiveness/measures.h"
+#include "engine/text/subword_file.h"
+#include "kernels/base/text_file.h"
+#include "kernels/base/written_file.h"
+
+namespace attnscope::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr const char* validation_file = "validation.trec";
+
+/// A step is waited for, then saved.
+const std::atomic<int> never_interrupted = 0;
+
+void print_event(const json& event) {
+  fmt::print("{}\n", event.dump());
+  std::fflush(stdout);
+}
+
+report::TrainedStep step_of(const json& answer) {
+  return {.step = answer.value("step", std::int64_t{0}),
+          .loss = answer.value("loss", 0.0),
+          .learning_rate = answer.value("learning_rate", 0.0),
+          .gradient_norm = answer.value("gradient_norm", 0.0),
+          .tokens = answer.value("tokens", std::int64_t{0}),
+          .seconds = answer.value("seconds", 0.0)};
+}
+
+json event_of(const report::TrainedStep& step, bool is_best) {
+  json event{{"event", "step"},
+             {"step", step.step},
+             {"loss", step.loss},
+             {"learning_rate", step.learning_rate},
+             {"gradient_norm", step.gradient_norm},
+             {"tokens", step.tokens},
+             {"seconds", step.seconds}};
+  if (step.ndcg) event["nDCG@10"] = *step.ndcg;
+  if (is_best) event["best"] = true;
+  return event;
+}
+
+}  // namespace
+
+json to_json(const std::optional<KeptStep>& kept) {
+  return kept ? json{{"step", kept->step}, {"nDCG@10", kept->ndcg}} : json();
+}
+
+std::optional<KeptStep> kept_step(const json& json) {
+  if (!json.is_object()) return std::nullopt;
+  return KeptStep{.step = json.value("step", std::int64_t{0}), .ndcg = json.value("nDCG@10", 0.0)};
+}
+
+Result<TrainRun> TrainRun::make(const TrainArguments& arguments, ReadyToTrain& ready,
+                                WorkerProcess& worker, std::int64_t done) {
+  auto curve =
+      report::TrainingCurveFile::go_on(arguments.in_folder(report::training_curve_file), done);
+  if (!curve) return tl::unexpected(curve.error());
+  return TrainRun(arguments, ready, worker, std::move(*curve), done);
+}
+
+TrainRun::TrainRun(const TrainArguments& arguments, ReadyToTrain& ready, WorkerProcess& worker,
+                   report::TrainingCurveFile curve, std::int64_t done)
+    : arguments_(arguments),
+      ready_(ready),
+      worker_(worker),
+      data_(arguments.shape, ready.model, std::move(ready.file), std::move(ready.texts)),
+      curve_(std::move(curve)),
+      done_(done),
+      kept_(ready.kept),
+      progress_(isatty(STDERR_FILENO) == 1 && !arguments.events) {}
+
+Status TrainRun::run() {
+  if (done_ < arguments_.steps) say_begin();
+  std::optional<json> next;
+  while (done_ < arguments_.steps && interrupts() == 0) {
+    if (!next) {
+      auto request = data_.request_of(done_ + 1);
+      if (!request) return tl::unexpected(request.error());
+      next = std::move(*request);
+    }
+    if (Status sent = worker_.send(*next); !sent) return sent;
+    next.reset();
+    // The next step's texts become tokens while this one is computed.
+    Result<json> following =
+        done_ + 2 <= arguments_.steps ? data_.request_of(done_ + 2) : Result<json>(json());
+    auto event = wait_for(worker_, "train-step", never_interrupted);
+    if (!event) return tl::unexpected(event.error());
+    if (Status after = take_step(**event); !after) return after;
+    if (!following) return tl::unexpected(following.error());
+    if (!following->is_null()) next = std::move(*following);
+  }
+  progress_.clear();
+  if (done_ < arguments_.steps) return save();
+  return finish();
+}
+
+void TrainRun::say_begin() const {
+  if (arguments_.events) return;
+  say("attnscope: {} steps of {} groups from {} lines ({:.2f} times each){}", arguments_.steps,
+      data_.groups_of_step(), data_.lines(), data_.epochs(arguments_.steps),
+      done_ > 0 ? fmt::format("; going on behind step {}", done_) : "");
+}
+
+Status TrainRun::take_step(const json& answer) {
+  report::TrainedStep step = step_of(answer);
+  const auto tokens = static_cast<double>(step.tokens);
+  done_ = step.step;
+  losses_ += step.loss;
+  ++counted_;
+  tokens_ += tokens;
+  seconds_ += step.seconds;
+  progress_.show(fmt::format("step {} of {}, loss {:.4f}, {:.0f} tokens a second", done_,
+                             arguments_.steps, step.loss, tokens / step.seconds),
+                 static_cast<double>(done_ - first_),
+                 static_cast<double>(done_) / static_cast<double>(arguments_.steps));
+  bool is_best = false;
+  if (arguments_.validates() &&
+      (done_ % arguments_.steps_to_validation() == 0 || done_ == arguments_.steps)) {
+    const auto value = validate();
+    if (!value) return tl::unexpected(value.error());
+    step.ndcg = *value;
+    const auto best = keep_if_best(*value);
+    if (!best) return tl::unexpected(best.error());
+    is_best = *best;
+  }
+  if (Status written = curve_.add(step); !written) return written;
+  tell(step, is_best);
+  const bool saves = done_ % arguments_.save_every == 0 && done_ < arguments_.steps;
+  return saves ? save() : Status();
+}
+
+void TrainRun::tell(const report::TrainedStep& step, bool is_best) {
+  if (arguments_.events) return print_event(event_of(step, is_best));
+  if (!step.ndcg && done_ % arguments_.save_every != 0 && done_ != arguments_.steps) return;
+  progress_.clear();
+  say("attnscope: step {} of {}: loss {:.4f} (mean of {} steps), {:.0f} tokens a second{}{}", done_,
+      arguments_.steps, losses_ / static_cast<double>(counted_), counted_, tokens_ / seconds_,
+      step.ndcg ? fmt::format(", nDCG@10 {:.4f}", *step.ndcg) : "",
+      is_best ? ", the best so far" : "");
+  losses_ = tokens_ = seconds_ = 0;
+  counted_ = 0;
+}
+
+Status TrainRun::ask_for(const json& request, std::string_view kind) {
+  return cli::ask(worker_, request,
+                  [&](const json& event) { return event.value("event", "") == kind; });
+}
+
+/// The curve first: it is cut back to the state that is there, never lengthened.
+Status TrainRun::save() {
+  if (Status flushed = curve_.flush(); !flushed) return flushed;
+  const Status saved = ask_for(
+      {{"request", "save-training"},
+       {"path", fs::absolute(arguments_.in_folder(training_state_file)).string()},
+       {"metadata", {{"settings", ready_.settings.dump()}, {"kept", to_json(kept_).dump()}}}},
+      "training-saved");
+  if (saved && arguments_.events) print_event({{"event", "saved"}, {"step", done_}});
+  return saved;
+}
+
+Result<double> TrainRun::validate() {
+  if (Status loaded = ask_for({{"request", "model-so-far"}}, "model"); !loaded)
+    return tl::unexpected(loaded.error());
+  auto out = WrittenFile::beside(arguments_.in_folder(validation_file));
+  if (!out) return tl::unexpected(out.error());
+  Validation& validation = *ready_.validation;
+  RerankedPairs pairs(ready_.model, validation.run, validation_depth, validation.texts,
+                      LongDocuments::first_p);
+  ScoreOptions options;
+  options.keeps_part = false;
+  ScoreRun run(ready_.model, worker_, pairs, false,
+               ScoreLines(ScoreFormat::trec, "validation", /*best_of=*/true), &*out,
+               never_interrupted, options);
+  if (Status done = run.run(); !done) return tl::unexpected(done.error());
+  const auto ranked = effectiveness::TrecRun::read(arguments_.in_folder(validation_file));
+  if (!ranked) return tl::unexpected(ranked.error());
+  const auto measure = effectiveness::parse_measure("nDCG@10");
+  if (!measure) return tl::unexpected(measure.error());
+  return effectiveness::evaluate(*ranked, validation.qrels, {*measure}, {}).mean(0);
+}
+
+// Of equals the first: it took the fewest steps.
+Result<bool> TrainRun::keep_if_best(double ndcg) {
+  if (!arguments_.keeps_best() || (kept_ && ndcg <= kept_->ndcg)) return false;
+  if (Status kept = ask_for({{"request", "keep-weights"}}, "weights-kept"); !kept)
+    return tl::unexpected(kept.error());
+  kept_ = KeptStep{.step = done_, .ndcg = ndcg};
+  return true;
+}
+
+/// The weights come last: a folder with them is whole.
+Status TrainRun::finish() {
+  const fs::path from = arguments_.model.checkpoint;
+  constexpr std::uintmax_t most_config_bytes = 1U << 20U;
+  const auto text =
+      read_text_file(from / "config.json", "model's configuration", most_config_bytes);
+  if (!text) return tl::unexpected(text.error());
+  const ScoringModel& model = ready_.model;
+  const auto config = trained_config(*text, {.pattern = model.pattern.name,
+                                             .window = model.window,
+                                             .most_query_tokens = model.limits.most_query_tokens,
+                                             .positions = model.shape.positions});
+  if (!config) return tl::unexpected(config.error());
+  if (Status written = write_file(arguments_.in_folder("config.json"), *config); !written)
+    return written;
+  std::vector<std::string> copied(tokenizer_files.begin(), tokenizer_files.end());
+  copied.emplace_back("special_tokens_map.json");
+  for (const std::string& name : copied) {
+    std::error_code failed;
+    if (!fs::exists(from / name, failed)) continue;
+    fs::copy_file(from / name, arguments_.in_folder(name), fs::copy_options::overwrite_existing,
+                  failed);
+    if (failed) {
+      return fail("{}: cannot be written: {}", arguments_.in_folder(name).string(),
+                  failed.message());
+    }
+  }
+  if (Status flushed = curve_.flush(); !flushed) return flushed;
+  if (Status written =
+          ask_for({{"request", "write-trained"},
+                   {"path", fs::absolute(arguments_.in_folder(trained_model_file)).string()}},
+                  "trained-written");
+      !written) {
+    return written;
+  }
+  std::error_code ignored;
+  fs::remove(arguments_.in_folder(training_state_file), ignored);
+  say_kept();
+  return {};
+}
+
+void TrainRun::say_kept() const {
+  if (!arguments_.validates()) return;
+  if (arguments_.events) {
+    json event = kept_ ? to_json(kept_) : json{{"step", done_}};
+    event["event"] = "kept";
+    return print_event(event);
+  }
+  if (kept_) {
+    say("attnscope: the weights of step {} are kept, with the best nDCG@10, {:.4f}", kept_->step,
+        kept_->ndcg);
+  } else {
+    say("attnscope: the weights of step {}, the last, are kept", done_);
+  }
+}
+
+}  // namespace attnscope::cli

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/training_data.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "engine/text/text_collection.h"
+#include "engine/text/tokenizer.h"
+#include "kernels/base/sentences.h"
+
+namespace attnscope::cli {
+
+using nlohmann::json;
+
+Result<json> TrainingData::request_of(std::int64_t step) {
+  json request = {{"request", "train-step"}, {"cls", model_.tokenizer->cls()}};
+  json& batches = request["batches"] = json::array();
+  std::int64_t at = (step - 1) * groups_of_step();
+  for (std::int64_t a = 0; a < shape_.accumulate; ++a) {
+    json batch = json::array();
+    for (std::int64_t i = 0; i < shape_.batch; ++i) {
+      auto group = group_at(at++);
+      if (!group) return tl::unexpected(group.error());
+      batch.push_back(std::move(*group));
+    }
+    batches.push_back(std::move(batch));
+  }
+  return request;
+}
+
+Result<json> TrainingData::group_at(std::int64_t at) {
+  const std::int64_t epoch = at / file_.size();
+  if (epoch != epoch_) {
+    order_ = drawn_order(file_.size(), static_cast<std::uint64_t>(shape_.seed), epoch);
+    epoch_ = epoch;
+  }
+  auto line = file_.line(order_[static_cast<std::size_t>(at % file_.size())]);
+  if (!line) return tl::unexpected(line.error());
+  if (Status found = look_up(*line); !found)
+    return fail("{}: {}", file_.place(line->number), found.error().message);
+  json group = {{"documents", json::array()}};
+  for (const std::string& document : line->documents) {
+    const auto pair = model_.tokenizer->encode(line->query, document, model_.limits);
+    if (!pair) return fail("{}: {}", file_.place(line->number), pair.error().message);
+    group["query"] = pair->query;
+    group["documents"].push_back(pair->document);
+  }
+  if (shape_.with_margin) group["margin"] = line->margin;
+  return group;
+}
+
+Status TrainingData::look_up(TrainingLine& line) {
+  if (!texts_) return {};
+  const auto replace = [](TextCollection& texts, std::string_view what, std::string& id) -> Status {
+    auto text = texts.find(id);
+    if (!text) return tl::unexpected(text.error());
+    if (!*text) return fail("its {} '{}' is not in {}", what, in_a_sentence(id), texts.name());
+    id = std::move(**text);
+    return {};
+  };
+  for (std::string& document : line.documents) {
+    if (Status found = replace(texts_->documents, "document", document); !found) return found;
+  }
+  return replace(texts_->queries, "query", line.query);
+}
+
+}  // namespace attnscope::cli

@@ -1,0 +1,57 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// What `train` computes with, step by step: groups of token ids from a file of triples, in the
+// order of a seed.
+//
+//   TrainingData data(shape, model, std::move(*file), std::nullopt);
+//   Result<nlohmann::json> request = data.request_of(1);
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "app/cli/reranked_pairs.h"
+#include "engine/scoring/scoring_model.h"
+#include "engine/text/training_file.h"
+#include "kernels/base/result.h"
+
+namespace attnscope::cli {
+
+/// Which lines a step has.
+struct StepShape {
+  std::int64_t batch = 16, accumulate = 1, seed = 1;
+  bool with_margin = false;  // a teacher's
+};
+
+class TrainingData {
+ public:
+  /// `texts`: where the triples have ids. `model` outlives it.
+  TrainingData(const StepShape& shape, const ScoringModel& model, TrainingFile file,
+               std::optional<RerankedTexts> texts)
+      : shape_(shape), model_(model), file_(std::move(file)), texts_(std::move(texts)) {}
+
+  /// The request that makes this step, counted from 1.
+  [[nodiscard]] Result<nlohmann::json> request_of(std::int64_t step);
+  [[nodiscard]] std::int64_t lines() const { return file_.size(); }
+  /// How often so many steps have each line.
+  [[nodiscard]] double epochs(std::int64_t steps) const {
+    return static_cast<double>(steps * groups_of_step()) / static_cast<double>(file_.size());
+  }
+  [[nodiscard]] std::int64_t groups_of_step() const { return shape_.batch * shape_.accumulate; }
+
+ private:
+  [[nodiscard]] Result<nlohmann::json> group_at(std::int64_t at);
+  /// Texts in the places of ids.
+  [[nodiscard]] Status look_up(TrainingLine& line);
+
+  StepShape shape_;
+  const ScoringModel& model_;
+  TrainingFile file_;
+  std::optional<RerankedTexts> texts_;
+  std::int64_t epoch_ = -1;
+  std::vector<std::uint32_t> order_;  // of that epoch
+};
+
+}  // namespace attnscope::cli
