@@ -3,13 +3,19 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "app/cli/command_line.h"
 #include "app/cli/figure_arguments.h"
 #include "engine/report/figure.h"
 #include "engine/report/measured_effectiveness.h"
+#include "engine/report/training_curve.h"
 #ifdef ATTNSCOPE_HAS_GUI
 #include "app/gui/charts/offscreen_application.h"
 #include "app/gui/charts/printable.h"
@@ -22,6 +28,7 @@ namespace {
 struct PlotCommandArguments : TableArguments {
   std::string x = "length", y = "time", theme = "light", facet;
   std::string scale_x, scale_y, range_x, range_y;
+  std::vector<std::string> trainings;  // folders; else a run is drawn
   double height_mm = 0;
   FigureArguments figure;
   bool caption = false, crossovers = false, no_intervals = false;
@@ -60,14 +67,11 @@ Result<Choice> choice_of(const PlotCommandArguments& arguments) {
   return Choice{*x, std::move(*ys), *x_scale, *y_scale};
 }
 
-Result<charts::FigureOptions> options_of(const PlotCommandArguments& arguments,
-                                         const report::Table& table) {
+Result<charts::FigureOptions> options_of(const PlotCommandArguments& arguments) {
   auto options = figure_options(arguments.figure, charts::venues.front().width_mm);
   if (!options) return options;
   options->height_mm = arguments.height_mm;
   options->intervals = !arguments.no_intervals;
-  options->contenders = table.contenders;
-  if (arguments.caption) options->caption = report::provenance_line(table.run);
   if (arguments.theme == "dark") {
     options->theme = charts::ChartTheme::dark;
   } else if (arguments.theme != "light") {
@@ -132,10 +136,45 @@ Result<charts::Printable> printable_of(const report::Table& table, const Choice&
   return charts::printable(std::move(*figure));
 }
 
+/// Trainings laid over each other.
+Result<charts::Printable> printable_of(const std::vector<std::string>& trainings,
+                                       const Choice& choice, charts::FigureOptions& options) {
+  std::vector<report::TrainingCurve> curves;
+  std::vector<std::filesystem::path> files;
+  curves.reserve(trainings.size());
+  files.reserve(trainings.size());
+  for (const std::string& place : trainings) {
+    auto curve = report::read_training_curve(place);
+    if (!curve) return tl::unexpected(curve.error());
+    files.push_back(curve->file);
+    curves.push_back(std::move(*curve));
+  }
+  options.contenders = report::names_of(curves);
+  report::Facets facets = report::training_figure(curves);
+  for (report::Figure& panel : facets.panels) {
+    report::set_scales(panel, choice.x_scale, choice.y_scale);
+    if (Status fits = check_ranges(options, panel); !fits) return tl::unexpected(fits.error());
+  }
+  charts::Printable what = charts::printable(std::move(facets));
+  what.inputs = std::move(files);
+  return what;
+}
+
+void plot_trainings(Session& session, const PlotCommandArguments& arguments, const Choice& choice) {
+  const auto refuse = [&](const Error& error) { session.fail(exit_wrong_use, error.message); };
+  auto options = options_of(arguments);
+  if (!options) return refuse(options.error());
+  const auto what = printable_of(arguments.trainings, choice, *options);
+  if (!what) return refuse(what.error());
+  const charts::OffscreenApplication application;
+  write_and_tell(session, *what, arguments.figure, *options);
+}
+
 void plot(Session& session, const PlotCommandArguments& arguments) {
   const auto refuse = [&](const Error& error) { session.fail(exit_wrong_use, error.message); };
   const auto choice = choice_of(arguments);
   if (!choice) return refuse(choice.error());
+  if (!arguments.trainings.empty()) return plot_trainings(session, arguments, *choice);
   if (arguments.crossovers && arguments.baseline.empty()) {
     return session.fail(exit_wrong_use,
                         "--crossovers needs something to overtake; name it with --baseline.");
@@ -147,8 +186,10 @@ void plot(Session& session, const PlotCommandArguments& arguments) {
   }
   const auto table = open_table(session, arguments);
   if (!table) return;
-  auto options = options_of(arguments, *table);
+  auto options = options_of(arguments);
   if (!options) return refuse(options.error());
+  options->contenders = table->contenders;
+  if (arguments.caption) options->caption = report::provenance_line(table->run);
   auto what = printable_of(*table, *choice, arguments, *options);
   if (!what) return refuse(what.error());
   what->inputs = {table->run.file};
@@ -159,6 +200,11 @@ void plot(Session& session, const PlotCommandArguments& arguments) {
 #else
 
 void plot(Session& session, const PlotCommandArguments& arguments) {
+  if (!arguments.trainings.empty()) {
+    return session.fail(exit_wrong_use,
+                        "this build has no Qt and cannot draw; training.tsv in the folder has the "
+                        "numbers.");
+  }
   session.fail(
       exit_wrong_use,
       fmt::format(
@@ -182,7 +228,8 @@ std::string words_of_views() {
 
 void add_plot_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<PlotCommandArguments>();
-  CLI::App* command = app.add_subcommand("plot", "Draw a run as a figure");
+  CLI::App* command =
+      app.add_subcommand("plot", "Draw a run, or the curves of trainings, as a figure");
   const auto add = [command](const char* name, std::string& value, const std::string& help,
                              const char* type) {
     command->add_option(name, value, help)->type_name(type);
@@ -209,6 +256,16 @@ void add_plot_command(CLI::App& app, Session& session) {
                    "Millimetres; without: half the width for the plot, and what stands around it")
       ->type_name("MM");
   add("--theme", arguments->theme, "light or dark", "THEME");
+  CLI::Option* trainings =
+      command
+          ->add_option("--training", arguments->trainings,
+                       "Instead of a run: what 'train' writes into these folders, loss and nDCG@10 "
+                       "over steps")
+          ->type_name("DIR");
+  for (const char* of_runs : {"run", "--baseline", "--only", "--db", "--x", "--y", "--facet",
+                              "--no-intervals", "--crossovers", "--caption"}) {
+    trainings->excludes(command->get_option(of_runs));
+  }
   command->callback([&session, arguments] { plot(session, *arguments); });
 }
 

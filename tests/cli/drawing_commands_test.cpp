@@ -2,10 +2,13 @@
 //
 // plot and mask: every format, without a display; wrong use in one sentence.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <string>
 
 #include "engine/store/store.h"
 #include "tests/cli/program.h"
@@ -250,6 +253,64 @@ TEST(Mask, WritesEachStyleAndFormatWithoutADisplay) {
       EXPECT_THAT(program.read(file), StartsWith(start));
     }
   }
+}
+
+/// A folder as `train` leaves it, of so many steps; the fourth was validated.
+void write_training(const Program& program, const std::string& folder, int steps) {
+  std::filesystem::create_directory(program.path(folder));
+  std::string lines = "step\tloss\tlearning_rate\tgradient_norm\ttokens\tseconds\tnDCG@10\n";
+  for (int step = 1; step <= steps; ++step) {
+    lines +=
+        fmt::format("{}\t{}\t0.001\t1\t64\t0.1\t{}\n", step, 8.0 / step, step == 4 ? "0.5" : "");
+  }
+  program.write(folder + "/training.tsv", lines);
+}
+
+TEST(PlotTraining, LaysTheCurvesOfTrainingsOverEachOther) {
+  const Program program;
+  write_training(program, "full", 8);
+  write_training(program, "sparse-4", 6);
+  const Outcome outcome =
+      program.run({"plot", "--training", "full", "sparse-4", "-o", "curves.svg", "--csv"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::string svg = program.read("curves.svg");
+  for (const char* word : {"2 trainings", "Loss", "nDCG@10", "sparse-4", "Step", "best"})
+    EXPECT_THAT(svg, HasSubstr(word));
+  const std::string csv = program.read("curves.csv");
+  EXPECT_THAT(csv, HasSubstr("\nLoss,Loss,sparse-4,2,4,"));
+  EXPECT_THAT(csv, HasSubstr("\nValidation,nDCG@10,full,4,0.5,"));
+  for (const char* file : {"one.pdf", "one.png"}) {
+    EXPECT_EQ(program
+                  .run({"plot", "--training", "full/training.tsv", "-o", file, "--scale-y", "log10",
+                        "--theme", "dark"})
+                  .exit_code,
+              0)
+        << file;
+  }
+}
+
+TEST(PlotTraining, WrongUseIsOneSentence) {
+  const Program program;
+  write_training(program, "full", 8);
+  write_training(program, "new", 0);
+  std::filesystem::create_directory(program.path("other"));
+  program.write("bad.tsv", "step\tloss\n1\t2\n");
+  const auto refused = [&](const std::vector<std::string>& arguments, const std::string& word) {
+    std::vector<std::string> all{"plot", "--training"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    const Outcome outcome = program.run(all);
+    EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(word));
+  };
+  refused({"full", "gone", "-o", "a.svg"}, "gone");
+  refused({"other", "-o", "a.svg"}, "has no training.tsv");
+  refused({"bad.tsv", "-o", "a.svg"}, "is no training's curve");
+  refused({"new", "-o", "a.svg"}, "nothing to draw");
+  refused({"full", "-o", "a.svg", "--y", "time"}, "--y");
+  refused({"full", "-o", "a.svg", "--caption"}, "--caption");
+  refused({"full", "-o", "a.svg", "--scale-y", "log10", "--range-y", "0:4"}, "begins at 0");
+  refused({"full", "-o", "full/training.tsv"}, ".pdf");
 }
 
 TEST(Mask, FilesSayWhichProgramDrewThemAndHow) {
