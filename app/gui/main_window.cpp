@@ -35,6 +35,7 @@
 #include "app/gui/views/run_list_panel.h"
 #include "app/gui/views/run_notes.h"
 #include "app/gui/views/run_view.h"
+#include "app/gui/views/training_page.h"
 #include "engine/sweep/sweep.h"
 #include "kernels/base/text_file.h"
 
@@ -101,7 +102,8 @@ void MainWindow::build_rail() {
   page_actions_ = new QActionGroup(this);
   const std::pair<QString, QString> entries[] = {{tr("Compare"), tr("Ctrl+1")},
                                                  {tr("Patterns"), tr("Ctrl+2")},
-                                                 {tr("Attention"), tr("Ctrl+3")}};
+                                                 {tr("Attention"), tr("Ctrl+3")},
+                                                 {tr("Training"), tr("Ctrl+4")}};
   for (const auto& [name, shortcut] : entries) {
     QAction* action = rail_->addAction(name);
     action->setCheckable(true);
@@ -251,11 +253,21 @@ AttentionPage* MainWindow::attention() {
   return attention_;
 }
 
+TrainingPage* MainWindow::training() {
+  if (!training_) {
+    training_ = new TrainingPage;
+    training_->restore(QSettings().value(QStringLiteral("training/chosen")).toMap());
+    add_page(training_);
+  }
+  return training_;
+}
+
 void MainWindow::show_page(PageNumber number) {
   page_actions_->actions().at(number)->setChecked(true);
   Page* page = compare_;
   if (number == patterns_page) page = patterns();
   if (number == attention_page) page = attention();
+  if (number == training_page) page = training();
   const bool turned = pages_->currentWidget() != page;
   pages_->setCurrentWidget(page);
   commands_->set_page(page);
@@ -271,7 +283,7 @@ void MainWindow::changeEvent(QEvent* event) {
 }
 
 void MainWindow::tint_icons() {
-  const char* icons[] = {"compare", "patterns", "attention"};
+  const char* icons[] = {"compare", "patterns", "attention", "training"};
   for (int page = 0; page < page_actions_->actions().size(); ++page)
     page_actions_->actions().at(page)->setIcon(line_icon(QLatin1String(icons[page]), palette()));
 }
@@ -330,8 +342,9 @@ void MainWindow::make_new_run() {
 
 void MainWindow::ask_for_open() {
   ask_for_file(this, tr("Open"),
-               tr("All of AttnScope's (*.attn *.db *.json *.safetensors);;Runs (*.attn *.db);;"
-                  "Sweeps and patterns (*.json);;Attention dumps (*.safetensors);;All files (*)"),
+               tr("All of AttnScope's (*.attn *.db *.json *.safetensors training.tsv);;"
+                  "Runs (*.attn *.db);;Sweeps and patterns (*.json);;"
+                  "Attention dumps (*.safetensors);;Trainings (training.tsv);;All files (*)"),
                [this](const QString& file) { open_file(file); });
 }
 
@@ -357,6 +370,10 @@ bool MainWindow::open_file(const QString& file) {
     case FileKind::dump:
       attention()->open_file(file);  // which remembers it once it is open
       show_page(attention_page);
+      return true;
+    case FileKind::training:
+      show_page(training_page);
+      training()->open_file(file);  // likewise
       return true;
   }
   return false;
@@ -448,7 +465,7 @@ void MainWindow::build_menus() {
   build_page_menu();
   QMenu* help = menuBar()->addMenu(tr("&Help"));
   help->addAction(tr("&Keyboard shortcuts"), QKeySequence(tr("F1")), this, [this] {
-    gui::show_shortcuts(*menuBar(), {compare_, patterns(), attention()}, this);
+    gui::show_shortcuts(*menuBar(), {compare_, patterns(), attention(), training()}, this);
   });
   help->addAction(tr("&About AttnScope"), this, [this] { gui::show_about(database_, this); });
 }
@@ -624,6 +641,7 @@ void MainWindow::save() const {
   settings.setValue(QStringLiteral("compare/chosen"), compare_->run_view()->chosen());
   if (patterns_) settings.setValue(QStringLiteral("patterns/chosen"), patterns_->chosen());
   if (attention_) settings.setValue(QStringLiteral("attention/chosen"), attention_->chosen());
+  if (training_) settings.setValue(QStringLiteral("training/chosen"), training_->chosen());
 }
 
 }  // namespace attnscope::gui

@@ -28,6 +28,7 @@ class ComparePage;
 class NewRunDialog;
 class Page;
 class PatternsPage;
+class TrainingPage;
 
 class MainWindow : public QMainWindow {
   Q_OBJECT
@@ -35,12 +36,13 @@ class MainWindow : public QMainWindow {
   explicit MainWindow(const WindowOptions& options, QWidget* parent = nullptr);
   ~MainWindow() override;
 
-  enum PageNumber { compare_page, patterns_page, attention_page };
+  enum PageNumber { compare_page, patterns_page, attention_page, training_page };
   void show_page(PageNumber number);
   void set_theme(Theme theme);
   /// The dialog beside the window, as it was left.
   void open_new_run();
-  /// A database (in a window of its own), exported runs (imported), a sweep, a pattern, a dump.
+  /// A database (in a window of its own), exported runs (imported), a sweep, a pattern, a dump, a
+  /// training.
   /// What does not fit is said on the page, changes nothing and is not remembered.
   bool open_file(const QString& file);
   void start_quick_sweep();
@@ -51,6 +53,7 @@ class MainWindow : public QMainWindow {
   /// Made when it is first asked for.
   [[nodiscard]] PatternsPage* patterns();
   [[nodiscard]] AttentionPage* attention();
+  [[nodiscard]] TrainingPage* training();
   [[nodiscard]] RunListModel& runs() { return runs_; }
   [[nodiscard]] CommandBar* commands() const { return commands_; }
 
@@ -114,6 +117,7 @@ class MainWindow : public QMainWindow {
   std::shared_ptr<PatternEditor> editor_;  // of the window before; none: a new one
   PatternsPage* patterns_ = nullptr;
   AttentionPage* attention_ = nullptr;
+  TrainingPage* training_ = nullptr;
   bool is_settled_ = false;  // the window may close
   std::function<void()> when_settled_;
   NewRunDialog* new_run_ = nullptr;

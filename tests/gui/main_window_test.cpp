@@ -372,8 +372,8 @@ class MainWindowTest : public QObject {
     RunView* view = page()->run_view();
     QTRY_VERIFY_WITH_TIMEOUT(view->run() && !view->run()->table.rows.empty(), patience_ms);
     QTRY_VERIFY(page()->progress()->isVisible());
-    for (const auto at :
-         {MainWindow::compare_page, MainWindow::patterns_page, MainWindow::attention_page}) {
+    for (const auto at : {MainWindow::compare_page, MainWindow::patterns_page,
+                          MainWindow::attention_page, MainWindow::training_page}) {
       window_->show_page(at);
       QTRY_COMPARE(window_->size(), QSize(1000, 650));
       const auto cut = [this] {

@@ -4,12 +4,17 @@
 // a live run of the real window on a real database, light and dark, as PNG, with text of that size.
 // QT_SCALE_FACTOR=2 doubles them.
 
+#include <QDir>
 #include <QSettings>
 #include <QTemporaryDir>
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <functional>
+#include <tuple>
 
+#include "app/gui/charts/run_chart.h"
 #include "app/gui/main_window.h"
 #include "app/gui/session/snapshot.h"
 #include "app/gui/views/answer_panel.h"
@@ -19,6 +24,8 @@
 #include "app/gui/views/run_list_panel.h"
 #include "app/gui/views/run_view.h"
 #include "app/gui/views/slice_fields.h"
+#include "app/gui/views/training_page.h"
+#include "engine/report/training_curve.h"
 #include "tests/gui/answer_screenshots.h"
 #include "tests/gui/attention_screenshots.h"
 #include "tests/gui/chart_screenshots.h"
@@ -116,6 +123,36 @@ bool shoot_runs(MainWindow& window, const QString& folder, const QString& suffix
   return is_shown(first) && saved;
 }
 
+/// Two trainings as `train` writes them, one of them not yet at its end.
+bool shoot_training(MainWindow& window, const QString& folder, const QString& suffix) {
+  const QTemporaryDir trainings;
+  for (const auto& [name, steps, slowness] :
+       {std::tuple("full", 2000, 1.0), std::tuple("sparse-4", 1430, 1.15)}) {
+    const QString place = trainings.filePath(QLatin1String(name));
+    QDir().mkpath(place);
+    auto curve = report::TrainingCurveFile::go_on(
+        std::filesystem::path(place.toStdString()) / report::training_curve_file, 0);
+    for (int step = 1; curve && step <= steps; ++step) {
+      const double passed = step / (350.0 * slowness);
+      report::TrainedStep one{.step = step,
+                              .loss = 0.6 + 6 * std::exp(-passed) + 0.5 * std::sin(step * 12.9898),
+                              .learning_rate = 7e-6,
+                              .gradient_norm = 1,
+                              .tokens = 8192,
+                              .seconds = 1.4 * slowness};
+      if (step % 100 == 0) one.ndcg = 0.42 - 0.2 * std::exp(-passed) + 0.01 * std::sin(step);
+      static_cast<void>(curve->add(one));
+    }
+    window.open_file(place);
+  }
+  const auto* chart = window.training()->chart();
+  const bool shown =
+      QTest::qWaitFor([&] { return chart->figure().series.size() == 2; }, patience_ms);
+  const bool saved = save(window, folder + QStringLiteral("/training") + suffix) && shown;
+  while (window.training()->has_table()) window.training()->close_training();
+  return save(window, folder + QStringLiteral("/training-empty") + suffix) && saved;
+}
+
 bool shoot(MainWindow& window, const QString& folder, Theme theme, const Chosen& chosen) {
   window.set_theme(theme);
   const QString suffix = QLatin1Char('-') + name_of(theme) + QStringLiteral(".png");
@@ -140,6 +177,7 @@ bool shoot(MainWindow& window, const QString& folder, Theme theme, const Chosen&
   shoot_attention(window, [&](QWidget& shown, const QString& name) {
     saved = save(shown, folder + QLatin1Char('/') + name + suffix) && saved;
   });
+  saved = shoot_training(window, folder, suffix) && saved;
   const auto shoot_page = [&](const QString& name) {
     return save(window, folder + QLatin1Char('/') + name + suffix);
   };

@@ -23,6 +23,7 @@
 #include <map>
 #include <set>
 
+#include "app/gui/charts/run_chart.h"
 #include "app/gui/main_window.h"
 #include "app/gui/session/opened_files.h"
 #include "app/gui/session/text.h"
@@ -34,6 +35,7 @@
 #include "app/gui/views/new_run_dialog.h"
 #include "app/gui/views/patterns_page.h"
 #include "app/gui/views/run_list_panel.h"
+#include "app/gui/views/training_page.h"
 #include "tests/gui/gui_test.h"
 #include "tests/gui/run_fixture.h"
 
@@ -110,6 +112,9 @@ class WindowFilesTest : public QObject {
     QCOMPARE(kind(exported("runs.attn")).value(), FileKind::exported_runs);
     QCOMPARE(kind(path("source.db")).value(), FileKind::database);
     QCOMPARE(kind(written("dump.safetensors", "")).value(), FileKind::dump);
+    QVERIFY(!kind(folder_->path()));
+    QCOMPARE(kind(written("training.tsv", "")).value(), FileKind::training);
+    QCOMPARE(kind(folder_->path()).value(), FileKind::training);
   }
 
   void AFileOfAnotherKind_IsRefusedInOneSentence() {
@@ -174,6 +179,17 @@ class WindowFilesTest : public QObject {
              QStringLiteral("mine"));
     QCOMPARE(form->findChild<QLineEdit*>(QStringLiteral("sequence_tokens"))->text(),
              QStringLiteral("96"));
+  }
+
+  void ADroppedTraining_IsShownOnItsPage() {
+    open_window();
+    static_cast<void>(written("training.tsv",
+                              "step\tloss\tlearning_rate\tgradient_norm\ttokens\tseconds\tnDCG@10\n"
+                              "1\t0.5\t0.1\t1\t8\t0.1\t\n"));
+    drop({folder_->path()});
+    QVERIFY(window_->training()->isVisible());
+    QTRY_COMPARE(window_->training()->chart()->figure().series.size(), std::size_t{1});
+    QCOMPARE(recent_files(), QStringList{path("training.tsv")});
   }
 
   void WhatCannotBeOpened_IsSaidOnThePage() {
@@ -283,13 +299,15 @@ class WindowFilesTest : public QObject {
   void NoKey_IsTakenTwiceOnAPage_AndThirtyAreEnough() {
     open_window();
     for (const MainWindow::PageNumber page :
-         {MainWindow::compare_page, MainWindow::patterns_page, MainWindow::attention_page}) {
+         {MainWindow::compare_page, MainWindow::patterns_page, MainWindow::attention_page,
+          MainWindow::training_page}) {
       window_->show_page(page);
       QList<QAction*> menus;
       for (const QAction* menu : window_->menuBar()->actions()) collect(*menu->menu(), menus);
       const QWidget* shown = window_->compare();
       if (page == MainWindow::patterns_page) shown = window_->patterns();
       if (page == MainWindow::attention_page) shown = window_->attention();
+      if (page == MainWindow::training_page) shown = window_->training();
       std::map<QString, std::set<const QObject*>> taken;  // an action may be in several places
       std::set<QString> of_parts;                         // of the page, while they have the focus
       const auto take = [&](const QKeySequence& keys, const QObject* who) {
@@ -322,6 +340,9 @@ class WindowFilesTest : public QObject {
       for (const auto& [keys, owners] : taken) {
         if (!letter.match(keys).hasMatch()) to_learn.append(keys);
       }
+      // The pages' are learned as one: Ctrl and the page's number.
+      static const QRegularExpression further_page(QStringLiteral("^Ctrl\\+[2-9]$"));
+      to_learn.removeIf([](const QString& keys) { return further_page.match(keys).hasMatch(); });
       // A chart's menu says its own, which are letters.
       to_learn.removeIf([](const QString& keys) { return keys.size() <= 1; });
       QVERIFY2(to_learn.size() <= 30, qPrintable(to_learn.join(QLatin1Char(' '))));

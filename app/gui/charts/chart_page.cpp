@@ -278,6 +278,7 @@ Printable printable(report::Facets facets) {
           .about = about(*shared),
           .provenance = shared->provenance,
           .warning = shared->warning,
+          .has_caption = !shared->provenance.empty(),
           .lay_out = [shared](const FigureOptions& options,
                               bool /*vectors*/) { return lay_out(*shared, options); },
           .csv = [shared, is_figure](const FigureOptions& /*options*/) -> Result<std::string> {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "engine/report/training_curve.h"
 #include "kernels/base/json.h"
 #include "kernels/base/text_file.h"
 #include "kernels/base/written_file.h"
@@ -34,6 +35,7 @@ const QString recent_files_key = QStringLiteral("files/recent");
 
 Result<FileKind> kind_of(const std::filesystem::path& file) {
   std::error_code error;
+  if (std::filesystem::exists(file / report::training_curve_file, error)) return FileKind::training;
   if (!std::filesystem::is_regular_file(file, error)) {
     return fail("{}: there is no such file.", file.string());
   }
@@ -41,10 +43,11 @@ Result<FileKind> kind_of(const std::filesystem::path& file) {
   if (extension == ".attn") return FileKind::exported_runs;
   if (extension == ".safetensors") return FileKind::dump;
   if (extension == ".json") return kind_of_json(file);
+  if (file.filename() == report::training_curve_file) return FileKind::training;
   if (is_database(file)) return FileKind::database;
   return fail(
       "{}: not a file of AttnScope's; it opens databases, exported runs (.attn), sweeps and "
-      "patterns (.json) and attention dumps (.safetensors).",
+      "patterns (.json), attention dumps (.safetensors) and trainings (training.tsv).",
       file.string());
 }
 

@@ -15,10 +15,10 @@
 
 namespace attnscope::gui {
 
-enum class FileKind : std::uint8_t { database, exported_runs, sweep, pattern, dump };
+enum class FileKind : std::uint8_t { database, exported_runs, sweep, pattern, dump, training };
 
-/// By its extension and, where that leaves a choice, by its first bytes or fields. An error says
-/// what would open.
+/// By its extension and, where that leaves a choice, by its first bytes or fields; a folder by what
+/// is in it. An error says what would open.
 [[nodiscard]] Result<FileKind> kind_of(const std::filesystem::path& file);
 
 /// Absolute paths, at most ten; those that are gone are left out.

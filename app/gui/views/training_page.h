@@ -1,0 +1,70 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// Page Training: the curves of trainings, laid over each other, as they grow: loss and nDCG@10 over
+// steps, and what each has reached.
+
+#include <QVariantMap>
+#include <string>
+#include <vector>
+
+#include "app/gui/models/rows_model.h"
+#include "app/gui/session/training_curves.h"
+#include "app/gui/views/page.h"
+
+class QTableView;
+
+namespace attnscope::charts {
+class RunChart;
+}
+
+namespace attnscope::gui {
+
+class MessageBar;
+
+class TrainingPage : public Page {
+  Q_OBJECT
+ public:
+  explicit TrainingPage(QWidget* parent = nullptr);
+
+  /// A training's folder or the curve in it, beside those that are open.
+  void open_file(const QString& file) { curves_.open(file); }
+  void ask_for_training();
+  /// Those whose rows are chosen; without any, the last one.
+  void close_training();
+
+  [[nodiscard]] bool has_table() const override { return !curves_.all().empty(); }
+  void copy_table(report::TableFormat format) override;
+  [[nodiscard]] bool has_figure() const override;
+  void export_figure() override;
+  [[nodiscard]] QList<PageActions> page_actions() const override;
+  [[nodiscard]] QString run_words() const override { return tr("New run…"); }
+  void run() override { Q_EMIT run_asked({}); }
+
+  /// Which trainings are open, for restore() after a restart.
+  [[nodiscard]] QVariantMap chosen() const;
+  void restore(const QVariantMap& chosen);
+
+  [[nodiscard]] charts::RunChart* chart() const { return chart_; }
+  [[nodiscard]] QTableView* table() const { return table_; }
+  [[nodiscard]] MessageBar* messages() const { return messages_; }
+
+ protected:
+  void showEvent(QShowEvent* event) override;
+  void hideEvent(QHideEvent* event) override;
+
+ private:
+  QWidget* build_head();
+  void show_curves();
+
+  TrainingCurves curves_;
+  QAction* open_action_;
+  QAction* close_action_;
+  charts::RunChart* chart_;
+  RowsModel<std::vector<std::string>> rows_;
+  QTableView* table_;
+  MessageBar* messages_;
+  QStringList kept_;  // to be opened when the page is first shown
+};
+
+}  // namespace attnscope::gui

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Page Training as a person drives it, while trainings go on.
+#include "app/gui/views/training_page.h"
+
+#include <QClipboard>
+#include <QComboBox>
+#include <QFileDialog>
+#include <QLineEdit>
+#include <QPointer>
+#include <QProcess>
+#include <QPushButton>
+#include <QSettings>
+#include <QSignalSpy>
+#include <QTableView>
+#include <memory>
+#include <string>
+
+#include "app/gui/charts/run_chart.h"
+#include "app/gui/session/opened_files.h"
+#include "app/gui/views/figure_dialog.h"
+#include "app/gui/views/message_bar.h"
+#include "engine/report/training_curve.h"
+#include "tests/gui/gui_test.h"
+
+namespace attnscope::gui {
+
+class TrainingPageTest : public QObject {
+  Q_OBJECT
+
+  std::unique_ptr<QTemporaryDir> folder_;
+  std::unique_ptr<TrainingPage> page_;
+
+  [[nodiscard]] QString path(const char* name) const {
+    return folder_->filePath(QLatin1String(name));
+  }
+  [[nodiscard]] QString file_of(const char* training) const {
+    return path(training) + QLatin1Char('/') + QLatin1String("training.tsv");
+  }
+  /// Its steps from `first` to `last`, as one that goes on behind `first - 1` writes them; every
+  /// fourth is validated.
+  void train(const char* training, int first, int last) const {
+    QDir().mkpath(path(training));
+    auto curve = report::TrainingCurveFile::go_on(file_of(training).toStdString(), first - 1);
+    QVERIFY(curve.has_value());
+    for (int step = first; step <= last; ++step) {
+      report::TrainedStep one{.step = step, .loss = 8.0 / step, .tokens = 100, .seconds = 0.5};
+      if (step % 4 == 0) one.ndcg = 0.5 - 0.25 / step;
+      QVERIFY(curve->add(one).has_value());
+    }
+  }
+  [[nodiscard]] charts::RunChart* chart() const { return page_->chart(); }
+  [[nodiscard]] std::size_t series() const { return chart()->figure().series.size(); }
+  [[nodiscard]] std::size_t points(std::size_t panel = 0, std::size_t at = 0) const {
+    const report::Figure& figure = chart()->figure(panel);
+    return at < figure.series.size() ? figure.series[at].points.size() : 0;
+  }
+  [[nodiscard]] QString cell(int row, int column) const {
+    return page_->table()->model()->index(row, column).data().toString();
+  }
+  [[nodiscard]] QPushButton* button(const char* name) const {
+    return page_->findChild<QPushButton*>(QLatin1String(name));
+  }
+  void show_page() {
+    page_ = std::make_unique<TrainingPage>();
+    page_->resize(1000, 650);
+    page_->show();
+    QVERIFY(QTest::qWaitForWindowExposed(page_.get()));
+  }
+
+ private Q_SLOTS:
+
+  void init() {
+    QSettings().clear();
+    folder_ = std::make_unique<QTemporaryDir>();
+    show_page();
+  }
+  void cleanup() { page_.reset(); }
+
+  void WithoutATraining_ThePageSaysWhatToDo() {
+    QVERIFY(!page_->has_figure() && !page_->has_table());
+    QVERIFY(!button("close_training")->isEnabled());
+    QVERIFY(chart()->accessibleDescription().contains(QStringLiteral("Open the folder")));
+  }
+
+  void ATrainingThatHasJustBegun_IsWaitedFor() {
+    train("full", 1, 0);
+    page_->open_file(path("full"));
+    QTRY_COMPARE(series(), std::size_t{1});
+    QVERIFY(!page_->has_figure());
+    train("full", 1, 1);
+    QTRY_COMPARE(points(), std::size_t{1});
+    QVERIFY(page_->has_figure());
+  }
+
+  void AFolderThatIsChosen_ShowsLossAndValidation() {
+    train("full", 1, 8);
+    QTest::mouseClick(button("open_training"), Qt::LeftButton);
+    auto* dialog = page_->findChild<QFileDialog*>();
+    QVERIFY(dialog != nullptr);
+    Q_EMIT dialog->fileSelected(path("full"));
+    dialog->close();
+    QTRY_COMPARE(points(), std::size_t{8});
+    QCOMPARE(chart()->facets().panels.size(), std::size_t{2});
+    QCOMPARE(points(1), std::size_t{2});
+    QCOMPARE(cell(0, 0), QStringLiteral("full"));
+    QCOMPARE(cell(0, 1), QStringLiteral("8"));
+    QCOMPARE(cell(0, 6), QStringLiteral("200"));
+    QCOMPARE(recent_files(), QStringList{file_of("full")});
+  }
+
+  void WhatATrainingAdds_IsDrawnWhileItGoesOn_AndTheZoomStays() {
+    train("full", 1, 20);
+    page_->open_file(path("full"));
+    QTRY_COMPARE(points(), std::size_t{20});
+    chart()->setFocus();
+    QTest::keyClick(chart(), Qt::Key_Plus);
+    QVERIFY(chart()->is_zoomed());
+    const auto zoomed = chart()->x_range();
+    page_->table()->selectRow(0);
+    train("full", 21, 30);
+    QTRY_COMPARE(points(), std::size_t{30});
+    QCOMPARE(chart()->x_range(), zoomed);
+    QCOMPARE(page_->table()->selectionModel()->selectedRows().size(), 1);
+    QCOMPARE(cell(0, 1), QStringLiteral("30"));
+    train("full", 11, 12);  // killed, and gone on from its state behind step 10
+    QTRY_COMPARE(points(), std::size_t{12});
+    page_->hide();
+    train("full", 13, 14);
+    page_->show();
+    QTRY_COMPARE(points(), std::size_t{14});
+  }
+
+  void Trainings_LieOverEachOther_AreHiddenAndClosed() {
+    train("full", 1, 8);
+    train("sparse", 1, 6);
+    page_->open_file(path("full"));
+    page_->open_file(file_of("sparse"));
+    page_->open_file(path("full"));  // which is open
+    QTRY_COMPARE(series(), std::size_t{2});
+    QCOMPARE(chart()->facets().title, std::string("2 trainings"));
+    const QRectF entry = chart()->page().legend()[1].rect;
+    QTest::mouseClick(chart(), Qt::LeftButton, {}, entry.center().toPoint());
+    QCOMPARE(chart()->shown_facets().panels[0].series.size(), std::size_t{1});
+    page_->table()->selectRow(0);
+    QTest::mouseClick(button("close_training"), Qt::LeftButton);
+    QCOMPARE(series(), std::size_t{1});
+    QCOMPARE(cell(0, 0), QStringLiteral("sparse"));
+    QTest::keyClick(page_->table(), Qt::Key_W, Qt::ControlModifier);
+    QCOMPARE(series(), std::size_t{0});
+    QVERIFY(!page_->has_figure());
+  }
+
+  void WhatIsNoCurve_IsSaidOnThePage_AndWhatWasReadStays() {
+    QFile other(path("other.tsv"));
+    QVERIFY(other.open(QIODevice::WriteOnly));
+    other.write("a\tb\n");
+    other.close();
+    page_->open_file(other.fileName());
+    QTRY_VERIFY(page_->messages()->error().contains(QStringLiteral("is no training's curve")));
+    QCOMPARE(series(), std::size_t{0});
+    QVERIFY(recent_files().isEmpty());
+    train("full", 1, 8);
+    page_->open_file(path("full"));
+    QTRY_COMPARE(points(), std::size_t{8});
+    page_->messages()->clear();
+    QVERIFY(QDir(path("full")).removeRecursively());
+    QTRY_VERIFY(page_->messages()->error().contains(file_of("full")));
+    QCOMPARE(points(), std::size_t{8});
+    train("full", 1, 3);
+    QTRY_COMPARE(points(), std::size_t{3});
+  }
+
+  void TheFigure_HasTheBytesOfPlot() {
+    train("full", 1, 60);
+    train("sparse", 1, 50);
+    page_->open_file(path("full"));
+    page_->open_file(path("sparse"));
+    QTRY_COMPARE(series(), std::size_t{2});
+    QDir(folder_->path()).mkpath(QStringLiteral("plot"));
+    for (const char* format : {"pdf", "svg", "png"}) {
+      chart()->setFocus();
+      QTest::keyClick(chart(), Qt::Key_E);
+      const QPointer<FigureDialog> dialog = page_->findChild<FigureDialog*>();
+      QVERIFY(dialog != nullptr);
+      const QString name = QStringLiteral("curves.") + QLatin1String(format);
+      dialog->findChild<QComboBox*>(QStringLiteral("format"))
+          ->setCurrentText(QString::fromLatin1(format).toUpper());
+      dialog->findChild<QLineEdit*>(QStringLiteral("file"))->setText(folder_->filePath(name));
+      QSignalSpy written(page_.get(), &Page::succeeded);
+      QTest::mouseClick(dialog->findChild<QPushButton*>(QStringLiteral("write")), Qt::LeftButton);
+      QTRY_COMPARE_WITH_TIMEOUT(written.size(), 1, patience_ms);
+      QTRY_VERIFY(!dialog);
+      QProcess plot;
+      plot.start(QStringLiteral(REAL_ATTNSCOPE),
+                 {QStringLiteral("plot"), QStringLiteral("--training"), path("full"),
+                  path("sparse"), QStringLiteral("-o"), path("plot/") + name});
+      QVERIFY(plot.waitForFinished());
+      QVERIFY2(plot.exitCode() == 0, plot.readAllStandardError().constData());
+      const auto bytes = [](const QString& file_name) {
+        QFile file(file_name);
+        return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+      };
+      QVERIFY(bytes(folder_->filePath(name)).size() > 1000);
+      QVERIFY2(bytes(folder_->filePath(name)) == bytes(path("plot/") + name), format);
+    }
+  }
+
+  void TheTable_IsCopied() {
+    train("full", 1, 8);
+    page_->open_file(path("full"));
+    QTRY_COMPARE(points(), std::size_t{8});
+    page_->copy_table(report::TableFormat::csv);
+    QVERIFY(QGuiApplication::clipboard()->text().startsWith(
+        QStringLiteral("training,steps,loss,ndcg10,best_ndcg10,best_step,tokens_per_second,"
+                       "hours\r\n"
+                       "full,8,")));
+  }
+
+  void OpenTrainings_AreThereAfterARestart() {
+    train("full", 1, 8);
+    train("sparse", 1, 6);
+    page_->open_file(path("full"));
+    page_->open_file(path("sparse"));
+    QTRY_COMPARE(series(), std::size_t{2});
+    const QVariantMap chosen = page_->chosen();
+    QVERIFY(QDir(path("sparse")).removeRecursively());
+    page_ = std::make_unique<TrainingPage>();
+    page_->restore(chosen);
+    QCOMPARE(page_->chosen(), chosen);  // it was not looked at meanwhile
+    page_->show();
+    QTRY_COMPARE(points(), std::size_t{8});
+    QCOMPARE(series(), std::size_t{1});
+    QVERIFY(page_->messages()->error().isEmpty());
+  }
+};
+
+ATTNSCOPE_GUI_TEST(TrainingPageTest)
+
+}  // namespace attnscope::gui
+#include "training_page_test.moc"
