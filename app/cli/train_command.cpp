@@ -275,7 +275,7 @@ void train(Session& session, const TrainArguments& arguments) {
 
 CLI::Option* add_number(CLI::App& command, const char* name, std::int64_t& value,
                         const char* help) {
-  return command.add_option(name, value, help)->type_name("N")->check(CLI::PositiveNumber);
+  return command.add_option(name, value, help)->type_name("N")->check(above_zero);
 }
 
 void add_validation_arguments(CLI::App& command, TrainArguments& arguments) {
@@ -309,7 +309,7 @@ void add_optimizer_arguments(CLI::App& command, TrainArguments& arguments) {
       ->capture_default_str();
   command.add_option("--learning-rate", arguments.learning_rate, "The paper's 7e-6 unless given")
       ->type_name("X")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero);
   command
       .add_option("--warm-up", arguments.warm_up,
                   "Steps in which the rate rises to it; else a hundredth of all")

@@ -80,8 +80,7 @@ Result<TokenPair> SubwordTokenizer::encode(std::string_view query, std::string_v
         "tokens; limit the query's or allow more",
         query_tokens, token(around.between.front()), limits.most_tokens);
   }
-  if (limits.most_tokens_of_document > 0)
-    room = std::min(room, limits.most_tokens_of_document - 1);
+  if (limits.most_tokens_of_document > 0) room = std::min(room, limits.most_tokens_of_document - 1);
   pair.document_cut = cut(pair.document, room);
   pair.query.insert(pair.query.end(), around.between.begin(), around.between.end());
   pair.document.push_back(around.behind);
