@@ -121,11 +121,11 @@ class Profiler {
       worker_.kill();
       return fail("interrupted");
     }
-    for (const auto& part : (*answer)->at("parts"))
-      add(part.at("name").get<std::string>(), part.at("seconds").get<double>(), round.part_seconds);
-    for (const auto& part : (*answer)->at("parts"))
-      if (part.contains("flop"))
-        add(part.at("name").get<std::string>(), part.at("flop").get<double>(), of.part_flop);
+    for (const auto& part : (*answer)->at("parts")) {
+      const auto name = part.at("name").get<std::string>();
+      add(name, part.at("seconds").get<double>(), round.part_seconds);
+      if (part.contains("flop")) add(name, part.at("flop").get<double>(), of.part_flop);
+    }
     return {};
   }
 
