@@ -132,8 +132,10 @@ void TrainingPage::show_curves() {
   std::vector<std::vector<std::string>> rows;
   for (const report::SheetBlock& block : sheet.blocks) {
     for (const auto& cells : block.rows) {
-      std::vector<std::string>& row = rows.emplace_back();
+      std::vector<std::string> row;
+      row.reserve(cells.size());
       for (const report::SheetCell& cell : cells) row.push_back(report::text_of(cell.value));
+      rows.push_back(std::move(row));
     }
   }
   // What is chosen stays chosen while numbers change.
