@@ -89,8 +89,7 @@ class Profiler {
     round.whole_seconds = seconds_since(start);
     of.count = static_cast<std::int64_t>(pairs.size());
     of.tokens = 0;
-    for (const TokenPair& pair : pairs)
-      of.tokens += static_cast<std::int64_t>(1 + pair.query.size() + pair.document.size());
+    for (const TokenPair& pair : pairs) of.tokens += tokens_of(pair);
     return round;
   }
 

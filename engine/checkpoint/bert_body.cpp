@@ -6,15 +6,6 @@
 namespace attnscope {
 namespace {
 
-/// A field that may be left out and else must have this text.
-void must_be(const JsonField& config, std::string_view name, std::string_view wanted,
-             std::string_view why) {
-  const auto field = said(config, name);
-  if (!field) return;
-  const std::string text = field->text();
-  if (text != wanted) field->wrong(fmt::format("is '{}'; {}", in_a_sentence(text), why));
-}
-
 void append_layer(const ModelShape& shape, std::string_view prefix, std::int64_t number,
                   std::vector<TensorSpec>& specs) {
   const std::string layer = fmt::format("encoder.layer.{}.", number);
@@ -53,11 +44,21 @@ bool read_flag(const JsonField& config, std::string_view name, bool otherwise) {
   return field ? field->truth() : otherwise;
 }
 
+void must_say(const JsonField& config, std::string_view name, std::string_view only,
+              std::string_view why) {
+  const auto field = said(config, name);
+  if (!field) return;
+  const std::string text = field->text();
+  if (text == only) return;
+  field->wrong(fmt::format("is '{}'; {}", in_a_sentence(text),
+                           why.empty() ? fmt::format("only '{}' is computed here", only) : why));
+}
+
 void check_bert_computation(const JsonField& config) {
-  must_be(config, "hidden_act", "gelu",
-          "only BERT's gelu (the exact one, by erf) is computed here");
-  must_be(config, "position_embedding_type", "absolute",
-          "only absolute position embeddings are computed here");
+  must_say(config, "hidden_act", "gelu",
+           "only BERT's gelu (the exact one, by erf) is computed here");
+  must_say(config, "position_embedding_type", "absolute",
+           "only absolute position embeddings are computed here");
   struct Wanted {
     std::string_view name;
     bool value;
@@ -72,7 +73,7 @@ void check_bert_computation(const JsonField& config) {
   }
 }
 
-void read_bert_shape(const JsonField& config, ModelShape& shape) {
+void read_encoder_shape(const JsonField& config, std::string_view epsilon_name, ModelShape& shape) {
   const auto size = [&](std::string_view name, std::int64_t most) {
     return needed(config, name).whole(1, most);
   };
@@ -82,17 +83,21 @@ void read_bert_shape(const JsonField& config, ModelShape& shape) {
   shape.feed_forward = size("intermediate_size", most_width);
   shape.vocabulary = size("vocab_size", most_rows);
   shape.positions = size("max_position_embeddings", most_rows);
-  shape.types = size("type_vocab_size", most_width);
   if (shape.hidden % shape.heads != 0) {
     config["hidden_size"].wrong(
         fmt::format("is {}, which its {} heads do not divide", shape.hidden, shape.heads));
   }
-  if (const auto epsilon = said(config, "layer_norm_eps")) {
+  if (const auto epsilon = said(config, epsilon_name)) {
     shape.norm_epsilon = epsilon->number();
     if (!(shape.norm_epsilon >= 0 && shape.norm_epsilon < 1)) {
       epsilon->must_be("a number from 0 to 1");
     }
   }
+}
+
+void read_bert_shape(const JsonField& config, ModelShape& shape) {
+  read_encoder_shape(config, "layer_norm_eps", shape);
+  shape.types = needed(config, "type_vocab_size").whole(1, most_width);
 }
 
 void read_embedding_width(const JsonField& config, ModelShape& shape) {

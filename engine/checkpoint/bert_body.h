@@ -26,9 +26,17 @@ inline constexpr std::int64_t most_layers = 1000, most_width = 1 << 20, most_row
 [[nodiscard]] JsonField needed(const JsonField& config, std::string_view name);
 [[nodiscard]] bool read_flag(const JsonField& config, std::string_view name, bool otherwise);
 
+/// A field that may be left out and else has this text; `why`: in place of that only this is
+/// computed here.
+void must_say(const JsonField& config, std::string_view name, std::string_view only,
+              std::string_view why = {});
+
 /// Throws a JsonProblem where the file asks for another computation than BERT's.
 void check_bert_computation(const JsonField& config);
+/// Sizes that every encoder has, and the norms' epsilon, by its name, where the file says it.
 /// Throws a JsonProblem where a size is missing, out of all proportion or contradicts another.
+void read_encoder_shape(const JsonField& config, std::string_view epsilon_name, ModelShape& shape);
+/// These and the number of token types.
 void read_bert_shape(const JsonField& config, ModelShape& shape);
 
 /// 'embedding_size', where it is another than the layers' (ELECTRA).

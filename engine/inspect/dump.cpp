@@ -358,17 +358,14 @@ Status Dump::check_tensors() {
     }
   }
   const std::size_t layers = info_.layers.size();
-  if (info_.windows.size() == 1) info_.windows.resize(layers, info_.windows.front());
-  if (info_.windows.size() != layers) {
-    return fail("{}: metadata 'window' gives {} windows for {} layers; give one, or one a layer",
-                source_.name(), info_.windows.size(), layers);
-  }
-  if (info_.patterns.size() == 1) info_.patterns.resize(layers, info_.patterns.front());
-  if (info_.patterns.size() != layers) {
-    return fail("{}: metadata 'pattern' gives {} patterns for {} layers; give one, or one a layer",
-                source_.name(), info_.patterns.size(), layers);
-  }
-  return {};
+  const auto one_a_layer = [&](auto& given, std::string_view key) -> Status {
+    if (given.size() == 1) given.resize(layers, given.front());
+    if (given.size() == layers) return {};
+    return fail("{0}: metadata '{1}' gives {2} {1}s for {3} layers; give one, or one a layer",
+                source_.name(), key, given.size(), layers);
+  };
+  if (Status windows = one_a_layer(info_.windows, "window"); !windows) return windows;
+  return one_a_layer(info_.patterns, "pattern");
 }
 
 Status Dump::check_tensor(const std::string& name) {

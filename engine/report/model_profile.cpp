@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <utility>
+
+#include "engine/statistics/placements.h"
 
 namespace attnscope::report {
 namespace {
@@ -38,14 +41,11 @@ std::vector<ProfiledPart> ModelProfile::parts() const {
     std::vector<double> taken;
     taken.reserve(rounds_.size());
     for (const ProfiledRound& round : rounds_) taken.push_back(seconds(round));
-    std::ranges::sort(taken);
-    const std::size_t middle = taken.size() / 2;
-    const double median =
-        taken.size() % 2 == 1 ? taken[middle] : (taken[middle - 1] + taken[middle]) / 2;
+    const auto [least, most] = std::ranges::minmax(taken);
     parts.push_back({.name = std::string(name),
-                     .seconds = median,
-                     .least = taken.front(),
-                     .most = taken.back()});
+                     .seconds = statistics::median_of(std::move(taken)),
+                     .least = least,
+                     .most = most});
   };
   add(tokenizer_part, [](const ProfiledRound& round) { return round.tokenizer_seconds; });
   for (std::size_t i = 0; i < rounds_.front().part_seconds.size(); ++i) {

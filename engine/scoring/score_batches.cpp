@@ -10,10 +10,6 @@ namespace {
 // A call has costs of its own; for so few documents a query encoded once does not bring them in.
 constexpr std::size_t few_documents = 4;
 
-std::int64_t tokens_of(const TokenPair& pair) {
-  return static_cast<std::int64_t>(1 + pair.query.size() + pair.document.size());
-}
-
 /// Cuts `places` into batches within the limits.
 void cut(std::span<const TokenPair> pairs, std::vector<std::size_t> places,
          const BatchLimits& limits, bool one_query, std::vector<ScoreBatch>& batches) {
@@ -36,6 +32,10 @@ void cut(std::span<const TokenPair> pairs, std::vector<std::size_t> places,
 }
 
 }  // namespace
+
+std::int64_t tokens_of(const TokenPair& pair) {
+  return static_cast<std::int64_t>(1 + pair.query.size() + pair.document.size());
+}
 
 std::vector<ScoreBatch> score_batches(std::span<const TokenPair> pairs, const BatchLimits& limits) {
   std::map<std::vector<std::int32_t>, std::size_t> group_of;

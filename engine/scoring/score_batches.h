@@ -16,6 +16,9 @@
 
 namespace attnscope {
 
+/// With [CLS].
+[[nodiscard]] std::int64_t tokens_of(const TokenPair& pair);
+
 struct BatchLimits {
   std::int64_t tokens = 16'384;  // of all pairs, [CLS] among them; one pair may have more
   std::int64_t pairs = 256;

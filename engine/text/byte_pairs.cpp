@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -10,6 +9,7 @@
 #include <queue>
 #include <utility>
 
+#include "engine/text/byte_fallback.h"
 #include "engine/text/characters.h"
 #include "engine/text/piece_trie.h"
 #include "engine/text/subword_model.h"
@@ -87,10 +87,8 @@ class BytePairs final : public SubwordModel {
         pieces_(std::move(pieces)),
         of_bytes_(of_bytes),
         merges_(std::move(merges)),
-        fingerprint_(fingerprint) {
-    for (std::size_t byte = 0; byte < fallback_.size(); ++byte)
-      fallback_[byte] = pieces_.find(fmt::format("<0x{:02X}>", byte));
-  }
+        fingerprint_(fingerprint),
+        fallback_(pieces_) {}
 
   void append(std::string_view word, std::vector<std::int32_t>& ids) const override {
     if (rules_.ignore_merges) {
@@ -133,19 +131,14 @@ class BytePairs final : public SubwordModel {
       if (const std::int32_t id = pieces_.find(unit); id >= 0) {
         push_unknown();
         symbols.push_back(id);
-      } else if (falls_back(unit)) {
-        for (const char byte : unit) symbols.push_back(fallback_[static_cast<unsigned char>(byte)]);
+      } else if (rules_.byte_fallback && fallback_.has_all(unit)) {
+        for (const char byte : unit) symbols.push_back(fallback_.id(byte));
       } else if (rules_.unknown >= 0) {
         if (!rules_.fuse_unknown) push_unknown();
         unknown_waits = true;
       }
     }
     push_unknown();
-  }
-  [[nodiscard]] bool falls_back(std::string_view unit) const {
-    return rules_.byte_fallback && std::ranges::all_of(unit, [this](char byte) {
-             return fallback_[static_cast<unsigned char>(byte)] >= 0;
-           });
   }
 
   void merge_few(std::vector<std::int32_t>& symbols) const {
@@ -210,7 +203,7 @@ class BytePairs final : public SubwordModel {
   bool of_bytes_;
   MergeTable merges_;
   std::uint64_t fingerprint_;
-  std::array<std::int32_t, 0x100> fallback_{};
+  ByteFallback fallback_;
 };
 
 /// "a b", or ["a", "b"], which pieces with spaces need.

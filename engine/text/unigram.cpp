@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <cstddef>
 #include <utility>
 
+#include "engine/text/byte_fallback.h"
 #include "engine/text/characters.h"
 #include "engine/text/piece_trie.h"
 #include "engine/text/subword_model.h"
@@ -23,11 +21,10 @@ class Unigram final : public SubwordModel {
       : pieces_(std::move(pieces)),
         scores_(std::move(scores)),
         unknown_(unknown),
-        byte_fallback_(byte_fallback) {
+        byte_fallback_(byte_fallback),
+        fallback_(pieces_) {
     constexpr double penalty = 10;  // SentencePiece's
     unknown_score_ = std::ranges::min(scores_) - penalty;
-    for (std::size_t byte = 0; byte < fallback_.size(); ++byte)
-      fallback_[byte] = pieces_.find(fmt::format("<0x{:02X}>", byte));
   }
 
   /// Viterbi over the bytes of a word.
@@ -96,23 +93,20 @@ class Unigram final : public SubwordModel {
       ids.push_back(id);
       return;
     }
-    const bool bytes = byte_fallback_ && std::ranges::all_of(stretch, [this](char byte) {
-                         return fallback_[static_cast<unsigned char>(byte)] >= 0;
-                       });
-    if (!bytes) {
+    if (!byte_fallback_ || !fallback_.has_all(stretch)) {
       ids.push_back(unknown_);
       return;
     }
     for (auto byte = stretch.rbegin(); byte != stretch.rend(); ++byte)
-      ids.push_back(fallback_[static_cast<unsigned char>(*byte)]);
+      ids.push_back(fallback_.id(*byte));
   }
 
   PieceTrie pieces_;
   std::vector<double> scores_;
   std::int32_t unknown_;
   bool byte_fallback_;
+  ByteFallback fallback_;
   double unknown_score_ = 0;
-  std::array<std::int32_t, 0x100> fallback_{};
 };
 
 }  // namespace

@@ -51,6 +51,11 @@ at::Tensor frame(const at::Tensor& packed, std::int64_t first, std::int64_t item
 
 }  // namespace
 
+at::Tensor heads_at(const at::Tensor& projected, std::int64_t part, const ModelShape& shape) {
+  return projected.narrow(1, part * shape.hidden, shape.hidden)
+      .unflatten(1, {shape.heads, shape.head_dim()});
+}
+
 GlobalRows::GlobalRows(const SequenceLayout& layout, std::vector<std::int64_t> rows,
                        at::Device device)
     : index_(at::tensor(rows, at::kLong).to(device)) {
@@ -163,12 +168,6 @@ Problem AttentionStage::problem_of(const AttentionPlan& plan) const {
           .threads = variant_.threads};
 }
 
-/// Queries, keys or values of a projection that made several side by side.
-at::Tensor AttentionStage::heads_of(const at::Tensor& projected, std::int64_t part) const {
-  return projected.narrow(1, part * shape_.hidden, shape_.hidden)
-      .unflatten(1, {shape_.heads, shape_.head_dim()});
-}
-
 Result<at::Tensor> AttentionStage::run(PreparedAttention& prepared, const LayerHeads& heads) const {
   const PartClock clock(ModelPart::attention);
   const at::TensorOptions options = heads.k.options();
@@ -190,10 +189,12 @@ LayerHeads AttentionStage::local_heads(const EncoderLayer& layer, const at::Tens
   const Projections& projections = layer.projections();
   if (!projections.all) {
     const at::Tensor key_value = (*projections.key_value)(x);
-    return {heads_of((*projections.query)(x), 0), heads_of(key_value, 0), heads_of(key_value, 1)};
+    return {heads_at((*projections.query)(x), 0, shape_), heads_at(key_value, 0, shape_),
+            heads_at(key_value, 1, shape_)};
   }
   const at::Tensor projected = (*projections.all)(x);
-  return {heads_of(projected, 0), heads_of(projected, 1), heads_of(projected, 2)};
+  return {heads_at(projected, 0, shape_), heads_at(projected, 1, shape_),
+          heads_at(projected, 2, shape_)};
 }
 
 Result<at::Tensor> AttentionStage::attend(const EncoderLayer& layer, const at::Tensor& x,
@@ -207,8 +208,9 @@ Result<at::Tensor> AttentionStage::attend(const EncoderLayer& layer, const at::T
     return o;
   }
   const at::Tensor key_value = (*layer.global().key_value)(x);
-  const LayerHeads global{heads_of((*layer.global().query)(x.index_select(0, global_->index())), 0),
-                          heads_of(key_value, 0), heads_of(key_value, 1)};
+  const LayerHeads global{
+      heads_at((*layer.global().query)(x.index_select(0, global_->index())), 0, shape_),
+      heads_at(key_value, 0, shape_), heads_at(key_value, 1, shape_)};
   const double scale = 1 / std::sqrt(static_cast<double>(shape_.head_dim()));
   const PartClock of_rows(ModelPart::attention);
   o->index_copy_(0, global_->index(),
@@ -222,8 +224,8 @@ Result<at::Tensor> AttentionStage::attend_cls(const EncoderLayer& layer,
   const PartClock clock(ModelPart::projections);
   const Projections& projections = global_ ? layer.global() : layer.projections();
   const at::Tensor key_value = (*projections.key_value)(x);
-  return attend_cls({heads_of((*projections.query)(x.index_select(0, cls_index_)), 0),
-                     heads_of(key_value, 0), heads_of(key_value, 1)});
+  return attend_cls({heads_at((*projections.query)(x.index_select(0, cls_index_)), 0, shape_),
+                     heads_at(key_value, 0, shape_), heads_at(key_value, 1, shape_)});
 }
 
 Result<at::Tensor> AttentionStage::attend(const LayerHeads& heads) const {

@@ -24,6 +24,11 @@ struct LayerHeads {
   at::Tensor q, k, v;
 };
 
+/// The heads [tokens, heads, head_dim] of one part of a projection that made several side by side:
+/// of [tokens, 3 hidden] 0 is queries, 1 keys, 2 values.
+[[nodiscard]] at::Tensor heads_at(const at::Tensor& projected, std::int64_t part,
+                                  const ModelShape& shape);
+
 /// Longformer's global rows and the items they belong to: each attends to all tokens of its item,
 /// through projections of their own (Beltagy et al., 2020, Sec. 3.1), as its authors' PyTorch code
 /// computes them: gathered rows, one dense product for scores and one for values.
@@ -94,7 +99,6 @@ class AttentionStage {
   [[nodiscard]] Status plan_and_prepare(const Implementation& implementation);
   [[nodiscard]] Problem problem_of(const AttentionPlan& plan) const;
   [[nodiscard]] Result<at::Tensor> run(PreparedAttention& prepared, const LayerHeads& heads) const;
-  [[nodiscard]] at::Tensor heads_of(const at::Tensor& projected, std::int64_t part) const;
   [[nodiscard]] LayerHeads local_heads(const EncoderLayer& layer, const at::Tensor& x) const;
 
   const ModelVariant& variant_;

@@ -15,14 +15,15 @@
 
 namespace attnscope {
 
-/// A sequence classifier or an encoder without a head, as `architectures` names it first; "" where
-/// it names none. Throws as read_config does.
-[[nodiscard]] std::string read_architecture(const JsonField& config);
 /// Positions begin behind that of padding (RoBERTa and what is built on it).
 void skip_padding_positions(const JsonField& config, ModelShape& shape);
-/// What `attnscope train` wrote of the attention it trained with, whatever else the file says of
-/// it.
-void read_trained_attention(const JsonField& config, ModelConfig& model);
+
+struct BertConfig;
+/// config.json of a sequence classifier, or an encoder without a head, with full attention unless
+/// it was trained here with another; `adjust` reads what its sizes have beside BERT's. Throws as
+/// read_config does.
+[[nodiscard]] ModelConfig read_classifier(const JsonField& config, const BertConfig& own,
+                                          void (*adjust)(const JsonField&, ModelShape&));
 
 /// Its ModelConfig::own is a BertConfig.
 class BertLikeDescription : public FamilyDescription {

@@ -1,7 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cross-encoders that compute as BERT's does, by their descriptions (bert_like.h).
+// The cross-encoders that compute as BERT's does, by their descriptions (bert_like.h), and what
+// those that do something around it build on.
 
 #include <memory>
 #include <string_view>
@@ -11,7 +12,7 @@
 
 namespace attnscope {
 
-class BertLikeFamily final : public Family {
+class BertLikeFamily : public Family {
  public:
   /// It must outlive the family.
   explicit BertLikeFamily(const FamilyDescription& description) : description_(description) {}

@@ -21,6 +21,39 @@ namespace {
 // query here.
 constexpr std::int64_t sparse_query_tokens = 31;
 
+std::string read_architecture(const JsonField& config) {
+  const auto list = said(config, "architectures");
+  if (!list || list->elements().empty()) return {};
+  std::string architecture = list->elements().front().text();
+  for (const std::string_view known :
+       {"ForSequenceClassification", "Model", "ForMaskedLM", "ForPreTraining"}) {
+    if (architecture.ends_with(known)) return architecture;
+  }
+  list->wrong(
+      fmt::format("is '{}'; a cross-encoder is one for sequence classification, and encoders "
+                  "without a head are read as well",
+                  in_a_sentence(architecture)));
+}
+
+/// What `attnscope train` wrote of the attention it trained with, whatever else the file says of
+/// it.
+void read_trained_attention(const JsonField& config, ModelConfig& model) {
+  const auto own = said(config, trained_attention_field);
+  if (!own) return;
+  own->only({"pattern", "window", "most_query_tokens"});
+  const std::string name = (*own)["pattern"].text();
+  const auto& known = built_in_patterns();
+  const auto pattern = std::ranges::find(known, name, &AttentionPattern::name);
+  if (pattern == known.end()) (*own)["pattern"].must_be("the name of a built-in pattern");
+  model.pattern = name;
+  model.window.reset();
+  if (pattern->has_window()) {
+    const JsonField window = (*own)["window"];
+    model.window = window.take(parse_window(window.text()));
+  }
+  model.most_query_tokens = (*own)["most_query_tokens"].whole(0, most_rows);
+}
+
 /// Which groups see which, in the words of the sparse cross-encoders of Schlatt et al.
 struct GroupFlags {
   bool cls_query = true, cls_document = true;
@@ -218,20 +251,6 @@ class BertDescription final : public BertLikeDescription {
 
 }  // namespace
 
-std::string read_architecture(const JsonField& config) {
-  const auto list = said(config, "architectures");
-  if (!list || list->elements().empty()) return {};
-  std::string architecture = list->elements().front().text();
-  for (const std::string_view known :
-       {"ForSequenceClassification", "Model", "ForMaskedLM", "ForPreTraining"}) {
-    if (architecture.ends_with(known)) return architecture;
-  }
-  list->wrong(
-      fmt::format("is '{}'; a cross-encoder is one for sequence classification, and encoders "
-                  "without a head are read as well",
-                  in_a_sentence(architecture)));
-}
-
 void skip_padding_positions(const JsonField& config, ModelShape& shape) {
   const auto padding = said(config, "pad_token_id");
   shape.first_position = (padding ? padding->whole(0, most_rows) : 1) + 1;
@@ -241,21 +260,16 @@ void skip_padding_positions(const JsonField& config, ModelShape& shape) {
   }
 }
 
-void read_trained_attention(const JsonField& config, ModelConfig& model) {
-  const auto own = said(config, trained_attention_field);
-  if (!own) return;
-  own->only({"pattern", "window", "most_query_tokens"});
-  const std::string name = (*own)["pattern"].text();
-  const auto& known = built_in_patterns();
-  const auto pattern = std::ranges::find(known, name, &AttentionPattern::name);
-  if (pattern == known.end()) (*own)["pattern"].must_be("the name of a built-in pattern");
-  model.pattern = name;
-  model.window.reset();
-  if (pattern->has_window()) {
-    const JsonField window = (*own)["window"];
-    model.window = window.take(parse_window(window.text()));
-  }
-  model.most_query_tokens = (*own)["most_query_tokens"].whole(0, most_rows);
+ModelConfig read_classifier(const JsonField& config, const BertConfig& own,
+                            void (*adjust)(const JsonField&, ModelShape&)) {
+  ModelConfig model;
+  model.architecture = read_architecture(config);
+  check_bert_computation(config);
+  read_bert_shape(config, model.shape);
+  adjust(config, model.shape);
+  read_trained_attention(config, model);
+  model.own = own;
+  return model;
 }
 
 ModelTensors BertLikeDescription::tensors(const ModelConfig& config,

@@ -76,23 +76,23 @@ at::Tensor MaskedAttention::of(const at::Tensor& q, const at::Tensor& k,
 
 ReferenceEncoder::ReferenceEncoder(const ModelWeights& weights, const ModelVariant& variant,
                                    const SequenceLayout& layout)
-    : weights_(weights),
+    : WideWeights(weights, variant.dtype),
       variant_(variant),
       layout_(layout),
       attention_(variant.pattern, variant.window, layout_, weights.shape()) {
   if (variant.options.contains(with_global_projections)) find_global_rows();
 }
 
-at::Tensor ReferenceEncoder::wide(const at::Tensor& weight) const {
-  return weight.to(scalar_type(variant_.dtype)).to(at::kDouble);
+at::Tensor WideWeights::wide(const at::Tensor& weight) const {
+  return weight.to(scalar_type(dtype_)).to(at::kDouble);
 }
 
-at::Tensor ReferenceEncoder::linear(const std::string& name, const at::Tensor& x) const {
+at::Tensor WideWeights::linear(const std::string& name, const at::Tensor& x) const {
   const LinearWeights weights = weights_.linear(name);
   return at::linear(x, wide(weights.weight), wide(weights.bias));
 }
 
-at::Tensor ReferenceEncoder::norm(const std::string& name, const at::Tensor& x) const {
+at::Tensor WideWeights::norm(const std::string& name, const at::Tensor& x) const {
   const NormWeights weights = weights_.norm(name);
   return at::layer_norm(x, {x.size(1)}, wide(weights.weight), wide(weights.bias),
                         weights_.shape().norm_epsilon);
@@ -102,15 +102,15 @@ at::Tensor ReferenceEncoder::embed(const PackedBatch& batch, const std::string& 
   const auto look_up = [](const at::Tensor& table, const std::vector<std::int64_t>& rows) {
     return at::embedding(table, at::tensor(rows, at::kLong));
   };
-  const auto table = [this](const char* name) { return wide(weights_.tensor(name)); };
+  const auto table = [this](const char* name) { return wide(weights().tensor(name)); };
   at::Tensor words = table("embeddings.word_embeddings.weight");
-  if (!learned.empty()) words = at::cat({words, wide(weights_.tensor(learned))});
+  if (!learned.empty()) words = at::cat({words, wide(weights().tensor(learned))});
   const at::Tensor states =
       norm("embeddings.LayerNorm",
            look_up(words, batch.ids) +
                look_up(table("embeddings.token_type_embeddings.weight"), batch.types) +
                look_up(table("embeddings.position_embeddings.weight"), batch.positions));
-  return weights_.shape().embedding > 0 ? linear("embeddings_project", states) : states;
+  return weights().shape().embedding > 0 ? linear("embeddings_project", states) : states;
 }
 
 at::Tensor ReferenceEncoder::run(at::Tensor x, std::int64_t first, std::int64_t end) const {

@@ -21,6 +21,21 @@
 
 namespace attnscope {
 
+/// A model's weights in float64, rounded to the variant's dtype first, as inputs of any comparison
+/// are.
+class WideWeights {
+ public:
+  WideWeights(const ModelWeights& weights, DType dtype) : weights_(weights), dtype_(dtype) {}
+  [[nodiscard]] at::Tensor wide(const at::Tensor& weight) const;
+  [[nodiscard]] at::Tensor linear(const std::string& name, const at::Tensor& x) const;
+  [[nodiscard]] at::Tensor norm(const std::string& name, const at::Tensor& x) const;
+  [[nodiscard]] const ModelWeights& weights() const { return weights_; }
+
+ private:
+  const ModelWeights& weights_;
+  DType dtype_;
+};
+
 /// Attention in float64 under the oracle's mask, head by head and some rows at a time: scores of a
 /// whole item would not fit at its lengths.
 class MaskedAttention {
@@ -42,7 +57,7 @@ class MaskedAttention {
   std::vector<at::Tensor> masks_;  // one, or one a head
 };
 
-class ReferenceEncoder {
+class ReferenceEncoder : public WideWeights {
  public:
   /// The arguments must outlive it. Of the variant: pattern, window, dtype, and whether global
   /// tokens have projections of their own.
@@ -54,18 +69,12 @@ class ReferenceEncoder {
   /// x [tokens, hidden] through the layers from `first` to before `end`.
   [[nodiscard]] at::Tensor run(at::Tensor x, std::int64_t first, std::int64_t end) const;
 
-  /// Weights rounded to the dtype first, as inputs of any comparison are.
-  [[nodiscard]] at::Tensor wide(const at::Tensor& weight) const;
-  [[nodiscard]] at::Tensor linear(const std::string& name, const at::Tensor& x) const;
-  [[nodiscard]] at::Tensor norm(const std::string& name, const at::Tensor& x) const;
-
  private:
   [[nodiscard]] at::Tensor encode(const std::string& layer, const at::Tensor& x) const;
   [[nodiscard]] at::Tensor attend(const std::string& layer, const std::string& own,
                                   const at::Tensor& x) const;
   void find_global_rows();
 
-  const ModelWeights& weights_;
   const ModelVariant& variant_;
   const SequenceLayout& layout_;
   MaskedAttention attention_;

@@ -6,13 +6,13 @@
 #include <utility>
 
 #include "engine/documents/document_cache.h"
+#include "engine/model/bert/bert_like_family.h"
 #include "engine/model/family.h"
 #include "engine/model/model_weights.h"
 
 namespace attnscope {
 
 const FamilyDescription& cross_bert_description();
-const Family& bert_family();
 
 namespace {
 
@@ -55,41 +55,23 @@ class CrossBert final : public Model {
   std::unique_ptr<Model> bert_;
 };
 
-class CrossBertFamily final : public Family {
+class CrossBertFamily final : public BertLikeFamily {
  public:
-  [[nodiscard]] const FamilyDescription& description() const override {
-    return cross_bert_description();
-  }
-  [[nodiscard]] std::vector<std::string_view> implementations() const override {
-    return bert_family().implementations();
-  }
-  [[nodiscard]] Status supports(const ModelConfig& config, const ModelVariant& variant,
-                                std::string_view implementation) const override {
-    return bert_family().supports(config, variant, implementation);
-  }
+  CrossBertFamily() : BertLikeFamily(cross_bert_description()) {}
+
   [[nodiscard]] Result<std::unique_ptr<Model>> make(
       const std::shared_ptr<const ModelWeights>& weights, const ModelVariant& variant,
       std::string_view implementation) const override {
-    auto bert = bert_family().make(weights, variant, implementation);
+    auto bert = BertLikeFamily::make(weights, variant, implementation);
     if (!bert) return bert;
     return std::make_unique<CrossBert>(std::move(*bert));
-  }
-  [[nodiscard]] std::vector<std::string_view> shortcuts() const override {
-    return bert_family().shortcuts();
   }
   [[nodiscard]] Result<ReferenceOutput> reference(const ModelWeights& weights,
                                                   const ModelVariant& variant,
                                                   const PairBatch::Item& item,
                                                   std::int32_t cls) const override {
     const WithCls with({.items = {item}, .cls = cls});
-    return bert_family().reference(weights, variant, with.batch().items.front(), cls);
-  }
-  [[nodiscard]] double error_bound(DType dtype, const ModelShape& shape) const override {
-    return bert_family().error_bound(dtype, shape);
-  }
-  [[nodiscard]] Result<std::shared_ptr<const ModelWeights>> extended_to(
-      const std::shared_ptr<const ModelWeights>& weights, std::int64_t positions) const override {
-    return bert_family().extended_to(weights, positions);
+    return BertLikeFamily::reference(weights, variant, with.batch().items.front(), cls);
   }
 };
 

@@ -15,17 +15,12 @@ class ElectraDescription final : public BertLikeDescription {
   [[nodiscard]] std::vector<std::string_view> model_types() const override { return {"electra"}; }
   [[nodiscard]] ModelConfig read_config(const JsonField& config,
                                         std::string_view /*model_type*/) const override {
-    ModelConfig model;
-    model.architecture = read_architecture(config);
-    check_bert_computation(config);
-    read_bert_shape(config, model.shape);
-    read_embedding_width(config, model.shape);
-    read_trained_attention(config, model);
-    model.own = BertConfig{.body = "electra",
-                           .pooler = "classifier.dense",
-                           .classifier = "classifier.out_proj",
-                           .activation = HeadActivation::gelu};
-    return model;
+    return read_classifier(config,
+                           {.body = "electra",
+                            .pooler = "classifier.dense",
+                            .classifier = "classifier.out_proj",
+                            .activation = HeadActivation::gelu},
+                           &read_embedding_width);
   }
 };
 

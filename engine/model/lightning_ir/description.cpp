@@ -14,14 +14,6 @@
 namespace attnscope {
 namespace {
 
-/// A choice of which one is computed here; without the field it is that one.
-void must_choose(const JsonField& config, std::string_view name, std::string_view only) {
-  const auto field = said(config, name);
-  if (!field || field->text() == only) return;
-  field->wrong(
-      fmt::format("is '{}'; only '{}' is computed here", in_a_sentence(field->text()), only));
-}
-
 /// Tokens of a text; with its [SEP] one more. null: no limit of its own.
 void read_limit(const JsonField& config, std::string_view name, std::int64_t usual,
                 std::int64_t& tokens) {
@@ -55,13 +47,13 @@ ModelConfig read_mono_config(const JsonField& config) {
   check_bert_computation(config);
   read_bert_shape(config, model.shape);
   if (is_electra) read_embedding_width(config, model.shape);
-  must_choose(config, "scoring_strategy", "rank");
+  must_say(config, "scoring_strategy", "rank");
   if (read_flag(config, "use_adapter", false)) {
     config["use_adapter"].wrong("is true; merge the adapter into the weights first");
   }
   const auto pooling = said(config, "pooling_strategy");
   const bool bert_pool = pooling && pooling->text() == "bert_pool";
-  if (!bert_pool) must_choose(config, "pooling_strategy", "first");
+  if (!bert_pool) must_say(config, "pooling_strategy", "first");
   read_limit(config, "query_length", 32, model.most_query_tokens);
   read_limit(config, "doc_length", 512, model.most_document_tokens);
   model.own = BertConfig{.body = is_electra ? "electra" : "bert",

@@ -22,13 +22,6 @@ namespace {
 
 constexpr std::string_view full_layer = "full_attention", local_layer = "sliding_attention";
 
-void must_say(const JsonField& config, std::string_view name, std::string_view only) {
-  const auto field = said(config, name);
-  if (!field || field->text() == only) return;
-  field->wrong(
-      fmt::format("is '{}'; only '{}' is computed here", in_a_sentence(field->text()), only));
-}
-
 double positive(const JsonField& field) {
   const double number = field.number();
   if (!(number > 0)) field.must_be("a number above 0");
@@ -79,27 +72,9 @@ void read_rotary(const JsonField& config, ModernBertConfig& own) {
 }
 
 void read_shape(const JsonField& config, ModelShape& shape) {
-  const auto size = [&](std::string_view name, std::int64_t most) {
-    return needed(config, name).whole(1, most);
-  };
-  shape.layers = size("num_hidden_layers", most_layers);
-  shape.hidden = size("hidden_size", most_width);
-  shape.heads = size("num_attention_heads", most_width);
-  shape.feed_forward = size("intermediate_size", most_width);
-  shape.vocabulary = size("vocab_size", most_rows);
-  shape.positions = size("max_position_embeddings", most_rows);
   shape.types = 1;
   shape.norm_epsilon = 1e-5;
-  if (const auto epsilon = said(config, "norm_eps")) {
-    shape.norm_epsilon = epsilon->number();
-    if (!(shape.norm_epsilon >= 0 && shape.norm_epsilon < 1)) {
-      epsilon->must_be("a number from 0 to 1");
-    }
-  }
-  if (shape.hidden % shape.heads != 0) {
-    config["hidden_size"].wrong(
-        fmt::format("is {}, which its {} heads do not divide", shape.hidden, shape.heads));
-  }
+  read_encoder_shape(config, "norm_eps", shape);
   if (shape.head_dim() % 2 != 0) {
     config["num_attention_heads"].wrong(fmt::format(
         "makes heads of {} numbers, which cannot be rotated in pairs", shape.head_dim()));

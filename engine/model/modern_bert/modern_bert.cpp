@@ -197,7 +197,7 @@ class ModernBert final : public Model {
       const LayerHeads heads = heads_of(l, x, positions);
       const auto o = stage.attend(heads);
       if (!o) return o;
-      if (show) hand_out(l, heads, show);
+      if (show) shown_of(stage, show)(l, heads, nullptr);
       layer.finish(*o, x);
     }
     return pooled(final_norm_(x), stages.all->cls_index(), packed.layout);
@@ -254,15 +254,6 @@ class ModernBert final : public Model {
 
   [[nodiscard]] const RotaryTable& table_of(std::int64_t layer) const {
     return is_local(layer) ? local_table_ : full_table_;
-  }
-
-  static void hand_out(std::int64_t layer, const LayerHeads& heads, const Show& show) {
-    const auto tell = [&](const char* name, const at::Tensor& of) {
-      show({layer, name, of.sizes().vec(), floats_of(of)});
-    };
-    tell("q", heads.q);
-    tell("k", heads.k);
-    tell("v", heads.v);
   }
 
   [[nodiscard]] ModelWork work_of_layer(const AttentionStage& stage) const {

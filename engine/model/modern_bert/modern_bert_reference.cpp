@@ -24,56 +24,43 @@
 namespace attnscope {
 namespace {
 
-class ModernReference {
+class ModernReference : public WideWeights {
  public:
   ModernReference(const ModelWeights& weights, const ModelVariant& variant,
                   const PackedBatch& packed)
-      : weights_(weights), variant_(variant), packed_(packed) {}
+      : WideWeights(weights, variant.dtype), variant_(variant), packed_(packed) {}
 
   [[nodiscard]] ReferenceOutput output() const {
-    const ModelConfig& config = weights_.config();
+    const ModelConfig& config = weights().config();
     const auto& own = std::any_cast<const ModernBertConfig&>(config.own);
     const SequenceLayout& layout = packed_.layout;
-    const MaskedAttention all(variant_.pattern, variant_.window, layout, weights_.shape());
+    const MaskedAttention all(variant_.pattern, variant_.window, layout, weights().shape());
     std::optional<MaskedAttention> local;
     if (variant_.local) {
-      local.emplace(variant_.local->pattern, variant_.local->window, layout, weights_.shape());
+      local.emplace(variant_.local->pattern, variant_.local->window, layout, weights().shape());
     }
     at::Tensor x = norm("embeddings.norm",
-                        at::embedding(wide(weights_.tensor("embeddings.tok_embeddings.weight")),
+                        at::embedding(wide(weights().tensor("embeddings.tok_embeddings.weight")),
                                       at::tensor(packed_.ids, at::kLong)));
+    const Rotation of_full = rotation(own.full_theta), of_local = rotation(own.local_theta);
     for (std::int64_t l = 0; l < config.shape.layers; ++l) {
       const bool is_local = config.is_local[static_cast<std::size_t>(l)];
-      x = layer(l, x, is_local && local ? *local : all,
-                rotation(is_local ? own.local_theta : own.full_theta));
+      x = layer(l, x, is_local && local ? *local : all, is_local ? of_local : of_full);
     }
     x = norm("final_norm", x);
     const at::Tensor state =
         own.pooling == TokenPooling::cls ? x.narrow(0, 0, 1) : x.mean(0, /*keepdim=*/true);
-    if (!weights_.has("classifier.weight")) return {.score = 0, .state = doubles_of(state)};
+    if (!weights().has("classifier.weight")) return {.score = 0, .state = doubles_of(state)};
     const at::Tensor hidden = norm("head.norm", at::gelu(linear("head.dense", state)));
     return {.score = linear("classifier", hidden).item<double>(), .state = doubles_of(state)};
   }
 
  private:
-  [[nodiscard]] at::Tensor wide(const at::Tensor& weight) const {
-    return weight.to(scalar_type(variant_.dtype)).to(at::kDouble);
-  }
-  [[nodiscard]] at::Tensor linear(const std::string& name, const at::Tensor& x) const {
-    const LinearWeights weights = weights_.linear(name);
-    return at::linear(x, wide(weights.weight), wide(weights.bias));
-  }
-  [[nodiscard]] at::Tensor norm(const std::string& name, const at::Tensor& x) const {
-    const NormWeights weights = weights_.norm(name);
-    return at::layer_norm(x, {x.size(1)}, wide(weights.weight), wide(weights.bias),
-                          weights_.shape().norm_epsilon);
-  }
-
   struct Rotation {
     at::Tensor cosine, sine;  // [tokens, 1, head_dim / 2]
   };
   [[nodiscard]] Rotation rotation(double theta) const {
-    const ModelShape& shape = weights_.shape();
+    const ModelShape& shape = weights().shape();
     const at::Tensor angles = RotaryTable(theta, shape.head_dim(), shape.positions, at::kCPU)
                                   .angles()
                                   .index_select(0, at::tensor(packed_.positions, at::kLong))
@@ -83,7 +70,7 @@ class ModernReference {
   }
   /// x [tokens, hidden] turned head by head.
   [[nodiscard]] at::Tensor rotated(const at::Tensor& x, const Rotation& by) const {
-    const ModelShape& shape = weights_.shape();
+    const ModelShape& shape = weights().shape();
     const at::Tensor heads = x.unflatten(1, {shape.heads, shape.head_dim()});
     const std::int64_t half = shape.head_dim() / 2;
     const at::Tensor a = heads.narrow(2, 0, half), b = heads.narrow(2, half, half);
@@ -93,7 +80,8 @@ class ModernReference {
   [[nodiscard]] at::Tensor layer(std::int64_t number, const at::Tensor& x,
                                  const MaskedAttention& attention, const Rotation& by) const {
     const auto name = [&](const char* part) { return fmt::format("layers.{}.{}", number, part); };
-    const std::int64_t hidden = weights_.shape().hidden, wide_width = weights_.shape().feed_forward;
+    const std::int64_t hidden = weights().shape().hidden,
+                       wide_width = weights().shape().feed_forward;
     const at::Tensor projected =
         linear(name("attn.Wqkv"), number == 0 ? x : norm(name("attn_norm"), x));
     const at::Tensor o = attention.of(rotated(projected.narrow(1, 0, hidden), by),
@@ -106,7 +94,6 @@ class ModernReference {
     return attended + linear(name("mlp.Wo"), gated);
   }
 
-  const ModelWeights& weights_;
   const ModelVariant& variant_;
   const PackedBatch& packed_;
 };

@@ -63,9 +63,4 @@ void ModernLayer::finish(const at::Tensor& o, at::Tensor& x) const {
   }
 }
 
-at::Tensor heads_at(const at::Tensor& projected, std::int64_t part, const ModelShape& shape) {
-  return projected.narrow(1, part * shape.hidden, shape.hidden)
-      .unflatten(1, {shape.heads, shape.head_dim()});
-}
-
 }  // namespace attnscope

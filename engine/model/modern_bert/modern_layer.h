@@ -39,8 +39,4 @@ class ModernLayer {
   Linear activated_, gate_, output_;
 };
 
-/// Whole matrices [tokens, 3 hidden] or parts of them as heads: `part` 0 queries, 1 keys, 2 values.
-[[nodiscard]] at::Tensor heads_at(const at::Tensor& projected, std::int64_t part,
-                                  const ModelShape& shape);
-
 }  // namespace attnscope

@@ -2,7 +2,6 @@
 //
 // RoBERTa (Liu et al., 2019) and XLM-RoBERTa (Conneau et al., ACL 2020) as sequence classifiers:
 // BERT's layers, positions that begin behind that of padding, one token type, a head of two layers.
-#include "engine/checkpoint/bert_body.h"
 #include "engine/model/bert/bert_config.h"
 #include "engine/model/bert/bert_like.h"
 
@@ -17,15 +16,10 @@ class RobertaDescription final : public BertLikeDescription {
   }
   [[nodiscard]] ModelConfig read_config(const JsonField& config,
                                         std::string_view /*model_type*/) const override {
-    ModelConfig model;
-    model.architecture = read_architecture(config);
-    check_bert_computation(config);
-    read_bert_shape(config, model.shape);
-    skip_padding_positions(config, model.shape);
-    read_trained_attention(config, model);
-    model.own = BertConfig{
-        .body = "roberta", .pooler = "classifier.dense", .classifier = "classifier.out_proj"};
-    return model;
+    return read_classifier(
+        config,
+        {.body = "roberta", .pooler = "classifier.dense", .classifier = "classifier.out_proj"},
+        &skip_padding_positions);
   }
 };
 

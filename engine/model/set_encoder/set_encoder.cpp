@@ -50,11 +50,11 @@ class SetEncoder final : public Model {
   std::unique_ptr<Model> bert_;
 };
 
-class SetEncoderFamily final : public Family {
+/// Its reference is of a set of one document, which sees itself alone.
+class SetEncoderFamily final : public BertLikeFamily {
  public:
-  [[nodiscard]] const FamilyDescription& description() const override {
-    return bert_.description();
-  }
+  SetEncoderFamily() : BertLikeFamily(set_encoder_description()) {}
+
   /// Those whose keys may stand anywhere in the batch.
   [[nodiscard]] std::vector<std::string_view> implementations() const override {
     return {"segment", "windowed"};
@@ -66,37 +66,17 @@ class SetEncoderFamily final : public Family {
       return fail("a Set-Encoder's documents see each other, which is computed by {}",
                   fmt::join(known, " and "));
     }
-    return bert_.supports(config, variant, implementation);
+    return BertLikeFamily::supports(config, variant, implementation);
   }
   [[nodiscard]] Result<std::unique_ptr<Model>> make(
       const std::shared_ptr<const ModelWeights>& weights, const ModelVariant& variant,
       std::string_view implementation) const override {
     if (Status able = supports(weights->config(), variant, implementation); !able)
       return tl::unexpected(able.error());
-    auto bert = bert_.make(weights, variant, implementation);
+    auto bert = BertLikeFamily::make(weights, variant, implementation);
     if (!bert) return bert;
     return std::make_unique<SetEncoder>(std::move(*bert));
   }
-  [[nodiscard]] std::vector<std::string_view> shortcuts() const override {
-    return bert_.shortcuts();
-  }
-  /// Of a set of one document, which sees itself alone.
-  [[nodiscard]] Result<ReferenceOutput> reference(const ModelWeights& weights,
-                                                  const ModelVariant& variant,
-                                                  const PairBatch::Item& item,
-                                                  std::int32_t cls) const override {
-    return bert_.reference(weights, variant, item, cls);
-  }
-  [[nodiscard]] double error_bound(DType dtype, const ModelShape& shape) const override {
-    return bert_.error_bound(dtype, shape);
-  }
-  [[nodiscard]] Result<std::shared_ptr<const ModelWeights>> extended_to(
-      const std::shared_ptr<const ModelWeights>& weights, std::int64_t positions) const override {
-    return bert_.extended_to(weights, positions);
-  }
-
- private:
-  BertLikeFamily bert_{set_encoder_description()};
 };
 
 }  // namespace
