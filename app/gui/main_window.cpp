@@ -255,7 +255,7 @@ AttentionPage* MainWindow::attention() {
 
 TrainingPage* MainWindow::training() {
   if (!training_) {
-    training_ = new TrainingPage;
+    training_ = new TrainingPage(&launcher_);
     training_->restore(QSettings().value(QStringLiteral("training/chosen")).toMap());
     add_page(training_);
   }

@@ -188,7 +188,7 @@ void shoot_attention(MainWindow& window,
 
   page.ask_for_checkpoint();
   auto* dialog = page.findChild<CheckpointDialog*>();
-  dialog->findChild<QLineEdit*>(QStringLiteral("checkpoint_folder"))
+  dialog->findChild<QLineEdit*>(QStringLiteral("checkpoint_folder_path"))
       ->setText(QStringLiteral("/home/me/models/ms-marco-MiniLM-L-6-v2"));
   dialog->findChild<QLineEdit*>(QStringLiteral("checkpoint_query"))
       ->setText(QStringLiteral("how tall is the tower"));

@@ -33,7 +33,7 @@ class CheckpointDialogTest : public QObject {
   [[nodiscard]] QString dump() const { return folder_.filePath(QStringLiteral("dump")); }
   [[nodiscard]] CheckpointDialog* dialog() const { return page_->findChild<CheckpointDialog*>(); }
   [[nodiscard]] QLineEdit* folder() const {
-    return dialog()->findChild<QLineEdit*>(QStringLiteral("checkpoint_folder"));
+    return dialog()->findChild<QLineEdit*>(QStringLiteral("checkpoint_folder_path"));
   }
   [[nodiscard]] QLineEdit* query() const {
     return dialog()->findChild<QLineEdit*>(QStringLiteral("checkpoint_query"));

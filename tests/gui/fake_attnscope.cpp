@@ -15,6 +15,7 @@
 #include <fstream>
 #include <string>
 
+#include "engine/report/training_curve.h"
 #include "engine/sweep/pause.h"
 #include "engine/sweep/run_plan.h"
 #include "engine/sweep/sweep.h"
@@ -163,6 +164,30 @@ int lengths(int argc, char** argv) {
   return 0;
 }
 
+/// Three steps, behind which it waits until it is interrupted; what was asked stands in its
+/// folder.
+int train(int argc, char** argv) {
+  if (option(argc, argv, "triples").ends_with("wrong.tsv"))
+    return refuse("wrong.tsv: line 1 has no negative");
+  sigset_t interrupt;
+  sigemptyset(&interrupt);
+  sigaddset(&interrupt, SIGINT);
+  sigprocmask(SIG_BLOCK, &interrupt, nullptr);
+  const std::filesystem::path folder = option(argc, argv, "output");
+  std::filesystem::create_directories(folder);
+  std::ofstream asked(folder / "asked");
+  for (int i = 2; i < argc; ++i) asked << argv[i] << '\n';
+  asked.close();
+  auto curve = report::TrainingCurveFile::go_on(folder / report::training_curve_file, 0);
+  for (int step = 1; curve && step <= 3; ++step)
+    static_cast<void>(curve->add({.step = step, .loss = 1.0 / step, .tokens = 100, .seconds = 1}));
+  const std::string steps = option(argc, argv, "steps");
+  int signal = 0;
+  sigwait(&interrupt, &signal);
+  refuse("interrupted behind step 3 of " + steps + "; the same command goes on");
+  return 130;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -171,6 +196,7 @@ int main(int argc, char** argv) {
   if (argc >= 3 && std::strcmp(argv[1], "foresee") == 0) return foresee();
   if (argc >= 3 && std::strcmp(argv[1], "inspect") == 0) return inspect(argc, argv);
   if (argc >= 3 && std::strcmp(argv[1], "lengths") == 0) return lengths(argc, argv);
+  if (argc >= 3 && std::strcmp(argv[1], "train") == 0) return train(argc, argv);
   if (argc >= 6 && std::strcmp(argv[1], "run") == 0 && std::strcmp(argv[2], "--again") == 0)
     return repeat(argv[3], argv[5]);
   if (argc >= 5 && std::strcmp(argv[1], "run") == 0 && std::strcmp(argv[3], "--db") == 0)

@@ -24,6 +24,7 @@
 #include "app/gui/views/run_list_panel.h"
 #include "app/gui/views/run_view.h"
 #include "app/gui/views/slice_fields.h"
+#include "app/gui/views/training_dialog.h"
 #include "app/gui/views/training_page.h"
 #include "engine/report/training_curve.h"
 #include "tests/gui/answer_screenshots.h"
@@ -150,7 +151,11 @@ bool shoot_training(MainWindow& window, const QString& folder, const QString& su
       QTest::qWaitFor([&] { return chart->figure().series.size() == 2; }, patience_ms);
   const bool saved = save(window, folder + QStringLiteral("/training") + suffix) && shown;
   while (window.training()->has_table()) window.training()->close_training();
-  return save(window, folder + QStringLiteral("/training-empty") + suffix) && saved;
+  window.training()->start_training();
+  auto* dialog = window.training()->findChild<TrainingDialog*>();
+  const bool form = save(*dialog, folder + QStringLiteral("/training-new") + suffix);
+  dialog->reject();
+  return save(window, folder + QStringLiteral("/training-empty") + suffix) && form && saved;
 }
 
 bool shoot(MainWindow& window, const QString& folder, Theme theme, const Chosen& chosen) {

@@ -6,20 +6,24 @@
 #include <QClipboard>
 #include <QComboBox>
 #include <QFileDialog>
+#include <QLabel>
 #include <QLineEdit>
 #include <QPointer>
 #include <QProcess>
 #include <QPushButton>
 #include <QSettings>
 #include <QSignalSpy>
+#include <QSpinBox>
 #include <QTableView>
 #include <memory>
 #include <string>
 
 #include "app/gui/charts/run_chart.h"
 #include "app/gui/session/opened_files.h"
+#include "app/gui/session/run_launcher.h"
 #include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/message_bar.h"
+#include "app/gui/views/training_dialog.h"
 #include "engine/report/training_curve.h"
 #include "tests/gui/gui_test.h"
 
@@ -29,6 +33,7 @@ class TrainingPageTest : public QObject {
   Q_OBJECT
 
   std::unique_ptr<QTemporaryDir> folder_;
+  RunLauncher launcher_{{}};
   std::unique_ptr<TrainingPage> page_;
 
   [[nodiscard]] QString path(const char* name) const {
@@ -58,11 +63,28 @@ class TrainingPageTest : public QObject {
   [[nodiscard]] QString cell(int row, int column) const {
     return page_->table()->model()->index(row, column).data().toString();
   }
-  [[nodiscard]] QPushButton* button(const char* name) const {
-    return page_->findChild<QPushButton*>(QLatin1String(name));
+  [[nodiscard]] QAbstractButton* button(const char* name) const {
+    return page_->findChild<QAbstractButton*>(QLatin1String(name));
+  }
+  /// Types what is needed into the form, and starts.
+  void start_training(const QString& triples, int steps) {
+    QTest::mouseClick(button("new_training"), Qt::LeftButton);
+    auto* dialog = page_->findChild<TrainingDialog*>();
+    QVERIFY(dialog && dialog->isVisible());
+    QVERIFY(!button("start_training")->isEnabled());
+    for (const auto& [field, typed] : {std::pair("checkpoint_path", path("bert")),
+                                       {"triples_path", triples},
+                                       {"output_path", path("full")}}) {
+      auto* line = dialog->findChild<QLineEdit*>(QLatin1String(field));
+      line->clear();
+      QTest::keyClicks(line, typed);
+    }
+    dialog->findChild<QSpinBox*>(QStringLiteral("steps"))->setValue(steps);
+    QTest::mouseClick(button("start_training"), Qt::LeftButton);
+    QVERIFY2(!button("start_training")->isEnabled(), "it is waited for");
   }
   void show_page() {
-    page_ = std::make_unique<TrainingPage>();
+    page_ = std::make_unique<TrainingPage>(&launcher_);
     page_->resize(1000, 650);
     page_->show();
     QVERIFY(QTest::qWaitForWindowExposed(page_.get()));
@@ -72,6 +94,7 @@ class TrainingPageTest : public QObject {
 
   void init() {
     QSettings().clear();
+    qputenv("ATTNSCOPE_PROGRAM", FAKE_ATTNSCOPE);
     folder_ = std::make_unique<QTemporaryDir>();
     show_page();
   }
@@ -81,6 +104,46 @@ class TrainingPageTest : public QObject {
     QVERIFY(!page_->has_figure() && !page_->has_table());
     QVERIFY(!button("close_training")->isEnabled());
     QVERIFY(chart()->accessibleDescription().contains(QStringLiteral("Open the folder")));
+  }
+
+  void ATraining_IsStartedFromAForm_DrawnWhileItGoesOn_AndStopped() {
+    start_training(path("triples.tsv"), 1000);
+    QTRY_COMPARE_WITH_TIMEOUT(points(), std::size_t{3}, patience_ms);
+    QTRY_VERIFY(page_->findChild<TrainingDialog*>() == nullptr);
+    QFile asked(path("full") + QStringLiteral("/asked"));
+    QVERIFY(asked.open(QIODevice::ReadOnly));
+    const QList<QByteArray> all = asked.readAll().trimmed().split('\n');
+    QCOMPARE(all, (QList<QByteArray>{"--margin-mse", "--steps=1000",
+                                     "--checkpoint=" + path("bert").toUtf8(),
+                                     "--triples=" + path("triples.tsv").toUtf8(),
+                                     "--output=" + path("full").toUtf8()}));
+    QTRY_VERIFY(button("stop_training")->isEnabled());
+    QTest::mouseClick(button("stop_training"), Qt::LeftButton);
+    QTRY_VERIFY_WITH_TIMEOUT(
+        page_->messages()->text().contains(QStringLiteral("interrupted behind step 3 of 1000")),
+        patience_ms);
+    QVERIFY(!button("stop_training")->isEnabled());
+  }
+
+  void ATrainingThatIsRefused_SaysWhyInTheForm_WhichKeepsWhatWasTyped() {
+    start_training(path("wrong.tsv"), 10);
+    auto* problem = page_->findChild<QLabel*>(QStringLiteral("problem"));
+    QTRY_COMPARE_WITH_TIMEOUT(problem->text(), QStringLiteral("wrong.tsv: line 1 has no negative"),
+                              patience_ms);
+    QVERIFY(button("start_training")->isEnabled());
+    QVERIFY(!page_->has_table());
+    page_->findChild<TrainingDialog*>()->reject();
+    QTRY_VERIFY(page_->findChild<TrainingDialog*>() == nullptr);
+    QTest::mouseClick(button("new_training"), Qt::LeftButton);
+    QCOMPARE(page_->findChild<QLineEdit*>(QStringLiteral("triples_path"))->text(),
+             path("wrong.tsv"));
+  }
+
+  void TheProgramItself_TakesWhatTheFormGivesIt() {
+    qputenv("ATTNSCOPE_PROGRAM", REAL_ATTNSCOPE);
+    start_training(path("triples.tsv"), 10);
+    auto* problem = page_->findChild<QLabel*>(QStringLiteral("problem"));
+    QTRY_VERIFY_WITH_TIMEOUT(problem->text().contains(path("bert")), patience_ms);
   }
 
   void ATrainingThatHasJustBegun_IsWaitedFor() {
@@ -225,7 +288,7 @@ class TrainingPageTest : public QObject {
     QTRY_COMPARE(series(), std::size_t{2});
     const QVariantMap chosen = page_->chosen();
     QVERIFY(QDir(path("sparse")).removeRecursively());
-    page_ = std::make_unique<TrainingPage>();
+    page_ = std::make_unique<TrainingPage>(&launcher_);
     page_->restore(chosen);
     QCOMPARE(page_->chosen(), chosen);  // it was not looked at meanwhile
     page_->show();

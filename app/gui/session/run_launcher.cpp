@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/session/run_launcher.h"
 
-#include <QDateTime>
 #include <QDir>
 #include <QFile>
 #include <QFileInfo>
@@ -12,6 +11,7 @@
 
 #include "app/gui/session/program.h"
 #include "app/gui/session/text.h"
+#include "engine/report/training_curve.h"
 #include "engine/store/store.h"
 #include "engine/sweep/pause.h"
 #include "kernels/base/written_file.h"
@@ -22,10 +22,16 @@ namespace {
 constexpr int watch_ms = 250;
 constexpr int looks_after_end = 20;
 
-/// Where a started run's sweep and standard error go; the time tells runs apart.
+/// Where what a started process reads and its standard error go; the time tells them apart. A
+/// folder that cannot be made is told by the file that cannot be written.
 QString new_stem() {
-  return data_folder() + QStringLiteral("/started/") +
-         QDateTime::currentDateTimeUtc().toString(QStringLiteral("yyyyMMdd-HHmmss-zzz"));
+  const QString folder = data_folder() + QStringLiteral("/started/");
+  QDir().mkpath(folder);
+  return folder + QDateTime::currentDateTimeUtc().toString(QStringLiteral("yyyyMMdd-HHmmss-zzz"));
+}
+
+QDateTime curve_time(const QString& folder) {
+  return QFileInfo(QDir(folder).filePath(words(report::training_curve_file))).lastModified();
 }
 
 /// What the end of a child's standard error says.
@@ -48,13 +54,11 @@ RunLauncher::RunLauncher(std::filesystem::path database, QObject* parent)
 void RunLauncher::start(const std::string& sweep_text) {
   const QString stem = new_stem();
   const QString sweep_file = stem + QStringLiteral(".json");
-  // A folder that cannot be made is told by the file that cannot be written.
-  QDir().mkpath(QFileInfo(stem).path());
   if (Status written = write_file(sweep_file.toStdString(), sweep_text); !written) {
     Q_EMIT failed(words(written.error().message));
     return;
   }
-  start_child({QStringLiteral("run"), sweep_file}, stem);
+  start_run_child({QStringLiteral("run"), sweep_file}, stem);
 }
 
 void RunLauncher::resume(const RunInfo& run) {
@@ -66,27 +70,81 @@ void RunLauncher::again(const RunInfo& run) {
 }
 
 void RunLauncher::start_on_run(const QString& option, const RunInfo& run) {
-  const QString stem = new_stem();
-  QDir().mkpath(QFileInfo(stem).path());
-  start_child({QStringLiteral("run"), option, words(run.id.uuid)}, stem);
+  start_run_child({QStringLiteral("run"), option, words(run.id.uuid)}, new_stem());
 }
 
-void RunLauncher::start_child(const QStringList& arguments, const QString& stem) {
-  Child child{0, stem + QStringLiteral(".log")};
+void RunLauncher::start_run_child(QStringList arguments, const QString& stem) {
+  arguments += {QStringLiteral("--db"), words(database_.string()), QStringLiteral("--quiet")};
+  const QString problem = start_child(arguments, {.log = stem + QStringLiteral(".log")});
+  if (!problem.isEmpty()) {
+    Q_EMIT failed(problem);
+    return;
+  }
+  Q_EMIT starting();
+}
+
+QString RunLauncher::start_child(const QStringList& arguments, Child child) {
   QProcess process;
   process.setProgram(attnscope_program());
-  process.setArguments(arguments + QStringList{QStringLiteral("--db"), words(database_.string()),
-                                               QStringLiteral("--quiet")});
+  process.setArguments(arguments);
   process.setStandardInputFile(QProcess::nullDevice());
   process.setStandardOutputFile(QProcess::nullDevice());
   process.setStandardErrorFile(child.log);
-  if (!process.startDetached(&child.process_id)) {
-    Q_EMIT failed(tr("Cannot start %1: %2.").arg(process.program(), process.errorString()));
+  if (!process.startDetached(&child.process_id))
+    return tr("Cannot start %1: %2.").arg(process.program(), process.errorString());
+  children_.push_back(std::move(child));
+  watch_.start();
+  return {};
+}
+
+void RunLauncher::train(QStringList arguments, const std::string& pattern_text,
+                        const QString& typed) {
+  const QString folder = QDir::cleanPath(QFileInfo(typed).absoluteFilePath());
+  if (is_training(folder)) {
+    Q_EMIT training_refused(
+        tr("A training goes on in %1; stop it first, or name another folder.").arg(folder));
     return;
   }
-  children_.push_back(child);
-  watch_.start();
-  Q_EMIT starting();
+  const QString stem = new_stem(), pattern = stem + QStringLiteral(".json");
+  arguments.prepend(QStringLiteral("train"));
+  if (!pattern_text.empty()) {
+    if (const Status written = write_file(pattern.toStdString(), pattern_text); !written) {
+      Q_EMIT training_refused(words(written.error().message));
+      return;
+    }
+    arguments.append(QStringLiteral("--pattern=") + pattern);
+  }
+  const QString problem = start_child(
+      arguments,
+      {.log = stem + QStringLiteral(".log"), .folder = folder, .curve_before = curve_time(folder)});
+  if (!problem.isEmpty()) Q_EMIT training_refused(problem);
+}
+
+bool RunLauncher::is_training(const QString& folder) const {
+  return std::ranges::find(children_, folder, &Child::folder) != children_.end();
+}
+
+void RunLauncher::stop_training(const QString& folder) {
+  const auto child = std::ranges::find(children_, folder, &Child::folder);
+  if (child != children_.end()) ::kill(static_cast<pid_t>(child->process_id), SIGINT);
+}
+
+bool RunLauncher::watch_training(Child& child) {
+  // Looked at before the file: what it wrote at its end is there, then.
+  const bool goes_on = is_running(child.process_id);
+  if (!child.has_begun && curve_time(child.folder) != child.curve_before) {
+    child.has_begun = true;
+    Q_EMIT training_begun(child.folder);
+  }
+  if (goes_on) return true;
+  const QString said = said_in(child.log);
+  if (child.has_begun) {
+    Q_EMIT training_ended(child.folder, said);
+  } else {
+    Q_EMIT training_refused(said.isEmpty() ? tr("The training ended without a word. Was it killed?")
+                                           : said);
+  }
+  return false;
 }
 
 void RunLauncher::cancel(const RunInfo& run) {
@@ -116,7 +174,11 @@ void RunLauncher::see_runs(const RunListPointer& runs) {
 
 void RunLauncher::watch() {
   std::vector<Child> waiting;
-  for (const Child& child : std::exchange(children_, {})) {
+  for (Child& child : std::exchange(children_, {})) {
+    if (!child.folder.isEmpty()) {
+      if (watch_training(child)) waiting.push_back(child);
+      continue;
+    }
     const RunEntry* begun = nullptr;
     if (runs_) {
       const auto found = std::find_if(
@@ -132,7 +194,8 @@ void RunLauncher::watch() {
       Q_EMIT failed(sentence);
     } else if (child.looks < looks_after_end) {
       // Without a word it has finished a run that one of the next looks at the store shows.
-      waiting.push_back({child.process_id, child.log, child.looks + 1});
+      ++child.looks;
+      waiting.push_back(child);
     } else {
       Q_EMIT failed(tr("The run's process ended without a word, and %1 has no run of it. Was it "
                        "killed, or the database replaced?")

@@ -1,10 +1,11 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Starts runs as detached processes, pauses and cancels them. The window only follows what they
-// commit, so closing it never ends a run, and a window opened later finds the run through the
-// store.
+// Starts runs and trainings as detached processes, pauses and cancels them. The window only follows
+// what they commit, so closing it never ends a run, and a window opened later finds the run through
+// the store.
 
+#include <QDateTime>
 #include <QObject>
 #include <QStringList>
 #include <QTimer>
@@ -32,6 +33,12 @@ class RunLauncher : public QObject {
   /// Lets the run wait when its heat is done, whoever started it.
   void pause(const RunInfo& run);
   void go_on(const RunInfo& run);
+  /// Starts `attnscope train`; what it writes lies in `folder`. An empty pattern: the checkpoint's.
+  void train(QStringList arguments, const std::string& pattern_text, const QString& folder);
+  /// Behind its step; the same call goes on with it.
+  void stop_training(const QString& folder);
+  /// One that was started here.
+  [[nodiscard]] bool is_training(const QString& folder) const;
   /// Lets the launcher see which of its children have begun their run.
   void see_runs(const RunListPointer& runs);
 
@@ -40,17 +47,29 @@ class RunLauncher : public QObject {
   void started(const QString& uuid);
   /// The process ended before its run began, or cannot be started; the sentence is its own.
   void failed(const QString& sentence);
+  /// Its curve is there.
+  void training_begun(const QString& folder);
+  /// It ended before; the sentence is its own.
+  void training_refused(const QString& sentence);
+  void training_ended(const QString& folder, const QString& sentence);
 
  private:
   struct Child {
     qint64 process_id = 0;
-    QString log;    // its standard error
-    int looks = 0;  // after its end
+    QString log = {};             // its standard error
+    int looks = 0;                // after its end
+    QString folder = {};          // of a training
+    QDateTime curve_before = {};  // that its folder had
+    bool has_begun = false;       // the training
   };
   /// With the run's UUID behind the option.
   void start_on_run(const QString& option, const RunInfo& run);
-  /// `stem` names the child's files in the folder of started runs.
-  void start_child(const QStringList& arguments, const QString& stem);
+  /// Empty, or why it cannot be started.
+  [[nodiscard]] QString start_child(const QStringList& arguments, Child child);
+  /// With the database, for a run.
+  void start_run_child(QStringList arguments, const QString& stem);
+  /// False: it has ended.
+  [[nodiscard]] bool watch_training(Child& child);
   void watch();
 
   std::filesystem::path database_;

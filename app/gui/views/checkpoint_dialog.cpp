@@ -9,7 +9,6 @@
 #include <QProgressBar>
 #include <QPushButton>
 #include <QSettings>
-#include <QToolButton>
 
 #include "app/gui/session/text.h"
 #include "app/gui/views/attention_source.h"
@@ -37,7 +36,7 @@ CheckpointDialog::CheckpointDialog(QWidget* parent)
     : QDialog(parent), ui_(std::make_unique<Ui::CheckpointDialog>()) {
   ui_->setupUi(this);
   const QSettings settings;
-  ui_->checkpoint_folder->setText(settings.value(checkpoint_folder_key).toString());
+  ui_->checkpoint_folder->set_text(settings.value(checkpoint_folder_key).toString());
   ui_->checkpoint_query->setText(settings.value(query_key).toString());
   ui_->checkpoint_document->setPlainText(settings.value(document_key).toString());
   ui_->checkpoint_pattern->offer(&patterns_, tr("The checkpoint's own"));
@@ -49,7 +48,7 @@ CheckpointDialog::CheckpointDialog(QWidget* parent)
     if (read_comparison(file))
       ui_->checkpoint_pair->setCurrentIndex(settings.value(pair_key).toInt());
   }
-  for (QLineEdit* line : {ui_->checkpoint_folder, ui_->checkpoint_query}) {
+  for (QLineEdit* line : {ui_->checkpoint_folder->line(), ui_->checkpoint_query}) {
     connect(line, &QLineEdit::textChanged, this, &CheckpointDialog::changed);
   }
   connect(ui_->checkpoint_document, &QPlainTextEdit::textChanged, this, &CheckpointDialog::changed);
@@ -71,7 +70,6 @@ CheckpointDialog::~CheckpointDialog() {
 }
 
 void CheckpointDialog::build() {
-  ui_->checkpoint_folder->setMinimumWidth(48 * fontMetrics().averageCharWidth());
   ui_->checkpoint_document->setMinimumHeight(8 *
                                              ui_->checkpoint_document->fontMetrics().lineSpacing());
   ui_->buttons->button(QDialogButtonBox::Cancel)->setAutoDefault(false);
@@ -80,10 +78,6 @@ void CheckpointDialog::build() {
   compute_->setDefault(true);
   connect(compute_, &QPushButton::clicked, this, &CheckpointDialog::compute);
   connect(ui_->buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
-  connect(ui_->browse, &QToolButton::clicked, this, [this] {
-    ask_for_folder(this, tr("Folder of a checkpoint"), ui_->checkpoint_folder->text(),
-                   [this](const QString& folder) { ui_->checkpoint_folder->setText(folder); });
-  });
   connect(ui_->checkpoint_pair, &QComboBox::activated, this, &CheckpointDialog::take_pair);
   connect(ui_->comparison, &QPushButton::clicked, this, [this] {
     ask_for_file(this, tr("Open a comparison"), tr("Comparisons (*.json)"),
@@ -120,6 +114,7 @@ Status CheckpointDialog::read_comparison(const QString& file) {
   pairs_ = std::move(pairs);
   ui_->checkpoint_pair->clear();
   ui_->checkpoint_pair->addItems(entries);
+  ui_->checkpoint_pair->setCurrentIndex(0);  // with a placeholder none is chosen by itself
   ui_->checkpoint_pair->setEnabled(true);
   return {};
 }
@@ -146,8 +141,7 @@ void CheckpointDialog::read_document(const QString& file) {
 
 void CheckpointDialog::changed() {
   ui_->checkpoint_problem->set_problem({});
-  compute_->setEnabled(!inspection_.is_asking() &&
-                       !ui_->checkpoint_folder->text().trimmed().isEmpty() &&
+  compute_->setEnabled(!inspection_.is_asking() && !ui_->checkpoint_folder->text().isEmpty() &&
                        !ui_->checkpoint_query->text().trimmed().isEmpty());
 }
 
@@ -170,7 +164,7 @@ void CheckpointDialog::compute() {
   settings.setValue(beside_key, ui_->checkpoint_beside->chosen());
   settings.setValue(query_key, ui_->checkpoint_query->text());
   settings.setValue(document_key, ui_->checkpoint_document->toPlainText().left(most_kept_letters));
-  inspection_.compute({.folder = ui_->checkpoint_folder->text().trimmed(),
+  inspection_.compute({.folder = ui_->checkpoint_folder->text(),
                        .query = ui_->checkpoint_query->text().simplified(),
                        .document = ui_->checkpoint_document->toPlainText(),
                        .attention = ui_->checkpoint_pattern->choice()});

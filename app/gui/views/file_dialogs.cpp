@@ -2,6 +2,9 @@
 #include "app/gui/views/file_dialogs.h"
 
 #include <QFileDialog>
+#include <QHBoxLayout>
+#include <QLineEdit>
+#include <QToolButton>
 #include <utility>
 
 namespace attnscope::gui {
@@ -39,6 +42,53 @@ void ask_for_folder(QWidget* parent, const QString& title, const QString& first,
   dialog->setFileMode(QFileDialog::Directory);
   dialog->setOption(QFileDialog::ShowDirsOnly);
   open_dialog(dialog, std::move(chosen));
+}
+
+FileField::FileField(QWidget* parent) : QWidget(parent), line_(new QLineEdit) {
+  auto* browse = new QToolButton;
+  browse->setText(QStringLiteral("…"));
+  browse->setFocusPolicy(Qt::StrongFocus);
+  connect(browse, &QToolButton::clicked, this, &FileField::choose);
+  auto* layout = new QHBoxLayout(this);
+  layout->setContentsMargins({});
+  layout->addWidget(line_, 1);
+  layout->addWidget(browse);
+  setFocusProxy(line_);
+  setMinimumWidth(48 * fontMetrics().averageCharWidth());
+  // Once its own name is known.
+  connect(this, &QObject::objectNameChanged, this, [this, browse](const QString& name) {
+    line_->setObjectName(name + QStringLiteral("_path"));
+    browse->setObjectName(name + QStringLiteral("_browse"));
+  });
+}
+
+QString FileField::text() const {
+  return line_->text().trimmed();
+}
+
+void FileField::set_text(const QString& path) {
+  line_->setText(path);
+}
+
+QString FileField::placeholder() const {
+  return line_->placeholderText();
+}
+
+void FileField::set_placeholder(const QString& words) {
+  line_->setPlaceholderText(words);
+}
+
+// Once a form has named it.
+void FileField::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  for (QWidget* part : findChildren<QWidget*>(QString(), Qt::FindDirectChildrenOnly))
+    part->setAccessibleName(accessibleName());
+}
+
+void FileField::choose() {
+  const auto take = [this](const QString& path) { set_text(path); };
+  if (of_folder_) return ask_for_folder(this, accessibleName(), text(), take);
+  ask_for_file(this, accessibleName(), tr("All files (*)"), take);
 }
 
 }  // namespace attnscope::gui

@@ -4,9 +4,10 @@
 // File dialogs that do not block: the window keeps following its run while they are open.
 
 #include <QStringList>
+#include <QWidget>
 #include <functional>
 
-class QWidget;
+class QLineEdit;
 
 namespace attnscope::gui {
 
@@ -18,5 +19,28 @@ void ask_for_file(QWidget* parent, const QString& title, const QString& filter,
 /// `first` is looked at first.
 void ask_for_folder(QWidget* parent, const QString& title, const QString& first,
                     std::function<void(const QString&)> chosen);
+
+/// The path of a file or a folder: typed, or chosen in a dialog.
+class FileField : public QWidget {
+  Q_OBJECT
+  Q_PROPERTY(bool of_folder MEMBER of_folder_)
+  Q_PROPERTY(QString placeholder READ placeholder WRITE set_placeholder)
+ public:
+  explicit FileField(QWidget* parent = nullptr);
+  [[nodiscard]] QString text() const;  // without blanks around it
+  void set_text(const QString& path);
+  [[nodiscard]] QString placeholder() const;
+  void set_placeholder(const QString& words);
+  [[nodiscard]] QLineEdit* line() const { return line_; }
+
+ protected:
+  void showEvent(QShowEvent* event) override;
+
+ private:
+  void choose();
+
+  QLineEdit* line_;
+  bool of_folder_ = false;
+};
 
 }  // namespace attnscope::gui

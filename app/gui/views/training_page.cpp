@@ -4,96 +4,90 @@
 #include <QApplication>
 #include <QClipboard>
 #include <QFileInfo>
-#include <QHBoxLayout>
-#include <QHeaderView>
 #include <QItemSelectionModel>
-#include <QPushButton>
-#include <QScrollArea>
-#include <QScrollBar>
 #include <QTableView>
-#include <QVBoxLayout>
 #include <algorithm>
-#include <functional>
-#include <set>
 #include <utility>
 
 #include "app/gui/charts/run_chart.h"
 #include "app/gui/models/table_text.h"
 #include "app/gui/session/opened_files.h"
+#include "app/gui/session/run_launcher.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/fields.h"
 #include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/file_dialogs.h"
+#include "app/gui/views/flow_layout.h"
 #include "app/gui/views/message_bar.h"
 #include "app/gui/views/reading_table.h"
 #include "app/gui/views/theme.h"
+#include "app/gui/views/training_dialog.h"
+#include "views/ui_training_page.h"
 
 namespace attnscope::gui {
 namespace {
 
 const auto files_key = QStringLiteral("files");
 
-QPushButton* button_of(QAction* action, const char* name) {
-  auto* button = new QPushButton(action->text());
-  button->setObjectName(QLatin1String(name));
-  button->setToolTip(action->toolTip());
-  QObject::connect(button, &QPushButton::clicked, action, &QAction::trigger);
-  const auto follow = [button, action] { button->setEnabled(action->isEnabled()); };
-  QObject::connect(action, &QAction::changed, button, follow);
-  follow();
-  return button;
-}
-
 }  // namespace
 
-TrainingPage::TrainingPage(QWidget* parent)
+TrainingPage::TrainingPage(RunLauncher* launcher, QWidget* parent)
     : Page(parent),
-      open_action_(add_action(this, tr("Open &training…"), QKeySequence(tr("Ctrl+T")),
+      launcher_(launcher),
+      open_action_(add_action(this, tr("Open training…"), QKeySequence(tr("Ctrl+T")),
                               &TrainingPage::ask_for_training)),
-      close_action_(add_action(this, tr("&Close training"), QKeySequence(tr("Ctrl+W")),
+      stop_action_(add_action(this, tr("Stop training"), {}, &TrainingPage::stop_training)),
+      close_action_(add_action(this, tr("Close training"), QKeySequence(tr("Ctrl+W")),
                                &TrainingPage::close_training)),
-      chart_(new charts::RunChart),
-      table_(new ReadingTable),
-      messages_(new MessageBar(this)) {
+      messages_(new MessageBar(this)),
+      ui_(std::make_unique<Ui::TrainingPage>()) {
   open_action_->setToolTip(
       tr("A folder that 'attnscope train' writes into, or has written (Ctrl+T)"));
+  stop_action_->setToolTip(
+      tr("The chosen one, or the last, behind its step; started again, it goes on from there"));
   close_action_->setToolTip(tr("No longer show the chosen one, or the last (Ctrl+W)"));
-  chart_->setObjectName(QStringLiteral("training_chart"));
-  table_->setObjectName(QStringLiteral("trainings"));
-  table_->setAccessibleName(tr("What the trainings have reached"));
-  table_->setModel(&rows_);
-  table_->setSelectionBehavior(QAbstractItemView::SelectRows);
-  auto* column = new QWidget;
-  auto* parts = new QVBoxLayout(column);
-  parts->setContentsMargins({});
-  parts->addWidget(chart_, 1);
-  parts->addWidget(table_);
-  // Many panels or large text make the page scroll.
-  auto* scroll = new QScrollArea;
-  scroll->setFrameShape(QFrame::NoFrame);
-  scroll->setWidgetResizable(true);
-  scroll->setWidget(column);
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(space::around);
-  layout->addWidget(build_head());
-  layout->addWidget(scroll, 1);
+  ui_->setupUi(this);
+  ui_->column->setContentsMargins(space::around);
+  new FlowLayout(ui_->head);
+  QAction* start = add_action(this, tr("New training…"), QKeySequence(tr("Ctrl+Shift+T")),
+                              &TrainingPage::start_training);
+  start->setToolTip(tr("Trains a checkpoint further, with any pattern (Ctrl+Shift+T)"));
+  ui_->new_training->setDefaultAction(start);
+  ui_->open_training->setDefaultAction(open_action_);
+  ui_->stop_training->setDefaultAction(stop_action_);
+  ui_->close_training->setDefaultAction(close_action_);
+  ui_->trainings->setModel(&rows_);
+  connect(ui_->trainings->selectionModel(), &QItemSelectionModel::selectionChanged, this,
+          &TrainingPage::update_actions);
   connect(&curves_, &TrainingCurves::changed, this, &TrainingPage::show_curves);
   connect(&curves_, &TrainingCurves::opened, this,
           [](const QString& file) { remember_file(file); });
   connect(&curves_, &TrainingCurves::failed, this,
           [this](const QString& sentence) { messages_->show_error(sentence); });
-  connect(chart_, &charts::RunChart::export_wanted, this, &TrainingPage::export_figure);
+  connect(launcher_, &RunLauncher::training_begun, this, &TrainingPage::open_file);
+  connect(launcher_, &RunLauncher::training_ended, this,
+          [this](const QString& folder, const QString& said) {
+            messages_->show_info(tr("%1: %2").arg(folder, said));
+            update_actions();
+          });
+  connect(chart(), &charts::RunChart::export_wanted, this, &TrainingPage::export_figure);
   show_curves();
 }
 
-QWidget* TrainingPage::build_head() {
-  auto* head = new QWidget;
-  auto* layout = new QHBoxLayout(head);
-  layout->setContentsMargins({});
-  layout->addWidget(button_of(open_action_, "open_training"));
-  layout->addWidget(button_of(close_action_, "close_training"));
-  layout->addStretch(1);
-  return head;
+TrainingPage::~TrainingPage() = default;
+
+charts::RunChart* TrainingPage::chart() const {
+  return ui_->training_chart;
+}
+
+QTableView* TrainingPage::table() const {
+  return ui_->trainings;
+}
+
+void TrainingPage::start_training() {
+  auto* dialog = new TrainingDialog(launcher_, this);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->open();
 }
 
 void TrainingPage::ask_for_training() {
@@ -103,21 +97,46 @@ void TrainingPage::ask_for_training() {
                  [this](const QString& folder) { open_file(folder); });
 }
 
-void TrainingPage::close_training() {
-  std::set<std::size_t, std::greater<>> places;  // from behind: closing one moves those behind it
-  for (const QModelIndex& row : table_->selectionModel()->selectedRows())
+std::set<std::size_t, std::greater<>> TrainingPage::chosen_rows() const {
+  std::set<std::size_t, std::greater<>> places;
+  for (const QModelIndex& row : table()->selectionModel()->selectedRows())
     places.insert(static_cast<std::size_t>(row.row()));
   if (places.empty() && !curves_.all().empty()) places.insert(curves_.all().size() - 1);
-  for (const std::size_t at : places) curves_.close(at);
+  return places;
+}
+
+QStringList TrainingPage::chosen_that_go_on() const {
+  QStringList folders;
+  for (const std::size_t at : chosen_rows()) {
+    const QString folder = words(curves_.all()[at].file.parent_path().string());
+    if (launcher_->is_training(folder)) folders.append(folder);
+  }
+  return folders;
+}
+
+void TrainingPage::close_training() {
+  // From behind: closing one moves those behind it.
+  for (const std::size_t at : chosen_rows()) curves_.close(at);
+}
+
+void TrainingPage::stop_training() {
+  for (const QString& folder : chosen_that_go_on()) launcher_->stop_training(folder);
+}
+
+void TrainingPage::update_actions() {
+  close_action_->setEnabled(!curves_.all().empty());
+  stop_action_->setEnabled(!chosen_that_go_on().isEmpty());
 }
 
 void TrainingPage::show_curves() {
   const std::vector<report::TrainingCurve>& all = curves_.all();
-  chart_->set_contenders(report::names_of(all));
-  chart_->set_placeholder(
-      all.empty() ? tr("Open the folder of a training: its loss is drawn here while it goes on.")
-                  : tr("No step is done yet."));
-  chart_->set_facets(all.empty() ? report::Facets() : report::training_figure(all));
+  chart()->set_contenders(report::names_of(all));
+  chart()->set_placeholder(
+      all.empty()
+          ? tr("Open the folder of a training, or start a new one: its loss is drawn here while it "
+               "goes on.")
+          : tr("No step is done yet."));
+  chart()->set_facets(all.empty() ? report::Facets() : report::training_figure(all));
   const report::Sheet sheet = report::training_sheet(all);
   std::vector<RowsModel<std::vector<std::string>>::Column> columns;
   columns.reserve(sheet.columns.size());
@@ -140,25 +159,22 @@ void TrainingPage::show_curves() {
   }
   // What is chosen stays chosen while numbers change.
   std::vector<int> selected;
-  for (const QModelIndex& row : table_->selectionModel()->selectedRows())
+  for (const QModelIndex& row : table()->selectionModel()->selectedRows())
     selected.push_back(row.row());
   const auto count = static_cast<int>(rows.size());
   const bool as_many = count == rows_.rowCount();
   rows_.set_table(std::move(columns), std::move(rows));
   for (const int row : selected) {
     if (as_many) {
-      table_->selectionModel()->select(rows_.index(row, 0),
-                                       QItemSelectionModel::Select | QItemSelectionModel::Rows);
+      table()->selectionModel()->select(rows_.index(row, 0),
+                                        QItemSelectionModel::Select | QItemSelectionModel::Rows);
     }
   }
   constexpr int most_rows = 6;  // more scroll
-  table_->setVisible(count > 0);
-  table_->setFixedHeight(
-      table_->verticalHeader()->defaultSectionSize() * std::min(count, most_rows) +
-      table_->horizontalHeader()->sizeHint().height() +
-      table_->horizontalScrollBar()->sizeHint().height() + 2 * table_->frameWidth());
-  table_->resizeColumnsToContents();
-  close_action_->setEnabled(count > 0);
+  table()->setVisible(count > 0);
+  table()->setFixedHeight(height_of_rows(*table(), most_rows));
+  table()->resizeColumnsToContents();
+  update_actions();
   Q_EMIT offers_changed();
 }
 
@@ -167,11 +183,11 @@ void TrainingPage::copy_table(report::TableFormat format) {
 }
 
 bool TrainingPage::has_figure() const {
-  return !chart_->page().empty();
+  return !chart()->page().empty();
 }
 
 void TrainingPage::export_figure() {
-  export_chart(*chart_, QStringLiteral("training"), [this](const QString& sentence) {
+  export_chart(*chart(), QStringLiteral("training"), [this](const QString& sentence) {
     messages_->show_info(sentence);
     Q_EMIT succeeded(sentence);
   });

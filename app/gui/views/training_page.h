@@ -1,10 +1,13 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Page Training: the curves of trainings, laid over each other, as they grow: loss and nDCG@10 over
-// steps, and what each has reached.
+// Page Training: trainings are started, and their curves laid over each other as they grow: loss
+// and nDCG@10 over steps, and what each has reached.
 
 #include <QVariantMap>
+#include <functional>
+#include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,15 +24,21 @@ class RunChart;
 namespace attnscope::gui {
 
 class MessageBar;
+class RunLauncher;
+namespace Ui {
+class TrainingPage;
+}
 
 class TrainingPage : public Page {
   Q_OBJECT
  public:
-  explicit TrainingPage(QWidget* parent = nullptr);
+  explicit TrainingPage(RunLauncher* launcher, QWidget* parent = nullptr);
+  ~TrainingPage() override;
 
   /// A training's folder or the curve in it, beside those that are open.
   void open_file(const QString& file) { curves_.open(file); }
   void ask_for_training();
+  void start_training();
   /// Those whose rows are chosen; without any, the last one.
   void close_training();
 
@@ -45,8 +54,8 @@ class TrainingPage : public Page {
   [[nodiscard]] QVariantMap chosen() const;
   void restore(const QVariantMap& chosen);
 
-  [[nodiscard]] charts::RunChart* chart() const { return chart_; }
-  [[nodiscard]] QTableView* table() const { return table_; }
+  [[nodiscard]] charts::RunChart* chart() const;
+  [[nodiscard]] QTableView* table() const;
   [[nodiscard]] MessageBar* messages() const { return messages_; }
 
  protected:
@@ -54,16 +63,22 @@ class TrainingPage : public Page {
   void hideEvent(QHideEvent* event) override;
 
  private:
-  QWidget* build_head();
+  /// By their places, from behind; without any, the last one.
+  [[nodiscard]] std::set<std::size_t, std::greater<>> chosen_rows() const;
+  /// Folders, of those that were started here.
+  [[nodiscard]] QStringList chosen_that_go_on() const;
+  void stop_training();
+  void update_actions();
   void show_curves();
 
+  RunLauncher* launcher_;
   TrainingCurves curves_;
   QAction* open_action_;
+  QAction* stop_action_;
   QAction* close_action_;
-  charts::RunChart* chart_;
   RowsModel<std::vector<std::string>> rows_;
-  QTableView* table_;
   MessageBar* messages_;
+  std::unique_ptr<Ui::TrainingPage> ui_;
   QStringList kept_;  // to be opened when the page is first shown
 };
 
