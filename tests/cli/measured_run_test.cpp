@@ -306,7 +306,7 @@ TEST(Foresee, SaysWhatASweepTakesAndWhatCannotBeMeasured) {
   const Outcome outcome = program.run({"foresee", "quick", "--json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const json answer = json::parse(outcome.out);
-  EXPECT_EQ(answer.at("largest_tokens"), 2048);
+  EXPECT_EQ(answer.at("largest_tokens"), 4096);
   EXPECT_GT(answer.at("longest_seconds"), 0);
   int asked = 0;
   for (const json& pair : answer.at("pairs")) {

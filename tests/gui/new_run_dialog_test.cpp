@@ -108,7 +108,7 @@ class NewRunDialogTest : public QObject {
     const auto* preset = find<QComboBox>("preset");
     QCOMPARE(
         preset->itemData(preset->findText(QStringLiteral("quick")), Qt::ToolTipRole).toString(),
-        QStringLiteral("5 contenders at 64:2048:*2 tokens on cpu"));
+        QStringLiteral("5 contenders at 64:4096:*2 tokens on cpu"));
   }
 
   void ReturnInAField_StartsWhenAllIsRight() {
