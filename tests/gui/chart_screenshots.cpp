@@ -39,7 +39,7 @@ bool shoot_views(const report::Table& table, const QString& folder, const QStrin
     charts::RunChart chart;
     chart.set_contenders(table.contenders);
     chart.set_figure(*figure);
-    chart.resize(620, 520);
+    chart.resize(QSize(620, 520).expandedTo(chart.minimumSizeHint()));
     chart.show();
     saved = save(chart, folder + QStringLiteral("/chart-") + words(view.key) + suffix) && saved;
     if (view.y != report::YAxis::time) continue;

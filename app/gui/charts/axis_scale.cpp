@@ -123,6 +123,13 @@ void AxisScale::fit_log2(double low, double high) {
 }
 
 void AxisScale::fit_log10(double low, double high) {
+  constexpr double narrow = 1.15;  // rounded outward, such values would lie on one edge
+  if (low < high && high / low < narrow) {
+    const double margin = std::pow(high / low, 0.1);
+    low_ = low / margin;
+    high_ = high * margin;
+    return add_round_ticks();
+  }
   int first_place = round_place_below(low), last_place = round_place_above(high);
   if (first_place == last_place) {  // one value, itself a tick
     --first_place;

@@ -242,7 +242,8 @@ ChartDrawing::ChartDrawing(const report::Figure& figure, ContenderStyles& styles
     place_bars(figure);
   } else {
     place_series(figure);
-    part_intervals();
+    // Where x is computed of each point, a bar beside its own would stand at another's.
+    if (std::ranges::none_of(figure.ceilings, &report::Ceiling::per_x)) part_intervals();
   }
   place_rail(figure);
   if (y_axis_.ticks().empty()) return;

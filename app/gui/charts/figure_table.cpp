@@ -7,6 +7,8 @@
 #include <QFontMetrics>
 #include <QHeaderView>
 #include <QPushButton>
+#include <QScreen>
+#include <QScrollBar>
 #include <QTableWidget>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -98,8 +100,6 @@ FigureTable::FigureTable(QWidget* chart) : QDialog(chart), view_(new QTableWidge
   auto* layout = new QVBoxLayout(this);
   layout->addWidget(view_, 1);
   layout->addWidget(buttons);
-  const int em = fontMetrics().height();
-  resize(48 * em, 26 * em);
 }
 
 void FigureTable::show_figure(const report::Figure& figure) {
@@ -124,7 +124,17 @@ void FigureTable::show_figure(const report::Figure& figure) {
     }
   }
   view_->setHorizontalHeaderLabels(titles);
-  if (first) view_->resizeColumnsToContents();
+  if (!first) return;
+  view_->resizeColumnsToContents();
+  // As wide as its columns, where the screen is.
+  const int em = fontMetrics().height();
+  int width = view_->verticalScrollBar()->sizeHint().width() + 3 * em;
+  const QAbstractItemView& cells = *view_;
+  for (int column = 0; column < view_->columnCount(); ++column) {
+    width += std::max(cells.sizeHintForColumn(column),
+                      view_->horizontalHeader()->sectionSizeHint(column));
+  }
+  resize(QSize(width, 26 * em).boundedTo(0.9 * screen()->availableSize()));
 }
 
 }  // namespace attnscope::charts

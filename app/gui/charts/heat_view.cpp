@@ -29,6 +29,13 @@ TokenRange tokens_between(double first, double extent, std::int64_t tokens) {
 }
 
 /// Without what would break a line, and short.
+/// The next of 5, 10, 20, 50, 100 ...
+std::int64_t round_step(std::int64_t least) {
+  std::int64_t step = 5;
+  for (int i = 0; step < least; ++i) step = i % 3 == 1 ? step / 2 * 5 : step * 2;
+  return step;
+}
+
 QString label_of(const std::string& token) {
   const QString label = QString::fromStdString(token).simplified();
   return label.size() > longest_text ? label.left(longest_text - 1) + QChar(0x2026) : label;
@@ -161,11 +168,14 @@ void HeatDrawing::paint_side(QPainter& painter, Qt::Orientation along) const {
 }
 
 // Beside rows they end at the strip, above columns they begin there and are read from below. Where
-// letters would touch, every second, third ... token is written.
+// letters would touch, every second or third token is written, then places, counted from 0.
 void HeatDrawing::paint_texts(QPainter& painter, Qt::Orientation along, double first) const {
   const double letters = small_text * page_.em, length = room_ - 0.3 * letters;
   const double scale = units_per_token(square_.axis);
-  const auto step = std::max<std::int64_t>(1, std::llround(std::ceil(1.1 * letters / scale)));
+  constexpr std::int64_t most_left_out = 2;  // more, and what is written would read as a text
+  const auto least = std::max<std::int64_t>(1, std::llround(std::ceil(1.1 * letters / scale)));
+  const bool by_number = least > most_left_out + 1;
+  const std::int64_t step = by_number ? round_step(least) : least;
   const auto end =
       std::min(static_cast<double>(tokens_.texts->size()), first + square_.axis.length() / scale);
   painter.save();
@@ -176,7 +186,8 @@ void HeatDrawing::paint_texts(QPainter& painter, Qt::Orientation along, double f
   auto at = static_cast<std::int64_t>(std::ceil(first / static_cast<double>(step))) * step;
   for (; static_cast<double>(at) + 0.5 < end; at += step) {
     const QString label = metrics.elidedText(
-        label_of((*tokens_.texts)[static_cast<std::size_t>(at)]), Qt::ElideRight, length);
+        by_number ? QString::number(at) : label_of((*tokens_.texts)[static_cast<std::size_t>(at)]),
+        Qt::ElideRight, length);
     const double middle = (static_cast<double>(at) + 0.5 - first) * scale;
     const bool lying = along == Qt::Horizontal;
     painter.save();

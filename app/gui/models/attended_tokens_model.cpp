@@ -18,7 +18,7 @@ QString share_words(double share) {
   if (percent < 0.1) {
     return (sign.isEmpty() ? QStringLiteral("<\u00a00.1") : QStringLiteral(">\u00a0−0.1")) + unit;
   }
-  return sign + QString::number(percent, 'f', 1) + unit;
+  return sign + QString::number(percent, 'f', percent < 1 ? 2 : 1) + unit;
 }
 
 void AttendedTokensModel::set_dump(const std::shared_ptr<const Dump>& dump) {
@@ -64,6 +64,7 @@ void AttendedTokensModel::set_mass(std::vector<double> received, std::optional<T
   }
   scale_ = {.logarithmic = logarithmic, .difference = difference};
   if (largest > 0) scale_.largest = largest;
+  Q_EMIT headerDataChanged(Qt::Horizontal, Column::mass, Column::mass);
   if (rowCount() > 0) Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, column_count - 1));
 }
 
@@ -117,10 +118,13 @@ QVariant AttendedTokensModel::data(const QModelIndex& index, int role) const {
 
 QVariant AttendedTokensModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal || section < 0 || section >= column_count) return {};
-  static const QString names[] = {tr("Token"), tr("Mass"), tr("At"), tr("Group")};
-  static const QString tips[] = {tr("The token's text"),
-                                 tr("Share of a mean selected row that goes to it"),
-                                 tr("Its place, counted from 0"), tr("Its token group")};
+  const QString names[] = {tr("Token"), scale_.difference ? tr("Change") : tr("Mass"), tr("At"),
+                           tr("Group")};
+  const QString tips[] = {tr("The token's text"),
+                          scale_.difference
+                              ? tr("Share of a mean selected row that goes to it in B, less in A")
+                              : tr("Share of a mean selected row that goes to it"),
+                          tr("Its place, counted from 0"), tr("Its token group")};
   if (role == Qt::DisplayRole) return names[section];
   if (role == Qt::ToolTipRole) return tips[section];
   return {};

@@ -37,6 +37,13 @@ QString joined(const std::vector<std::string>& notes) {
   return words(fmt::format("{}", fmt::join(notes, "; ")));
 }
 
+/// Of all that were taken, those that its time rests on.
+QString samples_in_words(const report::Row& row) {
+  const auto all = static_cast<qint64>(row.cell.cell.samples.size());
+  const QString used = QString::number(row.cell.summary.samples);
+  return all == row.cell.summary.samples ? used : tr("%1 of %2 taken").arg(used).arg(all);
+}
+
 QString time_tip(const report::Row& row) {
   const std::vector<std::string> notes = report::notes_on_time(row);
   QString tip = tr("95 % interval: %1; %2 samples in %3 placements")
@@ -93,7 +100,7 @@ Section time_section(const report::Row& row) {
                                              tr("documents a call")))},
        {tr("Samples"),
         tr("%1 in %2 of %3")
-            .arg(summary.samples)
+            .arg(samples_in_words(row))
             .arg(counted(summary.placements, tr("placement"), tr("placements")),
                  counted(static_cast<qint64>(processes.size()), tr("process"), tr("processes")))},
        {tr("Stopped"),
@@ -124,7 +131,7 @@ Section conditions_section(const report::Row& row) {
   for (const std::string& note : report::notes_on_time(row)) add(tr("Note"), words(note), true);
   if (section.facts.empty()) add(tr("Note"), tr("no drift and no disturbance found"));
   add(tr("Outliers"),
-      tr("%1 of %2").arg(report::outlier_samples(row)).arg(row.cell.cell.samples.size()));
+      tr("%1 of %2").arg(report::outlier_samples(row)).arg(row.cell.summary.samples));
   if (const auto clock = report::median_clock_mhz(row))
     add(tr("Clock"), tr("%1 MHz").arg(*clock, 0, 'f', 0));
   if (const auto warmth = report::median_temperature_c(row))

@@ -23,7 +23,7 @@ std::optional<std::int64_t> number_of(const QString& text) {
 }
 
 tl::unexpected<Error> not_a_number(const QString& part, const char* example) {
-  return fail("\"{}\" is no number from 0 to {}; write {}.", part.toStdString(), most_tokens,
+  return fail("\"{}\" is no whole number from 0 to {}; write {}.", part.toStdString(), most_tokens,
               example);
 }
 

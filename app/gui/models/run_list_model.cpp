@@ -2,6 +2,7 @@
 #include "app/gui/models/run_list_model.h"
 
 #include <QDateTime>
+#include <QRegularExpression>
 #include <algorithm>
 #include <utility>
 
@@ -32,7 +33,7 @@ QString detail(const RunEntry& entry) {
                 .arg(counted(run.start.heats_planned, QStringLiteral("heat"),
                              QStringLiteral("heats")));
   const QString text =
-      QStringLiteral("%1, %2, %3").arg(status_words(entry), started_words(run), heats);
+      QStringLiteral("%1, %2, %3").arg(status_words(entry), heats, started_words(run));
   return entry.is_stored ? text : QStringLiteral("not stored yet, ") + text;
 }
 
@@ -41,7 +42,8 @@ QString detail(const Listed& row) {
   const RunInfo& run = row.entry.info;
   if (row.file.isEmpty()) return detail(row.entry);
   const QString heats = counted(run.heats_done, QStringLiteral("heat"), QStringLiteral("heats"));
-  return QStringLiteral("%1, %2").arg(heats, words(run.start.device));
+  static const QRegularExpression needless(QStringLiteral(" ?(\\(R\\)|\\(TM\\)|Processor|CPU)"));
+  return QStringLiteral("%1, %2").arg(heats, words(run.start.device).remove(needless));
 }
 
 QString title(const Listed& row) {

@@ -17,6 +17,7 @@
 #include <QScrollArea>
 #include <QScrollBar>
 #include <QSettings>
+#include <QSignalBlocker>
 #include <QSpinBox>
 #include <QSplitter>
 #include <QStandardPaths>
@@ -152,6 +153,10 @@ FigureDialog::FigureDialog(charts::Printable what, charts::FigureOptions shown, 
           [this](double width_mm, double height_mm, const QString& problem) {
             if (writing_ || failed_) return;
             if (!problem.isEmpty()) return show_problem(problem);
+            if (!ui_->own_height->isChecked()) {
+              const QSignalBlocker quiet(ui_->height);  // what it is without a wish
+              ui_->height->setValue(height_mm);
+            }
             ui_->figure_message->setPalette(palette());
             ui_->figure_message->setText(
                 tr("The page is %1 × %2 mm.").arg(width_mm, 0, 'f', 1).arg(height_mm, 0, 'f', 1));

@@ -54,6 +54,15 @@ TEST(AxisScale, ExactPowersOfTen_KeepTheirTicks) {
   EXPECT_EQ(labels(axis), (Labels{"0.1", "0.2", "0.5", "1", "2", "5", "10"}));
 }
 
+TEST(AxisScale, ValuesNearEachOther_AreNotPressedOnTheEdgeOfADecade) {
+  const std::vector<double> values{1, 1.01, 1.04};
+  const AxisScale axis(ScaleKind::log10, values);
+  EXPECT_GT(axis.place(1), 0);
+  EXPECT_LT(axis.place(1.04), 1);
+  EXPECT_GT(axis.place(1.04) - axis.place(1), 0.7);
+  EXPECT_GE(axis.ticks().size(), 3U);
+}
+
 TEST(AxisScale, OneValue_HasARangeAroundIt) {
   for (const double value : {1e-9, 0.3, 1.0, 2.0, 7.0, 1e12}) {
     const AxisScale axis(ScaleKind::log10, std::vector<double>{value});
