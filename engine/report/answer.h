@@ -182,11 +182,13 @@ void say(Answer& answer);
 /// "2.9x", "12x"; two decimals where one would say 1.0x.
 [[nodiscard]] std::string times_in_words(double times);
 
-/// The verdict of one setting's rankings in a sentence: who is fastest where,
-/// how far ahead of the next, how sure, and against the baseline at the last
-/// place. Of drawn lengths, which are one place, that place stands first. Empty: nothing was
-/// measured.
-[[nodiscard]] std::string verdict_of(const Answer& answer);
+/// One setting's rankings in a sentence each. Empty: nothing was measured, or shown.
+struct Headline {
+  std::string sentence;  // who is fastest where, how far ahead of the next, how sure; of drawn
+                         // lengths, which are one place, that place stands first
+  std::string against_baseline;  // the fastest at the last place, with the interval there
+};
+[[nodiscard]] Headline headline_of(const Answer& answer);
 /// Why there is none: "Nothing could be measured: 12 cells oom." Empty: some
 /// cell was measured, or there is none at all.
 [[nodiscard]] std::string nothing_measured(const std::vector<const Row*>& rows);

@@ -357,15 +357,20 @@ std::string places_of(const Reign& reign) {
                      reign.last->place);
 }
 
-std::string lead_of(const Reign& reign) {
-  if (!reign.has_next) return ", with nobody beside it";
-  if (reign.leads.empty()) return ", though its lead over the next may be chance";
-  const auto [least, most] = std::ranges::minmax(reign.leads);
+/// "1.1x to 2.0x", "2.0x".
+std::string range_of(const std::vector<double>& times) {
+  const auto [least, most] = std::ranges::minmax(times);
   const std::string from = times_in_words(least), to = times_in_words(most);
-  std::string text = fmt::format(", {} ahead of the next", from == to ? from : from + " to " + to);
+  return from == to ? from : from + " to " + to;
+}
+
+/// Over the next, and whether its 95 % interval shows it.
+std::string lead_of(const Reign& reign) {
+  if (!reign.has_next) return " (nothing beside it)";
+  if (reign.leads.empty()) return " (its lead may be chance)";
   const auto shown = static_cast<int>(reign.leads.size());
-  if (shown < reign.places) text += fmt::format(" (shown at {} of {})", shown, reign.places);
-  return text;
+  return fmt::format(" ({} ahead, 95 % sure{})", range_of(reign.leads),
+                     shown < reign.places ? fmt::format(" at {} of {}", shown, reign.places) : "");
 }
 
 std::vector<Reign> reigns_of(const Answer& answer) {
@@ -402,9 +407,10 @@ bool is_drawn(const Answer& answer) {
   return answer.point.document_lengths.is_drawn();
 }
 
-/// ". It is 1.9x to 8.2x faster than full/dense there, 8.2x (95 %: 8.1x to 8.3x) at 2048 tokens":
-/// over all its places, and with the interval at the last. `names_it`: beside others.
-std::string lead_over_baseline(const Answer& answer, const Reign& reign, bool names_it) {
+/// "It is 8.2x (95 %: 8.1x to 8.3x) faster than full/dense at 2048 tokens; 1.9x to 8.2x at 64 to
+/// 2048 tokens.": with the interval at its last place, then over all. `subject`: "It is".
+std::string lead_over_baseline(const Answer& answer, const Reign& reign,
+                               const std::string& subject) {
   std::vector<double> speed_ups;
   const statistics::Ratio* at_last = nullptr;
   for (const Ranking* ranking = reign.first; ranking <= reign.last; ++ranking) {
@@ -415,45 +421,46 @@ std::string lead_over_baseline(const Answer& answer, const Reign& reign, bool na
     if (is_faster) speed_ups.push_back(1 / ratio->ratio);
   }
   if (at_last == nullptr || !answer.baseline) return "";
-  const auto [least, most] = std::ranges::minmax(speed_ups);
-  const std::string from = times_in_words(least), to = times_in_words(most);
-  const bool is_all = static_cast<int>(speed_ups.size()) == reign.places;
-  std::string text = fmt::format(". {} is ", names_it ? reign.name : "It");
-  const std::string at =
-      fmt::format("{} (95 %: {} to {})", times_in_words(1 / at_last->ratio),
-                  times_in_words(1 / at_last->high), times_in_words(1 / at_last->low));
-  if (from == to || !is_all) {
-    text += fmt::format("{} faster than {}", at, baseline_name(answer));
-    return is_drawn(answer) ? text : text + fmt::format(" at {}", reign.last->place);
-  }
-  return text + fmt::format("{} to {} faster than {} {}, {} at {}", from, to, baseline_name(answer),
-                            names_it ? "at " + places_of(reign) : "there", at, reign.last->place);
+  std::string text = fmt::format(
+      "{} {} (95 %: {} to {}) faster than {}", subject, times_in_words(1 / at_last->ratio),
+      times_in_words(1 / at_last->high), times_in_words(1 / at_last->low), baseline_name(answer));
+  if (!is_drawn(answer)) text += " at " + reign.last->place;
+  const std::string all = range_of(speed_ups);
+  if (static_cast<int>(speed_ups.size()) == reign.places && all.find(' ') != std::string::npos)
+    text += fmt::format("; {} at {}", all, places_of(reign));
+  return text + ".";
 }
 
 }  // namespace
 
-std::string verdict_of(const Answer& answer) {
+Headline headline_of(const Answer& answer) {
   constexpr std::size_t most = 3;  // more is a table
   std::vector<Reign> reigns = reigns_of(answer);
   if (reigns.empty()) return {};
-  const std::string beside = lead_over_baseline(answer, reigns.back(), reigns.size() > 1);
+  const std::string subject = is_drawn(answer)    ? reigns.front().first->place + ":"
+                              : reigns.size() > 1 ? reigns.back().name + " is"
+                                                  : "It is";
+  Headline headline{.sentence = {},
+                    .against_baseline = lead_over_baseline(answer, reigns.back(), subject)};
   if (is_drawn(answer)) {
     const Reign& only = reigns.front();
-    return fmt::format("{}: {} is fastest{}{}.", only.first->place, only.name, lead_of(only),
-                       beside);
+    headline.sentence =
+        fmt::format("{}: {} is fastest{}.", only.first->place, only.name, lead_of(only));
+    return headline;
   }
   const std::size_t all = reigns.size();
   if (all > most) {
     std::ranges::stable_sort(reigns, std::ranges::greater(), &Reign::places);
     reigns.resize(most);
   }
-  std::string text;
   for (const Reign& reign : reigns) {
-    text += fmt::format("{}{} is fastest at {}{}", text.empty() ? "" : "; ", reign.name,
-                        places_of(reign), lead_of(reign));
+    headline.sentence += fmt::format("{}{}{} at {}{}", headline.sentence.empty() ? "" : "; ",
+                                     reign.name, headline.sentence.empty() ? " is fastest" : "",
+                                     places_of(reign), lead_of(reign));
   }
-  if (all > most) text += fmt::format("; and others at {} more", all - most);
-  return text + beside + ".";
+  if (all > most) headline.sentence += fmt::format("; and others at {} more", all - most);
+  headline.sentence += '.';
+  return headline;
 }
 
 std::string nothing_measured(const std::vector<const Row*>& rows) {

@@ -343,10 +343,11 @@ std::vector<ComparedLine> comparison_lines(const Comparison& comparison) {
 namespace {
 
 /// Of each run whose cells were.
-void add_disturbed(const Comparison& comparison, std::vector<std::string>& notes) {
+void add_disturbed(const Comparison& comparison, Remedy remedy, std::vector<std::string>& notes) {
   for (const auto& [name, run, side] : {std::tuple("A", &comparison.run_a, &ComparedCell::a),
                                         {"B", &comparison.run_b, &ComparedCell::b}}) {
-    if (const std::string disturbed = disturbed_cells_in_words(*run, rows_of(comparison, side));
+    if (const std::string disturbed =
+            disturbed_cells_in_words(*run, rows_of(comparison, side), remedy);
         !disturbed.empty())
       notes.push_back(fmt::format("of the cells compared, in {}: {}", name, disturbed));
   }
@@ -354,14 +355,14 @@ void add_disturbed(const Comparison& comparison, std::vector<std::string>& notes
 
 }  // namespace
 
-std::vector<std::string> comparison_notes(const Comparison& comparison) {
+std::vector<std::string> comparison_notes(const Comparison& comparison, Remedy remedy) {
   std::vector<std::string> notes;
   if (comparison.run_a.id == comparison.run_b.id) notes.emplace_back("A and B are the same run");
   for (const std::string& difference : differences(comparison.run_a, comparison.run_b)) {
     notes.push_back("not alike: " + difference);
   }
   for (const std::string& setting : comparison.apart) notes.push_back("not alike: " + setting);
-  add_disturbed(comparison, notes);
+  add_disturbed(comparison, remedy, notes);
   notes.push_back(counts_of(comparison));
   notes.push_back(comparison.cells.empty() ? "no cell of one has the settings of one of the other"
                                            : between_in_words(comparison));

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/report/conditions.h"
 #include "engine/report/figure.h"
 #include "engine/report/table.h"
 #include "engine/statistics/between_runs.h"
@@ -43,7 +44,8 @@ struct ComparedLine {
 [[nodiscard]] std::vector<ComparedLine> comparison_lines(const Comparison& comparison);
 /// What is not alike, how many cells got which verdict, what may have moved between the runs: a
 /// sentence each.
-[[nodiscard]] std::vector<std::string> comparison_notes(const Comparison& comparison);
+[[nodiscard]] std::vector<std::string> comparison_notes(const Comparison& comparison,
+                                                        Remedy remedy = Remedy::command);
 
 /// B's time over A's along the length, of the slice with the most cells; an error where no cell of
 /// it has a ratio.

@@ -103,9 +103,12 @@ std::string disturbed_cells_in_words(const std::vector<const Row*>& rows) {
   return disturbed.empty() ? disturbed : disturbed + ": close those and measure again";
 }
 
-std::string disturbed_cells_in_words(const RunInfo& run, const std::vector<const Row*>& rows) {
+std::string disturbed_cells_in_words(const RunInfo& run, const std::vector<const Row*>& rows,
+                                     Remedy remedy) {
   const std::string disturbed = disturbed_cells_in_words(rows);
-  return disturbed.empty() ? disturbed : disturbed + ", " + command_on(run, "run --again");
+  if (disturbed.empty()) return disturbed;
+  return disturbed + (remedy == Remedy::command ? ", " + command_on(run, "run --again")
+                                                : R"( ("Measure again" in the run's menu))");
 }
 
 std::string provenance_line(const Table& table) {

@@ -34,9 +34,12 @@ namespace attnscope::report {
 /// "31 of 48 cells were disturbed by other programs: close those and measure again"; empty where
 /// none was. One sentence for all of a run, its way out in it.
 [[nodiscard]] std::string disturbed_cells_in_words(const std::vector<const Row*>& rows);
-/// With the command: "..., attnscope run --again 3".
+/// How whoever reads a sentence can do what it asks for: by a command in a shell, or in the window.
+enum class Remedy : std::uint8_t { command, menu };
+/// With it: "..., attnscope run --again 3".
 [[nodiscard]] std::string disturbed_cells_in_words(const RunInfo& run,
-                                                   const std::vector<const Row*>& rows);
+                                                   const std::vector<const Row*>& rows,
+                                                   Remedy remedy = Remedy::command);
 /// The run's, with how many of the table's cells were disturbed.
 [[nodiscard]] std::string provenance_line(const Table& table);
 /// "~" of a row that drifted, "!" of one that was disturbed, "~!" of both; mostly empty.

@@ -181,8 +181,8 @@ class AnswerPanelTest : public QObject {
     QVERIFY2(drawn->problem.isEmpty(), qPrintable(drawn->problem));
     // Online has one of the three contenders.
     QCOMPARE(drawn->request.slice.values.at("stage"), std::string("whole"));
-    for (const char* verdict : {"up to 200 words: full/dense is fastest, ",
-                                "up to 2000 words: sparse/segment/4 is fastest, "})
+    for (const char* verdict : {"up to 200 words: full/dense is fastest (",
+                                "up to 2000 words: sparse/segment/4 is fastest ("})
       QVERIFY2(drawn->verdict.contains(QLatin1String(verdict)), qPrintable(drawn->verdict));
     panel_->show_run(drawn);
     QTRY_VERIFY(label("answer_nothing")->isVisible());

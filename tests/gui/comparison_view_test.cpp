@@ -79,6 +79,7 @@ class ComparisonViewTest : public QObject {
     QVERIFY(text(0, ComparisonModel::ratio).startsWith(QLatin1Char('+')));
     QCOMPARE(text(1, ComparisonModel::ratio), QStringLiteral("no difference shown"));
     const auto* notes = view_->findChild<QLabel*>(QStringLiteral("comparison_notes"));
+    QVERIFY(!notes->text().contains(QStringLiteral("attnscope run")));
     QVERIFY(notes->text().contains(QStringLiteral("slower in 1")));
   }
 

@@ -2,12 +2,13 @@
 //
 // The papers' tables and the runs that ship: models, the folder they are found in, and the page.
 #include <QAbstractItemModelTester>
-#include <QCheckBox>
 #include <QClipboard>
 #include <QLabel>
 #include <QListView>
 #include <QPushButton>
 #include <QSettings>
+#include <QTabBar>
+#include <QTabWidget>
 #include <QTableView>
 
 #include "app/gui/main_window.h"
@@ -166,6 +167,10 @@ class PublishedTest : public QObject {
     QTRY_VERIFY(!panel()->published().first_run().isEmpty());
     panel()->choose(panel()->published().first_run());
     QTRY_VERIFY(page()->place()->isVisible());
+    const auto* again = page()->findChild<QPushButton*>(QStringLiteral("measure_disturbed_again"));
+    QTRY_VERIFY(page()->run_view()->run() &&
+                page()->run_view()->run()->request.uuid == panel()->published().first_run());
+    QVERIFY(again->isHidden());
     QTest::mouseClick(page()->place()->mend_button(), Qt::LeftButton);
     QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 2, patience_ms);
     QVERIFY(window_->runs().index_of(panel()->published().first_run()).isValid());
@@ -190,27 +195,25 @@ class PublishedTest : public QObject {
     QVERIFY(QGuiApplication::clipboard()->text().contains(QStringLiteral("not measured here")));
   }
 
-  void TheNumbersOfTable3_AreSetBesideARunAndTakenAwayAgain() {
+  void TheNumbersOfTable3_StandBesideARunsOwnInATab_OfWhichFourRowsAreSeen() {
     {
       Store store = open_store(path("attnscope.db"));
       static_cast<void>(add_done_run(store, "mine", {64, 4096}));
     }
     open_window();
+    window_->resize(1000, 650);
     QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 1, patience_ms);
-    QVERIFY(!page()->beside_view()->isVisible());
-    panel()->choose(QStringLiteral("ecir24-table3"));
-    QCheckBox* beside = page()->published_view()->beside();
+    const BesideView* beside = page()->beside_view();
+    QVERIFY(!beside->isVisible());
+    QTabBar* tabs = page()->run_view()->tabs()->tabBar();
+    QTest::mouseClick(tabs, Qt::LeftButton, {}, tabs->tabRect(tabs->count() - 1).center());
     QTRY_VERIFY(beside->isVisible());
-    beside->setFocus();
-    QTest::keyClick(beside, Qt::Key_Space);
-    panel()->show_section(RunListPanel::runs_section);
-    QTRY_VERIFY(page()->beside_view()->isVisible());
-    QTRY_COMPARE_WITH_TIMEOUT(page()->beside_view()->findChild<QTableView*>()->model()->rowCount(),
-                              3, patience_ms);
-    auto* close = page()->findChild<QAbstractButton*>(QStringLiteral("close_beside"));
-    QTest::mouseClick(close, Qt::LeftButton);
-    QVERIFY(!page()->beside_view()->isVisible());
-    QVERIFY(!beside->isChecked());
+    const auto* table = beside->findChild<QTableView*>();
+    QTRY_COMPARE_WITH_TIMEOUT(table->model()->rowCount(), 3, patience_ms);
+    QTRY_VERIFY(table->viewport()->height() >= 3 * table->rowHeight(0));
+    QVERIFY(beside->findChild<QLabel*>(QStringLiteral("beside_words"))
+                ->text()
+                .contains(QStringLiteral("not measured here")));
   }
 };
 

@@ -104,7 +104,7 @@ class RunViewTest : public QObject {
 
   void DisturbedCells_AreCountedAndTheWayOutIsAButton() {
     auto* button = view_->findChild<QPushButton*>(QStringLiteral("measure_disturbed_again"));
-    QVERIFY(button->isHidden());
+    QVERIFY(!button->isVisible());
     const RunId run = begin_run_with(*store_, "busy", {}, 1);
     HeatResult heat = made_up_heat(0, 64, three_contenders());
     for (Cell& cell : heat.cells) {
@@ -117,9 +117,10 @@ class RunViewTest : public QObject {
     QVERIFY(store_->finish_run(run, RunStatus::done));
     view_->choose_run(uuid);
     QCOMPARE(view_->findChild<QLabel*>(QStringLiteral("disturbed_cells"))->text(),
-             QStringLiteral("3 of 3 cells were disturbed by other programs (! in the table): their "
-                            "times may be longer than this machine takes. They do to look around; "
-                            "for numbers to publish close the others and measure again."));
+             QStringLiteral("3 of 3 cells were disturbed (! in the table)."));
+    QVERIFY(view_->findChild<QToolButton*>(QStringLiteral("disturbed_hint"))
+                ->toolTip()
+                .contains(QStringLiteral("close the others")));
     const auto* marks = view_->findChild<QLabel*>(QStringLiteral("table_marks"));
     QVERIFY(marks->isVisible());
     QVERIFY(marks->text().contains(QStringLiteral("! disturbed: ")));
@@ -128,6 +129,8 @@ class RunViewTest : public QObject {
     button->click();
     QCOMPARE(again.count(), 1);
     QCOMPARE(again.front().front().toString(), uuid);
+    view_->choose_run(uuid, /*is_own=*/false);
+    QVERIFY2(button->isHidden(), "one that ships, or in the trash, cannot be measured again here");
   }
 
   void OnlyTheMarksThatTheTableHas_AreExplained() {
@@ -228,9 +231,10 @@ class RunViewTest : public QObject {
   void TheVerdict_IsTheHeadline_AndTellsTheRestToWhoeverAsks() {
     const auto* verdict = view_->findChild<QLabel*>(QStringLiteral("verdict"));
     QVERIFY(verdict->isVisible());
-    QVERIFY2(
-        verdict->text().startsWith(QStringLiteral("full/dense is fastest at 64 to 128 tokens, ")),
-        qPrintable(verdict->text()));
+    QVERIFY2(verdict->text().startsWith(
+                 unbroken(QStringLiteral("full/dense is fastest at 64 to 128 tokens ("))),
+             qPrintable(verdict->text()));
+    QVERIFY(verdict->text().endsWith(QStringLiteral(").")));
     const QStringList lines = verdict->toolTip().split(QLatin1Char('\n'));
     QVERIFY2(
         lines.front().startsWith(QStringLiteral("full/dense fits 128 tokens, not 8192 (oom: ")),
@@ -238,6 +242,20 @@ class RunViewTest : public QObject {
     QCOMPARE(lines.back(),
              QStringLiteral("sparse/segment/4 is slower than full/dense at every measured length "
                             "(64 to 128 tokens)."));
+  }
+
+  void ASmallWindow_HasALineForEachAside_AndFiveRowsOfTheTable() {
+    view_->resize(640, 590);
+    QTest::mouseClick(view_->tabs()->tabBar(), Qt::LeftButton, {},
+                      view_->tabs()->tabBar()->tabRect(0).center());
+    QTableView* table = pivot();
+    QTRY_VERIFY(table->isVisible());
+    QTRY_VERIFY(table->viewport()->height() >=
+                std::min(5, table->model()->rowCount()) * table->rowHeight(0));
+    const auto* detail = view_->findChild<QLabel*>(QStringLiteral("run_detail"));
+    QCOMPARE(detail->height(), detail->sizeHint().height());
+    QVERIFY(detail->toolTip().startsWith(detail->text()));
+    QVERIFY(view_->minimumSizeHint().height() <= 590);
   }
 
   void TheCharts_HaveMostOfTheHeight() {

@@ -125,11 +125,11 @@ bool shoot_run_list(MainWindow& window, const Save& save) {
       ->setCurrentIndex(panel.list(RunListPanel::published_section)->model()->index(4, 0));
   wait_for_run(window, shipped);
   saved = save(window, QStringLiteral("published-run")) && saved;
-  page->set_beside(true);
   panel.choose(first);
   wait_for_run(window, first);
+  page->run_view()->show_tab(QStringLiteral("published"));
   saved = save(window, QStringLiteral("runs-beside")) && saved;
-  page->set_beside(false);
+  page->run_view()->show_tab(QStringLiteral("table"));
   panel.show_section(RunListPanel::trash_section);
   wait_for_run(window, panel.chosen());
   saved = save(window, QStringLiteral("runs-trash")) && saved;

@@ -322,36 +322,37 @@ TEST(Answer, OfARunWithoutAHeat_SaysSo) {
       0U);
 }
 
-TEST(VerdictOf, SaysWhoIsFastestWhereAndHowFarAhead) {
+TEST(HeadlineOf, SaysWhoIsFastestWhereAndHowFarAhead) {
   // "a" takes 4 ms, then 1.02 ms, then half of what "b" takes.
   const Table table = table_of({64, 128, 256, 512}, [](double tokens) {
     return tokens < 100 ? 4 : tokens < 200 ? 4 : tokens < 400 ? 0.5 : 0.25;
   });
-  const std::string verdict = verdict_of(make_answers(table, XAxis::length).at(0));
-  EXPECT_THAT(verdict,
-              StartsWith("Full, b is fastest at 64 to 128 tokens, 4.0x ahead of the next; Full, a "
-                         "is fastest at 256 to 512 tokens, 2.0x to 4.0x ahead of the next. Full, a "
-                         "is 2.0x to 4.0x faster than Full, b at 256 to 512 tokens, 4.0x (95 %: "));
-  EXPECT_THAT(verdict, EndsWith(") at 512 tokens."));
+  const Headline headline = headline_of(make_answers(table, XAxis::length).at(0));
+  EXPECT_EQ(headline.sentence,
+            "Full, b is fastest at 64 to 128 tokens (4.0x ahead, 95 % sure); Full, a at 256 to 512 "
+            "tokens (2.0x to 4.0x ahead, 95 % sure).");
+  EXPECT_THAT(headline.against_baseline, StartsWith("Full, a is 4.0x (95 %: "));
+  EXPECT_THAT(headline.against_baseline,
+              EndsWith(") faster than Full, b at 512 tokens; 2.0x to 4.0x at 256 to 512 tokens."));
 }
 
-TEST(VerdictOf, OfOneThatIsFastestEverywhere_GivesItsLeadOverAllLengths) {
+TEST(HeadlineOf, OfOneThatIsFastestEverywhere_GivesItsLeadOverAllLengths) {
   const Table table = table_of({64, 128, 256}, [](double tokens) { return 32 / tokens; });
-  EXPECT_THAT(verdict_of(make_answers(table, XAxis::length).at(0)),
-              HasSubstr(". It is 2.0x to 8.0x faster than Full, b there, 8.0x (95 %: "));
+  EXPECT_THAT(headline_of(make_answers(table, XAxis::length).at(0)).against_baseline,
+              AllOf(StartsWith("It is 8.0x (95 %: "),
+                    EndsWith(" at 256 tokens; 2.0x to 8.0x at 64 to 256 tokens.")));
 }
 
-TEST(VerdictOf, WithoutALeadThatIsShown_SaysSo) {
+TEST(HeadlineOf, WithoutALeadThatIsShown_SaysSo) {
   const Table table = table_of({64, 128}, [](double tokens) { return tokens < 100 ? 1.001 : 3; });
-  const std::string verdict = verdict_of(make_answers(table, XAxis::length).at(0));
-  EXPECT_THAT(verdict, HasSubstr("Full, b is fastest at 64 to 128 tokens, 3.0x ahead of the next "
-                                 "(shown at 1 of 2)."));
+  EXPECT_EQ(headline_of(make_answers(table, XAxis::length).at(0)).sentence,
+            "Full, b is fastest at 64 to 128 tokens (3.0x ahead, 95 % sure at 1 of 2).");
 }
 
-TEST(VerdictOf, OfNothing_IsNothing) {
+TEST(HeadlineOf, OfNothing_IsNothing) {
   Table table{.run = {}, .rows = {}, .baseline = {}};
   table.rows.push_back(without_time("a", 64, CellStatus::oom, "too big"));
-  EXPECT_EQ(verdict_of(make_answers(table, XAxis::length).at(0)), "");
+  EXPECT_EQ(headline_of(make_answers(table, XAxis::length).at(0)).sentence, "");
 }
 
 }  // namespace

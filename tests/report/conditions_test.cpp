@@ -209,6 +209,9 @@ TEST(Disturbance, AHeatThatWaitedForItsCores_IsMarkedAndHasAWayOut) {
   EXPECT_THAT(notes_on(table.rows[0]), ElementsAre(HasSubstr("samples waited for cores")));
   EXPECT_THAT(disturbed_cells_in_words(table.run, {&table.rows[0], &table.rows[1]}),
               AllOf(HasSubstr("2 of 2 cells were disturbed"), HasSubstr("attnscope run --again")));
+  EXPECT_THAT(
+      disturbed_cells_in_words(table.run, {&table.rows[0], &table.rows[1]}, Remedy::menu),
+      AllOf(HasSubstr("\"Measure again\" in the run's menu"), Not(HasSubstr("attnscope run"))));
   EXPECT_THAT(disturbed_cells_in_words(table.run, {}), IsEmpty());
 }
 

@@ -189,18 +189,21 @@ Stage first_stage(const report::Table& table) {
 }
 
 /// Of each of the settings that are no panels: drawn lengths, which lie on no line.
-QString verdicts_of(const std::vector<report::Answer>& settings) {
+void read_headline(const std::vector<report::Answer>& settings, RunSnapshot& run) {
   if (settings.size() > 1 && !std::ranges::all_of(settings, [](const report::Answer& one) {
         return one.point.document_lengths.is_drawn();
       })) {
-    return {};
+    return;
   }
-  QStringList verdicts;
   for (const report::Answer& one : settings) {
-    const QString verdict = words(report::verdict_of(one));
-    if (!verdict.isEmpty()) verdicts.append(verdict);
+    const report::Headline headline = report::headline_of(one);
+    for (const auto& [sentence, all] :
+         {std::pair(&headline.sentence, &run.verdict),
+          std::pair(&headline.against_baseline, &run.against_baseline)}) {
+      if (!sentence->empty())
+        *all += (all->isEmpty() ? QString() : QStringLiteral(" ")) + words(*sentence);
+    }
   }
-  return verdicts.join(QLatin1Char(' '));
 }
 
 void draw(RunSnapshot& run) {
@@ -215,7 +218,7 @@ void draw(RunSnapshot& run) {
   report::Table part = report::without_rows(run.table);
   part.rows = rows_in(run);
   run.answers = answers_of(part, request.x);
-  run.verdict = verdicts_of(report::make_answers(part, request.x));
+  read_headline(report::make_answers(part, request.x), run);
   if (run.verdict.isEmpty())
     run.verdict = words(report::nothing_measured(report::all_rows(part.rows)));
   // Figures are of summaries; a panel's copies are small without the samples.

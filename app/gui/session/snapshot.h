@@ -79,7 +79,8 @@ struct RunSnapshot {
   report::Pivot pivot;
   QString pivot_problem;
   QString verdict;  // of what the charts show, in a sentence; empty: no times, or several settings
-  QStringList answers;  // of what the charts show: crossovers, and what does not fit
+  QString against_baseline;  // what it says of the baseline
+  QStringList answers;       // of what the charts show: crossovers, and what does not fit
   int damaged_cells = 0;
   std::filesystem::path database;  // that the run was read from
   QString problem;                 // the run could not be read

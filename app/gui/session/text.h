@@ -40,6 +40,10 @@ namespace attnscope::gui {
   return text.size() <= most ? text : text.left(most - 1) + QChar(u'…');
 }
 
+/// For a label: what is one to a reader stays on one line, as "w = 4", "10 ms", "|10-12|" and
+/// "sparse/segment".
+[[nodiscard]] QString unbroken(QString text);
+
 [[nodiscard]] inline QString counted_runs(qint64 count) {
   return counted(count, QStringLiteral("run"), QStringLiteral("runs"));
 }

@@ -246,7 +246,9 @@ QSize AnswerList::sizeHint() const {
 
 QSize AnswerList::minimumSizeHint() const {
   const QFontMetrics metrics(font());
-  return {30 * metrics.averageCharWidth(), 3 * metrics.height()};
+  constexpr int least_rows = 4;
+  return {30 * metrics.averageCharWidth(),
+          least_rows * (metrics.height() + 2 * row_pad) + 2 * frameWidth()};
 }
 
 // Lines break anew, also while another tab is in front: Qt lays a list out again only when its

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/views/compare_page.h"
 
-#include <QCheckBox>
 #include <QHBoxLayout>
 #include <QPushButton>
 #include <QSplitter>
@@ -65,16 +64,13 @@ ComparePage::ComparePage(RunListModel* runs, const StoreThread& store)
   connect(run_list_, &RunListPanel::run_chosen, this, [this](const QString& uuid) {
     show_body(run_body_);
     say_place(uuid);
-    run_view_->choose_run(uuid);
+    run_view_->choose_run(uuid, run_list_->section() == RunListPanel::runs_section);
     Q_EMIT offers_changed();
   });
   connect(run_list_, &RunListPanel::table_chosen, this, &ComparePage::show_table);
   connect(run_list_, &RunListPanel::nothing_chosen, this, [this] {
     if (run_list_->section() == RunListPanel::runs_section) runs_changed();
   });
-  connect(published_view_->beside(), &QCheckBox::toggled, this, &ComparePage::set_beside);
-  connect(beside_view_, &BesideView::close_asked, this,
-          [this] { published_view_->beside()->setChecked(false); });
   connect(comparison_view_, &ComparisonView::swap_asked, store.reader(),
           &StoreReader::compare_runs);
   connect(comparison_view_, &ComparisonView::succeeded, this, &Page::succeeded);
@@ -124,9 +120,8 @@ QWidget* ComparePage::build_run() {
   auto* layout = new QVBoxLayout(run);
   layout->addWidget(place_);
   run_view_->add_tab(answer_, tr("Answer"), QLatin1String(RunView::answer_tab), 0);
+  run_view_->add_tab(beside_view_, tr("Published"), QStringLiteral("published"));
   layout->addWidget(run_view_, 1);
-  layout->addWidget(beside_view_);
-  beside_view_->hide();
   return run;
 }
 
@@ -149,13 +144,11 @@ void ComparePage::say_place(const QString& uuid) {
   const Listed* run = run_list_->published().listed(uuid);
   if (run_list_->section() == RunListPanel::published_section && run && runs_->rowCount() == 0) {
     const RunInfo& info = run->entry.info;
-    place_->show_offer(
-        tr("You have no runs yet. This read-only example, which ships with AttnScope, "
-           "is the sweep %1 as %2 measured it in %3; the quick sweep measures your "
-           "machine in less than a minute.")
-            .arg(words(title_of(info)), words(info.start.device),
-                 counted(info.heats_done, tr("heat"), tr("heats"))),
-        tr("Run the quick sweep"), {}, [this] { Q_EMIT quick_sweep_asked(); });
+    place_->show_offer(tr("You have no runs yet: this read-only example ships with AttnScope (%1, "
+                          "on %2). The quick sweep "
+                          "measures your machine in less than a minute.")
+                           .arg(words(title_of(info)), words(info.start.device)),
+                       tr("Run the quick sweep"), {}, [this] { Q_EMIT quick_sweep_asked(); });
   } else if (run_list_->section() == RunListPanel::published_section && run) {
     place_->show_offer(tr("This run ships with AttnScope and is read-only."),
                        tr("Copy into my runs"), {},
@@ -187,11 +180,6 @@ void ComparePage::show_first_start() {
 void ComparePage::show_trashed(const QStringList& uuids, const QString& sentence) {
   messages_->show_offer(sentence, tr("Undo"), QKeySequence(tr("Ctrl+Z")),
                         [this, uuids] { store_.post(&StoreReader::take_from_trash, uuids); });
-}
-
-void ComparePage::set_beside(bool beside) {
-  published_view_->beside()->setChecked(beside);
-  beside_view_->setVisible(beside);
 }
 
 QStringList ComparePage::baselines() const {

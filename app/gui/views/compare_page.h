@@ -44,8 +44,6 @@ class ComparePage : public Page {
   void show_published(const PublishedPointer& runs);
   /// These runs are in the trash now; offers to take them out again.
   void show_trashed(const QStringList& uuids, const QString& sentence);
-  /// The ECIR 2024 paper's times and memory under the run.
-  void set_beside(bool beside);
   void show_starting();
   void choose_run(const QString& uuid);
   /// The store cannot be used; the page says why and offers to try again.

@@ -164,7 +164,8 @@ void ComparisonView::show_comparison(const ComparisonPointer& comparison) {
   ui_->comparison_title->setToolTip(ui_->comparison_title->text());
   QStringList notes;
   if (comparison->problem.isEmpty()) {
-    for (const std::string& note : report::comparison_notes(comparison->comparison))
+    for (const std::string& note :
+         report::comparison_notes(comparison->comparison, report::Remedy::menu))
       notes.append(words(note));
     if (comparison->comparison.cells.empty()) {
       notes.prepend(

@@ -10,6 +10,7 @@
 #include <QSettings>
 #include <QSignalBlocker>
 #include <QSplitter>
+#include <QStylePainter>
 #include <QTableView>
 #include <QToolTip>
 #include <QVBoxLayout>
@@ -78,6 +79,22 @@ void let_wheel_pass(QWidget* field) {
 ReadingLabel::ReadingLabel(QWidget* parent, const char* name) : PlainLabel(parent) {
   setObjectName(QLatin1String(name));
   setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+}
+
+LineLabel::LineLabel(QWidget* parent) : QLabel(parent) {
+  setTextFormat(Qt::PlainText);
+}
+
+QSize LineLabel::minimumSizeHint() const {
+  const int least = 12 * fontMetrics().averageCharWidth();
+  return {std::min(least, sizeHint().width()), sizeHint().height()};
+}
+
+void LineLabel::paintEvent(QPaintEvent* /*event*/) {
+  QStylePainter painter(this);
+  painter.drawItemText(contentsRect(), Qt::AlignLeft | Qt::AlignVCenter, palette(), isEnabled(),
+                       fontMetrics().elidedText(text(), Qt::ElideRight, contentsRect().width()),
+                       foregroundRole());
 }
 
 HintButton::HintButton(QWidget* parent) : QToolButton(parent) {

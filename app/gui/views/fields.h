@@ -38,6 +38,15 @@ class ReadingLabel : public PlainLabel {
  public:
   explicit ReadingLabel(QWidget* parent, const char* name = "");
 };
+/// One line, whose end is left out where there is no room for it.
+class LineLabel : public QLabel {
+ public:
+  explicit LineLabel(QWidget* parent = nullptr);
+  [[nodiscard]] QSize minimumSizeHint() const override;
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+};
 /// A question mark beside a heading; its tool tip says what the words mean, also when it is
 /// pressed.
 class HintButton : public QToolButton {

@@ -274,7 +274,7 @@ void PatternMasks::set_counts(const std::optional<charts::DifferenceCounts>& cou
 void PatternMasks::explain() {
   const auto pair = hovered_ ? hovered_ : mask()->pinned_pair();
   ui_->explanation->setText(
-      pair ? (is_split() ? difference() : mask())->explain(pair->first, pair->second)
+      pair ? unbroken((is_split() ? difference() : mask())->explain(pair->first, pair->second))
            : tr("Rows attend, columns are attended to. Point at a pair; a click keeps it."));
 }
 

@@ -5,10 +5,12 @@
 #include <QLabel>
 #include <QProgressBar>
 #include <QPushButton>
+#include <QToolButton>
 #include <algorithm>
 
 #include "app/gui/session/sweep_draft.h"
 #include "app/gui/session/text.h"
+#include "app/gui/views/fields.h"
 #include "app/gui/views/flow_layout.h"
 #include "app/gui/views/heats_view.h"
 #include "app/gui/views/theme.h"
@@ -19,10 +21,11 @@ namespace attnscope::gui {
 ProgressStrip::ProgressStrip(QWidget* parent)
     : QFrame(parent),
       title_(new QLabel),
-      current_(new QLabel),
+      current_(new LineLabel),
       left_(new QLabel),
       bar_(new QProgressBar),
       pause_button_(new QPushButton),
+      heats_button_(new QToolButton),
       pause_(new QAction(tr("Pause run"), this)),
       go_to_heats_(new QAction(tr("Go to the run's heats"), this)),
       heats_view_(new HeatsView(&heats_)),
@@ -42,12 +45,12 @@ void ProgressStrip::build_line() {
   bar_->setTextVisible(false);
   bar_->setFixedHeight(10);
   bar_->setAccessibleName(tr("Heats done"));
-  current_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   title_->setTextFormat(Qt::PlainText);
   auto* line = new FlowLayout;
   line->addWidget(title_);
   line->addWidget(left_);
   line->addWidget(pause_button_);
+  line->addWidget(heats_button_);
 
   chosen_->setObjectName(QStringLiteral("chosen_heat"));
   chosen_->setTextFormat(Qt::PlainText);
@@ -74,6 +77,19 @@ void ProgressStrip::build_actions() {
   pause_->setShortcut(QKeySequence(tr("Ctrl+P")));
   go_to_heats_->setShortcut(QKeySequence(tr("Ctrl+H")));
   pause_button_->setObjectName(QStringLiteral("pause_run"));
+  heats_button_->setObjectName(QStringLiteral("show_heats"));
+  heats_button_->setText(tr("Heats"));
+  heats_button_->setToolTip(tr("Shows every heat as a square (Ctrl+H)"));
+  heats_button_->setCheckable(true);
+  heats_button_->setFocusPolicy(Qt::StrongFocus);
+  connect(heats_button_, &QToolButton::clicked, this, [this](bool wanted) {
+    heats_wish_ = wanted;
+    set_live(!uuid_.isEmpty());
+  });
+  connect(go_to_heats_, &QAction::triggered, this, [this] {
+    heats_wish_ = true;
+    set_live(!uuid_.isEmpty());
+  });
   connect(pause_button_, &QPushButton::clicked, pause_, &QAction::trigger);
   connect(pause_, &QAction::triggered, this, [this] {
     const bool waits = pause_wish_.value_or(is_paused(progress_) || is_pausing(progress_));
@@ -90,8 +106,14 @@ void ProgressStrip::build_actions() {
 void ProgressStrip::set_live(bool live) {
   pause_->setEnabled(live);
   pause_button_->setVisible(live);
-  grid_->setVisible(live && heats_.rowCount() > 0);
-  go_to_heats_->setEnabled(live && heats_.rowCount() > 0);
+  constexpr int least_lines = 52;  // of a window in which the heats leave the charts their room
+  const bool has_heats = live && heats_.rowCount() > 0;
+  const bool shown =
+      heats_wish_.value_or(window()->height() >= least_lines * fontMetrics().lineSpacing());
+  heats_button_->setVisible(has_heats);
+  heats_button_->setChecked(shown);
+  grid_->setVisible(has_heats && shown);
+  go_to_heats_->setEnabled(has_heats);
 }
 
 void ProgressStrip::show_starting() {

@@ -14,6 +14,7 @@ class QAction;
 class QLabel;
 class QProgressBar;
 class QPushButton;
+class QToolButton;
 
 namespace attnscope::gui {
 
@@ -35,7 +36,7 @@ class ProgressStrip : public QFrame {
   [[nodiscard]] QPushButton* pause_button() const { return pause_button_; }
   /// Pauses the live run, or lets it go on.
   [[nodiscard]] QAction* pause_action() const { return pause_; }
-  /// Enabled while there are heats to go to.
+  /// Enabled while there are heats to go to; shows them.
   [[nodiscard]] QAction* heats_action() const { return go_to_heats_; }
   [[nodiscard]] const HeatsModel& heats() const { return heats_; }
   [[nodiscard]] HeatsView* heats_view() const { return heats_view_; }
@@ -58,11 +59,13 @@ class ProgressStrip : public QFrame {
   QLabel* left_;
   QProgressBar* bar_;
   QPushButton* pause_button_;
+  QToolButton* heats_button_;
   QAction *pause_, *go_to_heats_;
   HeatsView* heats_view_;
   HeatsLegend* legend_;
   QLabel* chosen_;
-  QWidget* grid_;  // heats, legend and what is said of the chosen one
+  QWidget* grid_;                   // heats, legend and what is said of the chosen one
+  std::optional<bool> heats_wish_;  // what the person chose; else as the window has room
   QString uuid_;
   Progress progress_;
   std::optional<bool> pause_wish_;  // asked for, and not yet seen in the run's progress

@@ -2,14 +2,11 @@
 #include "app/gui/views/published_view.h"
 
 #include <QApplication>
-#include <QCheckBox>
 #include <QClipboard>
 #include <QEvent>
 #include <QHeaderView>
 #include <QLabel>
 #include <QTableView>
-#include <QToolButton>
-#include <algorithm>
 #include <utility>
 
 #include "app/gui/models/terms.h"
@@ -83,10 +80,6 @@ PublishedView::PublishedView(QWidget* parent)
 
 PublishedView::~PublishedView() = default;
 
-QCheckBox* PublishedView::beside() const {
-  return ui_->set_beside;
-}
-
 void PublishedView::show_table(const report::PublishedTable& table) {
   shown_ = table;
   std::vector<RowsModel<std::vector<std::string>>::Column> columns;
@@ -106,8 +99,6 @@ void PublishedView::show_table(const report::PublishedTable& table) {
   ui_->published_source->setText(
       tr("%1.\nMachine: %2.\n%3")
           .arg(words(table.citation), words(table.machine), words(table.note)));
-  // The one table whose numbers mean what ours do, per document and at given lengths.
-  ui_->set_beside->setVisible(table.id == "ecir24-table3");
   ui_->published_table->resizeColumnsToContents();
 }
 
@@ -130,7 +121,6 @@ BesideView::BesideView(QWidget* parent)
     : QWidget(parent), model_(beside_columns()), ui_(std::make_unique<Ui::BesideView>()) {
   ui_->setupUi(this);
   ui_->beside_table->setModel(&model_);
-  connect(ui_->close_beside, &QToolButton::clicked, this, &BesideView::close_asked);
 }
 
 BesideView::~BesideView() = default;
@@ -149,9 +139,7 @@ void BesideView::show_run(const RunPointer& run) {
                "tokens, full attention, sparse with w = 4 or 64, longformer and qds with "
                "w = 64. Measure these to see them here."));
   table->setVisible(rows > 0);
-  constexpr int most_rows = 4;  // more scroll: the run itself keeps the room
-  table->setFixedHeight(table->verticalHeader()->defaultSectionSize() * std::min(rows, most_rows) +
-                        table->horizontalHeader()->sizeHint().height() + 4);
+  table->setMinimumHeight(height_of_rows(*table, 4));
   table->resizeColumnsToContents();
 }
 

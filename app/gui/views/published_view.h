@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // What the papers published, read-only: one of their tables, with its citation and the machine that
-// the paper names; and under a run their times and memory next to ours.
+// the paper names; and their times and memory next to a run's.
 
 #include <QWidget>
 #include <memory>
@@ -10,8 +10,6 @@
 #include "app/gui/models/rows_model.h"
 #include "app/gui/session/snapshot.h"
 #include "engine/report/published.h"
-
-class QCheckBox;
 
 namespace attnscope::gui {
 namespace Ui {
@@ -28,8 +26,6 @@ class PublishedView : public QWidget {
   void show_table(const report::PublishedTable& table);
   [[nodiscard]] const report::PublishedTable& shown() const { return shown_; }
   void copy_table(report::TableFormat format) const;
-  /// Whether the table's numbers are to stand beside our own.
-  [[nodiscard]] QCheckBox* beside() const;
 
  protected:
   void changeEvent(QEvent* event) override;
@@ -52,9 +48,6 @@ class BesideView : public QWidget {
 
   /// Null: no run is shown.
   void show_run(const RunPointer& run);
-
- Q_SIGNALS:
-  void close_asked();
 
  private:
   RunPointer run_;  // owns the rows that the model's point to

@@ -4,6 +4,8 @@
 #include <QApplication>
 #include <QClipboard>
 #include <QHeaderView>
+#include <QScrollBar>
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <set>
@@ -50,6 +52,13 @@ QString selection_text(const QTableView& table) {
 }
 
 }  // namespace
+
+int height_of_rows(const QTableView& table, int most) {
+  const int rows = table.model() == nullptr ? 0 : table.model()->rowCount();
+  return table.horizontalHeader()->sizeHint().height() +
+         std::min(rows, most) * table.verticalHeader()->defaultSectionSize() +
+         table.horizontalScrollBar()->sizeHint().height() + 2 * table.frameWidth();
+}
 
 ReadingTable::ReadingTable(QWidget* parent) : QTableView(parent) {
   constexpr int rows_measured_for_widths = 100;

@@ -15,4 +15,7 @@ class ReadingTable : public QTableView {
   explicit ReadingTable(QWidget* parent = nullptr);
 };
 
+/// Of a table that shows all its rows, or `most` of them, with its head and a scroll bar beneath.
+[[nodiscard]] int height_of_rows(const QTableView& table, int most);
+
 }  // namespace attnscope::gui

@@ -163,17 +163,17 @@ RunTable::RunTable(QWidget* parent)
       save_(new QPushButton(tr("Save table"))),
       problem_(new QLabel),
       view_(new ReadingTable),
-      marks_(new ReadingLabel(nullptr, "table_marks")),
+      marks_(new LineLabel),
       delegate_(new Delegate(this)) {
   choice_.columns.clear();  // along x, until a person chooses
   view_->setObjectName(QStringLiteral("pivot"));
   view_->setAccessibleName(tr("Cells of the run along two keys"));
   view_->setModel(&model_);
   view_->setItemDelegate(delegate_);
-  view_->setMinimumHeight(5 * view_->fontMetrics().height());
   problem_->setWordWrap(true);
   problem_->setTextFormat(Qt::PlainText);
   problem_->hide();
+  marks_->setObjectName(QStringLiteral("table_marks"));
   marks_->setForegroundRole(QPalette::PlaceholderText);
   set_text(marks_, TextSize::small);
   auto* layout = new QVBoxLayout(this);
@@ -248,6 +248,7 @@ void RunTable::show_run(const RunPointer& run) {
   span_headings();
   fit_columns(same_shape);
   if (!same_run) view_->scrollToTop();
+  view_->setMinimumHeight(height_of_rows(*view_, 5));
   show_selectors(*run);
   show_marks(run->pivot);
 }
@@ -266,6 +267,7 @@ void RunTable::show_marks(const report::Pivot& pivot) {
       lines.append(QStringLiteral("%1 %2").arg(QLatin1String(mark), explained(mark)));
   }
   marks_->setText(lines.join(QStringLiteral("  ")));
+  marks_->setToolTip(lines.join(QLatin1Char('\n')));
   marks_->setVisible(!lines.isEmpty());
 }
 

@@ -8,12 +8,14 @@
 #include <QLabel>
 #include <QListView>
 #include <QPushButton>
+#include <QScrollArea>
 #include <QSettings>
 #include <QSignalBlocker>
 #include <QSplitter>
 #include <QTabBar>
 #include <QTabWidget>
 #include <QTableView>
+#include <QTimer>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <cstdlib>
@@ -82,16 +84,6 @@ class Halves : public QSplitter {
   [[nodiscard]] QSize sizeHint() const override { return minimumSizeHint(); }
 };
 
-/// What other programs did to the numbers, and what to do about it; empty: nothing.
-QString disturbance_of(const RunSnapshot& run) {
-  const QString share = words(report::disturbed_share(report::all_rows(run.table.rows)));
-  if (share.isEmpty()) return {};
-  return RunView::tr(
-             "%1 (! in the table): their times may be longer than this machine takes. They "
-             "do to look around; for numbers to publish close the others and measure again.")
-      .arg(share);
-}
-
 }  // namespace
 
 RunView::RunView(QWidget* parent)
@@ -128,13 +120,13 @@ PopupButton* RunView::choices() const {
 void RunView::build_head() {
   ui_->setupUi(this);
   ui_->head->setSpacing(space::hair);
-  new FlowLayout(ui_->line);
-  set_text(ui_->verdict, TextSize::title);
-  for (QLabel* aside : std::initializer_list<QLabel*>{ui_->run_detail, ui_->disturbed_cells})
+  for (QWidget* line : {ui_->line, ui_->disturbance}) new FlowLayout(line);
+  set_text(ui_->verdict, TextSize::heading);
+  for (QLabel* aside : {ui_->run_detail, ui_->against_baseline, ui_->disturbed_cells})
     aside->setForegroundRole(QPalette::PlaceholderText);
   ui_->chart_choices->set_fields(slice_fields_);
   slice_fields_->add_leading(tr("Show"), first_view_);
-  slice_fields_->add_leading(tr("beside"), second_view_);
+  slice_fields_->add_leading(tr("Beside"), second_view_);
   slice_fields_->add_leading(tr("Along"), x_axis_);
   slice_fields_->add_leading(tr("Panels"), facets_);
 }
@@ -160,6 +152,7 @@ QWidget* RunView::build_body() {
   connect(tabs_, &QTabWidget::currentChanged, this, [this](int at) {
     QSettings().setValue(QLatin1String(tab_setting), tabs_->tabBar()->tabData(at));
     make_room();
+    come_into_view();
   });
   return halves_;
 }
@@ -172,9 +165,16 @@ bool RunView::shows_answer() const {
 /// there is the run's own effectiveness. An answer's few sentences do not: they give it back. What
 /// a person drags meanwhile is theirs.
 void RunView::make_room() {
+  // The tabs that lie behind ask for none.
+  for (int at = 0; at < tabs_->count(); ++at) {
+    const bool is_front = at == tabs_->currentIndex();
+    tabs_->widget(at)->setSizePolicy(QSizePolicy::Preferred,
+                                     is_front ? QSizePolicy::Preferred : QSizePolicy::Ignored);
+  }
   constexpr double wanted = 0.45;
   const QList<int> now = halves_->sizes();
-  const int all = now[0] + now[1], higher = static_cast<int>(wanted * all);
+  const int all = now[0] + now[1],
+            higher = std::max(static_cast<int>(wanted * all), tabs_->minimumSizeHint().height());
   const bool is_low = now[1] < higher - halves_->handleWidth();
   const bool has_own_plot = run_ && std::ranges::any_of(run_->table.rows, [](const auto& row) {
                               return row.effectiveness != nullptr;
@@ -186,6 +186,18 @@ void RunView::make_room() {
   } else if (!sizes_before_.isEmpty()) {
     if (std::abs(now[1] - higher) <= halves_->handleWidth()) halves_->setSizes(sizes_before_);
     sizes_before_.clear();
+  }
+}
+
+/// Of a page that scrolls, the tab that was asked for.
+void RunView::come_into_view() {
+  QWidget* around = parentWidget();
+  while (around != nullptr && qobject_cast<QScrollArea*>(around) == nullptr)
+    around = around->parentWidget();
+  if (auto* area = qobject_cast<QScrollArea*>(around); area != nullptr && isVisible()) {
+    QTimer::singleShot(0, this, [this, area] {  // once it has its height
+      area->ensureWidgetVisible(tabs_, 0, 0);
+    });
   }
 }
 
@@ -270,7 +282,8 @@ void RunView::restore(const QVariantMap& chosen) {
   facet_ = chosen.value(QStringLiteral("panels")).toString().toStdString();
 }
 
-void RunView::choose_run(const QString& uuid) {
+void RunView::choose_run(const QString& uuid, bool is_own) {
+  is_own_ = is_own;
   if (uuid != uuid_) {
     slice_ = {};
     facet_.clear();
@@ -342,11 +355,16 @@ void RunView::choose_cell(std::size_t table_row) {
 }
 
 void RunView::show_verdict(const RunSnapshot& run) {
-  ui_->verdict->setText(run.verdict);
+  ui_->verdict->setText(unbroken(run.verdict));
+  ui_->against_baseline->setText(run.against_baseline);
   // Crossings, and what does not fit.
-  ui_->verdict->setToolTip(run.answers.join(QLatin1Char('\n')));
-  ui_->verdict->setAccessibleDescription(run.answers.join(QLatin1Char(' ')));
-  ui_->verdict->setVisible(!run.verdict.isEmpty());
+  QStringList more = run.answers;
+  ui_->verdict->setToolTip(more.join(QLatin1Char('\n')));
+  ui_->verdict->setAccessibleDescription(more.join(QLatin1Char(' ')));
+  more.prepend(run.against_baseline);
+  ui_->against_baseline->setToolTip(more.join(QLatin1Char('\n')));
+  for (QLabel* part : std::initializer_list<QLabel*>{ui_->verdict, ui_->against_baseline})
+    part->setVisible(!part->text().isEmpty());
 }
 
 QString RunView::detail() const {
@@ -379,14 +397,17 @@ void RunView::show_head(const RunSnapshot& run) {
   ui_->run_title->setWordWrap(
       ui_->run_title->fontMetrics().horizontalAdvance(ui_->run_title->text()) > widest);
   show_detail(run);
-  const QString disturbed = disturbance_of(run);
-  ui_->disturbed_cells->setText(disturbed);
-  ui_->disturbed_cells->setVisible(!disturbed.isEmpty());
-  ui_->measure_disturbed_again->setVisible(!disturbed.isEmpty() &&
-                                           info.status != RunStatus::running && !info.damaged);
+  // By what, the hint says.
+  const QString disturbed = words(report::disturbed_share(report::all_rows(run.table.rows)))
+                                .remove(QStringLiteral(" by other programs"));
+  ui_->disturbed_cells->setText(tr("%1 (! in the table).").arg(disturbed));
+  ui_->disturbed_cells->setToolTip(ui_->disturbed_cells->text());
+  ui_->disturbance->setVisible(!disturbed.isEmpty());
+  ui_->measure_disturbed_again->setVisible(is_own_ && info.status != RunStatus::running &&
+                                           !info.damaged);
   const bool was_ended =
       info.status == RunStatus::interrupted || info.status == RunStatus::cancelled;
-  ui_->resume_run->setVisible(was_ended && !info.damaged && !is_in_trash(info));
+  ui_->resume_run->setVisible(was_ended && !info.damaged && is_own_);
 
   for (QComboBox* view : {first_view_, second_view_}) offer_views(*view, run.of_models);
   x_axis_->setCurrentIndex(static_cast<int>(run.request.x));

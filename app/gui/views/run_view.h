@@ -34,8 +34,9 @@ class RunView : public QWidget {
   explicit RunView(QWidget* parent = nullptr);
   ~RunView() override;
 
-  /// Wants the run with the axes and the baseline chosen here.
-  void choose_run(const QString& uuid);
+  /// Wants the run with the axes and the baseline chosen here. `is_own`: it can be gone on with and
+  /// measured again.
+  void choose_run(const QString& uuid, bool is_own = true);
   void show_run(const RunPointer& run);
   /// Of the run that is shown, while it is live: it may be paused.
   void show_progress(const std::optional<Progress>& progress);
@@ -92,6 +93,7 @@ class RunView : public QWidget {
   void build_head();
   QWidget* build_body();
   void make_room();
+  void come_into_view();
   [[nodiscard]] bool shows_answer() const;
   void build_actions();
   void wire();
@@ -120,6 +122,7 @@ class RunView : public QWidget {
   RunPointer run_;
   std::optional<Progress> progress_;
   QString uuid_;
+  bool is_own_ = true;
   QString baseline_preference_;
   bool no_baseline_ = false;  // the person chose none
   report::XAxis x_wish_ = report::XAxis::length;
