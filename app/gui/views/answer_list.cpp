@@ -127,7 +127,8 @@ class AnswerList::Delegate : public QStyledItemDelegate {
   [[nodiscard]] QSize sizeHint(const QStyleOptionViewItem& option,
                                const QModelIndex& index) const override {
     const double room = room_of(option, index);
-    double height = charts::size_of_lines(option.font, index.data().toString(), room).height();
+    double height =
+        charts::size_of_lines(option.font, unbroken(index.data().toString()), room).height();
     if (const QString more = opened(index); !more.isEmpty())
       height += row_pad + charts::size_of_lines(option.font, more, room).height();
     return {row_width(), static_cast<int>(std::ceil(height)) + 2 * row_pad};
@@ -148,7 +149,7 @@ class AnswerList::Delegate : public QStyledItemDelegate {
     const Advised* one = list_.rows_->contender(index);
     const double top = row.top() + row_pad;
     if (one != nullptr) paint_head(*painter, option, index, *one);
-    const QString sentence = index.data().toString();
+    const QString sentence = unbroken(index.data().toString());
     const double start = row.left() + indent(option.font, index), room = room_of(option, index);
     const double height = charts::size_of_lines(option.font, sentence, room).height();
     const bool stands_back = one == nullptr && !list_.rows_->leads(index);
