@@ -39,6 +39,7 @@ OURS = "attnscope"
 MOST_APART = 1e-3
 PERSISTENCE = 0.9
 CALIBRATION = 64
+LONG_RUN = 20  # seconds, beside which a warm-up is nothing
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 # Name, precision, engine, what the engine is told, ways to use the threads.
 BERT_PEERS = [
@@ -246,7 +247,7 @@ def write_modern(folder, tokenizer):
                               sep_token_id=ids["[SEP]"], eos_token_id=ids["[SEP]"], pad_token_id=ids["[PAD]"])
     model = ModernBertForSequenceClassification(config)
     with torch.no_grad():
-        model.classifier.weight.normal_(0, 0.1)
+        model.classifier.weight.normal_(0, 1)
     model.save_pretrained(folder)
     shutil.copyfile(tokenizer, pathlib.Path(folder) / "tokenizer.json")
 
@@ -339,8 +340,10 @@ def tuned(request, ways, batches):
         peer = Peer(request, way)
         try:
             for batch in batches:
-                peer.run(batch)  # shapes that are seen for the first time are compiled
-                tried.append([peer.run(batch)[0], way, batch])
+                seconds = peer.run(batch)[0]
+                if seconds < LONG_RUN:  # shapes that are seen for the first time are compiled
+                    seconds = peer.run(batch)[0]
+                tried.append([seconds, way, batch])
                 if tried[-1][0] > 1.15 * min(seconds for seconds, of, _ in tried if of == way):
                     break
         except RuntimeError as error:
@@ -560,9 +563,9 @@ def main(arguments):
         if not (modern / "tokenizer.json").exists():
             write_modern(modern, arguments.modern_tokenizer)
         shapes = [("ModernBERT-base, 64 to 512 tokens", 32, 64, 512, [1, 2, 4, 8, 16]),
-                  ("ModernBERT-base, 4096 tokens", 4, 4096, 4096, [1, 2])]
+                  ("ModernBERT-base, 4096 tokens", 2, 4096, 4096, [1, 2])]
         if arguments.quick:
-            shapes = [("ModernBERT-base, 16 to 32 tokens", 2, 16, 32, [2])]
+            shapes = [("ModernBERT-base, 64 to 96 tokens", 2, 64, 96, [2])]
         for title, count, fewest, most, batches in shapes:
             result["sections"].append(section(
                 title, arguments, modern, drawn_pairs(pairs, arguments.modern_tokenizer, count, fewest, most), most,
