@@ -366,7 +366,7 @@ void encode(Session& session, EncodeArguments& arguments) {
   catch_interrupts();
   auto reader = DocumentReader::open(arguments, *model);
   if (!reader) return refuse(reader.error());
-  auto worker = start_model(arguments.model, *model, &interrupts());
+  auto worker = start_model(arguments.model, model->request, &interrupts());
   if (!worker) return refuse(worker.error());
   const auto counted = count_documents(arguments, *model, visible);
   if (!counted) return refuse(counted.error());

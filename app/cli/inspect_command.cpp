@@ -169,7 +169,7 @@ Result<std::optional<double>> write_dump(const InspectCommandArguments& argument
       model.regions ? regions_metadata(model, arguments.query, *document, *pair)
                     : dump_metadata(model, *pair, "", layers);
   if (!metadata) return tl::unexpected(metadata.error());
-  auto worker = start_model(arguments.model, model, &interrupts());
+  auto worker = start_model(arguments.model, model.request, &interrupts());
   if (!worker) return tl::unexpected(worker.error());
   return ask_for_dump(worker->process, model, arguments, *pair, *metadata, layers, file);
 }
@@ -311,7 +311,7 @@ Result<report::RegionPositions> positions_of(const InspectCommandArguments& argu
   }
   auto reader = PairReader::open(arguments.pairs, format);
   if (!reader) return tl::unexpected(reader.error());
-  auto worker = start_model(arguments.model, model, &interrupts());
+  auto worker = start_model(arguments.model, model.request, &interrupts());
   if (!worker) return tl::unexpected(worker.error());
   const Scratch scratch;
   CountLine progress(::isatty(STDERR_FILENO) == 1);

@@ -88,11 +88,10 @@ Result<WorkerProcess> start_worker(const ModelArguments& arguments,
   return std::move(*worker);
 }
 
-Result<ModelWorker> start_model(const ModelArguments& arguments, const ScoringModel& model,
+Result<ModelWorker> start_model(const ModelArguments& arguments, nlohmann::json request,
                                 const std::atomic<int>* interrupted) {
   auto worker = start_worker(arguments, interrupted);
   if (!worker) return tl::unexpected(worker.error());
-  nlohmann::json request = model.request;
   request["threads"] = arguments.threads > 0 ? arguments.threads : worker_cores(worker->hello());
   std::string implementation;
   const Status loaded = ask(*worker, request, [&](const nlohmann::json& event) {

@@ -35,14 +35,14 @@ void add_model_arguments(CLI::App& command, ModelArguments& arguments,
 [[nodiscard]] Result<WorkerProcess> start_worker(const ModelArguments& arguments,
                                                  const std::atomic<int>* interrupted);
 
-/// A worker with the model loaded.
+/// A worker with the model of a request loaded.
 struct ModelWorker {
   WorkerProcess process;
   std::string implementation;  // that computes its attention
 };
 /// Errors: those of start_worker, what it answers.
 [[nodiscard]] Result<ModelWorker> start_model(const ModelArguments& arguments,
-                                              const ScoringModel& model,
+                                              nlohmann::json request,
                                               const std::atomic<int>* interrupted);
 
 /// A pair as requests have it.

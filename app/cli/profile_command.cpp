@@ -155,14 +155,16 @@ Result<report::ModelProfile> profiled(const ProfileCommand& arguments) {
   if (!texts) return tl::unexpected(texts.error());
   const auto model = open_ranker(arguments.model);
   if (!model) return tl::unexpected(model.error());
-  auto worker = start_model(arguments.model, *model, &interrupts());
+  auto worker = start_model(arguments.model, model->request, &interrupts());
   if (!worker) return tl::unexpected(worker.error());
   const int threads =
       arguments.model.threads > 0 ? arguments.model.threads : worker_cores(worker->process.hello());
   report::ProfiledPairs of{.model = model->name,
                            .pairs = std::filesystem::path(arguments.pairs).filename().string(),
                            .implementation = worker->implementation,
-                           .dtype = arguments.model.question.dtype,
+                           .dtype = arguments.model.question.precision == "float32"
+                                        ? arguments.model.question.dtype
+                                        : arguments.model.question.precision,
                            .threads = threads};
   Profiler profiler(arguments, *model, worker->process);
   // The first pass warms up: weights are packed and memory is asked for.

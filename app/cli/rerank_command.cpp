@@ -35,6 +35,7 @@ struct RerankCommand {
   std::int64_t depth = 100;
   bool first_p = false, max_p = false, whole = false, as_published = false;
   ScoreOptions options;
+  PrecisionArguments precision;
 
   [[nodiscard]] LongDocuments long_documents() const {
     if (whole) return LongDocuments::whole;
@@ -99,7 +100,7 @@ void rerank(Session& session, const RerankCommand& arguments) {
   if (interrupts() > 0) return session.fail(exit_cancelled, "interrupted; nothing is written");
   if (!prepared) return session.fail(exit_wrong_use, prepared.error().message);
   for (const std::string& note : prepared->run.notes) say("attnscope: note: {}", note);
-  auto worker = start_model(arguments.model, prepared->model, &interrupts());
+  auto worker = start_model(arguments.model, prepared->model.request, &interrupts());
   if (!worker) return session.fail(worker.error());
   ScoreOptions options = arguments.options;
   options.shows_progress = isatty(STDERR_FILENO) == 1;
@@ -110,7 +111,12 @@ void rerank(Session& session, const RerankCommand& arguments) {
   ScoreRun run(prepared->model, worker->process, pairs, false,
                ScoreLines(ScoreFormat::trec, tag, /*best_of=*/true), &prepared->out, interrupts(),
                options);
+  auto comparison = PrecisionComparison::start(arguments.model, prepared->model,
+                                               arguments.precision, &interrupts());
+  if (!comparison) return session.fail(exit_wrong_use, comparison.error().message);
+  if (*comparison) run.compare_with(**comparison);
   const Status done = run.run();
+  if (*comparison) tell(**comparison);
   if (!done) {
     return session.fail(exit_wrong_use,
                         fmt::format("{} (nothing is written)", done.error().message));
@@ -158,6 +164,7 @@ void add_rerank_command(CLI::App& app, Session& session) {
   command->add_option("--tag", arguments->tag, "Of the run; else the checkpoint's name")
       ->type_name("TEXT");
   add_scoring_arguments(*command, arguments->model, arguments->options);
+  add_precision_arguments(*command, arguments->precision);
   command->callback([&session, arguments] { rerank(session, *arguments); });
 }
 

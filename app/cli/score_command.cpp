@@ -31,6 +31,7 @@ struct ScoreCommandArguments {
   ModelArguments model;
   std::string pairs, queries, cache, pairs_format, format = "tsv", tag, out;
   ScoreOptions options;
+  PrecisionArguments precision;
 };
 
 /// Everything that is checked before a worker is started.
@@ -166,7 +167,7 @@ void score(Session& session, const ScoreCommandArguments& arguments) {
   auto prepared = prepare(arguments);
   if (!prepared) return session.fail(exit_wrong_use, prepared.error().message);
   catch_interrupts();
-  auto worker = start_model(arguments.model, prepared->model, &interrupts());
+  auto worker = start_model(arguments.model, prepared->model.request, &interrupts());
   if (!worker) return session.fail(worker.error());
   if (prepared->cache) {
     const Status opened = open_in_worker(worker->process, arguments.cache);
@@ -185,7 +186,12 @@ void score(Session& session, const ScoreCommandArguments& arguments) {
                           : ScoredPairs(model, std::move(prepared->lines));
   ScoreRun run(model, worker->process, pairs, prepared->cache.has_value(), {prepared->format, tag},
                prepared->out ? &*prepared->out : nullptr, interrupts(), options);
+  auto comparison =
+      PrecisionComparison::start(arguments.model, model, arguments.precision, &interrupts());
+  if (!comparison) return session.fail(exit_wrong_use, comparison.error().message);
+  if (*comparison) run.compare_with(**comparison);
   const Status done = run.run();
+  if (*comparison) tell(**comparison);
   if (const std::string cut = pairs.cut_in_words(); !cut.empty()) say("attnscope: note: {}", cut);
   if (!done) {
     return session.fail(
@@ -240,6 +246,7 @@ void add_score_command(CLI::App& app, Session& session) {
   command->add_option("--tag", arguments->tag, "Of a TREC run; else the checkpoint's name")
       ->type_name("TEXT");
   add_scoring_arguments(*command, arguments->model, arguments->options);
+  add_precision_arguments(*command, arguments->precision);
   command->add_option("-o,--output", arguments->out, "Else standard output")->type_name("FILE");
   command->callback([&session, arguments, command] {
     if (!arguments->cache.empty()) enlarge_for_cache(*command, arguments->options);

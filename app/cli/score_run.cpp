@@ -43,6 +43,12 @@ void add_scoring_arguments(CLI::App& command, ModelArguments& model, ScoreOption
   command.add_flag_callback(
       "--cls-only-last-layer", [&model] { model.question.options.emplace("cls-only-last-layer"); },
       "Compute of the last layer only what [CLS] needs: the same scores, sooner");
+  command
+      .add_option("--precision", model.question.precision,
+                  "Of the products of its linear layers: float32, bfloat16 or int8; all else stays "
+                  "in float32")
+      ->type_name("P")
+      ->capture_default_str();
   command.add_option("--batch-tokens", options.batches.tokens, "Most tokens of a batch")
       ->type_name("N")
       ->capture_default_str()
@@ -57,6 +63,56 @@ void add_scoring_arguments(CLI::App& command, ModelArguments& model, ScoreOption
       ->type_name("N")
       ->capture_default_str()
       ->check(above_zero);
+}
+
+void add_precision_arguments(CLI::App& command, PrecisionArguments& arguments) {
+  command
+      .add_option_function<std::int64_t>(
+          "--precision-sample",
+          [&arguments](std::int64_t pairs) {
+            arguments.sample = pairs;
+            arguments.is_sample_given = true;
+          },
+          "The first pairs, scored in float32 too, to tell what another --precision costs; 0: "
+          "none. "
+          "Else 256, or with --qrels all")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber);
+  command
+      .add_option("--qrels", arguments.qrels,
+                  "Judgements: what another --precision costs in nDCG@10, and whether it is "
+                  "equivalent within 0.02")
+      ->type_name("FILE");
+}
+
+Result<std::optional<PrecisionComparison>> PrecisionComparison::start(
+    const ModelArguments& model, const ScoringModel& scored, const PrecisionArguments& asked,
+    const std::atomic<int>* interrupted) {
+  const std::string& precision = model.question.precision;
+  if (precision == "float32") {
+    if (asked.qrels.empty() && !asked.is_sample_given) return std::nullopt;
+    return fail(
+        "{} tells what another --precision than float32 costs; give one, or 'attnscope evaluate' "
+        "the run",
+        asked.qrels.empty() ? "--precision-sample" : "--qrels");
+  }
+  if (asked.sample == 0) return std::nullopt;
+  std::optional<effectiveness::Qrels> qrels;
+  if (!asked.qrels.empty()) {
+    auto read = effectiveness::Qrels::read(asked.qrels);
+    if (!read) return tl::unexpected(read.error());
+    qrels = std::move(*read);
+  }
+  const std::int64_t sample = qrels && !asked.is_sample_given ? -1 : asked.sample;
+  nlohmann::json request = scored.request;
+  request["precision"] = "float32";
+  auto worker = start_model(model, std::move(request), interrupted);
+  if (!worker) return tl::unexpected(worker.error());
+  return PrecisionComparison{std::move(worker->process), sample, {precision, std::move(qrels)}};
+}
+
+void tell(const PrecisionComparison& comparison) {
+  for (const std::string& sentence : comparison.cost.sentences()) say("attnscope: {}", sentence);
 }
 
 ScoreRun::ScoreRun(const ScoringModel& model, WorkerProcess& worker, PairSource& pairs,
@@ -156,16 +212,56 @@ nlohmann::json ScoreRun::request_for(const ScoreBatch& batch, const Window& wind
   return request;
 }
 
-Status ScoreRun::score_batch(const ScoreBatch& batch, Window& window) {
-  if (Status sent = worker_.send(request_for(batch, window)); !sent) return sent;
-  const auto answer = wait_for(worker_, "score", interrupted_);
+Result<std::optional<std::vector<float>>> ScoreRun::scores_of(const ScoreBatch& batch,
+                                                              const Window& window,
+                                                              WorkerProcess& worker) const {
+  if (Status sent = worker.send(request_for(batch, window)); !sent)
+    return tl::unexpected(sent.error());
+  const auto answer = wait_for(worker, "score", interrupted_);
   if (!answer) return tl::unexpected(answer.error());
-  if (!*answer) return {};
+  if (!*answer) return std::optional<std::vector<float>>();
   const nlohmann::json scores = (*answer)->value("scores", nlohmann::json::array());
   if (scores.size() != batch.pairs.size()) return fail("the worker answered other pairs");
-  for (std::size_t i = 0; i < scores.size(); ++i) {
-    window.scores[batch.pairs[i]] =
-        scores[i].is_number() ? scores[i].get<float>() : std::numeric_limits<float>::quiet_NaN();
+  std::vector<float> numbers;
+  numbers.reserve(scores.size());
+  for (const nlohmann::json& score : scores) {
+    numbers.push_back(score.is_number() ? score.get<float>()
+                                        : std::numeric_limits<float>::quiet_NaN());
+  }
+  return std::optional(std::move(numbers));
+}
+
+Status ScoreRun::score_batch(const ScoreBatch& batch, Window& window) {
+  const auto scores = scores_of(batch, window, worker_);
+  if (!scores) return tl::unexpected(scores.error());
+  if (!*scores) return {};
+  for (std::size_t i = 0; i < batch.pairs.size(); ++i)
+    window.scores[batch.pairs[i]] = (**scores)[i];
+  return {};
+}
+
+Status ScoreRun::compare(const Window& window) {
+  std::size_t count = window.pairs.size();
+  if (comparison_->sample >= 0) {
+    const auto left = std::max<std::int64_t>(comparison_->sample - comparison_->cost.pairs(), 0);
+    // A set's documents see each other.
+    if (left == 0 || !model_.is_listwise) count = std::min(count, static_cast<std::size_t>(left));
+  }
+  for (const ScoreBatch& batch :
+       score_batches(std::span(window.pairs).first(count), options_.batches)) {
+    const auto exact = scores_of(batch, window, comparison_->worker);
+    if (!exact) return tl::unexpected(exact.error());
+    if (!*exact) return {};
+    for (std::size_t i = 0; i < batch.pairs.size(); ++i) {
+      const std::size_t at = batch.pairs[i];
+      const PairIds& ids = window.ids[at];
+      const auto bytes = std::as_bytes(std::span(window.pairs[at].query));
+      const std::string query(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+      comparison_->cost.add(
+          ids.query_id.empty() ? query : ids.query_id,
+          ids.document_id.empty() ? fmt::format("line {}", window.lines[at]) : ids.document_id,
+          {.narrow = *window.scores[at], .exact = (**exact)[i]});
+    }
   }
   return {};
 }
@@ -246,10 +342,14 @@ Status ScoreRun::run() {
   while (outcome && !was_interrupted()) {
     Window window = read_window();
     outcome = score(window);
+    if (outcome && comparison_ != nullptr && !was_interrupted()) outcome = compare(window);
     if (outcome && window.error) outcome = tl::unexpected(*window.error);
     if (window.last) break;
   }
-  if (was_interrupted()) worker_.kill();
+  if (was_interrupted()) {
+    worker_.kill();
+    if (comparison_ != nullptr) comparison_->worker.kill();
+  }
   progress_.clear();
   Status rest = write(lines_.finish());
   const bool is_whole = outcome && !was_interrupted();

@@ -14,6 +14,7 @@
 #include "app/cli/model_arguments.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/scored_pairs.h"
+#include "engine/report/precision_cost.h"
 #include "engine/scoring/score_batches.h"
 #include "engine/scoring/score_lines.h"
 #include "engine/scoring/scoring_model.h"
@@ -41,6 +42,30 @@ struct ScoreOptions {
 /// alone.
 void add_scoring_arguments(CLI::App& command, ModelArguments& model, ScoreOptions& options);
 
+/// What products in fewer bits cost, asked for beside `score` and `rerank`.
+struct PrecisionArguments {
+  std::int64_t sample = 256;
+  bool is_sample_given = false;
+  std::string qrels;
+};
+void add_precision_arguments(CLI::App& command, PrecisionArguments& arguments);
+
+/// A second worker that scores a sample of the pairs in float32.
+struct PrecisionComparison {
+  WorkerProcess worker;
+  std::int64_t sample = 0;  // pairs; below 0: all
+  report::PrecisionCost cost;
+
+  /// None where the model computes in float32, or nobody wants to know. Errors: those of the worker
+  /// and of the judgements; judgements beside a model in float32.
+  [[nodiscard]] static Result<std::optional<PrecisionComparison>> start(
+      const ModelArguments& model, const ScoringModel& scored, const PrecisionArguments& asked,
+      const std::atomic<int>* interrupted);
+};
+
+/// Its sentences, on stderr.
+void tell(const PrecisionComparison& comparison);
+
 /// Scores pairs as they are read: so many are read ahead, put into batches, scored by the worker,
 /// and written in the order in which they came. Memory does not grow with their number.
 class ScoreRun {
@@ -50,6 +75,8 @@ class ScoreRun {
   ScoreRun(const ScoringModel& model, WorkerProcess& worker, PairSource& pairs, bool from_cache,
            ScoreLines lines, WrittenFile* out, const std::atomic<int>& interrupted,
            const ScoreOptions& options);
+  /// Sets scores beside those of float32 as they come; it outlives the run.
+  void compare_with(PrecisionComparison& comparison) { comparison_ = &comparison; }
 
   /// Until the last pair, an error or the interrupt. Scores of all pairs before are then written,
   /// unless the options keep no part of a file.
@@ -77,6 +104,11 @@ class ScoreRun {
   [[nodiscard]] Status score(Window& window);
   [[nodiscard]] nlohmann::json request_for(const ScoreBatch& batch, const Window& window) const;
   [[nodiscard]] Status score_batch(const ScoreBatch& batch, Window& window);
+  /// None once interrupted.
+  [[nodiscard]] Result<std::optional<std::vector<float>>> scores_of(const ScoreBatch& batch,
+                                                                    const Window& window,
+                                                                    WorkerProcess& worker) const;
+  [[nodiscard]] Status compare(const Window& window);
   /// Why a pair has none.
   [[nodiscard]] tl::unexpected<Error> no_score(const Window& window, std::size_t at) const;
   /// Scores at the window's beginning that are there; an error at one that is no number.
@@ -98,6 +130,7 @@ class ScoreRun {
   std::int64_t written_ = 0, scored_ = 0;
   double read_before_ = 0;  // how much of the file the windows before held
   CountLine progress_;
+  PrecisionComparison* comparison_ = nullptr;
 };
 
 }  // namespace attnscope::cli

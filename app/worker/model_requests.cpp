@@ -194,6 +194,11 @@ ModelVariant variant_of(const JsonField& message) {
   for (const JsonField& option : message["options"].elements()) {
     variant.options.insert(option.text());
   }
+  if (const auto precision = message.member("precision")) {
+    variant.products = taken(parse_precision(precision->text()));
+    if (Status able = supports_precision(variant.products, variant.dtype, variant.device); !able)
+      throw RequestError(able.error().message);
+  }
   return variant;
 }
 

@@ -58,6 +58,8 @@ struct ModelVariant {
   std::optional<LayerAttention> local{};
   ModelOptions options{};
   DType dtype = DType::float32;
+  /// Of its linear layers; other ones than float32 are taken on the CPU in a model of float32.
+  Products products = Products::float32;
   DeviceKind device = DeviceKind::cpu;
   int threads = 1;
 };

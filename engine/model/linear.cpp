@@ -15,6 +15,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -84,11 +85,23 @@ std::span<float> room_of_tensor(at::Tensor& tensor) {
   return {tensor.mutable_data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
 }
 
-at::Tensor packed_for_kernel(const at::Tensor& weight) {
+bool is_of_kernel(LinearRoute route) {
+  return route != LinearRoute::plain && route != LinearRoute::packed;
+}
+
+Products products_of(LinearRoute route) {
+  if (route == LinearRoute::int8) return Products::int8;
+  return route == LinearRoute::bfloat16 ? Products::bfloat16 : Products::float32;
+}
+
+at::Tensor packed_for_kernel(const at::Tensor& weight, Products products) {
   const at::Tensor rows = weight.contiguous();
   const std::int64_t out = rows.size(0), in = rows.size(1);
-  at::Tensor to = at::empty({cpu::packed_linear_floats(out, in)}, rows.options());
-  must(cpu::pack_linear(floats_of_tensor(rows), out, in, room_of_tensor(to)));
+  at::Tensor to =
+      at::empty({cpu::packed_linear_bytes(products, out, in)}, rows.options().dtype(at::kByte));
+  const std::span room(reinterpret_cast<std::byte*>(to.mutable_data_ptr<std::uint8_t>()),
+                       static_cast<std::size_t>(to.numel()));
+  must(cpu::pack_linear(floats_of_tensor(rows), products, out, in, room));
   return to;
 }
 
@@ -96,6 +109,12 @@ at::Tensor packed_for_kernel(const at::Tensor& weight) {
 at::Tensor by_rows(const at::Tensor& x) {
   return x.stride(1) == 1 ? x : x.contiguous();
 }
+
+struct KernelWeights {
+  const at::Tensor& packed;
+  const at::Tensor& bias;
+  Products products;
+};
 
 /// What is done with a row's outputs once they are summed up; `rest` may be undefined.
 struct AfterSums {
@@ -105,31 +124,34 @@ struct AfterSums {
   cpu::LayerNorm norm{};
 };
 
-void kernel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
-                   const AfterSums& after, at::Tensor& y) {
+void kernel_linear(const at::Tensor& x, const KernelWeights& weights, const AfterSums& after,
+                   at::Tensor& y) {
   const int threads = at::in_parallel_region() ? 1 : at::get_num_threads();
   const at::Tensor rows = by_rows(x);
   const at::Tensor rest = after.rest.defined() ? by_rows(after.rest) : after.rest;
-  const std::int64_t count = rows.size(0), out = bias.size(0);
+  const std::int64_t count = rows.size(0), out = weights.bias.size(0);
   at::Tensor workspace = at::empty({cpu::linear_workspace_floats(count, threads)}, rows.options());
-  cpu::LinearCall call{.x = {rows.const_data_ptr<float>(), rows.stride(0)},
-                       .rows = count,
-                       .in = rows.size(1),
-                       .weights = floats_of_tensor(weight),
-                       .out = out,
-                       .bias = floats_of_tensor(bias),
-                       .activation = after.activation,
-                       .rest_multiplies = after.rest_multiplies,
-                       .norm = after.norm,
-                       .y = {y.mutable_data_ptr<float>(), y.stride(0)}};
+  cpu::LinearCall call{
+      .x = {rows.const_data_ptr<float>(), rows.stride(0)},
+      .rows = count,
+      .in = rows.size(1),
+      .products = weights.products,
+      .weights = {reinterpret_cast<const std::byte*>(weights.packed.const_data_ptr<std::uint8_t>()),
+                  static_cast<std::size_t>(weights.packed.numel())},
+      .out = out,
+      .bias = floats_of_tensor(weights.bias),
+      .activation = after.activation,
+      .rest_multiplies = after.rest_multiplies,
+      .norm = after.norm,
+      .y = {y.mutable_data_ptr<float>(), y.stride(0)}};
   if (rest.defined()) call.rest = {rest.const_data_ptr<float>(), rest.stride(0)};
   must(cpu::linear(call, threads, room_of_tensor(workspace)));
 }
 
-at::Tensor kernel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+at::Tensor kernel_linear(const at::Tensor& x, const KernelWeights& weights,
                          const AfterSums& after) {
-  at::Tensor y = at::empty({x.size(0), bias.size(0)}, x.options());
-  kernel_linear(x, weight, bias, after, y);
+  at::Tensor y = at::empty({x.size(0), weights.bias.size(0)}, x.options());
+  kernel_linear(x, weights, after, y);
   return y;
 }
 
@@ -186,7 +208,9 @@ at::Tensor weight_for(LinearRoute route, const at::Tensor& weight) {
     case LinearRoute::packed:
       return packed(weight);
     case LinearRoute::kernel:
-      return packed_for_kernel(weight);
+    case LinearRoute::bfloat16:
+    case LinearRoute::int8:
+      return packed_for_kernel(weight, products_of(route));
   }
   return weight;
 }
@@ -194,8 +218,20 @@ at::Tensor weight_for(LinearRoute route, const at::Tensor& weight) {
 }  // namespace
 
 std::string_view name_of(LinearRoute route) {
-  static constexpr std::array names{"plain", "packed", "kernel"};
+  static constexpr std::array names{"plain", "packed", "kernel", "bfloat16", "int8"};
   return names[static_cast<std::size_t>(route)];
+}
+
+LinearRoute route_of(Products products) {
+  switch (products) {
+    case Products::float32:
+      return LinearRoute::kernel;
+    case Products::bfloat16:
+      return LinearRoute::bfloat16;
+    case Products::int8:
+      return LinearRoute::int8;
+  }
+  return LinearRoute::kernel;
 }
 
 LinearRoute fastest_route(DType dtype, DeviceKind device, std::int64_t hidden,
@@ -223,7 +259,8 @@ Linear::Linear(const at::Tensor& weight, at::Tensor bias, LinearRoute route)
     : weight_(weight_for(route, weight)), bias_(std::move(bias)), route_(route) {}
 
 at::Tensor Linear::operator()(const at::Tensor& x, cpu::Activation activation) const {
-  if (route_ == LinearRoute::kernel) return kernel_linear(x, weight_, bias_, {activation});
+  if (is_of_kernel(route_))
+    return kernel_linear(x, {weight_, bias_, products_of(route_)}, {activation});
   at::Tensor y = route_ == LinearRoute::packed ? packed_linear(x, weight_, bias_)
                                                : at::linear(x, weight_, bias_);
   switch (activation) {
@@ -238,26 +275,28 @@ at::Tensor Linear::operator()(const at::Tensor& x, cpu::Activation activation) c
 }
 
 at::Tensor Linear::plus(const at::Tensor& x, const at::Tensor& rest) const {
-  if (route_ == LinearRoute::kernel) return kernel_linear(x, weight_, bias_, {.rest = rest});
+  if (is_of_kernel(route_))
+    return kernel_linear(x, {weight_, bias_, products_of(route_)}, {.rest = rest});
   if (route_ == LinearRoute::packed) return packed_linear_plus(x, rest, weight_, bias_);
   return at::linear(x, weight_, bias_).add_(rest);
 }
 
 void Linear::plus_normed(const at::Tensor& x, const at::Tensor& rest, const Norm& norm,
                          at::Tensor& to) const {
-  if (route_ != LinearRoute::kernel) {
+  if (!is_of_kernel(route_)) {
     to.copy_(norm(plus(x, rest)));
     return;
   }
   const cpu::LayerNorm rows{.weight = floats_of_tensor(norm.weight_),
                             .bias = floats_of_tensor(norm.bias_),
                             .epsilon = static_cast<float>(norm.epsilon_)};
-  kernel_linear(x, weight_, bias_, {.rest = rest, .norm = rows}, to);
+  kernel_linear(x, {weight_, bias_, products_of(route_)}, {.rest = rest, .norm = rows}, to);
 }
 
 void Linear::times(const at::Tensor& x, at::Tensor& gate) const {
-  if (route_ == LinearRoute::kernel) {
-    kernel_linear(x, weight_, bias_, {.rest = gate, .rest_multiplies = true}, gate);
+  if (is_of_kernel(route_)) {
+    kernel_linear(x, {weight_, bias_, products_of(route_)}, {.rest = gate, .rest_multiplies = true},
+                  gate);
     return;
   }
   gate.mul_((*this)(x));

@@ -19,9 +19,13 @@ namespace attnscope {
 
 /// plain: at::linear, which on the CPU is MKL's GEMM in float32 and on CUDA cuBLAS's. packed:
 /// oneDNN on 16-bit weights that were laid out for it once. kernel: cpu::linear on float32 weights
-/// that were laid out for it once; a row's results do not depend on the rows beside it.
-enum class LinearRoute : std::uint8_t { plain, packed, kernel };
+/// that were laid out for it once; a row's results do not depend on the rows beside it. bfloat16
+/// and int8: the same, whose products are those.
+enum class LinearRoute : std::uint8_t { plain, packed, kernel, bfloat16, int8 };
 [[nodiscard]] std::string_view name_of(LinearRoute route);
+
+/// The kernel's.
+[[nodiscard]] LinearRoute route_of(Products products);
 
 /// Which is faster for the layers of a feed-forward network of these widths with LibTorch's number
 /// of threads, `plain` or the other that the dtype has: timed against each other once a process,

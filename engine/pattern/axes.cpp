@@ -18,6 +18,7 @@ constexpr std::array<std::string_view, 8> stages{
     "whole",         "offline",         "load",           "online", "train-step",
     "train-forward", "train-gradients", "train-optimizer"};
 constexpr std::array<std::string_view, 3> dtypes{"float32", "float16", "bfloat16"};
+constexpr std::array<std::string_view, 3> precisions{"float32", "bfloat16", "int8"};
 
 template <typename Enum>
 Result<Enum> parse(std::string_view what, std::string_view text,
@@ -52,6 +53,9 @@ std::string_view name_of(Stage value) {
 std::string_view name_of(DType value) {
   return dtypes[static_cast<std::size_t>(value)];
 }
+std::string_view name_of(Products value) {
+  return precisions[static_cast<std::size_t>(value)];
+}
 
 Result<Operation> parse_operation(std::string_view text) {
   return parse<Operation>("operation", text, operations);
@@ -70,6 +74,24 @@ Result<DeviceKind> parse_device(std::string_view text) {
 }
 Result<DType> parse_dtype(std::string_view text) {
   return parse<DType>("dtype", text, dtypes);
+}
+Result<Products> parse_precision(std::string_view text) {
+  return parse<Products>("precision", text, precisions);
+}
+
+Status supports_precision(Products products, DType dtype, DeviceKind device) {
+  if (products == Products::float32) return {};
+  if (dtype != DType::float32) {
+    return fail(
+        "products of {} are taken in a model that is float32 beside them, not {}; leave its dtype "
+        "out",
+        name_of(products), name_of(dtype));
+  }
+  if (device != DeviceKind::cpu) {
+    return fail("products of {} are taken on the CPU, not on {}; ask for a dtype there",
+                name_of(products), name_of(device));
+  }
+  return {};
 }
 
 }  // namespace attnscope

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "kernels/base/result.h"
+#include "kernels/plan/products.h"
 #include "kernels/plan/tensor.h"
 
 namespace attnscope {
@@ -49,6 +50,8 @@ enum class Stage : std::uint8_t {
 [[nodiscard]] std::string_view name_of(Stage value);        // "whole", "offline", "train-step", ...
 [[nodiscard]] std::string_view name_of(DType value);        // "float32", "float16", "bfloat16"
 
+[[nodiscard]] std::string_view name_of(Products value);  // "float32", "bfloat16", "int8"
+
 // Errors list the known names and the nearest.
 [[nodiscard]] Result<Operation> parse_operation(std::string_view text);
 [[nodiscard]] Result<Direction> parse_direction(std::string_view text);
@@ -56,5 +59,9 @@ enum class Stage : std::uint8_t {
 [[nodiscard]] Result<CacheState> parse_cache(std::string_view text);
 [[nodiscard]] Result<DeviceKind> parse_device(std::string_view text);
 [[nodiscard]] Result<DType> parse_dtype(std::string_view text);
+[[nodiscard]] Result<Products> parse_precision(std::string_view text);
+
+/// Products narrower than a model's dtype are taken on the CPU in float32; an error says so.
+[[nodiscard]] Status supports_precision(Products products, DType dtype, DeviceKind device);
 
 }  // namespace attnscope

@@ -215,13 +215,23 @@ std::vector<std::string> texts_of(const ScoringModel& model, const TokenPair& pa
 }  // namespace
 
 Result<ScoringModel> ScoringModel::open(const ModelQuestion& question) {
-  for (const auto& known : {parse_dtype(question.dtype).map([](DType) {}),
-                            parse_device(question.device).map([](DeviceKind) {})}) {
-    if (!known) return tl::unexpected(known.error());
-  }
+  const auto dtype = parse_dtype(question.dtype);
+  if (!dtype) return tl::unexpected(dtype.error());
+  const auto device = parse_device(question.device);
+  if (!device) return tl::unexpected(device.error());
+  const auto precision = parse_precision(question.precision);
+  if (!precision) return tl::unexpected(precision.error());
+  if (Status able = supports_precision(*precision, *dtype, *device); !able)
+    return tl::unexpected(able.error());
   const Result<Checkpoint> checkpoint = Checkpoint::open(question.checkpoint);
   if (!checkpoint) return tl::unexpected(checkpoint.error());
   const ModelConfig& config = checkpoint->config;
+  if (*precision != Products::float32 && config.family->reads_words()) {
+    return fail(
+        "{}: models that read words have few linear layers, which are computed in float32; leave "
+        "the precision out",
+        question.checkpoint.string());
+  }
   auto tokenizer =
       tokenizer_of(question.checkpoint, config.family->reads_words(), config.shape.types);
   if (!tokenizer) return tl::unexpected(tokenizer.error());
@@ -273,6 +283,7 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& question) {
       {"implementation", question.implementation},
       {"dtype", question.dtype},
       {"device", question.device},
+      {"precision", question.precision},
       {"options", *options},
       {"positions", shape.positions}};
   return ScoringModel{.name = name_of_folder(question.checkpoint),

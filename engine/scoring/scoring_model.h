@@ -31,6 +31,7 @@ struct ModelQuestion {
   std::string local_pattern{}, local_window{};  // of the layers that the model calls local
   std::string implementation{};  // empty: the first of the worker's own order that takes it
   std::string dtype = "float32", device = "cpu";
+  std::string precision = "float32";   // of the products of linear layers: also bfloat16, int8
   ModelOptions options{};              // of the family, as "cls-only-last-layer"
   std::int64_t positions = 0;          // above the checkpoint's: interpolated
   std::int64_t most_tokens = 0;        // of a pair

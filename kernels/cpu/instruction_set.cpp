@@ -2,6 +2,8 @@
 #include "kernels/cpu/instruction_set.h"
 
 #include <fmt/format.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -11,8 +13,9 @@
 namespace attnscope::cpu {
 namespace {
 
-constexpr std::array all_sets{InstructionSet::baseline, InstructionSet::avx2,
-                              InstructionSet::avx512, InstructionSet::avx512_bf16};
+constexpr std::array all_sets{InstructionSet::baseline,    InstructionSet::avx2,
+                              InstructionSet::avx512,      InstructionSet::avx512_vnni,
+                              InstructionSet::avx512_bf16, InstructionSet::amx};
 
 bool has_avx2() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
@@ -24,6 +27,27 @@ bool has_avx512() {
          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
 }
 
+bool has_avx512_vnni() {
+  return has_avx512() && __builtin_cpu_supports("avx512vnni");
+}
+
+bool has_avx512_bf16() {
+  return has_avx512_vnni() && __builtin_cpu_supports("avx512bf16");
+}
+
+/// Linux gives the tiles' registers to processes that ask for them.
+bool may_use_tiles() {
+  constexpr long ask_for_state = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  static const bool may = syscall(SYS_arch_prctl, ask_for_state, tile_data) == 0;
+  return may;
+}
+
+bool has_amx() {
+  return has_avx512_bf16() && __builtin_cpu_supports("amx-int8") &&
+         __builtin_cpu_supports("amx-bf16") && __builtin_cpu_supports("amx-tile") &&
+         may_use_tiles();
+}
+
 bool is_available(InstructionSet set) {
   __builtin_cpu_init();
   switch (set) {
@@ -33,8 +57,12 @@ bool is_available(InstructionSet set) {
       return has_avx2();
     case InstructionSet::avx512:
       return has_avx512();
+    case InstructionSet::avx512_vnni:
+      return has_avx512_vnni();
     case InstructionSet::avx512_bf16:
-      return has_avx512() && __builtin_cpu_supports("avx512bf16");
+      return has_avx512_bf16();
+    case InstructionSet::amx:
+      return has_amx();
   }
   return false;
 }
@@ -58,8 +86,12 @@ std::string_view name_of(InstructionSet set) {
       return "avx2";
     case InstructionSet::avx512:
       return "avx512";
+    case InstructionSet::avx512_vnni:
+      return "avx512-vnni";
     case InstructionSet::avx512_bf16:
       return "avx512-bf16";
+    case InstructionSet::amx:
+      return "amx";
   }
   return "";
 }

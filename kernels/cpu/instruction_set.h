@@ -18,9 +18,11 @@
 
 namespace attnscope::cpu {
 
-enum class InstructionSet : std::uint8_t { baseline, avx2, avx512, avx512_bf16 };
+/// avx512_vnni and amx are of use to linear layers whose products are narrow; all else is that of
+/// the set before.
+enum class InstructionSet : std::uint8_t { baseline, avx2, avx512, avx512_vnni, avx512_bf16, amx };
 
-/// "baseline", "avx2", "avx512" or "avx512-bf16".
+/// "baseline", "avx2", "avx512", "avx512-vnni", "avx512-bf16" or "amx".
 [[nodiscard]] std::string_view name_of(InstructionSet set);
 
 /// What this processor can run, narrowest first; `baseline` (x86-64 with SSE2) always can.

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "kernels/plan/attention_plan.h"
+#include "kernels/plan/products.h"
 #include "kernels/plan/tensor.h"
 #include "kernels/plan/vector_format.h"
 
@@ -142,11 +143,15 @@ struct RowNorm {
 struct LinearPiece {
   const float* x;  // of the first row
   std::int64_t x_stride;
-  std::int64_t rows;  // 1 ... linear_rows
+  std::int64_t rows;  // 1 ... linear_rows, or narrow_rows divided by a row's parts
   std::int64_t in;
-  const float* weights;  // packed, of the first output, which begins a panel
-  std::int64_t outputs;  // 1 ... linear_outputs
-  const float* bias;     // of the first output, or null
+  Products products;
+  const std::byte* weights;           // packed, of the first output, which begins a panel
+  std::int64_t groups;                // of 4 bytes an output, of narrow weights
+  const float* weight_scales;         // of int8, of the first output
+  const std::int32_t* sums_too_much;  // the same: what its sums have above those of signed rows
+  std::int64_t outputs;               // 1 ... linear_outputs
+  const float* bias;                  // of the first output, or null
   bool gelu;
   bool relu;
   const float* rest;  // of the first row and output, or null
@@ -155,7 +160,7 @@ struct LinearPiece {
   RowNorm norm;          // none unless `outputs` are whole rows
   float* y;
   std::int64_t y_stride;
-  float* scratch;   // linear_rows * linear_pitch floats
+  float* scratch;   // linear_scratch_floats() of the rows
   bool in_scratch;  // the rows are there already, and `in` is at most linear_depth
 };
 
@@ -219,8 +224,6 @@ struct KernelTable {
   void (*row_products)(const VectorCall&, const std::int64_t* numbers, std::int64_t count,
                        float* products);
   void (*largest_products)(const VectorCall&, TokenRange rows, float least, float* largest);
-  void (*linear_piece)(const LinearPiece&);
-  void (*normalise_row)(const RowNorm&, float* y);
   void (*pooling_query)(const float* rows, std::int64_t stride, std::int64_t count,
                         std::int64_t width, bool normalised, float* packed, float* scales);
   void (*pooling_sums)(const PoolingTokens&, std::int64_t first, std::int64_t count, float* scratch,
@@ -234,10 +237,22 @@ struct KernelTable {
                     const HeadView<std::byte>& view, std::int64_t offset);
 };
 
+/// Linear layers have instruction sets of their own.
+struct LinearKernels {
+  void (*piece)(const LinearPiece&);
+  void (*normalise_row)(const RowNorm&, float* y);
+};
+
 const KernelTable* baseline_kernels();
 const KernelTable* avx2_kernels();
 const KernelTable* avx512_kernels();
 const KernelTable* avx512_bf16_kernels();
+
+const LinearKernels* baseline_linear_kernels();
+const LinearKernels* avx2_linear_kernels();
+const LinearKernels* avx512_linear_kernels();
+const LinearKernels* avx512_vnni_linear_kernels();
+const LinearKernels* amx_linear_kernels();
 
 inline constexpr std::int64_t largest_head_dim = 256;
 inline constexpr double log2_e = 1.4426950408889634;
@@ -267,6 +282,15 @@ inline constexpr std::int64_t linear_rows = 84;
 inline constexpr std::int64_t linear_depth = 768;
 inline constexpr std::int64_t linear_outputs = 768;
 inline constexpr std::int64_t linear_pitch = linear_depth + 16;
+
+/// Narrow weights lie in groups of 4 bytes an output, [panel][group][output], as many groups as
+/// fill whole tiles of the matrix unit; pieces have whole tiles of rows, and the bytes of a row
+/// take the place of as many floats.
+inline constexpr std::int64_t narrow_groups_unit = 16;
+inline constexpr std::int64_t narrow_rows_unit = 16;
+inline constexpr std::int64_t narrow_rows = 96;
+inline constexpr std::int64_t narrow_parts_of_int8 = 2;     // rows of the scratch for each
+inline constexpr std::int64_t narrow_depth = linear_depth;  // groups
 
 /// Kernel pooling goes in pieces of so many tokens; regions reach 28 tokens beyond. Room for rows
 /// of them and of pairs, an odd number of lines long.
@@ -316,6 +340,13 @@ inline constexpr std::int64_t widest_vector = 16;
                                 2 * widest_vector * padded +
                                 2 * (tile_keys(head_dim) + tile_keys(head_dim) / 2) * padded;
   return by_blocks > by_tiles ? by_blocks : by_tiles;
+}
+
+/// Scratch of a piece of a linear layer.
+[[nodiscard]] constexpr std::int64_t linear_scratch_floats(std::int64_t rows) {
+  const std::int64_t units = (rows + narrow_rows_unit - 1) / narrow_rows_unit;
+  const std::int64_t padded = units * narrow_rows_unit * narrow_parts_of_int8;
+  return (padded < narrow_rows ? padded : narrow_rows) * (linear_pitch + linear_outputs);
 }
 
 /// Rows of a cache that are widened at once: 128 kB of them.

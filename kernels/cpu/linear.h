@@ -5,16 +5,18 @@
 // weights are laid out once in the order in which they are read, so that a call streams through
 // them.
 //
-//   std::vector<float> packed(packed_linear_floats(out, in));
-//   pack_linear(weights, out, in, packed);
+//   std::vector<std::byte> packed(packed_linear_bytes(Products::int8, out, in));
+//   pack_linear(weights, Products::int8, out, in, packed);
 //   std::vector<float> workspace(linear_workspace_floats(rows, threads));
-//   linear({.x = {x, in}, .rows = rows, .in = in, .weights = packed, .out = out, .bias = bias,
-//           .y = {y, out}}, threads, workspace);
+//   linear({.x = {x, in}, .rows = rows, .in = in, .products = Products::int8, .weights = packed,
+//           .out = out, .bias = bias, .y = {y, out}}, threads, workspace);
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include "kernels/base/result.h"
+#include "kernels/plan/products.h"
 
 namespace attnscope::cpu {
 
@@ -25,12 +27,13 @@ struct RowsOf {
   std::int64_t stride = 0;
 };
 
-/// Packed weights: those of [out, in], and as many more as fill the last panel.
-[[nodiscard]] std::int64_t packed_linear_floats(std::int64_t out, std::int64_t in);
-/// Lays out weights [out, in]. The layout is the same on every processor. Errors: sizes that
-/// contradict each other.
-[[nodiscard]] Status pack_linear(std::span<const float> weights, std::int64_t out, std::int64_t in,
-                                 std::span<float> packed);
+/// Packed weights: those of [out, in], as many more as fill the last panel, and their scales.
+[[nodiscard]] std::int64_t packed_linear_bytes(Products products, std::int64_t out,
+                                               std::int64_t in);
+/// Lays out weights [out, in], rounded to what the products take; `packed` begins where floats may.
+/// The layout is the same on every processor. Errors: sizes that contradict each other.
+[[nodiscard]] Status pack_linear(std::span<const float> weights, Products products,
+                                 std::int64_t out, std::int64_t in, std::span<std::byte> packed);
 
 /// gelu: the exact one, by the error function.
 enum class Activation : std::uint8_t { none, gelu, relu };
@@ -48,7 +51,8 @@ struct LinearCall {
   RowsOf<const float> x;  // [rows, in]
   std::int64_t rows = 0;
   std::int64_t in = 0;
-  std::span<const float> weights;  // as pack_linear() leaves them
+  Products products = Products::float32;
+  std::span<const std::byte> weights;  // as pack_linear() leaves them
   std::int64_t out = 0;
   std::span<const float> bias = {};  // [out], or none
   Activation activation = Activation::none;
@@ -61,9 +65,9 @@ struct LinearCall {
 /// Floats of scratch: a piece of x and of sums for each thread.
 [[nodiscard]] std::int64_t linear_workspace_floats(std::int64_t rows, int threads);
 
-/// Sums are float32. Uses at most `threads` OpenMP threads. A row's results depend neither on their
-/// number nor on the rows beside it. Errors: sizes that contradict each other, too small a
-/// workspace.
+/// Sums are float32, those of int8 whole numbers. Uses at most `threads` OpenMP threads. A row's
+/// results depend neither on their number nor on the rows beside it. Errors: sizes that contradict
+/// each other, too small a workspace.
 [[nodiscard]] Status linear(const LinearCall& call, int threads, std::span<float> workspace);
 
 }  // namespace attnscope::cpu

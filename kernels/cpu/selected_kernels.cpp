@@ -14,11 +14,32 @@ Result<const KernelTable*> selected_kernels() {
     case InstructionSet::avx2:
       return avx2_kernels();
     case InstructionSet::avx512:
+    case InstructionSet::avx512_vnni:
       return avx512_kernels();
     case InstructionSet::avx512_bf16:
+    case InstructionSet::amx:
       return avx512_bf16_kernels();
   }
   return baseline_kernels();
+}
+
+Result<const LinearKernels*> selected_linear_kernels() {
+  const Result<InstructionSet> set = selected_set();
+  if (!set) return tl::unexpected(set.error());
+  switch (*set) {
+    case InstructionSet::baseline:
+      return baseline_linear_kernels();
+    case InstructionSet::avx2:
+      return avx2_linear_kernels();
+    case InstructionSet::avx512:
+      return avx512_linear_kernels();
+    case InstructionSet::avx512_vnni:
+    case InstructionSet::avx512_bf16:
+      return avx512_vnni_linear_kernels();
+    case InstructionSet::amx:
+      return amx_linear_kernels();
+  }
+  return baseline_linear_kernels();
 }
 
 Status check_operands(std::string_view operation, std::int64_t head_dim) {

@@ -16,6 +16,7 @@ namespace attnscope::cpu {
 
 /// The inner loops of selected_set().
 [[nodiscard]] Result<const KernelTable*> selected_kernels();
+[[nodiscard]] Result<const LinearKernels*> selected_linear_kernels();
 
 /// Whether the inner loops take this head dimension; `operation` opens the sentence.
 [[nodiscard]] Status check_operands(std::string_view operation, std::int64_t head_dim);

@@ -19,12 +19,16 @@ void linear_layer(benchmark::State& state) {
     return std::vector<float>(static_cast<std::size_t>(count), 0.5F);
   };
   const std::vector<float> x = floats(rows * in), bias = floats(out);
-  const std::vector<float> weights = floats(packed_linear_floats(out, in));  // packed as they are
+  const auto products = static_cast<Products>(state.range(5));
+  std::vector<std::byte> weights(static_cast<std::size_t>(packed_linear_bytes(products, out, in)));
+  if (const Status packed = pack_linear(floats(out * in), products, out, in, weights); !packed)
+    return state.SkipWithError(packed.error().message.c_str());
   std::vector<float> y = floats(rows * out);
   std::vector<float> workspace = floats(linear_workspace_floats(rows, threads));
   const LinearCall call{.x = {x.data(), in},
                         .rows = rows,
                         .in = in,
+                        .products = products,
                         .weights = weights,
                         .out = out,
                         .bias = bias,
@@ -37,15 +41,16 @@ void linear_layer(benchmark::State& state) {
   const auto calls = static_cast<double>(state.iterations());
   state.counters["GFLOP/s"] = benchmark::Counter(
       calls * 2e-9 * static_cast<double>(rows * in * out), benchmark::Counter::kIsRate);
-  state.counters["GB/s of weights"] =
-      benchmark::Counter(calls * 4e-9 * static_cast<double>(in * out), benchmark::Counter::kIsRate);
+  state.counters["GB/s of weights"] = benchmark::Counter(
+      calls * 1e-9 * static_cast<double>(weights.size()), benchmark::Counter::kIsRate);
 }
 
-// Rows, inputs, outputs, threads, whether GELU follows.
+// Rows, inputs, outputs, threads, whether GELU follows, products.
 BENCHMARK(linear_layer)
-    ->ArgsProduct({{2000, 180, 12}, {768}, {3072}, {1, 2}, {0, 1}})
-    ->ArgsProduct({{2000}, {3072}, {768}, {1, 2}, {0}})
-    ->ArgsProduct({{2000, 180, 1}, {768}, {768}, {1, 2}, {0}})
+    ->ArgsProduct({{2000, 180, 12}, {768}, {3072}, {1, 2}, {0, 1}, {0, 1, 2}})
+    ->ArgsProduct({{2000}, {3072}, {768}, {1, 2}, {0}, {0, 1, 2}})
+    ->ArgsProduct({{512}, {384}, {1152, 1536}, {1, 2}, {0}, {0, 1, 2}})
+    ->ArgsProduct({{2000, 180, 1}, {768}, {768}, {1, 2}, {0}, {0, 1, 2}})
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 

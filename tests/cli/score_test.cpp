@@ -94,6 +94,40 @@ TEST_F(Score, TheSparsePatternsSharedQueryGivesTheScoresOfSinglePairs) {
   EXPECT_GT(largest_difference(all, scores({})), 1e-3);
 }
 
+TEST_F(Score, OfProductsInFewerBitsAreNearAndTheirCostIsTold) {
+  const auto exact = scores({});
+  for (const std::string precision : {"bfloat16", "int8"}) {
+    const double apart = largest_difference(exact, scores({"--precision", precision}));
+    EXPECT_GT(apart, 1e-6) << precision << ": is this float32?";
+    EXPECT_LT(apart, 0.1) << precision;
+    EXPECT_THAT(score({"--precision", precision}).err,
+                HasSubstr(precision + " beside float32 on 60 pairs: rankings of 6 queries agree"));
+  }
+  EXPECT_THAT(score({"--precision", "int8", "--precision-sample", "7"}).err,
+              HasSubstr("int8 beside float32 on 7 pairs"));
+  EXPECT_EQ(score({"--precision", "int8", "--precision-sample", "0"}).err, "");
+  program_.write("qrels.txt", "qa 0 d0 1\nqb 0 d1 1\nqc 0 d2 1\n");
+  EXPECT_THAT(score({"--precision", "int8", "--qrels", program_.path("qrels.txt")}).err,
+              HasSubstr("nDCG@10 of 3 judged queries: "));
+}
+
+TEST_F(Score, PrecisionsThatAreNotThereAreRefused) {
+  const auto refused = [&](const std::vector<std::string>& arguments) {
+    const Outcome outcome = score(arguments);
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_EQ(outcome.out, "");
+    return outcome.err;
+  };
+  EXPECT_THAT(refused({"--precision", "int4"}), HasSubstr("unknown precision 'int4'"));
+  EXPECT_THAT(refused({"--precision", "int8", "--dtype", "bfloat16"}),
+              HasSubstr("products of int8 are taken in a model that is float32 beside them"));
+  EXPECT_THAT(refused({"--precision", "int8", "--device", "cuda"}),
+              HasSubstr("products of int8 are taken on the CPU"));
+  EXPECT_THAT(refused({"--qrels", "qrels.txt"}),
+              HasSubstr("--qrels tells what another --precision than float32 costs"));
+  EXPECT_THAT(refused({"--precision", "int8", "--qrels", "absent.txt"}), HasSubstr("absent.txt"));
+}
+
 TEST_F(Score, WhatWasCutIsSummedUpAtTheEnd) {
   const Outcome outcome = score({"--max-tokens", "8"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;

@@ -70,7 +70,7 @@ TEST(InstructionSet, OneThatTheProcessorLacksIsDeclined) {
 TEST(InstructionSet, SelectTakesExactlyThoseTheProcessorHas) {
   using enum cpu::InstructionSet;
   const std::vector<cpu::InstructionSet> here = cpu::available_sets();
-  for (const cpu::InstructionSet set : {baseline, avx2, avx512, avx512_bf16}) {
+  for (const cpu::InstructionSet set : {baseline, avx2, avx512, avx512_vnni, avx512_bf16, amx}) {
     const bool has = std::ranges::find(here, set) != here.end();
     EXPECT_EQ(static_cast<bool>(cpu::select(set)), has) << cpu::name_of(set);
   }

@@ -7,7 +7,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <numeric>
 #include <random>
@@ -33,18 +36,22 @@ std::vector<float> some_floats(std::int64_t count, std::uint32_t seed) {
 
 /// A layer and rows for it, all as long as they have to be.
 struct Layer {
-  Layer(std::int64_t in, std::int64_t out)
+  Layer(std::int64_t in, std::int64_t out, Products products = Products::float32)
       : in(in),
         out(out),
+        products(products),
         weights(some_floats(out * in, 1)),
         bias(some_floats(out, 2)),
-        packed(static_cast<std::size_t>(cpu::packed_linear_floats(out, in)), not_a_number) {
-    EXPECT_TRUE(cpu::pack_linear(weights, out, in, packed));
+        packed(static_cast<std::size_t>(cpu::packed_linear_bytes(products, out, in)),
+               std::byte{0xff}) {
+    pack();
   }
+  void pack() { EXPECT_TRUE(cpu::pack_linear(weights, products, out, in, packed)); }
   [[nodiscard]] cpu::LinearCall call(const std::vector<float>& x, std::vector<float>& y) const {
     return {.x = {x.data(), in},
             .rows = static_cast<std::int64_t>(x.size()) / in,
             .in = in,
+            .products = products,
             .weights = packed,
             .out = out,
             .bias = bias,
@@ -54,7 +61,9 @@ struct Layer {
     return std::vector<float>(static_cast<std::size_t>(rows * out), not_a_number);
   }
   std::int64_t in, out;
-  std::vector<float> weights, bias, packed;
+  Products products;
+  std::vector<float> weights, bias;
+  std::vector<std::byte> packed;
 };
 
 Status run_layer(const cpu::LinearCall& call, int threads) {
@@ -217,18 +226,17 @@ TEST(LinearLayerAfterwards, AGateMultipliesWhatStandsInItsPlace) {
 
 /// One input of weight 1: what comes out is the activation of what goes in.
 TEST(LinearLayerAfterwards, GeluIsTheExactOneEverywhere) {
-  const Layer one(1, 1);
+  Layer one(1, 1);
+  one.weights = {1.0F};
+  one.pack();
   std::vector<float> x;
   for (int i = -9000; i <= 9000; ++i) x.push_back(static_cast<float>(i) / 1000);
   for (const float odd : {-0.0F, 1e-30F, -1e-30F, 30.0F, -30.0F, 3e38F, -3e38F, infinite})
     x.push_back(odd);
-  std::vector<float> weight(32, 0.0F);
-  weight[0] = 1;
   for (const cpu::InstructionSet set : cpu::available_sets()) {
     ASSERT_TRUE(cpu::select(set));
     std::vector<float> y(x.size(), not_a_number);
     cpu::LinearCall call = one.call(x, y);
-    call.weights = weight;
     call.bias = {};
     call.activation = cpu::Activation::gelu;
     ASSERT_TRUE(run_layer(call, 1));
@@ -304,16 +312,30 @@ TEST(LinearLayerAfterwards, TheNormOfWholeRowsFollows) {
   ASSERT_TRUE(cpu::select(std::nullopt));
 }
 
-TEST(LinearLayerOfPlantedNaN, GivesNaNInItsRowOrOutputAlone) {
+class LinearLayerProducts : public ::testing::TestWithParam<Products> {
+ protected:
+  ~LinearLayerProducts() override { EXPECT_TRUE(cpu::select(std::nullopt)); }
+};
+
+std::string name_of_products(const ::testing::TestParamInfo<Products>& of) {
+  constexpr std::array names{"float32", "bfloat16", "int8"};
+  return names.at(static_cast<std::size_t>(of.param));
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, LinearLayerProducts,
+                         ::testing::Values(Products::float32, Products::bfloat16, Products::int8),
+                         name_of_products);
+
+TEST_P(LinearLayerProducts, OfPlantedNaNAreNotFiniteInItsRowOrOutputAlone) {
   constexpr std::int64_t rows = 19, in = 33, out = 37;
   const std::vector<float> x = some_floats(rows * in, 3);
   for (const float planted : {not_a_number, infinite, -infinite}) {
     for (const bool in_weights : {false, true}) {
       constexpr std::size_t bad = 16;  // the row, or the output
-      Layer layer(in, out);
+      Layer layer(in, out, GetParam());
       std::vector<float> planted_x = x;
       (in_weights ? layer.weights : planted_x)[bad * in + in - 1] = planted;
-      ASSERT_TRUE(cpu::pack_linear(layer.weights, out, in, layer.packed));
+      layer.pack();
       for (const cpu::InstructionSet set : cpu::available_sets()) {
         ASSERT_TRUE(cpu::select(set));
         std::vector<float> y = layer.room(rows);
@@ -321,17 +343,18 @@ TEST(LinearLayerOfPlantedNaN, GivesNaNInItsRowOrOutputAlone) {
         for (std::size_t i = 0; i < y.size(); ++i) {
           const std::size_t at = in_weights ? i % out : i / out;
           EXPECT_EQ(std::isfinite(y[i]), at != bad) << cpu::name_of(set) << ' ' << i;
-          EXPECT_EQ(std::isnan(y[i]), at == bad && std::isnan(planted));
+          if (GetParam() == Products::float32) {
+            EXPECT_EQ(std::isnan(y[i]), at == bad && std::isnan(planted));
+          }
         }
       }
     }
   }
-  ASSERT_TRUE(cpu::select(std::nullopt));
 }
 
-TEST(LinearLayerThreads, ARowsResultsDependNeitherOnThemNorOnRowsBesideIt) {
+TEST_P(LinearLayerProducts, OfARowDependNeitherOnThreadsNorOnRowsBesideIt) {
   constexpr std::int64_t rows = 90, in = 800, out = 70;
-  const Layer layer(in, out);
+  const Layer layer(in, out, GetParam());
   const std::vector<float> x = some_floats(rows * in, 3);
   for (const cpu::InstructionSet set : cpu::available_sets()) {
     ASSERT_TRUE(cpu::select(set));
@@ -347,6 +370,92 @@ TEST(LinearLayerThreads, ARowsResultsDependNeitherOnThemNorOnRowsBesideIt) {
       ASSERT_TRUE(run_layer(call, 1));
     }
     EXPECT_EQ(one, single) << cpu::name_of(set);
+  }
+}
+
+/// What comes in is rounded as the products' type is, weights are numbers that it has, the rest is
+/// float32's. 3100 and 6200 inputs are more than a row's room holds.
+TEST_P(LinearLayerProducts, AreThoseOfRoundedFactors) {
+  const auto rounded = [](float x, float largest) {
+    if (GetParam() == Products::float32) return static_cast<double>(x);
+    if (GetParam() == Products::int8) {
+      const double scale = static_cast<double>(largest) / 32767;
+      return largest == 0 ? 0.0 : std::nearbyint(static_cast<double>(x) / scale) * scale;
+    }
+    const auto bits = std::bit_cast<std::uint32_t>(x);
+    return static_cast<double>(
+        std::bit_cast<float>((bits + 0x7fffU + (bits >> 16 & 1U)) & 0xffff0000U));
+  };
+  const auto rounded_row = [&](const float* row, std::int64_t in) {
+    const float largest = std::abs(*std::max_element(
+        row, row + in, [](float a, float b) { return std::abs(a) < std::abs(b); }));
+    std::vector<double> to(static_cast<std::size_t>(in));
+    std::transform(row, row + in, to.begin(), [&](float x) { return rounded(x, largest); });
+    return to;
+  };
+  for (const LayerShape& shape : {LayerShape{1, 1, 1},
+                                  {5, 3, 33},
+                                  {19, 63, 37},
+                                  {33, 65, 64},
+                                  {16, 128, 31},
+                                  {100, 200, 800},
+                                  {97, 3100, 40},
+                                  {20, 6200, 33}}) {
+    const auto [rows, in, out] = shape;
+    Layer layer(in, out, GetParam());
+    std::mt19937 draw(7);
+    for (float& weight : layer.weights)
+      weight = static_cast<float>(static_cast<int>(draw() % 255) - 127) / 128;
+    for (std::int64_t o = 0; o < out; ++o)
+      layer.weights[static_cast<std::size_t>(o * in)] = -127.0F / 128;
+    layer.pack();
+    std::vector<float> x = some_floats(rows * in, 3);
+    std::fill_n(x.begin(), in, 0.0F);  // a row of zeros has no scale
+    for (const cpu::InstructionSet set : cpu::available_sets()) {
+      ASSERT_TRUE(cpu::select(set));
+      std::vector<float> y = layer.room(rows);
+      ASSERT_TRUE(run_layer(layer.call(x, y), 2));
+      double worst = -INFINITY;
+      for (std::int64_t r = 0; r < rows; ++r) {
+        const std::vector<double> row = rounded_row(x.data() + r * in, in);
+        const double most = std::abs(*std::max_element(
+            row.begin(), row.end(), [](double a, double b) { return std::abs(a) < std::abs(b); }));
+        for (std::int64_t o = 0; o < out; ++o) {
+          const float* w = layer.weights.data() + o * in;
+          double sum = static_cast<double>(layer.bias[static_cast<std::size_t>(o)]);
+          double magnitude = std::abs(sum);
+          for (std::size_t c = 0; c < row.size(); ++c) {
+            sum += row[c] * static_cast<double>(w[c]);
+            magnitude += std::abs(row[c] * static_cast<double>(w[c]));
+          }
+          // Some numbers near the middle between two are rounded to the other one by float32.
+          const double tie = GetParam() == Products::int8 ? most / 32767 * 4 : 0;
+          const double error =
+              std::abs(static_cast<double>(y[static_cast<std::size_t>(r * out + o)]) - sum);
+          worst = std::max(worst, std::isnan(error) ? INFINITY : error - 2e-6 * magnitude - tie);
+        }
+      }
+      EXPECT_LE(worst, 0) << cpu::name_of(set) << ", " << in << " to " << out;
+    }
+  }
+}
+
+TEST(LinearLayerProductsOfInt8, AreTheSameByEveryInstructionSetButForRounding) {
+  constexpr std::int64_t rows = 40, in = 300, out = 70;
+  const Layer layer(in, out, Products::int8);
+  std::vector<float> x(static_cast<std::size_t>(rows * in));
+  std::mt19937 draw(7);
+  for (float& number : x) number = static_cast<float>(static_cast<int>(draw() % 65535) - 32767);
+  for (std::int64_t r = 0; r < rows; ++r) x[static_cast<std::size_t>(r * in)] = 32767;  // scale 1
+  std::vector<float> first;
+  for (const cpu::InstructionSet set : cpu::available_sets()) {
+    ASSERT_TRUE(cpu::select(set));
+    std::vector<float> y = layer.room(rows);
+    cpu::LinearCall call = layer.call(x, y);
+    call.bias = {};
+    ASSERT_TRUE(run_layer(call, 1));
+    if (first.empty()) first = y;
+    EXPECT_EQ(y, first) << cpu::name_of(set);
   }
   ASSERT_TRUE(cpu::select(std::nullopt));
 }
@@ -373,7 +482,7 @@ TEST(LinearLayerSizes, ThatContradictEachOtherAreDeclined) {
   call = good;
   call.weights = call.weights.first(32);
   EXPECT_THAT(declined(run_layer(call, 1)),
-              HasSubstr("packed weights of 4 x 8 are 256 floats, not 32"));
+              HasSubstr("packed weights of 4 x 8 are 1024 bytes, not 32"));
   call = good;
   call.bias = call.bias.first(3);
   EXPECT_THAT(declined(run_layer(call, 1)),
@@ -387,10 +496,10 @@ TEST(LinearLayerSizes, ThatContradictEachOtherAreDeclined) {
   EXPECT_THAT(declined(run_layer(call, 1)), HasSubstr("needs memory for its 1 rows"));
   EXPECT_THAT(declined(run_layer(good, 0)), HasSubstr("at least 1 thread"));
   EXPECT_THAT(declined(cpu::linear(good, 1, {})), HasSubstr("the workspace has 0 floats"));
-  std::vector<float> packed(255);
-  EXPECT_THAT(declined(cpu::pack_linear(layer.weights, 4, 8, packed)),
-              HasSubstr("are 256 floats, not 255"));
-  EXPECT_THAT(declined(cpu::pack_linear(x, 4, 8, packed)),
+  std::vector<std::byte> packed(255);
+  EXPECT_THAT(declined(cpu::pack_linear(layer.weights, Products::int8, 4, 8, packed)),
+              HasSubstr("are 2304 bytes, not 255"));
+  EXPECT_THAT(declined(cpu::pack_linear(x, Products::int8, 4, 8, packed)),
               HasSubstr("8 floats are no weights of 4 x 8"));
 }
 

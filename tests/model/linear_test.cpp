@@ -8,6 +8,8 @@
 #include <c10/core/InferenceMode.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 namespace attnscope {
 namespace {
 
@@ -33,6 +35,21 @@ TEST(Linear, EveryRouteMultipliesAndAdds) {
       EXPECT_LT(difference(linear(x, cpu::Activation::gelu), at::gelu(expected)), 3e-5)
           << name_of(route) << ' ' << tokens;
     }
+  }
+}
+
+/// Of 48 products each, by the step of what they are rounded to.
+TEST(Linear, NarrowProductsAreNear) {
+  const c10::InferenceMode no_graph;
+  const at::Tensor weight = at::randn({96, 48}), bias = at::randn({96}), x = at::randn({70, 48});
+  const at::Tensor expected =
+      at::matmul(x.to(at::kDouble), weight.to(at::kDouble).t()) + bias.to(at::kDouble);
+  for (const auto& [products, least, most] :
+       {std::tuple(Products::bfloat16, 1e-3, 0.2), std::tuple(Products::int8, 1e-2, 0.6)}) {
+    const Linear linear(weight, bias, route_of(products));
+    const double error = difference(linear(x), expected);
+    EXPECT_LT(error, most) << name_of(products);
+    EXPECT_GT(error, least) << name_of(products) << ": is this float32?";
   }
 }
 

@@ -52,9 +52,12 @@ at::Tensor interpolated(const at::Tensor& rows, std::int64_t count) {
 }  // namespace
 
 Computing computing_of(const ModelVariant& variant, const ModelShape& shape) {
-  return {.dtype = variant.dtype,
-          .device = torch_device(variant.device),
-          .route = fastest_route(variant.dtype, variant.device, shape.hidden, shape.feed_forward)};
+  return {
+      .dtype = variant.dtype,
+      .device = torch_device(variant.device),
+      .route = variant.products == Products::float32
+                   ? fastest_route(variant.dtype, variant.device, shape.hidden, shape.feed_forward)
+                   : route_of(variant.products)};
 }
 
 BertEmbeddings::BertEmbeddings(const ModelWeights& weights, const Computing& computing,

@@ -5,7 +5,6 @@
 #include "kernels/cpu/inner/backward_unit.h"
 #include "kernels/cpu/inner/document_vectors.h"
 #include "kernels/cpu/inner/kernel_pooling.h"
-#include "kernels/cpu/inner/linear.h"
 #include "kernels/cpu/inner/segment_chunk.h"
 #include "kernels/cpu/inner/vector.h"
 #include "kernels/cpu/inner/windowed_backward.h"
@@ -38,8 +37,6 @@ constexpr KernelTable table{.segment_chunk = segment_chunk,
                             .windowed_store_keys = windowed_store_keys,
                             .row_products = row_products_of,
                             .largest_products = largest_products_of,
-                            .linear_piece = linear_piece,
-                            .normalise_row = normalise_row,
                             .pooling_query = pooling_query,
                             .pooling_sums = pooling_sums_of,
                             .region_scores = region_scores_of,

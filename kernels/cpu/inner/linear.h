@@ -7,7 +7,7 @@
 // others.
 #pragma once
 
-#include "kernels/cpu/inner/row_tails.h"
+#include "kernels/cpu/inner/linear_sums.h"
 #include "kernels/cpu/inner/vector.h"
 #include "kernels/cpu/kernel_table.h"
 
@@ -18,23 +18,6 @@ namespace {
 constexpr int linear_tile_rows = lanes == 16 ? 14 : (lanes == 8 ? 6 : 4);
 constexpr int linear_tile_outputs = 2 * lanes;
 constexpr std::int64_t floats_of_a_line = 16;
-
-/// x times the normal distribution's share below x, as BERT has it. Beyond |x| on one side lies
-/// erfc(|x| / sqrt(2)) / 2 = 2^(a p(a)) / 2, a = |x|, with p of degree 7 minimax on [0, 6] by the
-/// result's error, 9e-9, and 0 for larger a, whose results it would change by 7e-9 at most.
-ATTNSCOPE_INLINE Vector gelu_of(Vector x) {
-  const Vector zero{};
-  const Vector a = x < zero ? zero - x : x;
-  Vector p = multiply_add(a, splat(-1.90190235e-6f), splat(2.8054521e-5f));
-  p = multiply_add(p, a, splat(-1.31459048e-4f));
-  p = multiply_add(p, a, splat(-2.72117613e-4f));
-  p = multiply_add(p, a, splat(7.24548707e-3f));
-  p = multiply_add(p, a, splat(-5.26276641e-2f));
-  p = multiply_add(p, a, splat(-0.459162116f));
-  p = multiply_add(p, a, splat(-1.15111101f));
-  const Vector beyond = a > splat(6.0f) ? zero : splat(0.5f) * exp2_of(p * a);
-  return x * (x < zero ? beyond : splat(1.0f) - beyond);
-}
 
 /// sums[row][output], rows linear_panel apart, of a tile of one or two vectors of outputs over
 /// `depth` inputs, or, unless it `begins`, added to what the inputs before have left. Asks memory
@@ -93,64 +76,9 @@ ATTNSCOPE_INLINE void gather_rows(const LinearPiece& piece, std::int64_t first_i
   }
 }
 
-/// In place. Two vectors of sums, so that additions do not wait for each other.
-[[gnu::noinline]] void normalise_row(const RowNorm& norm, float* y) {
-  const std::int64_t whole = norm.width - norm.width % lanes, left = norm.width - whole;
-  const float share = 1.0f / static_cast<float>(norm.width);
-  const auto mean_of = [&](float beyond, const auto& value) {
-    Vector first{}, second{};
-    std::int64_t c = 0;
-    for (; c + 2 * lanes <= whole; c += 2 * lanes) {
-      first += value(load(y + c));
-      second += value(load(y + c + lanes));
-    }
-    if (c < whole) first += value(load(y + c));
-    if (left > 0) second += value(load_first(y + whole, left, beyond));
-    return sum_of(first + second) * share;
-  };
-  const float mean = mean_of(0.0f, [](Vector v) { return v; });
-  const Vector middle = splat(mean);
-  const float variance = mean_of(mean, [&](Vector v) { return (v - middle) * (v - middle); });
-  const Vector scale = splat(1.0f / __builtin_sqrtf(variance + norm.epsilon));
-  for (std::int64_t c = 0; c < whole; c += lanes) {
-    store(y + c,
-          multiply_add((load(y + c) - middle) * scale, load(norm.weight + c), load(norm.bias + c)));
-  }
-  if (left > 0) {
-    const auto last = [&](const float* p) { return load_first(p + whole, left, 0.0f); };
-    store_first(y + whole, left,
-                multiply_add((last(y) - middle) * scale, last(norm.weight), last(norm.bias)));
-  }
-}
-
-/// What follows the sums, row by row: tiles that wrote to rows far apart would hold up the weights
-/// that stream past them, by a third where rows are few.
-template <bool gelu, bool relu>
-ATTNSCOPE_INLINE void finish_rows(const LinearPiece& piece, const float* sums) {
-  for (std::int64_t r = 0; r < piece.rows; ++r) {
-    float* y = piece.y + r * piece.y_stride;
-    const float* rest = piece.rest == nullptr ? nullptr : piece.rest + r * piece.rest_stride;
-    for (std::int64_t o = 0; o < piece.outputs; o += lanes) {
-      const std::int64_t left = piece.outputs - o;
-      const bool whole = left >= lanes;
-      const auto read = [&](const float* p) { return whole ? load(p) : load_first(p, left, 0.0f); };
-      Vector v = load(sums + (o / linear_panel * piece.rows + r) * linear_panel + o % linear_panel);
-      if (piece.bias != nullptr) v += read(piece.bias + o);
-      if constexpr (gelu) v = gelu_of(v);
-      if constexpr (relu) v = v < Vector{} ? Vector{} : v;  // not a number stays
-      if (rest != nullptr) v = piece.rest_multiplies ? v * read(rest + o) : v + read(rest + o);
-      if (whole) {
-        store(y + o, v);
-      } else {
-        store_first(y + o, left, v);
-      }
-    }
-    if (piece.norm.weight != nullptr) normalise_row(piece.norm, y);
-  }
-}
-
-void linear_piece(const LinearPiece& piece) {
+ATTNSCOPE_INLINE void float_piece(const LinearPiece& piece) {
   float* sums = piece.scratch + piece.rows * linear_pitch;  // [panel][row][output]
+  const auto* all_weights = reinterpret_cast<const float*>(piece.weights);
   const std::int64_t tiles = (piece.rows + linear_tile_rows - 1) / linear_tile_rows;
   for (std::int64_t first = 0; first < piece.in; first += linear_depth) {
     const std::int64_t left = piece.in - first;
@@ -158,13 +86,13 @@ void linear_piece(const LinearPiece& piece) {
     if (!piece.in_scratch) gather_rows(piece, first, depth);
     for (std::int64_t output = 0; output < piece.outputs; output += linear_tile_outputs) {
       const std::int64_t panel = output / linear_panel;
-      const float* weights = piece.weights + (panel * piece.in + first) * linear_panel;
+      const float* weights = all_weights + (panel * piece.in + first) * linear_panel;
       // The panel that comes next, a half of its lines with each tile.
       const float* next = weights;
       if ((panel + 1) * linear_panel < piece.outputs) {
         next += piece.in * linear_panel;
       } else if (depth < left) {
-        next = piece.weights + (first + depth) * linear_panel;
+        next = all_weights + (first + depth) * linear_panel;
       }
       const bool half = piece.outputs - output <= lanes;
       const auto tile = half ? linear_tile_of<1> : linear_tile_of<2>;
@@ -176,13 +104,9 @@ void linear_piece(const LinearPiece& piece) {
       }
     }
   }
-  if (piece.gelu) {
-    finish_rows<true, false>(piece, sums);
-  } else if (piece.relu) {
-    finish_rows<false, true>(piece, sums);
-  } else {
-    finish_rows<false, false>(piece, sums);
-  }
+  finish_piece(piece, [&](std::int64_t r, std::int64_t o) {
+    return load(sums + (o / linear_panel * piece.rows + r) * linear_panel + o % linear_panel);
+  });
 }
 
 }  // namespace

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/report/precision_cost.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "engine/effectiveness/measures.h"
+#include "engine/effectiveness/rank_agreement.h"
+#include "engine/statistics/paired_tests.h"
+
+namespace attnscope::report {
+
+void PrecisionCost::add(const std::string& query, const std::string& document,
+                        const Scores& scores) {
+  ++pairs_;
+  const auto [at, is_new] = queries_[query].emplace(document, scores);
+  if (is_new) return;
+  at->second.narrow = std::max(at->second.narrow, scores.narrow);
+  at->second.exact = std::max(at->second.exact, scores.exact);
+}
+
+std::vector<std::string> PrecisionCost::sentences() const {
+  if (pairs_ == 0) return {};
+  std::vector<std::string> all{fmt::format("{} beside float32 on {} {}: {}; {}", precision_, pairs_,
+                                           pairs_ == 1 ? "pair" : "pairs", rankings_in_words(),
+                                           scores_in_words())};
+  if (qrels_) all.push_back(effectiveness_in_words());
+  return all;
+}
+
+std::string PrecisionCost::scores_in_words() const {
+  std::vector<double> apart;
+  for (const auto& [query, documents] : queries_) {
+    for (const auto& [document, scores] : documents)
+      apart.push_back(std::abs(static_cast<double>(scores.narrow - scores.exact)));
+  }
+  const auto middle = apart.begin() + static_cast<std::ptrdiff_t>(apart.size() / 2);
+  std::ranges::nth_element(apart, middle);
+  return fmt::format("scores are {:.2g} apart at the median, {:.2g} at most", *middle,
+                     std::ranges::max(apart));
+}
+
+std::string PrecisionCost::rankings_in_words() const {
+  const effectiveness::TrecRun exact = run(&Scores::exact), narrow = run(&Scores::narrow);
+  double overlap = 0, tau = 0;
+  std::int64_t queries = 0, same_first = 0;
+  for (const auto& [query, documents] : exact.queries) {
+    if (documents.size() < 2) continue;
+    const std::vector<effectiveness::RankedDocument>& others = narrow.queries.at(query);
+    const effectiveness::RankAgreement agreement =
+        effectiveness::compare_rankings(documents, others);
+    ++queries;
+    overlap += agreement.rbo;
+    tau += agreement.tau.value_or(1);
+    if (documents.front().id == others.front().id) ++same_first;
+  }
+  if (queries == 0) return "no query has two documents to rank";
+  const auto count = static_cast<double>(queries);
+  return fmt::format(
+      "rankings of {} {} agree by RBO (p = {}) {:.4f} and tau {:.4f}, the first document of {} is "
+      "the same",
+      queries, queries == 1 ? "query" : "queries", effectiveness::rbo_persistence, overlap / count,
+      tau / count, same_first);
+}
+
+std::string PrecisionCost::effectiveness_in_words() const {
+  const effectiveness::Measure ndcg{.cutoff = 10};
+  std::vector<double> exact, narrow;
+  const effectiveness::TrecRun exact_run = run(&Scores::exact), narrow_run = run(&Scores::narrow);
+  for (const auto& [query, documents] : exact_run.queries) {
+    const auto judged = qrels_->queries.find(query);
+    if (judged == qrels_->queries.end()) continue;
+    exact.push_back(effectiveness::value_of(ndcg, documents, judged->second));
+    narrow.push_back(effectiveness::value_of(ndcg, narrow_run.queries.at(query), judged->second));
+  }
+  if (exact.empty()) return "none of these queries is judged, so there is no nDCG@10 to compare";
+  const auto mean = [](const std::vector<double>& values) {
+    double sum = 0;
+    for (const double value : values) sum += value;
+    return sum / static_cast<double>(values.size());
+  };
+  const statistics::PairedQuestion question;
+  const statistics::PairedTests tests = statistics::test_paired(exact, narrow, question);
+  std::string text =
+      fmt::format("nDCG@10 of {} judged {}: {:.4f} in {}, {:.4f} in float32, {:+.4f}", exact.size(),
+                  exact.size() == 1 ? "query" : "queries", mean(narrow), precision_, mean(exact),
+                  tests.difference);
+  if (tests.interval90)
+    text +=
+        fmt::format(" (90%: {:+.4f} to {:+.4f})", tests.interval90->low, tests.interval90->high);
+  const char* verdict = tests.equivalent ? "equivalent" : "not shown to be equivalent";
+  if (tests.p_equivalence) {
+    return text + fmt::format(", {} within ± {} (paired TOST, p = {:.2g})", verdict,
+                              question.margin, *tests.p_equivalence);
+  }
+  if (tests.without_test)
+    return text + fmt::format(", {} within ± {} (all differ alike)", verdict, question.margin);
+  return text + ", too few queries to test";
+}
+
+effectiveness::TrecRun PrecisionCost::run(float Scores::*score) const {
+  effectiveness::TrecRun run;
+  for (const auto& [query, documents] : queries_) {
+    std::vector<effectiveness::RankedDocument>& ranked = run.queries[query];
+    for (const auto& [document, scores] : documents)
+      ranked.push_back({.id = document, .score = scores.*score});
+    std::ranges::sort(ranked, effectiveness::ranks_before);
+  }
+  return run;
+}
+
+}  // namespace attnscope::report

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A piece of a linear layer whose products take numbers of 8 or 16 bits: rows are made narrow on
+// their way into the scratch, and weights lie in groups of 4 bytes an output, which is what one
+// instruction takes. int8: weights are -127 ... 127, a row's numbers q + 32768 in 1 ... 65535,
+// their upper and their lower bytes a row of the scratch each, multiplied apart: 128 times an
+// output's weights is too much in the sums of the upper ones.
+#pragma once
+
+#include "kernels/cpu/inner/linear_sums.h"
+#include "kernels/cpu/inner/rows.h"
+
+namespace attnscope::cpu {
+namespace {
+
+/// Bytes from row to row of the scratch; those behind `narrow_depth` groups hold the row's scale.
+constexpr std::int64_t narrow_pitch = linear_pitch * 4;
+constexpr std::int64_t group_bytes = 4;
+constexpr std::int64_t scale_place = narrow_depth * group_bytes;
+
+typedef std::uint8_t ByteLanes __attribute__((vector_size(lanes)));
+
+/// Rows that tiles of the matrix unit take whole; the scratch has room for them.
+constexpr std::int64_t padded_rows(std::int64_t rows) {
+  return (rows + narrow_rows_unit - 1) / narrow_rows_unit * narrow_rows_unit;
+}
+
+ATTNSCOPE_INLINE float* scale_of_row(std::byte* held, std::int64_t row) {
+  return reinterpret_cast<float*>(held + row * narrow_pitch + scale_place);
+}
+
+struct Int8Products {
+  using Sum = Integers;
+  static constexpr std::int64_t numbers_a_group = 4;
+  static constexpr std::int64_t parts = narrow_parts_of_int8;
+
+  /// Of the whole row: its largest magnitude becomes 32767. Of a row with something that is not
+  /// finite the scale is not a number, and so is all that comes of it.
+  static float scale_of(const float* x, std::int64_t in) {
+    Vector most{}, strange{};
+    std::int64_t c = 0;
+    const auto see = [&](Vector v) {
+      most = larger(most, v < Vector{} ? Vector{} - v : v);
+      strange += v - v;
+    };
+    for (; c + lanes <= in; c += lanes) see(load(x + c));
+    if (c < in) see(load_first(x + c, in - c, 0.0f));
+    return largest_of(most) / 32767.0f + sum_of(strange);
+  }
+
+  /// `count` numbers, and zeros up to `padded`; the lower bytes `next_part` bytes behind the upper.
+  static void narrow(const float* x, std::int64_t count, std::int64_t padded, float scale,
+                     std::byte* to, std::int64_t next_part) {
+    constexpr float to_integer = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
+    const Vector inverse = splat(scale > 1e-30f ? 1.0f / scale : 0.0f);
+    const auto put_bytes = [](std::byte* at, Bits q) {
+      const ByteLanes bytes = __builtin_convertvector(q, ByteLanes);
+      __builtin_memcpy(at, &bytes, sizeof(bytes));
+    };
+    const auto put = [&](std::int64_t c, Vector v) {
+      const Bits q = reinterpret_cast<Bits>(multiply_add(v, inverse, splat(to_integer))) + 32768u;
+      put_bytes(to + c, q >> 8);
+      put_bytes(to + next_part + c, q);
+    };
+    std::int64_t c = 0;
+    for (; c + lanes <= count; c += lanes) put(c, load(x + c));
+    if (c < count) put(c, load_first(x + c, count - c, 0.0f)), c += lanes;
+    for (; c < padded; c += lanes) put(c, Vector{});
+  }
+
+  /// sum + the products of a group: `a` of a row, in each lane, and an output's `w` in each lane.
+  ATTNSCOPE_INLINE static Integers add(Integers sum, Integers a, Integers w) {
+#if defined(__AVX512VNNI__)
+    return reinterpret_cast<Integers>(_mm512_dpbusd_epi32(reinterpret_cast<__m512i>(sum),
+                                                          reinterpret_cast<__m512i>(a),
+                                                          reinterpret_cast<__m512i>(w)));
+#else
+    // The even and the odd bytes, widened, two products at once.
+    const Integers even = a & 0x00ff00ff;
+    const auto odd = reinterpret_cast<Integers>((reinterpret_cast<Bits>(a) >> 8) & 0x00ff00ffu);
+    typedef std::int16_t Shorts __attribute__((vector_size(lanes * 4)));
+    const auto shorts = reinterpret_cast<Shorts>(w);
+    const auto low = reinterpret_cast<Integers>((shorts << 8) >> 8);
+    const auto high = reinterpret_cast<Integers>(shorts >> 8);
+    return sum + pairs(even, low) + pairs(odd, high);
+#endif
+  }
+
+#if !defined(__AVX512VNNI__)
+  ATTNSCOPE_INLINE static Integers pairs(Integers a, Integers b) {
+#if defined(__AVX512BW__)
+    return reinterpret_cast<Integers>(
+        _mm512_madd_epi16(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
+#elif defined(__AVX2__)
+    return reinterpret_cast<Integers>(
+        _mm256_madd_epi16(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
+#else
+    return reinterpret_cast<Integers>(
+        _mm_madd_epi16(reinterpret_cast<__m128i>(a), reinterpret_cast<__m128i>(b)));
+#endif
+  }
+#endif
+
+  ATTNSCOPE_INLINE static Vector result(const float* sums, std::int64_t next_part,
+                                        const LinearPiece& piece, std::int64_t output,
+                                        float scale) {
+    const auto* upper = reinterpret_cast<const std::int32_t*>(sums);
+    const Integers above = load(upper) - load(piece.sums_too_much + output);
+    const Vector sum = multiply_add(__builtin_convertvector(above, Vector), splat(256.0f),
+                                    __builtin_convertvector(load(upper + next_part), Vector));
+    return sum * (load(piece.weight_scales + output) * scale);
+  }
+};
+
+struct Bfloat16Products {
+  using Sum = Vector;
+  static constexpr std::int64_t numbers_a_group = 2;
+  static constexpr std::int64_t parts = 1;
+
+  static float scale_of(const float* /*x*/, std::int64_t /*in*/) { return 1.0f; }
+
+  static void narrow(const float* x, std::int64_t count, std::int64_t padded, float /*scale*/,
+                     std::byte* to, std::int64_t /*next_part*/) {
+    const auto put = [&](std::int64_t c, Vector v) {
+      const Halves halves = to_bfloat16(v);
+      __builtin_memcpy(to + 2 * c, &halves, sizeof(halves));
+    };
+    std::int64_t c = 0;
+    for (; c + lanes <= count; c += lanes) put(c, load(x + c));
+    if (c < count) put(c, load_first(x + c, count - c, 0.0f)), c += lanes;
+    for (; c < padded; c += lanes) put(c, Vector{});
+  }
+
+  ATTNSCOPE_INLINE static Vector add(Vector sum, Integers a, Integers w) {
+    const auto first = [](Integers pair) { return reinterpret_cast<Vector>(pair << 16); };
+    const auto second = [](Integers pair) {
+      return reinterpret_cast<Vector>(reinterpret_cast<Bits>(pair) & 0xffff0000u);
+    };
+    return multiply_add(second(a), second(w), multiply_add(first(a), first(w), sum));
+  }
+
+  ATTNSCOPE_INLINE static Vector result(const float* sums, std::int64_t /*next_part*/,
+                                        const LinearPiece& /*piece*/, std::int64_t /*output*/,
+                                        float /*scale*/) {
+    return load(sums);
+  }
+};
+
+template <typename Products>
+ATTNSCOPE_INLINE typename Products::Sum load_sum(const float* p) {
+  if constexpr (__is_same(typename Products::Sum, Vector)) {
+    return load(p);
+  } else {
+    return load(reinterpret_cast<const std::int32_t*>(p));
+  }
+}
+ATTNSCOPE_INLINE void store_sum(float* p, Vector v) {
+  store(p, v);
+}
+ATTNSCOPE_INLINE void store_sum(float* p, Integers v) {
+  store(reinterpret_cast<std::int32_t*>(p), v);
+}
+
+/// Some groups of the piece's rows, in bytes, and their scales with the first of them.
+template <typename Products>
+ATTNSCOPE_INLINE void gather_narrow(const LinearPiece& piece, std::int64_t first_group,
+                                    std::int64_t groups, std::int64_t rows, std::byte* held) {
+  const std::int64_t first = first_group * Products::numbers_a_group;
+  const std::int64_t padded = groups * Products::numbers_a_group;
+  const std::int64_t left = piece.in - first;
+  for (std::int64_t r = 0; r < piece.rows; ++r) {
+    const float* x = piece.x + r * piece.x_stride;
+    float* scale = scale_of_row(held, r);
+    if (first == 0) *scale = Products::scale_of(x, piece.in);
+    Products::narrow(x + first, left < padded ? left : padded, padded, *scale,
+                     held + r * narrow_pitch, rows * narrow_pitch);
+  }
+}
+
+#if defined(__AMX_INT8__) && defined(__AMX_BF16__)
+
+struct alignas(64) TileShapes {
+  std::uint8_t palette = 1, start = 0, reserved[14] = {};
+  std::uint16_t bytes_a_row[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+
+/// Tiles 0 to 3 are sums, 4 and 5 rows, 6 and 7 weights.
+template <typename Products, bool two>
+ATTNSCOPE_INLINE void multiply_tiles() {
+  if constexpr (Products::numbers_a_group == 4) {
+    _tile_dpbusd(0, 4, 6);
+    _tile_dpbusd(1, 4, 7);
+    if constexpr (two) {
+      _tile_dpbusd(2, 5, 6);
+      _tile_dpbusd(3, 5, 7);
+    }
+  } else {
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_dpbf16ps(1, 4, 7);
+    if constexpr (two) {
+      _tile_dpbf16ps(2, 5, 6);
+      _tile_dpbf16ps(3, 5, 7);
+    }
+  }
+}
+
+/// Sums of 16 or 32 rows and a panel of outputs over some groups.
+template <typename Products, bool two>
+ATTNSCOPE_INLINE void tiles_of_panel(const std::byte* rows, const std::byte* weights,
+                                     std::int64_t groups, bool begins, float* sums) {
+  constexpr std::int64_t groups_at_once = 16;
+  constexpr std::int64_t panel_bytes = linear_panel * group_bytes;
+  constexpr std::int64_t half = lanes;  // of a panel: a tile's outputs
+  float* lower = sums + 16 * linear_panel;
+  if (begins) {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+  } else {
+    _tile_loadd(0, sums, panel_bytes);
+    _tile_loadd(1, sums + half, panel_bytes);
+    if constexpr (two) {
+      _tile_loadd(2, lower, panel_bytes);
+      _tile_loadd(3, lower + half, panel_bytes);
+    }
+  }
+  for (std::int64_t g = 0; g < groups; g += groups_at_once) {
+    _tile_loadd(4, rows + g * group_bytes, narrow_pitch);
+    _tile_loadd(6, weights + g * panel_bytes, panel_bytes);
+    _tile_loadd(7, weights + g * panel_bytes + half * group_bytes, panel_bytes);
+    if constexpr (two) _tile_loadd(5, rows + 16 * narrow_pitch + g * group_bytes, narrow_pitch);
+    multiply_tiles<Products, two>();
+  }
+  _tile_stored(0, sums, panel_bytes);
+  _tile_stored(1, sums + half, panel_bytes);
+  if constexpr (two) {
+    _tile_stored(2, lower, panel_bytes);
+    _tile_stored(3, lower + half, panel_bytes);
+  }
+}
+
+template <typename Products>
+ATTNSCOPE_INLINE void narrow_panel(const std::byte* held, std::int64_t rows,
+                                   const std::byte* weights, std::int64_t groups, bool begins,
+                                   float* sums) {
+  for (std::int64_t row = 0; row < rows; row += 32) {
+    const std::byte* from = held + row * narrow_pitch;
+    float* to = sums + row * linear_panel;
+    if (rows - row > 16) {
+      tiles_of_panel<Products, true>(from, weights, groups, begins, to);
+    } else {
+      tiles_of_panel<Products, false>(from, weights, groups, begins, to);
+    }
+  }
+}
+
+#else
+
+constexpr int narrow_tile_rows = lanes == 16 ? 14 : (lanes == 8 ? 6 : 4);
+
+/// Sums of a tile over some groups; rows of sums are linear_panel apart.
+template <typename Products, int rows>
+[[gnu::noinline]] void narrow_tile(const std::byte* held, const std::byte* weights,
+                                   std::int64_t groups, bool begins, float* sums) {
+  typename Products::Sum sum[rows][2] = {};
+  for (std::int64_t g = 0; g < groups; ++g) {
+    const auto* w = reinterpret_cast<const std::int32_t*>(weights + g * linear_panel * group_bytes);
+    const Integers first = load(w), second = load(w + lanes);
+#pragma GCC unroll 14
+    for (int r = 0; r < rows; ++r) {
+      std::int32_t group;
+      __builtin_memcpy(&group, held + r * narrow_pitch + g * group_bytes, sizeof(group));
+      const Integers a = splat(group);
+      sum[r][0] = Products::add(sum[r][0], a, first);
+      sum[r][1] = Products::add(sum[r][1], a, second);
+    }
+  }
+#pragma GCC unroll 14
+  for (int r = 0; r < rows; ++r) {
+    float* to = sums + r * linear_panel;
+    store_sum(to, begins ? sum[r][0] : load_sum<Products>(to) + sum[r][0]);
+    store_sum(to + lanes, begins ? sum[r][1] : load_sum<Products>(to + lanes) + sum[r][1]);
+  }
+}
+
+/// A tile of `count` rows, 1 to `rows`.
+template <typename Products, int rows = narrow_tile_rows>
+ATTNSCOPE_INLINE void narrow_tile_of(std::int64_t count, const std::byte* held,
+                                     const std::byte* weights, std::int64_t groups, bool begins,
+                                     float* sums) {
+  if constexpr (rows > 1) {
+    if (count < rows)
+      return narrow_tile_of<Products, rows - 1>(count, held, weights, groups, begins, sums);
+  }
+  narrow_tile<Products, rows>(held, weights, groups, begins, sums);
+}
+
+template <typename Products>
+ATTNSCOPE_INLINE void narrow_panel(const std::byte* held, std::int64_t rows,
+                                   const std::byte* weights, std::int64_t groups, bool begins,
+                                   float* sums) {
+  const std::int64_t tiles = (rows + narrow_tile_rows - 1) / narrow_tile_rows;
+  for (std::int64_t output = 0; output < linear_panel; output += 2 * lanes) {
+    for (std::int64_t t = 0; t < tiles; ++t) {
+      const std::int64_t row = t * rows / tiles, end = (t + 1) * rows / tiles;
+      narrow_tile_of<Products>(end - row, held + row * narrow_pitch, weights + output * group_bytes,
+                               groups, begins, sums + row * linear_panel + output);
+    }
+  }
+}
+
+#endif
+
+template <typename Products>
+ATTNSCOPE_INLINE void narrow_piece(const LinearPiece& piece) {
+  // Of the part of a row that is behind another.
+  const std::int64_t next = Products::parts == 1 ? piece.rows : padded_rows(piece.rows);
+  const std::int64_t used = (Products::parts - 1) * next + piece.rows, rows = padded_rows(used);
+  auto* held = reinterpret_cast<std::byte*>(piece.scratch);
+  float* sums = piece.scratch + rows * linear_pitch;  // [panel][row][output]
+#if defined(__AMX_INT8__) && defined(__AMX_BF16__)
+  const TileShapes shapes;
+  _tile_loadconfig(&shapes);
+#endif
+  for (std::int64_t first = 0; first < piece.groups; first += narrow_depth) {
+    const std::int64_t left = piece.groups - first;
+    const std::int64_t depth = left < narrow_depth ? left : narrow_depth;
+    if (!piece.in_scratch) gather_narrow<Products>(piece, first, depth, next, held);
+    for (std::int64_t panel = 0; panel * linear_panel < piece.outputs; ++panel) {
+      narrow_panel<Products>(
+          held, used, piece.weights + (panel * piece.groups + first) * linear_panel * group_bytes,
+          depth, first == 0, sums + panel * rows * linear_panel);
+    }
+  }
+#if defined(__AMX_INT8__) && defined(__AMX_BF16__)
+  _tile_release();
+#endif
+  finish_piece(piece, [&](std::int64_t r, std::int64_t o) {
+    return Products::result(sums + (o / linear_panel * rows + r) * linear_panel + o % linear_panel,
+                            next * linear_panel, piece, o, *scale_of_row(held, r));
+  });
+}
+
+}  // namespace
+}  // namespace attnscope::cpu
