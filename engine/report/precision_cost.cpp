@@ -88,9 +88,10 @@ std::string PrecisionCost::effectiveness_in_words() const {
       fmt::format("nDCG@10 of {} judged {}: {:.4f} in {}, {:.4f} in float32, {:+.4f}", exact.size(),
                   exact.size() == 1 ? "query" : "queries", mean(narrow), precision_, mean(exact),
                   tests.difference);
-  if (tests.interval90)
+  if (tests.interval90) {
     text +=
         fmt::format(" (90%: {:+.4f} to {:+.4f})", tests.interval90->low, tests.interval90->high);
+  }
   const char* verdict = tests.equivalent ? "equivalent" : "not shown to be equivalent";
   if (tests.p_equivalence) {
     return text + fmt::format(", {} within ± {} (paired TOST, p = {:.2g})", verdict,
