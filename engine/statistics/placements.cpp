@@ -67,18 +67,13 @@ double median_of(std::vector<double> values) {
   return (*std::max_element(values.begin(), middle) + *middle) / 2;
 }
 
-namespace {
-
-/// Between the values beside it where it falls between two.
-double lower_quartile_of(std::vector<double> values) {
-  const double place = 0.25 * static_cast<double>(values.size() - 1);
+double quantile_of(std::vector<double> values, double share) {
+  const double place = share * static_cast<double>(values.size() - 1);
   const auto below = values.begin() + static_cast<std::ptrdiff_t>(place);
   std::nth_element(values.begin(), below, values.end());
   if (below + 1 == values.end()) return *below;
   return std::lerp(*below, *std::min_element(below + 1, values.end()), place - std::floor(place));
 }
-
-}  // namespace
 
 double squared_error_of_median(const std::vector<double>& values) {
   if (values.size() < 2) return 0;
@@ -98,7 +93,7 @@ std::vector<Unit> units_of(const std::vector<Placement>& placements, const HeatB
   for (const Placement& placement : placements) {
     units.push_back({.process = placement.process,
                      .number = placement.number,
-                     .value = basis.is_disturbed ? lower_quartile_of(placement.values)
+                     .value = basis.is_disturbed ? quantile_of(placement.values, 0.25)
                                                  : median_of(placement.values),
                      .squared_error = squared_error_of_median(placement.values)});
   }

@@ -42,6 +42,9 @@ struct Pairs {
 
 /// Mean of the two middle values for even counts; NaN for none. All values must be finite.
 [[nodiscard]] double median_of(std::vector<double> values);
+/// The value that a share of them, 0 to 1, lies below: between those beside it where it falls
+/// between two. Precondition: a value.
+[[nodiscard]] double quantile_of(std::vector<double> values, double share);
 
 /// Whether times rest on it.
 [[nodiscard]] bool counts(const Observation& o, const HeatBasis& basis);
