@@ -16,8 +16,8 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/model_arguments.h"
-#include "app/cli/progress_line.h"
 #include "app/cli/score_run.h"
+#include "app/cli/text_scorer.h"
 #include "app/cli/worker_requests.h"
 #include "engine/report/model_profile.h"
 #include "engine/scoring/score_batches.h"
@@ -43,19 +43,12 @@ double seconds_since(Clock::time_point start) {
 
 /// The first pairs of the file.
 Result<std::vector<TextPair>> first_pairs(const ProfileCommand& arguments) {
-  auto reader = PairReader::open(arguments.pairs, std::nullopt);
-  if (!reader) return tl::unexpected(reader.error());
   std::vector<TextPair> pairs;
-  while (static_cast<std::int64_t>(pairs.size()) < arguments.most_pairs) {
-    auto pair = reader->next();
-    if (!pair) return tl::unexpected(pair.error());
-    if (!*pair) break;
-    pairs.push_back(std::move(**pair));
-  }
-  if (pairs.empty()) {
-    return fail("{}: has no pairs; write QUERY <tab> DOCUMENT, one a line",
-                in_a_sentence(arguments.pairs, 400));
-  }
+  const Status read = read_pairs(arguments.pairs, [&](TextPair pair) {
+    pairs.push_back(std::move(pair));
+    return static_cast<std::int64_t>(pairs.size()) < arguments.most_pairs;
+  });
+  if (!read) return tl::unexpected(read.error());
   return pairs;
 }
 
@@ -63,9 +56,8 @@ Result<std::vector<TextPair>> first_pairs(const ProfileCommand& arguments) {
 class Profiler {
  public:
   Profiler(const ProfileCommand& arguments, const ScoringModel& model, WorkerProcess& worker)
-      : arguments_(arguments), model_(model), worker_(worker), limits_(arguments.options.batches) {
-    limits_.whole_queries = model.is_listwise;
-  }
+      : scorer_(arguments.pairs, model, worker, arguments.options.batches,
+                [this](const nlohmann::json& parts) { add(parts); }) {}
 
   [[nodiscard]] Result<report::ProfiledRound> pass(const std::vector<TextPair>& texts,
                                                    report::ProfiledPairs& of) {
@@ -73,20 +65,18 @@ class Profiler {
     std::vector<TokenPair> pairs;
     pairs.reserve(texts.size());
     for (const TextPair& text : texts) {
-      auto tokens = model_.tokenizer->encode(text.query, text.document, model_.limits);
-      if (!tokens) {
-        return fail("{}, line {}: {}", in_a_sentence(arguments_.pairs, 400), text.line,
-                    tokens.error().message);
-      }
+      auto tokens = scorer_.tokens_of(text.query, text.document, text.line);
+      if (!tokens) return tl::unexpected(tokens.error());
       pairs.push_back(std::move(*tokens));
     }
     report::ProfiledRound round{.tokenizer_seconds = seconds_since(start)};
-    of.part_flop.clear();
-    for (const ScoreBatch& batch : score_batches(pairs, limits_)) {
-      if (Status scored = score(batch, pairs, round, of); !scored)
-        return tl::unexpected(scored.error());
-    }
+    seconds_.clear();
+    flop_.clear();
+    if (Status sent = scorer_.queue(pairs, 1); !sent) return tl::unexpected(sent.error());
+    if (Status scored = scorer_.finish(); !scored) return tl::unexpected(scored.error());
     round.whole_seconds = seconds_since(start);
+    round.part_seconds = seconds_;
+    of.part_flop = flop_;
     of.count = static_cast<std::int64_t>(pairs.size());
     of.tokens = 0;
     for (const TokenPair& pair : pairs) of.tokens += tokens_of(pair);
@@ -104,34 +94,16 @@ class Profiler {
     }
   }
 
-  Status score(const ScoreBatch& batch, const std::vector<TokenPair>& pairs,
-               report::ProfiledRound& round, report::ProfiledPairs& of) {
-    nlohmann::json items = nlohmann::json::array();
-    for (const std::size_t at : batch.pairs) items.push_back(pair_json(pairs[at]));
-    const Status sent = worker_.send({{"request", "score"},
-                                      {"cls", model_.tokenizer->cls()},
-                                      {"parts", true},
-                                      {"one_query", batch.one_query},
-                                      {"items", std::move(items)}});
-    if (!sent) return sent;
-    const auto answer = wait_for(worker_, "score", interrupts());
-    if (!answer) return tl::unexpected(answer.error());
-    if (!*answer) {
-      worker_.kill();
-      return fail("interrupted");
-    }
-    for (const auto& part : (*answer)->at("parts")) {
+  void add(const nlohmann::json& parts) {
+    for (const auto& part : parts) {
       const auto name = part.at("name").get<std::string>();
-      add(name, part.at("seconds").get<double>(), round.part_seconds);
-      if (part.contains("flop")) add(name, part.at("flop").get<double>(), of.part_flop);
+      add(name, part.at("seconds").get<double>(), seconds_);
+      if (part.contains("flop")) add(name, part.at("flop").get<double>(), flop_);
     }
-    return {};
   }
 
-  const ProfileCommand& arguments_;
-  const ScoringModel& model_;
-  WorkerProcess& worker_;
-  BatchLimits limits_;
+  TextScorer scorer_;
+  Numbers seconds_, flop_;  // of the pass
 };
 
 Result<double> ceiling_of(WorkerProcess& worker, int threads) {
@@ -200,11 +172,7 @@ void add_profile_command(CLI::App& app, Session& session) {
   CLI::App* command = app.add_subcommand(
       "profile", "Where a checkpoint's time goes on your pairs, from texts to scores");
   add_model_arguments(*command, arguments->model);
-  command
-      ->add_option("--pairs", arguments->pairs,
-                   "Queries and documents as score takes them: .tsv or .jsonl")
-      ->type_name("FILE")
-      ->required();
+  add_pairs_option(*command, arguments->pairs);
   command->add_option("--most-pairs", arguments->most_pairs, "The first of the file")
       ->type_name("N")
       ->capture_default_str()

@@ -1,0 +1,60 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// Texts scored by a worker as `score` does it, for what is timed of it: `profile` and `latency`.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "engine/scoring/score_batches.h"
+#include "engine/scoring/scoring_model.h"
+#include "engine/sweep/worker_process.h"
+#include "engine/text/pair_reader.h"
+#include "kernels/base/result.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace attnscope::cli {
+
+/// Adds --pairs, of texts.
+void add_pairs_option(CLI::App& command, std::string& file);
+
+/// Pairs of a file, until `take` wants no more. A file without any is an error.
+[[nodiscard]] Status read_pairs(const std::string& file, const std::function<bool(TextPair)>& take);
+
+class TextScorer {
+ public:
+  /// `file` is where the texts come from. With `on_parts` each answer tells the parts of the model
+  /// (docs/protocol.md, score), which are handed on. The others live longer than the scorer.
+  TextScorer(std::string file, const ScoringModel& model, WorkerProcess& worker,
+             const BatchLimits& limits, std::function<void(const nlohmann::json&)> on_parts = {});
+
+  /// Errors name the file and this line of it.
+  [[nodiscard]] Result<TokenPair> tokens_of(std::string_view query, std::string_view document,
+                                            std::int64_t line) const;
+  /// Sends the batches that `score` makes of them, each as soon as fewer than `most_waiting` are
+  /// unanswered: 1 as `score` does; with more the worker finds the next one when it is done. An
+  /// interrupt kills the worker and is an error.
+  [[nodiscard]] Status queue(std::span<const TokenPair> pairs, std::size_t most_waiting);
+  /// Waits for the answers to all that is queued.
+  [[nodiscard]] Status finish() { return wait_until(0); }
+
+ private:
+  [[nodiscard]] Status wait_until(std::size_t most_unanswered);
+
+  std::string file_;
+  const ScoringModel& model_;
+  WorkerProcess& worker_;
+  BatchLimits limits_;
+  std::function<void(const nlohmann::json&)> on_parts_;
+  std::size_t unanswered_ = 0;
+};
+
+}  // namespace attnscope::cli
