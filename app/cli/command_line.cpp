@@ -214,6 +214,7 @@ int run_command_line(int argc, char** argv) {
   add_evaluate_command(app, session);
   add_lengths_command(app, session);
   add_profile_command(app, session);
+  add_latency_command(app, session);
   add_inspect_command(app, session);
   add_check_command(app, session);
   add_check_store_command(app, session);

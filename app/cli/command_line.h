@@ -115,6 +115,7 @@ void add_train_command(CLI::App& app, Session& session);
 void add_evaluate_command(CLI::App& app, Session& session);
 void add_lengths_command(CLI::App& app, Session& session);
 void add_profile_command(CLI::App& app, Session& session);
+void add_latency_command(CLI::App& app, Session& session);
 void add_inspect_command(CLI::App& app, Session& session);
 void add_check_command(CLI::App& app, Session& session);
 void add_check_store_command(CLI::App& app, Session& session);

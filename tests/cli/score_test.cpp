@@ -296,6 +296,49 @@ TEST_F(Score, ProfileTellsWhereTheTimeGoes) {
               HasSubstr("none.tsv: has no pairs"));
 }
 
+TEST_F(Score, LatencyTellsWhatQueriesWaitAndHowManyDocumentsAreInTime) {
+  const auto latency = [&](const std::vector<std::string>& more,
+                           const std::string& pairs = "pairs.tsv") {
+    std::vector<std::string> all{"latency", "--checkpoint", ".", "--pairs", pairs};
+    all.insert(all.end(), more.begin(), more.end());
+    return program_.run(all);
+  };
+  const Outcome numbers =
+      latency({"--top-k", "20,2", "--within", "1e9", "--read-ahead", "7", "--format", "json"});
+  ASSERT_EQ(numbers.exit_code, 0) << numbers.err;
+  const auto whole = nlohmann::json::parse(numbers.out);
+  EXPECT_EQ(whole.at("queries"), 6);
+  ASSERT_EQ(whole.at("top_k").size(), 2U);
+  EXPECT_EQ(whole.at("top_k").at(1).at("top_k"), 20);
+  EXPECT_EQ(whole.at("top_k").at(1).at("calls"), 54) << "nine times each of six queries";
+  EXPECT_GT(whole.at("top_k").at(1).at("offline_pairs_per_second"), 0);
+  const auto& largest = whole.at("largest");
+  EXPECT_EQ(largest.at("within").at("top_k"), largest.at("most"));
+  EXPECT_TRUE(largest.at("beyond").is_null());
+  const Outcome none =
+      latency({"--top-k", "2", "--within", "1e-9", "--queries", "2", "--quantile", "p99"});
+  EXPECT_THAT(none.out,
+              AllOf(HasSubstr("2 queries, "), HasSubstr("One document a query takes longer than "),
+                    HasSubstr("(p99 of 100 calls of 2 queries: ")));
+  // Each of the six has ten.
+  EXPECT_THAT(latency({"--within", "1e9", "--quantile", "p50"}).out,
+              HasSubstr("6 of 6 queries have fewer than "));
+
+  const auto refused = [&](const std::vector<std::string>& more) {
+    const Outcome outcome = latency(more);
+    EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+    return outcome.err;
+  };
+  EXPECT_THAT(refused({"--within", "0"}), HasSubstr("must be a number above 0"));
+  EXPECT_THAT(refused({"--top-k", "5,0"}), HasSubstr("must be a number above 0"));
+  EXPECT_THAT(refused({"--top-k", "5,7,5"}), HasSubstr("--top-k names 5 twice"));
+  EXPECT_THAT(refused({"--top-k", "5,1000"}), HasSubstr("all that pairs.tsv has; ask for fewer"));
+  EXPECT_THAT(refused({"--quantile", "p97"}), HasSubstr("'p97' is none of p50, p95 and p99"));
+  program_.write("none.tsv", "");
+  EXPECT_THAT(latency({}, "none.tsv").err, HasSubstr("none.tsv: has no pairs"));
+}
+
 /// Of a Set-Encoder a document's score depends on the others of its query, and on nothing else.
 TEST_F(Score, ASetIsAllDocumentsOfItsQuery_AndNoPartOfThem) {
   std::filesystem::copy(
@@ -320,6 +363,9 @@ TEST_F(Score, ASetIsAllDocumentsOfItsQuery_AndNoPartOfThem) {
   EXPECT_EQ(again.exit_code, 2);
   EXPECT_EQ(again.out, both.out);
   EXPECT_THAT(again.err, HasSubstr("again.tsv, line 6: its query was scored already"));
+  const Outcome timed = program_.run({"latency", "--checkpoint", "set", "--pairs", "both.tsv",
+                                      "--within", "1e9", "--read-ahead", "2"});
+  EXPECT_THAT(timed.out, HasSubstr("2 documents a query, as many as --read-ahead lets a set have"));
   const Outcome small = of_set("both.tsv", {"--read-ahead", "2"});
   EXPECT_EQ(small.exit_code, 2);
   EXPECT_EQ(small.out, "") << "no score of a part of a set";

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// latency: how long a checkpoint takes to re-rank a person's own queries, and how many documents it
+// ranks in time.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/cli/command_line.h"
+#include "app/cli/model_arguments.h"
+#include "app/cli/progress_line.h"
+#include "app/cli/score_run.h"
+#include "app/cli/text_scorer.h"
+#include "engine/report/latency.h"
+#include "engine/scoring/query_sample.h"
+#include "engine/scoring/score_batches.h"
+#include "kernels/base/sentences.h"
+
+namespace attnscope::cli {
+
+namespace {
+
+using report::TopKLatency;
+
+struct LatencyCommand {
+  ModelArguments model;
+  ScoreOptions options;
+  std::string pairs, format = "text", quantile = "p95";
+  std::vector<std::int64_t> top_k{10, 20, 50, 100};
+  bool has_top_k = false;  // given, not the default
+  double within_ms = 200;
+  std::int64_t queries = 50;
+};
+
+Result<int> percent_of(const std::string& quantile) {
+  for (const int percent : {50, 95, 99})
+    if (quantile == fmt::format("p{}", percent)) return percent;
+  return fail("--quantile '{}' is none of p50, p95 and p99", in_a_sentence(quantile));
+}
+
+/// Ascending; each once.
+Result<std::vector<std::int64_t>> asked_top_k(const LatencyCommand& arguments) {
+  std::vector<std::int64_t> sorted = arguments.top_k;
+  std::ranges::sort(sorted);
+  const auto twice = std::ranges::adjacent_find(sorted);
+  if (twice != sorted.end()) return fail("--top-k names {} twice; leave one of them out", *twice);
+  return sorted;
+}
+
+/// The most documents that a query can be given here, and why they are the most.
+struct MostDocuments {
+  std::int64_t count = 0;
+  std::string in_words;
+};
+
+MostDocuments most_documents(const QuerySample& sample, const LatencyCommand& arguments,
+                             const ScoringModel& model, const std::string& file) {
+  const auto ahead = static_cast<std::int64_t>(arguments.options.read_ahead);
+  // As `score` has it: more of them are no set for it.
+  if (model.is_listwise && ahead < sample.documents())
+    return {ahead, "as many as --read-ahead lets a set have"};
+  if (sample.documents() == QuerySample::most_documents)
+    return {sample.documents(), "the most that are tried"};
+  return {sample.documents(), fmt::format("all that {} has", file)};
+}
+
+/// Those of the default that there are documents for; of those that were given, one that there are
+/// none for is an error.
+Status keep_possible(std::vector<std::int64_t>& top_k, const MostDocuments& most, bool are_given) {
+  if (top_k.back() <= most.count) return {};
+  if (are_given) {
+    return fail("--top-k {} is more than {} documents, {}; ask for fewer", top_k.back(), most.count,
+                most.in_words);
+  }
+  std::erase_if(top_k, [&](std::int64_t one) { return one > most.count; });
+  if (top_k.empty()) top_k.push_back(most.count);
+  return {};
+}
+
+/// Rankings of the sample's queries, scored with the clock in hand.
+class LatencyMeter {
+ public:
+  LatencyMeter(const LatencyCommand& arguments, const ScoringModel& model, WorkerProcess& worker,
+               const QuerySample& sample, std::int64_t least_calls)
+      : scorer_(arguments.pairs, model, worker, arguments.options.batches),
+        sample_(sample),
+        window_(model.is_listwise ? QuerySample::most_documents
+                                  : static_cast<std::int64_t>(arguments.options.read_ahead)),
+        ends_with_query_(model.is_listwise),
+        least_calls_(least_calls) {}
+
+  /// One query after the other, behind a call to warm up.
+  [[nodiscard]] Result<TopKLatency> single_stream(std::int64_t top_k) {
+    CountLine progress(isatty(STDERR_FILENO) == 1);
+    TopKLatency calls{.top_k = top_k};
+    if (const auto first = seconds_of(0, 1, top_k, 1); !first) return tl::unexpected(first.error());
+    while (static_cast<std::int64_t>(calls.seconds.size()) < least_calls_) {
+      for (std::size_t query = 0; query < sample_.queries(); ++query) {
+        const auto seconds = seconds_of(query, query + 1, top_k, 1);
+        if (!seconds) return tl::unexpected(seconds.error());
+        calls.seconds.push_back(*seconds);
+        const auto done = static_cast<double>(calls.seconds.size());
+        progress.show(fmt::format("{} queries of {} documents", calls.seconds.size(), top_k), done,
+                      std::nullopt);
+      }
+    }
+    progress.clear();
+    return calls;
+  }
+
+  /// All queries, with so much queued that the worker never waits; the mean of as many passes.
+  [[nodiscard]] Status add_offline(TopKLatency& calls) {
+    constexpr std::size_t queued = 4;  // batches
+    const std::size_t passes = calls.seconds.size() / sample_.queries();
+    for (std::size_t pass = 0; pass < passes; ++pass) {
+      const auto seconds = seconds_of(0, sample_.queries(), calls.top_k, queued);
+      if (!seconds) return tl::unexpected(seconds.error());
+      calls.offline_seconds += *seconds / static_cast<double>(passes);
+    }
+    return {};
+  }
+
+  /// Of a pair, the mean of all that were scored.
+  [[nodiscard]] double tokens() const {
+    return static_cast<double>(tokens_) / static_cast<double>(pairs_);
+  }
+
+ private:
+  /// From the texts of the queries [first, end) to the scores of all their documents.
+  [[nodiscard]] Result<double> seconds_of(std::size_t first, std::size_t end, std::int64_t top_k,
+                                          std::size_t most_waiting) {
+    std::vector<std::vector<PairView>> rankings;
+    rankings.reserve(end - first);
+    for (std::size_t query = first; query < end; ++query)
+      rankings.push_back(sample_.ranking(query, top_k));
+    const auto start = std::chrono::steady_clock::now();
+    std::vector<TokenPair> window;
+    const auto queue = [&] {
+      const Status sent = scorer_.queue(window, most_waiting);
+      window.clear();
+      return sent;
+    };
+    for (const std::vector<PairView>& ranking : rankings) {
+      for (const PairView& pair : ranking) {
+        auto tokens = scorer_.tokens_of(pair.query, pair.document, pair.line);
+        if (!tokens) return tl::unexpected(tokens.error());
+        tokens_ += tokens_of(*tokens);
+        ++pairs_;
+        window.push_back(std::move(*tokens));
+        if (static_cast<std::int64_t>(window.size()) < window_) continue;
+        if (Status sent = queue(); !sent) return tl::unexpected(sent.error());
+      }
+      if (!ends_with_query_) continue;
+      if (Status sent = queue(); !sent) return tl::unexpected(sent.error());
+    }
+    if (Status sent = queue(); !sent) return tl::unexpected(sent.error());
+    if (Status scored = scorer_.finish(); !scored) return tl::unexpected(scored.error());
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+
+  TextScorer scorer_;
+  const QuerySample& sample_;
+  std::int64_t window_;   // pairs that batches are made of
+  bool ends_with_query_;  // a window
+  std::int64_t least_calls_;
+  std::int64_t tokens_ = 0, pairs_ = 0;
+};
+
+Result<std::vector<TopKLatency>> rows_of(LatencyMeter& meter,
+                                         const std::vector<std::int64_t>& top_k) {
+  std::vector<TopKLatency> rows;
+  rows.reserve(top_k.size());
+  for (const std::int64_t one : top_k) {
+    auto row = meter.single_stream(one);
+    if (!row) return tl::unexpected(row.error());
+    if (Status timed = meter.add_offline(*row); !timed) return tl::unexpected(timed.error());
+    rows.push_back(std::move(*row));
+  }
+  return rows;
+}
+
+std::vector<std::string> notes_on(const report::ModelLatency& latency, const QuerySample& sample,
+                                  const ScoringModel& model) {
+  std::vector<std::string> notes;
+  std::int64_t most = latency.rows.back().top_k;
+  for (const auto* one : {&latency.largest.within, &latency.largest.beyond})
+    if (*one) most = std::max(most, (*one)->top_k);
+  if (const auto [queries, documents] = sample.borrowed(most); queries > 0) {
+    notes.push_back(fmt::format(
+        "{} of {} queries have fewer than {} documents in {}: {} of {} documents are other "
+        "queries', in the file's order",
+        queries, latency.queries, most, latency.pairs, documents, latency.queries * most));
+  }
+  if (model.keeps_documents) {
+    notes.emplace_back(
+        "Both texts of each pair are encoded each time; score --cache encodes queries alone");
+  }
+  return notes;
+}
+
+Result<report::ModelLatency> measured(const LatencyCommand& arguments) {
+  const auto percent = percent_of(arguments.quantile);
+  if (!percent) return tl::unexpected(percent.error());
+  auto top_k = asked_top_k(arguments);
+  if (!top_k) return tl::unexpected(top_k.error());
+  QuerySample sample(arguments.queries);
+  const Status read =
+      read_pairs(arguments.pairs, [&](TextPair pair) { return sample.add(std::move(pair)); });
+  if (!read) return tl::unexpected(read.error());
+  const auto model = open_ranker(arguments.model);
+  if (!model) return tl::unexpected(model.error());
+  const std::string file = std::filesystem::path(arguments.pairs).filename().string();
+  const MostDocuments most = most_documents(sample, arguments, *model, file);
+  if (Status possible = keep_possible(*top_k, most, arguments.has_top_k); !possible)
+    return tl::unexpected(possible.error());
+  auto worker = start_model(arguments.model, *model, &interrupts());
+  if (!worker) return tl::unexpected(worker.error());
+  const int threads =
+      arguments.model.threads > 0 ? arguments.model.threads : worker_cores(worker->process.hello());
+  const ModelQuestion& question = arguments.model.question;
+  report::ModelLatency latency{
+      .model = model->name,
+      .pairs = file,
+      .implementation = worker->implementation,
+      .dtype = question.dtype,
+      .device = question.device == "cpu" ? counted(static_cast<std::size_t>(threads), "thread")
+                                         : question.device,
+      .queries = static_cast<std::int64_t>(sample.queries()),
+      .limit = {.seconds = arguments.within_ms / 1e3, .percent = *percent, .most = most.count},
+      .most_in_words = most.in_words};
+  constexpr std::int64_t least_calls = 50;
+  LatencyMeter meter(arguments, *model, worker->process, sample,
+                     std::max(least_calls, report::least_calls(*percent)));
+  auto rows = rows_of(meter, *top_k);
+  if (!rows) return tl::unexpected(rows.error());
+  latency.rows = std::move(*rows);
+  auto largest = report::largest_within(latency.limit, latency.rows, [&](std::int64_t documents) {
+    return meter.single_stream(documents);
+  });
+  if (!largest) return tl::unexpected(largest.error());
+  latency.largest = std::move(*largest);
+  latency.tokens = meter.tokens();
+  latency.notes = notes_on(latency, sample, *model);
+  return latency;
+}
+
+void print_latency(Session& session, const LatencyCommand& arguments) {
+  const auto format = report::parse_table_format(arguments.format);
+  if (!format) return session.fail(exit_wrong_use, format.error().message);
+  catch_interrupts();
+  const auto latency = measured(arguments);
+  if (!latency) return session.fail(latency.error());
+  print_result(session, report::write_latency(*latency, *format));
+}
+
+}  // namespace
+
+void add_latency_command(CLI::App& app, Session& session) {
+  auto arguments = std::make_shared<LatencyCommand>();
+  CLI::App* command = app.add_subcommand(
+      "latency", "How long a checkpoint takes to re-rank your queries, and how many documents fit");
+  add_model_arguments(*command, arguments->model);
+  add_pairs_option(*command, arguments->pairs);
+  command
+      ->add_option("--top-k", arguments->top_k,
+                   "Documents a query, as 10,100; else 10, 20, 50 and 100 where there are so many")
+      ->type_name("N,...")
+      ->delimiter(',')
+      ->check(above_zero);
+  command
+      ->add_option("--within", arguments->within_ms,
+                   "Milliseconds that a query may take: the largest top-k within them is told")
+      ->type_name("MS")
+      ->capture_default_str()
+      ->check(above_zero);
+  command
+      ->add_option("--quantile", arguments->quantile,
+                   "Of the queries that are within: p50, p95 or p99")
+      ->type_name("P")
+      ->capture_default_str();
+  command
+      ->add_option("--queries", arguments->queries,
+                   "The first of the file; fewer than 50 (of p99, 100) are asked more than once")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(above_zero);
+  command->add_option("--format", arguments->format, report::table_format_words())
+      ->type_name("FORMAT");
+  add_scoring_arguments(*command, arguments->model, arguments->options);
+  command->callback([&session, arguments, command] {
+    arguments->has_top_k = command->get_option("--top-k")->count() > 0;
+    print_latency(session, *arguments);
+  });
+}
+
+}  // namespace attnscope::cli

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/report/latency.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+namespace attnscope::report {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+/// Calls of 0.9 to 1.1 times so many seconds.
+TopKLatency around(std::int64_t top_k, double seconds, int calls = 100) {
+  TopKLatency latency{.top_k = top_k};
+  for (int i = 0; i < calls; ++i)
+    latency.seconds.push_back(seconds * (0.9 + 0.2 * i / (calls - 1)));
+  return latency;
+}
+
+/// A machine that takes so many seconds a document, and what it was asked.
+struct Machine {
+  double seconds_each = 0;
+  std::vector<std::int64_t> asked{};
+
+  Result<LargestTopK> largest(const LatencyLimit& limit, std::span<const TopKLatency> known = {}) {
+    return largest_within(limit, known, [this](std::int64_t top_k) -> Result<TopKLatency> {
+      asked.push_back(top_k);
+      return around(top_k, seconds_each * static_cast<double>(top_k));
+    });
+  }
+};
+
+TEST(LargestTopK, IsFoundByDoublingAndThenByHalves) {
+  // At p50 43 documents take 199 ms.
+  Machine machine{.seconds_each = 0.199 / 43};
+  const auto largest = machine.largest({.seconds = 0.2, .percent = 50, .most = 1000});
+  ASSERT_TRUE(largest);
+  EXPECT_THAT(machine.asked, ElementsAre(1, 2, 4, 8, 16, 32, 64, 48, 40, 44, 42));
+  EXPECT_EQ(largest->within->top_k, 42);
+  EXPECT_EQ(largest->beyond->top_k, 44) << "5 % apart";
+}
+
+TEST(LargestTopK, BeginsWithWhatIsMeasuredAlready) {
+  const std::vector<TopKLatency> known{around(10, 0.1), around(20, 0.2), around(50, 0.5)};
+  Machine machine{.seconds_each = 0.01};
+  const auto largest = machine.largest({.seconds = 0.255, .percent = 50, .most = 1000}, known);
+  ASSERT_TRUE(largest);
+  EXPECT_THAT(machine.asked, ElementsAre(35, 27, 23, 25, 26));
+  EXPECT_EQ(largest->within->top_k, 25);
+  EXPECT_EQ(largest->beyond->top_k, 26);
+}
+
+TEST(LargestTopK, WhereOneDocumentIsTooMuch_NoneIsWithin) {
+  const std::vector<TopKLatency> known{around(10, 20)};
+  Machine machine{.seconds_each = 2};
+  const auto largest = machine.largest({.seconds = 0.2, .percent = 95, .most = 1000}, known);
+  ASSERT_TRUE(largest);
+  EXPECT_THAT(machine.asked, ElementsAre(1));
+  EXPECT_FALSE(largest->within);
+  EXPECT_EQ(largest->beyond->top_k, 1);
+}
+
+TEST(LargestTopK, IsNoMoreThanThereAre) {
+  Machine machine{.seconds_each = 1e-6};
+  const auto largest = machine.largest({.seconds = 0.2, .percent = 95, .most = 60});
+  ASSERT_TRUE(largest);
+  EXPECT_EQ(machine.asked.back(), 60);
+  EXPECT_EQ(largest->within->top_k, 60);
+  EXPECT_FALSE(largest->beyond);
+}
+
+TEST(LargestTopK, WhatIsBeyondTheLimitCountsWhereNoiseHasMoreWithin) {
+  const std::vector<TopKLatency> known{around(10, 0.1), around(11, 0.5), around(50, 0.15)};
+  const auto largest = Machine{}.largest({.seconds = 0.2, .percent = 95, .most = 1000}, known);
+  ASSERT_TRUE(largest);
+  EXPECT_EQ(largest->within->top_k, 10);
+  EXPECT_EQ(largest->beyond->top_k, 11);
+}
+
+TEST(LargestTopK, EndsWithTheMeasurementsError) {
+  const auto largest = largest_within(
+      {.most = 10}, {}, [](std::int64_t) -> Result<TopKLatency> { return fail("interrupted"); });
+  ASSERT_FALSE(largest);
+  EXPECT_EQ(largest.error().message, "interrupted");
+}
+
+TEST(LatencyAt, LiesBetweenTheCallsBesideIt_OrIsTheLongestOfTooFew) {
+  const TopKLatency many = around(1, 1, 101), few = around(1, 1, 60);
+  EXPECT_DOUBLE_EQ(latency_at(many, 50), 1.0);
+  EXPECT_DOUBLE_EQ(latency_at(many, 95), 1.09);
+  EXPECT_DOUBLE_EQ(latency_at(many, 99), 1.098);
+  EXPECT_LT(latency_at(few, 95), 1.1);
+  EXPECT_DOUBLE_EQ(latency_at(few, 99), 1.1);
+}
+
+ModelLatency of_sixty_queries() {
+  ModelLatency latency{.model = "mini",
+                       .pairs = "pairs.tsv",
+                       .implementation = "segment",
+                       .dtype = "float32",
+                       .device = "2 threads",
+                       .queries = 60,
+                       .tokens = 174.2,
+                       .limit = {.seconds = 0.2, .percent = 95, .most = 80},
+                       .most_in_words = "all that pairs.tsv has",
+                       .rows = {around(10, 0.05, 60), around(20, 0.1, 120)},
+                       .largest = {.within = around(43, 0.18, 60), .beyond = around(45, 0.19, 60)},
+                       .notes = {"a note"}};
+  latency.rows[0].offline_seconds = 2;
+  return latency;
+}
+
+TEST(Latency, IsAnsweredInASentence) {
+  ModelLatency latency = of_sixty_queries();
+  EXPECT_EQ(answer_in_words(latency),
+            "Up to 43 documents a query are re-ranked within 200 ms (p95 of 60 queries: 196.2 ms; "
+            "45 took 207.1 ms)");
+  latency.queries = 6;
+  latency.largest = {.within = around(1, 0.1, 60), .beyond = around(2, 0.3, 60)};
+  EXPECT_THAT(answer_in_words(latency), HasSubstr("Up to 1 document a query is re-ranked within 200"
+                                                  " ms (p95 of 60 calls of 6 queries: 109 ms; 2"));
+  latency.largest = {.within = around(80, 0.1, 60), .beyond = std::nullopt};
+  EXPECT_EQ(answer_in_words(latency),
+            "80 documents a query, all that pairs.tsv has, are re-ranked within 200 ms (p95 of 60 "
+            "calls of 6 queries: 109 ms)");
+  latency.largest = {.within = std::nullopt, .beyond = around(1, 1.5, 60)};
+  EXPECT_EQ(answer_in_words(latency),
+            "One document a query takes longer than 200 ms already (p95 of 60 calls of 6 queries: "
+            "1635 ms)");
+}
+
+TEST(Latency, IsATableForReadersAndNumbersForPrograms) {
+  const std::string text = write_latency(of_sixty_queries(), TableFormat::text);
+  EXPECT_THAT(text,
+              HasSubstr("mini on pairs.tsv: 60 queries, 174 tokens a pair, float32, attention "
+                        "by segment, 2 threads"));
+  EXPECT_THAT(text, HasSubstr("55.0 *")) << "p99 of 60 calls";
+  EXPECT_THAT(text, HasSubstr("* the longest of 60 calls; a p99 needs 100"));
+  EXPECT_THAT(text, HasSubstr("Up to 43 documents"));
+  EXPECT_THAT(text, HasSubstr("a note"));
+  const auto whole = nlohmann::json::parse(write_latency(of_sixty_queries(), TableFormat::json));
+  const auto& row = whole.at("top_k").at(0);
+  EXPECT_EQ(row.at("top_k"), 10);
+  EXPECT_EQ(row.at("calls"), 60);
+  EXPECT_NEAR(row.at("p50_ms"), 50, 1e-9);
+  EXPECT_NEAR(row.at("mean_ms"), 50, 1e-9);
+  EXPECT_NEAR(row.at("queries_per_second"), 20, 1e-9);
+  EXPECT_EQ(row.at("offline_queries_per_second"), 30);
+  EXPECT_EQ(row.at("offline_pairs_per_second"), 300);
+  EXPECT_TRUE(whole.at("top_k").at(1).at("offline_pairs_per_second").is_null());
+  EXPECT_EQ(whole.at("largest").at("within").at("top_k"), 43);
+  EXPECT_EQ(whole.at("largest").at("beyond").at("top_k"), 45);
+  EXPECT_THAT(write_latency(of_sixty_queries(), TableFormat::csv), Not(HasSubstr("*")));
+}
+
+}  // namespace
+}  // namespace attnscope::report
