@@ -223,7 +223,7 @@ Result<report::ModelLatency> measured(const LatencyCommand& arguments) {
   const MostDocuments most = most_documents(sample, arguments, *model, file);
   if (Status possible = keep_possible(*top_k, most, arguments.has_top_k); !possible)
     return tl::unexpected(possible.error());
-  auto worker = start_model(arguments.model, *model, &interrupts());
+  auto worker = start_model(arguments.model, model->request, &interrupts());
   if (!worker) return tl::unexpected(worker.error());
   const int threads =
       arguments.model.threads > 0 ? arguments.model.threads : worker_cores(worker->process.hello());
@@ -232,7 +232,7 @@ Result<report::ModelLatency> measured(const LatencyCommand& arguments) {
       .model = model->name,
       .pairs = file,
       .implementation = worker->implementation,
-      .dtype = question.dtype,
+      .dtype = question.multiplies_in(),
       .device = question.device == "cpu" ? counted(static_cast<std::size_t>(threads), "thread")
                                          : question.device,
       .queries = static_cast<std::int64_t>(sample.queries()),

@@ -134,9 +134,7 @@ Result<report::ModelProfile> profiled(const ProfileCommand& arguments) {
   report::ProfiledPairs of{.model = model->name,
                            .pairs = std::filesystem::path(arguments.pairs).filename().string(),
                            .implementation = worker->implementation,
-                           .dtype = arguments.model.question.precision == "float32"
-                                        ? arguments.model.question.dtype
-                                        : arguments.model.question.precision,
+                           .dtype = arguments.model.question.multiplies_in(),
                            .threads = threads};
   Profiler profiler(arguments, *model, worker->process);
   // The first pass warms up: weights are packed and memory is asked for.

@@ -36,6 +36,11 @@ struct ModelQuestion {
   std::int64_t positions = 0;          // above the checkpoint's: interpolated
   std::int64_t most_tokens = 0;        // of a pair
   std::int64_t most_query_tokens = 0;  // with its [SEP]
+
+  /// What its linear layers multiply in.
+  [[nodiscard]] const std::string& multiplies_in() const {
+    return precision == "float32" ? dtype : precision;
+  }
 };
 
 struct ScoringModel {
