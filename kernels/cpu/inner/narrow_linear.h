@@ -29,6 +29,14 @@ ATTNSCOPE_INLINE float* scale_of_row(std::byte* held, std::int64_t row) {
   return reinterpret_cast<float*>(held + row * narrow_pitch + scale_place);
 }
 
+/// Sums of int8 lie where those of floats would.
+ATTNSCOPE_INLINE const std::int32_t* whole_numbers(const float* sums) {
+  return reinterpret_cast<const std::int32_t*>(reinterpret_cast<const std::byte*>(sums));
+}
+ATTNSCOPE_INLINE std::int32_t* whole_numbers(float* sums) {
+  return reinterpret_cast<std::int32_t*>(reinterpret_cast<std::byte*>(sums));
+}
+
 struct Int8Products {
   using Sum = Integers;
   static constexpr std::int64_t numbers_a_group = 4;
@@ -104,7 +112,7 @@ struct Int8Products {
   ATTNSCOPE_INLINE static Vector result(const float* sums, std::int64_t next_part,
                                         const LinearPiece& piece, std::int64_t output,
                                         float scale) {
-    const auto* upper = reinterpret_cast<const std::int32_t*>(sums);
+    const std::int32_t* upper = whole_numbers(sums);
     const Integers above = load(upper) - load(piece.sums_too_much + output);
     const Vector sum = multiply_add(__builtin_convertvector(above, Vector), splat(256.0f),
                                     __builtin_convertvector(load(upper + next_part), Vector));
@@ -151,14 +159,14 @@ ATTNSCOPE_INLINE typename Products::Sum load_sum(const float* p) {
   if constexpr (__is_same(typename Products::Sum, Vector)) {
     return load(p);
   } else {
-    return load(reinterpret_cast<const std::int32_t*>(p));
+    return load(whole_numbers(p));
   }
 }
 ATTNSCOPE_INLINE void store_sum(float* p, Vector v) {
   store(p, v);
 }
 ATTNSCOPE_INLINE void store_sum(float* p, Integers v) {
-  store(reinterpret_cast<std::int32_t*>(p), v);
+  store(whole_numbers(p), v);
 }
 
 /// Some groups of the piece's rows, in bytes, and their scales with the first of them.
