@@ -209,7 +209,7 @@ QCategoryAxis* add_axis(QChart& chart, const AxisScale& scale, Qt::Alignment sid
   QString label;
   for (const Tick& tick : scale.ticks()) {
     // Two ticks of a deep zoom may have the same words, of which the axis would drop one.
-    label = tick.label;
+    label = with_minus(tick.label);
     while (axis->categoriesLabels().contains(label)) label += QChar(0x200B);
     axis->append(label, scale.place(tick.value));
   }

@@ -109,6 +109,7 @@ class ChartDrawing {
   [[nodiscard]] const std::vector<DrawnCeiling>& ceilings() const { return ceilings_; }
   /// The figure's front, cut where it leaves the plot.
   [[nodiscard]] const std::vector<QPolygonF>& front() const { return front_; }
+  [[nodiscard]] const QString& y_label() const { return y_label_; }
   [[nodiscard]] const QRectF& plot() const { return plot_; }
   [[nodiscard]] const QRectF& rect() const { return rect_; }
   /// How many values the axes cannot show (zero on a log axis, NaN), and other cells that lack.

@@ -2,6 +2,8 @@
 #include "app/gui/charts/chart_page.h"
 
 #include <QFontMetricsF>
+#include <QLineF>
+#include <QStringList>
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -269,6 +271,32 @@ std::optional<int> ChartPage::legend_at(QPointF position) const {
   const auto found = std::ranges::find_if(
       legend_, [&](const LegendEntry& entry) { return entry.rect.contains(position); });
   return found == legend_.end() ? std::nullopt : std::optional<int>(found - legend_.begin());
+}
+
+QString ChartPage::coincidence_in_words(int entry) const {
+  constexpr double close = 0.15;  // em: less than a marker's own line
+  const LegendEntry& own = legend_[static_cast<std::size_t>(entry)];
+  QStringList lines;
+  for (const ChartDrawing& panel : panels_) {
+    const auto points = panel.stops_of(own.key);
+    if (points.size() < 2) continue;
+    QStringList names;
+    for (const LegendEntry& other : legend_) {
+      const bool coincides =
+          other.key != own.key &&
+          std::ranges::equal(points, panel.stops_of(other.key),
+                             [&](const DrawnPoint* one, const DrawnPoint* another) {
+                               const QLineF apart(one->position, another->position);
+                               return apart.length() < close * look_.em;
+                             });
+      if (coincides) names.append(other.text);
+    }
+    if (!names.isEmpty()) {
+      lines.append(QStringLiteral("%1: coincides with %2")
+                       .arg(panel.y_label(), names.join(QStringLiteral("; "))));
+    }
+  }
+  return lines.join(QLatin1Char('\n'));
 }
 
 Printable printable(report::Facets facets) {

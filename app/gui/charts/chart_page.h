@@ -51,6 +51,7 @@ class ChartPage {
   [[nodiscard]] const std::vector<ChartDrawing>& panels() const { return panels_; }
   [[nodiscard]] const std::vector<LegendEntry>& legend() const { return legend_; }
   [[nodiscard]] bool empty() const;
+  [[nodiscard]] QSizeF size() const { return look_.size; }
   [[nodiscard]] int columns() const { return columns_; }
   /// Below this, plots cannot be read; and what gives them a good shape.
   [[nodiscard]] double least_height() const { return least_height_; }
@@ -61,6 +62,9 @@ class ChartPage {
   [[nodiscard]] const DrawnPoint* nearest(QPointF position, double radius) const;
   /// The entry's place in the legend.
   [[nodiscard]] std::optional<int> legend_at(QPointF position) const;
+  /// On which others that entry's curve lies at all its points, a panel a line: there, one alone is
+  /// seen. Empty: on none.
+  [[nodiscard]] QString coincidence_in_words(int entry) const;
 
  private:
   /// Words across the page.

@@ -49,10 +49,19 @@ QFont figure_font(double pixel_size, bool bold) {
   return font;
 }
 
+QString with_minus(QString text) {
+  for (qsizetype at = 0; at + 1 < text.size(); ++at) {
+    if (text[at] != QLatin1Char('-') || !text[at + 1].isDigit()) continue;
+    const QChar before = at == 0 ? QChar(u' ') : text[at - 1];
+    if (before.isSpace() || QStringLiteral("(/[").contains(before)) text[at] = QChar(u'−');
+  }
+  return text;
+}
+
 QStringList lines_of(const QFont& font, const QString& text, double width) {
   const QFontMetricsF metrics(font);
   QStringList lines;
-  for (const QString& paragraph : text.split(QLatin1Char('\n'))) {
+  for (const QString& paragraph : with_minus(text).split(QLatin1Char('\n'))) {
     QString line;
     for (QString word : paragraph.split(QLatin1Char(' '), Qt::SkipEmptyParts)) {
       const QString longer = line.isEmpty() ? word : line + QLatin1Char(' ') + word;

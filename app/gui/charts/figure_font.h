@@ -28,6 +28,10 @@ inline constexpr double small_text = 0.85;  // of em: captions, notes, labels be
   return QFontInfo(widget.font()).pixelSize();
 }
 
+/// On a screen or a page a number's sign is a minus, not a hyphen: "(−48 %)"; dates and names stay.
+[[nodiscard]] QString with_minus(QString text);
+
+/// With minus signs.
 [[nodiscard]] QStringList lines_of(const QFont& font, const QString& text, double width);
 /// The size that those lines take.
 [[nodiscard]] QSizeF size_of_lines(const QFont& font, const QString& text, double width);

@@ -232,7 +232,7 @@ void paint_color_bar(QPainter& painter, const QRectF& rect, const HeatScale& sca
   const int ticks = whole_decades ? static_cast<int>(HeatScale::decades) : 2;
   for (int tick = 0; tick <= ticks; ++tick) {
     const double at = static_cast<double>(tick) / ticks;
-    QString text = weight_words(scale.difference && tick == 1 ? 0 : scale.value(at));
+    QString text = with_minus(weight_words(scale.difference && tick == 1 ? 0 : scale.value(at)));
     if (whole_decades && tick == 0) text.prepend(QStringLiteral("≤ "));
     const double width = metrics.horizontalAdvance(text) + 1;
     const double center = rect.left() + at * rect.width();

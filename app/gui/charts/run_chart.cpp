@@ -182,7 +182,8 @@ void RunChart::invalidate() {
 }
 
 const ChartPage& RunChart::page() const {
-  if (!page_) {
+  // Behind another tab the chart does not hear of its new size.
+  if (!page_ || page_->size() != QSizeF(size())) {
     ChartPage::Look look;
     look.size = QSizeF(size());
     look.em = em_of(*this);
@@ -207,6 +208,7 @@ const ChartPage& RunChart::page() const {
 }
 
 QString RunChart::value_at(QPointF position) const {
+  if (const auto entry = page().legend_at(position)) return page().coincidence_in_words(*entry);
   const double radius = hover_radius * em_of(*this);
   if (const DrawnPoint* point = page().nearest(position, radius)) return point->text;
   const auto panel = page().panel_at(position);

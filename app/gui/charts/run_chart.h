@@ -85,7 +85,8 @@ class RunChart : public QWidget {
   [[nodiscard]] const ChartDrawing& drawing(std::size_t panel = 0) const {
     return page().panels()[panel];
   }
-  /// The text that hovering at `position` shows; empty when nothing is near.
+  /// The text that hovering at `position` shows, of a value or of a curve that lies on others;
+  /// empty when nothing is near.
   [[nodiscard]] QString value_at(QPointF position) const;
   /// The text of the value the keyboard stands on; empty without one.
   [[nodiscard]] QString current_value() const;

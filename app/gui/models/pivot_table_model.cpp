@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/gui/charts/figure_font.h"
 #include "app/gui/models/cell_facts.h"
 #include "app/gui/models/terms.h"
 #include "app/gui/session/text.h"
@@ -176,7 +177,7 @@ QVariant PivotTableModel::cell_data(int row_number, int column, int role) const 
   const report::Row& row = run_->table.rows[*cell.row];
   switch (role) {
     case Qt::DisplayRole:
-      return words(cell.text);
+      return charts::with_minus(words(cell.text));
     case Qt::ToolTipRole:
       return cell_tip(row, line.quantity);
     case cell_status_role:

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "app/gui/charts/figure_font.h"
+
 namespace attnscope::gui {
 
 template <typename Row>
@@ -42,8 +44,8 @@ class RowsModel : public QAbstractTableModel {
   [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override {
     if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
     if (role != Qt::DisplayRole) return about(index.column(), role);
-    return columns_[static_cast<std::size_t>(index.column())].text(
-        rows_[static_cast<std::size_t>(index.row())]);
+    return charts::with_minus(columns_[static_cast<std::size_t>(index.column())].text(
+        rows_[static_cast<std::size_t>(index.row())]));
   }
   [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation,
                                     int role) const override {

@@ -15,10 +15,11 @@
 namespace attnscope::gui {
 namespace {
 
-/// A field cannot hold what separates fields.
+/// A field cannot hold what separates fields; other programs read a hyphen as a number's sign.
 QString field(QString text) {
   return text.replace(QLatin1Char('\t'), QLatin1Char(' '))
-      .replace(QLatin1Char('\n'), QLatin1Char(' '));
+      .replace(QLatin1Char('\n'), QLatin1Char(' '))
+      .replace(QChar(u'−'), QLatin1Char('-'));
 }
 
 /// Empty without a selection.

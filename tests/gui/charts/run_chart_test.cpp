@@ -368,6 +368,19 @@ TEST_F(RunChartTest, AWiderPage_HasMoreColumns_AndANarrowOneNoMoreThanItCanShow)
   EXPECT_EQ(columns_at(300), 1);
 }
 
+TEST_F(RunChartTest, TheLegend_TellsOfCurvesThatLieOnEachOther) {
+  report::Figure figure = synthetic_figure();
+  figure.series[6].points = figure.series[7].points;
+  chart.set_figure(figure);
+  const auto said_at = [&](std::size_t entry) {
+    return chart.value_at(chart.page().legend()[entry].rect.center()).toStdString();
+  };
+  EXPECT_EQ(said_at(6), "Time (ms per document): coincides with Sparse, segment, w = 64");
+  EXPECT_EQ(said_at(5), "");
+  QTest::mouseClick(&chart, Qt::LeftButton, {}, legend(7));
+  EXPECT_EQ(said_at(6), "");  // it is seen now
+}
+
 TEST_F(RunChartTest, TheKeyboard_WalksThroughAllPanels) {
   chart.resize(1000, 700);
   chart.set_facets(panels_of(2));
