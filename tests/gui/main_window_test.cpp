@@ -11,6 +11,7 @@
 #include <QListView>
 #include <QMenu>
 #include <QPushButton>
+#include <QScrollBar>
 #include <QSettings>
 #include <QTabBar>
 #include <QTabWidget>
@@ -444,6 +445,32 @@ class MainWindowTest : public QObject {
     const auto* panel = window_->findChild<QWidget*>(QStringLiteral("pattern_panel"));
     QTRY_COMPARE(panel->width(), panel->parentWidget()->width());  // nothing scrolls sideways
     QCOMPARE(window_->size(), QSize(1000, 650));
+  }
+
+  void NothingScrollsInAPageThatScrolls() {
+    std::vector<Contender> six;
+    for (int window = 1; window <= 6; ++window)
+      six.push_back(contender("sparse", "segment", Window::of(window)));
+    {
+      Store store = open_store(database());
+      const RunId run = begin_run_with(store, "live", {}, 84);
+      QVERIFY(store.add_heat(run, made_up_heat(0, 64, six)).has_value());
+    }
+    open_window();
+    window_->resize(1000, 650);
+    RunView* view = page()->run_view();
+    QTRY_VERIFY_WITH_TIMEOUT(view->run() && !view->run()->table.rows.empty(), patience_ms);
+    QTRY_VERIFY(page()->progress()->isVisible());
+    auto* around =
+        qobject_cast<SideArea*>(page()->progress()->parentWidget()->parentWidget()->parentWidget());
+    QVERIFY(around != nullptr);
+    QTabBar* tabs = view->tabs()->tabBar();
+    for (int tab = 0; tab < tabs->count(); ++tab) {
+      if (view->tabs()->widget(tab) == view->chart()) continue;
+      QTest::mouseClick(tabs, Qt::LeftButton, {}, tabs->tabRect(tab).center());
+      QCOMPARE(tabs->currentIndex(), tab);
+      QTRY_VERIFY2(!around->verticalScrollBar()->isVisible(), qPrintable(tabs->tabText(tab)));
+    }
   }
 
   void Keys_SwitchPages() {

@@ -436,6 +436,25 @@ class RunViewTest : public QObject {
     QTRY_COMPARE(view_->tabs()->height(), before);
   }
 
+  void InALowWindow_TheChartsAreATab() {
+    QTabWidget* tabs = view_->tabs();
+    QCOMPARE(tabs->indexOf(view_->chart()), -1);
+    view_->resize(700, 100);  // taken as high as it must be
+    QTRY_COMPARE(tabs->indexOf(view_->chart()), tabs->count() - 1);
+    QVERIFY(view_->run_table()->isVisible() && !view_->chart()->isVisible());
+    QVERIFY(view_->height() < 500);
+    QTest::mouseClick(tabs->tabBar(), Qt::LeftButton, {},
+                      tabs->tabBar()->tabRect(tabs->count() - 1).center());
+    QTRY_VERIFY(view_->chart()->isVisible() && !view_->run_table()->isVisible());
+    // A value that is clicked there brings its cell.
+    Q_EMIT view_->chart()->cell_chosen(1);
+    QTRY_VERIFY(view_->cell_panel()->isVisible());
+    view_->resize(1000, 900);
+    QTRY_COMPARE(tabs->indexOf(view_->chart()), -1);
+    QTRY_VERIFY(view_->chart()->isVisible() && view_->cell_panel()->isVisible());
+    QVERIFY(view_->chart()->height() > 200);
+  }
+
   void Figures_AreWrittenToFiles() {
     for (const char* extension : {"pdf", "svg", "png"}) {
       const QString file = folder_.filePath(QStringLiteral("figure.") + QLatin1String(extension));

@@ -8,17 +8,13 @@
 #include <QLabel>
 #include <QListView>
 #include <QPushButton>
-#include <QScrollArea>
 #include <QSettings>
 #include <QSignalBlocker>
-#include <QSplitter>
 #include <QTabBar>
 #include <QTabWidget>
 #include <QTableView>
-#include <QTimer>
 #include <QVBoxLayout>
 #include <algorithm>
-#include <cstdlib>
 
 #include "app/gui/charts/run_chart.h"
 #include "app/gui/models/run_list_model.h"
@@ -30,6 +26,7 @@
 #include "app/gui/views/flow_layout.h"
 #include "app/gui/views/popup_button.h"
 #include "app/gui/views/run_export.h"
+#include "app/gui/views/run_halves.h"
 #include "app/gui/views/run_table.h"
 #include "app/gui/views/slice_fields.h"
 #include "app/gui/views/theme.h"
@@ -75,14 +72,6 @@ const FigureSnapshot& figure_of(const RunSnapshot& run, report::YAxis y) {
 report::YAxis chosen_view(const QComboBox& picker) {
   return static_cast<report::YAxis>(picker.currentData().toInt());
 }
-
-/// The charts over the tabs. They share what room there is, and ask for no more than they cannot do
-/// without: many panels or large text make the page scroll.
-class Halves : public QSplitter {
- public:
-  Halves() : QSplitter(Qt::Vertical) {}
-  [[nodiscard]] QSize sizeHint() const override { return minimumSizeHint(); }
-};
 
 }  // namespace
 
@@ -139,20 +128,11 @@ QWidget* RunView::build_body() {
   add_tab(table_, tr("Table"), QStringLiteral("table"));
   add_tab(panel_, tr("Cell"), QStringLiteral("cell"));
   add_tab(panel_->samples(), tr("Samples"), QStringLiteral("samples"));
-  halves_ = new Halves;
-  halves_->addWidget(chart_);
-  halves_->addWidget(tabs_);
-  halves_->setStretchFactor(0, 77);
-  halves_->setStretchFactor(1, 23);
-  halves_->setSizes({770, 230});
-  halves_->setObjectName(QStringLiteral("run_split"));
-  halves_->setChildrenCollapsible(false);
-  halves_->setHandleWidth(8);
-  keep_sizes(*halves_);
+  halves_ = new RunHalves(chart_, tabs_);
   connect(tabs_, &QTabWidget::currentChanged, this, [this](int at) {
-    QSettings().setValue(QLatin1String(tab_setting), tabs_->tabBar()->tabData(at));
+    const QVariant name = tabs_->tabBar()->tabData(at);
+    if (name.isValid()) QSettings().setValue(QLatin1String(tab_setting), name);
     make_room();
-    come_into_view();
   });
   return halves_;
 }
@@ -162,43 +142,12 @@ bool RunView::shows_answer() const {
 }
 
 /// Rows, facts and samples want height while they are shown, and so does an answer beside which
-/// there is the run's own effectiveness. An answer's few sentences do not: they give it back. What
-/// a person drags meanwhile is theirs.
+/// there is the run's own effectiveness. An answer's few sentences do not: they give it back.
 void RunView::make_room() {
-  // The tabs that lie behind ask for none.
-  for (int at = 0; at < tabs_->count(); ++at) {
-    const bool is_front = at == tabs_->currentIndex();
-    tabs_->widget(at)->setSizePolicy(QSizePolicy::Preferred,
-                                     is_front ? QSizePolicy::Preferred : QSizePolicy::Ignored);
-  }
-  constexpr double wanted = 0.45;
-  const QList<int> now = halves_->sizes();
-  const int all = now[0] + now[1],
-            higher = std::max(static_cast<int>(wanted * all), tabs_->minimumSizeHint().height());
-  const bool is_low = now[1] < higher - halves_->handleWidth();
   const bool has_own_plot = run_ && std::ranges::any_of(run_->table.rows, [](const auto& row) {
                               return row.effectiveness != nullptr;
                             });
-  if (has_own_plot || !shows_answer()) {
-    if (!is_low) return;
-    sizes_before_ = now;
-    halves_->setSizes({all - higher, higher});
-  } else if (!sizes_before_.isEmpty()) {
-    if (std::abs(now[1] - higher) <= halves_->handleWidth()) halves_->setSizes(sizes_before_);
-    sizes_before_.clear();
-  }
-}
-
-/// Of a page that scrolls, the tab that was asked for.
-void RunView::come_into_view() {
-  QWidget* around = parentWidget();
-  while (around != nullptr && qobject_cast<QScrollArea*>(around) == nullptr)
-    around = around->parentWidget();
-  if (auto* area = qobject_cast<QScrollArea*>(around); area != nullptr && isVisible()) {
-    QTimer::singleShot(0, this, [this, area] {  // once it has its height
-      area->ensureWidgetVisible(tabs_, 0, 0);
-    });
-  }
+  halves_->make_room(has_own_plot || !shows_answer());
 }
 
 void RunView::add_tab(QWidget* content, const QString& title, const QString& name, int place) {

@@ -11,7 +11,6 @@
 #include "app/gui/session/snapshot.h"
 
 class QComboBox;
-class QSplitter;
 class QTabWidget;
 
 namespace attnscope::charts {
@@ -22,6 +21,7 @@ namespace attnscope::gui {
 
 class CellPanel;
 class PopupButton;
+class RunHalves;
 class RunTable;
 class SliceFields;
 namespace Ui {
@@ -93,7 +93,6 @@ class RunView : public QWidget {
   void build_head();
   QWidget* build_body();
   void make_room();
-  void come_into_view();
   [[nodiscard]] bool shows_answer() const;
   void build_actions();
   void wire();
@@ -117,7 +116,7 @@ class RunView : public QWidget {
   RunTable* table_;
   CellPanel* panel_;
   QTabWidget* tabs_;
-  QSplitter* halves_ = nullptr;  // the charts over the tabs
+  RunHalves* halves_ = nullptr;
 
   RunPointer run_;
   std::optional<Progress> progress_;
@@ -129,7 +128,6 @@ class RunView : public QWidget {
   report::SliceWish slice_;
   std::string facet_;
   std::optional<std::int64_t> chosen_cell_;  // its number in the run
-  QList<int> sizes_before_;                  // of the halves; empty: the lower has its own height
 };
 
 }  // namespace attnscope::gui

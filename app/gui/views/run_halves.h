@@ -1,0 +1,44 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// A run's charts over its tabs. They share what room there is. Where there is too little for both,
+// the charts are the last of the tabs: so a table's own bars are the only ones, and nothing scrolls
+// in a page that scrolls.
+
+#include <QSizePolicy>
+#include <QSplitter>
+
+class QTabWidget;
+
+namespace attnscope::gui {
+
+class RunHalves : public QSplitter {
+ public:
+  RunHalves(QWidget* charts, QTabWidget* tabs);
+
+  /// For the tab that is in front, and whether its content `wants_height`: it is given more while
+  /// it is there. What a person drags meanwhile is theirs.
+  void make_room(bool wants_height);
+  /// The charts are a tab.
+  [[nodiscard]] bool is_folded() const;
+  [[nodiscard]] QSize sizeHint() const override { return minimumSizeHint(); }
+  /// Of the tab in front alone.
+  [[nodiscard]] QSize minimumSizeHint() const override;
+
+ protected:
+  bool event(QEvent* event) override;
+
+ private:
+  /// Of the tabs, with the one that is in front when the charts are not.
+  [[nodiscard]] int least_of_tabs() const;
+  void fold_or_unfold();
+
+  QWidget* charts_;
+  QTabWidget* tabs_;
+  QWidget* lower_ = nullptr;  // in front, or last there
+  QSizePolicy of_charts_;
+  QList<int> unfolded_;      // sizes
+  QList<int> sizes_before_;  // of the halves; empty: the lower has its own height
+};
+
+}  // namespace attnscope::gui
