@@ -58,6 +58,30 @@ class AttentionModelsTest : public QObject {
     QVERIFY(!grid.item(0, 0)->data(Qt::DecorationRole).isValid());
   }
 
+  void ManyHeadsOfOneLayer_TakeSeveralRows() {
+    DumpParts parts = small_dump();
+    for (const char* part : {"q", "k", "v"}) {
+      parts.tensors.erase(std::string("layer.2.") + part);
+      parts.tensors[std::string("layer.0.") + part].shape = {12, 8, 1};
+    }
+    HeadGrid grid;
+    grid.resize(160, 200);
+    grid.show();
+    grid.set_dump(std::make_shared<const Dump>(*parts.read()));
+    QCOMPARE(grid.rowCount(), 3);  // of 8 heads and their mean
+    QCOMPARE(grid.verticalHeaderItem(1)->text(), QStringLiteral("3"));
+    QVERIFY(grid.columnWidth(0) > 2 * grid.fontMetrics().height());
+    QSignalSpy chosen(&grid, &HeadGrid::chosen);
+    QTest::mouseClick(grid.viewport(), Qt::LeftButton, {},
+                      grid.visualRect(grid.model()->index(2, 1)).center());
+    QCOMPARE(chosen.size(), 1);
+    QCOMPARE(chosen[0], (QVariantList{0, 7}));
+    grid.resize(900, 200);
+    QCOMPARE(grid.rowCount(), 1);
+    QCOMPARE(grid.currentColumn(), 7);
+    QCOMPARE(chosen.size(), 1);  // the same head is chosen
+  }
+
   void AttendedTokens_StandInTheirOrderWithWhatTheyReceive() {
     AttendedTokensModel model;
     const QAbstractItemModelTester tester(&model);

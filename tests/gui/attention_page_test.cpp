@@ -6,6 +6,7 @@
 #include <QCheckBox>
 #include <QClipboard>
 #include <QComboBox>
+#include <QHeaderView>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPointer>
@@ -430,6 +431,21 @@ class AttentionPageTest : public QObject {
       if (fields[0] == QLatin1String("query")) query += fields[2].toDouble();
     }
     QVERIFY(std::abs(query - 1) < 1e-5);
+  }
+
+  void TheList_SaysWhereATokenIs_HoweverNarrowItIs() {
+    const QTableView* table = find<QTableView>("attended");
+    const QHeaderView& columns = *table->horizontalHeader();
+    QVERIFY(!table->isColumnHidden(AttendedTokensModel::group));
+    QFont large = page_->font();
+    large.setPointSizeF(2 * large.pointSizeF());
+    page_->setFont(large);
+    QTRY_VERIFY(table->isColumnHidden(AttendedTokensModel::group));
+    const auto ends = [&](int column) {
+      return columns.sectionViewportPosition(column) + columns.sectionSize(column);
+    };
+    QTRY_VERIFY(ends(AttendedTokensModel::position) <= table->viewport()->width());
+    QVERIFY(columns.sectionSize(AttendedTokensModel::token) > table->fontMetrics().height());
   }
 
   void CopyInTheList_TakesEveryToken() {

@@ -86,7 +86,11 @@ void AttentionNumbers::build() {
   ui_->attended->setModel(&most_attended_);
   ui_->attended->setSelectionMode(QAbstractItemView::ExtendedSelection);
   ui_->attended->verticalHeader()->hide();
-  ui_->attended->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
+  QHeaderView* columns = ui_->attended->horizontalHeader();
+  columns->setSectionResizeMode(QHeaderView::ResizeToContents);
+  columns->setSectionResizeMode(AttendedTokensModel::token, QHeaderView::Stretch);
+  ui_->attended->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  ui_->attended->viewport()->installEventFilter(this);
   ui_->group_mass->setSelectionMode(QAbstractItemView::ContiguousSelection);
   ui_->group_mass->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
   ui_->token_text->show_tokens(&tokens_);
@@ -128,6 +132,24 @@ void AttentionNumbers::let_copy(QTableView* table, const QString& what,
     QApplication::clipboard()->setText(clipboard_text((this->*grid)(), report::TableFormat::text));
     Q_EMIT copied(what);
   });
+}
+
+bool AttentionNumbers::eventFilter(QObject* watched, QEvent* event) {
+  if (event->type() == QEvent::Resize) fit_columns();
+  return QWidget::eventFilter(watched, event);
+}
+
+// The group, which the text's colours say too, gives way to the other columns.
+void AttentionNumbers::fit_columns() {
+  QTableView& table = *ui_->attended;
+  const QAbstractItemView& cells = table;
+  int needed = 6 * fontMetrics().averageCharWidth();  // of a token
+  for (const int column :
+       {AttendedTokensModel::mass, AttendedTokensModel::position, AttendedTokensModel::group}) {
+    needed += std::max(cells.sizeHintForColumn(column),
+                       table.horizontalHeader()->sectionSizeHint(column));
+  }
+  table.setColumnHidden(AttendedTokensModel::group, needed > table.viewport()->width());
 }
 
 void AttentionNumbers::changeEvent(QEvent* event) {
@@ -222,6 +244,7 @@ void AttentionNumbers::received_changed() {
   const std::optional<Received>& received = session_->received();
   tokens_.set_mass(received ? received->mass : std::vector<double>(), attended_group(),
                    logarithmic_, difference);
+  fit_columns();
   ui_->profile->set_figure(profile_figure(session_->dump()->info(), tokens_.masses()));
   const bool one_run = session_->rows().size() == 1;
   ui_->token_text->set_chosen(one_run ? std::optional(session_->rows().front()) : std::nullopt);

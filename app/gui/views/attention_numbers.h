@@ -48,6 +48,7 @@ class AttentionNumbers : public QWidget {
   void attended_changed();
 
  protected:
+  bool eventFilter(QObject* watched, QEvent* event) override;
   void changeEvent(QEvent* event) override;
 
  private:
@@ -58,6 +59,7 @@ class AttentionNumbers : public QWidget {
   void dump_opened();
   void head_changed();
   void received_changed();
+  void fit_columns();
   void show_groups();
   void rows_picked(int entry);
   void show_rows();

@@ -4,6 +4,8 @@
 #include <QEvent>
 #include <QHeaderView>
 #include <QPainter>
+#include <QScopedValueRollback>
+#include <QSignalBlocker>
 #include <QStyledItemDelegate>
 #include <algorithm>
 
@@ -22,6 +24,7 @@ class PictureDelegate : public QStyledItemDelegate {
 
   void paint(QPainter* painter, const QStyleOptionViewItem& option,
              const QModelIndex& index) const override {
+    if (!(option.state & QStyle::State_Enabled)) return;  // behind the last of several rows
     const QPalette& colors = option.palette;
     const QRect inside = option.rect.adjusted(2, 2, -2, -2);
     const auto picture = index.data(Qt::DecorationRole).value<QImage>();
@@ -78,33 +81,65 @@ HeadGrid::HeadGrid(QWidget* parent) : QTableWidget(parent) {
 void HeadGrid::set_dump(const std::shared_ptr<const Dump>& dump) {
   layers_ = dump->info().layers;
   heads_ = dump->info().heads;
-  const int pictures = heads_ + (heads_ > 1 ? 1 : 0);
-  const QSignalBlocker quiet(this);  // the session chooses a dump's first head by itself
-  clear();
-  setRowCount(static_cast<int>(layers_.size()));
-  setColumnCount(pictures);
+  pictures_ = heads_ + (heads_ > 1 ? 1 : 0);
   summaries_.assign(layers_.size(), std::vector<std::shared_ptr<const HeadSummary>>(
-                                        static_cast<std::size_t>(pictures)));
-  for (int head = 0; head < pictures; ++head) {
-    const bool mean = head == heads_;
-    setHorizontalHeaderItem(head,
-                            heading_item(mean ? QStringLiteral("μ") : QString::number(head),
-                                         mean ? tr("The mean of the layer's heads: what its "
-                                                   "attentions, computed side by side, share")
-                                              : tr("Head %1: one of the layer's attentions, which "
-                                                   "are computed side by side")
-                                                    .arg(head)));
-  }
-  for (int layer = 0; layer < rowCount(); ++layer) {
-    const auto number = layers_[static_cast<std::size_t>(layer)];
-    setVerticalHeaderItem(layer, heading_item(QString::number(number), tr("Layer %1").arg(number)));
-    for (int head = 0; head < pictures; ++head) {
-      setItem(layer, head, new QTableWidgetItem);
-      draw(layer, head);
-    }
-  }
+                                        static_cast<std::size_t>(pictures_)));
+  const QSignalBlocker quiet(this);  // the session chooses a dump's first head by itself
+  set_lines(best_lines());
   fit_cells();
   choose(0, 0);
+}
+
+void HeadGrid::set_lines(int lines) {
+  const QScopedValueRollback wraps(is_wrapping_, true);
+  lines_ = lines;
+  across_ = (pictures_ + lines - 1) / lines;
+  clear();
+  setRowCount(static_cast<int>(layers_.size()) * lines);
+  setColumnCount(across_);
+  const auto number = [this](int head) {
+    return head == heads_ ? QStringLiteral("μ") : QString::number(head);
+  };
+  for (int column = 0; column < across_; ++column) {
+    const bool mean = column == heads_;
+    setHorizontalHeaderItem(
+        column, heading_item(number(column),
+                             mean ? tr("The mean of the layer's heads: what its attentions, "
+                                       "computed side by side, share")
+                                  : tr("Head %1: one of the layer's attentions, which are "
+                                       "computed side by side")
+                                        .arg(column)));
+  }
+  horizontalHeader()->setVisible(lines == 1);
+  for (int row = 0; row < rowCount(); ++row) {
+    const auto layer = layers_[static_cast<std::size_t>(row / lines)];
+    const int first = row % lines * across_;
+    setVerticalHeaderItem(
+        row, lines == 1 ? heading_item(QString::number(layer), tr("Layer %1").arg(layer))
+                        : heading_item(number(first), tr("Heads from %1 on").arg(first)));
+    for (int column = 0; column < across_; ++column) {
+      auto* cell = new QTableWidgetItem;
+      if (first + column >= pictures_) cell->setFlags(Qt::NoItemFlags);
+      setItem(row, column, cell);
+    }
+  }
+  for (int layer = 0; layer < static_cast<int>(layers_.size()); ++layer) {
+    for (int head = 0; head < pictures_; ++head) draw(layer, head);
+  }
+}
+
+int HeadGrid::side_in(int lines) const {
+  const int of_width = (viewport()->width() - 2) / ((pictures_ + lines - 1) / lines);
+  return lines == 1 ? of_width : std::min(of_width, (height() - 2 * frameWidth()) / lines);
+}
+
+int HeadGrid::best_lines() const {
+  int best = 1;
+  if (layers_.size() != 1) return best;  // a layer is a row
+  for (int lines = 2; lines <= pictures_; ++lines) {
+    if (side_in(lines) > side_in(best)) best = lines;
+  }
+  return side_in(1) < 2 * fontMetrics().height() ? best : 1;
 }
 
 void HeadGrid::set_summary(int layer, int head, const std::shared_ptr<const HeadSummary>& summary) {
@@ -115,7 +150,7 @@ void HeadGrid::set_summary(int layer, int head, const std::shared_ptr<const Head
 void HeadGrid::draw(int layer, int head) {
   const auto& summary = summaries_[static_cast<std::size_t>(layer)][static_cast<std::size_t>(head)];
   QString tip = name_of(layer, head);
-  QTableWidgetItem& shown = *item(layer, head);
+  QTableWidgetItem& shown = *item(layer * lines_ + head / across_, head % across_);
   if (summary) {
     tip = tr("%1: %2").arg(tip, strongest_flows(*summary));
     shown.setData(Qt::DecorationRole, charts::heat_image(summary->map, {.logarithmic = true},
@@ -134,32 +169,40 @@ QString HeadGrid::name_of(int layer, int head) const {
 }
 
 void HeadGrid::choose(int layer, int head) {
-  if (model()->hasIndex(layer, head)) setCurrentCell(layer, head);
+  if (layer < static_cast<int>(layers_.size()) && head < pictures_)
+    setCurrentCell(layer * lines_ + head / across_, head % across_);
 }
 
 void HeadGrid::resizeEvent(QResizeEvent* event) {
   QTableWidget::resizeEvent(event);
+  if (is_wrapping_) return;  // a header that went gave room
+  if (const int lines = best_lines(); lines != lines_) {
+    const int head = currentRow() % lines_ * across_ + currentColumn();
+    const QSignalBlocker quiet(this);  // it is the same one
+    set_lines(lines);
+    choose(0, std::max(0, head));
+  }
   fit_cells();
 }
 
 void HeadGrid::changeEvent(QEvent* event) {
   QTableWidget::changeEvent(event);
   if (event->type() != QEvent::PaletteChange) return;
-  for (int layer = 0; layer < rowCount(); ++layer) {
-    for (int head = 0; head < columnCount(); ++head) draw(layer, head);
+  for (int layer = 0; layer < static_cast<int>(layers_.size()); ++layer) {
+    for (int head = 0; head < pictures_; ++head) draw(layer, head);
   }
 }
 
 void HeadGrid::currentChanged(const QModelIndex& current, const QModelIndex& previous) {
   QTableWidget::currentChanged(current, previous);
-  if (current.isValid()) Q_EMIT chosen(current.row(), current.column());
+  const int head = current.row() % lines_ * across_ + current.column();
+  if (current.isValid() && head < pictures_) Q_EMIT chosen(current.row() / lines_, head);
 }
 
 void HeadGrid::fit_cells() {
   if (columnCount() == 0) return;
   constexpr int least = 10;  // points: bands can be told apart
-  const int side =
-      std::clamp((viewport()->width() - 2) / columnCount(), least, 5 * fontMetrics().height());
+  const int side = std::clamp(side_in(lines_), least, 5 * fontMetrics().height());
   horizontalHeader()->setDefaultSectionSize(side);
   // The numbers of many heads are small, or they would run into each other.
   const int widest = fontMetrics().horizontalAdvance(QString::number(heads_)) + 2 * space::hair;

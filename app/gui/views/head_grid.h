@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // The heads of a dump, a layer a row, with a small map of each as it is computed; last, where there
-// are several, their mean. One is chosen by mouse or arrow keys.
+// are several, their mean. Many heads of one layer take several rows. One is chosen by mouse or
+// arrow keys.
 
 #include <QTableWidget>
 #include <memory>
@@ -35,11 +36,20 @@ class HeadGrid : public QTableWidget {
 
  private:
   void draw(int layer, int head);
-  /// As large as the width allows, between what can be told apart and what is a picture.
+  /// Anew, a layer over so many rows.
+  void set_lines(int lines);
+  /// Rows that make the pictures of one layer largest.
+  [[nodiscard]] int best_lines() const;
+  /// Of a picture.
+  [[nodiscard]] int side_in(int lines) const;
+  /// As large as the room allows, between what can be told apart and what is a picture.
   void fit_cells();
 
   std::vector<std::int64_t> layers_;
   int heads_ = 0;
+  int pictures_ = 0;  // heads and their mean
+  bool is_wrapping_ = false;
+  int lines_ = 1, across_ = 1;  // a layer's rows, and pictures in each
   std::vector<std::vector<std::shared_ptr<const HeadSummary>>> summaries_;  // [layer][head]
 };
 
