@@ -359,9 +359,14 @@ class NewRunDialogTest : public QObject {
     choose("quick");
     const QString lengths = find<QLineEdit>("sequence_tokens")->text();
     edit_as_file();
+    const QSize before = dialog_->size();
     save_file("{\"name\": \"x\",\n\"haeds\": 2}", false);
     auto* problem = find<QLabel>("other_problem");
     QTRY_VERIFY(problem->isVisible());
+    QCoreApplication::processEvents();  // it has its place
+    QCOMPARE(dialog_->size(), before);
+    const QWidget* start = find<QPushButton>("start_run");
+    QVERIFY(dialog_->rect().contains(QRect(start->mapTo(dialog_.get(), QPoint()), start->size())));
     QVERIFY2(problem->text().contains(QStringLiteral("line 2")), qPrintable(problem->text()));
     QVERIFY2(problem->text().contains(QStringLiteral("heads")), qPrintable(problem->text()));
     QVERIFY(!find<QPushButton>("start_run")->isEnabled());

@@ -30,6 +30,7 @@ namespace attnscope::gui {
 namespace {
 
 constexpr QSize size_in_characters(140, 46);
+constexpr int least_lines = 20;
 
 /// The label is the control's, though the control stands above its problem.
 void add_row(QFormLayout& form, const QString& text, QWidget* control, ProblemLabel* problem) {
@@ -137,6 +138,8 @@ void NewRunDialog::build_form() {
   ui_->axis_words->setForegroundRole(QPalette::PlaceholderText);
   for (QWidget* see_through : {ui_->scroll->viewport(), ui_->form})
     see_through->setAutoFillBackground(false);
+  // Whatever is said: the form scrolls, and the window is no higher than the screen.
+  setMinimumHeight(least_lines * fontMetrics().height());
   show_advanced(false);
 }
 
