@@ -164,8 +164,8 @@ int lengths(int argc, char** argv) {
   return 0;
 }
 
-/// Three steps, behind which it waits until it is interrupted; what was asked stands in its
-/// folder.
+/// Three steps, behind which it waits until it is interrupted, or fails; what was asked stands in
+/// its folder.
 int train(int argc, char** argv) {
   if (option(argc, argv, "triples").ends_with("wrong.tsv"))
     return refuse("wrong.tsv: line 1 has no negative");
@@ -182,6 +182,8 @@ int train(int argc, char** argv) {
   for (int step = 1; curve && step <= 3; ++step)
     static_cast<void>(curve->add({.step = step, .loss = 1.0 / step, .tokens = 100, .seconds = 1}));
   const std::string steps = option(argc, argv, "steps");
+  if (option(argc, argv, "triples").ends_with("short.tsv"))
+    return refuse("short.tsv: ends behind line 3");
   int signal = 0;
   sigwait(&interrupt, &signal);
   refuse("interrupted behind step 3 of " + steps + "; the same command goes on");

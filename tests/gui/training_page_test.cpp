@@ -15,6 +15,7 @@
 #include <QSignalSpy>
 #include <QSpinBox>
 #include <QTableView>
+#include <QToolButton>
 #include <memory>
 #include <string>
 
@@ -65,6 +66,9 @@ class TrainingPageTest : public QObject {
   }
   [[nodiscard]] QAbstractButton* button(const char* name) const {
     return page_->findChild<QAbstractButton*>(QLatin1String(name));
+  }
+  [[nodiscard]] MessageBar* ended() const {
+    return page_->findChild<MessageBar*>(QStringLiteral("training_ended"));
   }
   /// Types what is needed into the form, and starts.
   void start_training(const QString& triples, int steps) {
@@ -120,9 +124,24 @@ class TrainingPageTest : public QObject {
     QTRY_VERIFY(button("stop_training")->isEnabled());
     QTest::mouseClick(button("stop_training"), Qt::LeftButton);
     QTRY_VERIFY_WITH_TIMEOUT(
-        page_->messages()->text().contains(QStringLiteral("interrupted behind step 3 of 1000")),
-        patience_ms);
+        ended()->text().contains(QStringLiteral("interrupted behind step 3 of 1000")), patience_ms);
     QVERIFY(!button("stop_training")->isEnabled());
+  }
+
+  void ATrainingThatFails_SaysWhyOnThePage_UntilTheNextBegins() {
+    start_training(path("short.tsv"), 1000);
+    QTRY_VERIFY_WITH_TIMEOUT(
+        ended()->error().endsWith(QStringLiteral("full: short.tsv: ends behind line 3")),
+        patience_ms);
+    QTRY_VERIFY(page_->findChild<TrainingDialog*>() == nullptr);
+    page_->messages()->show_info(QStringLiteral("Wrote a figure"));
+    QVERIFY(ended()->isVisible() && ended()->findChild<QToolButton*>()->isVisible());
+    QTest::mouseClick(button("new_training"), Qt::LeftButton);  // with what was typed
+    page_->findChild<QLineEdit*>(QStringLiteral("triples_path"))->setText(path("triples.tsv"));
+    QTest::mouseClick(button("start_training"), Qt::LeftButton);
+    QTRY_VERIFY_WITH_TIMEOUT(ended()->isHidden(), patience_ms);
+    launcher_.stop_training(path("full"));
+    QTRY_VERIFY_WITH_TIMEOUT(ended()->isVisible(), patience_ms);
   }
 
   void ATrainingThatIsRefused_SaysWhyInTheForm_WhichKeepsWhatWasTyped() {

@@ -139,7 +139,10 @@ bool RunLauncher::watch_training(Child& child) {
   if (goes_on) return true;
   const QString said = said_in(child.log);
   if (child.has_begun) {
-    Q_EMIT training_ended(child.folder, said);
+    // The weights come last: a folder with them is whole.
+    const bool is_whole =
+        QFileInfo::exists(QDir(child.folder).filePath(QStringLiteral("model.safetensors")));
+    Q_EMIT training_ended(child.folder, said, is_whole);
   } else {
     Q_EMIT training_refused(said.isEmpty() ? tr("The training ended without a word. Was it killed?")
                                            : said);

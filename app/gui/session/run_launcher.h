@@ -51,7 +51,8 @@ class RunLauncher : public QObject {
   void training_begun(const QString& folder);
   /// It ended before; the sentence is its own.
   void training_refused(const QString& sentence);
-  void training_ended(const QString& folder, const QString& sentence);
+  /// `is_whole`: its model is there.
+  void training_ended(const QString& folder, const QString& sentence, bool is_whole);
 
  private:
   struct Child {

@@ -40,6 +40,7 @@ TrainingPage::TrainingPage(RunLauncher* launcher, QWidget* parent)
       close_action_(add_action(this, tr("Close training"), QKeySequence(tr("Ctrl+W")),
                                &TrainingPage::close_training)),
       messages_(new MessageBar(this)),
+      ended_(new MessageBar),
       ui_(std::make_unique<Ui::TrainingPage>()) {
   open_action_->setToolTip(
       tr("A folder that 'attnscope train' writes into, or has written (Ctrl+T)"));
@@ -49,6 +50,8 @@ TrainingPage::TrainingPage(RunLauncher* launcher, QWidget* parent)
   ui_->setupUi(this);
   ui_->column->setContentsMargins(space::around);
   new FlowLayout(ui_->head);
+  ended_->setObjectName(QStringLiteral("training_ended"));
+  ui_->column->insertWidget(1, ended_);
   QAction* start = add_action(this, tr("New training…"), QKeySequence(tr("Ctrl+Shift+T")),
                               &TrainingPage::start_training);
   start->setToolTip(tr("Trains a checkpoint further, with any pattern (Ctrl+Shift+T)"));
@@ -64,10 +67,19 @@ TrainingPage::TrainingPage(RunLauncher* launcher, QWidget* parent)
           [](const QString& file) { remember_file(file); });
   connect(&curves_, &TrainingCurves::failed, this,
           [this](const QString& sentence) { messages_->show_error(sentence); });
-  connect(launcher_, &RunLauncher::training_begun, this, &TrainingPage::open_file);
+  connect(launcher_, &RunLauncher::training_begun, this, [this](const QString& folder) {
+    ended_->clear();
+    open_file(folder);
+  });
   connect(launcher_, &RunLauncher::training_ended, this,
-          [this](const QString& folder, const QString& said) {
-            messages_->show_info(tr("%1: %2").arg(folder, said));
+          [this](const QString& folder, const QString& said, bool is_whole) {
+            const QString why =
+                said.isEmpty() ? tr("it ended without a word. Was it killed?") : said;
+            if (is_whole) {
+              messages_->show_info(tr("%1: the training is done.").arg(folder));
+            } else {
+              ended_->show_error(tr("%1: %2").arg(folder, why));
+            }
             update_actions();
           });
   connect(chart(), &charts::RunChart::export_wanted, this, &TrainingPage::export_figure);

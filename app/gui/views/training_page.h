@@ -78,6 +78,7 @@ class TrainingPage : public Page {
   QAction* close_action_;
   RowsModel<std::vector<std::string>> rows_;
   MessageBar* messages_;
+  MessageBar* ended_;  // why the last training did, until the next begins
   std::unique_ptr<Ui::TrainingPage> ui_;
   QStringList kept_;  // to be opened when the page is first shown
 };
