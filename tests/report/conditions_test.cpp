@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "engine/report/figure.h"
 #include "tests/report/measured_run.h"
 
 namespace attnscope::report {
