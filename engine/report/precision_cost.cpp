@@ -10,6 +10,8 @@
 #include "engine/effectiveness/measures.h"
 #include "engine/effectiveness/rank_agreement.h"
 #include "engine/statistics/paired_tests.h"
+#include "engine/statistics/placements.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope::report {
 
@@ -24,10 +26,11 @@ void PrecisionCost::add(const std::string& query, const std::string& document,
 
 std::vector<std::string> PrecisionCost::sentences() const {
   if (pairs_ == 0) return {};
-  std::vector<std::string> all{fmt::format("{} beside float32 on {} {}: {}; {}", precision_, pairs_,
-                                           pairs_ == 1 ? "pair" : "pairs", rankings_in_words(),
-                                           scores_in_words())};
-  if (qrels_) all.push_back(effectiveness_in_words());
+  const effectiveness::TrecRun exact = run(&Scores::exact), narrow = run(&Scores::narrow);
+  std::vector<std::string> all{fmt::format("{} beside float32 on {}: {}; {}", precision_,
+                                           counted(static_cast<std::size_t>(pairs_), "pair"),
+                                           rankings_in_words(exact, narrow), scores_in_words())};
+  if (qrels_) all.push_back(effectiveness_in_words(exact, narrow));
   return all;
 }
 
@@ -37,14 +40,12 @@ std::string PrecisionCost::scores_in_words() const {
     for (const auto& [document, scores] : documents)
       apart.push_back(std::abs(static_cast<double>(scores.narrow - scores.exact)));
   }
-  const auto middle = apart.begin() + static_cast<std::ptrdiff_t>(apart.size() / 2);
-  std::ranges::nth_element(apart, middle);
-  return fmt::format("scores are {:.2g} apart at the median, {:.2g} at most", *middle,
-                     std::ranges::max(apart));
+  return fmt::format("scores are {:.2g} apart at the median, {:.2g} at most",
+                     statistics::median_of(apart), std::ranges::max(apart));
 }
 
-std::string PrecisionCost::rankings_in_words() const {
-  const effectiveness::TrecRun exact = run(&Scores::exact), narrow = run(&Scores::narrow);
+std::string PrecisionCost::rankings_in_words(const effectiveness::TrecRun& exact,
+                                             const effectiveness::TrecRun& narrow) {
   double overlap = 0, tau = 0;
   std::int64_t queries = 0, same_first = 0;
   for (const auto& [query, documents] : exact.queries) {
@@ -66,28 +67,27 @@ std::string PrecisionCost::rankings_in_words() const {
       tau / count, same_first);
 }
 
-std::string PrecisionCost::effectiveness_in_words() const {
-  const effectiveness::Measure ndcg{.cutoff = 10};
-  std::vector<double> exact, narrow;
-  const effectiveness::TrecRun exact_run = run(&Scores::exact), narrow_run = run(&Scores::narrow);
-  for (const auto& [query, documents] : exact_run.queries) {
-    const auto judged = qrels_->queries.find(query);
-    if (judged == qrels_->queries.end()) continue;
-    exact.push_back(effectiveness::value_of(ndcg, documents, judged->second));
-    narrow.push_back(effectiveness::value_of(ndcg, narrow_run.queries.at(query), judged->second));
-  }
-  if (exact.empty()) return "none of these queries is judged, so there is no nDCG@10 to compare";
-  const auto mean = [](const std::vector<double>& values) {
-    double sum = 0;
-    for (const double value : values) sum += value;
-    return sum / static_cast<double>(values.size());
+std::string PrecisionCost::effectiveness_in_words(const effectiveness::TrecRun& exact,
+                                                  const effectiveness::TrecRun& narrow) const {
+  const auto measured = [&](const effectiveness::TrecRun& run) {
+    return effectiveness::evaluate(run, *qrels_, {{.cutoff = 10}}, {});
+  };
+  const effectiveness::Evaluation of_exact = measured(exact), of_narrow = measured(narrow);
+  const std::size_t queries = of_exact.queries.size();
+  if (queries == 0) return "none of these queries is judged, so there is no nDCG@10 to compare";
+  const auto values = [&](const effectiveness::Evaluation& evaluation) {
+    std::vector<double> all;
+    all.reserve(queries);
+    for (const auto& [query, measures] : evaluation.queries) all.push_back(measures.front());
+    return all;
   };
   const statistics::PairedQuestion question;
-  const statistics::PairedTests tests = statistics::test_paired(exact, narrow, question);
+  const statistics::PairedTests tests =
+      statistics::test_paired(values(of_exact), values(of_narrow), question);
   std::string text =
-      fmt::format("nDCG@10 of {} judged {}: {:.4f} in {}, {:.4f} in float32, {:+.4f}", exact.size(),
-                  exact.size() == 1 ? "query" : "queries", mean(narrow), precision_, mean(exact),
-                  tests.difference);
+      fmt::format("nDCG@10 of {} judged {}: {:.4f} in {}, {:.4f} in float32, {:+.4f}", queries,
+                  queries == 1 ? "query" : "queries", of_narrow.mean(0), precision_,
+                  of_exact.mean(0), tests.difference);
   if (tests.interval90) {
     text +=
         fmt::format(" (90%: {:+.4f} to {:+.4f})", tests.interval90->low, tests.interval90->high);

@@ -5,7 +5,7 @@
 // make, and with judgements the effectiveness.
 //
 //   PrecisionCost cost("int8", std::move(qrels));
-//   cost.add({"q1", "d7"}, 2.51F, 2.5F);              // for every pair
+//   cost.add("q1", "d7", {.narrow = 2.51F, .exact = 2.5F});  // for every pair
 //   for (const std::string& sentence : cost.sentences()) print(sentence);
 
 #include <cstdint>
@@ -37,8 +37,10 @@ class PrecisionCost {
 
  private:
   [[nodiscard]] std::string scores_in_words() const;
-  [[nodiscard]] std::string rankings_in_words() const;
-  [[nodiscard]] std::string effectiveness_in_words() const;
+  [[nodiscard]] static std::string rankings_in_words(const effectiveness::TrecRun& exact,
+                                                     const effectiveness::TrecRun& narrow);
+  [[nodiscard]] std::string effectiveness_in_words(const effectiveness::TrecRun& exact,
+                                                   const effectiveness::TrecRun& narrow) const;
   [[nodiscard]] effectiveness::TrecRun run(float Scores::*score) const;
 
   std::string precision_;
