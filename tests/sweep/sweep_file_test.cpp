@@ -107,7 +107,7 @@ TEST(SweepFile, ShippedSweeps_AreValid) {
     EXPECT_EQ(sweep->name, named.name);
     EXPECT_EQ(sweep->text, named.text);
   }
-  EXPECT_THAT(load_sweep("quick")->heats, SizeIs(6));
+  EXPECT_THAT(load_sweep("quick")->heats, SizeIs(7));
   EXPECT_THAT(load_sweep("quick")->heats[0].contenders, SizeIs(8));
   EXPECT_THAT(load_sweep("paper-fig2a")->heats, SizeIs(7));
   EXPECT_THAT(load_sweep("kernels-cpu")->heats, SizeIs(2 * 7));
