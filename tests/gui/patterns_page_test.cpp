@@ -118,6 +118,7 @@ class PatternsPageTest : public QObject {
 
   /// No row of the form is squeezed.
   void verify_form_is_whole() const {
+    QCoreApplication::sendPostedEvents(nullptr, QEvent::LayoutRequest);  // as the loop would
     (void)page_->grab();  // rows have their place once they are painted
     for (const char* name : {"document_lengths", "heads", "head_dim", "has_blocks", "pattern_name",
                              "pattern_title", "pattern_description"}) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 
+#include "app/gui/charts/figure_font.h"
 #include "app/gui/session/text.h"
 #include "engine/report/axes_in_words.h"
 #include "engine/report/conditions.h"
@@ -226,6 +227,7 @@ CellFacts cell_facts(const report::Table& table, const report::Row& row) {
   if (!facts.failed) all.push_back(memory_section(row));
   all.push_back(work_section(row));
   for (Section& section : all) {
+    for (CellFact& fact : section.facts) fact.value = charts::with_minus(std::move(fact.value));
     if (!section.facts.empty()) facts.sections.push_back(std::move(section));
   }
   return facts;

@@ -102,8 +102,13 @@ void PatternPanel::build_list() {
   QListView* list = ui_->patterns;
   list->setModel(&editor_.patterns());
   list->setSpacing(1);
-  constexpr int lines = 7;  // as many as there are patterns that ship
-  list->setFixedHeight(lines * (list->fontMetrics().height() + 3));
+  // As high as its rows: within a panel that scrolls, a list that scrolls catches the wheel.
+  const auto show_all = [list] {
+    list->setFixedHeight(list->model()->rowCount() * (list->fontMetrics().height() + 3));
+  };
+  connect(list->model(), &QAbstractItemModel::rowsInserted, this, show_all);
+  connect(list->model(), &QAbstractItemModel::rowsRemoved, this, show_all);
+  show_all();
   connect(list->selectionModel(), &QItemSelectionModel::currentChanged, this,
           [this](const QModelIndex& chosen) { editor_.choose(chosen.row()); });
   auto* recent = new QMenu(ui_->open_pattern);

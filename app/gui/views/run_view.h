@@ -65,10 +65,10 @@ class RunView : public QWidget {
   void set_baseline(const QString& contender);
 
   void choose_cell(std::size_t table_row);
-  /// Beneath the charts, before the tab at `place` (below 0: as the last). `name` is kept with what
-  /// the person chose.
   /// The one tab that needs little height.
   static constexpr const char* answer_tab = "answer";
+  /// Beneath the charts, before the tab at `place` (below 0: as the last). `name` is kept with what
+  /// the person chose.
   void add_tab(QWidget* content, const QString& title, const QString& name, int place = -1);
   /// "table", "cell", "samples"; a name that there is not changes nothing.
   void show_tab(const QString& name);
