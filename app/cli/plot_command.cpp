@@ -59,10 +59,12 @@ Result<Choice> choice_of(const PlotCommandArguments& arguments) {
   if (!x_scale) return tl::unexpected(x_scale.error());
   const auto y_scale = scale_of("--scale-y", arguments.scale_y);
   if (!y_scale) return tl::unexpected(y_scale.error());
-  if (std::ranges::find(*ys, report::YAxis::stages) != ys->end() && (*x_scale || *y_scale)) {
+  const auto bars = std::ranges::find_if(*ys, report::has_bars);
+  if (bars != ys->end() && (*x_scale || *y_scale)) {
     return fail(
-        "--y stages stacks times upon each other, which only a linear axis shows; leave --scale-x "
-        "and --scale-y out");
+        "--y {} stacks times upon each other, which only a linear axis shows; leave --scale-x and "
+        "--scale-y out",
+        report::view_of(*bars).key);
   }
   return Choice{*x, std::move(*ys), *x_scale, *y_scale};
 }

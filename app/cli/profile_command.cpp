@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "app/cli/command_line.h"
+#include "app/cli/figure_arguments.h"
 #include "app/cli/model_arguments.h"
 #include "app/cli/score_run.h"
 #include "app/cli/text_scorer.h"
@@ -23,6 +24,10 @@
 #include "engine/scoring/score_batches.h"
 #include "engine/text/pair_reader.h"
 #include "kernels/base/sentences.h"
+#ifdef ATTNSCOPE_HAS_GUI
+#include "app/gui/charts/offscreen_application.h"
+#include "app/gui/charts/printable.h"
+#endif
 
 namespace attnscope::cli {
 
@@ -34,6 +39,7 @@ struct ProfileCommand {
   ModelArguments model;
   ScoreOptions options;
   std::string pairs, format = "text";
+  FigureArguments figure;
   std::int64_t most_pairs = 1000, rounds = 5;
 };
 
@@ -154,13 +160,37 @@ Result<report::ModelProfile> profiled(const ProfileCommand& arguments) {
   return profile;
 }
 
+#ifdef ATTNSCOPE_HAS_GUI
+
+void draw_profile(Session& session, const report::ModelProfile& profile,
+                  const ProfileCommand& arguments, const charts::FigureOptions& options) {
+  charts::Printable what = charts::printable(report::profile_figure(profile));
+  what.inputs = {arguments.pairs};
+  const charts::OffscreenApplication application;
+  write_and_tell(session, what, arguments.figure, options);
+}
+
+#endif
+
 void print_profile(Session& session, const ProfileCommand& arguments) {
   const auto format = report::parse_table_format(arguments.format);
   if (!format) return session.fail(exit_wrong_use, format.error().message);
+#ifdef ATTNSCOPE_HAS_GUI
+  const auto options = figure_options(arguments.figure, charts::venues.front().width_mm);
+  if (!options) return session.fail(exit_wrong_use, options.error().message);
+#else
+  if (!arguments.figure.file.empty()) {
+    return session.fail(exit_wrong_use,
+                        "this build has no Qt and cannot draw; --format csv has the numbers.");
+  }
+#endif
   catch_interrupts();
   const auto profile = profiled(arguments);
   if (!profile) return session.fail(profile.error());
   print_result(session, report::write_profile(*profile, *format));
+#ifdef ATTNSCOPE_HAS_GUI
+  if (!arguments.figure.file.empty()) draw_profile(session, *profile, arguments, *options);
+#endif
 }
 
 }  // namespace
@@ -182,6 +212,8 @@ void add_profile_command(CLI::App& app, Session& session) {
   command->add_option("--format", arguments->format, report::table_format_words())
       ->type_name("FORMAT");
   add_scoring_arguments(*command, arguments->model, arguments->options);
+  add_figure_arguments(*command, arguments->figure, "lncs");
+  command->get_option("--output")->required(false);
   command->callback([&session, arguments] { print_profile(session, *arguments); });
 }
 

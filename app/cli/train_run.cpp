@@ -244,6 +244,7 @@ Status TrainRun::finish() {
   std::error_code ignored;
   fs::remove(arguments_.in_folder(training_state_file), ignored);
   say_kept();
+  say("attnscope: {} has the trained model", arguments_.out);
   return {};
 }
 

@@ -133,24 +133,10 @@ std::vector<float> scores_within_memory(Model& scorer, const PairBatch& batch) {
 
 /// What a call took and did, by the parts of the model, in their order.
 json parts_json(const PartTimes& times, const ModelWork& work) {
-  const auto flop = [&](ModelPart part) -> std::optional<double> {
-    switch (part) {
-      case ModelPart::projections:
-        return work.linear_flop - work.feed_forward_flop;
-      case ModelPart::attention:
-        return work.attention_flop;
-      case ModelPart::feed_forward:
-        return work.feed_forward_flop;
-      case ModelPart::embeddings:
-      case ModelPart::head:
-        return std::nullopt;
-    }
-    return std::nullopt;
-  };
   json parts = json::array();
   for (const ModelPart part : model_parts) {
     json one = {{"name", name_of(part)}, {"seconds", times.seconds(part)}};
-    if (const auto done = flop(part)) one["flop"] = *done;
+    if (const double flop = useful_flop(work, part); flop > 0) one["flop"] = flop;
     parts.push_back(std::move(one));
   }
   return parts;

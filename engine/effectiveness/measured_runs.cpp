@@ -46,8 +46,7 @@ Result<MeasuredRuns::Run> evaluated(const RunsToEvaluate::Run& wanted, const Qre
   if (!run) return tl::unexpected(run.error());
   auto sum = sum_of(wanted.file);
   if (!sum) return tl::unexpected(sum.error());
-  const Evaluation evaluation =
-      effectiveness::evaluate(*run, qrels, {question.measure}, {.complete = question.complete});
+  const Evaluation evaluation = effectiveness::evaluate(*run, qrels, {question.measure}, {});
   const auto is_judged = [&](const auto& query) { return qrels.queries.contains(query.first); };
   if (std::ranges::none_of(run->queries, is_judged)) {
     return fail("{}: no query of it is judged in {}; are both of the same collection?",
@@ -83,6 +82,24 @@ MeasuredRuns::Run read_run(const JsonField& field, std::size_t queries) {
   return run;
 }
 
+/// What a run lacks counts 0 where another has it: what none has would make all of them equivalent.
+void complete(MeasuredRuns& measured) {
+  std::size_t left_out = 0;
+  for (std::size_t i = 0; i < measured.queries.size(); ++i) {
+    const bool is_there = std::ranges::any_of(
+        measured.runs, [i](const MeasuredRuns::Run& run) { return !std::isnan(run.values[i]); });
+    if (!is_there) ++left_out;
+    for (MeasuredRuns::Run& run : measured.runs)
+      if (is_there && std::isnan(run.values[i])) run.values[i] = 0;
+  }
+  if (left_out > 0) {
+    measured.notes.push_back(
+        fmt::format("{} of {} judged queries are in none of the runs, and are "
+                    "left out",
+                    left_out, measured.queries.size()));
+  }
+}
+
 }  // namespace
 
 const MeasuredRuns::Run* MeasuredRuns::find(std::string_view contender) const {
@@ -108,6 +125,7 @@ Result<MeasuredRuns> evaluate(const RunsToEvaluate& wanted) {
     if (!one) return tl::unexpected(one.error());
     measured.runs.push_back(std::move(*one));
   }
+  if (wanted.question.complete) complete(measured);
   return measured;
 }
 

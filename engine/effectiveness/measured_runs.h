@@ -25,7 +25,7 @@ struct RunsQuestion {
   std::string baseline = {};      // a contender's id; empty: none
   double margin = 0.02;           // within it two means are equivalent
   double alpha = 0.05;
-  bool complete = false;  // judged queries that a run lacks count 0
+  bool complete = false;  // judged queries that a run lacks, and another has, count 0
 };
 
 /// What is to be evaluated.

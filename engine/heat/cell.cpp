@@ -91,6 +91,19 @@ std::string why_impossible(const std::vector<Sample>& samples, const CellWork& w
   return {};
 }
 
+std::string why_impossible(const std::vector<PartTime>& parts) {
+  constexpr std::size_t most = 32;
+  if (parts.size() > most) return fmt::format("a call of {} parts", parts.size());
+  for (const PartTime& part : parts) {
+    if (part.name.empty() || part.name.size() > most || !(part.time_ns >= 0) ||
+        !(part.time_ns <= a_year_ns) || !is_amount(part.useful_flop)) {
+      return fmt::format("a part of a call of {:g} ns and {:g} FLOP", part.time_ns,
+                         part.useful_flop);
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string_view name_of(CellStatus status) {
@@ -146,6 +159,7 @@ std::string why_impossible(const HeatPoint& point, const Cell& cell) {
                               work.executed_flop, work.executed_bytes}) {
     if (!is_amount(amount)) return fmt::format("a work of {:g}", amount);
   }
+  if (std::string reason = why_impossible(cell.parts); !reason.empty()) return reason;
   if (cell.status != CellStatus::ok) {
     if (cell.samples.empty()) return {};
     return fmt::format("{} of a cell that is {}", counted(cell.samples.size(), "sample"),

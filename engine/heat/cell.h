@@ -69,6 +69,15 @@ struct CellWork {
   double executed_bytes = 0;
 };
 
+/// What a part of a call took, where the operation knows parts: a model's "embeddings",
+/// "projections", "attention", "feed-forward", "head", and "other", which none of them claims. Of a
+/// call of its own behind the timed ones, so that their sum is near their time and no more.
+struct PartTime {
+  std::string name;
+  double time_ns = 0;
+  double useful_flop = 0;  // 0: it is not counted
+};
+
 struct Cell {
   Contender contender;
   CellStatus status = CellStatus::ok;
@@ -82,6 +91,7 @@ struct Cell {
   CellMemory memory;
   CellWork work;
   bool settled = false;  // the stop rule's interval was reached (else the time limit ended it)
+  std::vector<PartTime> parts = {};  // in the order in which a call comes to them
 };
 
 /// Why a cell at that point cannot be what it says, whoever says so: "a time of -5 ns". Empty where

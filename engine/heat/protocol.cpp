@@ -126,6 +126,16 @@ Sample read_sample(const JsonField& f) {
           .waited_ns = real_or_null(s[11])};
 }
 
+PartTime read_part(const JsonField& f) {
+  const std::vector<JsonField> p = f.elements();
+  if (p.size() != 3) f.must_be("a part's name, nanoseconds and FLOP");
+  return {.name = p[0].text(), .time_ns = real(p[1]), .useful_flop = real(p[2])};
+}
+
+std::vector<PartTime> read_all_parts(const JsonField& f) {
+  return list(f, read_part);
+}
+
 CellMemory read_memory(const JsonField& f) {
   const JsonField process_peak = f["process_peak_bytes"];
   const auto cache = f.member("cache_bytes");
@@ -147,6 +157,7 @@ CellWork read_work(const JsonField& f) {
 
 Cell read_cell(const JsonField& f) {
   const JsonField status = f["status"];
+  const auto parts = f.member("parts");
   return {.contender = read_contender(f["contender"]),
           .status = status.take(parse_cell_status(status.text())),
           .reason = f["reason"].text(),
@@ -158,7 +169,8 @@ Cell read_cell(const JsonField& f) {
           .error_bound = real_or_null(f["error_bound"]),
           .memory = read_memory(f["memory"]),
           .work = read_work(f["work"]),
-          .settled = f["settled"].truth()};
+          .settled = f["settled"].truth(),
+          .parts = parts ? read_all_parts(*parts) : std::vector<PartTime>()};
 }
 
 }  // namespace
@@ -202,6 +214,13 @@ json to_json(const HeatRequest& request) {
           {"placements", request.placements}};
 }
 
+json to_json(const std::vector<PartTime>& parts) {
+  json list = json::array();
+  for (const PartTime& part : parts)
+    list.push_back(json::array({part.name, number(part.time_ns), number(part.useful_flop)}));
+  return list;
+}
+
 json to_json(const Cell& cell) {
   json samples = json::array();
   for (const Sample& sample : cell.samples) samples.push_back(to_json(sample));
@@ -216,7 +235,8 @@ json to_json(const Cell& cell) {
           {"error_bound", number(cell.error_bound)},
           {"memory", to_json(cell.memory)},
           {"work", to_json(cell.work)},
-          {"settled", cell.settled}};
+          {"settled", cell.settled},
+          {"parts", to_json(cell.parts)}};
 }
 
 json to_json(const HeatResult& result) {
@@ -244,6 +264,10 @@ json to_json(const Ceilings& ceilings) {
 
 Result<HeatPoint> read_point(const json& value) {
   return read_json(value, "point", read_one_point);
+}
+
+Result<std::vector<PartTime>> read_parts(const json& value) {
+  return read_json(value, "parts", read_all_parts);
 }
 
 Result<Heat> read_heat(const json& value) {

@@ -45,10 +45,12 @@ struct HeatRequest {
 [[nodiscard]] nlohmann::json to_json(const StopRule&);
 [[nodiscard]] nlohmann::json to_json(const Heat&);
 [[nodiscard]] nlohmann::json to_json(const HeatRequest&);
+[[nodiscard]] nlohmann::json to_json(const std::vector<PartTime>&);
 [[nodiscard]] nlohmann::json to_json(const Cell&);
 [[nodiscard]] nlohmann::json to_json(const HeatResult&);
 [[nodiscard]] nlohmann::json to_json(const Ceilings&);
 [[nodiscard]] Result<HeatPoint> read_point(const nlohmann::json&);
+[[nodiscard]] Result<std::vector<PartTime>> read_parts(const nlohmann::json&);
 [[nodiscard]] Result<Heat> read_heat(const nlohmann::json&);
 [[nodiscard]] Result<HeatRequest> read_heat_request(const nlohmann::json&);
 [[nodiscard]] Result<HeatResult> read_heat_result(const nlohmann::json&);

@@ -119,9 +119,33 @@ class HeatRunner {
         if (!std::exchange(is_checked, true))
           for_each_left([&](std::size_t i) { check(*workload, setting, i); });
         if (!is_cancelled()) time_all_left(*workload, placement);
+        // Where all of it goes one process tells.
+        if (request_.process == 0 && placement == request_.placements.back())
+          for_each_left([&](std::size_t i) { cells_[i].parts = parts_of(*workload, i); });
       });
       if (failure) fail_all_left(*failure);
     }
+  }
+
+  /// Of up to three calls that one whose time is between the others'.
+  std::vector<PartTime> parts_of(Workload& workload, std::size_t contender) {
+    constexpr std::size_t most_calls = 3;
+    constexpr double enough_ns = 1e9;
+    const auto whole = [](const std::vector<PartTime>& parts) {
+      double time_ns = 0;
+      for (const PartTime& part : parts) time_ns += part.time_ns;
+      return time_ns;
+    };
+    std::vector<std::vector<PartTime>> calls;
+    for (double taken_ns = 0; calls.size() < most_calls && taken_ns < enough_ns;) {
+      if (heat_.point.cache == CacheState::cold) memory_.flush_from_caches();
+      beacon_.calling(static_cast<int>(contender));
+      calls.push_back(workload.parts_of_call(contender));
+      taken_ns += whole(calls.back());
+      if (calls.back().empty()) return {};
+    }
+    std::ranges::sort(calls, {}, whole);
+    return calls[(calls.size() - 1) / 2];
   }
 
   [[nodiscard]] bool is_cancelled() const {
@@ -304,6 +328,7 @@ class HeatRunner {
     }
     if (cell.status == CellStatus::ok) return;
     cell.samples.clear();
+    cell.parts.clear();
     cell.settled = false;
   }
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <limits>
@@ -21,6 +22,7 @@
 #include "engine/measure/random.h"
 #include "engine/measure/workload.h"
 #include "engine/model/model_weights.h"
+#include "engine/model/part_times.h"
 #include "engine/pattern/pattern_json.h"
 
 namespace attnscope::measure {
@@ -175,7 +177,11 @@ class ModelWorkload final : public Workload {
     const Result<std::vector<ModelWork>> parts = plan_calls(one);
     if (!parts) return tl::unexpected(parts.error());
     CellWork all;
+    one.work = {};
     for (const ModelWork& work : *parts) {
+      one.work.linear_flop += work.linear_flop;
+      one.work.feed_forward_flop += work.feed_forward_flop;
+      one.work.attention_flop += work.attention_flop;
       all.useful_flop += work.linear_flop + work.attention_flop;
       all.least_bytes += work.least_bytes;
       all.exponentials += work.exponentials;
@@ -245,6 +251,29 @@ class ModelWorkload final : public Workload {
   void before_rounds() override { attention_.let_go(); }
   void call(std::size_t contender) override { compute(contenders_[contender], false); }
 
+  // On a device a call has but begun when it returns.
+  std::vector<PartTime> parts_of_call(std::size_t contender) override {
+    OneContender& one = contenders_[contender];
+    if (point_.device != DeviceKind::cpu) return {};
+    PartTimes times;
+    const auto start = std::chrono::steady_clock::now();
+    compute(one, false);
+    const double whole_ns =
+        std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
+    std::vector<PartTime> parts;
+    double claimed_ns = 0;
+    for (const ModelPart part : model_parts) {
+      const double time_ns = 1e9 * times.seconds(part);
+      claimed_ns += time_ns;
+      parts.push_back({.name = std::string(name_of(part)),
+                       .time_ns = time_ns,
+                       .useful_flop = useful_flop(one.work, part)});
+    }
+    if (claimed_ns <= 0) return {};  // a family without parts
+    parts.push_back({.name = "other", .time_ns = std::max(whole_ns - claimed_ns, 0.0)});
+    return parts;
+  }
+
   Verdict judge_sample(std::size_t contender) override {
     OneContender& one = contenders_[contender];
     return judge_again(one.checked, output_of(one), bound_of(one));
@@ -258,6 +287,7 @@ class ModelWorkload final : public Workload {
     bool reads_words = false;                       // its texts have no [SEP]
     Result<ModelVariant> variant{};                 // or what it cannot do
     std::int64_t documents = 0;                     // of a call
+    ModelWork work{};                               // of it, that of its parts
     std::optional<DocumentCache> encoded{};         // the different documents
     std::shared_ptr<const ModelWeights> weights{};  // of the current placement, as is the model
     std::unique_ptr<Model> model{};

@@ -89,6 +89,10 @@ class Workload {
   virtual void leave(std::size_t /*contender*/) {}  // after a sample, also when a call threw
   /// What the last call of a sample left.
   [[nodiscard]] virtual Verdict judge_sample(std::size_t contender) = 0;
+  /// Where the time of a call goes, by one more call; empty where no parts are known.
+  [[nodiscard]] virtual std::vector<PartTime> parts_of_call(std::size_t /*contender*/) {
+    return {};
+  }
 };
 
 /// Operations attention and windowed-matmul.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/model/part_times.h"
 
+#include "engine/model/family.h"
+
 namespace attnscope {
 namespace {
 
@@ -13,6 +15,21 @@ std::string_view name_of(ModelPart part) {
   constexpr std::array<std::string_view, model_parts.size()> names{
       "embeddings", "projections", "attention", "feed-forward", "head"};
   return names[static_cast<std::size_t>(part)];
+}
+
+double useful_flop(const ModelWork& work, ModelPart part) {
+  switch (part) {
+    case ModelPart::projections:
+      return work.linear_flop - work.feed_forward_flop;
+    case ModelPart::attention:
+      return work.attention_flop;
+    case ModelPart::feed_forward:
+      return work.feed_forward_flop;
+    case ModelPart::embeddings:
+    case ModelPart::head:
+      break;
+  }
+  return 0;
 }
 
 PartTimes::PartTimes() : before_(times_now) {

@@ -25,6 +25,10 @@ inline constexpr std::array model_parts{ModelPart::embeddings, ModelPart::projec
                                         ModelPart::head};
 [[nodiscard]] std::string_view name_of(ModelPart part);  // "feed-forward"
 
+struct ModelWork;
+/// Useful operations of a call in that part; 0 where they are not counted.
+[[nodiscard]] double useful_flop(const ModelWork& work, ModelPart part);
+
 class PartTimes {
  public:
   PartTimes();

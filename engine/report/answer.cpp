@@ -498,8 +498,13 @@ void compare(Answer& answer, const std::vector<const Row*>& rows) {
     return contender.id() == baseline->contender && contender.pattern == full_pattern &&
            is_papers_cross_encoder(contender);
   };
-  answer.baseline_words =
-      std::ranges::any_of(rows, is_full) ? std::string("full attention") : baseline->name;
+  // Of several implementations of it some are far slower: then the one that is meant is named.
+  const bool is_alone = std::ranges::none_of(answer.contenders, [&](const Advised& one) {
+    return one.pattern == full_pattern && !one.is_baseline;
+  });
+  answer.baseline_words = is_alone && std::ranges::any_of(rows, is_full)
+                              ? std::string("full attention")
+                              : baseline->name;
   const std::optional<LongestDocument> theirs = baseline->longest;
   if (!theirs || theirs->at_least) return;
   for (Advised& one : answer.contenders) {

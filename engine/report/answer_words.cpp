@@ -343,18 +343,23 @@ struct Reign {
   const Ranking* first = nullptr;
   const Ranking* last = nullptr;
   int places = 0;
-  std::vector<double> leads;  // over the next, where they are shown
+  std::vector<double> leads;                      // over the next, where they are shown
+  std::vector<std::vector<const Ranking*>> sure;  // those places, neighbours together
   bool has_next = false;
 };
 
 /// "64 to 2048 tokens", "w = 4 to w = 64", "512 tokens".
-std::string places_of(const Reign& reign) {
-  if (reign.first == reign.last) return reign.first->place;
-  const std::string& from = reign.first->place;
+std::string places_between(const Ranking& first, const Ranking& last) {
+  if (&first == &last) return first.place;
+  const std::string& from = first.place;
   const std::string tokens = " tokens";
   return fmt::format("{} to {}",
                      from.ends_with(tokens) ? from.substr(0, from.size() - tokens.size()) : from,
-                     reign.last->place);
+                     last.place);
+}
+
+std::string places_of(const Reign& reign) {
+  return places_between(*reign.first, *reign.last);
 }
 
 /// "1.1x to 2.0x", "2.0x".
@@ -368,9 +373,14 @@ std::string range_of(const std::vector<double>& times) {
 std::string lead_of(const Reign& reign) {
   if (!reign.has_next) return " (nothing beside it)";
   if (reign.leads.empty()) return " (its lead may be chance)";
-  const auto shown = static_cast<int>(reign.leads.size());
-  return fmt::format(" ({} ahead, 95 % sure{})", range_of(reign.leads),
-                     shown < reign.places ? fmt::format(" at {} of {}", shown, reign.places) : "");
+  const std::string lead = fmt::format("{} ahead, 95 % sure", range_of(reign.leads));
+  if (std::cmp_equal(reign.leads.size(), reign.places)) return fmt::format(" ({})", lead);
+  std::vector<std::string> places;
+  places.reserve(reign.sure.size());
+  for (const auto& neighbours : reign.sure)
+    places.push_back(places_between(*neighbours.front(), *neighbours.back()));
+  return fmt::format(" ({} at {}; elsewhere its lead may be chance)", lead,
+                     fmt::join(places, " and at "));
 }
 
 std::vector<Reign> reigns_of(const Answer& answer) {
@@ -379,15 +389,18 @@ std::vector<Reign> reigns_of(const Answer& answer) {
     if (ranking.contenders.empty() || !ranking.contenders.front().to_fastest) continue;
     const std::string& name = ranking.contenders.front().row.cell.cell.contender.name;
     if (reigns.empty() || reigns.back().name != name)
-      reigns.push_back({.name = name, .first = &ranking, .leads = {}});
+      reigns.push_back({.name = name, .first = &ranking, .leads = {}, .sure = {}});
     Reign& reign = reigns.back();
     reign.last = &ranking;
     ++reign.places;
     if (ranking.contenders.size() < 2 || !ranking.contenders[1].to_fastest) continue;
     reign.has_next = true;
     const statistics::Ratio& next = *ranking.contenders[1].to_fastest;
-    if (next.verdict == statistics::Verdict::slower && is_known(next))
-      reign.leads.push_back(next.ratio);
+    if (next.verdict != statistics::Verdict::slower || !is_known(next)) continue;
+    const bool is_neighbour = !reign.sure.empty() && reign.sure.back().back() + 1 == &ranking;
+    if (!is_neighbour) reign.sure.emplace_back();
+    reign.sure.back().push_back(&ranking);
+    reign.leads.push_back(next.ratio);
   }
   return reigns;
 }

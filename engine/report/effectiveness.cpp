@@ -35,12 +35,18 @@ SheetCell p_cell(const std::optional<double>& p, TableFormat format) {
   return *p < least_shown ? SheetCell("< 0.0001") : SheetCell(fmt::format("{:.4f}", *p));
 }
 
+/// A query that neither has would be a pair of equals, and many of them would make any two runs
+/// equivalent.
+bool has_either(const EvaluatedRun& a, const EvaluatedRun& b, const std::string& query) {
+  return a.run.queries.contains(query) || b.run.queries.contains(query);
+}
+
 PairedTests paired(const EvaluatedRun& baseline, const EvaluatedRun& run, std::size_t measure,
                    const statistics::PairedQuestion& question) {
   std::vector<double> reference, system;
   for (const auto& [query, values] : baseline.evaluation.queries) {
     const auto other = run.evaluation.queries.find(query);
-    if (other == run.evaluation.queries.end()) continue;
+    if (other == run.evaluation.queries.end() || !has_either(baseline, run, query)) continue;
     reference.push_back(values[measure]);
     system.push_back(other->second[measure]);
   }
@@ -142,6 +148,38 @@ Sheet means_sheet(const EffectivenessReport& report, TableFormat format) {
   return sheet;
 }
 
+/// The first documents of a deeper run come from more candidates.
+void note_depths(EffectivenessReport& report) {
+  const auto depth_of = [](const EvaluatedRun& run) {
+    std::size_t depth = 0;
+    for (const auto& [query, documents] : run.run.queries)
+      depth = std::max(depth, documents.size());
+    return depth;
+  };
+  const EvaluatedRun& first = report.runs.front();
+  for (const EvaluatedRun& run : report.runs) {
+    if (depth_of(run) == depth_of(first)) continue;
+    report.notes.push_back(fmt::format(
+        "{} has up to {} documents a query, {} up to {}: a difference may be that of their depth",
+        run.name, depth_of(run), first.name, depth_of(first)));
+  }
+}
+
+/// Of the tests, where queries that runs lack count 0.
+void note_left_out(const EvaluatedRun& baseline, EffectivenessReport& report) {
+  for (const EvaluatedRun& run : report.runs) {
+    const auto left_out = std::ranges::count_if(
+        baseline.evaluation.queries,
+        [&](const auto& query) { return !has_either(baseline, run, query.first); });
+    if (left_out == 0 || &run == &baseline) continue;
+    report.notes.push_back(
+        fmt::format("{} of the {} judged queries are neither in {} nor in {}: they count 0 in the "
+                    "means, and are "
+                    "left out of differences and tests",
+                    left_out, report.judged_queries, run.name, baseline.name));
+  }
+}
+
 }  // namespace
 
 std::string verdict_in_words(const PairedTests& tests, double alpha) {
@@ -181,8 +219,10 @@ EffectivenessReport evaluate_runs(std::vector<EvaluatedRun> runs, const effectiv
         "the runs have not the same judged queries, so their means are of different ones; -c "
         "counts what a run lacks as 0");
   }
+  note_depths(report);
   if (!question.baseline) return report;
   const EvaluatedRun& baseline = report.runs[*question.baseline];
+  note_left_out(baseline, report);
   for (EvaluatedRun& run : report.runs) {
     for (std::size_t measure = 0; measure < measures.size(); ++measure) {
       run.tests.push_back(

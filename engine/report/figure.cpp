@@ -13,6 +13,7 @@
 #include "engine/report/conditions.h"
 #include "engine/report/crossovers.h"
 #include "engine/report/measured_effectiveness.h"
+#include "engine/report/model_profile.h"
 #include "engine/report/published.h"
 #include "engine/report/roofline.h"
 #include "engine/report/row_values.h"
@@ -38,7 +39,7 @@ const XWords& words_along(XAxis x) {
 
 constexpr std::array<std::string_view, 3> scale_names{"linear", "log2", "log10"};
 
-constexpr std::array<View, 15> all_views{{
+constexpr std::array<View, 16> all_views{{
     {YAxis::time, "time", "Time"},
     {YAxis::memory, "memory", "Memory"},
     {YAxis::ratio, "ratio", "Ratio to the baseline", true},
@@ -50,6 +51,7 @@ constexpr std::array<View, 15> all_views{{
     {YAxis::per_query, "per-query", "Time per query", false, true},
     {YAxis::effectiveness, "effectiveness", "Effectiveness over time", false, false, true},
     {YAxis::stages, "stages", "Stages", false, true},
+    {YAxis::parts, "parts", "Parts of a call", false, true},
     {YAxis::cache, "cache", "Kept of documents", false, true},
     {YAxis::space, "space", "Space over time", false, true},
     {YAxis::trec_ndcg, "trec-ndcg", "Published nDCG@10, TREC 2019", false, true},
@@ -140,6 +142,7 @@ Drawn measured_value(const Row& row, YAxis axis) {
       return value(ndcg, ndcg, ndcg);
     }
     case YAxis::effectiveness:  // has a figure of its own
+    case YAxis::parts:          // have no value but their sum
     case YAxis::ratio:
       break;
   }
@@ -320,6 +323,42 @@ void add_stages(Figure& figure, const Table& table) {
   figure.x_scale = Scale::linear;
 }
 
+/// A bar for each contender at each length, of the parts that its call has: for each token, so that
+/// short and long texts can be read beside each other.
+void add_parts(Figure& figure, const Table& table) {
+  const bool names_length = varying_axes(table.rows)[length_axis];
+  for (const Row& row : table.rows) {
+    const auto x = static_cast<double>(figure.x_names.size());
+    figure.x_names.push_back(row.cell.cell.contender.name +
+                             (names_length ? ", " + label_of(row, XAxis::length) : ""));
+    const bool is_drawn = row.cell.point.document_lengths.is_drawn();
+    const std::vector<ProfiledPart> parts =
+        is_drawn ? std::vector<ProfiledPart>() : parts_of(table, row);
+    for (const ProfiledPart& part : parts) {
+      const double ms = 1e6 * part.seconds /
+                        (items_of(row) * static_cast<double>(row.cell.point.sequence_tokens));
+      series_of(figure, part.name, part.name)
+          .points.push_back({.x = x,
+                             .y = ms,
+                             .low = ms,
+                             .high = ms,
+                             .label = share_in_words(part),
+                             .cell = row.cell.cell_number,
+                             .mark = mark_of(part)});
+    }
+    if (!parts.empty()) continue;
+    const std::string why =
+        is_drawn ? "its documents' lengths are drawn" : "no parts are known of it";
+    series_of(figure, std::string(whole_part), std::string(whole_part))
+        .rail.push_back({.x = x,
+                         .status = row.cell.damaged ? CellStatus::wrong : row.cell.cell.status,
+                         .reason = is_measured(row) ? why : outcome_of(row).reason,
+                         .damaged = row.cell.damaged,
+                         .cell = row.cell.cell_number});
+  }
+  figure.x_scale = Scale::linear;
+}
+
 /// A point a contender, all of one setting and one length.
 Figure figure_of_effectiveness(const Table& table) {
   std::vector<TimedEffectiveness> contenders;
@@ -370,6 +409,8 @@ std::string y_label(const Table& table, YAxis y) {
       return fmt::format("nDCG@10, MS MARCO Dev ({})", published_label);
     case YAxis::stages:
       return "Stages' time per document (ms)";
+    case YAxis::parts:
+      return fmt::format("Parts' time per 1000 tokens (ms){}", marks_in_words);
     case YAxis::effectiveness:
     case YAxis::ratio:
       break;
@@ -384,13 +425,15 @@ std::optional<double> line_at(YAxis y) {
 std::string title_of(const Table& table, XAxis x, YAxis y) {
   if (table.rows.empty()) return title_of(table.run);
   std::vector<bool> left_out(heat_axes.size(), false);
-  left_out[length_axis] = x == XAxis::length && y != YAxis::stages && y != YAxis::effectiveness;
   const std::vector<bool> varying = varying_axes(table.rows);
+  left_out[length_axis] =
+      y == YAxis::parts ? varying[length_axis]
+                        : x == XAxis::length && y != YAxis::stages && y != YAxis::effectiveness;
   left_out[document_lengths_axis] = left_out[length_axis] && varying[document_lengths_axis];
   if (is_effectiveness(y)) {
     for (const std::size_t axis : axes_of_size) left_out[axis] = varying[axis];
   }
-  left_out[candidates_axis] = x == XAxis::candidates && y != YAxis::stages;
+  left_out[candidates_axis] = x == XAxis::candidates && !has_bars(y);
   left_out[stage_axis] = y == YAxis::stages;
   // The documents that are encoded are told by no number of candidates.
   const auto scoring = std::ranges::find_if(
@@ -408,7 +451,7 @@ std::string x_label(XAxis x, YAxis y) {
   if (y == YAxis::roofline) return "Useful work per byte (FLOP/byte)";
   if (y == YAxis::space) return "Time per query (ms)";
   if (is_effectiveness(y)) return "Documents per millisecond";
-  if (y == YAxis::stages) return "Contenders";
+  if (has_bars(y)) return "Contenders";
   return std::string(words_along(x).label);
 }
 
@@ -525,6 +568,10 @@ bool rests_on_times(YAxis y) {
   return y != YAxis::memory && y != YAxis::executed && y != YAxis::cache;
 }
 
+bool has_bars(YAxis y) {
+  return y == YAxis::stages || y == YAxis::parts;
+}
+
 std::string_view key_along(XAxis x) {
   return words_along(x).key;
 }
@@ -608,7 +655,9 @@ Result<Figure> make_figure(const Table& table, XAxis x, YAxis y) {
   const std::span<const std::size_t> own = is_effectiveness(y)
                                                ? std::span<const std::size_t>(axes_of_size)
                                                : std::span<const std::size_t>();
-  const std::string_view along = y == YAxis::effectiveness ? std::string_view() : key_along(x);
+  const std::string_view along = y == YAxis::effectiveness ? std::string_view()
+                                 : y == YAxis::parts       ? key_along(XAxis::length)
+                                                           : key_along(x);
   if (Status one = y == YAxis::stages ? check_stages(table)
                                       : check_one_setting(all_rows(table.rows), along, own);
       !one) {
@@ -622,7 +671,7 @@ Result<Figure> make_figure(const Table& table, XAxis x, YAxis y) {
       figure.warning += (figure.warning.empty() ? "" : " ") + share;
     return figure;
   }
-  const bool linear = y == YAxis::limit || y == YAxis::per_token || y == YAxis::stages;
+  const bool linear = y == YAxis::limit || y == YAxis::per_token || has_bars(y);
   Figure figure{.title = title_of(table, x, y),
                 .x_label = x_label(x, y),
                 .y_label = y_label(table, y),
@@ -638,6 +687,8 @@ Result<Figure> make_figure(const Table& table, XAxis x, YAxis y) {
     if (y != YAxis::roofline) figure.x_scale = Scale::log10;
   } else if (y == YAxis::stages) {
     add_stages(figure, table);
+  } else if (y == YAxis::parts) {
+    add_parts(figure, table);
   } else if (x != XAxis::window) {
     if (x == XAxis::candidates) figure.x_scale = Scale::log10;
     add_along_points(figure, table, x, y);

@@ -22,7 +22,7 @@ enum class XAxis : std::uint8_t { length, window, candidates };
 /// space the time of a query, and the nDCG@10 that was published of a model how many documents it
 /// scores here in a millisecond: they join a contender's points in the order of that XAxis.
 /// Effectiveness stands over the time of a document, a point a contender. Stages are bars, a
-/// contender each.
+/// contender each, and so are the parts of a call, at each length.
 enum class YAxis : std::uint8_t {
   time,
   memory,
@@ -38,7 +38,8 @@ enum class YAxis : std::uint8_t {
   trec_ndcg,
   dev_ndcg,
   effectiveness,
-  stages
+  stages,
+  parts
 };
 enum class Scale : std::uint8_t { linear, log2, log10 };
 
@@ -67,7 +68,7 @@ struct Point {
   double x = 0;
   // ms or MB per document, share of limit, ratio, ms per 1000 tokens, executed over useful work,
   // useful GFLOP/s, documents per ms, ms per query, MB kept of the documents, ms per document of a
-  // stage, nDCG@10
+  // stage, ms of a part per 1000 tokens, nDCG@10
   double y = 0;
   double low = 0, high = 0;  // 95% interval; equal to y where there is none
   std::string label = {};    // where x does not tell which cell it is: "4096 tokens"
@@ -88,10 +89,11 @@ struct RailMark {
   [[nodiscard]] std::string_view word() const;  // "oom", "damaged"
 };
 
-/// One contender, one line, one style bound to `style_key` in every chart. Of bars: one stage.
+/// One contender, one line, one style bound to `style_key` in every chart. Of bars: one piece of
+/// each.
 struct Series {
   std::string name;
-  std::string style_key;      // contender id; of bars the stage
+  std::string style_key;      // contender id; of bars the stage or the part
   std::vector<Point> points;  // ascending x (roofline: length or window), finite, fit for the scale
   std::vector<RailMark> rail;
 };
@@ -138,6 +140,8 @@ struct Figure {
 /// that x. Figures that do not tell time keep without marks.
 void mark_crossovers(Figure& figure, const Table& table, XAxis x, YAxis y);
 [[nodiscard]] bool tells_time(YAxis y);
+/// Stacked ones, on axes of their own.
+[[nodiscard]] bool has_bars(YAxis y);
 /// Whether what disturbs times disturbs it: neither bytes nor planned work.
 [[nodiscard]] bool rests_on_times(YAxis y);
 

@@ -13,7 +13,7 @@
 namespace attnscope::report {
 namespace {
 
-constexpr std::string_view tokenizer_part = "tokenizer", other_part = "other", whole_part = "whole";
+constexpr std::string_view tokenizer_part = "tokenizer", other_part = "other";
 
 double profiled_flop(const ProfiledPairs& of, std::string_view part) {
   const auto found = std::ranges::find(of.part_flop, part, &std::pair<std::string, double>::first);
@@ -32,7 +32,51 @@ Value share_cell(double share) {
   return share > 0 ? Value(fmt::format("{:.1f} %", 100 * share)) : Value();
 }
 
+/// What all is said of: how many pairs, of which model, by what.
+std::string said_of(const ProfiledPairs& of) {
+  const auto count = static_cast<double>(std::max<std::int64_t>(of.count, 1));
+  return fmt::format("{} on {}: {} pairs, {:.0f} tokens each, {}, attention by {}, {} {}", of.model,
+                     of.pairs, of.count, static_cast<double>(of.tokens) / count, of.dtype,
+                     of.implementation, of.threads, of.threads == 1 ? "thread" : "threads");
+}
+
+/// Of the same dtype and device; 0 where the run has none.
+double flop_ceiling(const Table& table, const HeatPoint& point) {
+  double best = 0;
+  for (const Ceilings& one : table.ceilings) {
+    if (are_ceilings_of(one, point)) best = std::max(best, one.flop_per_second);
+  }
+  return best;
+}
+
 }  // namespace
+
+std::string share_in_words(const ProfiledPart& part) {
+  std::string words = fmt::format("{:.1f} % of the time", 100 * part.share);
+  if (part.of_ceiling > 0) words += fmt::format(", {:.0f} % of the ceiling", 100 * part.of_ceiling);
+  return words;
+}
+
+std::string mark_of(const ProfiledPart& part) {
+  return part.of_ceiling > 0 ? fmt::format("{:.0f} %", 100 * part.of_ceiling) : std::string();
+}
+
+std::vector<ProfiledPart> parts_of(const Table& table, const Row& row) {
+  std::vector<ProfiledPart> parts;
+  double whole_ns = 0;
+  for (const PartTime& part : row.cell.cell.parts) whole_ns += part.time_ns;
+  if (!is_measured(row) || !(whole_ns > 0)) return parts;
+  const double ceiling = flop_ceiling(table, row.cell.point);
+  for (const PartTime& part : row.cell.cell.parts) {
+    const double share = part.time_ns / whole_ns;
+    ProfiledPart& one = parts.emplace_back(ProfiledPart{
+        .name = part.name, .seconds = share * row.cell.summary.median_ns / 1e9, .share = share});
+    if (!(part.useful_flop > 0) || !(one.seconds > 0)) continue;
+    one.flop_per_second = part.useful_flop / one.seconds;
+    if (ceiling > 0) one.of_ceiling = one.flop_per_second / ceiling;
+  }
+  return parts;
+}
 
 std::vector<ProfiledPart> ModelProfile::parts() const {
   std::vector<ProfiledPart> parts;
@@ -71,15 +115,39 @@ std::vector<ProfiledPart> ModelProfile::parts() const {
   return parts;
 }
 
+Figure profile_figure(const ModelProfile& profile) {
+  const ProfiledPairs& of = profile.of();
+  const auto count = static_cast<double>(std::max<std::int64_t>(of.count, 1));
+  Figure figure{.title = said_of(of),
+                .x_label = "Model",
+                .y_label = fmt::format("Time per pair (ms){}", marks_in_words),
+                .x_scale = Scale::linear,
+                .y_scale = Scale::linear,
+                .series = {},
+                .provenance = said_of(of),
+                .x_names = {of.model}};
+  for (const ProfiledPart& part : profile.parts()) {
+    if (part.name == whole_part) continue;
+    const auto ms = [&](double seconds) { return 1e3 * seconds / count; };
+    figure.series.push_back({.name = part.name,
+                             .style_key = part.name,
+                             .points = {{.x = 0,
+                                         .y = ms(part.seconds),
+                                         .low = ms(part.least),
+                                         .high = ms(part.most),
+                                         .label = share_in_words(part),
+                                         .mark = mark_of(part)}},
+                             .rail = {}});
+  }
+  return figure;
+}
+
 std::string write_profile(const ModelProfile& profile, TableFormat format) {
   const ProfiledPairs& of = profile.of();
   const auto count = static_cast<double>(std::max<std::int64_t>(of.count, 1));
   const std::vector<ProfiledPart> parts = profile.parts();
   const bool bare = is_for_programs(format);
-  Sheet sheet{.above = {fmt::format(
-                  "{} on {}: {} pairs, {:.0f} tokens each, {}, attention by {}, {} {}", of.model,
-                  of.pairs, of.count, static_cast<double>(of.tokens) / count, of.dtype,
-                  of.implementation, of.threads, of.threads == 1 ? "thread" : "threads")},
+  Sheet sheet{.above = {said_of(of)},
               .columns = {{.key = "part", .title = "Part", .is_number = false},
                           {.key = "seconds", .title = "Time per pair (µs)"},
                           {.key = "share", .title = "Share"},

@@ -7,13 +7,17 @@
 //   ModelProfile profile({.model = "minilm", .flop_per_second = ceilings.flop_per_second});
 //   profile.add(round);                     // some passes over the same pairs
 //   print(write_profile(profile, TableFormat::text));
+//   parts_of(table, row);                   // the same of a sweep's cell
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "engine/report/figure.h"
 #include "engine/report/sheet.h"
+#include "engine/report/table.h"
 
 namespace attnscope::report {
 
@@ -34,6 +38,8 @@ struct ProfiledPairs {
   double flop_per_second = 0;                               // of the machine; 0: not measured
 };
 
+inline constexpr std::string_view whole_part = "whole";
+
 struct ProfiledPart {
   std::string name;
   double seconds = 0, least = 0, most = 0;  // median and range over the rounds
@@ -41,6 +47,16 @@ struct ProfiledPart {
   double flop_per_second = 0;               // 0: it is not counted
   double of_ceiling = 0;
 };
+/// "45 % of the time, 71 % of the ceiling".
+[[nodiscard]] std::string share_in_words(const ProfiledPart& part);
+/// "71 %" of the ceiling, in a figure; empty where it is not known.
+[[nodiscard]] std::string mark_of(const ProfiledPart& part);
+/// What such marks are, behind what an axis says.
+inline constexpr std::string_view marks_in_words = "; %: of the float32 ceiling";
+
+/// Of a measured cell, as shares of its median; none where none are known. The ceiling is the
+/// run's, of float32.
+[[nodiscard]] std::vector<ProfiledPart> parts_of(const Table& table, const Row& row);
 
 class ModelProfile {
  public:
@@ -58,6 +74,8 @@ class ModelProfile {
   std::vector<ProfiledRound> rounds_;
 };
 
+/// One bar: the parts' time for a pair, upon each other.
+[[nodiscard]] Figure profile_figure(const ModelProfile& profile);
 [[nodiscard]] std::string write_profile(const ModelProfile& profile, TableFormat format);
 
 }  // namespace attnscope::report

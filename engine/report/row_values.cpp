@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "engine/heat/axes.h"
+#include "engine/heat/protocol.h"
 #include "engine/report/conditions.h"
 #include "engine/report/measured_effectiveness.h"
 
@@ -39,6 +41,12 @@ Value measured(const Row& row, T value) {
 /// Work is known of a cell that was planned, even if it then did not fit.
 Value work(const Row& row, double value) {
   return row.cell.damaged || !(value > 0) ? Value() : real(value);
+}
+
+/// [["attention", nanoseconds, useful FLOP], ...], of one call.
+Value parts_as_json(const Row& row) {
+  const std::vector<PartTime>& parts = row.cell.cell.parts;
+  return !is_measured(row) || parts.empty() ? Value() : word(protocol::to_json(parts).dump());
 }
 
 Value window_of(const Row& row) {
@@ -178,6 +186,7 @@ constexpr std::array measured_columns{
     Column{"executed_flop", [](const Row& r) { return work(r, r.cell.cell.work.executed_flop); }},
     Column{"executed_bytes", [](const Row& r) { return work(r, r.cell.cell.work.executed_bytes); }},
     Column{"executed_ratio", [](const Row& r) { return real(executed_ratio(r)); }},
+    Column{"parts", parts_as_json},
     Column{"limit_ms", [](const Row& r) { return real(r.limit_ms); }},
     Column{"share_of_limit", [](const Row& r) { return real(r.share_of_limit); }},
 };

@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
 
+#include "engine/heat/protocol.h"
 #include "engine/pattern/window.h"
 #include "engine/store/schema.h"
 #include "kernels/base/sentences.h"
@@ -39,8 +42,9 @@ std::string neutral_value(const Axis& axis) {
 struct LaterColumn {
   std::string_view table, name, type;
 };
-constexpr std::array<LaterColumn, 7> later_columns{{
+constexpr std::array<LaterColumn, 8> later_columns{{
     {"cells", "cache_bytes", "INTEGER"},
+    {"cells", "parts", "TEXT"},
     {"samples", "cpu_ns", "REAL"},
     {"samples", "waited_ns", "REAL"},
     {"restarts", "fingerprint", "INTEGER"},
@@ -166,6 +170,35 @@ void Writer::operator()(double value) {
     (*this)(std::string("nan"));
   } else {
     statement_.bind(++place_, value);
+  }
+}
+
+void Writer::operator()(const std::vector<PartTime>& value) {
+  if (value.empty()) {
+    statement_.bind(++place_);
+  } else {
+    (*this)(protocol::to_json(value).dump());
+  }
+}
+
+void Reader::operator()(std::vector<PartTime>& value) {
+  value.clear();
+  const auto column = statement_.getColumn(column_++);
+  if (column.isNull()) return;
+  const auto json = nlohmann::json::parse(column.getString(), nullptr, false);
+  auto parts = protocol::read_parts(json);
+  if (parts) {
+    value = std::move(*parts);
+  } else {
+    damaged_ = true;
+  }
+}
+
+void Fingerprinter::operator()(const std::vector<PartTime>& value) {
+  for (const PartTime& part : value) {
+    print_.text(part.name);
+    print_.real(part.time_ns);
+    print_.real(part.useful_flop);
   }
 }
 

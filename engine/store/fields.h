@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "engine/heat/axes.h"
 #include "engine/heat/cell.h"
@@ -33,7 +34,7 @@ inline constexpr std::string_view cell_columns =
     "workspace_bytes, process_peak_bytes, cache_bytes, useful_flop, least_bytes, exponentials, "
     "executed_flop, "
     "executed_bytes, "
-    "settled, median_ns, low_ns, high_ns, sample_count, placement_count";
+    "settled, parts, median_ns, low_ns, high_ns, sample_count, placement_count";
 inline constexpr std::string_view sample_columns =
     "process, placement, round, time_ns, iterations, involuntary_switches, foreign_load, "
     "clock_mhz, "
@@ -85,6 +86,7 @@ class Writer {
   void operator()(double value);  // NaN, which SQLite would turn into NULL, as the text 'nan'
   void operator()(const std::string& value) { statement_.bind(++place_, value); }
   void operator()(const Window& value) { (*this)(value.text()); }
+  void operator()(const std::vector<PartTime>& value);  // none: NULL
   template <typename Value>
   void operator()(const std::optional<Value>& value) {
     if (value) {
@@ -123,6 +125,7 @@ class Reader {
   void operator()(std::optional<double>& value);
   void operator()(std::optional<std::int64_t>& value);
   void operator()(std::optional<Window>& value);
+  void operator()(std::vector<PartTime>& value);
   void operator()(DeviceKind& value) { word(parse_device, value); }
   void operator()(CellStatus& value) { word(parse_cell_status, value); }
   void visit(const Axis& axis, HeatPoint& point);
@@ -153,6 +156,7 @@ class Fingerprinter {
   void operator()(const std::optional<double>& value);
   void operator()(const std::optional<std::int64_t>& value);
   void operator()(const std::optional<Window>& value);
+  void operator()(const std::vector<PartTime>& value);
   template <typename Enum>
   requires std::is_enum_v<Enum>
   void operator()(Enum value) { print_.text(name_of(value)); }
@@ -206,7 +210,7 @@ void visit_point(Visitor& visitor, Point& point) {
 template <typename Visitor, typename OneCell, typename Summary>  // Cell, statistics::Summary
 void visit_cell(Visitor& visit, OneCell& cell, Summary& summary) {
   auto& [contender, status, reason, batch, query_tokens, document_tokens, samples, relative_error,
-         error_bound, memory, work, settled] = cell;
+         error_bound, memory, work, settled, parts] = cell;
   auto& [pattern, implementation, window, name, pattern_json, model] = contender;
   auto& [requested, reserved, workspace, process_peak, cache] = memory;
   auto& [useful_flop, least_bytes, exponentials, executed_flop, executed_bytes] = work;
@@ -217,8 +221,9 @@ void visit_cell(Visitor& visit, OneCell& cell, Summary& summary) {
             error_bound, requested, reserved, workspace);
   visit_unless(!process_peak, visit, process_peak);
   visit_unless(!cache, visit, cache);
-  visit_all(visit, useful_flop, least_bytes, exponentials, executed_flop, executed_bytes, settled,
-            median, low, high, sample_count, placement_count);
+  visit_all(visit, useful_flop, least_bytes, exponentials, executed_flop, executed_bytes, settled);
+  visit_unless(parts.empty(), visit, parts);
+  visit_all(visit, median, low, high, sample_count, placement_count);
 }
 
 template <typename Visitor, typename OneSample>  // Sample

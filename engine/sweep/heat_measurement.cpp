@@ -404,7 +404,9 @@ PooledHeat pool_cells(std::vector<HeatResult> shares) {
     }
   }
   for (Cell& cell : pooled.result.cells) {
-    if (cell.status != CellStatus::ok) cell.samples.clear();
+    if (cell.status == CellStatus::ok) continue;
+    cell.samples.clear();
+    cell.parts.clear();
   }
   return pooled;
 }

@@ -52,6 +52,12 @@ TEST_F(MeasuredRunsTest, EveryQueryOfEveryRunIsKept_AndWhatARunLacksIsNaN) {
   RunsToEvaluate complete = wanted();
   complete.question.complete = true;
   EXPECT_EQ(evaluate(complete)->find("sparse/segment/4")->values[2], 0);
+  std::erase_if(complete.runs, [](const RunsToEvaluate::Run& run) {
+    return run.contenders.front() == "full/sdpa" || run.contenders.front() == "full/dense";
+  });
+  const auto alone = evaluate(complete);
+  EXPECT_TRUE(std::isnan(alone->find("sparse/segment/4")->values[2]));
+  EXPECT_THAT(alone->notes, Contains(HasSubstr("1 of 3 judged queries are in none of the runs")));
 }
 
 TEST_F(MeasuredRunsTest, WhatIsStoredIsReadBack) {

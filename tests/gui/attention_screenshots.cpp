@@ -140,7 +140,7 @@ void wait_until_drawn(AttentionPage& page) {
   AttentionSession& session = page.session();
   wait_for([&] {
     const QAbstractItemModel& heads = *page.source()->heads()->model();
-    const QModelIndex last = heads.index(heads.rowCount() - 1, heads.columnCount() - 1);
+    const QModelIndex last = heads.index(heads.rowCount() - 1, 0);  // the mean
     return !session.is_busy() && session.received() && page.map(AttentionSide::a)->is_settled() &&
            last.data(Qt::DecorationRole).isValid();
   });

@@ -123,6 +123,7 @@ Cell random_cell(Random& r) {
   if (r.truth()) cell.memory.cache_bytes = r.whole();
   cell.work = {r.real(), r.real(), r.real(), r.real(), r.real()};
   cell.settled = r.truth();
+  if (r.truth()) cell.parts = {{"embeddings", r.real(), 0}, {"attention", r.real(), r.real()}};
   return cell;
 }
 
@@ -164,6 +165,12 @@ void expect_equal(const Cell& a, const Cell& b) {
   EXPECT_EQ(a.memory.workspace_bytes, b.memory.workspace_bytes);
   EXPECT_EQ(a.memory.process_peak_bytes, b.memory.process_peak_bytes);
   EXPECT_EQ(a.memory.cache_bytes, b.memory.cache_bytes);
+  ASSERT_EQ(a.parts.size(), b.parts.size());
+  for (std::size_t i = 0; i < a.parts.size(); ++i) {
+    EXPECT_EQ(a.parts[i].name, b.parts[i].name);
+    EXPECT_EQ(a.parts[i].time_ns, b.parts[i].time_ns);
+    EXPECT_EQ(a.parts[i].useful_flop, b.parts[i].useful_flop);
+  }
   EXPECT_EQ(a.work.useful_flop, b.work.useful_flop);
   EXPECT_EQ(a.work.least_bytes, b.work.least_bytes);
   EXPECT_EQ(a.work.exponentials, b.work.exponentials);

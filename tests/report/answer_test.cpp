@@ -346,7 +346,8 @@ TEST(HeadlineOf, OfOneThatIsFastestEverywhere_GivesItsLeadOverAllLengths) {
 TEST(HeadlineOf, WithoutALeadThatIsShown_SaysSo) {
   const Table table = table_of({64, 128}, [](double tokens) { return tokens < 100 ? 1.001 : 3; });
   EXPECT_EQ(headline_of(make_answers(table, XAxis::length).at(0)).sentence,
-            "Full, b is fastest at 64 to 128 tokens (3.0x ahead, 95 % sure at 1 of 2).");
+            "Full, b is fastest at 64 to 128 tokens (3.0x ahead, 95 % sure at 128 tokens; "
+            "elsewhere its lead may be chance).");
 }
 
 TEST(HeadlineOf, OfNothing_IsNothing) {

@@ -118,6 +118,29 @@ TEST(Effectiveness, PairsAreJoinedByTheirIds_AndMeansOfOtherQueriesAreNoted) {
   EXPECT_THAT(all.notes, ::testing::Contains(HasSubstr("lacks 10 of the 30")));
 }
 
+TEST(Effectiveness, QueriesThatNeitherRunHas_DoNotMakeThemEquivalent) {
+  std::vector<EvaluatedRun> runs;
+  for (const auto& [name, best] : {std::pair("full", 1), {"part", 2}}) {
+    runs.push_back(run_with(
+        name, [rank = best](int query) { return rank + query % 3; }, queries - 5));
+  }
+  const EffectivenessReport all =
+      report_of(runs, {.evaluation = {.complete = true}, .baseline = 0, .margin = 0.1});
+  EXPECT_EQ(all.runs[1].tests[0].n, 5);
+  EXPECT_FALSE(all.runs[1].tests[0].equivalent);
+  EXPECT_LT(all.runs[1].tests[0].difference, -0.1);
+  EXPECT_THAT(all.notes, ::testing::Contains(HasSubstr("25 of the 30 judged queries are neither")));
+}
+
+TEST(Effectiveness, RunsOfOtherDepthsAreNoted) {
+  std::vector<EvaluatedRun> runs = three_runs();
+  EXPECT_THAT(report_of(runs, {.baseline = 0}).notes,
+              Not(::testing::Contains(HasSubstr("documents a query"))));
+  for (auto& [query, documents] : runs[1].run.queries) documents.resize(2);
+  EXPECT_THAT(report_of(runs, {.baseline = 0}).notes,
+              ::testing::Contains(HasSubstr("has up to 2 documents a query, ")));
+}
+
 TEST(Effectiveness, ByQuery_TheLastRowIsTheMean) {
   const EffectivenessReport report = report_of(three_runs(), {});
   const Sheet sheet = per_query_sheet(report, TableFormat::csv);

@@ -119,6 +119,8 @@ Cell random_cell(std::mt19937_64& random) {
   cell.work = {some_real(random), some_real(random), some_real(random), some_real(random),
                some_real(random)};
   cell.settled = random() % 2 == 0;
+  if (random() % 2 == 0)
+    cell.parts = {{"embeddings", some_real(random), 0}, {"attention", some_real(random), 1e9}};
   if (cell.status != CellStatus::ok) return cell;
   cell.error_bound = static_cast<double>(random() % 100) / 10;
   cell.relative_error = *cell.error_bound / 2;
@@ -184,6 +186,10 @@ void write_bytes(const std::filesystem::path& file, const std::string& bytes) {
   std::ofstream(file, std::ios::binary) << bytes;
 }
 
+bool equal(const PartTime& a, const PartTime& b) {
+  return a.name == b.name && equal(a.time_ns, b.time_ns) && equal(a.useful_flop, b.useful_flop);
+}
+
 bool same(const Cell& a, const Cell& b) {
   return a.contender == b.contender && a.status == b.status && a.reason == b.reason &&
          a.batch == b.batch && a.query_tokens == b.query_tokens &&
@@ -200,7 +206,9 @@ bool same(const Cell& a, const Cell& b) {
          equal(a.work.least_bytes, b.work.least_bytes) &&
          equal(a.work.exponentials, b.work.exponentials) &&
          equal(a.work.executed_flop, b.work.executed_flop) &&
-         equal(a.work.executed_bytes, b.work.executed_bytes) && a.settled == b.settled;
+         equal(a.work.executed_bytes, b.work.executed_bytes) && a.settled == b.settled &&
+         std::equal(a.parts.begin(), a.parts.end(), b.parts.begin(), b.parts.end(),
+                    [](const PartTime& x, const PartTime& y) { return equal(x, y); });
 }
 
 bool same(const statistics::Summary& a, const statistics::Summary& b) {

@@ -66,6 +66,7 @@ bool is_inside(QPointF point, const QRectF& frame) {
 }
 
 constexpr double least_plot_height = 7;  // em
+constexpr double bar_width = 0.6;        // of the room that its name has
 
 double widest(const QFont& font, const std::vector<Tick>& ticks) {
   const QFontMetricsF metrics(font);
@@ -489,8 +490,10 @@ void ChartDrawing::place_bars(const report::Figure& figure) {
       if (!std::isfinite(point.y)) continue;
       const auto at = static_cast<std::size_t>(point.x);
       drawn.bars[at] = y_axis_.place(point.y);
+      const bool has_room = drawn.bars[at] * plot_.height() > 1.1 * look_.em;
       drawn.points.push_back({static_cast<int>(s), place(point.x, reached[at] + point.y / 2),
-                              point_text(figure, figure.series[s], point), point.cell});
+                              point_text(figure, figure.series[s], point), point.cell,
+                              has_room ? QString::fromUtf8(point.mark) : QString()});
       reached[at] += point.y;
     }
   }
@@ -741,7 +744,7 @@ void ChartDrawing::paint_below_lines(QPainter& painter) const {
 }
 
 void ChartDrawing::paint_markers(QPainter& painter) const {
-  if (has_bars_) return;
+  if (has_bars_) return paint_marks_of_bars(painter);
   for (const DrawnSeries& series : series_) {
     if (!series.visible || !has_markers_) continue;
     for (const DrawnPoint& point : series.points) {
@@ -762,6 +765,24 @@ void ChartDrawing::paint_markers(QPainter& painter) const {
       painter.drawText(QPointF(point.position.x() + (right ? beside : -beside - width),
                                point.position.y() - 0.2 * look_.em),
                        point.mark);
+    }
+  }
+}
+
+/// In the middle of their pieces.
+void ChartDrawing::paint_marks_of_bars(QPainter& painter) const {
+  painter.setFont(figure_font(look_.em * small_text));
+  const double step =
+      plot_.width() / static_cast<double>(std::max<std::size_t>(x_axis_.ticks().size(), 1));
+  const QFontMetricsF metrics(painter.font());
+  for (const DrawnSeries& series : series_) {
+    const QColor color = series.style.color(look_.theme);
+    painter.setPen(color.lightnessF() < 0.55F ? Qt::white : Qt::black);
+    for (const DrawnPoint& point : series.points) {
+      QRectF box(0, 0, bar_width * step, metrics.height());
+      if (metrics.horizontalAdvance(point.mark) > box.width()) continue;
+      box.moveCenter(point.position);
+      painter.drawText(box, Qt::AlignCenter, point.mark);
     }
   }
 }
@@ -899,6 +920,7 @@ void ChartDrawing::paint_plot(QPainter& painter) const {
   }
   if (has_bars_) {
     auto* stacks = new QStackedBarSeries;
+    stacks->setBarWidth(bar_width);
     for (const DrawnSeries& series : series_) {
       auto* pieces = new QBarSet(QString::fromStdString(series.key));
       pieces->setColor(series.style.color(look_.theme));

@@ -32,7 +32,7 @@ struct DrawnPoint {
   QPointF position;
   QString text;            // contender, x, value and interval, or the reason of a rail mark
   std::int64_t cell = -1;  // its number in the run; -1: of no run
-  QString mark = {};       // stands beside it: "†"
+  QString mark = {};       // stands beside it: "†"; of bars in it, where there is room
 };
 
 struct DrawnSeries {
@@ -157,6 +157,7 @@ class ChartDrawing {
   void paint_minor_grid(QPainter& painter) const;
   void paint_below_lines(QPainter& painter) const;
   void paint_markers(QPainter& painter) const;
+  void paint_marks_of_bars(QPainter& painter) const;
   void paint_names(QPainter& painter) const;
   void paint_rail(QPainter& painter) const;
   void paint_ceilings(QPainter& painter) const;

@@ -11,6 +11,7 @@
 #include "app/gui/session/text.h"
 #include "engine/report/axes_in_words.h"
 #include "engine/report/conditions.h"
+#include "engine/report/model_profile.h"
 #include "engine/report/number_text.h"
 
 namespace attnscope::gui {
@@ -204,6 +205,16 @@ Section work_section(const report::Row& row) {
   return section;
 }
 
+Section parts_section(const report::Table& table, const report::Row& row) {
+  Section section{tr("Where the time goes"), {}};
+  for (const report::ProfiledPart& part : report::parts_of(table, row)) {
+    section.facts.push_back(
+        {words(part.name),
+         tr("%1, %2").arg(time(1e9 * part.seconds), words(report::share_in_words(part)))});
+  }
+  return section;
+}
+
 }  // namespace
 
 CellFacts cell_facts(const report::Table& table, const report::Row& row) {
@@ -226,6 +237,7 @@ CellFacts cell_facts(const report::Table& table, const report::Row& row) {
   all.push_back(error_section(row));
   if (!facts.failed) all.push_back(memory_section(row));
   all.push_back(work_section(row));
+  all.push_back(parts_section(table, row));
   for (Section& section : all) {
     for (CellFact& fact : section.facts) fact.value = charts::with_minus(std::move(fact.value));
     if (!section.facts.empty()) facts.sections.push_back(std::move(section));

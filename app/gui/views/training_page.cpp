@@ -45,7 +45,8 @@ TrainingPage::TrainingPage(RunLauncher* launcher, QWidget* parent)
   open_action_->setToolTip(
       tr("A folder that 'attnscope train' writes into, or has written (Ctrl+T)"));
   stop_action_->setToolTip(
-      tr("The chosen one, or the last, behind its step; started again, it goes on from there"));
+      tr("The chosen one, or the last that goes on, behind its step; started again, it goes on "
+         "from there"));
   close_action_->setToolTip(tr("No longer show the chosen one, or the last (Ctrl+W)"));
   ui_->setupUi(this);
   ui_->column->setContentsMargins(space::around);
@@ -77,6 +78,9 @@ TrainingPage::TrainingPage(RunLauncher* launcher, QWidget* parent)
                 said.isEmpty() ? tr("it ended without a word. Was it killed?") : said;
             if (is_whole) {
               messages_->show_info(tr("%1: the training is done.").arg(folder));
+            } else if (said.startsWith(QLatin1String("interrupted"))) {
+              ended_->show_info(tr("%1: %2; New training… with the same entries goes on with it.")
+                                    .arg(folder, said.section(QLatin1Char(';'), 0, 0)));
             } else {
               ended_->show_error(tr("%1: %2").arg(folder, why));
             }
@@ -119,9 +123,14 @@ std::set<std::size_t, std::greater<>> TrainingPage::chosen_rows() const {
 
 QStringList TrainingPage::chosen_that_go_on() const {
   QStringList folders;
-  for (const std::size_t at : chosen_rows()) {
+  const auto add = [&](std::size_t at) {
     const QString folder = words(curves_.all()[at].file.parent_path().string());
     if (launcher_->is_training(folder)) folders.append(folder);
+  };
+  if (table()->selectionModel()->hasSelection()) {
+    for (const std::size_t at : chosen_rows()) add(at);
+  } else {  // the last of them
+    for (std::size_t at = curves_.all().size(); at > 0 && folders.isEmpty(); --at) add(at - 1);
   }
   return folders;
 }
