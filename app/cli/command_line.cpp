@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -107,8 +108,14 @@ void catch_interrupts() {
 
 std::string above_zero(const std::string& value) {
   double number = 0;
-  if (CLI::detail::lexical_cast(value, number) && number > 0) return "";
+  if (CLI::detail::lexical_cast(value, number) && number > 0 && std::isfinite(number)) return "";
   return fmt::format("must be a number above 0, not '{}'", in_a_sentence(value));
+}
+
+std::string zero_or_above(const std::string& value) {
+  double number = 0;
+  if (CLI::detail::lexical_cast(value, number) && number >= 0 && std::isfinite(number)) return "";
+  return fmt::format("must be 0 or a number above it, not '{}'", in_a_sentence(value));
 }
 
 void add_database_option(CLI::App& command, std::filesystem::path& database) {

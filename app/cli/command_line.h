@@ -54,6 +54,7 @@ void catch_interrupts();
 /// Of an option's value: "", or what is wrong with one that is no number above 0. CLI11's own words
 /// name the largest double in full.
 [[nodiscard]] std::string above_zero(const std::string& value);
+[[nodiscard]] std::string zero_or_above(const std::string& value);
 
 /// Adds --db; the returned path is the default database unless given.
 void add_database_option(CLI::App& command, std::filesystem::path& database);

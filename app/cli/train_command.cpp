@@ -3,12 +3,17 @@
 // train: a cross-encoder fine-tuned with any pattern, from triples; a folder as Hugging Face lays
 // it out comes out. What was killed goes on from its last state when the same command is given
 // again. Here is what is asked, and checked before a worker starts; train_run.h has the steps.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -153,8 +158,25 @@ Result<std::optional<Validation>> open_validation(const TrainArguments& argument
   return std::optional(std::move(validation));
 }
 
+/// One training at a time writes into a folder. On a file system that knows no locks, nobody is
+/// kept out.
+Result<FolderClaim> claim(const fs::path& folder) {
+  const int number = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (number < 0) return fail("{}: cannot be opened: {}", folder.string(), std::strerror(errno));
+  FolderClaim claimed(new int(number), [](const int* open) {
+    ::close(*open);
+    delete open;
+  });
+  if (::flock(number, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    return fail("{}: another training writes into it; stop that one, or name another folder",
+                folder.string());
+  }
+  return claimed;
+}
+
 /// A state that is gone on with, if there is any.
 struct FoundState {
+  FolderClaim claim;
   bool is_there = false;
   std::optional<KeptStep> kept;
 };
@@ -168,6 +190,8 @@ Result<FoundState> look_into_folder(const TrainArguments& arguments, const json&
   }
   if (fs::equivalent(arguments.out, arguments.model.checkpoint, failed))
     return fail("-o names the checkpoint's own folder; name another");
+  auto claimed = claim(arguments.out);
+  if (!claimed) return tl::unexpected(claimed.error());
   const fs::path state = arguments.in_folder(training_state_file);
   if (arguments.restart) fs::remove(state, failed);
   // What a training that was killed while it wrote left.
@@ -185,7 +209,7 @@ Result<FoundState> look_into_folder(const TrainArguments& arguments, const json&
       return fail("{}: there is a model in it already; name another folder, or give --restart",
                   arguments.out);
     }
-    return FoundState{};
+    return FoundState{.claim = std::move(*claimed), .is_there = false, .kept = std::nullopt};
   }
   const auto file = SafetensorsFile::open(state);
   if (!file) return tl::unexpected(file.error());
@@ -195,7 +219,7 @@ Result<FoundState> look_into_folder(const TrainArguments& arguments, const json&
   if (!then.is_object()) return fail("{}: has settings that are no JSON", state.string());
   if (Status same = same_settings(settings, then, state); !same)
     return tl::unexpected(same.error());
-  FoundState found{.is_there = true, .kept = std::nullopt};
+  FoundState found{.claim = std::move(*claimed), .is_there = true, .kept = std::nullopt};
   if (const auto kept = file->metadata("kept"))
     found.kept = kept_step(json::parse(*kept, nullptr, /*allow_exceptions=*/false));
   return found;
@@ -207,6 +231,12 @@ Result<ReadyToTrain> prepare(const TrainArguments& arguments) {
                          static_cast<int>(arguments.localized_ce);
   if (objectives != 1)
     return fail("say what is trained for: one of --margin-mse, --ranknet and --localized-ce");
+  // All groups of an update are read before it begins.
+  constexpr std::int64_t most_groups = 1 << 20;
+  if (arguments.shape.batch > most_groups / arguments.shape.accumulate) {
+    return fail("--batch {} --accumulate {} are more than the {} groups that one update may have",
+                arguments.shape.batch, arguments.shape.accumulate, most_groups);
+  }
   auto model = open_model(arguments.model);
   if (!model) return tl::unexpected(model.error());
   if (model->request["dtype"] == "float16")
@@ -223,9 +253,9 @@ Result<ReadyToTrain> prepare(const TrainArguments& arguments) {
   json settings = settings_of(arguments, *model, file->size());
   auto state = look_into_folder(arguments, settings);
   if (!state) return tl::unexpected(state.error());
-  return ReadyToTrain{
-      std::move(*model),   std::move(*file), std::move(*texts), std::move(*validation),
-      std::move(settings), state->is_there,  state->kept};
+  return ReadyToTrain{std::move(*model),      std::move(*file),    std::move(*texts),
+                      std::move(*validation), std::move(settings), std::move(state->claim),
+                      state->is_there,        state->kept};
 }
 
 json begin_request(const TrainArguments& arguments, const ReadyToTrain& ready) {
@@ -248,6 +278,7 @@ json begin_request(const TrainArguments& arguments, const ReadyToTrain& ready) {
 
 void train(Session& session, const TrainArguments& arguments) {
   catch_interrupts();
+  std::signal(SIGPIPE, SIG_IGN);  // hours are not lost with whoever read what is said of them
   auto ready = prepare(arguments);
   if (interrupts() > 0) return session.fail(exit_cancelled, "interrupted; nothing is trained");
   if (!ready) return session.fail(exit_wrong_use, ready.error().message);
@@ -314,7 +345,7 @@ void add_optimizer_arguments(CLI::App& command, TrainArguments& arguments) {
       .add_option("--warm-up", arguments.warm_up,
                   "Steps in which the rate rises to it; else a hundredth of all")
       ->type_name("N")
-      ->check(CLI::NonNegativeNumber);
+      ->check(zero_or_above);
   command
       .add_option("--schedule", arguments.schedule, "Of the rate behind that: constant or linear")
       ->type_name("NAME")
@@ -324,19 +355,19 @@ void add_optimizer_arguments(CLI::App& command, TrainArguments& arguments) {
       .add_option("--weight-decay", arguments.weight_decay,
                   "AdamW's, of weights; biases and the norms' factors have none")
       ->type_name("X")
-      ->check(CLI::NonNegativeNumber)
+      ->check(zero_or_above)
       ->capture_default_str();
   command
       .add_option("--clip", arguments.clip,
                   "Longest gradient of all weights together; 0: any length")
       ->type_name("X")
-      ->check(CLI::NonNegativeNumber)
+      ->check(zero_or_above)
       ->capture_default_str();
   command
       .add_option("--seed", arguments.shape.seed,
                   "Of the order of lines, and of a head that is not there")
       ->type_name("N")
-      ->check(CLI::NonNegativeNumber)
+      ->check(zero_or_above)
       ->capture_default_str();
   command.add_flag("--recompute", arguments.recompute,
                    "Keep each layer's input alone, and compute it again on the way back: less "

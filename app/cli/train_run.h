@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -72,12 +73,16 @@ struct KeptStep {
 };
 
 /// Everything that is checked before a worker is started.
+/// A locked folder, until it goes.
+using FolderClaim = std::shared_ptr<const int>;
+
 struct ReadyToTrain {
   ScoringModel model;
   TrainingFile file;
   std::optional<RerankedTexts> texts;
   std::optional<Validation> validation;
   nlohmann::json settings;  // of the state
+  FolderClaim claim;
   bool resumes = false;
   std::optional<KeptStep> kept;  // of the state that it goes on with
 };

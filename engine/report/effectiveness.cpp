@@ -65,7 +65,11 @@ bool differs(const PairedTests& tests, double alpha) {
 void add_test_cells(const EffectivenessReport& report, const PairedTests& tests, TableFormat format,
                     std::vector<SheetCell>& cells) {
   const auto& interval = tests.interval90;
-  cells.push_back(signed_cell(tests.difference, format));
+  if (tests.n == 0) {
+    cells.emplace_back(is_for_programs(format) ? SheetCell(Value()) : SheetCell("none"));
+  } else {
+    cells.push_back(signed_cell(tests.difference, format));
+  }
   if (is_for_programs(format)) {
     cells.emplace_back(interval ? Value(interval->low) : Value());
     cells.emplace_back(interval ? Value(interval->high) : Value());

@@ -290,6 +290,9 @@ TEST_F(Score, ProfileTellsWhereTheTimeGoes) {
     return outcome.err;
   };
   EXPECT_THAT(refused({"--device", "cuda"}), HasSubstr("parts are timed on the processor"));
+#ifndef ATTNSCOPE_HAS_GUI
+  EXPECT_THAT(refused({"-o", "parts.pdf"}), HasSubstr("has no Qt and cannot draw"));
+#endif
   EXPECT_THAT(refused({"--most-pairs", "0"}), HasSubstr("must be a number above 0"));
   program_.write("none.tsv", "");
   EXPECT_THAT(program_.run({"profile", "--checkpoint", ".", "--pairs", "none.tsv"}).err,

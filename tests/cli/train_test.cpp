@@ -2,9 +2,12 @@
 //
 // `train` as a person runs it, on a small checkpoint with drawn weights.
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -304,8 +307,24 @@ TEST_F(Train, WhatDoesNotFitIsASentence) {
   program_.write("triples.tsv", "a\tb\tc\t1\na\tb\n");
   EXPECT_THAT(complaint({"--steps", "1", "--margin-mse"}),
               HasSubstr("triples.tsv, line 2: has 2 columns"));
+  EXPECT_THAT(complaint({"--steps", "1", "--ranknet", "--accumulate", "100000000"}),
+              HasSubstr("groups that one update may have"));
+  EXPECT_THAT(complaint({"--steps", "1", "--ranknet", "--clip", "nan"}),
+              HasSubstr("must be 0 or a number above it, not 'nan'"));
   const Outcome own = train("start", {"--ranknet", "--steps", "1"});
   EXPECT_EQ(own.exit_code, 2);
+}
+
+TEST_F(Train, AFolderIsOfOneTrainingAtATime) {
+  const std::filesystem::path folder = program_.path("out");
+  std::filesystem::create_directory(folder);
+  const int other = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  ASSERT_EQ(::flock(other, LOCK_EX), 0);
+  const Outcome second = train("out", {"--ranknet", "--steps", "1"});
+  EXPECT_EQ(second.exit_code, 2);
+  EXPECT_THAT(second.err, HasSubstr("another training writes into it"));
+  ::close(other);
+  EXPECT_EQ(train("out", {"--ranknet", "--steps", "1"}).exit_code, 0);
 }
 
 }  // namespace

@@ -183,6 +183,13 @@ TEST(ModelStages, Online_ScoresEveryCandidateAgainstTheCache) {
   }
   EXPECT_EQ(result.cells[1].memory.cache_bytes, kept[1]);
   EXPECT_EQ(result.cells[2].memory.cache_bytes, kept[2]);
+  const std::vector<PartTime>& parts = result.cells[0].parts;
+  ASSERT_EQ(parts.size(), 6U);
+  EXPECT_EQ(parts[2].name, "attention");
+  EXPECT_GT(parts[2].time_ns, 0);
+  EXPECT_GT(parts[2].useful_flop, 0);
+  EXPECT_LT(parts[1].useful_flop + parts[2].useful_flop + parts[3].useful_flop,
+            1.001 * result.cells[0].work.useful_flop);
   // All of a cross-encoder is computed online.
   EXPECT_GT(result.cells[0].work.useful_flop, 10 * result.cells[1].work.useful_flop);
 }

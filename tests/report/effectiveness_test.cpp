@@ -120,9 +120,9 @@ TEST(Effectiveness, PairsAreJoinedByTheirIds_AndMeansOfOtherQueriesAreNoted) {
 
 TEST(Effectiveness, QueriesThatNeitherRunHas_DoNotMakeThemEquivalent) {
   std::vector<EvaluatedRun> runs;
-  for (const auto& [name, best] : {std::pair("full", 1), {"part", 2}}) {
+  for (const int best : {1, 2}) {
     runs.push_back(run_with(
-        name, [rank = best](int query) { return rank + query % 3; }, queries - 5));
+        fmt::format("from{}", best), [best](int query) { return best + query % 3; }, queries - 5));
   }
   const EffectivenessReport all =
       report_of(runs, {.evaluation = {.complete = true}, .baseline = 0, .margin = 0.1});

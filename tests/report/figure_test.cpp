@@ -280,6 +280,26 @@ TEST(FigureOfRerankers, Stages_AreBarsOfADocumentsTime) {
   EXPECT_THAT(figure_csv(figure), HasSubstr("offline,MixEncoder-a,50"));
 }
 
+TEST(FigureOfRerankers, Parts_AreBarsOfTheTimePerToken) {
+  MeasuredRun run;
+  HeatResult heat = stage_heat(Stage::online, 10);
+  heat.cells[0].parts = {{"attention", 30, 0}, {"feed-forward", 90, 4e12}, {"other", 0, 0}};
+  run.add(heat);
+  Table table = run.table(std::nullopt, "operation=model");
+  table.ceilings = {{.threads = 2, .flop_per_second = 1e13}};
+  const Figure figure = figure_or_throw(table, XAxis::length, YAxis::parts);
+  EXPECT_THAT(figure.x_names, testing::ElementsAre("Cross-BERT", "MixEncoder-a"));
+  const Point& attention = series_of(figure, "attention").points.at(0);
+  EXPECT_NEAR(attention.y, 250 / 1.99, 1e-9);  // a quarter of 1000 ms, of 10 x 199 tokens
+  EXPECT_EQ(attention.mark, "");
+  const Point& wide = series_of(figure, "feed-forward").points.at(0);
+  EXPECT_NEAR(wide.y, 3 * attention.y, 1e-9);
+  EXPECT_EQ(wide.mark, "53 %");
+  EXPECT_EQ(wide.label, "75.0 % of the time, 53 % of the ceiling");
+  EXPECT_EQ(series_of(figure, "whole").rail.at(0).reason, "no parts are known of it");
+  EXPECT_THAT(write_table(table, TableFormat::csv), HasSubstr(R"([""attention"",30.0,0.0])"));
+}
+
 TEST(FigureOfRerankers, OfAttentionAlone_IsRefused) {
   const MeasuredRun run;
   const auto figure = make_figure(run.table(), XAxis::length, YAxis::stages);

@@ -45,6 +45,15 @@ TEST(ModelProfile, PartsAreMediansAndOtherIsWhatNoneClaims) {
   EXPECT_EQ(parts[0].flop_per_second, 0) << "a tokenizer multiplies nothing";
 }
 
+TEST(ModelProfile, IsABarOfAPairsTime) {
+  const Figure figure = profile_figure(three_rounds());
+  EXPECT_THAT(figure.x_names, testing::ElementsAre("mini"));
+  ASSERT_EQ(figure.series.size(), 4U);
+  EXPECT_EQ(figure.series[1].name, "projections");
+  EXPECT_NEAR(figure.series[1].points.at(0).y, 50, 1e-9);
+  EXPECT_EQ(figure.series[1].points.at(0).mark, "8 %");
+}
+
 TEST(ModelProfile, IsATableForReadersAndNumbersForPrograms) {
   const std::string text = write_profile(three_rounds(), TableFormat::text);
   EXPECT_THAT(text, HasSubstr("mini on pairs.tsv: 10 pairs, 100 tokens each, float32, attention by "
