@@ -50,7 +50,7 @@ WindowOptions options_of(const WindowArguments& arguments) {
                         .start_quick_sweep = arguments.start_quick_sweep};
   const QString last = QSettings().value(QStringLiteral("window/database")).toString();
   if (arguments.database) {
-    options.database = *arguments.database;
+    options.database = std::filesystem::absolute(*arguments.database);
   } else if (!last.isEmpty() && QFileInfo::exists(last)) {
     options.database = last.toStdString();
   }

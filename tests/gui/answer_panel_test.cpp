@@ -128,7 +128,7 @@ class AnswerPanelTest : public QObject {
   void TheContenders_AreRankedInSentences() {
     QCOMPARE(panel_->list()->model()->rowCount(), 4);  // the last is a note
     QVERIFY2(sentence(0).startsWith(QStringLiteral("full/dense: ")), qPrintable(sentence(0)));
-    QVERIFY2(sentence(1).contains(QStringLiteral("slower than full attention")),
+    QVERIFY2(sentence(1).contains(QStringLiteral("slower than full/dense")),
              qPrintable(sentence(1)));
   }
 

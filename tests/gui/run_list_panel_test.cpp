@@ -287,6 +287,22 @@ class RunListPanelTest : public QObject {
     QCOMPARE(count(RunsOf::trash), 0);
   }
 
+  void ARunThatAnotherProgramPutsAway_TakesWhatWasTypedWithIt_AndNoMore() {
+    open_window();
+    QPlainTextEdit* note = note_field();
+    QTRY_VERIFY(note->isVisible());
+    note->setFocus();
+    QTest::keyClicks(note, QStringLiteral("mine"));
+    {
+      Store store = open_store(database());
+      QVERIFY(store.put_in_trash({store.find_run("3")->id}));
+    }
+    QTRY_VERIFY_WITH_TIMEOUT(!note->hasFocus(), patience_ms);
+    QTRY_COMPARE_WITH_TIMEOUT(open_store(database()).find_run("3")->note, std::string("mine"),
+                              patience_ms);
+    QVERIFY(note->toPlainText().isEmpty());
+  }
+
   void SeveralRuns_GetAndLoseTagsTogether() {
     open_window();
     {

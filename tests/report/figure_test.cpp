@@ -286,7 +286,9 @@ TEST(FigureOfRerankers, Parts_AreBarsOfTheTimePerToken) {
   heat.cells[0].parts = {{"attention", 30, 0}, {"feed-forward", 90, 4e12}, {"other", 0, 0}};
   run.add(heat);
   Table table = run.table(std::nullopt, "operation=model");
-  table.ceilings = {{.threads = 2, .flop_per_second = 1e13}};
+  table.ceilings.emplace_back();
+  table.ceilings.back().threads = 2;
+  table.ceilings.back().flop_per_second = 1e13;
   const Figure figure = figure_or_throw(table, XAxis::length, YAxis::parts);
   EXPECT_THAT(figure.x_names, testing::ElementsAre("Cross-BERT", "MixEncoder-a"));
   const Point& attention = series_of(figure, "attention").points.at(0);

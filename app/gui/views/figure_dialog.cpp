@@ -20,7 +20,6 @@
 #include <QSignalBlocker>
 #include <QSpinBox>
 #include <QSplitter>
-#include <QStandardPaths>
 #include <algorithm>
 #include <utility>
 
@@ -37,13 +36,6 @@ constexpr int other_width = static_cast<int>(charts::venues.size());  // in the 
 
 QString settings_key(const char* name) {
   return QStringLiteral("figure/") + QLatin1String(name);
-}
-
-QString folder_to_begin_in() {
-  const QString remembered = QSettings().value(settings_key("folder")).toString();
-  if (!remembered.isEmpty() && QDir(remembered).exists()) return remembered;
-  const QString documents = QStandardPaths::writableLocation(QStandardPaths::DocumentsLocation);
-  return QDir(documents).exists() ? documents : QDir::homePath();
 }
 
 struct Painted {
@@ -176,7 +168,7 @@ const PagePreview* FigureDialog::preview() const {
 void FigureDialog::build(const QString& stem) {
   for (const charts::Venue& venue : charts::venues) ui_->venue->addItem(words(venue.title));
   ui_->venue->addItem(tr("Other width"));
-  ui_->file->setText(QDir(folder_to_begin_in()).filePath(stem + QStringLiteral(".pdf")));
+  ui_->file->setText(QDir(folder_for_new_files()).filePath(stem + QStringLiteral(".pdf")));
   ui_->own_height->setVisible(what_->has_height);
   ui_->height->setVisible(what_->has_height);
   ui_->caption->setVisible(what_->has_caption);
@@ -223,7 +215,7 @@ void FigureDialog::done(int result) {
   QSettings settings;
   for (const Kept& one : kept())
     settings.setValue(settings_key(one.key), one.widget->property(one.property));
-  settings.setValue(settings_key("folder"), QFileInfo(file()).absolutePath());
+  remember_folder_of(file());
   QDialog::done(result);
 }
 

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/views/file_dialogs.h"
 
+#include <QDir>
 #include <QFileDialog>
+#include <QFileInfo>
 #include <QHBoxLayout>
 #include <QLineEdit>
+#include <QSettings>
+#include <QStandardPaths>
 #include <QToolButton>
 #include <utility>
 
 namespace attnscope::gui {
 namespace {
+
+const auto folder_key = QStringLiteral("figure/folder");
 
 void open_dialog(QFileDialog* dialog, std::function<void(const QString&)> chosen) {
   dialog->setAttribute(Qt::WA_DeleteOnClose);
@@ -18,14 +24,28 @@ void open_dialog(QFileDialog* dialog, std::function<void(const QString&)> chosen
 
 }  // namespace
 
+QString folder_for_new_files() {
+  const QString remembered = QSettings().value(folder_key).toString();
+  if (!remembered.isEmpty() && QDir(remembered).exists()) return remembered;
+  const QString documents = QStandardPaths::writableLocation(QStandardPaths::DocumentsLocation);
+  return QDir(documents).exists() ? documents : QDir::homePath();
+}
+
+void remember_folder_of(const QString& file) {
+  QSettings().setValue(folder_key, QFileInfo(file).absolutePath());
+}
+
 void ask_for_new_file(QWidget* parent, const QString& title, const QString& suggestion,
                       const QStringList& endings, std::function<void(const QString&)> chosen) {
-  auto* dialog = new QFileDialog(parent, title);
+  auto* dialog = new QFileDialog(parent, title, folder_for_new_files());
   dialog->setAcceptMode(QFileDialog::AcceptSave);
   dialog->setNameFilter(QStringLiteral("*.") + endings.join(QStringLiteral(" *.")));
   dialog->setDefaultSuffix(endings.first());
   dialog->selectFile(suggestion + QLatin1Char('.') + endings.first());
-  open_dialog(dialog, std::move(chosen));
+  open_dialog(dialog, [chosen = std::move(chosen)](const QString& file) {
+    remember_folder_of(file);
+    chosen(file);
+  });
 }
 
 void ask_for_file(QWidget* parent, const QString& title, const QString& filter,

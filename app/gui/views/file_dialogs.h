@@ -11,7 +11,11 @@ class QLineEdit;
 
 namespace attnscope::gui {
 
-/// The first of the endings is suggested.
+/// Where the last file was written, or where documents are.
+[[nodiscard]] QString folder_for_new_files();
+void remember_folder_of(const QString& file);
+
+/// The first of the endings is suggested; a name without a folder goes where the last file went.
 void ask_for_new_file(QWidget* parent, const QString& title, const QString& suggestion,
                       const QStringList& endings, std::function<void(const QString&)> chosen);
 void ask_for_file(QWidget* parent, const QString& title, const QString& filter,

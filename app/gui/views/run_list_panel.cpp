@@ -295,7 +295,7 @@ void RunListPanel::fill_tags() {
   for (const QString& tag : tags) {
     auto* button = new QToolButton;
     constexpr int longest = 24;
-    button->setText(shortened(tag, longest));
+    button->setText(shortened(tag, longest).replace(QLatin1Char('&'), QLatin1String("&&")));
     button->setObjectName(QStringLiteral("tag_") + tag);
     button->setCheckable(true);
     button->setChecked(before.contains(tag));

@@ -92,7 +92,12 @@ void RunNotes::keep_in(const StoreThread& store) {
 void RunNotes::show_runs(const std::vector<const RunEntry*>& runs) {
   QStringList uuids;
   for (const RunEntry* entry : runs) uuids.append(words(entry->info.id.uuid));
-  if (uuids != uuids_) keep();
+  if (uuids != uuids_) {
+    keep();
+    // Another program took the run away: what is typed on is not the next one's.
+    for (QWidget* field : std::initializer_list<QWidget*>{tags_, note_})
+      if (field->hasFocus()) field->clearFocus();
+  }
   uuids_ = uuids;
   // What is being typed changes the tags and the note that were there when it was begun.
   if (!tags_->isModified()) stored_tags_ = common_tags(runs);
