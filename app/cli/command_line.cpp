@@ -10,6 +10,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string_view>
@@ -106,15 +107,24 @@ void catch_interrupts() {
   }
 }
 
-std::string above_zero(const std::string& value) {
+namespace {
+
+/// NaN unless it is a finite one.
+double number_in(const std::string& value) {
   double number = 0;
-  if (CLI::detail::lexical_cast(value, number) && number > 0 && std::isfinite(number)) return "";
+  const bool is_number = CLI::detail::lexical_cast(value, number) && std::isfinite(number);
+  return is_number ? number : std::numeric_limits<double>::quiet_NaN();
+}
+
+}  // namespace
+
+std::string above_zero(const std::string& value) {
+  if (number_in(value) > 0) return "";
   return fmt::format("must be a number above 0, not '{}'", in_a_sentence(value));
 }
 
 std::string zero_or_above(const std::string& value) {
-  double number = 0;
-  if (CLI::detail::lexical_cast(value, number) && number >= 0 && std::isfinite(number)) return "";
+  if (number_in(value) >= 0) return "";
   return fmt::format("must be 0 or a number above it, not '{}'", in_a_sentence(value));
 }
 

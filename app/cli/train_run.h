@@ -72,10 +72,10 @@ struct KeptStep {
   double ndcg = 0;
 };
 
-/// Everything that is checked before a worker is started.
 /// A locked folder, until it goes.
 using FolderClaim = std::shared_ptr<const int>;
 
+/// Everything that is checked before a worker is started.
 struct ReadyToTrain {
   ScoringModel model;
   TrainingFile file;

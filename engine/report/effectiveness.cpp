@@ -161,11 +161,13 @@ void note_depths(EffectivenessReport& report) {
     return depth;
   };
   const EvaluatedRun& first = report.runs.front();
+  const std::size_t expected = depth_of(first);
   for (const EvaluatedRun& run : report.runs) {
-    if (depth_of(run) == depth_of(first)) continue;
+    const std::size_t depth = depth_of(run);
+    if (depth == expected) continue;
     report.notes.push_back(fmt::format(
         "{} has up to {} documents a query, {} up to {}: a difference may be that of their depth",
-        run.name, depth_of(run), first.name, depth_of(first)));
+        run.name, depth, first.name, expected));
   }
 }
 
@@ -178,8 +180,7 @@ void note_left_out(const EvaluatedRun& baseline, EffectivenessReport& report) {
     if (left_out == 0 || &run == &baseline) continue;
     report.notes.push_back(
         fmt::format("{} of the {} judged queries are neither in {} nor in {}: they count 0 in the "
-                    "means, and are "
-                    "left out of differences and tests",
+                    "means, and are left out of differences and tests",
                     left_out, report.judged_queries, run.name, baseline.name));
   }
 }

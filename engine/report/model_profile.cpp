@@ -40,6 +40,13 @@ std::string said_of(const ProfiledPairs& of) {
                      of.implementation, of.threads, of.threads == 1 ? "thread" : "threads");
 }
 
+/// Of useful operations, beside a ceiling; 0 where there is none of either.
+void set_rate(ProfiledPart& part, double flop, double ceiling) {
+  if (!(flop > 0) || !(part.seconds > 0)) return;
+  part.flop_per_second = flop / part.seconds;
+  if (ceiling > 0) part.of_ceiling = part.flop_per_second / ceiling;
+}
+
 /// Of the same dtype and device; 0 where the run has none.
 double flop_ceiling(const Table& table, const HeatPoint& point) {
   double best = 0;
@@ -71,9 +78,7 @@ std::vector<ProfiledPart> parts_of(const Table& table, const Row& row) {
     const double share = part.time_ns / whole_ns;
     ProfiledPart& one = parts.emplace_back(ProfiledPart{
         .name = part.name, .seconds = share * row.cell.summary.median_ns / 1e9, .share = share});
-    if (!(part.useful_flop > 0) || !(one.seconds > 0)) continue;
-    one.flop_per_second = part.useful_flop / one.seconds;
-    if (ceiling > 0) one.of_ceiling = one.flop_per_second / ceiling;
+    set_rate(one, part.useful_flop, ceiling);
   }
   return parts;
 }
@@ -108,9 +113,7 @@ std::vector<ProfiledPart> ModelProfile::parts() const {
   for (ProfiledPart& part : parts) {
     part.share = whole > 0 ? part.seconds / whole : 0;
     const double flop = part.name == whole_part ? all_flop : profiled_flop(of_, part.name);
-    if (flop <= 0 || part.seconds <= 0) continue;
-    part.flop_per_second = flop / part.seconds;
-    if (of_.flop_per_second > 0) part.of_ceiling = part.flop_per_second / of_.flop_per_second;
+    set_rate(part, flop, of_.flop_per_second);
   }
   return parts;
 }
