@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <charconv>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -14,6 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "attnscope/build_info.h"
@@ -62,11 +64,27 @@ std::string one_line(std::string text) {
 constexpr std::array<std::string_view, 5> may_be_empty{"--name", "--tag", "--note", "--query",
                                                        "--document"};
 
+/// "", or what is wrong with a value where a whole number stands, in which CLI11 would cut one that
+/// is too large and read 010 as eight.
+std::string whole_number(const std::string& name, const std::string& value) {
+  std::int64_t number = 0;
+  const char* const end = value.data() + value.size();
+  const auto [rest, error] = std::from_chars(value.data(), end, number);
+  if (error == std::errc() && rest == end) return "";
+  return fmt::format("{}: '{}' is no whole number from {} to {}", name, in_a_sentence(value),
+                     std::numeric_limits<std::int64_t>::min(),
+                     std::numeric_limits<std::int64_t>::max());
+}
+
 /// An option that is given and empty was meant to say something: "" is not as good as none.
-void refuse_empty_values(CLI::App& app) {
+void refuse_unreadable_values(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
     for (CLI::Option* option : command->get_options()) {
-      const std::string name = option->get_name();
+      const std::string name = option->get_name(), type = option->get_type_name();
+      if (type == "N" || type == "N,...") {
+        option->check(CLI::Validator(
+            [name](const std::string& value) { return whole_number(name, value); }, ""));
+      }
       if (option->get_expected_max() == 0 ||
           std::ranges::find(may_be_empty, name) != may_be_empty.end())
         continue;
@@ -184,6 +202,10 @@ void say_line(std::string_view line) {
   print_to_terminal(shown);
 }
 
+void note(std::string_view sentence) {
+  if (!sentence.empty()) say("attnscope: note: {}", sentence);
+}
+
 void print_to_terminal(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
   std::fflush(stderr);
@@ -235,7 +257,7 @@ int run_command_line(int argc, char** argv) {
   add_inspect_command(app, session);
   add_check_command(app, session);
   add_check_store_command(app, session);
-  refuse_empty_values(app);
+  refuse_unreadable_values(app);
   if (const std::string unknown = unknown_command(app, argc, argv); !unknown.empty()) {
     session.fail(exit_wrong_use, unknown + "; attnscope --help shows the usage.");
     return session.exit_code;

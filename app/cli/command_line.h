@@ -89,6 +89,9 @@ void say(fmt::format_string<Values...> format, Values&&... values) {
   say_line(fmt::format(format, std::forward<Values>(values)...));
 }
 
+/// "attnscope: note: SENTENCE"; nothing of an empty one.
+void note(std::string_view sentence);
+
 /// Writes results to stdout; a closed or full stdout is exit code 2 with a sentence.
 void print_result(Session& session, const std::string& text);
 

@@ -93,6 +93,7 @@ class DocumentReader {
   /// Of the ids and tokens of all that were read.
   [[nodiscard]] std::int64_t fingerprint() const { return fingerprint_.value(); }
   [[nodiscard]] std::string place(std::int64_t line) const { return reader_.place(line); }
+  [[nodiscard]] std::string doubt_of_end() const { return reader_.doubt_of_end(); }
   [[nodiscard]] std::optional<double> progress() const { return reader_.progress(); }
 
  private:
@@ -165,7 +166,7 @@ Result<std::optional<CountedDocuments>> count_documents(const EncodeArguments& a
     }
   }
   line.clear();
-  if (counted.documents == 0) return fail("{}: has no documents", arguments.documents);
+  note(reader->doubt_of_end());
   if (Status different = check_ids(std::move(hashes), arguments, model); !different)
     return tl::unexpected(different.error());
   counted.fingerprint = reader->fingerprint();

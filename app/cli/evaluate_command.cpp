@@ -163,7 +163,7 @@ void evaluate(Session& session, EvaluateCommand& arguments) {
   if (!format) return session.fail(exit_wrong_use, format.error().message);
   const auto report = evaluated(arguments);
   if (!report) return session.fail(exit_wrong_use, report.error().message);
-  for (const std::string& note : report->notes) say("attnscope: note: {}", note);
+  for (const std::string& sentence : report->notes) note(sentence);
   if (arguments.differences) return print_differences(session, arguments, *report, *format);
   const report::Sheet sheet = arguments.per_query ? report::per_query_sheet(*report, *format)
                                                   : report::effectiveness_sheet(*report, *format);

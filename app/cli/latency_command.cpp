@@ -3,6 +3,7 @@
 // latency: how long a checkpoint takes to re-rank a person's own queries, and how many documents it
 // ranks in time.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -99,12 +101,28 @@ class LatencyMeter {
         ends_with_query_(model.is_listwise),
         least_calls_(least_calls) {}
 
+  /// Foreseen from one call, which also warms up.
+  [[nodiscard]] Result<double> seconds_for(const std::vector<std::int64_t>& top_k) {
+    const auto one = seconds_of(0, 1, top_k.back(), 1);
+    if (!one) return one;
+    const auto documents = std::accumulate(top_k.begin(), top_k.end(), std::int64_t{0});
+    constexpr double ways = 2;  // single stream and offline
+    return *one / static_cast<double>(top_k.back()) * static_cast<double>(documents) *
+           static_cast<double>(calls()) * ways;
+  }
+
+  /// Of each top-k: all queries, as often as it takes.
+  [[nodiscard]] std::int64_t calls() const {
+    const auto queries = static_cast<std::int64_t>(sample_.queries());
+    return (least_calls_ + queries - 1) / queries * queries;
+  }
+
   /// One query after the other, behind a call to warm up.
   [[nodiscard]] Result<TopKLatency> single_stream(std::int64_t top_k) {
     CountLine progress(isatty(STDERR_FILENO) == 1);
     TopKLatency calls{.top_k = top_k};
     if (const auto first = seconds_of(0, 1, top_k, 1); !first) return tl::unexpected(first.error());
-    while (static_cast<std::int64_t>(calls.seconds.size()) < least_calls_) {
+    while (static_cast<std::int64_t>(calls.seconds.size()) < this->calls()) {
       for (std::size_t query = 0; query < sample_.queries(); ++query) {
         const auto seconds = seconds_of(query, query + 1, top_k, 1);
         if (!seconds) return tl::unexpected(seconds.error());
@@ -178,6 +196,11 @@ class LatencyMeter {
 
 Result<std::vector<TopKLatency>> rows_of(LatencyMeter& meter,
                                          const std::vector<std::int64_t>& top_k) {
+  const auto seconds = meter.seconds_for(top_k);
+  if (!seconds) return tl::unexpected(seconds.error());
+  say("attnscope: {} calls at {} documents, single stream and offline, take about {}; the largest "
+      "top-k is searched behind them",
+      meter.calls(), fmt::join(top_k, ", "), format_seconds(*seconds));
   std::vector<TopKLatency> rows;
   rows.reserve(top_k.size());
   for (const std::int64_t one : top_k) {

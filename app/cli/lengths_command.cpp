@@ -52,10 +52,7 @@ Result<report::PairLengths> lengths_of(const LengthsCommand& arguments) {
     const auto document = static_cast<std::int64_t>(tokens->document.size());
     lengths.add(query - special, document - special, query + document + special);
   }
-  if (lengths.pairs().empty()) {
-    return fail("{}: has no pairs; write QUERY <tab> DOCUMENT, one a line",
-                in_a_sentence(arguments.pairs, 400));
-  }
+  note(reader->doubt_of_end());
   return lengths;
 }
 

@@ -99,7 +99,7 @@ void rerank(Session& session, const RerankCommand& arguments) {
   auto prepared = prepare(arguments);
   if (interrupts() > 0) return session.fail(exit_cancelled, "interrupted; nothing is written");
   if (!prepared) return session.fail(exit_wrong_use, prepared.error().message);
-  for (const std::string& note : prepared->run.notes) say("attnscope: note: {}", note);
+  for (const std::string& sentence : prepared->run.notes) note(sentence);
   auto worker = start_model(arguments.model, prepared->model.request, &interrupts());
   if (!worker) return session.fail(worker.error());
   ScoreOptions options = arguments.options;

@@ -144,6 +144,7 @@ Result<TextCollection> open_texts(const std::string& file, PairParts parts) {
     return interrupts() == 0;
   });
   progress.clear();
+  if (texts) note(texts->doubt_of_end());
   return texts;
 }
 

@@ -192,7 +192,8 @@ void score(Session& session, const ScoreCommandArguments& arguments) {
   if (*comparison) run.compare_with(**comparison);
   const Status done = run.run();
   if (*comparison) tell(**comparison);
-  if (const std::string cut = pairs.cut_in_words(); !cut.empty()) say("attnscope: note: {}", cut);
+  note(pairs.cut_in_words());
+  note(pairs.doubt_of_end());
   if (!done) {
     return session.fail(
         exit_wrong_use,

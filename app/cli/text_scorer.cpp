@@ -21,15 +21,14 @@ void add_pairs_option(CLI::App& command, std::string& file) {
 Status read_pairs(const std::string& file, const std::function<bool(TextPair)>& take) {
   auto reader = PairReader::open(file, std::nullopt);
   if (!reader) return tl::unexpected(reader.error());
-  for (bool is_first = true;; is_first = false) {
+  bool goes_on = true;
+  while (goes_on) {
     auto pair = reader->next();
     if (!pair) return tl::unexpected(pair.error());
-    if (!*pair && is_first) {
-      return fail("{}: has no pairs; write QUERY <tab> DOCUMENT, one a line",
-                  in_a_sentence(file, 400));
-    }
-    if (!*pair || !take(std::move(**pair))) return {};
+    goes_on = *pair && take(std::move(**pair));
   }
+  note(reader->doubt_of_end());
+  return {};
 }
 
 TextScorer::TextScorer(std::string file, const ScoringModel& model, WorkerProcess& worker,

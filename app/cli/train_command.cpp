@@ -110,6 +110,7 @@ Result<TrainingFile> open_triples(const TrainArguments& arguments) {
         return interrupts() == 0;
       });
   progress.clear();
+  if (file) note(file->doubt_of_end());
   return file;
 }
 

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/checkpoint/family_description.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <array>
+#include <string>
+#include <utility>
 
 #include "kernels/base/sentences.h"
 
@@ -16,6 +21,67 @@ std::string_view name_of(Kept kept) {
 std::optional<LayerAttention> layer_attention(const std::optional<LocalAttention>& local) {
   if (!local) return std::nullopt;
   return LayerAttention{find_pattern(local->pattern).value(), local->window};
+}
+
+namespace {
+
+/// With the window that it is given, where it takes one.
+AttentionPattern with_window(AttentionPattern pattern, const std::optional<Window>& window) {
+  if (!window || window->is_infinite()) return pattern;
+  const auto fix = [&](GroupRule& rule) {
+    if (rule.kind == GroupRule::Kind::window && !rule.fixed_window)
+      rule.fixed_window = window->tokens();
+  };
+  for (auto& row : pattern.attends) std::ranges::for_each(row, fix);
+  if (pattern.item) fix(*pattern.item);
+  return pattern;
+}
+
+/// "0, 3, 6 and 9"
+std::string layers_in_words(const std::vector<bool>& is_local, bool local) {
+  std::vector<std::string> layers;
+  for (std::size_t layer = 0; layer < is_local.size(); ++layer) {
+    if (is_local[layer] == local) layers.push_back(std::to_string(layer));
+  }
+  const std::string last = layers.back();
+  layers.pop_back();
+  return layers.empty() ? "layer " + last
+                        : fmt::format("layers {} and {}", fmt::join(layers, ", "), last);
+}
+
+}  // namespace
+
+std::vector<AttentionPattern> layer_patterns(const ModelConfig& config, std::string_view name) {
+  std::string id;
+  for (const char c : name.substr(0, 100)) {
+    const bool is_plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+                          (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
+    id += is_plain ? c : '-';
+  }
+  std::vector<AttentionPattern> patterns;
+  const auto add = [&](const AttentionPattern& pattern, const std::optional<Window>& window,
+                       std::string_view suffix, const std::string& layers) {
+    AttentionPattern one = with_window(pattern, window);
+    one.name = fmt::format("{}-{}", id, suffix);
+    one.description =
+        fmt::format("{} of {}: {}", layers, in_a_sentence(name), pattern.description);
+    one.title = fmt::format("{}, {}: {}{}", in_a_sentence(name), layers, pattern.title,
+                            window ? ", w = " + window->text() : "");
+    patterns.push_back(std::move(one));
+  };
+  const AttentionPattern own = find_pattern(config.pattern).value();
+  const bool has_global =
+      std::ranges::find(config.is_local, false) != config.is_local.end() || !config.local;
+  const bool has_local = config.local && std::ranges::find(config.is_local, true) !=
+                                             config.is_local.end();
+  if (!has_local) {
+    add(own, config.window, "layers", "all layers");
+    return patterns;
+  }
+  if (has_global) add(own, config.window, "global", layers_in_words(config.is_local, false));
+  const auto local = layer_attention(config.local);
+  add(local->pattern, local->window, "local", layers_in_words(config.is_local, true));
+  return patterns;
 }
 
 Result<const FamilyDescription*> family_of_model_type(std::string_view model_type) {

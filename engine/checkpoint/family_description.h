@@ -90,6 +90,11 @@ struct ModelConfig {
   std::any own{};                         // what the family alone reads
 };
 
+/// What its layers attend by, a pattern for each kind of them, windows fixed: NAME-layers where
+/// they are alike, else NAME-global and NAME-local. `name` is the model's.
+[[nodiscard]] std::vector<AttentionPattern> layer_patterns(const ModelConfig& config,
+                                                           std::string_view name);
+
 struct TensorSpec {
   std::string name;     // by which the family computes with it
   std::string in_file;  // what the checkpoint calls it

@@ -49,8 +49,8 @@ std::string_view columns_in_words(PairParts parts) {
 }
 
 std::string_view line_in_words(PairParts parts) {
-  if (parts == PairParts::document) return "a document";
-  return parts == PairParts::query ? "a query" : "a pair";
+  if (parts == PairParts::document) return "document";
+  return parts == PairParts::query ? "query" : "pair";
 }
 
 /// As ir_datasets gives a text of two parts.
@@ -201,6 +201,7 @@ struct PairReader::Source {
   PairFormat format = PairFormat::tsv;
   PairParts parts = PairParts::both;
   std::int64_t columns = 0, empty_line = 0;
+  bool has_any = false;
 };
 
 PairReader::PairReader(std::unique_ptr<Source> source) : source_(std::move(source)) {}
@@ -226,24 +227,33 @@ Result<std::optional<TextPair>> PairReader::next() {
   while (true) {
     const auto line = source.file.next();
     if (!line) return tl::unexpected(line.error());
+    if (!*line && !source.has_any) {
+      return fail("{}: has no {}s; every line is one", source.file.name(),
+                  line_in_words(source.parts));
+    }
     if (!*line) return std::optional<TextPair>();
     if ((*line)->text.empty()) {
       if (source.empty_line == 0) source.empty_line = (*line)->number;
       continue;
     }
     if (source.empty_line != 0) {
-      return fail("{}: is empty; every line is {}", place(source.empty_line),
+      return fail("{}: is empty; every line is a {}", place(source.empty_line),
                   line_in_words(source.parts));
     }
     Result<TextPair> pair = parse_pair((*line)->text, source.format, source.columns, source.parts);
     if (!pair) return fail("{}: {}", place((*line)->number), pair.error().message);
     pair->line = (*line)->number;
+    source.has_any = true;
     return std::optional(std::move(*pair));
   }
 }
 
 std::string PairReader::place(std::int64_t line) const {
   return source_->file.place(line);
+}
+
+std::string PairReader::doubt_of_end() const {
+  return source_->file.doubt_of_end();
 }
 
 std::optional<double> PairReader::progress() const {

@@ -44,6 +44,7 @@ class TextCollection {
 
   [[nodiscard]] std::int64_t size() const { return static_cast<std::int64_t>(count_); }
   [[nodiscard]] const std::string& name() const { return file_.name(); }
+  [[nodiscard]] std::string doubt_of_end() const { return file_.doubt_of_end(); }
   /// Whether the index was there already.
   [[nodiscard]] bool was_kept() const { return was_kept_; }
 

@@ -161,6 +161,11 @@ Result<TrainingLine> parse_training_line(std::string_view line, PairFormat forma
   Result<TrainingLine> parsed =
       format == PairFormat::tsv ? parse_columns(line, form) : parse_object(line, form);
   if (parsed && parsed->query.empty()) return fail("has an empty query");
+  constexpr double largest_margin = 1e9;  // its square is far from float32's end
+  if (parsed && std::fabs(parsed->margin) > largest_margin) {
+    return fail("has a margin of {:g}; a teacher's is the difference of two scores, at most {:g}",
+                parsed->margin, largest_margin);
+  }
   return parsed;
 }
 

@@ -59,6 +59,7 @@ class TrainingFile {
   [[nodiscard]] Result<TrainingLine> line(std::int64_t index);
   /// "triples.tsv, line 7"
   [[nodiscard]] std::string place(std::int64_t number) const { return file_.place(number); }
+  [[nodiscard]] std::string doubt_of_end() const { return file_.doubt_of_end(); }
 
  private:
   TrainingFile(LineFile file, PairFormat format, const TrainingForm& form)

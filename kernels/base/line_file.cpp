@@ -31,6 +31,7 @@ LineFile& LineFile::operator=(LineFile&& other) noexcept {
   at_ = other.at_;
   has_ended_ = other.has_ended_;
   is_sought_ = other.is_sought_;
+  breaks_off_ = other.breaks_off_;
   line_ = other.line_;
   return *this;
 }
@@ -94,6 +95,7 @@ Result<std::optional<LineFile::Line>> LineFile::next() {
             .number = is_sought_ ? 0 : ++line_,
             .begin = taken_ - static_cast<std::int64_t>(buffer_.size() - at_),
             .has_end = end != std::string::npos};
+  breaks_off_ = !line.has_end;
   end = std::min(end, buffer_.size());
   line.text = std::string_view(buffer_).substr(at_, end - at_);
   at_ = std::min(end + 1, buffer_.size());
@@ -118,6 +120,16 @@ Status LineFile::seek(std::int64_t begin) {
 
 std::string LineFile::place(std::int64_t line) const {
   return fmt::format("{}, line {}", name_, line);
+}
+
+std::string LineFile::doubt_of_end() const {
+  bool breaks_off = breaks_off_;
+  if (char last = '\n'; size_ > 0 && ::pread(descriptor_, &last, 1, size_ - 1) == 1)
+    breaks_off = last != '\n';
+  if (!breaks_off) return {};
+  return fmt::format(
+      "{}: its last line has no line end; if the file was cut off, lines are missing behind it",
+      name_);
 }
 
 std::optional<double> LineFile::progress() const {

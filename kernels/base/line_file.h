@@ -49,6 +49,8 @@ class LineFile {
   [[nodiscard]] const std::string& name() const { return name_; }
   /// "pairs.tsv, line 7"
   [[nodiscard]] std::string place(std::int64_t line) const;
+  /// "" if a line end is the last of it, as far as can be told yet: of a pipe, once it is read.
+  [[nodiscard]] std::string doubt_of_end() const;
   /// How much is read, from 0 to 1; absent where nobody knows its size.
   [[nodiscard]] std::optional<double> progress() const;
 
@@ -63,7 +65,7 @@ class LineFile {
   std::int64_t taken_ = 0;  // where in the file the buffer ends
   std::string buffer_;
   std::size_t at_ = 0;  // in the buffer
-  bool has_ended_ = false, is_sought_ = false;
+  bool has_ended_ = false, is_sought_ = false, breaks_off_ = false;
   std::int64_t line_ = 0;
 };
 

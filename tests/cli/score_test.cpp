@@ -154,10 +154,17 @@ TEST_F(Score, JsonLinesAreAnsweredAsJsonLines) {
   EXPECT_THAT(outcome.out, HasSubstr("{\"docno\":\"x\",\"score\":"));
 }
 
-TEST_F(Score, StandardInputWithoutPairsHasNoScores) {
+TEST_F(Score, WithoutPairsThereAreNoScores) {
   const Outcome outcome = score({"--pairs-format", "tsv"}, "-");
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("standard input: has no pairs"));
+}
+
+TEST_F(Score, AFileWithoutALastLineEndMayBeCutOff) {
+  program_.write("pairs.tsv", "a\tb\nc\td");
+  const Outcome outcome = score({});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.err, HasSubstr("pairs.tsv: its last line has no line end"));
 }
 
 TEST_F(Score, ABadLineEndsInItsNumber_WithTheScoresBeforeItWritten) {
@@ -310,6 +317,7 @@ TEST_F(Score, LatencyTellsWhatQueriesWaitAndHowManyDocumentsAreInTime) {
       latency({"--top-k", "20,2", "--within", "1e9", "--read-ahead", "7", "--format", "json"});
   ASSERT_EQ(numbers.exit_code, 0) << numbers.err;
   const auto whole = nlohmann::json::parse(numbers.out);
+  EXPECT_THAT(numbers.err, HasSubstr("54 calls at 2, 20 documents, single stream and offline"));
   EXPECT_EQ(whole.at("queries"), 6);
   ASSERT_EQ(whole.at("top_k").size(), 2U);
   EXPECT_EQ(whole.at("top_k").at(1).at("top_k"), 20);
@@ -335,6 +343,10 @@ TEST_F(Score, LatencyTellsWhatQueriesWaitAndHowManyDocumentsAreInTime) {
   };
   EXPECT_THAT(refused({"--within", "0"}), HasSubstr("must be a number above 0"));
   EXPECT_THAT(refused({"--top-k", "5,0"}), HasSubstr("must be a number above 0"));
+  for (const std::string number : {"010", "99999999999999999999", "1e3", "2.5"}) {
+    EXPECT_THAT(refused({"--queries", number}),
+                HasSubstr("--queries: '" + number + "' is no whole number from -"));
+  }
   EXPECT_THAT(refused({"--top-k", "5,7,5"}), HasSubstr("--top-k names 5 twice"));
   EXPECT_THAT(refused({"--top-k", "5,1000"}), HasSubstr("all that pairs.tsv has; ask for fewer"));
   EXPECT_THAT(refused({"--quantile", "p97"}), HasSubstr("'p97' is none of p50, p95 and p99"));

@@ -40,6 +40,28 @@ class PatternListModelTest : public QObject {
     QCOMPARE(model.rowCount(), before + 1);
   }
 
+  void AConfigOfACheckpoint_HasAPatternForEachKindOfItsLayers() {
+    PatternListModel model;
+    QAbstractItemModelTester tester(&model);
+    const int before = model.rowCount();
+    const QString models = QStringLiteral(ATTNSCOPE_SOURCE_DIR "/tests/golden/models/");
+    for (int i = 0; i < 2; ++i) {
+      const Result<int> row = model.open_file(models + QStringLiteral("modernbert/config.json"));
+      QVERIFY(row.has_value());
+      QCOMPARE(*row, before);
+      QCOMPARE(model.rowCount(), before + 2);
+    }
+    QCOMPARE(model.title(before), QStringLiteral("modernbert, layers 0 and 3: Full attention"));
+    QCOMPARE(model.title(before + 1),
+             QStringLiteral("modernbert, layers 1, 2 and 4: Sliding window, w = 64"));
+    QCOMPARE(model.pattern(before + 1).item->fixed_window, std::optional<std::int64_t>(64));
+    const Result<int> longformer = model.open_file(models + QStringLiteral("longformer/config.json"));
+    QVERIFY(longformer.has_value());
+    QVERIFY(!model.pattern(*longformer).has_window());
+    QVERIFY(model.title(*longformer).startsWith(QStringLiteral("longformer, all layers: ")));
+    QVERIFY(!model.has_name("longformer-global"));
+  }
+
   void AWrongFile_IsRefusedWithFileAndField() {
     PatternListModel model;
     const int before = model.rowCount();

@@ -61,6 +61,8 @@ TEST(TrainingLine, SaysWhatIsWrong) {
   EXPECT_THAT(complaint("q\tp\tn", PairFormat::tsv, with_margin), HasSubstr("MARGIN"));
   EXPECT_THAT(complaint("q\tp\tn\tmuch", PairFormat::tsv, with_margin), HasSubstr("'much'"));
   EXPECT_THAT(complaint("q\tp\tn\tnan", PairFormat::tsv, with_margin), HasSubstr("'nan'"));
+  EXPECT_THAT(complaint("q\tp\tn\t-1e300", PairFormat::tsv, with_margin),
+              HasSubstr("has a margin of -1e+300"));
   EXPECT_THAT(complaint("", PairFormat::tsv, plain), HasSubstr("is empty"));
   EXPECT_THAT(complaint("\tp\tn", PairFormat::tsv, plain), HasSubstr("empty query"));
   EXPECT_THAT(complaint("q\tp\t\xff", PairFormat::tsv, plain), HasSubstr("no UTF-8"));

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/models/pattern_list_model.h"
 
+#include <QDir>
 #include <QFileInfo>
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "app/gui/session/text.h"
+#include "engine/checkpoint/family_description.h"
+#include "kernels/base/json.h"
 #include "kernels/base/text_file.h"
 #include "kernels/base/written_file.h"
 
@@ -26,6 +30,8 @@ PatternListModel::PatternListModel(QObject* parent) : QAbstractListModel(parent)
 Result<int> PatternListModel::open_file(const QString& file) {
   const Result<std::string> text = read_text_file(file.toStdString(), "pattern file", most_bytes);
   if (!text) return tl::unexpected(text.error());
+  if (const auto json = parse_json(*text); json.is_object() && json.contains("model_type"))
+    return open_layers(file, *text);
   Result<AttentionPattern> pattern = parse_pattern(*text, file.toStdString());
   if (!pattern) return tl::unexpected(pattern.error());
 
@@ -37,6 +43,18 @@ Result<int> PatternListModel::open_file(const QString& file) {
   }
   add({.id = next_id(), .pattern = *pattern, .before = *pattern, .file = file});
   return rowCount() - 1;
+}
+
+Result<int> PatternListModel::open_layers(const QString& file, const std::string& config) {
+  const auto model = read_model_config(config, file.toStdString());
+  if (!model) return tl::unexpected(model.error());
+  const std::string name = QFileInfo(file).absoluteDir().dirName().toStdString();
+  const std::vector<AttentionPattern> patterns = layer_patterns(*model, name);
+  for (const AttentionPattern& pattern : patterns) {
+    if (!has_name(pattern.name))
+      add({.id = next_id(), .pattern = pattern, .before = pattern, .file = {}});
+  }
+  return row_of_name(patterns.front().name);
 }
 
 Status PatternListModel::save(int row, const QString& file) {
@@ -75,9 +93,10 @@ QString PatternListModel::title(int row) const {
   return words(shown.title.empty() ? shown.name : shown.title);
 }
 
-bool PatternListModel::has_name(const std::string& name) const {
-  return std::ranges::any_of(entries_,
-                             [&](const PatternEntry& entry) { return entry.pattern.name == name; });
+int PatternListModel::row_of_name(const std::string& name) const {
+  const auto found = std::ranges::find_if(
+      entries_, [&](const PatternEntry& entry) { return entry.pattern.name == name; });
+  return found == entries_.end() ? -1 : static_cast<int>(found - entries_.begin());
 }
 
 QList<int> PatternListModel::modified_rows() const {

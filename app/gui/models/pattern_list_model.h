@@ -24,7 +24,8 @@ class PatternListModel : public QAbstractListModel {
  public:
   explicit PatternListModel(QObject* parent = nullptr);
 
-  /// The row of the opened pattern; opening a file again reads it anew.
+  /// The row of the opened pattern; opening a file again reads it anew. A checkpoint's config.json
+  /// has a pattern for each kind of its layers, the first of which is the row.
   [[nodiscard]] Result<int> open_file(const QString& file);
   /// Writes the pattern of that row; it is then the one of that file.
   [[nodiscard]] Status save(int row, const QString& file);
@@ -36,7 +37,7 @@ class PatternListModel : public QAbstractListModel {
   [[nodiscard]] int row_of_file(const QString& file) const;
   /// "Sparse asymmetric (edited)", or its name where it has no title.
   [[nodiscard]] QString title(int row) const;
-  [[nodiscard]] bool has_name(const std::string& name) const;
+  [[nodiscard]] bool has_name(const std::string& name) const { return row_of_name(name) >= 0; }
   /// Files that were opened or saved and whose changes are not saved.
   [[nodiscard]] QList<int> modified_rows() const;
 
@@ -50,6 +51,9 @@ class PatternListModel : public QAbstractListModel {
   [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
 
  private:
+  [[nodiscard]] Result<int> open_layers(const QString& file, const std::string& config);
+  [[nodiscard]] int row_of_name(const std::string& name) const;
+
   std::vector<PatternEntry> entries_;
   int last_id_ = 0;
 };

@@ -21,10 +21,14 @@ Result<FileKind> kind_of_json(const std::filesystem::path& file) {
   if (!text) return tl::unexpected(text.error());
   const auto json = parse_json(*text);
   if (json.is_object() && json.contains("contenders")) return FileKind::sweep;
-  if (json.is_object() && json.contains("attends")) return FileKind::pattern;
+  // A checkpoint's config.json has the patterns of its layers.
+  for (const char* field : {"attends", "item", "blocks", "model_type"})
+    if (json.is_object() && json.contains(field)) return FileKind::pattern;
+  if (json.is_discarded()) return fail("{}: is no JSON; is it a whole file?", file.string());
   return fail(
-      "{}: neither a sweep (it would have \"contenders\") nor a pattern (\"attends\"); "
-      "docs/sweeps.md and docs/patterns.md show both.",
+      "{}: neither a sweep (it would have \"contenders\"), nor a pattern (\"attends\", \"item\" or "
+      "\"blocks\") or a checkpoint's config.json (\"model_type\"); docs/sweeps.md and "
+      "docs/patterns.md show them.",
       file.string());
 }
 
