@@ -70,7 +70,8 @@ std::string whole_number(const std::string& name, const std::string& value) {
   std::int64_t number = 0;
   const char* const end = value.data() + value.size();
   const auto [rest, error] = std::from_chars(value.data(), end, number);
-  if (error == std::errc() && rest == end) return "";
+  const bool is_octal = value.size() > 1 && value.front() == '0';
+  if (error == std::errc() && rest == end && !is_octal) return "";
   return fmt::format("{}: '{}' is no whole number from {} to {}", name, in_a_sentence(value),
                      std::numeric_limits<std::int64_t>::min(),
                      std::numeric_limits<std::int64_t>::max());

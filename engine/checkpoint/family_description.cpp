@@ -37,16 +37,24 @@ AttentionPattern with_window(AttentionPattern pattern, const std::optional<Windo
   return pattern;
 }
 
-/// "0, 3, 6 and 9"
-std::string layers_in_words(const std::vector<bool>& is_local, bool local) {
+/// Layers of one kind: "layers 0, 3 and 6", and, of many, how many of all.
+struct NamedLayers {
+  std::string all, in_short;
+};
+
+NamedLayers named_layers(const std::vector<bool>& is_local, bool local) {
+  constexpr std::size_t few = 4;
   std::vector<std::string> layers;
   for (std::size_t layer = 0; layer < is_local.size(); ++layer) {
     if (is_local[layer] == local) layers.push_back(std::to_string(layer));
   }
+  const std::size_t count = layers.size();
   const std::string last = layers.back();
   layers.pop_back();
-  return layers.empty() ? "layer " + last
-                        : fmt::format("layers {} and {}", fmt::join(layers, ", "), last);
+  const std::string all = layers.empty()
+                              ? "layer " + last
+                              : fmt::format("layers {} and {}", fmt::join(layers, ", "), last);
+  return {all, count <= few ? all : fmt::format("{} of {} layers", count, is_local.size())};
 }
 
 }  // namespace
@@ -60,27 +68,27 @@ std::vector<AttentionPattern> layer_patterns(const ModelConfig& config, std::str
   }
   std::vector<AttentionPattern> patterns;
   const auto add = [&](const AttentionPattern& pattern, const std::optional<Window>& window,
-                       std::string_view suffix, const std::string& layers) {
+                       std::string_view suffix, const NamedLayers& layers) {
     AttentionPattern one = with_window(pattern, window);
     one.name = fmt::format("{}-{}", id, suffix);
     one.description =
-        fmt::format("{} of {}: {}", layers, in_a_sentence(name), pattern.description);
-    one.title = fmt::format("{}, {}: {}{}", in_a_sentence(name), layers, pattern.title,
+        fmt::format("{} of {}: {}", layers.all, in_a_sentence(name), pattern.description);
+    one.title = fmt::format("{}, {}: {}{}", in_a_sentence(name), layers.in_short, pattern.title,
                             window ? ", w = " + window->text() : "");
     patterns.push_back(std::move(one));
   };
   const AttentionPattern own = find_pattern(config.pattern).value();
   const bool has_global =
       std::ranges::find(config.is_local, false) != config.is_local.end() || !config.local;
-  const bool has_local = config.local && std::ranges::find(config.is_local, true) !=
-                                             config.is_local.end();
+  const bool has_local =
+      config.local && std::ranges::find(config.is_local, true) != config.is_local.end();
   if (!has_local) {
-    add(own, config.window, "layers", "all layers");
+    add(own, config.window, "layers", {"all layers", "all layers"});
     return patterns;
   }
-  if (has_global) add(own, config.window, "global", layers_in_words(config.is_local, false));
+  if (has_global) add(own, config.window, "global", named_layers(config.is_local, false));
   const auto local = layer_attention(config.local);
-  add(local->pattern, local->window, "local", layers_in_words(config.is_local, true));
+  add(local->pattern, local->window, "local", named_layers(config.is_local, true));
   return patterns;
 }
 

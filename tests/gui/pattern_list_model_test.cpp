@@ -55,7 +55,8 @@ class PatternListModelTest : public QObject {
     QCOMPARE(model.title(before + 1),
              QStringLiteral("modernbert, layers 1, 2 and 4: Sliding window, w = 64"));
     QCOMPARE(model.pattern(before + 1).item->fixed_window, std::optional<std::int64_t>(64));
-    const Result<int> longformer = model.open_file(models + QStringLiteral("longformer/config.json"));
+    const Result<int> longformer =
+        model.open_file(models + QStringLiteral("longformer/config.json"));
     QVERIFY(longformer.has_value());
     QVERIFY(!model.pattern(*longformer).has_window());
     QVERIFY(model.title(*longformer).startsWith(QStringLiteral("longformer, all layers: ")));
