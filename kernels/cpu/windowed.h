@@ -10,6 +10,9 @@
 //   std::vector<float> band(band_elements(problem));
 //   windowed_qk(problem, q, k, scale, band);   // band[i][j] = scale * q_i . k_(i+j-w), 0 outside
 //   windowed_pv(problem, band, v, o);          // o_i = sum_j band[i][j] * v_(i+j-w)
+//
+// Where a sequence has fewer than 2w+1 tokens its rows have a column a token, and column j is token
+// j of the sequence: `c` below is 2w+1 or the number of tokens, and j counts keys either way.
 
 #include <cstdint>
 #include <span>
@@ -26,25 +29,25 @@ using attnscope::band_elements;
 using attnscope::BandProblem;
 using attnscope::windowed_score_elements;
 
-/// Q [s,d] x K^T [d,s] -> band [s, 2w+1]; entries outside the sequence are 0.
+/// Q [s,d] x K^T [d,s] -> band [s, c]; entries that are no pair of the window are 0.
 [[nodiscard]] Status windowed_qk(const BandProblem& problem, const ConstTensor& q,
                                  const ConstTensor& k, float scale, int threads,
                                  std::span<float> band);
 
-/// band [s, 2w+1] x V [s,d] -> O [s,d]; every row of the sequences is written.
+/// band [s, c] x V [s,d] -> O [s,d]; every row of the sequences is written.
 [[nodiscard]] Status windowed_pv(const BandProblem& problem, std::span<const float> band,
                                  const ConstTensor& v, int threads, const Tensor& o);
 
-/// Gradients of windowed_qk: grad_q_i = scale * sum_j grad_band[i][j] * k_(i+j-w) and
-/// grad_k_j = scale * sum_i grad_band[i][j-i+w] * q_i. Entries of grad_band outside the sequence
-/// are not read. Every row of the sequences is written.
+/// Gradients of windowed_qk: grad_q_i = scale * sum_j grad_band_ij k_j and grad_k_j = scale *
+/// sum_i grad_band_ij q_i, over the pairs of the window; other entries of grad_band are not read.
+/// Every row of the sequences is written.
 [[nodiscard]] Status windowed_qk_backward(const BandProblem& problem,
                                           std::span<const float> grad_band, const ConstTensor& q,
                                           const ConstTensor& k, float scale, int threads,
                                           const Tensor& grad_q, const Tensor& grad_k);
 
-/// Gradients of windowed_pv: grad_band[i][j] = grad_o_i . v_(i+j-w), 0 outside the sequence, and
-/// grad_v_j = sum_i band[i][j-i+w] * grad_o_i.
+/// Gradients of windowed_pv: grad_band_ij = grad_o_i . v_j, 0 where no pair of the window is, and
+/// grad_v_j = sum_i band_ij grad_o_i.
 [[nodiscard]] Status windowed_pv_backward(const BandProblem& problem, std::span<const float> band,
                                           const ConstTensor& v, const ConstTensor& grad_o,
                                           int threads, std::span<float> grad_band,

@@ -32,7 +32,7 @@ class BandCursor {
   [[nodiscard]] bool seek(std::int64_t number, BandUnit& unit) {
     while (sequence_ < problem_.sequences.size() && number >= units_before_ + units()) {
       units_before_ += units();
-      tokens_before_ += current().size();
+      elements_before_ += problem_.heads * current().size() * columns();
       ++sequence_;
     }
     if (sequence_ >= problem_.sequences.size()) return false;
@@ -42,9 +42,7 @@ class BandCursor {
     unit.head = place % problem_.heads;
     unit.rows = {unit.sequence.begin + first,
                  std::min(unit.sequence.begin + first + chunk_, unit.sequence.end)};
-    unit.first_element =
-        (problem_.heads * tokens_before_ + unit.head * unit.sequence.size() + first) *
-        (2 * problem_.window + 1);
+    unit.first_element = elements_before_ + (unit.head * unit.sequence.size() + first) * columns();
     return true;
   }
 
@@ -53,12 +51,13 @@ class BandCursor {
   [[nodiscard]] std::int64_t units() const {
     return (current().size() + chunk_ - 1) / chunk_ * problem_.heads;
   }
+  [[nodiscard]] std::int64_t columns() const { return columns_of(band_of(problem_, current())); }
 
   const BandProblem& problem_;
   std::int64_t chunk_;
   std::size_t sequence_ = 0;
   std::int64_t units_before_ = 0;
-  std::int64_t tokens_before_ = 0;
+  std::int64_t elements_before_ = 0;
 };
 
 Status check_problem(std::string_view operation, const BandProblem& problem, int threads,
@@ -77,12 +76,6 @@ Status check_problem(std::string_view operation, const BandProblem& problem, int
   return {};
 }
 
-Segment band_of(const BandProblem& problem, const BandUnit& unit) {
-  return {.keys = {unit.sequence.begin, unit.sequence.end},
-          .kind = SegmentKind::band,
-          .window = problem.window};
-}
-
 /// Takes units until none is left: `step` on each, its tensors filled in by `views`.
 template <typename Views>
 void work_off(const BandProblem& problem, void (*step)(const WindowedChunk&), float scale,
@@ -90,7 +83,7 @@ void work_off(const BandProblem& problem, void (*step)(const WindowedChunk&), fl
   BandCursor cursor(problem);
   BandUnit unit;
   while (cursor.seek(next.fetch_add(1, std::memory_order_relaxed), unit)) {
-    const Segment segment = band_of(problem, unit);
+    const Segment segment = band_of(problem, unit.sequence);
     WindowedChunk chunk{};
     views(chunk.rows, unit.head);
     chunk.rows.segments = &segment;
@@ -99,13 +92,13 @@ void work_off(const BandProblem& problem, void (*step)(const WindowedChunk&), fl
     chunk.rows.head_dim = problem.head_dim;
     chunk.rows.scale = scale;
     chunk.scores = band + unit.first_element;
-    chunk.columns = 2 * problem.window + 1;
+    chunk.columns = columns_of(segment);
     chunk.outside = 0.0f;
     step(chunk);
   }
 }
 
-/// out_j = scale * sum over i of band[i][j-i+w] x_i: the rows of a unit are its keys here.
+/// out_j = scale * sum over i of band[i][j's column] x_i: the rows of a unit are its keys here.
 void work_off_transposed(const BandProblem& problem, const KernelTable& kernels,
                          std::span<const float> band, const ConstTensor& x, float scale,
                          const Tensor& out, std::atomic<std::int64_t>& next) {
@@ -113,8 +106,8 @@ void work_off_transposed(const BandProblem& problem, const KernelTable& kernels,
   BandCursor cursor(problem);
   BandUnit unit;
   while (cursor.seek(next.fetch_add(1, std::memory_order_relaxed), unit)) {
-    const Segment segment = band_of(problem, unit);
-    const std::int64_t columns = 2 * problem.window + 1;
+    const Segment segment = band_of(problem, unit.sequence);
+    const std::int64_t columns = columns_of(segment);
     std::fill_n(sums.begin(), chunk_floats(problem.head_dim), 0.0f);
     kernels.windowed_transposed({.x = head_view(x, unit.head),
                                  .indices = nullptr,

@@ -78,26 +78,27 @@ struct WindowedMemory {
 [[nodiscard]] Result<WindowedWork> windowed_work(const AttentionPlan& plan, std::int64_t head_dim,
                                                  DType dtype, Passes passes);
 
-/// Q [s,d] x K^T [d,s] -> band [s, 2w+1]; entries outside the sequence are 0. `work` of band_work.
+/// Q [s,d] x K^T [d,s] -> band [s, c]; entries that are no pair of the window are 0. `work` of
+/// band_work. c is 2w+1, or in sequences of fewer tokens their number (kernels/cpu/windowed.h).
 [[nodiscard]] Status windowed_qk(const WindowedWork& work, const WindowedMemory& memory,
                                  const ConstTensor& q, const ConstTensor& k, float scale,
                                  float* band, Stream stream);
 
-/// band [s, 2w+1] x V [s,d] -> O [s,d]; every row of the sequences is written.
+/// band [s, c] x V [s,d] -> O [s,d]; every row of the sequences is written.
 [[nodiscard]] Status windowed_pv(const WindowedWork& work, const WindowedMemory& memory,
                                  const float* band, const ConstTensor& v, const Tensor& o,
                                  Stream stream);
 
-/// Gradients of windowed_qk: grad_q_i = scale * sum_j grad_band[i][j] * k_(i+j-w) and
-/// grad_k_j = scale * sum_i grad_band[i][j-i+w] * q_i. Entries of grad_band outside the sequence
-/// are not read. Every row of the sequences is written.
+/// Gradients of windowed_qk: grad_q_i = scale * sum_j grad_band_ij k_j and grad_k_j = scale *
+/// sum_i grad_band_ij q_i, over the pairs of the window; other entries of grad_band are not read.
+/// Every row of the sequences is written.
 [[nodiscard]] Status windowed_qk_backward(const WindowedWork& work, const WindowedMemory& memory,
                                           const float* grad_band, const ConstTensor& q,
                                           const ConstTensor& k, float scale, const Tensor& grad_q,
                                           const Tensor& grad_k, Stream stream);
 
-/// Gradients of windowed_pv: grad_band[i][j] = grad_o_i . v_(i+j-w), 0 outside the sequence, and
-/// grad_v_j = sum_i band[i][j-i+w] * grad_o_i.
+/// Gradients of windowed_pv: grad_band_ij = grad_o_i . v_j, 0 where no pair of the window is, and
+/// grad_v_j = sum_i band_ij grad_o_i.
 [[nodiscard]] Status windowed_pv_backward(const WindowedWork& work, const WindowedMemory& memory,
                                           const float* band, const ConstTensor& v,
                                           const ConstTensor& grad_o, float* grad_band,

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/plan/windowed_layout.h"
 
-#include <algorithm>
-
 namespace attnscope {
 
 std::int64_t tokens_of(const BandProblem& problem) {
@@ -11,27 +9,22 @@ std::int64_t tokens_of(const BandProblem& problem) {
   return tokens;
 }
 
-std::int64_t band_elements(const BandProblem& problem) {
-  std::int64_t elements = 0;
-  std::int64_t columns = 0;
-  if (__builtin_mul_overflow(std::int64_t{2}, problem.window, &columns) ||
-      __builtin_add_overflow(columns, std::int64_t{1}, &columns) ||
-      __builtin_mul_overflow(problem.heads * tokens_of(problem), columns, &elements)) {
-    return too_many;
-  }
-  return elements;
+Segment band_of(const BandProblem& problem, TokenRange sequence) {
+  return {
+      .keys = {sequence.begin, sequence.end}, .kind = SegmentKind::band, .window = problem.window};
 }
 
-std::int64_t columns_of(const Segment& segment) {
-  switch (segment.kind) {
-    case SegmentKind::whole:
-      return segment.keys.size();
-    case SegmentKind::block:
-      return std::min(segment.window, segment.keys.size());
-    case SegmentKind::band:
-      return segment.window > (too_many - 1) / 2 ? too_many : 2 * segment.window + 1;
+std::int64_t band_elements(const BandProblem& problem) {
+  std::int64_t elements = 0;
+  for (const TokenRange& sequence : problem.sequences) {
+    std::int64_t of_sequence = 0;
+    if (__builtin_mul_overflow(problem.heads * sequence.size(),
+                               columns_of(band_of(problem, sequence)), &of_sequence) ||
+        __builtin_add_overflow(elements, of_sequence, &elements)) {
+      return too_many;
+    }
   }
-  return 0;
+  return elements;
 }
 
 std::int64_t columns_of(const AttentionPlan& plan, const Task& task) {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where the scores of the unfused steps stand, alike on every device: task by task, in it head by
-// head, in it row by row; a row's part for a segment has 2w+1 floats for a band, the block's length
-// for a block, one a key for a whole run. A band problem is one such task a sequence.
+// head, in it row by row, in it segment by segment (score_columns.h). A band problem is one such
+// task a sequence.
 
 #include <cstdint>
 #include <limits>
@@ -11,6 +11,7 @@
 
 #include "kernels/base/result.h"
 #include "kernels/plan/attention_plan.h"
+#include "kernels/plan/score_columns.h"
 
 namespace attnscope {
 
@@ -28,20 +29,21 @@ inline constexpr std::int64_t too_many = std::numeric_limits<std::int64_t>::max(
 /// Tokens of all sequences.
 [[nodiscard]] std::int64_t tokens_of(const BandProblem& problem);
 
-/// Floats in the compact band: heads * sum(lengths) * (2w+1), exactly; too_many where they cannot
-/// be counted. Sequence s, head h, row r starts at (heads * tokens before s + h * length(s) + r) *
-/// (2w+1).
+/// A sequence's keys as its rows see them.
+[[nodiscard]] Segment band_of(const BandProblem& problem, TokenRange sequence);
+
+/// Floats in the compact band, exactly: heads * the sum over sequences of n * min(2w+1, n), n
+/// being its length; too_many where they cannot be counted. Head h, row r of a sequence starts
+/// (h * n + r) * min(2w+1, n) floats behind all sequences before it.
 [[nodiscard]] std::int64_t band_elements(const BandProblem& problem);
 
-/// Floats of one row's part for a segment; too_many where they cannot be counted.
-[[nodiscard]] std::int64_t columns_of(const Segment& segment);
-/// Floats of one row of a task.
+/// Floats of one row of a task; too_many where they cannot be counted.
 [[nodiscard]] std::int64_t columns_of(const AttentionPlan& plan, const Task& task);
 /// Rows of a task over all of its heads.
 [[nodiscard]] std::int64_t rows_of(const Task& task);
 
-/// Floats of the scores of the three steps: per task and head rows * sum over segments of
-/// (band: 2w+1, block: its length, whole: number of keys); too_many where they cannot be counted.
+/// Floats of the scores of the three steps: per task and head rows * the sum over segments of
+/// columns_of; too_many where they cannot be counted.
 [[nodiscard]] std::int64_t windowed_score_elements(const AttentionPlan& plan);
 
 /// Why the plan's scores have no such layout, or none of at most `most` floats.

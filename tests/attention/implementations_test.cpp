@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <optional>
 #include <set>
 
 #include "engine/attention/cuda_runtime.h"
@@ -151,6 +152,22 @@ TEST(WindowedProducts, TakeExactlyTheBandsBytes) {
   EXPECT_GE(both->workspace_bytes(), 2 * prepared->workspace_bytes());
   EXPECT_LE(both->workspace_bytes(), 2 * prepared->workspace_bytes() + 64);
   EXPECT_EQ(both->executed().flop, 3 * prepared->executed().flop);
+}
+
+TEST(WindowedProducts, TakeNoMoreColumnsThanThereAreTokens) {
+  // Windows of 61 and 129 tokens in sequences of 50, and none.
+  for (const std::optional<Window> window :
+       {std::optional(Window::of(30)), std::optional(Window::of(64)), std::optional<Window>()}) {
+    SmallProblem small(window ? "sparse" : "full", window,
+                       SequenceLayout::uniform(3, item(0, 0, 50)), 2, 8);
+    small.problem.operation = Operation::windowed_matmul;
+    for (const char* id : {"windowed", "longformer-banded"}) {
+      const auto prepared = find_implementation(id)->prepare(small.problem).value();
+      EXPECT_EQ(prepared->workspace_bytes(), 3 * 2 * 50 * 50 * 4) << id;
+    }
+    EXPECT_EQ(find_implementation("windowed")->prepare(small.problem).value()->executed().flop,
+              4.0 * 3 * 2 * 50 * 50 * 8);
+  }
 }
 
 TEST(ExecutedWork, ABackwardPassMultipliesThreeOrThreeAndAHalfTimesAsMuch) {

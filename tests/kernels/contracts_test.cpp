@@ -202,26 +202,52 @@ TEST(Supports, DeclinesOtherHeadDimensions) {
   }
 }
 
-TEST(Supports, DeclinesMatricesBeyondMemory_WhereTheFusedKernelTakesTheWindowAsAll) {
+TEST(Supports, TakesTheWidestWindowAsAllKeys) {
   AttentionPlan plan{.tokens = 40, .heads = 1, .tasks = {}, .segments = {}, .indices = {}};
   plan.segments = {{.keys = {0, 40},
                     .kind = SegmentKind::band,
                     .window = std::numeric_limits<std::int64_t>::max()}};
   plan.tasks = {
       {.queries = {0, 40}, .heads = {0, 1}, .item = 0, .first_segment = 0, .segment_count = 1}};
-  EXPECT_THAT(error_of(cpu::windowed_supports(plan, 32)), HasSubstr("larger than memory"));
   const KeysOf all = [](std::int64_t, std::int32_t) {
     std::vector<std::int64_t> keys(40);
     for (std::size_t j = 0; j < keys.size(); ++j) keys[j] = static_cast<std::int64_t>(j);
     return keys;
   };
-  expect_right(cpu_subjects().front(), plan, random_inputs(40, 1, 32, Order::head_major, 0, 1), all,
-               "the widest window");
+  for (const Subject& subject : cpu_subjects()) {
+    expect_right(subject, plan, random_inputs(40, 1, 32, Order::head_major, 0, 1), all,
+                 "the widest window");
+  }
+}
+
+TEST(Supports, DeclinesMatricesBeyondMemory) {
+  constexpr std::int64_t tokens = std::int64_t{1} << 40;
+  AttentionPlan plan{.tokens = tokens, .heads = 1, .tasks = {}, .segments = {}, .indices = {}};
+  plan.segments = {{.keys = {0, tokens}, .kind = SegmentKind::band, .window = tokens / 4}};
+  plan.tasks = {
+      {.queries = {0, tokens}, .heads = {0, 1}, .item = 0, .first_segment = 0, .segment_count = 1}};
+  EXPECT_THAT(error_of(cpu::windowed_supports(plan, 32)), HasSubstr("larger than memory"));
 }
 
 TEST(Workspace, WindowedIsExactlyTheScores) {
   // [CLS] 24 keys; 3 query rows of 3; 20 document rows of 4 + 9; for each of 2 heads.
   EXPECT_EQ(cpu::windowed_score_elements(small_case().plan()), 2 * (24 + 3 * 3 + 20 * (4 + 9)));
+}
+
+TEST(Workspace, WindowedHasNoMoreColumnsThanThereAreKeys) {
+  // A document of 64 tokens alone.
+  const auto elements = [](std::int64_t window) {
+    AttentionPlan plan{.tokens = 64, .heads = 3, .tasks = {}, .segments = {}, .indices = {}};
+    plan.segments = {{.keys = {0, 64}, .kind = SegmentKind::band, .window = window}};
+    plan.tasks = {
+        {.queries = {0, 64}, .heads = {0, 3}, .item = 0, .first_segment = 0, .segment_count = 1}};
+    const std::vector<TokenRange> sequences{{0, 64}};
+    EXPECT_EQ(cpu::band_elements({sequences, 3, 32, window}), cpu::windowed_score_elements(plan));
+    return cpu::windowed_score_elements(plan);
+  };
+  EXPECT_EQ(elements(31), 3 * 64 * 63);
+  EXPECT_EQ(elements(32), 3 * 64 * 64);
+  EXPECT_EQ(elements(64), 3 * 64 * 64);
 }
 
 TEST(Products, ThatDoNotFitAreErrors) {

@@ -43,15 +43,19 @@ TokenRange sequence_of(const Band& band, std::int64_t token) {
   return {};
 }
 
-/// Calls visit(head, row, key or -1, band index) for the whole band.
+/// Calls visit(head, row, key or -1, band index) for the whole band: a row of 2w+1 columns about
+/// its token or, where that is more than the sequence has, of a column a token.
 template <typename Visit>
 void for_each_entry(const Band& band, const Visit& visit) {
   std::size_t at = 0;
   for (const TokenRange& s : band.sequences) {
+    const std::int64_t columns = std::min(2 * band.window + 1, s.size());
     for (std::int64_t h = 0; h < band.heads; ++h) {
       for (std::int64_t i = s.begin; i < s.end; ++i) {
-        for (std::int64_t key = i - band.window; key <= i + band.window; ++key, ++at) {
-          visit(h, i, key >= s.begin && key < s.end ? key : -1, at);
+        const std::int64_t first = columns < 2 * band.window + 1 ? s.begin : i - band.window;
+        for (std::int64_t key = first; key < first + columns; ++key, ++at) {
+          const bool pair = key >= s.begin && key < s.end && std::abs(key - i) <= band.window;
+          visit(h, i, pair ? key : -1, at);
         }
       }
     }
@@ -114,7 +118,7 @@ void expect_products_right(const Band& band) {
     expect_rows(band, backward.grad_k, grad_k, "grad_k " + what);
     expect_rows(band, backward.grad_v, grad_v, "grad_v " + what);
     for_each_entry(band, [&](std::int64_t, std::int64_t i, std::int64_t key, std::size_t at) {
-      // Outside a sequence the band is exactly 0.
+      // Where no pair is, the band is exactly 0.
       const double score = std::abs(forward.band[at] - scores[at]);
       const double gradient = std::abs(backward.grad_band[at] - grad_band[at]);
       ASSERT_TRUE(score <= (key < 0 ? 0 : 5e-5)) << "band " << what << " row " << i;
@@ -152,6 +156,26 @@ TEST_P(WindowedProducts, AtEveryLengthAndWindowUpTo24_MatchNaiveLoops) {
   for (band.window = 0; band.window <= 26; ++band.window) expect_products_right(band);
 }
 
+TEST_P(WindowedProducts, WhereAWindowOutgrowsItsSequence_MatchNaiveLoops) {
+  // From bands of 2w+1 columns to bands of a column a token, of which rows then see all. 72 tokens
+  // are more than a block of the GPU's has rows and keys.
+  std::vector<std::int64_t> windows;
+  for (std::int64_t window = 34; window <= 73; ++window) windows.push_back(window);
+  if (product_subject().emulated) windows = {34, 35, 36, 37, 70, 71, 73};
+  for (const std::int64_t window : windows) {
+    const Band band{.sequences = {{0, 72}, {74, 74 + 71}, {150, 150 + 33}},
+                    .tokens = 185,
+                    .heads = 1,
+                    .head_dim = 16,
+                    .window = window,
+                    .dtype = GetParam()};
+    expect_products_right(band);
+    std::int64_t entries = 0;
+    for_each_entry(band, [&](std::int64_t, std::int64_t, std::int64_t, std::size_t) { ++entries; });
+    EXPECT_EQ(band_elements(band.problem()), entries) << window;
+  }
+}
+
 TEST_P(WindowedProducts, OfEveryHeadDimensionAndMemoryOrder_MatchNaiveLoops) {
   std::size_t number = 0;
   for (const std::int64_t d : {8, 16, 20, 32, 33, 64, 100, 128, 200, 256}) {
@@ -178,18 +202,12 @@ TEST_P(WindowedProducts, OnSequencesOfSeveralTiles_MatchNaiveLoops) {
 }
 
 TEST_P(WindowedProducts, WhoseWorkIsSplit_MatchNaiveLoops) {
-  // Rows of 4,001 columns, and 900 rows that all see the same keys.
-  expect_products_right({.sequences = {{0, 9}},
-                         .tokens = 9,
+  // 1,537 rows that all see the same keys; the last alone in its block, before 1,537 columns.
+  expect_products_right({.sequences = {{0, 1537}},
+                         .tokens = 1537,
                          .heads = 1,
                          .head_dim = 8,
-                         .window = 2000,
-                         .dtype = GetParam()});
-  expect_products_right({.sequences = {{0, 900}},
-                         .tokens = 900,
-                         .heads = 1,
-                         .head_dim = 8,
-                         .window = 450,
+                         .window = 768,
                          .dtype = GetParam()});
 }
 

@@ -100,19 +100,69 @@ TEST_P(Proof, OnPlansMadeByHand_IsRight) {
   }
 }
 
+/// Numbers of the form that the seed stands for; all forms come in turn.
+Inputs inputs_of(const AttentionPlan& plan, unsigned seed) {
+  constexpr std::array head_dims{8, 20, 32};
+  return random_inputs(plan.tokens, plan.heads, head_dims.at(seed % 3),
+                       orders.at(seed % orders.size()), 0, seed, dtypes.at(seed / 3 % 3));
+}
+
+/// Globals and `keys` tokens with a band on themselves; of twelve more rows every other one has a
+/// band on the same keys that leaves one out, the rest see nothing.
+AttentionPlan plan_with_band(std::int64_t keys, std::int64_t window) {
+  constexpr std::int64_t globals = 3;
+  const TokenRun band{globals, globals + keys};
+  AttentionPlan plan{
+      .tokens = globals + keys + 12, .heads = 2, .tasks = {}, .segments = {}, .indices = {}};
+  plan.indices = {globals + keys / 2};
+  for (std::int64_t i = 0; i < 12; i += 2) plan.indices.push_back(globals + keys + i);
+  for (std::int64_t i = 1; i < 12; i += 2) plan.indices.push_back(globals + keys + i);
+  const Segment all{.keys = {0, globals}};
+  const Segment own{.keys = band, .kind = SegmentKind::band, .window = window};
+  Segment opposite = own;
+  opposite.offset = -8;
+  opposite.skip_begin = 0;
+  opposite.skip_end = 1;
+  plan.segments = {all, own, all, opposite};
+  const auto task = [](TokenRun queries, std::int64_t first, std::int64_t count) {
+    return Task{.queries = queries,
+                .heads = {0, 2},
+                .item = 0,
+                .first_segment = first,
+                .segment_count = count};
+  };
+  plan.tasks = {task({0, globals}, 0, 1), task(band, 0, 2), task({1, 7, true}, 2, 2),
+                task({7, 13, true}, 0, 0)};
+  return plan;
+}
+
+TEST_P(OfOneSubject, WhereABandOutgrowsItsKeys_IsRight) {
+  const bool emulated = GetParam().emulated;
+  unsigned seed = 0;
+  for (const std::int64_t keys : {1, 2, 9, 66}) {
+    for (std::int64_t w = std::max<std::int64_t>((keys - 1) / 2 - 1, 0); w <= keys + 1; ++w) {
+      // In the emulation those next to a change: 2w+1 against the keys, w against the last key.
+      if (emulated && keys > 9 && w > keys / 2 + 1 && w < keys - 1) continue;
+      const AttentionPlan plan = plan_with_band(keys, w);
+      expect_right(GetParam(), plan, inputs_of(plan, ++seed), keys_from_plan(plan),
+                   fmt::format("{} keys, w {}", keys, w));
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_P(OfOneSubject, OfPlantedNaNInABandStoredByKey_ShowsItWhereItIsSeenAlone) {
+  const AttentionPlan plan = plan_with_band(20, 12);
+  expect_confined(GetParam(), plan, inputs_of(plan, 5), keys_from_plan(plan), {3, 22},
+                  "20 keys, w 12");
+}
+
 TEST_P(OfOneSubject, OnShortDocumentsWithEveryWindow_IsRight) {
   if (GetParam().emulated) GTEST_SKIP() << "every length is among the products' sequences";
   for (const AttentionCase& problem : cases_of_short_documents()) {
     expect_right(GetParam(), problem);
     if (HasFailure()) return;
   }
-}
-
-/// Numbers of the form that the seed stands for; all forms come in turn.
-Inputs inputs_of(const AttentionPlan& plan, unsigned seed) {
-  constexpr std::array head_dims{8, 20, 32};
-  return random_inputs(plan.tokens, plan.heads, head_dims.at(seed % 3),
-                       orders.at(seed % orders.size()), 0, seed, dtypes.at(seed / 3 % 3));
 }
 
 TEST_P(OfOneSubject, OnRandomPlans_IsRightWithTheSameBitsInEveryOrder) {

@@ -101,9 +101,9 @@ struct Keys {
 __device__ inline Keys seen_keys(const DeviceSegment& segment, std::int32_t query) {
   Keys keys{segment.begin, segment.end, segment.begin};
   if (segment.kind == SegmentKind::band) {
-    keys.origin = query + segment.shift;
-    keys.begin = keys.origin > segment.begin ? keys.origin : segment.begin;
-    const std::int32_t last = keys.origin + segment.columns;
+    const std::int32_t first = query + segment.shift, last = first + segment.reach;
+    if (segment.by_key == 0) keys.origin = first;
+    keys.begin = first > segment.begin ? first : segment.begin;
     keys.end = last < segment.end ? last : segment.end;
   } else if (segment.kind == SegmentKind::block) {
     const std::int32_t opposite = query + segment.offset;

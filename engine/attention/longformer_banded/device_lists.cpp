@@ -43,7 +43,10 @@ std::int64_t terms_of(const AttentionPlan& plan, const KeyRuns& keys, const KeyR
     const KeyView& view = keys.views[static_cast<std::size_t>(run.first_view + v)];
     const std::int64_t rows = plan.tasks[static_cast<std::size_t>(view.task)].queries.size();
     const Segment& segment = plan.segments[static_cast<std::size_t>(view.segment)];
-    terms += segment.kind == SegmentKind::whole ? rows : std::min(rows, columns_of(segment));
+    std::int64_t seeing = rows;
+    if (segment.kind == SegmentKind::block) seeing = std::min(rows, segment.window);
+    if (segment.kind == SegmentKind::band) seeing = std::min(rows, 2 * segment.window + 1);
+    terms += seeing;
   }
   return terms;
 }
@@ -56,6 +59,8 @@ DeviceSegment device_segment(const Segment& segment) {
           .columns = narrow(columns_of(segment)),
           .offset = narrow(segment.offset),
           .shift = segment.kind == SegmentKind::band ? narrow(segment.offset - segment.window) : 0,
+          .reach = segment.kind == SegmentKind::band ? narrow(2 * segment.window + 1) : 0,
+          .by_key = stored_by_key(segment) ? 1 : 0,
           .skip_begin = narrow(segment.skip_begin),
           .skip_end = narrow(segment.skip_end)};
 }

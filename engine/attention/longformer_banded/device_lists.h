@@ -41,7 +41,9 @@ struct DeviceSegment {
   std::int32_t begin = 0, end = 0;  // keys, or their indices
   std::int32_t columns = 0;
   std::int32_t offset = 0;
-  std::int32_t shift = 0;                     // band: of query 0's first column
+  std::int32_t shift = 0;   // band: the first key that query 0 sees, ends of the run apart
+  std::int32_t reach = 0;   // band: keys that a query sees from there
+  std::int32_t by_key = 0;  // 1: columns are the run's keys (kernels/plan/score_columns.h)
   std::int32_t skip_begin = 0, skip_end = 0;  // indices
 };
 

@@ -99,8 +99,8 @@ void for_each_seen_run(const AttentionPlan& plan, const Task& task, std::int64_t
       }
     } else {
       TokenRange rest = window_within({segment.keys.begin, segment.keys.end}, segment, query);
-      std::int64_t origin = rest.begin;  // the key of the first column
-      if (segment.kind == SegmentKind::band) origin = query + segment.offset - segment.window;
+      const std::int64_t origin =  // the key of the first column
+          segment.kind == SegmentKind::block ? rest.begin : first_column_key(segment, query);
       for (const std::int64_t key : within(skipped, rest)) {
         if (key > rest.begin) visit(rest.begin, key, first_column + rest.begin - origin);
         rest.begin = key + 1;
@@ -115,7 +115,7 @@ void for_each_seen_run(const AttentionPlan& plan, const Task& task, std::int64_t
 struct SeeingRows {
   std::int64_t begin = 0, end = 0;
   std::int64_t column = 0;  // of the key in a row whose query is token 0
-  std::int64_t slope = 0;   // what it changes by from one token to the next: 0, in a band -1
+  std::int64_t slope = 0;   // from one token to the next: 0, in a band not stored by key -1
 };
 
 SeeingRows seeing_rows(const AttentionPlan& plan, const KeyRun& run, const KeyView& view,
@@ -138,8 +138,8 @@ SeeingRows seeing_rows(const AttentionPlan& plan, const KeyRun& run, const KeyVi
     rows.end = seen.end - task.queries.begin;
   }
   if (segment.kind == SegmentKind::band) {
-    rows.column = view.column + key - segment.offset + segment.window;
-    rows.slope = -1;
+    rows.column = view.column + key - first_column_key(segment, 0);
+    rows.slope = stored_by_key(segment) ? 0 : -1;
   } else {  // a row sees the block it lies opposite to, and that holds the key
     rows.column = view.column + (key - hull.begin) % std::min(segment.window, hull.size());
   }

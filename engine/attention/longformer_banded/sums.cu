@@ -137,7 +137,7 @@ __global__ __launch_bounds__(block_threads) void banded_row_sums_kernel(BandArgu
 struct SeeingRows {
   std::int32_t begin, end;
   std::int32_t column;  // of a row whose query is token 0
-  std::int32_t slope;   // from one token to the next: 0, in a band -1
+  std::int32_t slope;   // from one token to the next: 0, in a band not stored by key -1
 };
 
 __device__ SeeingRows seeing_rows(const ListsOnDevice& lists, const DeviceTask& task,
@@ -147,10 +147,10 @@ __device__ SeeingRows seeing_rows(const ListsOnDevice& lists, const DeviceTask& 
   SeeingRows rows{};
   std::int32_t first = 0, last = 0;  // tokens
   if (segment.kind == SegmentKind::band) {
-    first = key - segment.shift - segment.columns + 1;
+    first = key - segment.shift - segment.reach + 1;
     last = key - segment.shift + 1;
-    rows.column = column + key - segment.shift;
-    rows.slope = -1;
+    rows.column = column + key - (segment.by_key != 0 ? segment.begin : segment.shift);
+    rows.slope = segment.by_key != 0 ? 0 : -1;
   } else {
     const std::int32_t of_block = (key - segment.begin) % segment.columns;
     const std::int32_t block_end = key - of_block + segment.columns;

@@ -84,10 +84,16 @@ inline void add_whole(const TransposedPart& part, std::int64_t begin, std::int64
 
 inline void add_band(const TransposedPart& part, std::int64_t begin, std::int64_t end,
                      float* room) {
-  const std::int64_t w = part.segment->window, offset = part.segment->offset;
+  const std::int64_t w = capped_window(*part.segment), offset = part.segment->offset;
   const auto seen_from = [&](std::int64_t key) {
     return places_of(part, key - offset - w, key - offset + w + 1);
   };
+  if (stored_by_key(*part.segment)) {
+    const std::int64_t first = part.segment->keys.begin;
+    return add_to_keys(part, begin, end, room, seen_from, [&](std::int64_t row, std::int64_t key) {
+      return part.scores[row * part.columns + key - first];
+    });
+  }
   if (part.queries.listed) {
     const std::int64_t* tokens = part.indices + part.queries.begin;
     return add_to_keys(part, begin, end, room, seen_from, [&](std::int64_t row, std::int64_t key) {

@@ -1,24 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the three unfused steps share. Scores of a row stand in its `columns` floats, segment by
-// segment: 2w+1 for a band (column j: the key j - w off the diagonal), the block's length for a
-// block, one a key for a whole run. Pairs outside the pattern hold `outside` after the first step,
-// and no step reads a key or a value of theirs.
+// segment (kernels/plan/score_columns.h). Pairs outside the pattern hold `outside` after the first
+// step, and no step reads a key or a value of theirs.
 #pragma once
 
 #include "kernels/cpu/inner/key_block.h"
+#include "kernels/plan/score_columns.h"
 
 namespace attnscope::cpu {
 namespace {
 
 /// Enough for block_keys(d) or chunk_rows(d) rows of padded_dim(d) floats, for every d to 256.
 constexpr int room_floats = 12288;
-
-ATTNSCOPE_INLINE std::int64_t columns_of(const Segment& segment) {
-  const std::int64_t keys = segment.keys.end - segment.keys.begin;
-  if (segment.kind == SegmentKind::band) return 2 * segment.window + 1;
-  return segment.kind == SegmentKind::block ? least(segment.window, keys) : keys;
-}
 
 ATTNSCOPE_INLINE std::int64_t row_count(const RowChunk& rows) {
   return rows.queries.end - rows.queries.begin;
@@ -42,6 +36,12 @@ ATTNSCOPE_INLINE void for_each_row(const HeadView<Byte>& view, const TokenRun& r
     std::int64_t offset = offset_of(view, token);
     for (; r < stop; ++r, offset += view.token_stride) visit(r, offset);
   }
+}
+
+/// The position that column 0 of the row of `token` stands for; `seen` is what the row sees.
+ATTNSCOPE_INLINE std::int64_t column_0_of(const Segment& segment, std::int64_t token,
+                                          const Positions& seen) {
+  return segment.kind == SegmentKind::block ? seen.begin : first_column_key(segment, token);
 }
 
 /// What a few rows see of a block of keys.
@@ -75,20 +75,21 @@ ATTNSCOPE_INLINE void find_windows(const WindowedChunk& chunk, const KeyBlock& b
       windows.score[g] = score + g * chunk.columns - segment.keys.begin;
     }
   } else if (segment.kind == SegmentKind::band && !in.queries.listed) {
-    const std::int64_t w = segment.window;
+    const std::int64_t w = capped_window(segment);
     const std::int64_t lowest = in.queries.begin + first_row + segment.offset - w;
     const std::int64_t first = lowest - block.first, last = first + 2 * w + 1;
+    const bool by_key = stored_by_key(segment);
+    const std::int64_t column_0 = by_key ? segment.keys.begin : lowest, slides = by_key ? 0 : 1;
     for (int g = 0; g < Rows; ++g) {
       windows.begin[g] = clamped(first + g, 0, block.count);
       windows.end[g] = clamped(last + g, 0, block.count);
-      windows.score[g] = score + g * chunk.columns - lowest - g;
+      windows.score[g] = score + g * (chunk.columns - slides) - column_0;
     }
   } else {
     for (int g = 0; g < rows; ++g) {
       const std::int64_t token = token_of(in.queries, in.indices, first_row + g);
       const Positions seen = seen_by(segment, in.indices, token);
-      const std::int64_t column_0 =
-          segment.kind == SegmentKind::band ? token + segment.offset - segment.window : seen.begin;
+      const std::int64_t column_0 = column_0_of(segment, token, seen);
       windows.begin[g] = clamped(seen.begin - block.first, 0, block.count);
       windows.end[g] = clamped(seen.end - block.first, 0, block.count);
       windows.score[g] = score + g * chunk.columns - column_0;
@@ -128,15 +129,14 @@ inline void mark_outside_of_row(const WindowedChunk& chunk, const Segment& segme
   const std::int64_t columns = columns_of(segment);
   float* scores = chunk.scores + row * chunk.columns + column;
   if (seen.begin >= seen.end) return fill(scores, columns, chunk.outside);
-  const std::int64_t base =
-      segment.kind == SegmentKind::band ? token + segment.offset - segment.window : seen.begin;
+  const std::int64_t base = column_0_of(segment, token, seen);
   fill(scores, seen.begin - base, chunk.outside);
   fill(scores + (seen.end - base), columns - (seen.end - base), chunk.outside);
   for_each_skipped(segment, rows.indices, seen.begin, seen.end,
                    [&](std::int64_t position) { scores[position - base] = chunk.outside; });
 }
 
-/// The rows that see a whole window of the segment, so that nothing of their part is outside.
+/// The rows that see all that their part of a row has columns for, so that nothing is outside.
 inline Positions full_rows(const WindowedChunk& chunk, const Segment& segment) {
   const RowChunk& rows = chunk.rows;
   const std::int64_t count = row_count(rows);
@@ -144,7 +144,11 @@ inline Positions full_rows(const WindowedChunk& chunk, const Segment& segment) {
   if (segment.kind == SegmentKind::whole) return {0, count};
   if (segment.kind != SegmentKind::band || rows.queries.listed) return {0, 0};
   const std::int64_t opposite = rows.queries.begin + segment.offset;
-  const std::int64_t w = segment.window;
+  const std::int64_t w = capped_window(segment);
+  if (stored_by_key(segment)) {
+    const std::int64_t first = clamped(segment.keys.end - 1 - w - opposite, 0, count);
+    return {first, clamped(segment.keys.begin + w + 1 - opposite, first, count)};
+  }
   const std::int64_t begin = clamped(segment.keys.begin + w - opposite, 0, count);
   return {begin, clamped(segment.keys.end - w - opposite, begin, count)};
 }

@@ -23,9 +23,6 @@ struct View {
   std::int32_t aligned = 0;  // 1: every row can be read and written 16 bytes at a time
 };
 
-[[nodiscard]] View view_of(const ConstTensor& tensor, std::int64_t tokens);
-[[nodiscard]] View view_of(const Tensor& tensor, std::int64_t tokens);
-
 /// A product around the score matrices.
 struct ProductArguments {
   DeviceLists lists;
@@ -73,7 +70,7 @@ struct MergeArguments {
 
 /// Work on whole rows of scores.
 struct RowArguments {
-  const RowUnit* units = nullptr;
+  const Unit* units = nullptr;
   const std::int32_t* indices = nullptr;
   float* scores = nullptr;         // in place
   const float* weights = nullptr;  // for the gradients

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The calls: what they are given is checked, then their launches are queued.
+#include <initializer_list>
 #include <limits>
 #include <string_view>
 
@@ -48,9 +49,17 @@ const Products& products_of(DType dtype, std::int64_t head_dim) {
   return products_of<DType::bfloat16>(head_dim);
 }
 
-template <typename Byte>
-Status check_tensor(std::string_view operation, std::string_view name,
-                    const StridedTensor<Byte>& tensor, const Lists& lists) {
+struct NamedTensor {
+  std::string_view name;
+  ConstTensor tensor;
+};
+struct NamedFloats {
+  std::string_view name;
+  const float* floats;
+};
+
+Status check_tensor(std::string_view operation, const NamedTensor& given, const Lists& lists) {
+  const auto& [name, tensor] = given;
   if (tensor.dtype != lists.dtype) {
     return fail("{}: {} is of another type than the work list was made for", operation, name);
   }
@@ -84,19 +93,47 @@ Status check_memory(std::string_view operation, const WindowedWork& work,
   return {};
 }
 
-Status check_floats(std::string_view operation, std::string_view name, const float* floats,
-                    const WindowedWork& work) {
-  if (floats == nullptr && work.score_elements() > 0) {
-    return fail("{}: {} has no memory for its {} floats", operation, name, work.score_elements());
-  }
-  return {};
+View view_of(const ConstTensor& tensor, std::int64_t tokens) {
+  // One item is one strided run.
+  const bool items = tensor.item_tokens != 0 && tensor.item_tokens < tokens;
+  const std::int64_t piece = 16 / size_of(tensor.dtype);
+  const bool aligned = reinterpret_cast<std::uintptr_t>(tensor.data) % 16 == 0 &&
+                       tensor.token_stride % piece == 0 && tensor.head_stride % piece == 0 &&
+                       (!items || tensor.item_stride % piece == 0) && tensor.head_dim % piece == 0;
+  return {.data = const_cast<std::byte*>(tensor.data),
+          .token_stride = tensor.token_stride,
+          .head_stride = tensor.head_stride,
+          .item_stride = tensor.item_stride,
+          .item_tokens = items ? static_cast<std::int32_t>(tensor.item_tokens) : 0,
+          .aligned = aligned ? 1 : 0};
 }
 
 /// The launches of one call.
 class Call {
  public:
-  Call(const WindowedWork& work, const WindowedMemory& memory, Stream stream)
-      : lists_(work.lists()), memory_(memory), stream_(stream) {}
+  Call(std::string_view operation, const WindowedWork& work, const WindowedMemory& memory,
+       Stream stream)
+      : operation_(operation),
+        work_(work),
+        lists_(work.lists()),
+        memory_(memory),
+        device_(on_device(lists_, memory.list)),
+        stream_(stream) {}
+
+  /// Whether it was given what it needs.
+  [[nodiscard]] Status check(Passes passes, std::initializer_list<NamedTensor> tensors,
+                             std::initializer_list<NamedFloats> all_floats) const {
+    if (Status s = check_memory(operation_, work_, memory_, passes); !s) return s;
+    for (const NamedTensor& tensor : tensors) {
+      if (Status s = check_tensor(operation_, tensor, lists_); !s) return s;
+    }
+    for (const auto& [name, floats] : all_floats) {
+      if (floats != nullptr || work_.score_elements() == 0) continue;
+      return fail("{}: {} has no memory for its {} floats", operation_, name,
+                  work_.score_elements());
+    }
+    return {};
+  }
 
   [[nodiscard]] Status scores(const ConstTensor& x, const ConstTensor& y, float scale,
                               float outside, float* scores) const {
@@ -113,26 +150,26 @@ class Call {
                               const Tensor& out) const {
     ProductArguments a = product();
     a.y = view_of(y, lists_.tokens);
-    a.out = view_of(out, lists_.tokens);
+    a.out = view_of(as_const(out), lists_.tokens);
     a.weights = weights;
     a.scale = scale;
     Status done = products_of(lists_.dtype, lists_.head_dim)
                       .values(a, blocks_of_rows() * a.column_parts, stream_);
     if (!done) return done;
-    return merge(row_merges_on_device(lists_, memory_.list), lists_.row_merges.size(), a);
+    return merge(device_.row_merges, lists_.row_merges.size(), a);
   }
 
   [[nodiscard]] Status keys(const float* weights, const ConstTensor& x, float scale,
                             const Tensor& out) const {
     ProductArguments a = product();
     a.x = view_of(x, lists_.tokens);
-    a.out = view_of(out, lists_.tokens);
+    a.out = view_of(as_const(out), lists_.tokens);
     a.weights = weights;
     a.scale = scale;
     Status done = products_of(lists_.dtype, lists_.head_dim)
                       .keys(a, blocks(lists_.key_units.size()) * a.column_parts, stream_);
     if (!done) return done;
-    return merge(key_merges_on_device(lists_, memory_.list), lists_.key_merges.size(), a);
+    return merge(device_.key_merges, lists_.key_merges.size(), a);
   }
 
   [[nodiscard]] Status softmax(float* scores, float* lse) const {
@@ -157,7 +194,7 @@ class Call {
 
   [[nodiscard]] ProductArguments product() const {
     ProductArguments a;
-    a.lists = on_device(lists_, memory_.list);
+    a.lists = device_;
     a.partials = reinterpret_cast<float*>(memory_.workspace);
     a.head_dim = static_cast<std::int32_t>(lists_.head_dim);
     a.heads_per_unit = lists_.heads_per_unit;
@@ -166,10 +203,9 @@ class Call {
   }
 
   [[nodiscard]] RowArguments rows() const {
-    const DeviceLists device = on_device(lists_, memory_.list);
     RowArguments a;
-    a.units = device.row_units;
-    a.indices = device.indices;
+    a.units = device_.row_units;
+    a.indices = device_.indices;
     a.heads = lists_.heads;
     a.heads_per_unit = lists_.heads_per_unit;
     return a;
@@ -179,7 +215,7 @@ class Call {
                              const ProductArguments& product) const {
     MergeArguments a;
     a.merges = merges;
-    a.indices = product.lists.indices;
+    a.indices = device_.indices;
     a.partials = product.partials;
     a.out = product.out;
     a.dtype = lists_.dtype;
@@ -189,78 +225,50 @@ class Call {
     return launch_merges(a, blocks(count), stream_);
   }
 
+  std::string_view operation_;
+  const WindowedWork& work_;
   const Lists& lists_;
   WindowedMemory memory_;
+  DeviceLists device_;
   Stream stream_;
 };
 
-template <typename Byte>
-View view(const StridedTensor<Byte>& tensor, std::int64_t tokens) {
-  View v;
-  v.data = const_cast<std::byte*>(tensor.data);
-  v.token_stride = tensor.token_stride;
-  v.head_stride = tensor.head_stride;
-  v.item_stride = tensor.item_stride;
-  // One item is one strided run.
-  v.item_tokens = tensor.item_tokens >= tokens ? 0 : static_cast<std::int32_t>(tensor.item_tokens);
-  const std::int64_t piece = 16 / size_of(tensor.dtype);
-  v.aligned = reinterpret_cast<std::uintptr_t>(tensor.data) % 16 == 0 &&
-                      tensor.token_stride % piece == 0 && tensor.head_stride % piece == 0 &&
-                      (v.item_tokens == 0 || tensor.item_stride % piece == 0) &&
-                      tensor.head_dim % piece == 0
-                  ? 1
-                  : 0;
-  return v;
-}
-
 }  // namespace
-
-View view_of(const ConstTensor& tensor, std::int64_t tokens) {
-  return view(tensor, tokens);
-}
-View view_of(const Tensor& tensor, std::int64_t tokens) {
-  return view(tensor, tokens);
-}
-
 }  // namespace windowed
 
 using windowed::Call;
-using windowed::check_floats;
-using windowed::check_memory;
-using windowed::check_tensor;
 
 Status windowed_qk(const WindowedWork& work, const WindowedMemory& memory, const ConstTensor& q,
                    const ConstTensor& k, float scale, float* band, Stream stream) {
-  constexpr std::string_view name = "windowed_qk";
-  if (Status s = check_memory(name, work, memory, Passes::forward); !s) return s;
-  if (Status s = check_tensor(name, "q", q, work.lists()); !s) return s;
-  if (Status s = check_tensor(name, "k", k, work.lists()); !s) return s;
-  if (Status s = check_floats(name, "the band", band, work); !s) return s;
-  return Call(work, memory, stream).scores(q, k, scale, 0.0f, band);
+  const Call call("windowed_qk", work, memory, stream);
+  if (Status s = call.check(Passes::forward, {{"q", q}, {"k", k}}, {{"the band", band}}); !s) {
+    return s;
+  }
+  return call.scores(q, k, scale, 0.0f, band);
 }
 
 Status windowed_pv(const WindowedWork& work, const WindowedMemory& memory, const float* band,
                    const ConstTensor& v, const Tensor& o, Stream stream) {
-  constexpr std::string_view name = "windowed_pv";
-  if (Status s = check_memory(name, work, memory, Passes::forward); !s) return s;
-  if (Status s = check_tensor(name, "v", v, work.lists()); !s) return s;
-  if (Status s = check_tensor(name, "o", o, work.lists()); !s) return s;
-  if (Status s = check_floats(name, "the band", band, work); !s) return s;
-  return Call(work, memory, stream).values(band, v, 1.0f, o);
+  const Call call("windowed_pv", work, memory, stream);
+  if (Status s = call.check(Passes::forward, {{"v", v}, {"o", as_const(o)}}, {{"the band", band}});
+      !s) {
+    return s;
+  }
+  return call.values(band, v, 1.0f, o);
 }
 
 Status windowed_qk_backward(const WindowedWork& work, const WindowedMemory& memory,
                             const float* grad_band, const ConstTensor& q, const ConstTensor& k,
                             float scale, const Tensor& grad_q, const Tensor& grad_k,
                             Stream stream) {
-  constexpr std::string_view name = "windowed_qk_backward";
-  if (Status s = check_memory(name, work, memory, Passes::forward_backward); !s) return s;
-  if (Status s = check_tensor(name, "q", q, work.lists()); !s) return s;
-  if (Status s = check_tensor(name, "k", k, work.lists()); !s) return s;
-  if (Status s = check_tensor(name, "grad_q", grad_q, work.lists()); !s) return s;
-  if (Status s = check_tensor(name, "grad_k", grad_k, work.lists()); !s) return s;
-  if (Status s = check_floats(name, "the band's gradient", grad_band, work); !s) return s;
-  const Call call(work, memory, stream);
+  const Call call("windowed_qk_backward", work, memory, stream);
+  if (Status s = call.check(
+          Passes::forward_backward,
+          {{"q", q}, {"k", k}, {"grad_q", as_const(grad_q)}, {"grad_k", as_const(grad_k)}},
+          {{"the band's gradient", grad_band}});
+      !s) {
+    return s;
+  }
   if (Status s = call.values(grad_band, k, scale, grad_q); !s) return s;
   return call.keys(grad_band, q, scale, grad_k);
 }
@@ -268,14 +276,13 @@ Status windowed_qk_backward(const WindowedWork& work, const WindowedMemory& memo
 Status windowed_pv_backward(const WindowedWork& work, const WindowedMemory& memory,
                             const float* band, const ConstTensor& v, const ConstTensor& grad_o,
                             float* grad_band, const Tensor& grad_v, Stream stream) {
-  constexpr std::string_view name = "windowed_pv_backward";
-  if (Status s = check_memory(name, work, memory, Passes::forward_backward); !s) return s;
-  if (Status s = check_tensor(name, "v", v, work.lists()); !s) return s;
-  if (Status s = check_tensor(name, "grad_o", grad_o, work.lists()); !s) return s;
-  if (Status s = check_tensor(name, "grad_v", grad_v, work.lists()); !s) return s;
-  if (Status s = check_floats(name, "the band", band, work); !s) return s;
-  if (Status s = check_floats(name, "the band's gradient", grad_band, work); !s) return s;
-  const Call call(work, memory, stream);
+  const Call call("windowed_pv_backward", work, memory, stream);
+  if (Status s = call.check(Passes::forward_backward,
+                            {{"v", v}, {"grad_o", grad_o}, {"grad_v", as_const(grad_v)}},
+                            {{"the band", band}, {"the band's gradient", grad_band}});
+      !s) {
+    return s;
+  }
   if (Status s = call.scores(grad_o, v, 1.0f, 0.0f, grad_band); !s) return s;
   return call.keys(band, grad_o, 1.0f, grad_v);
 }
@@ -283,19 +290,15 @@ Status windowed_pv_backward(const WindowedWork& work, const WindowedMemory& memo
 Status windowed_forward(const WindowedWork& work, const WindowedMemory& memory,
                         const ConstTensor& q, const ConstTensor& k, const ConstTensor& v,
                         float scale, const Tensor& o, float* lse, float* scores, Stream stream) {
-  constexpr std::string_view name = "windowed_forward";
-  if (Status s = check_memory(name, work, memory, Passes::forward); !s) return s;
-  if (Status s = check_tensor(name, "q", q, work.lists()); !s) return s;
-  if (Status s = check_tensor(name, "k", k, work.lists()); !s) return s;
-  if (Status s = check_tensor(name, "v", v, work.lists()); !s) return s;
-  if (Status s = check_tensor(name, "o", o, work.lists()); !s) return s;
-  if (Status s = check_floats(name, "the scores", scores, work); !s) return s;
-  const Call call(work, memory, stream);
-  const float log2_scale = scale * static_cast<float>(windowed::log2_e);
-  if (Status s = call.scores(q, k, log2_scale, -std::numeric_limits<float>::infinity(), scores);
+  const Call call("windowed_forward", work, memory, stream);
+  if (Status s = call.check(Passes::forward, {{"q", q}, {"k", k}, {"v", v}, {"o", as_const(o)}},
+                            {{"the scores", scores}});
       !s) {
     return s;
   }
+  const float log2_scale = scale * static_cast<float>(windowed::log2_e);
+  constexpr float none = -std::numeric_limits<float>::infinity();
+  if (Status s = call.scores(q, k, log2_scale, none, scores); !s) return s;
   if (Status s = call.softmax(scores, lse); !s) return s;
   return call.values(scores, v, 1.0f, o);
 }
@@ -303,18 +306,19 @@ Status windowed_forward(const WindowedWork& work, const WindowedMemory& memory,
 Status windowed_backward(const WindowedWork& work, const WindowedMemory& memory,
                          const GradientTensors& t, float scale, const float* weights,
                          float* grad_scores, Stream stream) {
-  constexpr std::string_view name = "windowed_backward";
-  if (Status s = check_memory(name, work, memory, Passes::forward_backward); !s) return s;
-  if (Status s = check_tensor(name, "q", t.q, work.lists()); !s) return s;
-  if (Status s = check_tensor(name, "k", t.k, work.lists()); !s) return s;
-  if (Status s = check_tensor(name, "v", t.v, work.lists()); !s) return s;
-  if (Status s = check_tensor(name, "grad_o", t.grad_o, work.lists()); !s) return s;
-  if (Status s = check_tensor(name, "grad_q", t.grad_q, work.lists()); !s) return s;
-  if (Status s = check_tensor(name, "grad_k", t.grad_k, work.lists()); !s) return s;
-  if (Status s = check_tensor(name, "grad_v", t.grad_v, work.lists()); !s) return s;
-  if (Status s = check_floats(name, "the weights", weights, work); !s) return s;
-  if (Status s = check_floats(name, "the scores' gradient", grad_scores, work); !s) return s;
-  const Call call(work, memory, stream);
+  const Call call("windowed_backward", work, memory, stream);
+  if (Status s = call.check(Passes::forward_backward,
+                            {{"q", t.q},
+                             {"k", t.k},
+                             {"v", t.v},
+                             {"grad_o", t.grad_o},
+                             {"grad_q", as_const(t.grad_q)},
+                             {"grad_k", as_const(t.grad_k)},
+                             {"grad_v", as_const(t.grad_v)}},
+                            {{"the weights", weights}, {"the scores' gradient", grad_scores}});
+      !s) {
+    return s;
+  }
   if (Status s = call.scores(t.grad_o, t.v, 1.0f, 0.0f, grad_scores); !s) return s;
   if (Status s = call.score_gradients(weights, grad_scores); !s) return s;
   if (Status s = call.values(grad_scores, t.k, scale, t.grad_q); !s) return s;

@@ -40,7 +40,7 @@ struct KeyPlaces {
   std::int32_t place[2];   // of keys g and g + 8
   std::int32_t low, high;  // of all 16
 
-  __device__ KeyPlaces(const DeviceLists& lists, const KeyUnit& unit, const Rule& rule) {
+  __device__ KeyPlaces(const DeviceLists& lists, const Run& unit, const Rule& rule) {
     constexpr std::int32_t far = 0x7fffffff;
     low = far;
     high = no_place;
@@ -59,13 +59,13 @@ struct KeyPlaces {
   }
 };
 
-/// The first of `count` ascending origins that is at least `place`.
-__device__ inline std::int32_t first_from(const std::int32_t* origins, std::int32_t count,
+/// The first of `count` ascending places that is at least `place`.
+__device__ inline std::int32_t first_from(const std::int32_t* seen, std::int32_t count,
                                           std::int32_t place) {
   std::int32_t low = 0, high = count;
   while (low < high) {
     const std::int32_t middle = (low + high) / 2;
-    if (origins[middle] >= place) {
+    if (seen[middle] >= place) {
       high = middle;
     } else {
       low = middle + 1;
@@ -78,8 +78,9 @@ __device__ inline std::int32_t first_from(const std::int32_t* origins, std::int3
 struct WeightColumns {
   const float* first;  // of the chunk's first row, at the rule's first column
   std::int32_t columns;
-  const std::int32_t* origins;
-  std::int32_t width;
+  const std::int32_t* seen;  // the first place of each row
+  std::int32_t reach, begin;
+  bool by_key;  // column 0 is `begin`, else the first place that the row sees
 
   __device__ void load(Weights& to, const KeyPlaces& keys, std::int32_t row,
                        std::int32_t end) const {
@@ -88,14 +89,15 @@ struct WeightColumns {
     for (int j = 0; j < 4; ++j) {
       const int e = j % 2 + j / 2 * 4;
       const std::int32_t r = row + fragment_column(e);
-      const std::int32_t origin = r < end ? origins[r] : 0;
-      const float* from = first + std::int64_t{r} * columns;
+      const std::int32_t first_seen = r < end ? seen[r] : 0;
+      const float* from = first + (std::int64_t{r} * columns - (by_key ? begin : first_seen));
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        const std::int32_t column = keys.place[h] - origin;
-        const bool seen = r < end && keys.place[h] != no_place && column >= 0 && column < width;
-        to.w[e + 2 * h] = seen ? from[column] : 0.0f;
-        if (seen) to.seen |= 1U << (e + 2 * h);
+        const std::int32_t place = keys.place[h];
+        const bool sees =
+            r < end && place != no_place && place >= first_seen && place - first_seen < reach;
+        to.w[e + 2 * h] = sees ? from[place] : 0.0f;
+        if (sees) to.seen |= 1U << (e + 2 * h);
       }
     }
   }
@@ -121,35 +123,35 @@ __device__ inline void add_rows(Sums<dim>& sums, const WeightColumns& weights,
 }
 
 template <typename T, int dim, Care care>
-__device__ inline void sum_parts(Sums<dim>& sums, const ProductArguments& a, const KeyUnit& unit,
-                                 const BlockPlace& place, std::byte* x, std::int32_t* origins) {
+__device__ inline void sum_parts(Sums<dim>& sums, const ProductArguments& a, const Unit& unit,
+                                 const BlockPlace& place, std::byte* x, std::int32_t* seen) {
   constexpr std::int32_t chunk = chunk_rows<T, dim>;
   const HeadRows<const T> rows(a.x, unit.first_head + place.head, place.first_column);
-#pragma unroll
-  for (int n = 0; n < dim / 8; ++n) {
-#pragma unroll
-    for (int e = 0; e < 4; ++e) sums[n][e] = 0.0f;
-  }
+  clear<dim>(sums);
   for (std::int32_t i = 0; i < unit.parts; ++i) {
-    const KeyPart& part = a.lists.parts[unit.first_part + i];
+    const KeyPart& part = a.lists.key_parts[unit.first_part + i];
     const Rule& rule = a.lists.rules[part.rule];
-    const KeyPlaces keys(a.lists, unit, rule);
-    const bool listed = part.rows.listed != 0;
+    const KeyPlaces keys(a.lists, unit.tokens, rule);
     for (std::int32_t c = 0; c < part.rows.count; c += chunk) {
       const std::int32_t count = smaller(chunk, part.rows.count - c);
       __syncthreads();  // all have done with the chunk before
-      stage<T, dim>(x, rows, place.columns, a.lists.indices, listed, part.rows.begin + c, count);
+      stage<T, dim>(x, rows, place.columns, a.lists.indices,
+                    {part.rows.begin + c, count, part.rows.listed});
       for (auto r = static_cast<std::int32_t>(threadIdx.x); r < count; r += block_threads) {
-        origins[r] = origin_of(rule, token_of(a.lists.indices, listed, part.rows.begin + c + r));
+        seen[r] = first_seen(rule, token_of(a.lists.indices, part.rows, c + r));
       }
       staged();
       if (keys.high == no_place) continue;
       const WeightColumns weights{a.weights + part.first_score + place.head * part.head_stride +
                                       std::int64_t{c} * part.columns,
-                                  part.columns, origins, rule.width};
+                                  part.columns,
+                                  seen,
+                                  rule.reach,
+                                  rule.begin,
+                                  rule.by_key != 0};
       add_rows<T, dim, care>(sums, weights, keys, x,
-                             first_from(origins, count, keys.low - rule.width + 1),
-                             first_from(origins, count, keys.high + 1));
+                             first_from(seen, count, keys.low - rule.reach + 1),
+                             first_from(seen, count, keys.high + 1));
     }
   }
 }
@@ -158,26 +160,16 @@ template <typename T, int dim>
 __global__ __launch_bounds__(block_threads,
                              blocks_of_processor<dim>) void keys_kernel(ProductArguments a) {
   std::byte* x = dynamic_shared();
-  auto* origins = reinterpret_cast<std::int32_t*>(x + chunk_bytes<T, dim>);
-  int* flags = origins + chunk_rows<T, dim>;
+  auto* seen = reinterpret_cast<std::int32_t*>(x + chunk_bytes<T, dim>);
+  int* flags = seen + chunk_rows<T, dim>;
   const BlockPlace place(a, dim);
-  const KeyUnit& unit = a.lists.key_units[place.unit];
+  const Unit& unit = a.lists.key_units[place.unit];
   Sums<dim> sums;
-  sum_parts<T, dim, Care::plain>(sums, a, unit, place, x, origins);
+  sum_parts<T, dim, Care::plain>(sums, a, unit, place, x, seen);
   if (any_not_finite<dim>(sums, flags)) {
-    sum_parts<T, dim, Care::careful>(sums, a, unit, place, x, origins);
+    sum_parts<T, dim, Care::careful>(sums, a, unit, place, x, seen);
   }
-  const std::int32_t first = warp_id() * strip_rows + lane_id() / 4;
-  const bool there[2] = {first < unit.count, first + 8 < unit.count};
-  if (unit.partial >= 0) {
-    const std::int32_t slots[2] = {unit.partial + first, unit.partial + first + 8};
-    store_partials<T, dim>(sums, a, place, slots, there);
-    return;
-  }
-  const std::int32_t tokens[2] = {unit.begin + first, unit.begin + first + 8};
-  store_sums<T, dim>(sums, a.scale,
-                     HeadRows<T>(a.out, unit.first_head + place.head, place.first_column),
-                     place.columns, tokens, there);
+  store_sums<T, dim>(sums, a, unit, place, warp_id() * strip_rows);
 }
 
 }  // namespace attnscope::cuda::windowed

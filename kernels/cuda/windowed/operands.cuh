@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operands in global and shared memory: rows of tensors, staging, and which places a
-// row's columns stand for.
+// What a block works on, and its operands in global and shared memory: rows of tensors, staging,
+// which strip of 16 rows each warp has and which places it sees.
 
 #include <cstring>
 
@@ -12,6 +12,19 @@
 namespace attnscope::cuda::windowed {
 
 inline constexpr int warps = block_threads / 32;
+
+__device__ inline int lane_id() {
+  return static_cast<int>(threadIdx.x) % 32;
+}
+__device__ inline int warp_id() {
+  return static_cast<int>(threadIdx.x) / 32;
+}
+__device__ inline std::int32_t larger(std::int32_t a, std::int32_t b) {
+  return a > b ? a : b;
+}
+__device__ inline std::int32_t smaller(std::int32_t a, std::int32_t b) {
+  return a < b ? a : b;
+}
 
 /// Two numbers as registers and memory hold them, the first in the low half.
 template <typename T>
@@ -60,9 +73,10 @@ struct HeadRows {
   }
 };
 
-__device__ inline std::int32_t token_of(const std::int32_t* indices, bool listed,
-                                        std::int32_t place) {
-  return listed ? indices[place] : place;
+__device__ inline std::int32_t token_of(const std::int32_t* indices, const Run& run,
+                                        std::int32_t position) {
+  const std::int32_t place = run.begin + position;
+  return run.listed != 0 ? indices[place] : place;
 }
 
 /// The places that a rule leaves out.
@@ -82,28 +96,27 @@ struct Skips {
   }
 };
 
-/// Starts copying `count` rows to shared memory, columns from `columns` to `dim` and the 16 rows
+/// Starts copying the run's rows to shared memory, columns from `columns` to `dim` and the 16 rows
 /// behind becoming 0. The block takes part; it waits with staged().
 template <typename T, int dim>
 __device__ void stage(std::byte* shared, const HeadRows<const T>& rows, std::int32_t columns,
-                      const std::int32_t* indices, bool listed, std::int32_t first, int count) {
+                      const std::int32_t* indices, const Run& run) {
   constexpr int stride = row_bytes<T, dim>;
-  const int all = (count + 15) / 16 * 16 + 16;
+  const int count = run.count, all = (count + 15) / 16 * 16 + 16;
   if (rows.aligned) {
     constexpr int pieces = dim * static_cast<int>(sizeof(T)) / 16;
     constexpr int per_piece = 16 / static_cast<int>(sizeof(T));
     for (int i = static_cast<int>(threadIdx.x); i < all * pieces; i += block_threads) {
       const int r = i / pieces, c = i % pieces;
       const bool there = r < count && c * per_piece < columns;
-      const T* from =
-          there ? rows.row(token_of(indices, listed, first + r)) + c * per_piece : rows.first;
+      const T* from = there ? rows.row(token_of(indices, run, r)) + c * per_piece : rows.first;
       copy_async<16>(shared + r * stride + c * 16, from, there);
     }
   } else {
     for (int i = static_cast<int>(threadIdx.x); i < all * dim; i += block_threads) {
       const int r = i / dim, c = i % dim;
       T value = from_float<T>(0.0f);
-      if (r < count && c < columns) value = rows.row(token_of(indices, listed, first + r))[c];
+      if (r < count && c < columns) value = rows.row(token_of(indices, run, r))[c];
       reinterpret_cast<T*>(shared + r * stride)[c] = value;
     }
   }
@@ -133,6 +146,41 @@ struct BlockPlace {
     first_column = static_cast<std::int32_t>(blockIdx.x % parts) * dim;
     columns = a.head_dim - first_column;
   }
+};
+
+/// A warp's strip of 16 rows of a unit. Where there are one or two, several warps share one and
+/// take its steps in turn.
+struct Strip {
+  int strip = 0;  // rows 16 strip ... of the unit
+  int share = 0;  // of `shares` warps
+  int shares = 1;
+  bool active = false;
+
+  __device__ explicit Strip(std::int32_t rows) {
+    const int strips = (rows + strip_rows - 1) / strip_rows;
+    shares = warps / strips;
+    strip = warp_id() % strips;
+    share = warp_id() / strips;
+    active = share < shares;
+  }
+};
+
+/// A strip's rows against one span.
+struct StripPlaces {
+  std::int32_t rows;       // 1 to 16
+  std::int32_t low, high;  // places that any of them sees
+  std::int32_t seen;       // in lane r, the first of row r % 16; where there is none, of the last
+
+  __device__ StripPlaces(const DeviceLists& lists, const Run& unit, const Rule& rule, int strip) {
+    const std::int32_t first = strip * strip_rows;
+    rows = smaller(unit.count - first, strip_rows);
+    const std::int32_t row = lane_id() % strip_rows < rows ? lane_id() % strip_rows : rows - 1;
+    seen = first_seen(rule, token_of(lists.indices, unit, first + row));
+    low = __shfl_sync(all_lanes, seen, 0);
+    high = __shfl_sync(all_lanes, seen, strip_rows - 1) + rule.reach;
+  }
+
+  __device__ std::int32_t seen_by_row(int row) const { return __shfl_sync(all_lanes, seen, row); }
 };
 
 }  // namespace attnscope::cuda::windowed

@@ -13,12 +13,6 @@
 
 namespace attnscope::cuda::windowed {
 
-__device__ inline int lane_id() {
-  return static_cast<int>(threadIdx.x) % 32;
-}
-__device__ inline int warp_id() {
-  return static_cast<int>(threadIdx.x) / 32;
-}
 /// Row (or, transposed, key) of element `e` of a fragment, and its column.
 __device__ inline int fragment_row(int e) {
   return lane_id() / 4 + (e / 2 % 2) * 8;
@@ -58,6 +52,7 @@ __device__ inline void multiply_rows(float (&s)[8], const std::byte* x, const st
       }
     }
   } else {
+    __syncwarp();  // ldmatrix and mma are for converged warps
     float low[4] = {}, high[4] = {};
     // Matrices of A: rows 0-7 and 8-15 of the first eight columns, then of the next; of B: both
     // halves of the columns for keys 0-7, then for keys 8-15.
@@ -204,6 +199,7 @@ __device__ inline void accumulate(Sums<dim>& sums, const float (&w)[8], unsigned
   if constexpr (std::is_same_v<T, float>) {
     accumulate_floats<care, dim>(sums, w, seen, y);
   } else {
+    __syncwarp();  // what lanes see differs, and with it how they came here
     // A weight is the sum of two 16-bit numbers, so that bands keep more of their float32 than one
     // would hold; the products cost little beside reading the weights.
     std::uint32_t a[4], rest[4];
@@ -248,50 +244,56 @@ __device__ inline bool all_finite(const Sums<dim>& sums) {
   return check == 0.0f;
 }
 
-/// Writes 16 rows of sums, `tokens`[h] and `there`[h] being those of rows g + 8 h.
-template <typename T, int dim>
-__device__ inline void store_sums(const Sums<dim>& sums, float scale, const HeadRows<T>& out,
-                                  std::int32_t columns, const std::int32_t (&tokens)[2],
-                                  const bool (&there)[2]) {
+template <int dim>
+__device__ inline void clear(Sums<dim>& sums) {
 #pragma unroll
-  for (int h = 0; h < 2; ++h) {
-    if (!there[h]) continue;
-    T* row = out.row(tokens[h]);
+  for (int n = 0; n < dim / 8; ++n) {
 #pragma unroll
-    for (int n = 0; n < dim / 8; ++n) {
-      const int c = sum_column<T>(n);
-      const T pair[2] = {from_float<T>(scale * sums[n][2 * h]),
-                         from_float<T>(scale * sums[n][2 * h + 1])};
-      if (out.aligned) {
-        if (c >= columns) continue;
-        if constexpr (std::is_same_v<T, float>) {
-          *reinterpret_cast<float2*>(row + c) = float2{pair[0], pair[1]};
-        } else {
-          *reinterpret_cast<std::uint32_t*>(row + c) = packed(pair[0], pair[1]);
-        }
-      } else {
-        if (c < columns) row[c] = pair[0];
-        if (c + 1 < columns) row[c + 1] = pair[1];
-      }
+    for (int e = 0; e < 4; ++e) sums[n][e] = 0.0f;
+  }
+}
+
+/// Two neighbouring numbers of a row, of which `columns` are left.
+template <typename T>
+__device__ inline void store_pair(T* row, bool aligned, std::int32_t columns, T first, T second) {
+  if (!aligned) {
+    if (columns > 0) row[0] = first;
+    if (columns > 1) row[1] = second;
+  } else if (columns > 0) {
+    if constexpr (std::is_same_v<T, float>) {
+      *reinterpret_cast<float2*>(row) = float2{first, second};
+    } else {
+      *reinterpret_cast<std::uint32_t*>(row) = packed(first, second);
     }
   }
 }
 
-/// Writes 16 rows of sums to the workspace; `rows`[h] are its rows.
+/// Writes the sums of the 16 tokens of a unit from `first` on to the result, or to the workspace.
 template <typename T, int dim>
-__device__ inline void store_partials(const Sums<dim>& sums, const ProductArguments& a,
-                                      const BlockPlace& place, const std::int32_t (&rows)[2],
-                                      const bool (&there)[2]) {
+__device__ inline void store_sums(const Sums<dim>& sums, const ProductArguments& a,
+                                  const Unit& unit, const BlockPlace& place, std::int32_t first) {
+  const HeadRows<T> out(a.out, unit.first_head + place.head, place.first_column);
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
-    if (!there[h]) continue;
-    float* row = a.partials + (std::int64_t{rows[h]} * a.heads_per_unit + place.head) * a.head_dim +
-                 place.first_column;
+    const std::int32_t position = first + lane_id() / 4 + 8 * h;
+    if (position >= unit.tokens.count) continue;
+    if (unit.partial >= 0) {
+      const std::int64_t row = unit.partial + position;
+      float* to =
+          a.partials + (row * a.heads_per_unit + place.head) * a.head_dim + place.first_column;
 #pragma unroll
-    for (int n = 0; n < dim / 8; ++n) {
-      const int c = sum_column<T>(n);
-      if (c < place.columns) row[c] = sums[n][2 * h];
-      if (c + 1 < place.columns) row[c + 1] = sums[n][2 * h + 1];
+      for (int n = 0; n < dim / 8; ++n) {
+        const int c = sum_column<T>(n);
+        store_pair<float>(to + c, false, place.columns - c, sums[n][2 * h], sums[n][2 * h + 1]);
+      }
+    } else {
+      T* to = out.row(token_of(a.lists.indices, unit.tokens, position));
+#pragma unroll
+      for (int n = 0; n < dim / 8; ++n) {
+        const int c = sum_column<T>(n);
+        store_pair(to + c, out.aligned, place.columns - c, from_float<T>(a.scale * sums[n][2 * h]),
+                   from_float<T>(a.scale * sums[n][2 * h + 1]));
+      }
     }
   }
 }

@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The joint softmax over all segments of a row and its gradient, in place: a warp a row. Rows that
-// fit in its registers are read and written once; where they are short, several are under way.
+// fit in its registers are read and written once; where they are short, several are under way. And
+// the sums that several units left of the same rows or keys, added up in the units' order: a thread
+// a number.
 
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/windowed/products.cuh"
 
 namespace attnscope::cuda::windowed {
 namespace {
-
-constexpr float ln_2 = 0.693147180559945309f;
-
-__device__ float infinity() {
-  return __builtin_huge_valf();
-}
 
 template <int count>
 __device__ void sum_over_lanes(float (&x)[count]) {
@@ -35,13 +31,13 @@ __device__ void largest_over_lanes(float (&x)[count]) {
 
 /// What is taken from a row's scores before the exponential: its largest, or 0 if it has no keys.
 __device__ float base_of(float largest) {
-  return largest == -infinity() ? 0.0f : largest;
+  return largest == minus_infinity ? 0.0f : largest;
 }
 
 /// The rows of a unit for one head.
 struct UnitRows {
   RowArguments a;
-  RowUnit unit;
+  Unit unit;
   std::int32_t local_head;
 
   __device__ explicit UnitRows(const RowArguments& arguments)
@@ -56,9 +52,9 @@ struct UnitRows {
 
   __device__ void write_lse(std::int32_t row, float base, float sum) const {
     if (a.lse == nullptr || lane_id() != 0) return;
-    const std::int32_t token = token_of(a.indices, unit.rows.listed != 0, unit.rows.begin + row);
+    const std::int32_t token = token_of(a.indices, unit.tokens, row);
     a.lse[std::int64_t{token} * a.heads + unit.first_head + local_head] =
-        sum == 0.0f ? -infinity() : base * ln_2 + logf(sum);
+        sum == 0.0f ? minus_infinity : base * ln_2 + logf(sum);
   }
 };
 
@@ -73,7 +69,7 @@ struct ShortRows {
 #pragma unroll
       for (int p = 0; p < pieces; ++p) {
         const std::int32_t row = first + r * warps, column = p * 32 + lane_id();
-        x[r][p] = row < unit.unit.rows.count && column < unit.unit.columns
+        x[r][p] = row < unit.unit.tokens.count && column < unit.unit.columns
                       ? from[unit.first_score(row) + column]
                       : beyond;
       }
@@ -86,7 +82,7 @@ struct ShortRows {
 #pragma unroll
       for (int p = 0; p < pieces; ++p) {
         const std::int32_t row = first + r * warps, column = p * 32 + lane_id();
-        if (row < unit.unit.rows.count && column < unit.unit.columns) {
+        if (row < unit.unit.tokens.count && column < unit.unit.columns) {
           to[unit.first_score(row) + column] = x[r][p];
         }
       }
@@ -96,9 +92,9 @@ struct ShortRows {
 
 template <int rows, int pieces>
 __device__ void softmax_of_short_rows(const UnitRows& unit) {
-  for (std::int32_t first = warp_id(); first < unit.unit.rows.count; first += rows * warps) {
+  for (std::int32_t first = warp_id(); first < unit.unit.tokens.count; first += rows * warps) {
     ShortRows<rows, pieces> s;
-    s.load(unit, unit.a.scores, first, -infinity());
+    s.load(unit, unit.a.scores, first, minus_infinity);
     float largest[rows], sum[rows];
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
@@ -121,7 +117,7 @@ __device__ void softmax_of_short_rows(const UnitRows& unit) {
       const float inverse = sum[r] == 0.0f ? 0.0f : 1.0f / sum[r];
 #pragma unroll
       for (int p = 0; p < pieces; ++p) s.x[r][p] *= inverse;
-      if (first + r * warps < unit.unit.rows.count) {
+      if (first + r * warps < unit.unit.tokens.count) {
         unit.write_lse(first + r * warps, base_of(largest[r]), sum[r]);
       }
     }
@@ -133,15 +129,15 @@ __device__ void softmax_of_short_rows(const UnitRows& unit) {
 /// and for the weights.
 __device__ void softmax_of_long_rows(const UnitRows& unit) {
   const std::int32_t columns = unit.unit.columns;
-  for (std::int32_t row = warp_id(); row < unit.unit.rows.count; row += warps) {
+  for (std::int32_t row = warp_id(); row < unit.unit.tokens.count; row += warps) {
     float* s = unit.a.scores + unit.first_score(row);
     constexpr int together = 4;
-    float base[1] = {-infinity()}, sum[1] = {0.0f};
+    float base[1] = {minus_infinity}, sum[1] = {0.0f};
     for (std::int32_t c = lane_id(); c < columns; c += 32 * together) {
       float x[together], largest = base[0];
 #pragma unroll
       for (int i = 0; i < together; ++i) {
-        x[i] = c + i * 32 < columns ? s[c + i * 32] : -infinity();
+        x[i] = c + i * 32 < columns ? s[c + i * 32] : minus_infinity;
       }
 #pragma unroll
       for (int i = 0; i < together; ++i) largest = fmaxf(largest, x[i]);
@@ -165,7 +161,7 @@ __device__ void softmax_of_long_rows(const UnitRows& unit) {
 
 __global__ __launch_bounds__(block_threads, 6) void softmax_kernel(RowArguments a) {
   const UnitRows unit(a);
-  if (unit.unit.first_of_rows == 0) return;
+  if (unit.unit.first_of_tokens == 0) return;
   const std::int32_t pieces = (unit.unit.columns + 31) / 32;
   if (pieces <= 1) return softmax_of_short_rows<8, 1>(unit);
   if (pieces <= 2) return softmax_of_short_rows<4, 2>(unit);
@@ -177,7 +173,7 @@ __global__ __launch_bounds__(block_threads, 6) void softmax_kernel(RowArguments 
 /// dS = P (dP - D), D = sum of P dP. Outside the pattern P and dP are 0.
 template <int rows, int pieces>
 __device__ void gradients_of_short_rows(const UnitRows& unit) {
-  for (std::int32_t first = warp_id(); first < unit.unit.rows.count; first += rows * warps) {
+  for (std::int32_t first = warp_id(); first < unit.unit.tokens.count; first += rows * warps) {
     ShortRows<rows, pieces> weights, gradients;
     weights.load(unit, unit.a.weights, first, 0.0f);
     gradients.load(unit, unit.a.scores, first, 0.0f);
@@ -204,7 +200,7 @@ __device__ void gradients_of_short_rows(const UnitRows& unit) {
 
 __device__ void gradients_of_long_rows(const UnitRows& unit) {
   const std::int32_t columns = unit.unit.columns;
-  for (std::int32_t row = warp_id(); row < unit.unit.rows.count; row += warps) {
+  for (std::int32_t row = warp_id(); row < unit.unit.tokens.count; row += warps) {
     const float* weights = unit.a.weights + unit.first_score(row);
     float* gradients = unit.a.scores + unit.first_score(row);
     float mean[1] = {0.0f};
@@ -222,12 +218,43 @@ __device__ void gradients_of_long_rows(const UnitRows& unit) {
 
 __global__ __launch_bounds__(block_threads, 6) void score_gradients_kernel(RowArguments a) {
   const UnitRows unit(a);
-  if (unit.unit.first_of_rows == 0) return;
+  if (unit.unit.first_of_tokens == 0) return;
   const std::int32_t pieces = (unit.unit.columns + 31) / 32;
   if (pieces <= 1) return gradients_of_short_rows<8, 1>(unit);
   if (pieces <= 2) return gradients_of_short_rows<4, 2>(unit);
   if (pieces <= 5) return gradients_of_short_rows<1, 5>(unit);
   gradients_of_long_rows(unit);
+}
+
+template <typename T>
+__device__ void merge(const MergeArguments& a) {
+  const auto heads = static_cast<unsigned>(a.heads_per_unit);
+  const Merge merge = a.merges[blockIdx.x / heads];
+  const auto head = static_cast<std::int32_t>(blockIdx.x % heads);
+  const HeadRows<T> out(a.out, merge.first_head + head);
+  const std::int64_t row_floats = std::int64_t{a.heads_per_unit} * a.head_dim;
+  const std::int64_t part_floats = merge.stride * row_floats;
+  for (auto i = static_cast<std::int32_t>(threadIdx.x); i < merge.tokens.count * a.head_dim;
+       i += block_threads) {
+    const std::int32_t row = i / a.head_dim, column = i % a.head_dim;
+    const float* from =
+        a.partials + (merge.first + row) * row_floats + std::int64_t{head} * a.head_dim + column;
+    float sum = 0.0f;
+#pragma unroll 8
+    for (std::int32_t p = 0; p < merge.parts; ++p) sum += from[p * part_floats];
+    out.row(token_of(a.indices, merge.tokens, row))[column] = from_float<T>(a.scale * sum);
+  }
+}
+
+__global__ __launch_bounds__(block_threads) void merge_kernel(MergeArguments a) {
+  switch (a.dtype) {
+    case DType::float32:
+      return merge<float>(a);
+    case DType::float16:
+      return merge<__half>(a);
+    case DType::bfloat16:
+      return merge<__nv_bfloat16>(a);
+  }
 }
 
 }  // namespace
@@ -239,6 +266,10 @@ Status launch_softmax(const RowArguments& arguments, std::int64_t blocks, Stream
 Status launch_score_gradients(const RowArguments& arguments, std::int64_t blocks, Stream stream) {
   return launch("windowed score gradients", score_gradients_kernel, {blocks, block_threads, 0},
                 stream, arguments);
+}
+
+Status launch_merges(const MergeArguments& arguments, std::int64_t blocks, Stream stream) {
+  return launch("windowed merges", merge_kernel, {blocks, block_threads, 0}, stream, arguments);
 }
 
 }  // namespace attnscope::cuda::windowed

@@ -5,7 +5,7 @@
 // warp computes only the steps of 16 keys that its own 16 rows lie opposite. Rows of a band start
 // anywhere, so that scores go through shared memory and leave it row by row, 32 neighbours at once.
 
-#include "kernels/cuda/windowed/row_tile.cuh"
+#include "kernels/cuda/windowed/products.cuh"
 
 namespace attnscope::cuda::windowed {
 
@@ -29,15 +29,15 @@ struct ScoreRows {
   }
 };
 
-/// Writes `outside` to the columns within places [begin, end), which hold no keys.
+/// Writes `outside` to the columns within places [begin, end), of which no row sees any.
 __device__ inline void fill_outside(const ScoreRows& scores, const StripPlaces& places,
-                                    const Strip& strip, std::int32_t width, std::int32_t begin,
+                                    const Strip& strip, const Rule& rule, std::int32_t begin,
                                     std::int32_t end, float outside) {
   if (begin >= end) return;
   for (int r = 0; r < places.rows; ++r) {
-    const std::int32_t origin = places.origin_of_row(r);
+    const std::int32_t origin = origin_of(rule, places.seen_by_row(r));
     if (r % strip.shares != strip.share) continue;
-    const std::int32_t last = smaller(end, origin + width);
+    const std::int32_t last = smaller(end, origin + rule.width);
     for (std::int32_t p = larger(begin, origin) + lane_id(); p < last; p += 32) {
       *scores.at(r, origin, p) = outside;
     }
@@ -69,9 +69,11 @@ __device__ inline void score_keys(const ProductArguments& a, const ScoreRows& sc
     const std::int32_t place = p + lane;
     const bool key = place < end && !skips.hold(place);
     for (int r = 0; r < places.rows; ++r) {
-      const std::int32_t origin = places.origin_of_row(r);
-      if (place < end && place >= origin && place - origin < rule.width) {
-        *scores.at(r, origin, place) = key ? step[r * score_stride + lane] : a.outside;
+      const std::int32_t first = places.seen_by_row(r);
+      const bool sees = place >= first && place - first < rule.reach;
+      if (place < end && (sees || rule.by_key != 0)) {
+        *scores.at(r, origin_of(rule, first), place) =
+            key && sees ? step[r * score_stride + lane] : a.outside;
       }
     }
     __syncwarp();
@@ -85,18 +87,17 @@ __global__ __launch_bounds__(block_threads, 4) void scores_kernel(ProductArgumen
   float* step =
       reinterpret_cast<float*>(y + chunk_bytes<T, dim>) + warp_id() * strip_rows * score_stride;
   const auto heads = static_cast<unsigned>(a.heads_per_unit);
-  const RowUnit unit = a.lists.row_units[blockIdx.x / heads];
+  const Unit unit = a.lists.row_units[blockIdx.x / heads];
   const auto local_head = static_cast<std::int32_t>(blockIdx.x % heads);
   const std::int32_t head = unit.first_head + local_head;
   const HeadRows<const T> queries(a.x, head), keys(a.y, head);
-  stage<T, dim>(x, queries, a.head_dim, a.lists.indices, unit.rows.listed != 0, unit.rows.begin,
-                unit.rows.count);
-  const Strip strip(unit.rows.count);
+  stage<T, dim>(x, queries, a.head_dim, a.lists.indices, unit.tokens);
+  const Strip strip(unit.tokens.count);
   constexpr std::int32_t chunk = chunk_rows<T, dim>;
-  for (std::int32_t s = 0; s < unit.spans; ++s) {
-    const Span span = a.lists.spans[unit.first_span + s];
+  for (std::int32_t s = 0; s < unit.parts; ++s) {
+    const Span span = a.lists.spans[unit.first_part + s];
     const Rule rule = a.lists.rules[span.rule];
-    const StripPlaces places(a.lists, unit, rule, strip.strip);
+    const StripPlaces places(a.lists, unit.tokens, rule, strip.strip);
     const ScoreRows scores{a.scores + unit.first_score + local_head * unit.head_stride +
                                std::int64_t{strip.strip} * strip_rows * unit.columns +
                                span.first_column,
@@ -106,20 +107,23 @@ __global__ __launch_bounds__(block_threads, 4) void scores_kernel(ProductArgumen
       const std::int32_t first = larger(c, rule.begin), last = smaller(c_end, rule.end);
       if (first < last) {
         __syncthreads();  // all have done with the chunk before
-        stage<T, dim>(y, keys, a.head_dim, a.lists.indices, rule.listed != 0, first, last - first);
+        stage<T, dim>(y, keys, a.head_dim, a.lists.indices, {first, last - first, rule.listed});
         staged();
       }
       if (!strip.active) continue;
-      const std::int32_t low = larger(c, places.low), high = smaller(c_end, places.high);
-      const std::int32_t begin = larger(low, first), end = smaller(high, last);
+      const bool by_key = rule.by_key != 0;  // columns for the whole chunk
+      const std::int32_t low = by_key ? c : larger(c, places.low);
+      const std::int32_t high = by_key ? c_end : smaller(c_end, places.high);
+      const std::int32_t begin = larger(larger(low, first), places.low);
+      const std::int32_t end = smaller(smaller(high, last), places.high);
       if (begin < end) {
-        fill_outside(scores, places, strip, rule.width, low, begin, a.outside);
+        fill_outside(scores, places, strip, rule, low, begin, a.outside);
         score_keys<T, dim>(a, scores, places, strip, rule,
                            x + strip.strip * strip_rows * row_bytes<T, dim>,
                            y + (begin - first) * row_bytes<T, dim>, begin, end, step);
-        fill_outside(scores, places, strip, rule.width, end, high, a.outside);
+        fill_outside(scores, places, strip, rule, end, high, a.outside);
       } else {
-        fill_outside(scores, places, strip, rule.width, low, high, a.outside);
+        fill_outside(scores, places, strip, rule, low, high, a.outside);
       }
     }
   }

@@ -8,7 +8,7 @@
 // 0). If one is not finite - a NaN in a key that some other row sees, a weight beyond float16 - the
 // unit is computed once more with care.
 
-#include "kernels/cuda/windowed/row_tile.cuh"
+#include "kernels/cuda/windowed/products.cuh"
 
 namespace attnscope::cuda::windowed {
 
@@ -33,10 +33,9 @@ inline constexpr std::int32_t nowhere = 0x7fffffff;
 
 /// The weights of one span for the strip's rows.
 struct WeightRows {
-  const float* first;      // of row g, at the span's first column
-  std::int32_t columns;    // of a row
-  std::int32_t origin[2];  // of rows g and g + 8; nowhere, behind all places, if they are not there
-  std::int32_t width;
+  const float* row[2];   // of rows g and g + 8: the weight of place p is row[h][p]
+  std::int32_t seen[2];  // their first seen places; nowhere, behind all, if they are not there
+  std::int32_t reach;
   Skips skips;
 
   __device__ void load(Weights& to, std::int32_t place, std::int32_t end) const {
@@ -48,11 +47,10 @@ struct WeightRows {
       const bool key = p < end && !skips.hold(p);
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        const std::int32_t column = p - origin[h];
-        const bool seen =
-            key && static_cast<std::uint32_t>(column) < static_cast<std::uint32_t>(width);
-        to.w[e + 2 * h] = seen ? first[std::int64_t{8 * h} * columns + column] : 0.0f;
-        if (seen) to.seen |= 1U << (e + 2 * h);
+        const bool sees =
+            key && static_cast<std::uint32_t>(p - seen[h]) < static_cast<std::uint32_t>(reach);
+        to.w[e + 2 * h] = sees ? row[h][p] : 0.0f;
+        if (sees) to.seen |= 1U << (e + 2 * h);
       }
     }
   }
@@ -91,35 +89,32 @@ __device__ inline bool any_not_finite(const Sums<dim>& sums, int* flags) {
 
 /// The sums of a unit, for one head.
 template <typename T, int dim, Care care>
-__device__ inline void sum_unit(Sums<dim>& sums, const ProductArguments& a, const RowUnit& unit,
+__device__ inline void sum_unit(Sums<dim>& sums, const ProductArguments& a, const Unit& unit,
                                 const BlockPlace& place, const Strip& strip, std::byte* y) {
   constexpr std::int32_t chunk = chunk_rows<T, dim>;
   const HeadRows<const T> keys(a.y, unit.first_head + place.head, place.first_column);
-#pragma unroll
-  for (int n = 0; n < dim / 8; ++n) {
-#pragma unroll
-    for (int e = 0; e < 4; ++e) sums[n][e] = 0.0f;
-  }
-  for (std::int32_t s = 0; s < unit.spans; ++s) {
+  clear<dim>(sums);
+  for (std::int32_t s = 0; s < unit.parts; ++s) {
     // By reference: what outlives a barrier in registers is missed in the inner loop.
-    const Span& span = a.lists.spans[unit.first_span + s];
+    const Span& span = a.lists.spans[unit.first_part + s];
     const Rule& rule = a.lists.rules[span.rule];
-    const StripPlaces places(a.lists, unit, rule, strip.strip);
-    const float* first = a.weights + unit.first_score + place.head * unit.head_stride +
-                         std::int64_t{strip.strip} * strip_rows * unit.columns + span.first_column;
+    const StripPlaces places(a.lists, unit.tokens, rule, strip.strip);
     const int g = lane_id() / 4;
-    const std::int32_t origins[2] = {places.origin_of_row(g), places.origin_of_row(g + 8)};
+    const float* first = a.weights + unit.first_score + place.head * unit.head_stride +
+                         std::int64_t{strip.strip * strip_rows + g} * unit.columns +
+                         span.first_column;
+    const std::int32_t seen[2] = {places.seen_by_row(g), places.seen_by_row(g + 8)};
     const WeightRows rows{
-        first + std::int64_t{g} * unit.columns,
-        unit.columns,
-        {g < places.rows ? origins[0] : nowhere, g + 8 < places.rows ? origins[1] : nowhere},
-        rule.width,
+        {first - origin_of(rule, seen[0]),
+         first + (std::int64_t{8} * unit.columns - origin_of(rule, seen[1]))},
+        {g < places.rows ? seen[0] : nowhere, g + 8 < places.rows ? seen[1] : nowhere},
+        rule.reach,
         Skips(a.lists, rule)};
     const std::int32_t last = smaller(span.end, rule.end);
     for (std::int32_t c = larger(span.begin, rule.begin); c < last; c += chunk) {
       const std::int32_t c_end = smaller(c + chunk, last);
       __syncthreads();  // all have done with the chunk before
-      stage<T, dim>(y, keys, place.columns, a.lists.indices, rule.listed != 0, c, c_end - c);
+      stage<T, dim>(y, keys, place.columns, a.lists.indices, {c, c_end - c, rule.listed});
       staged();
       const std::int32_t begin = larger(c, places.low), end = smaller(c_end, places.high);
       if (strip.active && begin < end) {
@@ -155,8 +150,8 @@ __global__ __launch_bounds__(block_threads,
   std::byte* y = dynamic_shared();
   int* flags = reinterpret_cast<int*>(y + values_shared<T, dim> - 64);
   const BlockPlace place(a, dim);
-  const RowUnit& unit = a.lists.row_units[place.unit];
-  const Strip strip(unit.rows.count);
+  const Unit& unit = a.lists.row_units[place.unit];
+  const Strip strip(unit.tokens.count);
   Sums<dim> sums;
   sum_unit<T, dim, Care::plain>(sums, a, unit, place, strip, y);
   if (any_not_finite<dim>(sums, flags)) {
@@ -164,23 +159,7 @@ __global__ __launch_bounds__(block_threads,
   }
   add_shares<dim>(sums, strip, reinterpret_cast<float*>(y));
   if (!strip.active || strip.share > 0) return;
-  const std::int32_t first = strip.strip * strip_rows + lane_id() / 4;
-  const bool there[2] = {first < unit.rows.count, first + 8 < unit.rows.count};
-  if (unit.partial >= 0) {
-    const std::int32_t rows[2] = {unit.partial + first, unit.partial + first + 8};
-    store_partials<T, dim>(sums, a, place, rows, there);
-    return;
-  }
-  std::int32_t tokens[2] = {};
-#pragma unroll
-  for (int h = 0; h < 2; ++h) {
-    if (there[h]) {
-      tokens[h] = token_of(a.lists.indices, unit.rows.listed != 0, unit.rows.begin + first + 8 * h);
-    }
-  }
-  store_sums<T, dim>(sums, a.scale,
-                     HeadRows<T>(a.out, unit.first_head + place.head, place.first_column),
-                     place.columns, tokens, there);
+  store_sums<T, dim>(sums, a, unit, place, strip.strip * strip_rows);
 }
 
 }  // namespace attnscope::cuda::windowed
