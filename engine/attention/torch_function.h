@@ -21,7 +21,9 @@ namespace attnscope {
 /// where everything is queued on LibTorch's current stream, float32, float16 or bfloat16 alike, of
 /// any strides whose last is 1; so views of one projection and transposed head-major tensors go in
 /// as they are. The result is contiguous. Uses LibTorch's number of threads. What does not fit is a
-/// std::invalid_argument in one sentence; so is a second derivative, which there is none of.
+/// std::invalid_argument in one sentence; so is a second derivative, which there is none of. On
+/// CUDA the first call of a plan on a stream copies its work list there: it cannot be captured into
+/// a graph, later ones can.
 [[nodiscard]] at::Tensor segment_attention(const std::shared_ptr<const AttentionPlan>& plan,
                                            const at::Tensor& q, const at::Tensor& k,
                                            const at::Tensor& v, float scale);

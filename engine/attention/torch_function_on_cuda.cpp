@@ -7,9 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "engine/attention/cuda_call.h"
 #include "engine/attention/cuda_runtime.h"
 #include "engine/attention/plan_kernels.h"
 #include "engine/attention/torch_tensors.h"
+#include "kernels/cuda/failures.h"
 #include "kernels/cuda/segment.h"
 #include "kernels/cuda/windowed.h"
 
@@ -19,19 +21,24 @@ namespace {
 /// A plan cut for one kernel, on the device.
 template <typename Work>
 struct Cut {
-  Cut(Work work_in, std::int64_t workspace_bytes, std::int64_t zeroed_bytes)
-      : work(std::move(work_in)), list(work.list()) {
-    if (workspace_bytes == 0) return;
-    workspace = cuda::Block(workspace_bytes);
-    cuda::fill(workspace.data(), zeroed_bytes, std::byte{0});
+  explicit Cut(Work work_in) : work(std::move(work_in)), list(work.list()) {
+    if (work.workspace_bytes() > 0) workspace = cuda::Block(work.workspace_bytes());
   }
   Work work;
   cuda::DeviceList list;  // of work
   cuda::Block workspace;
 };
 
+/// A graph that is being captured would copy from host memory that is gone when it runs.
+void refuse_capture(cuda::Stream stream) {
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  ATTNSCOPE_CUDA_OR_THROW(cudaStreamIsCapturing(stream, &capture));
+  if (capture == cudaStreamCaptureStatusNone) return;
+  require(cuda::refused_capture("the first call of a plan, which copies its work list,"));
+}
+
 /// Cuts by plan, while it lives, and by what else they depend on. Calls that share a workspace must
-/// follow each other on one stream, hence the stream.
+/// follow each other on one stream, hence the stream; the default streams of all devices are alike.
 template <typename Work>
 class Cuts {
  public:
@@ -39,15 +46,18 @@ class Cuts {
   std::shared_ptr<Cut<Work>> of(const SharedPlan& plan, std::int64_t head_dim, DType dtype,
                                 const Make& make) {
     const cuda::Stream stream = cuda::current_stream();
+    int device = 0;
+    ATTNSCOPE_CUDA_OR_THROW(cudaGetDevice(&device));
     const std::lock_guard lock(mutex_);
     std::erase_if(kept_, [](const Kept& one) { return one.plan.expired(); });
     for (const Kept& one : kept_) {
       if (one.plan.lock() == plan && one.head_dim == head_dim && one.dtype == dtype &&
-          one.stream == stream) {
+          one.device == device && one.stream == stream) {
         return one.cut;
       }
     }
-    kept_.push_back({plan, head_dim, dtype, stream, make()});
+    refuse_capture(stream);
+    kept_.push_back({plan, head_dim, dtype, device, stream, make()});
     return kept_.back().cut;
   }
 
@@ -56,6 +66,7 @@ class Cuts {
     std::weak_ptr<const AttentionPlan> plan;
     std::int64_t head_dim;
     DType dtype;
+    int device;
     cuda::Stream stream;
     std::shared_ptr<Cut<Work>> cut;
   };
@@ -75,9 +86,7 @@ std::shared_ptr<Cut<cuda::SegmentWork>> segment_cut(const SharedPlan& plan, std:
   return cuts<cuda::SegmentWork>().of(plan, head_dim, dtype, [&] {
     auto work = cuda::segment_work(*plan, head_dim, dtype, Passes::forward_backward);
     if (!work) throw std::invalid_argument(work.error().message);
-    const std::int64_t bytes = work->workspace_bytes();
-    const std::int64_t counters = work->counter_bytes();
-    return std::make_shared<Cut<cuda::SegmentWork>>(std::move(*work), bytes, counters);
+    return std::make_shared<Cut<cuda::SegmentWork>>(std::move(*work));
   });
 }
 
@@ -86,8 +95,7 @@ std::shared_ptr<Cut<cuda::WindowedWork>> windowed_cut(const SharedPlan& plan, st
   return cuts<cuda::WindowedWork>().of(plan, head_dim, dtype, [&] {
     auto work = cuda::windowed_work(*plan, head_dim, dtype, Passes::forward_backward);
     if (!work) throw std::invalid_argument(work.error().message);
-    const std::int64_t bytes = work->workspace_bytes();
-    return std::make_shared<Cut<cuda::WindowedWork>>(std::move(*work), bytes, 0);
+    return std::make_shared<Cut<cuda::WindowedWork>>(std::move(*work));
   });
 }
 

@@ -25,6 +25,10 @@ std::int64_t free_for_requests(const CudaAllocatorStatistics& statistics, std::i
   return std::max<std::int64_t>(free, 0);
 }
 
+double without_empty_pair(double between_ns, double empty_ns) {
+  return std::max(between_ns - empty_ns, between_ns / 2);
+}
+
 std::string asked_and_free(std::string_view libtorch_words) {
   constexpr std::string_view last = " is free.";
   const std::size_t at = libtorch_words.find(last);

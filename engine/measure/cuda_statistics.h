@@ -1,7 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// LibTorch's CUDA allocator in the words of HeatMemory: plain arithmetic on its statistics.
+// LibTorch's CUDA allocator in the words of HeatMemory, and what lies between two events: plain
+// arithmetic.
 
 #include <cstdint>
 #include <optional>
@@ -32,5 +33,9 @@ struct CudaAllocatorStatistics {
 /// LibTorch's paragraph about memory that ran out, up to how much was asked for and how much was
 /// free.
 [[nodiscard]] std::string asked_and_free(std::string_view libtorch_words);
+
+/// The time between two events less that between two with nothing in between; at least half of it,
+/// for a pair takes longer now and then.
+[[nodiscard]] double without_empty_pair(double between_ns, double empty_ns);
 
 }  // namespace attnscope::measure

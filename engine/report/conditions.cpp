@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/report/number_text.h"
 #include "engine/report/provenance.h"
@@ -19,6 +20,22 @@ std::optional<double> median(const Row& row, std::optional<double> Sample::*what
     if (sample.*what) values.push_back(*(sample.*what));
   if (values.empty()) return std::nullopt;
   return statistics::median_of(std::move(values));
+}
+
+/// Calls on a device that take a core as long to queue as they take there wait for their launches.
+std::optional<std::string> launch_bound_in_words(const Row& row) {
+  constexpr double bound = 0.9;  // the device then idles between its kernels
+  if (row.cell.point.device != DeviceKind::cuda) return std::nullopt;
+  std::vector<double> times;
+  for (const Sample& sample : row.cell.cell.samples) times.push_back(sample.time_ns);
+  const std::optional<double> queued_ns = median(row, &Sample::cpu_ns);
+  if (!queued_ns || times.empty()) return std::nullopt;
+  const double time_ns = statistics::median_of(std::move(times));
+  if (*queued_ns < bound * time_ns) return std::nullopt;
+  return fmt::format(
+      "bound by its launches: a call kept a core busy for {} us to queue what took {} us on the "
+      "device",
+      three_digits(*queued_ns / 1e3), three_digits(time_ns / 1e3));
 }
 
 constexpr double disturbing_share_of_outliers = 0.2;
@@ -139,6 +156,7 @@ std::vector<std::string> notes_on_time(const Row& row) {
   if (!is_measured(row)) return notes;
   if (row.drift.is_flagged) notes.push_back(drift_in_words(row));
   if (is_disturbed(row)) notes.push_back(disturbance_in_words(row));
+  if (auto bound = launch_bound_in_words(row)) notes.push_back(std::move(*bound));
   if (const std::int64_t throttled = throttled_samples(row); throttled > 0) {
     notes.push_back(fmt::format("{} of {} samples were taken while throttled for heat or power",
                                 throttled, row.cell.cell.samples.size()));

@@ -13,9 +13,12 @@
 //   Status then = dense->backward({q, k, v, grad_o, grad_q, grad_k, grad_v, memory}, stream);
 //
 // A batch of equal items is one DenseAttention, ragged items are one each. All tensors are device
-// memory; the current device is used and everything is queued on the caller's stream. cuBLASLt
-// (540 MB; mapping it takes 0.08 s) is loaded by the first prepare, not linked, so that a process
-// that never asks for dense attention starts without it; where it is missing, prepare says so.
+// memory; the current device is used and everything is queued on the caller's stream. Only the
+// first call of a shape in this process waits, too: it times up to eight algorithms for each
+// product on its operands, and the fastest is kept (dense/product.h); it cannot be captured into a
+// CUDA graph. cuBLASLt (540 MB; mapping it takes 0.08 s) is loaded by the first prepare, not
+// linked, so that a process that never asks for dense attention starts without it; where it is
+// missing, prepare says so.
 
 #include <cstddef>
 #include <cstdint>
@@ -85,7 +88,7 @@ struct CublasLt;  // kernels/cuda/dense/cublaslt.h
 
 class DenseAttention {
  public:
-  /// Chooses cuBLASLt's algorithms on the current device. Errors: cuBLASLt cannot be loaded or has
+  /// Asks for cuBLASLt's algorithms on the current device. Errors: cuBLASLt cannot be loaded or has
   /// no algorithm; sizes that do not fit.
   [[nodiscard]] static Result<DenseAttention> prepare(const DenseProblem& problem);
   /// The same with another library, for tests.
@@ -97,7 +100,7 @@ class DenseAttention {
   ~DenseAttention();
 
   /// Scores in the tensors' dtype - forward_backward: twice, weights and their gradient - and what
-  /// the chosen algorithms ask for.
+  /// cuBLASLt's first algorithms ask for; none that asks for more is taken.
   [[nodiscard]] std::int64_t workspace_bytes() const;
   /// Floating-point operations of the products: two forward, four more backward.
   [[nodiscard]] double flop() const;

@@ -8,6 +8,10 @@ Status failed_call(const char* call, const char* file, int line, const char* tex
   return fail("CUDA: {} failed at {}:{}: {} ({})", call, file, line, text, name);
 }
 
+Status refused_capture(const char* what) {
+  return fail("CUDA: {} cannot be captured into a graph; make one call before the capture", what);
+}
+
 Status too_many_blocks(const char* name, std::int64_t blocks, std::int64_t most) {
   return fail(
       "CUDA: {} needs {} thread blocks, and a launch has at most {}; make the batch smaller", name,

@@ -13,6 +13,9 @@ namespace attnscope::cuda {
 [[nodiscard]] Status failed_call(const char* call, const char* file, int line, const char* text,
                                  const char* name);
 
+/// `what` waits or allocates, and its stream is being captured.
+[[nodiscard]] Status refused_capture(const char* what);
+
 [[nodiscard]] Status too_many_blocks(const char* name, std::int64_t blocks, std::int64_t most);
 
 }  // namespace attnscope::cuda

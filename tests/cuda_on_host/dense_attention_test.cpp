@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -204,6 +205,73 @@ TEST(DenseAttention, EachRowsWeightsAreScratchThatForwardAloneNeedsOnce) {
   EXPECT_DOUBLE_EQ(both->flop(), 3 * forward->flop());
   EXPECT_DOUBLE_EQ(forward->flop(), 2.0 * 2 * (2 * 3) * 19 * 19 * 8);
   EXPECT_FALSE(forward->backward({}, nullptr));
+}
+
+/// Calls of cublasLtMatmul by algorithm.
+using ByAlgorithm = std::map<on_host::CublasLtAlgorithm, int>;
+
+ByAlgorithm products_by_algorithm() {
+  using on_host::CublasLtAlgorithm;
+  ByAlgorithm products;
+  for (const CublasLtAlgorithm one :
+       {CublasLtAlgorithm::slow, CublasLtAlgorithm::broken, CublasLtAlgorithm::unfit,
+        CublasLtAlgorithm::fast, CublasLtAlgorithm::greedy, CublasLtAlgorithm::unhurried}) {
+    products[one] = on_host::cublaslt_products(one);
+  }
+  return products;
+}
+
+/// What `calls` forward calls of one preparation run.
+ByAlgorithm products_of_forward(const Case& c, int calls) {
+  const ConstTensor& like = c.problem.rows_like;
+  const Packed shape(c.tokens, c.problem.heads, like.head_dim, c.order, c.problem.queries.size(),
+                     0.0F, like.dtype);
+  const auto given = DeviceTensor::Content::given;
+  const DeviceTensor q("q", random_like(shape, 1), given), k("k", random_like(shape, 2), given),
+      v("v", random_like(shape, 3), given), o("o", shape, given);
+  const auto dense = DenseAttention::prepare(c.problem, host_cublaslt());
+  EXPECT_TRUE(dense);
+  const DeviceArray<std::byte> workspace("workspace", dense->workspace_bytes());
+  const ByAlgorithm before = products_by_algorithm();
+  for (int call = 0; call < calls; ++call) {
+    const Status done =
+        dense->forward({q.view().data, k.view().data, v.view().data, o.tensor().data, nullptr,
+                        DenseMemory{workspace.data(), nullptr}},
+                       nullptr);
+    EXPECT_TRUE(done) << done.error().message;
+  }
+  ByAlgorithm after = products_by_algorithm();
+  for (auto& [algorithm, products] : after) products -= before.at(algorithm);
+  return after;
+}
+
+TEST(DenseAttention, TheFirstCallOfAShapeTimesTheAlgorithmsAndTheFastestIsKept) {
+  using on_host::CublasLtAlgorithm;
+  // Shapes of their own, which no other test has had timed.
+  Case c = uniform(Order::head_major_items, 1, 2, 37, 8, DType::float16);
+  c.problem.passes = Passes::forward;
+  ByAlgorithm first = products_of_forward(c, 1);
+  EXPECT_EQ(first[CublasLtAlgorithm::slow], first[CublasLtAlgorithm::unhurried]);
+  EXPECT_GT(first[CublasLtAlgorithm::slow], 0);
+  // Beside its trials it gives the results of both products.
+  EXPECT_EQ(first[CublasLtAlgorithm::fast], first[CublasLtAlgorithm::slow] + 2);
+  for (const auto never :
+       {CublasLtAlgorithm::broken, CublasLtAlgorithm::unfit, CublasLtAlgorithm::greedy}) {
+    EXPECT_EQ(first[never], 0);
+  }
+  // Of another preparation, too.
+  ByAlgorithm later = products_of_forward(c, 3);
+  EXPECT_EQ(later[CublasLtAlgorithm::fast], 3 * 2);
+  EXPECT_EQ(later[CublasLtAlgorithm::slow] + later[CublasLtAlgorithm::unhurried], 0);
+  Case other = uniform(Order::head_major_items, 1, 2, 38, 8, DType::float16);
+  other.problem.passes = Passes::forward;
+  EXPECT_GT(products_of_forward(other, 1)[CublasLtAlgorithm::slow], 0);
+}
+
+TEST(DenseAttention, IsRightInTheCallThatTimesAndInTheNext) {
+  const Case c = uniform(Order::token_major_apart, 2, 1, 29, 8, DType::float32);
+  expect_right(c);
+  expect_right(c);
 }
 
 TEST(DenseAttention, AnswersWhatDoesNotFitWithASentence) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/cuda_on_host/host_cublaslt.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
 #include "kernels/base/number_formats.h"
+#include "kernels/cuda/dense/device_time.h"
 #include "kernels/plan/tensor.h"
 #include "tests/cuda_on_host/device_memory.h"
 
@@ -15,8 +17,25 @@ namespace lt = cuda::lt;
 constexpr int invalid_value = 7;   // CUBLAS_STATUS_INVALID_VALUE
 constexpr int not_supported = 15;  // CUBLAS_STATUS_NOT_SUPPORTED
 
+/// An algorithm, and what it is said to take.
+struct Made {
+  CublasLtAlgorithm algorithm;
+  double ns;
+  std::size_t workspace_bytes;
+  int state;
+};
+constexpr std::array<Made, 6> algorithms{
+    {{CublasLtAlgorithm::slow, 1500.0, cublaslt_workspace_bytes, lt::success},
+     {CublasLtAlgorithm::broken, 10.0, cublaslt_workspace_bytes, lt::success},
+     {CublasLtAlgorithm::unfit, 10.0, cublaslt_workspace_bytes, not_supported},
+     {CublasLtAlgorithm::fast, 300.0, cublaslt_workspace_bytes / 2, lt::success},
+     {CublasLtAlgorithm::greedy, 1.0, 2 * cublaslt_workspace_bytes, lt::success},
+     {CublasLtAlgorithm::unhurried, 1000.0, cublaslt_workspace_bytes, lt::success}}};
+constexpr std::size_t place_of_algorithm = 4;  // in lt::Algorithm, behind the alignments
+
 int live_objects = 0;
-int products = 0;
+std::array<int, algorithms.size()> products{};  // of each
+double device_ns = 0;                           // the device's clock
 
 struct Matmul {
   std::int32_t transposed_a = 0, transposed_b = 0;
@@ -114,12 +133,14 @@ int choose(void*, void* matmul, void* a, void* b, void* c, void* d, void* prefer
   }
   const Preference& p = *static_cast<Preference*>(preference);
   if (p.workspace_bytes < cublaslt_workspace_bytes) return not_supported;
-  choices[0] = {};
-  for (std::size_t i = 0; i < p.alignments.size(); ++i) {
-    choices[0].algorithm.data[i] = p.alignments[i];
+  *found = std::min(wanted, static_cast<int>(algorithms.size()));
+  for (std::size_t n = 0; n < static_cast<std::size_t>(*found); ++n) {
+    lt::Choice& choice = choices[n] = {};
+    std::copy(p.alignments.begin(), p.alignments.end(), choice.algorithm.data);
+    choice.algorithm.data[place_of_algorithm] = n;
+    choice.workspace_bytes = algorithms[n].workspace_bytes;
+    choice.state = algorithms[n].state;
   }
-  choices[0].workspace_bytes = cublaslt_workspace_bytes;
-  *found = 1;
   return lt::success;
 }
 
@@ -145,10 +166,13 @@ int multiply(void*, void* matmul, const void* alpha, const void* a, void* a_layo
       return not_supported;
     }
   }
-  if (workspace == nullptr || workspace_bytes < cublaslt_workspace_bytes ||
+  const std::size_t number = algorithm->data[place_of_algorithm];
+  const Made& made = algorithms.at(number);
+  if (workspace == nullptr || workspace_bytes < made.workspace_bytes || made.state != lt::success ||
       *static_cast<const float*>(beta) != 0.0F) {
     return invalid_value;
   }
+  if (made.algorithm == CublasLtAlgorithm::broken) return not_supported;
   std::memset(workspace, poison, workspace_bytes);
   const std::int64_t depth = m.transposed_a != 0 ? la.rows : la.columns;
   bool written = true;
@@ -169,7 +193,8 @@ int multiply(void*, void* matmul, const void* alpha, const void* a, void* a_layo
       }
     }
   }
-  ++products;
+  ++products.at(number);
+  device_ns += made.ns;
   return written ? lt::success : invalid_value;
 }
 
@@ -200,7 +225,26 @@ int live_cublaslt_objects() {
   return live_objects;
 }
 int cublaslt_products() {
-  return products;
+  int all = 0;
+  for (const int count : products) all += count;
+  return all;
+}
+int cublaslt_products(CublasLtAlgorithm by) {
+  return products.at(static_cast<std::size_t>(by));
 }
 
 }  // namespace attnscope::on_host
+
+namespace attnscope::cuda {
+
+Result<double> device_time_ns(Stream, const std::function<Status()>& work) {
+  const double begin = on_host::device_ns;
+  if (Status done = work(); !done) return tl::unexpected(done.error());
+  return on_host::device_ns - begin;
+}
+
+Result<int> current_device() {
+  return 0;
+}
+
+}  // namespace attnscope::cuda

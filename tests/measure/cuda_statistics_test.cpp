@@ -49,5 +49,10 @@ TEST(CudaStatistics, LibTorchsParagraphEndsWhereItHasSaidWhatWasAskedAndFree) {
   EXPECT_EQ(asked_and_free("other words"), "other words");
 }
 
+TEST(CudaEvents, WhatAnEmptyPairTakesIsNobodysTime_ButNoCallTakesNone) {
+  EXPECT_DOUBLE_EQ(without_empty_pair(13'000, 1'500), 11'500);
+  EXPECT_DOUBLE_EQ(without_empty_pair(1'600, 1'500), 800);
+}
+
 }  // namespace
 }  // namespace attnscope::measure

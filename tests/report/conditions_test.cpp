@@ -148,6 +148,29 @@ TEST(DriftInTables, ACellThatDrifted_IsMarkedNotedAndKept) {
   EXPECT_EQ(row.at("drifted"), true);
 }
 
+/// A cell on the GPU of 1 ms a call, for which a thread ran so long.
+Table table_on_cuda(double queued_ns) {
+  Cell cell = rising_cell("segment", 0);
+  for (Sample& sample : cell.samples) sample.cpu_ns = queued_ns;
+  HeatPoint point = point_at(512);
+  point.device = DeviceKind::cuda;
+  MeasuredRun run;
+  run.add(HeatResult{.heat_index = 2, .point = point, .cells = {cell}});
+  return run.table(std::nullopt, "sequence_tokens=512");
+}
+
+TEST(LaunchesInTables, ACellWhoseCallsTakeAsLongToQueue_IsSaidToBeBoundByThem) {
+  EXPECT_THAT(notes_on(table_on_cuda(9.8e5).rows[0]),
+              ElementsAre(HasSubstr("bound by its launches: a call kept a core busy for 980 us")));
+  EXPECT_THAT(notes_on(table_on_cuda(2e5).rows[0]), IsEmpty());
+}
+
+TEST(LaunchesInTables, OnTheProcessor_ThereAreNone) {
+  Cell cell = rising_cell("segment", 0);
+  for (Sample& sample : cell.samples) sample.cpu_ns = 1e6;
+  EXPECT_THAT(notes_on(table_of({cell}).rows[0]), IsEmpty());
+}
+
 TEST(DriftInTables, ContendersThatDriftAlike_HaveRatiosThatDoNot) {
   const Table table = table_of({rising_cell("segment", 0.05), rising_cell("windowed", 0.05)});
   EXPECT_EQ(table.rows[0].ratio_drifted, false);

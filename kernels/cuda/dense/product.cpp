@@ -4,13 +4,25 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <tuple>
 #include <utility>
+#include <vector>
+
+#include "kernels/cuda/dense/device_time.h"
 
 namespace attnscope::cuda {
 namespace {
 
 // What LibTorch grants cuBLASLt on Hopper; algorithms that split sums want it.
 constexpr std::uint64_t most_workspace_bytes = 32 << 20;
+
+// The first of cuBLASLt's list is often not the fastest where sums are as short as a head. One call
+// loads an algorithm's kernels, the next ones are timed.
+constexpr int most_algorithms = 8;
+constexpr int timed_calls = 3;
 
 int type_of(DType dtype) {
   switch (dtype) {
@@ -85,16 +97,29 @@ Status create_layout(const CublasLt& library, Descriptor& layout, DType dtype, s
 
 }  // namespace
 
+/// Device memory of a run.
+struct Product::Operands {
+  const std::byte* a = nullptr;
+  const std::byte* b = nullptr;
+  std::byte* c = nullptr;
+  std::byte* workspace = nullptr;
+  Stream stream = nullptr;
+};
+
 struct Product::Prepared {
   const CublasLt& library;
   void* handle;
   ProductShape shape;
   Batch batch;
   Descriptor matmul{}, a{}, b{}, c{};
-  lt::Choice choice{};
+  std::vector<lt::Choice> choices{};   // in the order of the heuristics
+  std::optional<lt::Choice> chosen{};  // since the first run
 
   Status describe();
-  Status choose();
+  Status find_choices();
+  Status choose(const Operands& operands);
+  [[nodiscard]] Result<lt::Choice> fastest(const Operands& operands) const;
+  [[nodiscard]] Status multiply(const lt::Choice& choice, const Operands& operands) const;
 };
 
 Status Product::Prepared::describe() {
@@ -119,7 +144,7 @@ Status Product::Prepared::describe() {
   return create_layout(library, c, shape.dtype, m, n, shape.c, batch);
 }
 
-Status Product::Prepared::choose() {
+Status Product::Prepared::find_choices() {
   Descriptor preference;
   ATTNSCOPE_CUBLASLT(library, preference_create(preference.owned_by(library.preference_destroy)));
   ATTNSCOPE_CUBLASLT(library, preference_set(preference.get(), lt::preference_workspace,
@@ -134,12 +159,71 @@ Status Product::Prepared::choose() {
     ATTNSCOPE_CUBLASLT(library, preference_set(preference.get(), attribute, &bytes, sizeof bytes));
   }
   int found = 0;
+  choices.resize(most_algorithms);
   ATTNSCOPE_CUBLASLT(library, choose(handle, matmul.get(), b.get(), a.get(), c.get(), c.get(),
-                                     preference.get(), 1, &choice, &found));
-  if (found < 1 || choice.state != lt::success) {
+                                     preference.get(), most_algorithms, choices.data(), &found));
+  choices.resize(static_cast<std::size_t>(found));
+  std::erase_if(choices, [](const lt::Choice& choice) { return choice.state != lt::success; });
+  // None with more scratch than the first: every item of a ragged batch would have to hold it.
+  std::erase_if(choices, [most = choices.empty() ? 0 : choices.front().workspace_bytes](
+                             const lt::Choice& choice) { return choice.workspace_bytes > most; });
+  if (choices.empty()) {
     return fail("cuBLASLt has no algorithm for a {} x {} x {} product of {} matrices", shape.m,
                 shape.n, shape.k, batch.count);
   }
+  return {};
+}
+
+Result<lt::Choice> Product::Prepared::fastest(const Operands& operands) const {
+  const lt::Choice* best = nullptr;
+  double best_ns = 0.0;
+  Error last{};
+  for (const lt::Choice& choice : choices) {
+    const auto run = [&] { return multiply(choice, operands); };
+    Result<double> ns = device_time_ns(operands.stream, run);  // loads the kernels
+    if (ns && choices.size() > 1) {
+      ns = device_time_ns(operands.stream, [&] {
+        Status done;
+        for (int call = 0; call < timed_calls && done; ++call) done = run();
+        return done;
+      });
+    }
+    // Heuristics also name algorithms that then decline.
+    if (!ns) {
+      last = ns.error();
+    } else if (best == nullptr || *ns < best_ns) {
+      best = &choice;
+      best_ns = *ns;
+    }
+  }
+  if (best == nullptr) return tl::unexpected(last);
+  return *best;
+}
+
+/// Takes the shape's algorithm, or times those there are.
+Status Product::Prepared::choose(const Operands& operands) {
+  struct Key {
+    const CublasLt* library;
+    int device;
+    ProductShape shape;
+    bool operator<(const Key& other) const {
+      return std::tie(library, device, shape) < std::tie(other.library, other.device, other.shape);
+    }
+  };
+  static std::mutex mutex;  // also one timing at a time
+  static std::map<Key, lt::Choice> chosen_by_shape;
+  const Result<int> device = current_device();
+  if (!device) return tl::unexpected(device.error());
+  Key key{&library, *device, shape};
+  key.shape.alpha = 1.0F;  // nobody's time depends on it
+  const std::lock_guard lock(mutex);
+  auto found = chosen_by_shape.find(key);
+  if (found == chosen_by_shape.end()) {
+    const Result<lt::Choice> best = fastest(operands);
+    if (!best) return tl::unexpected(best.error());
+    found = chosen_by_shape.emplace(key, *best).first;
+  }
+  chosen = found->second;
   return {};
 }
 
@@ -151,7 +235,9 @@ Result<Product> Product::prepare(const CublasLt& library, void* handle, const Pr
   Product product;
   product.prepared_.reset(new Prepared{library, handle, shape, batch_of(shape)});
   if (Status status = product.prepared_->describe(); !status) return tl::unexpected(status.error());
-  if (Status status = product.prepared_->choose(); !status) return tl::unexpected(status.error());
+  if (Status status = product.prepared_->find_choices(); !status) {
+    return tl::unexpected(status.error());
+  }
   return product;
 }
 
@@ -161,7 +247,7 @@ Product& Product::operator=(Product&&) noexcept = default;
 Product::~Product() = default;
 
 std::int64_t Product::workspace_bytes() const {
-  return static_cast<std::int64_t>(prepared_->choice.workspace_bytes);
+  return static_cast<std::int64_t>(prepared_->choices.front().workspace_bytes);
 }
 
 double Product::flop() const {
@@ -170,22 +256,29 @@ double Product::flop() const {
          static_cast<double>(shape.k) * static_cast<double>(shape.items * shape.heads);
 }
 
-Status Product::run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* workspace,
-                    Stream stream) const {
-  const Prepared& p = *prepared_;
+Status Product::Prepared::multiply(const lt::Choice& choice, const Operands& operands) const {
   const float beta = 0.0F;
-  const auto offset = [&p](const MatrixStrides& strides, std::int64_t call) {
-    return call * (p.batch.heads_by_call ? strides.head : strides.item) * size_of(p.shape.dtype);
+  const auto offset = [this](const MatrixStrides& strides, std::int64_t call) {
+    return call * (batch.heads_by_call ? strides.head : strides.item) * size_of(shape.dtype);
   };
-  for (std::int64_t call = 0; call < p.batch.calls; ++call) {
-    std::byte* result = c + offset(p.shape.c, call);
+  for (std::int64_t call = 0; call < batch.calls; ++call) {
+    std::byte* result = operands.c + offset(shape.c, call);
     ATTNSCOPE_CUBLASLT(
-        p.library,
-        multiply(p.handle, p.matmul.get(), &p.shape.alpha, b + offset(p.shape.b, call), p.b.get(),
-                 a + offset(p.shape.a, call), p.a.get(), &beta, result, p.c.get(), result,
-                 p.c.get(), &p.choice.algorithm, workspace, p.choice.workspace_bytes, stream));
+        library, multiply(handle, matmul.get(), &shape.alpha, operands.b + offset(shape.b, call),
+                          b.get(), operands.a + offset(shape.a, call), a.get(), &beta, result,
+                          c.get(), result, c.get(), &choice.algorithm, operands.workspace,
+                          choice.workspace_bytes, operands.stream));
   }
   return {};
+}
+
+Status Product::run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* workspace,
+                    Stream stream) const {
+  const Operands operands{a, b, c, workspace, stream};
+  if (!prepared_->chosen) {
+    if (Status status = prepared_->choose(operands); !status) return status;
+  }
+  return prepared_->multiply(*prepared_->chosen, operands);
 }
 
 }  // namespace attnscope::cuda
