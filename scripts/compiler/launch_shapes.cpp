@@ -7,8 +7,10 @@
 #include <cstdio>
 
 #include "engine/attention/longformer_banded/band.cuh"
-#include "kernels/cuda/segment/segment_kernels.cuh"
-#include "kernels/cuda/windowed/product_kernels.cuh"
+#include "kernels/cuda/segment/plain.cuh"
+#include "kernels/cuda/segment/walk_kernels.cuh"
+#include "kernels/cuda/windowed/keys.cuh"
+#include "kernels/cuda/windowed/scores.cuh"
 
 namespace attnscope::cuda {
 namespace {
@@ -20,17 +22,6 @@ constexpr const char* name_of<__half> = "__half";
 template <>
 constexpr const char* name_of<__nv_bfloat16> = "__nv_bfloat16";
 
-template <typename T, int columns>
-void print_segment() {
-  const char* type = name_of<T>;
-  constexpr int warps = most_warps(columns);
-  constexpr auto forward = static_cast<long>(shared_bytes<T, columns, false>(warps, 1));
-  constexpr auto backward = static_cast<long>(shared_bytes<T, columns, true>(warps, 2));
-  std::printf("segment_forward_kernel<%s, %d>\t%d\t%ld\n", type, columns, 32 * warps, forward);
-  std::printf("segment_backward_kernel<%s, %d>\t%d\t%ld\n", type, columns, 32 * warps, backward);
-  std::printf("row_dots_kernel<%s, %d>\t%d\t0\n", type, columns, row_dot_threads);
-}
-
 template <DType dtype, int columns>
 void print_walks() {
   const char* type = name_of<typename NumberOf<dtype>::T>;
@@ -41,11 +32,16 @@ void print_walks() {
     std::printf("segment_broad_walk_kernel<%s, %d, %s>\t%d\t0\n", type, columns,
                 many ? "true" : "false", 32 * broad_warps);
   }
-  for (int gradients = 1; has_backward_walks(columns, dtype) && gradients <= 2; ++gradients) {
-    std::printf("merge_backward_walks_kernel<%s, %d>\t%d\t0\n", type, gradients, threads);
-    for (const char* far : {"false", "true"}) {
-      std::printf("segment_backward_walk_kernel<%s, %d, %s, %s>\t%d\t0\n", type, columns,
-                  gradients == 2 ? "true" : "false", far, threads);
+  constexpr bool broad = are_broad_backward(columns);
+  for (const Sums sums : {Sums::queries, Sums::keys, Sums::values, Sums::keys_and_values}) {
+    const bool is_split = sums == Sums::keys || sums == Sums::values;
+    if (!has_walks(columns, dtype) || (sums != Sums::queries && is_split != broad)) continue;
+    std::printf("merge_backward_walks_kernel<%s, %d>\t%d\t0\n", type, static_cast<int>(sums),
+                threads);
+    for (const Reach reach : {Reach::narrow, Reach::far, Reach::broad}) {
+      if (broad && reach != Reach::broad) continue;
+      std::printf("segment_backward_walk_kernel<%s, %d, %d, %d>\t%d\t0\n", type, columns,
+                  static_cast<int>(sums), static_cast<int>(reach), threads);
     }
   }
   for (const bool far : {false, true}) {
@@ -73,9 +69,6 @@ void print_windowed() {
 
 template <int columns>
 void print_class() {
-  print_segment<float, columns>();
-  print_segment<__half, columns>();
-  print_segment<__nv_bfloat16, columns>();
   print_walks<DType::float16, columns>();
   print_walks<DType::bfloat16, columns>();
   print_windowed<DType::float32, columns>();
@@ -83,9 +76,13 @@ void print_class() {
   print_windowed<DType::bfloat16, columns>();
 }
 
-/// Kernels of one instantiation, and dense attention's, which launch alike whatever their arguments
-/// (kernels/cuda/dense/softmax.cu).
+/// Kernels of one instantiation, and those that launch alike whatever their arguments: segment
+/// attention's plain ones and dense attention's (kernels/cuda/dense/softmax.cu).
 void print_others() {
+  constexpr long rows = plain_warps * PlainShared::floats(256) * static_cast<long>(sizeof(float));
+  std::printf("segment_forward_kernel\t%d\t%ld\n", 32 * plain_warps, rows);
+  std::printf("segment_backward_kernel\t%d\t%ld\n", 32 * plain_warps, rows);
+  std::printf("row_dots_kernel\t%d\t0\n", 32 * plain_warps);
   for (const char* kernel : {"merge_kernel", "softmax_kernel", "score_gradients_kernel"}) {
     std::printf("%s\t%d\t0\n", kernel, windowed::block_threads);
   }

@@ -64,6 +64,13 @@ class CompilerReport(unittest.TestCase):
         self.assertEqual(status, 1)
         self.assertIn("segment_forward_kernel<__half, 32>", err)
 
+    def test_names_are_those_of_launch_shapes_whatever_types_of_arguments(self):
+        self.assertEqual(report.shorten("void attnscope::cuda::segment_backward_walk_kernel<__half, 32, true, "
+                                        "(attnscope::cuda::Reach)2>(attnscope::cuda::BackwardWalkArguments)"),
+                         "segment_backward_walk_kernel<__half, 32, true, 2>")
+        self.assertEqual(report.shorten("void attnscope::cuda::windowed::(anonymous namespace)::keys_kernel<float, "
+                                        "(int)64>(Arguments)"), "keys_kernel<float, 64>")
+
     def test_a_log_without_kernels_fails_with_the_way_to_get_one(self):
         status, _, err = run("nothing to do\n", LAUNCHES)
         self.assertEqual(status, 1)

@@ -30,7 +30,7 @@ if name == "cmake" and arguments[0] == "--build":
     for target in arguments[arguments.index("--target") + 1:arguments.index("--")]:
         if target == os.environ.get("FAKE_UNBUILT"):
             continue
-        where = folder / "build" / ("tests/" + target if target.endswith("_test") else target)
+        where = folder / "build" / ("tests/" + target if target.endswith(("_test", "_bench")) else target)
         where.parent.mkdir(parents=True, exist_ok=True)
         where.unlink(missing_ok=True)
         where.symlink_to(sys.argv[0])
@@ -99,7 +99,7 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual(results, {name: "passed" for name in self.names()})
         self.assertEqual(status, 0)
         out = self.folder / "out"
-        expected = {"summary.txt", "logs.tar.gz", "run.attn", "tables.md", "compiler-report.md"}
+        expected = {"summary.txt", "logs.tar.gz", "run.attn", "tables.md", "kernels_bench.txt", "compiler-report.md"}
         expected |= {f"{sweep}.csv" for sweep in gpu_check.SWEEPS}
         self.assertEqual({path.name for path in out.iterdir()}, expected)
         self.assertEqual((out / "kernels-cuda.csv").read_text().strip(), "table of kernels-cuda")

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How often warps execute the parts of the walks' kernels, from the work lists of 100 documents
+// beside their queries (sparse pattern, 12 heads of 32, bfloat16): a line
+// `TOKENS TAB WINDOW TAB DIRECTION TAB KERNEL TAB PART TAB EXECUTIONS`, by all warps of a launch.
+// The parts are those of scripts/hot_path.py. Compiled for the host by it; counts, and runs
+// nothing.
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "kernels/cuda/walk_list.h"
+#include "kernels/plan/attention_plan.h"
+
+namespace attnscope::cuda {
+namespace {
+
+constexpr std::int64_t documents = 100;
+constexpr std::int64_t query_tokens = 11;  // its [SEP] among them; [CLS] is one more
+constexpr std::int32_t heads = 12;
+constexpr std::int64_t head_dim = 32;
+constexpr int strip_tokens = 16;
+
+/// The sparse pattern, as kernels/plan/attention_plan.h shows it.
+AttentionPlan sparse_plan(std::int64_t item_tokens, std::int64_t window) {
+  AttentionPlan plan;
+  plan.tokens = documents * item_tokens;
+  plan.heads = heads;
+  const auto add = [&](std::int64_t item, const TokenRun& rows, std::vector<Segment> segments) {
+    plan.tasks.push_back({.queries = rows,
+                          .heads = {0, heads},
+                          .item = item,
+                          .first_segment = static_cast<std::int64_t>(plan.segments.size()),
+                          .segment_count = static_cast<std::int64_t>(segments.size())});
+    plan.segments.insert(plan.segments.end(), segments.begin(), segments.end());
+  };
+  for (std::int64_t item = 0; item < documents; ++item) {
+    const std::int64_t begin = item * item_tokens;
+    const std::int64_t query = begin + 1, document = query + query_tokens,
+                       end = begin + item_tokens;
+    add(item, {begin, query}, {Segment{.keys = {begin, end}}});
+    add(item, {query, document}, {Segment{.keys = {query, document}}});
+    add(item, {document, end},
+        {Segment{.keys = {begin, document}},
+         Segment{.keys = {document, end}, .kind = SegmentKind::band, .window = window}});
+  }
+  return plan;
+}
+
+/// Executions by part, of one head.
+using Counts = std::map<std::string, std::int64_t>;
+
+/// Tokens counted from the walk's first row on.
+struct OwnTokens {
+  std::int32_t rows, keys_begin, keys_end, wide_begin, wide_end;
+
+  explicit OwnTokens(const WorkWalk& walk)
+      : rows(walk.rows.count),
+        keys_begin(walk.keys_begin - walk.rows.begin),
+        keys_end(walk.keys_end - walk.rows.begin),
+        wide_begin(walk.wide_begin - walk.rows.begin),
+        wide_end(walk.wide_end - walk.rows.begin) {}
+};
+
+/// Of strips whose windows are held at once (walk.cuh, and walk_backward.cuh up to 16 tokens).
+void count_narrow(const WorkWalk& walk, bool far, Counts& counts) {
+  const OwnTokens own(walk);
+  const int radius = radius_of(far);
+  for (std::int32_t row = 0; row < own.rows; row += strip_tokens) {
+    const std::int32_t first = row - radius;
+    ++counts["strip"];
+    if (first < own.keys_begin || first + strip_tokens + 2 * radius > own.keys_end) ++counts["cut"];
+    if (walk.wide.count == 0) continue;
+    ++counts["wide"];
+    if (first < own.wide_begin || first + 16 > own.wide_end) ++counts["edge"];
+    if (row + strip_tokens >= own.rows) ++counts["last"];
+  }
+}
+
+/// Of chunks of 16 keys beside `step` rows (broad_walk.cuh, and walk_backward.cuh from 17 tokens
+/// on).
+void count_broad(const WorkWalk& walk, std::int32_t step, Counts& counts) {
+  const OwnTokens own(walk);
+  for (std::int32_t row = 0; row < own.rows; row += step) {
+    const std::int64_t globals = (walk.globals.count + 15) / 16;
+    ++counts["step"];
+    counts["strip"] += (std::min(step, own.rows - row) + strip_tokens - 1) / strip_tokens;
+    counts["globals"] += globals;
+    counts["globals, edge"] += std::min<std::int64_t>(globals, 1);
+    if (row == 0 && walk.wide_takes_globals != 0) counts["globals, wide"] += globals;
+    if (walk.window < 0) continue;
+    const std::int32_t from = std::max(own.keys_begin, row - walk.window);
+    const std::int32_t begin = from - ((from - row) & 15);
+    const std::int32_t end = std::min(own.keys_end, row + step + walk.window);
+    for (std::int32_t first = begin; first < end; first += 16) {
+      ++counts["band"];
+      const bool is_whole = first >= std::max(row + step - 1 - walk.window, own.keys_begin) &&
+                            first <= std::min(row + walk.window - 15, own.keys_end - 16);
+      if (!is_whole) ++counts["band, edge"];
+      if (walk.wide.count > 0 && first >= row && first < row + step) ++counts["band, wide"];
+    }
+  }
+}
+
+class Launches {
+ public:
+  Launches(std::int64_t tokens, std::int32_t window) : tokens_(tokens), window_(window) {}
+
+  void print_forward(const WalkList& list) const {
+    const std::string shape = std::string(list.shape.many ? "true" : "false") + ">";
+    if (list.shape.broad) {
+      print_walks("forward", "segment_broad_walk_kernel<__nv_bfloat16, 32, " + shape, list,
+                  16 * broad_strips_of(head_dim));
+      return;
+    }
+    print_walks("forward",
+                std::string("segment_walk_kernel<__nv_bfloat16, 32, ") +
+                    (list.shape.far ? "true, " : "false, ") + shape,
+                list, strip_tokens);
+  }
+
+  void print_backward(const WalkList& list, bool keys) const {
+    const int reach = list.shape.broad ? 2 : list.shape.far ? 1 : 0;
+    print_walks("backward",
+                std::string("segment_backward_walk_kernel<__nv_bfloat16, 32, ") +
+                    (keys ? "3, " : "0, ") + std::to_string(reach) + ">",
+                list, strip_tokens);
+  }
+
+  /// D of every row by 4 lanes (segment.cpp: 16 bytes each); a block of 4 warps has 16 tokens.
+  void print_row_dots() const {
+    constexpr std::int64_t lanes = head_dim * 2 / 16, warps = 4;
+    const std::int64_t blocks = (documents * tokens_ + strip_tokens - 1) / strip_tokens;
+    const std::int64_t passes = (strip_tokens * heads * lanes + 32 * warps - 1) / (32 * warps);
+    print("backward", "row_dots_kernel<__nv_bfloat16>", "walk", blocks * warps);
+    print("backward", "row_dots_kernel<__nv_bfloat16>", "strip", blocks * warps * passes);
+  }
+
+ private:
+  void print_walks(const char* direction, const std::string& kernel, const WalkList& list,
+                   std::int32_t step) const {
+    Counts counts{{"cut", 0}, {"edge", 0}, {"last", 0}, {"finish", 0}, {"leave", 0}};
+    for (const WorkWalk& walk : list.walks) {
+      ++counts["walk"];
+      if (walk.wide.count > 0) {
+        ++counts["walk, wide"];
+        ++counts[walk.first_slot < 0 ? "finish" : "leave"];
+      }
+      counts["first"] += walk.wide_takes_globals;
+      if (list.shape.broad) {
+        count_broad(walk, step, counts);
+      } else {
+        count_narrow(walk, list.shape.far, counts);
+      }
+    }
+    // Backward, what wide rows take of a far window stands three times in the code, once for every
+    // two tiles; beside the first all strips execute it, beside the others a walk's last one.
+    if (kernel.find("backward") != std::string::npos && list.shape.far) {
+      counts["wide"] = (counts["wide"] + 2 * counts["last"]) / 3;
+    }
+    for (const auto& [part, executions] : counts)
+      print(direction, kernel, part, executions * heads);
+  }
+
+  void print(const char* direction, const std::string& kernel, const std::string& part,
+             std::int64_t executions) const {
+    std::printf("%ld\t%d\t%s\t%s\t%s\t%ld\n", static_cast<long>(tokens_), window_, direction,
+                kernel.c_str(), part.c_str(), static_cast<long>(executions));
+  }
+
+  std::int64_t tokens_;
+  std::int32_t window_;
+};
+
+int print_case(std::int64_t tokens, std::int32_t window) {
+  const auto walks = cut_into_walks(sparse_plan(tokens, window), head_dim, DType::bfloat16,
+                                    Passes::forward_backward);
+  // What walks do not take is not counted.
+  if (!walks || !walks->backward_keys || !walks->rest.units.empty()) {
+    std::fprintf(stderr,
+                 "walk_counts: walks do not take all of %ld tokens, window %d (%zu units)\n",
+                 static_cast<long>(tokens), window, walks ? walks->rest.units.size() : 0);
+    return 1;
+  }
+  const Launches launches(tokens, window);
+  launches.print_forward(walks->rows);
+  launches.print_row_dots();
+  launches.print_backward(*walks->backward_rows, false);
+  launches.print_backward(*walks->backward_keys, true);
+  return 0;
+}
+
+}  // namespace
+}  // namespace attnscope::cuda
+
+int main() {
+  int failures = 0;
+  for (const std::int64_t tokens : {4096, 174}) {
+    for (const std::int32_t window : {4, 16, 64}) {
+      failures += attnscope::cuda::print_case(tokens, window);
+    }
+  }
+  return failures;
+}
