@@ -59,8 +59,8 @@ class PairReader {
 
   /// The next pair, nothing at the end. Errors name file and line: a line that is no pair, has
   /// other columns than the first, is no UTF-8 or longer than LineFile's, or an empty one between
-  /// others, a file of none. An empty document is one; an empty query is an error, and so is an empty id of a
-  /// document where that is all that tells which one it is.
+  /// others, a file of none. An empty document is one; an empty query is an error, and so is an
+  /// empty id of a document where that is all that tells which one it is.
   [[nodiscard]] Result<std::optional<TextPair>> next();
   /// "pairs.tsv, line 7", for messages about a pair that was read.
   [[nodiscard]] std::string place(std::int64_t line) const;

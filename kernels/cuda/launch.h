@@ -51,8 +51,11 @@ template <typename Argument>
 #else
   constexpr std::int64_t without_asking = 48 * 1024;
   if (shape.shared_bytes > without_asking) {
-    ATTNSCOPE_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                        static_cast<int>(shape.shared_bytes)));
+    // All that there is, whatever this launch takes: no thread lowers what another has asked for.
+    int device = 0, most = 0;
+    ATTNSCOPE_CUDA(cudaGetDevice(&device));
+    ATTNSCOPE_CUDA(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    ATTNSCOPE_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most));
   }
   void* arguments[] = {&argument};
   return checked(cudaLaunchKernel(reinterpret_cast<const void*>(kernel),

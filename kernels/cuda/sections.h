@@ -18,21 +18,37 @@ namespace attnscope::cuda {
   return (end + alignment - 1) / alignment * alignment;
 }
 
-/// Where the section starts in `bytes`.
-template <typename T>
-std::int64_t append_section(std::vector<std::byte>& bytes, const std::vector<T>& section) {
-  static_assert(std::is_trivially_copyable_v<T>);
-  const std::int64_t begin = section_behind(static_cast<std::int64_t>(bytes.size()));
-  bytes.resize(static_cast<std::size_t>(begin) + section.size() * sizeof(T));
-  if (!section.empty()) {
+/// A list as one block. `sections(list, seen, visit)` calls visit(section, pointer) for each of its
+/// vectors and the pointer of `seen` that kernels read it through.
+template <typename Seen, typename List, typename Sections>
+[[nodiscard]] std::vector<std::byte> bytes_of_sections(const List& list, const Sections& sections) {
+  std::vector<std::byte> bytes;
+  Seen nowhere;
+  const auto pad = [&bytes] {
+    bytes.resize(static_cast<std::size_t>(section_behind(static_cast<std::int64_t>(bytes.size()))));
+  };
+  sections(list, nowhere, [&]<typename T>(const std::vector<T>& section, const T*&) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    pad();
+    const std::size_t begin = bytes.size();
+    bytes.resize(begin + section.size() * sizeof(T));
+    if (section.empty()) return;
     std::memcpy(bytes.data() + begin, section.data(), section.size() * sizeof(T));
-  }
-  return begin;
+  });
+  pad();
+  return bytes;
 }
 
-template <typename T>
-[[nodiscard]] const T* section_at(const std::byte* base, std::int64_t offset) {
-  return reinterpret_cast<const T*>(base + offset);
+/// The pointers into a copy at `base`, which is not read here.
+template <typename Seen, typename List, typename Sections>
+[[nodiscard]] Seen sections_at(const List& list, const std::byte* base, const Sections& sections) {
+  Seen seen;
+  std::int64_t end = 0;
+  sections(list, seen, [&]<typename T>(const std::vector<T>& section, const T*& pointer) {
+    pointer = reinterpret_cast<const T*>(base + section_behind(end));
+    end = section_behind(end) + static_cast<std::int64_t>(section.size() * sizeof(T));
+  });
+  return seen;
 }
 
 }  // namespace attnscope::cuda

@@ -6,12 +6,11 @@
 // synchronises; the current device is used, and everything is queued on the caller's stream.
 //
 //   Result<SegmentWork> work = segment_work(plan, head_dim, dtype, Passes::forward);
-//   copy work->list() to device memory `list` and set `workspace`'s first
-//   work->counter_bytes() to 0, both once a plan
+//   copy work->list() to device memory `list`, once a plan
 //   Status queued = segment_forward(*work, {list, workspace}, q, k, v, scale, o, lse, stream);
 //
 // q, k, v, o and lse are device memory; head dimension 8 to 256; float32 (fused multiply-adds) or
-// float16 and bfloat16 (tensor cores); sums are float32 for all three.
+// float16 and bfloat16 (tensor cores, where there are walks); sums are float32 for all three.
 
 #include <cstddef>
 #include <cstdint>
@@ -31,8 +30,8 @@ namespace attnscope::cuda {
 struct Walks;
 struct WorkList;
 
-/// A plan cut into thread blocks (kernels/cuda/work_list.h) and, where its windows allow it, once
-/// more into walks (kernels/cuda/walk_list.h); as bytes for the device.
+/// A plan cut for the plain kernels (kernels/cuda/work_list.h), which take any, and, where its
+/// windows allow it, once more into walks (kernels/cuda/walk_list.h); as bytes for the device.
 class SegmentWork {
  public:
   SegmentWork(std::shared_ptr<const WorkList> list, std::int64_t head_dim, DType dtype,
@@ -42,16 +41,13 @@ class SegmentWork {
   [[nodiscard]] std::span<const std::byte> list() const;
   /// Device scratch for a call; calls that share it must follow each other on one stream.
   [[nodiscard]] std::int64_t workspace_bytes() const;
-  /// The first so many bytes of the workspace must be 0 before the first call; each call leaves
-  /// them 0.
-  [[nodiscard]] std::int64_t counter_bytes() const;
 
   [[nodiscard]] const WorkList& work() const { return *work_; }
   /// Null where there are none.
   [[nodiscard]] const Walks* walks() const { return walks_.get(); }
   /// Where in list() the lists of walks, and of their rest, begin.
   struct Places {
-    std::int64_t rest = 0, row_walks = 0, key_walks = 0;
+    std::int64_t rest = 0, walks = 0, backward_rows = 0, backward_keys = 0;
   };
   [[nodiscard]] const Places& places() const { return places_; }
   [[nodiscard]] std::int64_t head_dim() const { return head_dim_; }
@@ -69,13 +65,13 @@ class SegmentWork {
 /// Device memory of a call.
 struct SegmentMemory {
   const std::byte* list = nullptr;  // a copy of SegmentWork::list()
-  std::byte* workspace = nullptr;   // aligned to 256 bytes
+  std::byte* workspace = nullptr;   // aligned to 16 bytes
 };
 
 /// Why the fused kernels cannot run this plan, or ok.
 [[nodiscard]] Status segment_supports(const AttentionPlan& plan, std::int64_t head_dim);
 
-/// Cuts the plan, on the host: O(tokens / 64 + segments). Passes::forward serves segment_forward,
+/// Cuts the plan, on the host: O(tokens / 16 + segments). Passes::forward serves segment_forward,
 /// Passes::forward_backward both.
 [[nodiscard]] Result<SegmentWork> segment_work(const AttentionPlan& plan, std::int64_t head_dim,
                                                DType dtype, Passes passes);
@@ -89,7 +85,7 @@ struct SegmentMemory {
                                      Stream stream);
 
 /// The gradients of segment_forward (kernels/plan/gradients.h; all spans and tensors are device
-/// memory). Two launches, or up to six where there are walks; deterministic, no floating-point
+/// memory). Three launches, or up to nine where there are walks; deterministic, no floating-point
 /// atomics.
 [[nodiscard]] Status segment_backward(const SegmentWork& work, const SegmentMemory& memory,
                                       const GradientTensors& tensors, float scale, Stream stream);

@@ -44,6 +44,14 @@ struct WorkWalk {
   std::int32_t first_slot = -1;
 };
 
+/// Rows whose partial results are merged: part p of row r stands in partial row
+/// first_slot + p * run.count + r.
+struct WorkMerge {
+  WorkRun run;
+  std::int32_t first_slot = 0;
+  std::int32_t parts = 0;
+};
+
 /// What a kernel is compiled for; the least that holds all walks of a list.
 struct WalkShape {
   bool far = false;    // windows of up to 16 tokens, not 4
@@ -72,7 +80,7 @@ inline constexpr std::int32_t broadest_window = 128;
 /// gradients of keys and values.
 struct WalkList {
   std::vector<WorkWalk> walks;
-  std::vector<WorkMerge> merges;  // of wide rows: part p of row r as in work_list.h
+  std::vector<WorkMerge> merges;  // of wide rows
   std::vector<std::int32_t> indices;
   std::int32_t partial_rows = 0;    // for each head
   std::int32_t widest_merge = 0;    // most rows of a merge
@@ -80,10 +88,11 @@ struct WalkList {
   WalkShape shape;
 };
 
+/// Of segment_forward, and of segment_backward: both lists of it, or neither.
 struct Walks {
-  WalkList rows;                 // of segment_forward, and backward where there are walks of keys
-  std::optional<WalkList> keys;  // of segment_backward
-  WorkList rest;  // units of what no walk has; of the backward pass only where it has walks
+  WalkList rows;
+  std::optional<WalkList> backward_rows, backward_keys;
+  WorkList rest;  // units of what no walk has; of keys only where these have walks
 };
 
 /// Whether there are kernels for walks of such rows: of 16-bit numbers, head dimension 32 and,
@@ -92,9 +101,9 @@ struct Walks {
   return size_of(dtype) == 2 &&
          (head_dim == 32 || (head_dim == 64 && (shape.broad || !(shape.far && shape.many))));
 }
-/// And backward.
-[[nodiscard]] constexpr bool has_backward_walks(std::int64_t head_dim, DType dtype) {
-  return size_of(dtype) == 2 && head_dim == 32;
+/// Backward those of head dimension 64 are broad, however narrow their windows.
+[[nodiscard]] constexpr bool are_broad_backward(std::int64_t head_dim) {
+  return head_dim == 64;
 }
 
 /// Cuts a plan that cut_into_units takes; nothing where no row can be walked.

@@ -64,10 +64,6 @@ bool DeviceMemory::is_written(std::int64_t, std::int64_t) const {
   return true;
 }
 
-void DeviceMemory::clear(std::int64_t bytes) {
-  expect(cudaMemset(memory_->data, 0, static_cast<std::size_t>(bytes)), "cudaMemset");
-}
-
 std::vector<std::byte> DeviceMemory::read() const {
   std::vector<std::byte> values(memory_->bytes);
   expect(cudaDeviceSynchronize(), "a kernel");

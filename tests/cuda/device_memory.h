@@ -35,8 +35,6 @@ class DeviceMemory {
   [[nodiscard]] std::byte* data() const;
   [[nodiscard]] float* floats() const { return reinterpret_cast<float*>(data()); }
   void set(std::span<const std::byte> values, std::int64_t at = 0);
-  /// Sets the first bytes to 0.
-  void clear(std::int64_t bytes);
   /// Sets all bytes to ones, the numbers to NaN, without having written them as far as that is
   /// remembered.
   void poison();

@@ -29,9 +29,6 @@ std::byte* DeviceMemory::data() const {
 void DeviceMemory::set(std::span<const std::byte> values, std::int64_t at) {
   memory_->array.set(values, at);
 }
-void DeviceMemory::clear(std::int64_t bytes) {
-  memory_->array.fill_with_zeros(bytes);
-}
 void DeviceMemory::poison() {}  // as it is from the beginning
 bool DeviceMemory::is_written(std::int64_t at, std::int64_t bytes) const {
   return on_host::is_written(data() + at, bytes);

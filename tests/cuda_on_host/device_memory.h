@@ -54,10 +54,6 @@ class DeviceArray {
     std::memcpy(data() + first, values.data(), values.size_bytes());
     set_by_host(data() + first, static_cast<std::int64_t>(values.size_bytes()));
   }
-  void fill_with_zeros(std::int64_t count) {
-    std::memset(memory_, 0, static_cast<std::size_t>(count) * sizeof(T));
-    set_by_host(memory_, count * static_cast<std::int64_t>(sizeof(T)));
-  }
 
   [[nodiscard]] T* data() const { return reinterpret_cast<T*>(memory_); }
   [[nodiscard]] std::byte* bytes() const { return memory_; }

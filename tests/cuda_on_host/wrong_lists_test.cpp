@@ -26,8 +26,17 @@ struct WrongList {
   std::function<void(cuda::WorkList&)> plant;
 };
 
-cuda::WorkRule& first_band(cuda::WorkList& list) {
-  return *std::ranges::find(list.rules, cuda::RuleKind::band, &cuda::WorkRule::kind);
+/// Of the fewest tokens, of which each weighs much.
+cuda::WorkRule& shortest(cuda::WorkList& list, cuda::RuleKind kind) {
+  return std::ranges::min_element(list.segments, {},
+                                  [&](const cuda::WorkSegment& segment) {
+                                    return segment.rule.kind == kind ? segment.run.count
+                                                                     : list.tokens + 1;
+                                  })
+      ->rule;
+}
+cuda::WorkRule& shortest_band(cuda::WorkList& list) {
+  return shortest(list, cuda::RuleKind::band);
 }
 
 class WrongLists : public ::testing::TestWithParam<DType> {
@@ -35,7 +44,7 @@ class WrongLists : public ::testing::TestWithParam<DType> {
   static AttentionCase problem() { return {.layout = two_items(), .dtype = GetParam()}; }
 
   static cuda::WorkList right_list() {
-    return *cuda::cut_into_units(problem().plan(), problem().head_dim, Passes::forward);
+    return *cuda::cut_into_units(problem().plan(), Passes::forward);
   }
 
   /// The largest difference of outputs from the reference, or a number beyond any for an error.
@@ -69,13 +78,11 @@ TEST_P(WrongLists, WithoutAMistake_AreWithinTheBoundOfTheseTests) {
 
 TEST_P(WrongLists, WithAnOffByOneInARule_AreSeenToBeWrong) {
   const std::vector<WrongList> wrong{
-      {"a window one too wide", [](cuda::WorkList& list) { ++first_band(list).window; }},
-      {"a window one too narrow", [](cuda::WorkList& list) { --first_band(list).window; }},
-      {"a band one to the right", [](cuda::WorkList& list) { ++first_band(list).offset; }},
+      {"a window one too wide", [](cuda::WorkList& list) { ++shortest_band(list).window; }},
+      {"a window one too narrow", [](cuda::WorkList& list) { --shortest_band(list).window; }},
+      {"a band one to the right", [](cuda::WorkList& list) { ++shortest_band(list).offset; }},
       {"an interval that begins one too late",
-       [](cuda::WorkList& list) {
-         ++std::ranges::find(list.rules, cuda::RuleKind::whole, &cuda::WorkRule::kind)->begin;
-       }},
+       [](cuda::WorkList& list) { ++shortest(list, cuda::RuleKind::whole).begin; }},
   };
   for (const WrongList& mistake : wrong) {
     cuda::WorkList list = right_list();
@@ -84,18 +91,19 @@ TEST_P(WrongLists, WithAnOffByOneInARule_AreSeenToBeWrong) {
   }
 }
 
-TEST_P(WrongLists, WithASpanOneTokenPastTheTensor_ReadOutOfBounds) {
+TEST_P(WrongLists, WithASegmentOneTokenPastTheTensor_ReadOutOfBounds) {
   cuda::WorkList list = right_list();
-  const auto last = std::ranges::find_if(list.spans, [&](const cuda::WorkSpan& span) {
-    return span.run.listed == 0 && span.run.begin + span.run.count == list.tokens;
+  const auto last = std::ranges::find_if(list.segments, [&](const cuda::WorkSegment& segment) {
+    return segment.run.listed == 0 && segment.run.begin + segment.run.count == list.tokens;
   });
-  ASSERT_NE(last, list.spans.end());
+  ASSERT_NE(last, list.segments.end());
   ++last->run.count;
+  ++last->rule.end;
   EXPECT_THAT(look_at(list).message,
               ::testing::ContainsRegex("reads [0-9]+ bytes outside [kv], byte"));
 }
 
-TEST_P(WrongLists, WithATileOneTokenPastTheTensor_ReadOutOfBounds) {
+TEST_P(WrongLists, WithAUnitOneTokenPastTheTensor_ReadOutOfBounds) {
   cuda::WorkList list = right_list();
   const auto last = std::ranges::find_if(list.units, [&](const cuda::WorkUnit& unit) {
     return unit.run.count > 0 && unit.run.begin + unit.run.count == list.tokens;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The fused kernels of kernels/cuda/segment.h behind the engine's interface.
+#include <span>
 #include <utility>
 
 #include "engine/attention/cuda_runtime.h"
@@ -11,14 +12,12 @@
 namespace attnscope {
 namespace {
 
-/// The workspace is its own, not the caller's: it begins with counters that every call expects as
-/// the one before left them. It is made by the first call, as the list is.
 class PreparedSegmentOnCuda final : public PreparedAttention {
  public:
   PreparedSegmentOnCuda(const Problem& problem, cuda::SegmentWork work)
       : problem_(problem), work_(std::move(work)), list_(work_.list()) {}
 
-  std::int64_t workspace_bytes() const override { return 0; }
+  std::int64_t workspace_bytes() const override { return work_.workspace_bytes(); }
 
   ExecutedWork executed() const override {
     const Passes passes = passes_of(problem_.direction);
@@ -32,31 +31,25 @@ class PreparedSegmentOnCuda final : public PreparedAttention {
 
   Status forward(const ForwardCall& call) override {
     float* lse = call.lse.empty() ? nullptr : call.lse.data();
-    return cuda::segment_forward(work_, memory(), call.q, call.k, call.v, problem_.scale, call.o,
-                                 lse, cuda::current_stream());
+    return cuda::segment_forward(work_, memory(call.workspace), call.q, call.k, call.v,
+                                 problem_.scale, call.o, lse, cuda::current_stream());
   }
 
   Status backward(const BackwardCall& call) override {
-    return cuda::segment_backward(work_, memory(), call.tensors, problem_.scale,
+    return cuda::segment_backward(work_, memory(call.workspace), call.tensors, problem_.scale,
                                   cuda::current_stream());
   }
 
   bool writes_lse() const override { return true; }
 
  private:
-  cuda::SegmentMemory memory() {
-    if (workspace_.data() == nullptr && work_.workspace_bytes() > 0) {
-      cuda::Block workspace(work_.workspace_bytes());
-      cuda::fill(workspace.data(), work_.counter_bytes(), std::byte{0});
-      workspace_ = std::move(workspace);
-    }
-    return {.list = list_.data(), .workspace = workspace_.data()};
+  [[nodiscard]] cuda::SegmentMemory memory(std::span<std::byte> workspace) {
+    return {.list = list_.data(), .workspace = workspace.data()};
   }
 
   Problem problem_;
   cuda::SegmentWork work_;
   cuda::DeviceList list_;  // of work_
-  cuda::Block workspace_;
 };
 
 }  // namespace

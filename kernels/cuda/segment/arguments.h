@@ -35,24 +35,17 @@ struct DeviceTensor {
 using Input = DeviceTensor<const std::byte>;
 using Output = DeviceTensor<std::byte>;
 
-/// What both directions need.
+/// What the plain kernels need in both directions.
 struct UnitArguments {
   DeviceList list;
   ItemDivision items;           // of all tensors alike, so that a token's item is found once
   std::int32_t first_unit = 0;  // of the launch
+  std::int32_t units = 0;
   std::int32_t heads = 0;
   std::int32_t heads_per_unit = 0;
-  std::int32_t main_warps = 0;
   std::int32_t head_dim = 0;
   bool vector = false;  // rows of all tensors begin and end at multiples of 16 bytes
   float scale = 0.0f;
-  // Arrivals, [merge, column part, head], 0 before and after each launch.
-  unsigned* counters = nullptr;
-  // Partial rows, [head, row, pitch]: forward o, maximum and sum; backward grad_q, or grad_k and
-  // grad_v.
-  float* partials = nullptr;
-  std::int64_t partial_rows = 0;
-  std::int32_t partial_pitch = 0;
 };
 
 struct ForwardArguments {
@@ -73,8 +66,10 @@ struct WalkArguments {
   float scale = 0.0f;
   Input q, k, v;  // strides of tokens below 2^31 bytes, rows at multiples of 16
   Output o;
-  float* lse = nullptr;       // [tokens, heads], or null
-  float* partials = nullptr;  // as of UnitArguments
+  float* lse = nullptr;  // [tokens, heads], or null
+  // Partial rows, [head, row, pitch]: forward o, maximum and sum; backward grad_q, or grad_k and
+  // grad_v.
+  float* partials = nullptr;
   std::int64_t partial_rows = 0;
   std::int32_t partial_pitch = 0;
 };
@@ -99,43 +94,35 @@ struct BackwardWalkArguments {
 struct RowDotArguments {
   Input a, b;
   ItemDivision items;
-  float* dots = nullptr;
-  std::int64_t rows = 0;  // tokens * heads
+  float* dots = nullptr;  // [tokens, heads]
+  std::int32_t tokens = 0;
   std::int32_t heads = 0;
   std::int32_t head_dim = 0;
+  std::int32_t lane_bits = 0;  // a row has 1 << lane_bits lanes, at most 32
   bool vector = false;
 };
 
-/// Head dimensions are padded with zeros to 16, 32, 64, 128 or 256; each class and type is compiled
-/// in a file of its own, which the build writes from instantiation.cu.in.
-struct SegmentKernels {
-  Status (*forward)(const ForwardArguments& arguments, std::int64_t units, int warps,
-                    Stream stream) = nullptr;
+/// What stands still: queries, or keys.
+enum class Standing : std::uint8_t { rows, keys };
+
+struct PlainKernels {
+  Status (*forward)(const ForwardArguments& arguments, Stream stream) = nullptr;
   Status (*row_dots)(const RowDotArguments& arguments, Stream stream) = nullptr;
-  Status (*backward)(const BackwardArguments& arguments, std::int64_t units, int warps,
-                     Stream stream) = nullptr;
-  // The walks, then their merges; null where there are none (has_walks).
-  Status (*walk)(const WalkArguments& arguments, WalkShape shape, Stream stream) = nullptr;
-  // The same backward (has_backward_walks), `kind` the direction.
-  Status (*walk_backward)(const BackwardWalkArguments& arguments, UnitKind kind, WalkShape shape,
-                          Stream stream) = nullptr;
+  Status (*backward)(const BackwardArguments& arguments, Standing what, Stream stream) = nullptr;
 };
+/// Of one type, whatever the head dimension (plain.cu).
+template <DType type>
+[[nodiscard]] PlainKernels plain_kernels();
 
+/// The walks of one direction, then their merges.
+struct WalkKernels {
+  Status (*forward)(const WalkArguments& arguments, WalkShape shape, Stream stream) = nullptr;
+  Status (*backward)(const BackwardWalkArguments& arguments, Standing what, WalkShape shape,
+                     Stream stream) = nullptr;
+};
+/// Of a 16-bit type and head dimension 32 or 64, compiled in a file of its own each, which the
+/// build writes from instantiation.cu.in.
 template <DType type, int columns>
-[[nodiscard]] SegmentKernels segment_kernels();
-
-/// Columns of a gradient that a block of the backward pass sums in registers; wider heads are taken
-/// by several blocks, a part of the columns each, which compute the weights anew. More of them
-/// would be spilled: two gradients of 128 columns at 255 registers a thread; at 64, where a block
-/// of 11 warps has 168, those of float32, whose stationary rows are held by pointers.
-[[nodiscard]] constexpr int gradient_columns(int columns, std::int64_t number_bytes) {
-  if (columns > 64) return 64;
-  return columns == 64 && number_bytes == 4 ? 32 : columns;
-}
-
-/// Warps of a block: 8 main ones (4 beyond head dimension 64) and 3 extra ones.
-[[nodiscard]] constexpr int most_warps(int columns) {
-  return columns <= 64 ? 11 : 7;
-}
+[[nodiscard]] WalkKernels walk_kernels();
 
 }  // namespace attnscope::cuda

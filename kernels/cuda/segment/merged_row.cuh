@@ -1,21 +1,12 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A row of the output that several units or walks left in float32 parts: each part its sums of
+// A row of the output that several walks left in float32 parts: each part its sums of
 // weighted values, its maximum (in units of log2) and its sum of weights.
 
-#include "kernels/cuda/segment/numbers.cuh"
+#include "kernels/cuda/segment/rows.cuh"
 
 namespace attnscope::cuda {
-
-/// A row without keys: output 0, log-sum-exp -inf.
-__device__ __forceinline__ float inverse_of(float sum) {
-  return sum == 0.0f ? 0.0f : 1.0f / sum;
-}
-
-__device__ __forceinline__ float log_sum_exp(float maximum, float sum) {
-  return sum == 0.0f ? minus_infinity : fmaf(maximum, ln_2, logf(sum));
-}
 
 struct RowParts {
   const float* first;

@@ -2,9 +2,7 @@
 #include "kernels/cuda/segment.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <cassert>
 #include <cstdlib>
 #include <limits>
 #include <optional>
@@ -21,32 +19,24 @@ namespace {
 
 constexpr std::int64_t smallest_head_dim = 8;
 constexpr std::int64_t largest_head_dim = 256;
-constexpr std::array<int, 5> classes{16, 32, 64, 128, 256};
-
-std::size_t class_of(std::int64_t head_dim) {
-  std::size_t number = 0;
-  while (classes[number] < head_dim) ++number;
-  return number;
-}
-
-template <DType type>
-SegmentKernels kernels_of(std::int64_t head_dim) {
-  constexpr std::array makers{segment_kernels<type, 16>, segment_kernels<type, 32>,
-                              segment_kernels<type, 64>, segment_kernels<type, 128>,
-                              segment_kernels<type, 256>};
-  return makers[class_of(head_dim)]();
-}
-
-SegmentKernels kernels_of(DType dtype, std::int64_t head_dim) {
+PlainKernels plain_kernels_of(DType dtype) {
   switch (dtype) {
     case DType::float32:
-      return kernels_of<DType::float32>(head_dim);
+      return plain_kernels<DType::float32>();
     case DType::float16:
-      return kernels_of<DType::float16>(head_dim);
+      return plain_kernels<DType::float16>();
     case DType::bfloat16:
       break;
   }
-  return kernels_of<DType::bfloat16>(head_dim);
+  return plain_kernels<DType::bfloat16>();
+}
+
+/// Of a type and head dimension that has walks.
+WalkKernels walk_kernels_of(DType dtype, std::int64_t head_dim) {
+  if (dtype == DType::float16) {
+    return head_dim == 32 ? walk_kernels<DType::float16, 32>() : walk_kernels<DType::float16, 64>();
+  }
+  return head_dim == 32 ? walk_kernels<DType::bfloat16, 32>() : walk_kernels<DType::bfloat16, 64>();
 }
 
 std::int64_t round_up(std::int64_t value, std::int64_t unit) {
@@ -54,18 +44,14 @@ std::int64_t round_up(std::int64_t value, std::int64_t unit) {
 }
 
 bool has_backward(const WorkList& list) {
-  return static_cast<std::size_t>(list.forward_units) < list.units.size();
+  return static_cast<std::size_t>(list.row_units) < list.units.size();
 }
 
-/// The sections of the workspace, in bytes. Calls follow each other, so that the units of both
-/// lists may leave their partial rows at one place.
+/// The sections of the workspace, in bytes. D stands at its beginning. Calls follow each other, so
+/// that the walks of both directions may leave their partial rows at one place.
 struct Workspace {
-  std::int64_t rest_counters_at = 0;  // behind those of all units, which are at 0
-  std::int64_t counters = 0;
-  std::int64_t dots_at = 0;
-  std::int64_t partials_at = 0;
-  std::int64_t walk_partials_at = 0;  // behind those of the rest's units
-  std::int64_t pitch = 0;             // floats of a partial row
+  std::int64_t walk_partials_at = 0;
+  std::int64_t pitch = 0;  // floats of a partial row
   std::int64_t bytes = 0;
 
   explicit Workspace(const SegmentWork& work) {
@@ -73,30 +59,18 @@ struct Workspace {
     const WorkList& list = work.work();
     const std::int64_t head_dim = work.head_dim();
     const bool backward = has_backward(list);
-    const int columns = classes[class_of(head_dim)];
-    const std::int64_t column_parts =
-        backward ? columns / gradient_columns(columns, size_of(work.dtype())) : 1;
-    const auto counters_of = [&](const WorkList& of, std::int64_t parts) {
-      return static_cast<std::int64_t>(of.merges.size()) * parts * list.heads * 4;
-    };
-    rest_counters_at = counters_of(list, column_parts);
-    counters = rest_counters_at;
-    if (work.walks() != nullptr) counters += counters_of(work.walks()->rest, column_parts);
-    dots_at = round_up(counters, section);
     const std::int64_t dots =
         backward ? static_cast<std::int64_t>(list.tokens) * list.heads * 4 : 0;
-    partials_at = dots_at + round_up(dots, section);
+    walk_partials_at = bytes = round_up(dots, section);
+    if (work.walks() == nullptr) return;
     // Forward o, maximum and sum; backward two gradients.
     pitch = round_up(backward ? std::max(2 * head_dim, head_dim + 2) : head_dim + 2, 4);
-    const auto end_of = [&](std::int64_t begin, std::int64_t rows) {
-      return begin + rows * list.heads * pitch * 4;
+    const auto end_of = [&](const WalkList& walks) {
+      return walk_partials_at + std::int64_t{walks.partial_rows} * list.heads * pitch * 4;
     };
-    bytes = end_of(partials_at, list.partial_rows);
-    if (work.walks() == nullptr) return;
-    walk_partials_at = round_up(end_of(partials_at, work.walks()->rest.partial_rows), section);
-    bytes = std::max(bytes, end_of(walk_partials_at, work.walks()->rows.partial_rows));
-    if (!work.walks()->keys) return;
-    bytes = std::max(bytes, end_of(walk_partials_at, work.walks()->keys->partial_rows));
+    bytes = end_of(work.walks()->rows);
+    for (const auto* of : {&work.walks()->backward_rows, &work.walks()->backward_keys})
+      if (*of) bytes = std::max(bytes, end_of(**of));
   }
 };
 
@@ -200,9 +174,9 @@ Status Operands::check(std::string_view name, const StridedTensor<Byte>& tensor)
 
 Status check_memory(std::string_view operation, const SegmentWork& work,
                     const SegmentMemory& memory) {
-  constexpr std::uintptr_t alignment = 256;
-  const auto check = [&](std::string_view name, const std::byte* data,
-                         std::int64_t bytes) -> Status {
+  constexpr std::uintptr_t of_list = 256, of_workspace = 16;
+  const auto check = [&](std::string_view name, const std::byte* data, std::int64_t bytes,
+                         std::uintptr_t alignment) -> Status {
     if (bytes == 0) return {};
     if (data == nullptr) {
       return fail("{} was given no {}; hand in {} bytes of device memory", operation, name, bytes);
@@ -213,31 +187,28 @@ Status check_memory(std::string_view operation, const SegmentWork& work,
     }
     return {};
   };
-  if (Status s = check("work list", memory.list, static_cast<std::int64_t>(work.list().size()));
+  if (Status s =
+          check("work list", memory.list, static_cast<std::int64_t>(work.list().size()), of_list);
       !s) {
     return s;
   }
-  return check("workspace", memory.workspace, work.workspace_bytes());
+  return check("workspace", memory.workspace, work.workspace_bytes(), of_workspace);
 }
 
 /// Of one of the call's work lists, which lies in device memory at `list_at`.
-UnitArguments unit_arguments(const SegmentWork& work, const SegmentMemory& memory, float scale,
-                             const Operands& operands, const WorkList& list,
-                             const std::byte* list_at, std::int64_t counters_at) {
-  const Workspace places(work);
+UnitArguments unit_arguments(const SegmentWork& work, float scale, const Operands& operands,
+                             const WorkList& list, const std::byte* list_at, Standing what) {
+  const bool is_rows = what == Standing::rows;
   return {.list = device_list(list, list_at),
           .items = operands.items(),
-          .first_unit = 0,
+          .first_unit = is_rows ? 0 : list.row_units,
+          .units = is_rows ? list.row_units
+                           : static_cast<std::int32_t>(list.units.size()) - list.row_units,
           .heads = list.heads,
           .heads_per_unit = list.heads_per_unit,
-          .main_warps = list.main_warps,
           .head_dim = static_cast<std::int32_t>(work.head_dim()),
           .vector = operands.in_pieces(),
-          .scale = scale,
-          .counters = reinterpret_cast<unsigned*>(memory.workspace + counters_at),
-          .partials = reinterpret_cast<float*>(memory.workspace + places.partials_at),
-          .partial_rows = list.partial_rows,
-          .partial_pitch = static_cast<std::int32_t>(places.pitch)};
+          .scale = scale};
 }
 
 /// Of the walks of one direction, whose list lies in device memory at `list_at`; without what
@@ -263,10 +234,6 @@ WalkArguments walk_arguments(const SegmentWork& work, const SegmentMemory& memor
           .partial_pitch = static_cast<std::int32_t>(places.pitch)};
 }
 
-int warps_of(const WorkList& list) {
-  return list.main_warps + list.extra_warps;
-}
-
 }  // namespace
 
 SegmentWork::SegmentWork(std::shared_ptr<const WorkList> list, std::int64_t head_dim, DType dtype,
@@ -280,8 +247,9 @@ SegmentWork::SegmentWork(std::shared_ptr<const WorkList> list, std::int64_t head
   };
   if (walks_ != nullptr) {
     places_.rest = append(list_bytes(walks_->rest));
-    places_.row_walks = append(list_bytes(walks_->rows));
-    if (walks_->keys) places_.key_walks = append(list_bytes(*walks_->keys));
+    places_.walks = append(list_bytes(walks_->rows));
+    if (walks_->backward_rows) places_.backward_rows = append(list_bytes(*walks_->backward_rows));
+    if (walks_->backward_keys) places_.backward_keys = append(list_bytes(*walks_->backward_keys));
   }
   bytes_ = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
 }
@@ -292,10 +260,6 @@ std::span<const std::byte> SegmentWork::list() const {
 
 std::int64_t SegmentWork::workspace_bytes() const {
   return Workspace(*this).bytes;
-}
-
-std::int64_t SegmentWork::counter_bytes() const {
-  return Workspace(*this).counters;
 }
 
 Status segment_supports(const AttentionPlan& plan, std::int64_t head_dim) {
@@ -317,9 +281,8 @@ Status segment_supports(const AttentionPlan& plan, std::int64_t head_dim) {
 Result<SegmentWork> segment_work(const AttentionPlan& plan, std::int64_t head_dim, DType dtype,
                                  Passes passes) {
   if (Status s = segment_supports(plan, head_dim); !s) return tl::unexpected(std::move(s.error()));
-  Result<WorkList> list = cut_into_units(plan, head_dim, passes);
+  Result<WorkList> list = cut_into_units(plan, passes);
   if (!list) return tl::unexpected(std::move(list.error()));
-  assert(warps_of(*list) <= most_warps(classes[class_of(head_dim)]));
   std::optional<Walks> walks = cut_into_walks(plan, head_dim, dtype, passes);
   return SegmentWork(std::make_shared<const WorkList>(std::move(*list)), head_dim, dtype,
                      walks ? std::make_shared<const Walks>(*std::move(walks)) : nullptr);
@@ -335,31 +298,29 @@ Status segment_forward(const SegmentWork& work, const SegmentMemory& memory, con
   operands.add("o", o);
   if (!operands.status()) return operands.status();
   if (Status s = check_memory("segment_forward", work, memory); !s) return s;
-  const Walks* walks = work.walks();
-  const SegmentKernels kernels = kernels_of(work.dtype(), work.head_dim());
   ForwardArguments arguments{.units = {},
                              .q = operands.on_device(q),
                              .k = operands.on_device(k),
                              .v = operands.on_device(v),
                              .o = operands.on_device(o),
                              .lse = lse};
-  if (walks == nullptr || !operands.can_be_walked(walks->rows)) {
-    const WorkList& list = work.work();
-    arguments.units = unit_arguments(work, memory, scale, operands, list, memory.list, 0);
-    return kernels.forward(arguments, list.forward_units, warps_of(list), stream);
-  }
-  WalkArguments walk = walk_arguments(work, memory, scale, operands, walks->rows,
-                                      memory.list + work.places().row_walks);
+  const auto queue_units = [&](const WorkList& list, std::int64_t list_at) {
+    arguments.units =
+        unit_arguments(work, scale, operands, list, memory.list + list_at, Standing::rows);
+    return plain_kernels_of(work.dtype()).forward(arguments, stream);
+  };
+  const Walks* walks = work.walks();
+  if (walks == nullptr || !operands.can_be_walked(walks->rows)) return queue_units(work.work(), 0);
+  WalkArguments walk =
+      walk_arguments(work, memory, scale, operands, walks->rows, memory.list + work.places().walks);
   walk.q = arguments.q;
   walk.k = arguments.k;
   walk.v = arguments.v;
   walk.o = arguments.o;
   walk.lse = lse;
-  if (Status s = kernels.walk(walk, walks->rows.shape, stream); !s) return s;
-  arguments.units =
-      unit_arguments(work, memory, scale, operands, walks->rest, memory.list + work.places().rest,
-                     Workspace(work).rest_counters_at);
-  return kernels.forward(arguments, walks->rest.forward_units, warps_of(walks->rest), stream);
+  const WalkKernels kernels = walk_kernels_of(work.dtype(), work.head_dim());
+  if (Status s = kernels.forward(walk, walks->rows.shape, stream); !s) return s;
+  return queue_units(walks->rest, work.places().rest);
 }
 
 Status segment_backward(const SegmentWork& work, const SegmentMemory& memory,
@@ -389,17 +350,22 @@ Status segment_backward(const SegmentWork& work, const SegmentMemory& memory,
         tensors.lse.size(), rows);
   }
   if (Status s = check_memory("segment_backward", work, memory); !s) return s;
-  const SegmentKernels kernels = kernels_of(work.dtype(), work.head_dim());
-  float* dots = reinterpret_cast<float*>(memory.workspace + Workspace(work).dots_at);
-  Status queued = kernels.row_dots({.a = operands.on_device(tensors.o),
-                                    .b = operands.on_device(tensors.grad_o),
-                                    .items = operands.items(),
-                                    .dots = dots,
-                                    .rows = rows,
-                                    .heads = list.heads,
-                                    .head_dim = static_cast<std::int32_t>(work.head_dim()),
-                                    .vector = operands.in_pieces()},
-                                   stream);
+  const PlainKernels plain = plain_kernels_of(work.dtype());
+  float* dots = reinterpret_cast<float*>(memory.workspace);
+  constexpr std::int64_t lane_bytes = 16, most_lanes = 32;
+  const std::int64_t pieces =
+      std::min(most_lanes, (work.head_dim() * size_of(work.dtype()) + lane_bytes - 1) / lane_bytes);
+  const Status queued = plain.row_dots({.a = operands.on_device(tensors.o),
+                                        .b = operands.on_device(tensors.grad_o),
+                                        .items = operands.items(),
+                                        .dots = dots,
+                                        .tokens = list.tokens,
+                                        .heads = list.heads,
+                                        .head_dim = static_cast<std::int32_t>(work.head_dim()),
+                                        .lane_bits = static_cast<std::int32_t>(
+                                            std::bit_width(static_cast<std::uint64_t>(pieces - 1))),
+                                        .vector = operands.in_pieces()},
+                                       stream);
   if (!queued) return queued;
   BackwardArguments arguments{.units = {},
                               .q = operands.on_device(tensors.q),
@@ -411,26 +377,26 @@ Status segment_backward(const SegmentWork& work, const SegmentMemory& memory,
                               .grad_v = operands.on_device(tensors.grad_v),
                               .lse = tensors.lse.data(),
                               .dots = dots};
-  const auto queue_units = [&](const WorkList& of, std::int64_t list_at, std::int64_t counters_at) {
-    arguments.units =
-        unit_arguments(work, memory, scale, operands, of, memory.list + list_at, counters_at);
-    arguments.units.first_unit = of.forward_units;
-    return kernels.backward(arguments,
-                            static_cast<std::int64_t>(of.units.size()) - of.forward_units,
-                            warps_of(of), stream);
+  const auto queue_units = [&](const WorkList& of, std::int64_t list_at) -> Status {
+    for (const Standing what : {Standing::rows, Standing::keys}) {
+      arguments.units = unit_arguments(work, scale, operands, of, memory.list + list_at, what);
+      if (Status s = plain.backward(arguments, what, stream); !s) return s;
+    }
+    return {};
   };
   const Walks* walks = work.walks();
-  if (walks == nullptr || !walks->keys || !operands.can_be_walked(walks->rows) ||
-      !operands.can_be_walked(*walks->keys)) {
-    return queue_units(list, 0, 0);
+  if (walks == nullptr || !walks->backward_keys || !operands.can_be_walked(*walks->backward_rows) ||
+      !operands.can_be_walked(*walks->backward_keys)) {
+    return queue_units(list, 0);
   }
-  const auto queue_walks = [&](UnitKind kind) {
-    const bool is_rows = kind == UnitKind::rows;
-    const WalkList& of = is_rows ? walks->rows : *walks->keys;
+  const WalkKernels kernels = walk_kernels_of(work.dtype(), work.head_dim());
+  const auto queue_walks = [&](Standing what) {
+    const bool is_rows = what == Standing::rows;
+    const WalkList& of = is_rows ? *walks->backward_rows : *walks->backward_keys;
     BackwardWalkArguments walk{
         .walk = walk_arguments(
             work, memory, scale, operands, of,
-            memory.list + (is_rows ? work.places().row_walks : work.places().key_walks)),
+            memory.list + (is_rows ? work.places().backward_rows : work.places().backward_keys)),
         .grad_o = arguments.grad_o,
         .gradients = {is_rows ? arguments.grad_q : arguments.grad_k, arguments.grad_v},
         .lse = arguments.lse,
@@ -438,11 +404,11 @@ Status segment_backward(const SegmentWork& work, const SegmentMemory& memory,
     walk.walk.q = arguments.q;
     walk.walk.k = arguments.k;
     walk.walk.v = arguments.v;
-    return kernels.walk_backward(walk, kind, of.shape, stream);
+    return kernels.backward(walk, what, of.shape, stream);
   };
-  if (Status s = queue_walks(UnitKind::rows); !s) return s;
-  if (Status s = queue_walks(UnitKind::keys); !s) return s;
-  return queue_units(walks->rest, work.places().rest, Workspace(work).rest_counters_at);
+  if (Status s = queue_walks(Standing::rows); !s) return s;
+  if (Status s = queue_walks(Standing::keys); !s) return s;
+  return queue_units(walks->rest, work.places().rest);
 }
 
 }  // namespace attnscope::cuda

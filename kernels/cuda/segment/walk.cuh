@@ -21,7 +21,6 @@
 // is remembered; the weights of rows that see it are NaN.
 
 #include "kernels/cuda/segment/merged_row.cuh"
-#include "kernels/cuda/segment/slab.cuh"
 
 namespace attnscope::cuda {
 

@@ -1,10 +1,11 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Backward for narrow windows and 16-bit numbers: walks along rows (grad_q) and along keys (grad_k,
-// grad_v), the plan transposed. What stands still is a strip of 16 rows or keys, what passes by are
-// the other ones, 16 at a time: the globals, then the window. With the weights known from the
-// log-sum-exp there is no maximum, so that nothing of a strip but its sums outlives 16 of them.
+// Backward for 16-bit numbers: walks along rows (grad_q) and along keys (grad_k, grad_v), the plan
+// transposed. What stands still is a strip of 16 rows or keys, what passes by are the other ones,
+// 16 at a time: the window, then the globals. With the weights known from the log-sum-exp there is
+// no maximum, so that nothing of a strip but its sums outlives 16 of them. Windows of 17 to 128
+// tokens pass by in a loop, and only where they end are places compared.
 //
 //             stands still   passes by   sums
 //   rows      q, grad_o      k, v        grad_q += dS k
@@ -17,34 +18,39 @@
 
 namespace attnscope::cuda {
 
-/// Of what passes by, the tensors whose values are summed up: one, or, past keys, two.
-template <bool Keys>
-inline constexpr int walk_gradients = Keys ? 2 : 1;
+/// What a walk sums up, which tells what stands still. Past keys of head dimension 64 there is no
+/// room for the sums of both gradients: two launches.
+enum class Sums : std::uint8_t { queries, keys, values, keys_and_values };
 
-/// In units of log2. A row without keys has no weights: +inf makes them 0, where -inf would make
-/// them infinite.
-struct RowNumbers {
-  float subtrahend = 0.0f;  // log-sum-exp
-  float dot = 0.0f;         // D = grad_o . o
-
-  __device__ __forceinline__ void read(const BackwardWalkArguments& call, std::int64_t token,
-                                       int head) {
-    const std::int64_t at = token * call.walk.heads + head;
-    const float lse = __ldg(call.lse + at);
-    subtrahend = lse == minus_infinity ? -minus_infinity : lse * log2_e;
-    dot = __ldg(call.dots + at);
-  }
+template <Sums sums>
+struct WalkSums {
+  static constexpr bool of_keys = sums != Sums::queries;
+  static constexpr bool has_by_score = sums != Sums::values;  // dS, for which dP is needed
+  static constexpr int gradients = sums == Sums::keys_and_values ? 2 : 1;
+  /// Of what passes by, the tensor whose values gradient i sums up.
+  static __host__ __device__ constexpr int tensor_of(int i) { return sums == Sums::values ? 1 : i; }
+  /// The weights of gradient i are dS, which lack the scale; else P.
+  static __host__ __device__ constexpr bool by_score(int i) { return has_by_score && i == 0; }
 };
+
+/// Of a token's row.
+__device__ __forceinline__ RowNumbers numbers_of(const BackwardWalkArguments& call,
+                                                 std::int64_t token, int head) {
+  RowNumbers numbers;
+  numbers.read(call.lse, call.dots, token * call.walk.heads + head);
+  return numbers;
+}
 
 /// Two tiles that pass by; bits 2 u, 2 u + 1 of `spoilt[i]`: the lane's numbers of tile u have
 /// values of tensor i that are not finite.
-template <int Columns, bool Keys>
+template <int Columns, Sums sums>
 struct PassingTiles {
-  static constexpr int summed = walk_gradients<Keys>;
+  using Of = WalkSums<sums>;
+  static constexpr int summed = Of::gradients;
 
   RowShare<Columns> first[2], second[2];
   ValueTile<Columns> values[summed][2];
-  RowNumbers numbers[Keys ? 2 : 1][2];  // of queries 2 t and 2 t + 1
+  RowNumbers numbers[Of::of_keys ? 2 : 1][2];  // of queries 2 t and 2 t + 1
   unsigned spoilt[summed] = {};
 
   /// Tile u; `token(i)` is its token i, counted from `origin` on; `row(tensor, token)` is the
@@ -57,15 +63,15 @@ struct PassingTiles {
     const int column = 2 * (lane & 3);
     const int mine = token(lane >> 2);
     first[u].read(row(0, mine));
-    second[u].read(row(1, mine));
+    if constexpr (Of::has_by_score) second[u].read(row(1, mine));
     const int even = token(column), odd = token(column + 1);
 #pragma unroll
     for (int i = 0; i < summed; ++i) {
-      values[i][u].read(values_of(i, even), values_of(i, odd));
+      values[i][u].read(values_of(Of::tensor_of(i), even), values_of(Of::tensor_of(i), odd));
     }
-    if constexpr (Keys) {
-      numbers[u][0].read(call, origin + even, head);
-      numbers[u][1].read(call, origin + odd, head);
+    if constexpr (Of::of_keys) {
+      numbers[u][0] = numbers_of(call, origin + even, head);
+      numbers[u][1] = numbers_of(call, origin + odd, head);
     }
   }
 
@@ -81,9 +87,10 @@ struct PassingTiles {
 };
 
 /// 16 rows or keys that stand still, and their sums.
-template <typename T, int Columns, bool Keys>
+template <typename T, int Columns, Sums sums_of>
 struct StandingStrip {
-  static constexpr int gradients = walk_gradients<Keys>;
+  using Of = WalkSums<sums_of>;
+  static constexpr int gradients = Of::gradients;
 
   QueryFragments<Columns> first, second;
   RowNumbers numbers[2];  // of rows g and g + 8
@@ -98,9 +105,11 @@ struct StandingStrip {
     a.read(row(0, low));
     b.read(row(0, high));
     first.put(a, b);
-    a.read(row(1, low));
-    b.read(row(1, high));
-    second.put(a, b);
+    if constexpr (Of::has_by_score) {
+      a.read(row(1, low));
+      b.read(row(1, high));
+      second.put(a, b);
+    }
 #pragma unroll
     for (int i = 0; i < gradients; ++i) {
 #pragma unroll
@@ -114,17 +123,18 @@ struct StandingStrip {
   /// Takes `Count` tiles; bits 2 u, 2 u + 1 of seen[h] are what the lane's row g + 8 h sees of tile
   /// u. By all lanes of the warp.
   template <int Count>
-  __device__ __forceinline__ void take(const PassingTiles<Columns, Keys>& tiles,
+  __device__ __forceinline__ void take(const PassingTiles<Columns, sums_of>& tiles,
                                        const unsigned (&seen)[2], float factor) {
-    std::uint32_t weights[gradients][4] = {};  // dS, and P of keys
+    std::uint32_t weights[gradients][4] = {};  // dS and P
 #pragma unroll
     for (int u = 0; u < Count; ++u) {
       float s[4] = {}, gradient[4] = {};
       add_scores<T>(s, first, tiles.first[u]);
-      add_scores<T>(gradient, second, tiles.second[u]);
+      if constexpr (Of::has_by_score) add_scores<T>(gradient, second, tiles.second[u]);
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
-        const RowNumbers& of_row = !Keys ? numbers[e >> 1] : tiles.numbers[Keys ? u : 0][e & 1];
+        const RowNumbers& of_row =
+            !Of::of_keys ? numbers[e >> 1] : tiles.numbers[Of::of_keys ? u : 0][e & 1];
         const float weight = exp2_approx(fmaf(s[e], factor, -of_row.subtrahend));
         const float by_score = weight * (gradient[e] - of_row.dot);
         const bool counts = (seen[e >> 1] >> (2 * u + (e & 1)) & 1u) != 0;
@@ -133,8 +143,11 @@ struct StandingStrip {
       }
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        weights[0][2 * u + h] = pair_of<T>(gradient[2 * h], gradient[2 * h + 1]);
-        if (gradients == 2) weights[gradients - 1][2 * u + h] = pair_of<T>(s[2 * h], s[2 * h + 1]);
+#pragma unroll
+        for (int i = 0; i < gradients; ++i) {
+          const float(&of)[4] = Of::by_score(i) ? gradient : s;
+          weights[i][2 * u + h] = pair_of<T>(of[2 * h], of[2 * h + 1]);
+        }
       }
     }
 #pragma unroll
@@ -180,20 +193,48 @@ struct StandingStrip {
   }
 };
 
-/// Registers a thread: an SM has 12 warps by rows of narrow windows, else 8. No instantiation
-/// spills.
-template <bool Keys, bool Far>
-inline constexpr int backward_walk_registers = Keys || Far ? 255 : 168;
+/// How far a walk's window may reach: 4, 16 or 128 tokens.
+enum class Reach : std::uint8_t { narrow, far, broad };
 
-template <typename T, int Columns, bool Keys, bool Far>
-__global__ void __maxnreg__((backward_walk_registers<Keys, Far>))
+/// Registers a thread: an SM has 12 warps by rows, but for windows of 5 to 16 tokens, else 8. No
+/// instantiation spills.
+template <int Columns, Sums sums, Reach reach>
+inline constexpr int backward_walk_registers =
+    Columns == 64 || WalkSums<sums>::of_keys || reach == Reach::far ? 255 : 168;
+
+/// Bits 2 u, 2 u + 1 of row[h]: what the lane's row g + 8 h of a strip sees of tile u of the 16
+/// that begin at `first`; rows begin at `row`, seen keys at `begin` and end before `end`.
+__device__ __forceinline__ WalkSight chunk_sight(int first, int row, int window, int begin,
+                                                 int end) {
+  if (first >= max(row + strip_tokens - 1 - window, begin) &&
+      first <= min(row + window - 15, end - 16)) {
+    return {{0xfu, 0xfu}};
+  }
+  const int lane = static_cast<int>(threadIdx.x) & 31;
+  WalkSight sight{};
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    const int mine = row + (lane >> 2) + 8 * h;
+    const int low = max(mine - window, begin), high = min(mine + window, end - 1);
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      const int key = first + 2 * (lane & 3) + 8 * (e / 2) + e % 2;
+      if (key >= low && key <= high) sight.row[h] |= 1u << e;
+    }
+  }
+  return sight;
+}
+
+template <typename T, int Columns, Sums sums, Reach reach>
+__global__ void __maxnreg__((backward_walk_registers<Columns, sums, reach>))
     segment_backward_walk_kernel(BackwardWalkArguments call) {
-  using Tiles = WalkTiles<Far, false>;
-  using Passing = PassingTiles<Columns, Keys>;
-  using Strip = StandingStrip<T, Columns, Keys>;
+  using Tiles = WalkTiles<reach != Reach::narrow, false>;
+  using Of = WalkSums<sums>;
+  using Passing = PassingTiles<Columns, sums>;
+  using Strip = StandingStrip<T, Columns, sums>;
   using Share = RowShare<Columns>;
   using Values = ValueTile<Columns>;
-  constexpr int gradients = walk_gradients<Keys>;
+  constexpr int gradients = Of::gradients;
   constexpr int lane_bytes = Columns / 2;  // of a row of results
   const int lane = static_cast<int>(threadIdx.x) & 31;
   const int g = lane >> 2;
@@ -201,34 +242,50 @@ __global__ void __maxnreg__((backward_walk_registers<Keys, Far>))
   const int number =
       static_cast<int>(blockIdx.x) * walk_warps + (static_cast<int>(threadIdx.x) >> 5);
   if (number >= call.walk.walks * call.walk.heads) return;
-  const WorkWalk& walk = call.walk.list.walks[number / call.walk.heads];
-  const int head = number % call.walk.heads;
+  // Broad walks that stand side by side share what passes by: they are of one head.
+  const bool by_heads = reach != Reach::broad;
+  const WorkWalk& walk =
+      call.walk.list.walks[by_heads ? number / call.walk.heads : number % call.walk.walks];
+  const int head = by_heads ? number % call.walk.heads : number / call.walk.walks;
   const float factor = call.walk.scale * log2_e;
-  const Input& standing0 = Keys ? call.walk.k : call.walk.q;
-  const Input& standing1 = Keys ? call.walk.v : call.grad_o;
-  const Input& passing0 = Keys ? call.walk.q : call.walk.k;
-  const Input& passing1 = Keys ? call.grad_o : call.walk.v;
+  const Input& standing0 = Of::of_keys ? call.walk.k : call.walk.q;
+  const Input& standing1 = Of::of_keys ? call.walk.v : call.grad_o;
+  const Input& passing0 = Of::of_keys ? call.walk.q : call.walk.k;
+  const Input& passing1 = Of::of_keys ? call.grad_o : call.walk.v;
   const auto place = [&](int token) { return Place(call.walk.items, token); };
 
-  Passing globals;
-  const int last_global = walk.globals.count - 1;
-#pragma unroll
-  for (int u = 0; u < 2; ++u) {
+  const auto read_globals = [&](Passing& globals) {
+    const int last_global = walk.globals.count - 1;
     const auto row_of = [&](int tensor, int token, int share) {
       return HeadRows<const std::byte>(tensor == 0 ? passing0 : passing1, head).at(place(token)) +
              share;
     };
-    globals.read(
-        u, call, head, 0,
-        [&](int i) {
-          const int position = min(8 * u + i, last_global);
-          return position < 0 ? walk.rows.begin
-                              : token_of(walk.globals, call.walk.list.indices, position);
-        },
-        [&](int tensor, int token) { return row_of(tensor, token, Share::begin()); },
-        [&](int tensor, int token) { return row_of(tensor, token, Values::begin()); });
-  }
-  globals.template clean_values<T, 2>();
+#pragma unroll
+    for (int u = 0; u < 2; ++u) {
+      globals.read(
+          u, call, head, 0,
+          [&](int i) {
+            const int position = min(8 * u + i, last_global);
+            return position < 0 ? walk.rows.begin
+                                : token_of(walk.globals, call.walk.list.indices, position);
+          },
+          [&](int tensor, int token) { return row_of(tensor, token, Share::begin()); },
+          [&](int tensor, int token) { return row_of(tensor, token, Values::begin()); });
+    }
+    globals.template clean_values<T, 2>();
+  };
+  // Beside a broad window they are a small part of a strip's work: read again for each.
+  Passing held;
+  if constexpr (reach != Reach::broad) read_globals(held);
+  const auto with_globals = [&](auto&& use) {
+    if constexpr (reach != Reach::broad) {
+      use(held);
+    } else {
+      Passing globals;
+      read_globals(globals);
+      use(globals);
+    }
+  };
   // Whatever is not one of them is seen by nobody.
   const unsigned are_globals = sight_of<Tiles>(walk.globals.count, -1).row[0];
   const unsigned global_sight[2] = {are_globals, are_globals};
@@ -241,14 +298,16 @@ __global__ void __maxnreg__((backward_walk_registers<Keys, Far>))
                  .at(place(walk.wide.begin + row)) +
              Share::begin();
     });
-    if constexpr (!Keys) {
+    if constexpr (!Of::of_keys) {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        wide.numbers[h].read(call, walk.wide.begin + min(g + 8 * h, walk.wide.count - 1), head);
+        wide.numbers[h] =
+            numbers_of(call, walk.wide.begin + min(g + 8 * h, walk.wide.count - 1), head);
       }
     }
     if (walk.wide_takes_globals != 0) {
-      wide.template take<2>(globals, global_sight, factor);
+      with_globals(
+          [&](const Passing& globals) { wide.template take<2>(globals, global_sight, factor); });
     }
   }
 
@@ -265,7 +324,8 @@ __global__ void __maxnreg__((backward_walk_registers<Keys, Far>))
                                                  {passing1, head, its_place, Values::begin()}};
     const RowsFrom<std::byte> results[2] = {{call.gradients[0], head, its_place, lane_bytes * t},
                                             {call.gradients[1], head, its_place, lane_bytes * t}};
-    const WalkSight whole = sight_of<Tiles>(0, walk.window);
+    WalkSight whole{};
+    if constexpr (reach != Reach::broad) whole = sight_of<Tiles>(0, walk.window);
     // The walk's numbers are read again for each strip, not held in registers.
     const auto read = [&](Passing& tiles, int u, int first_key, int keys_begin, int keys_end) {
       tiles.read(
@@ -291,41 +351,60 @@ __global__ void __maxnreg__((backward_walk_registers<Keys, Far>))
     for (int first_row = 0; first_row < rows; first_row += strip_tokens) {
       __syncwarp();
       const int here = opaque(first_row);
-      const int first_key = here - Tiles::radius;
       const int keys_begin = walk.keys_begin - origin;
       const int keys_end = walk.keys_end - origin;
       Strip strip;
       strip.begin(rows - here,
                   [&](int tensor, int row) { return standing[tensor].at(here + row); });
-      if constexpr (!Keys) {
+      if constexpr (!Of::of_keys) {
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
-          strip.numbers[h].read(call, origin + min(here + g + 8 * h, rows - 1), head);
+          strip.numbers[h] = numbers_of(call, origin + min(here + g + 8 * h, rows - 1), head);
         }
       }
-      WalkSight sight = whole;
-      if (first_key < keys_begin || first_key + 8 * Tiles::of_window > keys_end) {
-        sight = cut_sight<Tiles>(whole, first_key, keys_begin, keys_end);
-      }
-      const bool is_last = here + strip_tokens >= rows;
-#pragma unroll
-      for (int tile = 0; tile < Tiles::of_window; tile += 2) {
-        constexpr int shift = 2 * Tiles::of_globals;
-        // Row g sees tiles from 0 on, row g + 8 from 1 on.
-        const unsigned low = sight.row[0] >> shift, high = sight.row[1] >> shift << 2;
-        const unsigned seen[2] = {low >> 2 * tile & 0xfu, high >> 2 * tile & 0xfu};
+      /// Two tiles from `first` on, and what the wide rows take of them.
+      const auto take_two = [&](int first, const unsigned(&seen)[2], bool by_wide) {
         Passing tiles;
-        read(tiles, 0, first_key + 8 * tile, keys_begin, keys_end);
-        if (tile + 1 < Tiles::of_window) {
-          read(tiles, 1, first_key + 8 * tile + 8, keys_begin, keys_end);
-          tiles.template clean_values<T, 2>();
-          strip.template take<2>(tiles, seen, factor);
-          // The wide rows take the keys that a strip's window begins with, and at the end all.
-          if (has_wide && (tile == 0 || is_last)) {
-            const unsigned seen_by_wide = wide_sight(first_key + 8 * tile, 16);
-            wide.template take<2>(tiles, {seen_by_wide, seen_by_wide}, factor);
+        read(tiles, 0, first, keys_begin, keys_end);
+        read(tiles, 1, first + 8, keys_begin, keys_end);
+        tiles.template clean_values<T, 2>();
+        strip.template take<2>(tiles, seen, factor);
+        if (!by_wide) return;
+        const unsigned seen_by_wide = wide_sight(first, 16);
+        wide.template take<2>(tiles, {seen_by_wide, seen_by_wide}, factor);
+      };
+      if constexpr (reach == Reach::broad) {
+        const int window = walk.window;
+        const int band_from = max(keys_begin, here - window);
+        // Strips' own keys are one of these 16, which is the wide rows'.
+        const int band_begin = band_from - ((band_from - here) & 15);
+        const int band_end = window < 0 ? band_begin : min(keys_end, here + strip_tokens + window);
+#pragma unroll 1
+        for (int first = band_begin; first < band_end; first += 16) {
+          __syncwarp();
+          const WalkSight sight = chunk_sight(first, here, window, keys_begin, keys_end);
+          take_two(first, sight.row, has_wide && first == here);
+        }
+      } else {
+        const int first_key = here - Tiles::radius;
+        WalkSight sight = whole;
+        if (first_key < keys_begin || first_key + 8 * Tiles::of_window > keys_end) {
+          sight = cut_sight<Tiles>(whole, first_key, keys_begin, keys_end);
+        }
+        const bool is_last = here + strip_tokens >= rows;
+#pragma unroll
+        for (int tile = 0; tile < Tiles::of_window; tile += 2) {
+          constexpr int shift = 2 * Tiles::of_globals;
+          // Row g sees tiles from 0 on, row g + 8 from 1 on.
+          const unsigned low = sight.row[0] >> shift, high = sight.row[1] >> shift << 2;
+          const unsigned seen[2] = {low >> 2 * tile & 0xfu, high >> 2 * tile & 0xfu};
+          if (tile + 1 < Tiles::of_window) {
+            // The wide rows take the keys that a strip's window begins with, and at the end all.
+            take_two(first_key + 8 * tile, seen, has_wide && (tile == 0 || is_last));
+            continue;
           }
-        } else {
+          Passing tiles;
+          read(tiles, 0, first_key + 8 * tile, keys_begin, keys_end);
           tiles.template clean_values<T, 1>();
           strip.template take<1>(tiles, seen, factor);
           if (has_wide && is_last) {
@@ -335,14 +414,17 @@ __global__ void __maxnreg__((backward_walk_registers<Keys, Far>))
         }
       }
       // Last, when no window's rows are under way, for the registers' sake.
-      if (walk.globals.count > 0) strip.template take<2>(globals, global_sight, factor);
+      if (walk.globals.count > 0) {
+        with_globals(
+            [&](const Passing& globals) { strip.template take<2>(globals, global_sight, factor); });
+      }
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
         const int mine = here + g + 8 * h;
         if (mine >= rows) continue;
 #pragma unroll
         for (int i = 0; i < gradients; ++i) {
-          strip.store(i, h, results[i].at(mine), i == 0 ? call.walk.scale : 1.0f);
+          strip.store(i, h, results[i].at(mine), Of::by_score(i) ? call.walk.scale : 1.0f);
         }
       }
     }
@@ -362,13 +444,13 @@ __global__ void __maxnreg__((backward_walk_registers<Keys, Far>))
 #pragma unroll
     for (int i = 0; i < gradients; ++i) {
       std::byte* to = HeadRows<std::byte>(call.gradients[i], head).at(place(walk.wide.begin + row));
-      wide.store(i, h, to + lane_bytes * t, i == 0 ? call.walk.scale : 1.0f);
+      wide.store(i, h, to + lane_bytes * t, Of::by_score(i) ? call.walk.scale : 1.0f);
     }
   }
 }
 
 /// Adds up the parts of wide rows, in their order: a warp a row and head.
-template <typename T, int Gradients>
+template <typename T, Sums sums>
 __global__ void merge_backward_walks_kernel(BackwardWalkArguments call) {
   const WalkArguments& a = call.walk;
   const MergedWalkRow merged(a);
@@ -376,14 +458,15 @@ __global__ void merge_backward_walks_kernel(BackwardWalkArguments call) {
   const int lane = static_cast<int>(threadIdx.x) & 31;
   for (int column = lane; column < a.head_dim; column += 32) {
 #pragma unroll
-    for (int i = 0; i < Gradients; ++i) {
+    for (int i = 0; i < WalkSums<sums>::gradients; ++i) {
       float total = 0.0f;
       for (int p = 0; p < merged.parts.count; ++p) {
         total += merged.parts.first[p * merged.parts.step + i * a.head_dim + column];
       }
       std::byte* row =
           HeadRows<std::byte>(call.gradients[i], merged.head).at(Place(a.items, merged.token));
-      reinterpret_cast<T*>(row)[column] = from_float<T>(total * (i == 0 ? a.scale : 1.0f));
+      reinterpret_cast<T*>(row)[column] =
+          from_float<T>(total * (WalkSums<sums>::by_score(i) ? a.scale : 1.0f));
     }
   }
 }

@@ -107,6 +107,7 @@ class UntakenKeys {
 
 class Walking {
  public:
+  /// As the list's shape is broad beforehand, so are all walks.
   Walking(Direction& rows, std::int32_t heads, std::int64_t head_dim, WalkList& list)
       : rows_(rows), heads_(heads), head_dim_(head_dim), list_(list) {}
 
@@ -188,7 +189,7 @@ class Walking {
 
   void add_wide(std::span<const WideTask> together, const WorkRun& run) {
     const auto merge = static_cast<std::int32_t>(list_.merges.size());
-    list_.merges.push_back({.kind = UnitKind::rows, .run = run, .parts = 0});
+    list_.merges.push_back({.run = run, .parts = 0});
     for (const std::size_t number : together.front().takers) {
       walked_[number].wide = run;
       walked_[number].merge = merge;
@@ -236,7 +237,7 @@ class Walking {
   }
 
   [[nodiscard]] static std::int64_t walks_of(const WalkedTask& task, std::int64_t strips) {
-    return std::max<std::int64_t>(1, (slots_of(task.rows) + strips - 1) / strips);
+    return std::max<std::int64_t>(1, (strips_of(task.rows) + strips - 1) / strips);
   }
   [[nodiscard]] std::int64_t walks_of(std::int64_t strips) const {
     std::int64_t count = 0;
@@ -263,7 +264,7 @@ class Walking {
   }
 
   void add_walks(const WalkedTask& task, std::int64_t count) {
-    const std::int64_t steps = (slots_of(task.rows) + together() - 1) / together();
+    const std::int64_t steps = (strips_of(task.rows) + together() - 1) / together();
     const std::int64_t step_tokens = together() * strip_tokens;
     const WorkRun globals = run_of(task.globals);
     // Broad walks have their wide rows take the keys beside their rows.
@@ -321,8 +322,9 @@ class Walking {
 
 /// Walks what it can of a direction, which keeps the rest.
 std::optional<WalkList> walk(Direction& direction, Indices indices, std::int32_t heads,
-                             std::int64_t head_dim) {
+                             std::int64_t head_dim, bool broad) {
   WalkList list;
+  list.shape.broad = broad;
   list.indices.assign(indices.begin(), indices.end());
   Walking(direction, heads, head_dim, list).take();
   const std::int64_t warps = static_cast<std::int64_t>(list.walks.size()) * heads;
@@ -332,9 +334,8 @@ std::optional<WalkList> walk(Direction& direction, Indices indices, std::int32_t
 
 /// Whether the backward kernels take the walks.
 bool suits_backward(const WalkList& list) {
-  return !list.shape.broad && std::ranges::all_of(list.walks, [](const WorkWalk& walk) {
-    return walk.globals.count <= most_globals(false);
-  });
+  return std::ranges::all_of(
+      list.walks, [](const WorkWalk& walk) { return walk.globals.count <= most_globals(false); });
 }
 
 }  // namespace
@@ -344,28 +345,25 @@ std::optional<Walks> cut_into_walks(const AttentionPlan& plan, std::int64_t head
   if (!has_walks(head_dim, dtype)) return std::nullopt;
   Walks walks;
   WorkList& rest = walks.rest;
-  rest = empty_list(plan, head_dim);
+  rest = empty_list(plan);
   if (rest.heads_per_unit != plan.heads) return std::nullopt;  // heads differ
   const std::vector<DirectedSegment> segments = directed_segments(plan, rest);
   const Direction all_rows = rows_direction(plan, {0, plan.heads}, segments, rest.indices);
   Direction rows = all_rows;
-  std::optional<WalkList> of_rows = walk(rows, rest.indices, plan.heads, head_dim);
+  std::optional<WalkList> of_rows = walk(rows, rest.indices, plan.heads, head_dim, false);
   if (!of_rows || !has_walks(head_dim, dtype, of_rows->shape)) return std::nullopt;
   walks.rows = *std::move(of_rows);
-  rest.units = units_of(rows, rest);
-  rest.forward_units = static_cast<std::int32_t>(rest.units.size());
-  if (passes == Passes::forward || !has_backward_walks(head_dim, dtype) ||
-      !suits_backward(walks.rows)) {
-    return walks;
-  }
+  add_units(rows, {0, plan.heads}, rest);
+  rest.row_units = static_cast<std::int32_t>(rest.units.size());
+  if (passes == Passes::forward || !suits_backward(walks.rows)) return walks;
+  const bool broad = are_broad_backward(head_dim);
   Direction keys = keys_direction(all_rows, rest.tokens, rest.indices);
-  std::optional<WalkList> of_keys = walk(keys, rest.indices, plan.heads, head_dim);
+  std::optional<WalkList> of_keys = walk(keys, rest.indices, plan.heads, head_dim, broad);
   if (!of_keys || !suits_backward(*of_keys)) return walks;
-  walks.keys = std::move(of_keys);
-  const std::vector<WorkUnit> row_units = rest.units;
-  const std::vector<WorkUnit> backward =
-      side_by_side(row_units, units_of(keys, rest), rest.indices);
-  rest.units.insert(rest.units.end(), backward.begin(), backward.end());
+  Direction rows_again = all_rows;
+  walks.backward_rows = walk(rows_again, rest.indices, plan.heads, head_dim, broad);
+  walks.backward_keys = std::move(of_keys);
+  add_units(keys, {0, plan.heads}, rest);
   return walks;
 }
 

@@ -18,10 +18,7 @@ namespace attnscope::cuda {
 /// Pointers into the block; the sections' lengths are those of the WorkList.
 struct DeviceList {
   const WorkUnit* units = nullptr;
-  const WorkSpan* spans = nullptr;
-  const WorkRule* rules = nullptr;
-  const WorkStrip* strips = nullptr;
-  const WorkMerge* merges = nullptr;
+  const WorkSegment* segments = nullptr;
   const std::uint32_t* skip_words = nullptr;
   const std::int32_t* indices = nullptr;
 };

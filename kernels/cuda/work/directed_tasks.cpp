@@ -31,7 +31,7 @@ WorkRun without_skipped(const AttentionPlan& plan, const Segment& segment,
 }
 
 /// Bitmaps by their runs and lists of skipped tokens: segments that leave out the same tokens share
-/// one, by which narrow rows know that they may take them from one another's spans.
+/// one.
 using Bitmaps =
     std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>, std::int32_t>;
 
@@ -66,11 +66,9 @@ DirectedSegment directed(const AttentionPlan& plan, const Segment& segment, Work
     const auto [bitmap, is_new] = bitmaps.try_emplace(
         {made.run.begin, made.run.count, made.skipped.begin, made.skipped.count}, 0);
     if (is_new) bitmap->second = add_bitmap(skipped, made.run, list.skip_words);
-    made.span.skips = bitmap->second;
-    made.span.skip_origin = made.run.begin;
-    made.rule.skips = 1;
+    made.skips = bitmap->second;
+    made.skip_origin = made.run.begin;
   }
-  made.span.run = made.run;
   if (made.run.count == 0) made.rule = {};
   return made;
 }
@@ -141,16 +139,14 @@ std::vector<TokenInterval> tokens_of(const AttentionPlan& plan,
 void append_segments(std::span<const DirectedSegment> segments, Direction& direction,
                      DirectedTask& task) {
   const auto joinable = [](const DirectedSegment& s) {
-    return s.rule.kind == RuleKind::whole && s.run.listed == 0 && s.rule.skips == 0;
+    return s.rule.kind == RuleKind::whole && s.run.listed == 0 && s.skips < 0;
   };
   const std::size_t first = direction.segments.size();
   for (const DirectedSegment& segment : segments) {
-    task.windowed = task.windowed || segment.rule.kind != RuleKind::whole;
     if (direction.segments.size() > first && joinable(segment)) {
       DirectedSegment& last = direction.segments.back();
       if (joinable(last) && last.rule.end == segment.rule.begin) {
         last.run.count += segment.run.count;
-        last.span.run = last.run;
         last.rule.end = segment.rule.end;
         continue;
       }
@@ -187,19 +183,14 @@ Direction rows_direction(const AttentionPlan& plan, HeadRange heads,
     const std::int64_t first = task.segment_count == 0 ? 0 : task.first_segment;
     alike[{first, task.segment_count}].push_back(&task);
   }
-  Direction direction{.kind = UnitKind::rows, .tasks = {}, .segments = {}};
+  Direction direction{.tasks = {}, .segments = {}};
   for (const auto& [key, tasks] : alike) {
     const auto& [first, count] = key;
     const std::int64_t item = item_of(tasks);
     const auto of_task =
         segments.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
     std::vector<WorkRun> runs{work_run(tasks.front()->queries)};
-    if (tasks.size() > 1) {
-      const bool windowed = std::ranges::any_of(of_task, [](const DirectedSegment& segment) {
-        return segment.rule.kind != RuleKind::whole;
-      });
-      runs = runs_of(tokens_of(plan, tasks), windowed, indices);
-    }
+    if (tasks.size() > 1) runs = runs_of(tokens_of(plan, tasks), indices);
     for (const WorkRun& run : runs) add_tasks(run, item, of_task, indices, direction);
   }
   std::ranges::stable_sort(direction.tasks, {}, [&](const DirectedTask& task) {
@@ -241,7 +232,7 @@ class Transposition {
 
   Direction keys(std::int32_t tokens) {
     gather_classes(tokens);
-    Direction direction{.kind = UnitKind::keys, .tasks = {}, .segments = {}};
+    Direction direction{.tasks = {}, .segments = {}};
     for (const auto& [incidents, intervals] : classes_) add_tasks(incidents, intervals, direction);
     std::ranges::stable_sort(direction.tasks, {}, [&](const DirectedTask& task) {
       return token_at(task.run, 0, indices_);
@@ -312,7 +303,7 @@ class Transposition {
                  Direction& direction) {
     DirectedTask task;
     append_segments(segments_of(incidents, task.item), direction, task);
-    for (const WorkRun& run : runs_of(intervals, task.windowed, indices_)) {
+    for (const WorkRun& run : runs_of(intervals, indices_)) {
       task.run = run;
       direction.tasks.push_back(task);
     }
@@ -325,8 +316,7 @@ class Transposition {
       const Incident& incident = incidents_[static_cast<std::size_t>(number)];
       const DirectedTask& rows = rows_.tasks[static_cast<std::size_t>(incident.task)];
       item = segments.empty() || item == rows.item ? rows.item : -1;
-      segments.push_back(
-          {.run = rows.run, .rule = incident.rule, .skipped = {}, .span = {.run = rows.run}});
+      segments.push_back({.run = rows.run, .rule = incident.rule, .skipped = {}});
     }
     std::ranges::stable_sort(segments, {}, [](const DirectedSegment& segment) {
       return std::pair(segment.run.listed, segment.run.begin);

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A plan in one direction: tokens that stand still, treated alike, and what streams past them. For
+// A plan in one direction: tokens that stand still, treated alike, and what passes by them. For
 // rows these are the plan's tasks, joined where they share their segments; for keys it is the plan
 // transposed: every key belongs to one class of keys that the same rows see by the same rules.
 
@@ -16,21 +16,19 @@
 namespace attnscope::cuda {
 
 struct DirectedSegment {
-  WorkRun run;      // what streams
-  WorkRule rule;    // never none; kind, and `skips` where tokens are left out
+  WorkRun run;      // what passes by
+  WorkRule rule;    // never none
   WorkRun skipped;  // the tokens left out, listed; only of a contiguous run
-  WorkSpan span;    // all of the run, with its bitmap of left-out tokens
+  std::int32_t skips = -1, skip_origin = 0;  // their bitmap, as WorkSegment has it
 };
 
 struct DirectedTask {
   WorkRun run;             // what stands still; not empty
   std::int64_t item = -1;  // -1: of several items
   std::int32_t first_segment = 0, segments = 0;
-  bool windowed = false;  // some rule is not whole
 };
 
 struct Direction {
-  UnitKind kind = UnitKind::rows;
   std::vector<DirectedTask> tasks;
   std::vector<DirectedSegment> segments;
 

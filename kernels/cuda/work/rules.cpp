@@ -10,10 +10,6 @@ std::int32_t narrow(std::int64_t value) {
   return static_cast<std::int32_t>(value);
 }
 
-std::int32_t floor_divide(std::int32_t a, std::int32_t b) {
-  return a / b - (a % b < 0 ? 1 : 0);
-}
-
 /// Windows and offsets beyond any pair of tokens are cut to what the tokens can tell apart.
 WorkRule band_of(const Segment& segment, const TokenInterval& hull, std::int64_t tokens) {
   constexpr std::int64_t far = std::int64_t{1} << 60;
@@ -67,7 +63,6 @@ std::int32_t end_of_blocks(const WorkRule& rule) {
 
 WorkRule mirrored(const WorkRule& rule, const TokenInterval& rows) {
   WorkRule back = rule;
-  back.skips = 0;  // a key that is left out belongs to another class
   back.begin = rows.begin;
   back.end = rows.end;
   if (rule.kind == RuleKind::band) back.offset = -rule.offset;
@@ -78,31 +73,6 @@ WorkRule mirrored(const WorkRule& rule, const TokenInterval& rows) {
     back.end = std::min(rows.end, rule.end - rule.offset);
   }
   return back;
-}
-
-TokenInterval seen(const WorkRule& rule, std::int32_t token) {
-  TokenInterval tokens{rule.begin, rule.end};
-  if (rule.kind == RuleKind::none) return {};
-  if (rule.kind == RuleKind::band) {
-    tokens = {token + rule.offset - rule.window, token + rule.offset + rule.window + 1};
-  }
-  if (rule.kind == RuleKind::block) {
-    const std::int32_t block = floor_divide(token + rule.offset - rule.origin, rule.window);
-    tokens.begin = rule.origin + block * rule.window - rule.back;
-    tokens.end = tokens.begin + rule.window;
-  }
-  return {std::max(tokens.begin, rule.begin), std::min(tokens.end, rule.end)};
-}
-
-TokenInterval reach_of(const WorkRule& rule, std::int32_t first, std::int32_t last) {
-  return {seen(rule, first).begin, seen(rule, last).end};
-}
-
-WorkRule cut_to(WorkRule rule, const TokenInterval& tokens) {
-  if (rule.kind == RuleKind::none) return {};
-  rule.begin = std::max(rule.begin, tokens.begin);
-  rule.end = std::min(rule.end, tokens.end);
-  return rule;
 }
 
 }  // namespace attnscope::cuda

@@ -28,15 +28,6 @@ inline constexpr std::int64_t most_tokens = std::int64_t{1} << 29;
 /// The rule seen from the keys: which of the queries in `rows` see a key.
 [[nodiscard]] WorkRule mirrored(const WorkRule& rule, const TokenInterval& rows);
 
-/// The interval that stationary token `token` sees.
-[[nodiscard]] TokenInterval seen(const WorkRule& rule, std::int32_t token);
-
-/// The least interval that holds what the tokens from `first` to `last` see: rules ascend.
-[[nodiscard]] TokenInterval reach_of(const WorkRule& rule, std::int32_t first, std::int32_t last);
-
-/// The same rule for a span that holds only tokens of `tokens`.
-[[nodiscard]] WorkRule cut_to(WorkRule rule, const TokenInterval& tokens);
-
 [[nodiscard]] WorkRule whole_of(const TokenInterval& tokens);
 
 }  // namespace attnscope::cuda

@@ -6,39 +6,8 @@
 namespace attnscope::cuda {
 namespace {
 
-/// From here on an interval fills tiles by itself.
+/// From here on an interval fills units by itself.
 constexpr std::int32_t long_interval = 512;
-/// A gap that costs a windowed tile as much as another tile would.
-constexpr std::int32_t wide_gap = 64;
-
-/// Intervals gathered for one listed run.
-class Gathered {
- public:
-  Gathered(std::vector<std::int32_t>& indices, std::vector<WorkRun>& runs)
-      : indices_(indices), runs_(runs) {}
-
-  void add(const TokenInterval& interval) { intervals_.push_back(interval); }
-  [[nodiscard]] bool reaches(std::int32_t token) const {
-    return intervals_.empty() || token - intervals_.back().end <= wide_gap;
-  }
-  void flush() {
-    if (intervals_.size() == 1) {
-      runs_.push_back({intervals_[0].begin, intervals_[0].size(), 0});
-    } else if (!intervals_.empty()) {
-      const auto begin = static_cast<std::int32_t>(indices_.size());
-      for (const TokenInterval& interval : intervals_) {
-        for (std::int32_t t = interval.begin; t < interval.end; ++t) indices_.push_back(t);
-      }
-      runs_.push_back({begin, static_cast<std::int32_t>(indices_.size()) - begin, 1});
-    }
-    intervals_.clear();
-  }
-
- private:
-  std::vector<std::int32_t>& indices_;
-  std::vector<WorkRun>& runs_;
-  std::vector<TokenInterval> intervals_;
-};
 
 std::vector<TokenInterval> joined(std::span<const TokenInterval> tokens) {
   std::vector<TokenInterval> intervals;
@@ -76,25 +45,24 @@ std::int32_t position_of(const WorkRun& run, std::int32_t token, Indices indices
   return static_cast<std::int32_t>(std::ranges::lower_bound(listed, token) - listed.begin());
 }
 
-WorkRun within(const WorkRun& run, const TokenInterval& tokens, Indices indices) {
-  if (tokens.empty()) return part_of(run, 0, 0);
-  const std::int32_t first = position_of(run, tokens.begin, indices);
-  return part_of(run, first, position_of(run, tokens.end, indices) - first);
-}
-
-std::vector<WorkRun> runs_of(std::span<const TokenInterval> tokens, bool windowed,
+std::vector<WorkRun> runs_of(std::span<const TokenInterval> tokens,
                              std::vector<std::int32_t>& indices) {
   std::vector<WorkRun> runs;
-  Gathered gathered(indices, runs);
+  std::vector<TokenInterval> gathered;
   for (const TokenInterval& interval : joined(tokens)) {
-    if (interval.size() >= long_interval) {
+    if (interval.size() < long_interval) {
+      gathered.push_back(interval);
+    } else {
       runs.push_back({interval.begin, interval.size(), 0});
-      continue;
     }
-    if (windowed && !gathered.reaches(interval.begin)) gathered.flush();
-    gathered.add(interval);
   }
-  gathered.flush();
+  if (gathered.size() == 1) runs.push_back({gathered[0].begin, gathered[0].size(), 0});
+  if (gathered.size() < 2) return runs;
+  const auto begin = static_cast<std::int32_t>(indices.size());
+  for (const TokenInterval& interval : gathered) {
+    for (std::int32_t t = interval.begin; t < interval.end; ++t) indices.push_back(t);
+  }
+  runs.push_back({begin, static_cast<std::int32_t>(indices.size()) - begin, 1});
   return runs;
 }
 

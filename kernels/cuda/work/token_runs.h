@@ -33,17 +33,13 @@ using Indices = std::span<const std::int32_t>;
 /// Position in the run of its first token that is not below `token`.
 [[nodiscard]] std::int32_t position_of(const WorkRun& run, std::int32_t token, Indices indices);
 
-/// The tokens of a run that lie in `tokens`.
-[[nodiscard]] WorkRun within(const WorkRun& run, const TokenInterval& tokens, Indices indices);
-
-[[nodiscard]] inline std::int32_t slots_of(const WorkRun& run) {
-  return (run.count + slot_tokens - 1) / slot_tokens;
+[[nodiscard]] inline std::int32_t strips_of(const WorkRun& run) {
+  return (run.count + strip_tokens - 1) / strip_tokens;
 }
 
 /// Runs for tokens that are treated alike, given as ascending intervals that may touch. Short
-/// intervals become one listed run, so that tiles are full; long ones stay contiguous. With
-/// `windowed`, a list does not reach over wide gaps, which its tiles would stage.
-[[nodiscard]] std::vector<WorkRun> runs_of(std::span<const TokenInterval> tokens, bool windowed,
+/// intervals become one listed run, so that units are full; long ones stay contiguous.
+[[nodiscard]] std::vector<WorkRun> runs_of(std::span<const TokenInterval> tokens,
                                            std::vector<std::int32_t>& indices);
 
 }  // namespace attnscope::cuda

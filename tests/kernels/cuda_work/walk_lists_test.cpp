@@ -17,7 +17,6 @@
 namespace attnscope::testing {
 namespace {
 
-using cuda::UnitKind;
 using cuda::WalkList;
 using cuda::Walks;
 using cuda::WorkRun;
@@ -70,20 +69,17 @@ void add_pairs(const WalkList& list, const WorkWalk& walk, Pairs& pairs) {
   }
 }
 
-std::span<const cuda::WorkUnit> rest_of(const Walks& walks, bool backward) {
-  return backward ? backward_units(walks.rest) : forward_units(walks.rest);
+std::span<const cuda::WorkUnit> rest_of(const Walks& walks, bool by_keys) {
+  return by_keys ? key_units(walks.rest) : row_units(walks.rest);
 }
 
 /// Of a pass by rows, or by keys: then what stands still is the key.
-Pairs pairs_of(const Walks& walks, const WalkList& list, bool backward, UnitKind kind) {
+Pairs pairs_of(const Walks& walks, const WalkList& list, bool by_keys) {
   Pairs pairs(walks.rest.tokens);
   for (const WorkWalk& walk : list.walks) add_pairs(list, walk, pairs);
-  for (const cuda::WorkUnit& unit : rest_of(walks, backward)) {
-    if (unit.kind != kind) continue;
-    for_each_rows(walks.rest, unit, [&](const WalkedRows& rows) {
-      for_each_pair(walks.rest, rows,
-                    [&](std::int32_t still, std::int32_t passing) { pairs.add(still, passing); });
-    });
+  for (const cuda::WorkUnit& unit : rest_of(walks, by_keys)) {
+    for_each_pair(walks.rest, unit,
+                  [&](std::int32_t still, std::int32_t passing) { pairs.add(still, passing); });
   }
   return pairs;
 }
@@ -138,8 +134,7 @@ AssertionResult leaves_all_parts(const WalkList& list) {
 }
 
 /// Every row is written once: by a walk, a merge or the rest.
-AssertionResult writes_all_rows(const Walks& walks, const WalkList& list, bool backward,
-                                UnitKind kind) {
+AssertionResult writes_all_rows(const Walks& walks, const WalkList& list, bool by_keys) {
   std::vector<int> written(static_cast<std::size_t>(walks.rest.tokens));
   const auto write = [&](std::int32_t token) { ++written.at(static_cast<std::size_t>(token)); };
   for (const WorkWalk& walk : list.walks) {
@@ -150,13 +145,8 @@ AssertionResult writes_all_rows(const Walks& walks, const WalkList& list, bool b
   for (const cuda::WorkMerge& merge : list.merges) {
     for (std::int32_t row = merge.run.begin; row < end_of(merge.run); ++row) write(row);
   }
-  std::set<std::int32_t> merged;
-  for (const cuda::WorkUnit& unit : rest_of(walks, backward)) {
-    if (unit.kind != kind) continue;
-    for_each_rows(walks.rest, unit, [&](const WalkedRows& rows) {
-      if (rows.part.merge >= 0 && !merged.insert(rows.part.merge).second) return;
-      for (std::int32_t i = 0; i < rows.run.count; ++i) write(token_of(walks.rest, rows.run, i));
-    });
+  for (const cuda::WorkUnit& unit : rest_of(walks, by_keys)) {
+    for (std::int32_t i = 0; i < unit.run.count; ++i) write(token_of(walks.rest, unit.run, i));
   }
   const auto wrong = std::ranges::find_if(written, [](int times) { return times != 1; });
   if (wrong == written.end()) return AssertionSuccess();
@@ -164,20 +154,21 @@ AssertionResult writes_all_rows(const Walks& walks, const WalkList& list, bool b
                             << " times";
 }
 
-AssertionResult walks_well(const Walks& walks, const WalkList& list, bool backward, UnitKind kind,
+AssertionResult walks_well(const Walks& walks, const WalkList& list, bool by_keys,
                            const Pairs& wanted) {
   for (const WorkWalk& walk : list.walks) {
     if (AssertionResult sound = is_sound(list, walk); !sound) return sound;
   }
   if (AssertionResult all = leaves_all_parts(list); !all) return all;
-  if (AssertionResult all = writes_all_rows(walks, list, backward, kind); !all) return all;
-  if (pairs_of(walks, list, backward, kind) == wanted) return AssertionSuccess();
+  if (AssertionResult all = writes_all_rows(walks, list, by_keys); !all) return all;
+  if (pairs_of(walks, list, by_keys) == wanted) return AssertionSuccess();
   return AssertionFailure() << "other pairs than the plan's";
 }
 
 /// Forward and, where there are walks of keys, backward. Nothing to check where there are none.
-AssertionResult walks_well(const AttentionPlan& plan, const KeysOf& keys_of, int& walked) {
-  const auto walks = cuda::cut_into_walks(plan, 32, DType::float16, Passes::forward_backward);
+AssertionResult walks_well(const AttentionPlan& plan, const KeysOf& keys_of, int& walked,
+                           std::int64_t head_dim) {
+  const auto walks = cuda::cut_into_walks(plan, head_dim, DType::float16, Passes::forward_backward);
   if (!walks) return AssertionSuccess();
   ++walked;
   Pairs by_row(plan.tokens), by_key(plan.tokens);
@@ -188,11 +179,18 @@ AssertionResult walks_well(const AttentionPlan& plan, const KeysOf& keys_of, int
     }
   }
   AssertionResult result = is_within_bounds(walks->rest);
-  if (result) result = walks_well(*walks, walks->rows, false, UnitKind::rows, by_row);
-  if (!result || !walks->keys) return result;
-  result = walks_well(*walks, walks->rows, true, UnitKind::rows, by_row);
-  if (result) result = walks_well(*walks, *walks->keys, true, UnitKind::keys, by_key);
+  if (result) result = walks_well(*walks, walks->rows, false, by_row);
+  if (!result || !walks->backward_keys) return result;
+  result = walks_well(*walks, *walks->backward_rows, false, by_row);
+  if (result) result = walks_well(*walks, *walks->backward_keys, true, by_key);
   return result;
+}
+
+AssertionResult walks_well(const AttentionPlan& plan, const KeysOf& keys_of, int& walked) {
+  for (const std::int64_t head_dim : {32, 64}) {
+    if (AssertionResult well = walks_well(plan, keys_of, walked, head_dim); !well) return well;
+  }
+  return AssertionSuccess();
 }
 
 TEST(WalkLists, OfTheCasesOfTheKernels_AreComputedOnce) {
@@ -230,7 +228,7 @@ TEST(SparsePassages, AreWalkedWhole_AndFinishCls) {
   const SequenceLayout passages = SequenceLayout::uniform(100, {.query = 11, .documents = {162}});
   const Walks walks = walks_of("sparse", 4, passages);
   EXPECT_FALSE(walks.rows.shape.far || walks.rows.shape.many);
-  EXPECT_EQ(walks.rest.forward_units, 0);
+  EXPECT_EQ(walks.rest.row_units, 0);
   // A document's 11 strips are a walk, and the query's rows are one.
   EXPECT_EQ(walks.rows.walks.size(), 200U);
   EXPECT_EQ(walks.rows.merges.size(), 0U);
@@ -241,12 +239,12 @@ TEST(SparsePassages, AreWalkedByKeysToo_WithClsAndQueryAsWideKeys) {
   const Walks walks =
       walks_of("sparse", 4, SequenceLayout::uniform(100, {.query = 11, .documents = {162}}));
   EXPECT_TRUE(walks.rest.units.empty());
-  ASSERT_TRUE(walks.keys);
+  ASSERT_TRUE(walks.backward_keys);
   // A document's keys, whose global is the row of [CLS]; what else sees the key of [CLS], and those
   // of the query.
-  EXPECT_EQ(walks.keys->walks.size(), 300U);
-  EXPECT_EQ(walks.keys->merges.at(0).run.count, 12);
-  EXPECT_EQ(walks.keys->merges.at(0).parts, 2);
+  EXPECT_EQ(walks.backward_keys->walks.size(), 300U);
+  EXPECT_EQ(walks.backward_keys->merges.at(0).run.count, 12);
+  EXPECT_EQ(walks.backward_keys->merges.at(0).parts, 2);
 }
 
 TEST(SparsePassage, IsWalkedInParts_ForTheMachineToBeFilled) {
@@ -260,7 +258,7 @@ TEST(SparsePassage, IsWalkedInParts_ForTheMachineToBeFilled) {
 TEST(SparseDocuments, AreWalkedInStretchesOf256Rows) {
   const Walks walks =
       walks_of("sparse", 4, SequenceLayout::uniform(100, {.query = 11, .documents = {4084}}));
-  EXPECT_EQ(walks.rest.forward_units, 0);
+  EXPECT_EQ(walks.rest.row_units, 0);
   EXPECT_EQ(walks.rows.walks.size(), 1700U);
   for (const WorkWalk& walk : walks.rows.walks) EXPECT_LE(walk.rows.count, 256);
 }
@@ -270,7 +268,8 @@ TEST(SparseDocumentsOfBroadWindows, AreWalkedInStretchesOf64Rows) {
       walks_of("sparse", 64, SequenceLayout::uniform(100, {.query = 11, .documents = {4084}}));
   EXPECT_TRUE(walks.rows.shape.broad);
   EXPECT_TRUE(walks.rest.units.empty());
-  EXPECT_FALSE(walks.keys);
+  ASSERT_TRUE(walks.backward_keys);
+  EXPECT_TRUE(walks.backward_keys->shape.broad);
   EXPECT_EQ(walks.rows.walks.size(), 6500U);
   EXPECT_EQ(walks.rows.merges.at(0).parts, 64);
   for (const WorkWalk& walk : walks.rows.walks) EXPECT_LE(walk.rows.count, 64);
@@ -278,7 +277,7 @@ TEST(SparseDocumentsOfBroadWindows, AreWalkedInStretchesOf64Rows) {
 
 TEST(SharedQuery, IsAGlobalOfEveryItem) {
   const Walks walks = walks_of("sparse", 4, SequenceLayout::uniform(5, {.documents = {90}}, 12));
-  EXPECT_EQ(walks.rest.forward_units, 0);
+  EXPECT_EQ(walks.rest.row_units, 0);
   EXPECT_EQ(walks.rows.walks.back().globals.count, 13);
   EXPECT_EQ(walks.rows.walks.back().globals.listed, 1);
 }
@@ -286,7 +285,7 @@ TEST(SharedQuery, IsAGlobalOfEveryItem) {
 TEST(LongformerItem, HasClsAndQueryAsWideRows) {
   const Walks walks =
       walks_of("longformer", 16, SequenceLayout::uniform(1, {.query = 11, .documents = {400}}));
-  EXPECT_EQ(walks.rest.forward_units, 0);
+  EXPECT_EQ(walks.rest.row_units, 0);
   EXPECT_TRUE(walks.rows.shape.far && walks.rows.shape.many);
   EXPECT_EQ(walks.rows.merges.at(0).run.count, 12);
 }

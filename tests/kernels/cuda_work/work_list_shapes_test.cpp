@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How work lists look: how many blocks, what goes along with what, how they grow.
+// How work lists look: how many units, how they grow.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +11,6 @@
 namespace attnscope::testing {
 namespace {
 
-using cuda::UnitKind;
 using cuda::WorkList;
 using cuda::WorkUnit;
 
@@ -20,81 +19,24 @@ AttentionPlan plan_of(const std::string& pattern, std::int64_t window, const Seq
   return *compile_plan(*find_pattern(pattern), Window::of(window), layout, heads);
 }
 
-WorkList cut(const AttentionPlan& plan, Passes passes = Passes::forward_backward,
-             std::int64_t head_dim = 32) {
-  return *cuda::cut_into_units(plan, head_dim, passes);
+WorkList cut(const AttentionPlan& plan) {
+  return *cuda::cut_into_units(plan, Passes::forward_backward);
 }
 
 SequenceLayout passages(std::int64_t count) {
   return SequenceLayout::uniform(count, {.query = 11, .documents = {162}});
 }
 
-std::int64_t count_of(std::span<const WorkUnit> units, UnitKind kind) {
-  return std::ranges::count(units, kind, &WorkUnit::kind);
-}
-
-std::int64_t slots_of(std::span<const WorkUnit> units) {
-  std::int64_t slots = 0;
-  for (const WorkUnit& unit : units) slots += unit.slots;
-  return slots;
-}
-
-TEST(SparsePassage, TakesThreeBlocksAHeadInEachDirection) {
-  const WorkList list = cut(plan_of("sparse", 4, passages(1)));
-  EXPECT_EQ(list.heads_per_unit, 12);
-  EXPECT_EQ(list.forward_units, 3);
-  EXPECT_EQ(count_of(backward_units(list), UnitKind::rows), 3);
-  EXPECT_EQ(count_of(backward_units(list), UnitKind::keys), 3);
-}
-
-TEST(SparsePassage, QueryRows_AreFinishedByTheFirstTile) {
-  const WorkList list = cut(plan_of("sparse", 4, passages(1)), Passes::forward);
-  ASSERT_EQ(list.units.front().extras, 2);
-  const cuda::WorkStrip& query = list.strips.at(1);
-  EXPECT_EQ(query.run.begin, 1);
-  EXPECT_EQ(query.run.count, 11);
-  EXPECT_EQ(query.part.merge, -1);
-}
-
-TEST(SparsePassage, TheClsRow_IsMergedFromItsTiles) {
-  const WorkList list = cut(plan_of("sparse", 4, passages(1)), Passes::forward);
-  ASSERT_EQ(list.merges.size(), 1U);
-  EXPECT_EQ(list.merges[0].parts, 3);
-  EXPECT_EQ(list.partial_rows, 3);
-  for (const WorkUnit& unit : list.units) EXPECT_GE(unit.extras, 1);
-}
-
-TEST(SparsePassage, EachTile_StagesItselfItsWindowAndTheQuery) {
-  const WorkList list = cut(plan_of("sparse", 4, passages(1)), Passes::forward);
-  ASSERT_EQ(list.units.size(), 3U);
-  for (const WorkUnit& unit : list.units) {
-    EXPECT_EQ(unit.spans, 2);
-    EXPECT_LE(unit.slots, 1 + (64 + 2 * 4 + 15) / 16);
-  }
-}
-
 TEST(SparsePassages, Units_GrowWithTheBatch) {
-  const WorkList list = cut(plan_of("sparse", 4, passages(100)));
-  EXPECT_EQ(list.forward_units, 300);
-  EXPECT_EQ(list.units.size(), 900U);
-  EXPECT_EQ(list.extra_warps, 2);
+  const WorkList one = cut(plan_of("sparse", 4, passages(1)));
+  EXPECT_EQ(one.heads_per_unit, 12);
+  EXPECT_EQ(one.row_units, 1 + 1 + 11);  // [CLS], the query, the document
+  const WorkList hundred = cut(plan_of("sparse", 4, passages(100)));
+  EXPECT_EQ(hundred.row_units, 100 * one.row_units);
+  EXPECT_EQ(hundred.units.size(), 100 * one.units.size());
 }
 
-TEST(SharedQuery, ItsRows_AreFinishedByTheFirstItemsTile) {
-  const SequenceLayout layout = SequenceLayout::uniform(20, {.documents = {162}}, 11);
-  const WorkList list = cut(plan_of("sparse", 4, layout), Passes::forward);
-  EXPECT_EQ(list.forward_units, 60);
-  EXPECT_EQ(std::ranges::count(list.strips, 0, [](const auto& strip) { return strip.run.begin; }),
-            1);
-}
-
-TEST(SharedQuery, ItsKeys_GoAlongWithTheTilesOfAllItems_WhenTheseAreFew) {
-  const SequenceLayout layout = SequenceLayout::uniform(4, {.documents = {162}}, 5);
-  const WorkList list = cut(plan_of("sparse", 4, layout));
-  EXPECT_EQ(count_of(backward_units(list), UnitKind::keys), 12);
-}
-
-TEST(TinyItems, ThatSeeASharedQueryAlone_FillTilesTogether) {
+TEST(TinyItems, ThatSeeASharedQueryAlone_FillUnitsTogether) {
   AttentionPlan plan{.tokens = 540, .heads = 1, .tasks{}, .segments{}, .indices{}};
   plan.segments = {{.keys = {0, 40}}};
   for (std::int64_t item = 0; item < 100; ++item) {
@@ -106,112 +48,25 @@ TEST(TinyItems, ThatSeeASharedQueryAlone_FillTilesTogether) {
   }
   plan.tasks.insert(plan.tasks.begin(),
                     {.queries = {0, 40}, .heads = {0, 1}, .first_segment = 0, .segment_count = 1});
-  EXPECT_EQ(cut(plan, Passes::forward).forward_units, (540 + 63) / 64);
+  EXPECT_EQ(cut(plan).row_units, (540 + 15) / 16);
   EXPECT_TRUE(cuts_well(plan, keys_from_plan(plan)));
 }
 
-/// 11 rows of 300 parts to be merged by one warp would take longer than all else.
-TEST(SharedQuery, ItsKeys_HaveUnitsOfTheirOwn_WhenItemsAreMany) {
-  const SequenceLayout layout = SequenceLayout::uniform(100, {.documents = {162}}, 11);
-  const WorkList list = cut(plan_of("sparse", 4, layout));
-  EXPECT_GT(count_of(backward_units(list), UnitKind::keys), 304);
-  EXPECT_LT(count_of(backward_units(list), UnitKind::keys), 330);
-  for (const cuda::WorkMerge& merge : list.merges) EXPECT_LE(merge.parts, 30);
-}
-
-/// Queries of up to 32 tokens are two strips, which take their keys together.
-TEST(LongQuery, GoesAlongWithTheTilesAsTwoStrips) {
-  const SequenceLayout layout = SequenceLayout::uniform(1, {.query = 25, .documents = {60}});
-  const WorkList list = cut(plan_of("sparse", 4, layout));
-  ASSERT_EQ(list.units.size(), 3U);
-  for (const WorkUnit& unit : list.units) EXPECT_EQ(unit.extras, 3);
-  EXPECT_LE(list.units[0].slots, (26 + 15) / 16 + (60 + 15) / 16);
-  EXPECT_TRUE(list.merges.empty());
-  // Of the query's own rows, which no document key streams, there is one copy, too.
-  for (const WorkUnit& unit : backward_units(list)) {
-    EXPECT_LE(unit.slots, 1 + (25 + 15) / 16 + (60 + 15) / 16);
-  }
-}
-
-TEST(BackwardUnits, OfOnePlace_StandSideBySide) {
-  const WorkList list = cut(plan_of("sparse", 4, passages(3)));
-  std::int32_t last = -1;
-  for (const WorkUnit& unit : backward_units(list)) {
-    EXPECT_GE(unit.run.begin, last);
-    last = unit.run.begin;
-  }
-  EXPECT_EQ(backward_units(list)[0].kind, UnitKind::rows);
-  EXPECT_EQ(backward_units(list)[1].kind, UnitKind::keys);
-}
-
-TEST(MainWarps, AreEightForWideWindowsOfNarrowHeads) {
-  const SequenceLayout layout = SequenceLayout::uniform(1, {.query = 4, .documents = {400}});
-  EXPECT_EQ(cut(plan_of("sparse", 32, layout), Passes::forward, 64).main_warps, 8);
-  EXPECT_EQ(cut(plan_of("sparse", 31, layout), Passes::forward, 64).main_warps, 4);
-  EXPECT_EQ(cut(plan_of("sparse", 32, layout), Passes::forward, 65).main_warps, 4);
-  EXPECT_EQ(cut(plan_of("full", 0, layout), Passes::forward, 32).main_warps, 4);
-}
-
-/// Sentence starts cut the document into runs of 29 tokens; its tiles are full all the same.
-TEST(SentenceStarts, LeaveTilesFull) {
+/// Sentence starts cut the document into runs of 29 tokens; its units are full all the same.
+TEST(SentenceStarts, LeaveUnitsFull) {
   const SequenceLayout layout = SequenceLayout::uniform(1, {.query = 11, .documents = {3000}});
   const WorkList list = cut(plan_of("qds", 4, layout));
-  const std::int64_t tiles = 2900 / 64 + 1 + 2 * (112 / 64 + 1);  // those of long rows halved
-  EXPECT_EQ(list.forward_units, tiles);
-  EXPECT_EQ(count_of(backward_units(list), UnitKind::keys), tiles);
+  EXPECT_LE(list.row_units, 2900 / 16 + 1 + 112 / 16 + 2);
+  EXPECT_LE(key_units(list).size(), static_cast<std::size_t>(2900 / 16 + 1 + 112 / 16 + 2));
 }
 
-TEST(LongRows, AreCutAlongTheirKeys_WhenTilesAreFew) {
-  const SequenceLayout layout = SequenceLayout::uniform(1, {.query = 147, .documents = {99'852}});
-  const WorkList list = cut(plan_of("longformer", 4, layout), Passes::forward);
-  std::int32_t parts = 0;
-  for (const cuda::WorkMerge& merge : list.merges) {
-    EXPECT_GE(merge.parts, 10);
-    parts += merge.parts;
-  }
-  EXPECT_EQ(list.merges.size(), 3U);
-  EXPECT_GE(parts * list.heads, 500);
-  for (const WorkUnit& unit : list.units) EXPECT_LE(unit.slots * 16, 100'000 / 10);
-}
-
-TEST(LongRows, AreLeftWhole_WhenTilesAreMany) {
-  const SequenceLayout layout = SequenceLayout::uniform(1, {.query = 0, .documents = {9000}});
-  EXPECT_TRUE(cut(plan_of("full", 0, layout), Passes::forward).merges.empty());
-}
-
-/// A few rows whose keys no tile stages: their 4096 keys are shared out over units of their own.
-TEST(NarrowRows, ThatNoTileServes_AreCutIntoUnitsOfTheirOwn) {
-  AttentionPlan plan{.tokens = 4108, .heads = 1, .tasks{}, .segments{}, .indices{}};
-  plan.segments = {{.keys = {12, 4108}}};
-  plan.tasks = {{.queries = {0, 12}, .heads = {0, 1}, .first_segment = 0, .segment_count = 1},
-                {.queries = {12, 4108}, .heads = {0, 1}, .first_segment = 0, .segment_count = 0}};
-  const WorkList list = cut(plan, Passes::forward);
-  ASSERT_EQ(list.merges.size(), 1U);
-  EXPECT_EQ(list.merges[0].parts, 8);
-  EXPECT_EQ(std::ranges::count(list.units, 12, [](const WorkUnit& u) { return u.run.count; }), 8);
-  for (const WorkUnit& unit : list.units) EXPECT_LE(unit.slots, 4096 / 16 / 8);
-}
-
-TEST(RowsWithoutKeys, AreUnitsWithoutSpans) {
+TEST(RowsWithoutKeys, AreUnitsWithoutSegments) {
   AttentionPlan plan{.tokens = 100, .heads = 2, .tasks{}, .segments{}, .indices{}};
   plan.tasks = {{.queries = {0, 100}, .heads = {0, 2}, .first_segment = 0, .segment_count = 0}};
   const WorkList list = cut(plan);
-  EXPECT_EQ(list.forward_units, 2);
-  EXPECT_EQ(list.units.size(), 6U);
-  for (const WorkUnit& unit : list.units) EXPECT_EQ(unit.spans, 0);
-}
-
-TEST(RowsWithoutKeys, GoAlongWithATile_WhenTheyAreFew) {
-  AttentionPlan plan{.tokens = 60, .heads = 1, .tasks{}, .segments{}, .indices{}};
-  plan.segments = {{.keys = {10, 60}}};
-  plan.tasks = {{.queries = {0, 10}, .heads = {0, 1}, .first_segment = 0, .segment_count = 0},
-                {.queries = {10, 60}, .heads = {0, 1}, .first_segment = 0, .segment_count = 1}};
-  const WorkList list = cut(plan);
-  ASSERT_EQ(list.units.size(), 3U);
-  for (const WorkUnit& unit : list.units) {
-    EXPECT_EQ(unit.run.begin, 10);
-    EXPECT_EQ(unit.extras, 1);
-  }
+  EXPECT_EQ(list.row_units, 7);
+  EXPECT_EQ(list.units.size(), 14U);
+  for (const WorkUnit& unit : list.units) EXPECT_EQ(unit.segments, 0);
 }
 
 TEST(AnEmptyPlan, HasNoUnits) {
@@ -222,7 +77,7 @@ TEST(AnEmptyPlan, HasNoUnits) {
 TEST(TooManyTokens, AreDeclinedWithTheirNumber) {
   const AttentionPlan plan{
       .tokens = std::int64_t{3'000'000'000}, .heads = 1, .tasks{}, .segments{}, .indices{}};
-  const Result<WorkList> list = cuda::cut_into_units(plan, 32, Passes::forward);
+  const Result<WorkList> list = cuda::cut_into_units(plan, Passes::forward);
   ASSERT_FALSE(list);
   EXPECT_THAT(list.error().message, ::testing::HasSubstr("3000000000"));
   EXPECT_THAT(list.error().message, ::testing::HasSubstr("smaller"));
@@ -240,23 +95,10 @@ TEST_P(MillionTokens, TakeListsThatGrowWithThem) {
   const WorkList many = list_of(250);
   EXPECT_GT(many.tokens, 1'000'000);
   EXPECT_EQ(many.units.size(), 2 * few.units.size());
-  EXPECT_EQ(many.spans.size(), 2 * few.spans.size());
-  EXPECT_EQ(many.rules.size(), 2 * few.rules.size());
-  EXPECT_EQ(many.partial_rows, 2 * few.partial_rows);
-  EXPECT_EQ(slots_of(many.units), 2 * slots_of(few.units));
-  EXPECT_LE(many.units.size(), 3U * 1'024'000 / 64 * 11 / 10);
+  EXPECT_EQ(many.segments.size(), 2 * few.segments.size());
+  EXPECT_LE(many.units.size(), 2U * 1'024'000 / 16 * 11 / 10);
   EXPECT_TRUE(is_within_bounds(many));
   EXPECT_TRUE(writes_all_once(many));
-  EXPECT_TRUE(wastes_nothing(many));
-}
-
-TEST(OneDocumentOfAMillionTokens, TakesATileEvery64Tokens_AndSomeForItsLongRow) {
-  const SequenceLayout layout = SequenceLayout::uniform(1, {.query = 11, .documents = {1'000'000}});
-  const WorkList list = cut(plan_of("sparse", 4, layout));
-  EXPECT_GE(list.forward_units, 1'000'000 / 64);
-  EXPECT_LE(list.forward_units, 1'000'000 / 60);
-  EXPECT_TRUE(is_within_bounds(list));
-  EXPECT_TRUE(writes_all_once(list));
 }
 
 TEST(WorkLists, AreTheSameEveryTime) {
@@ -266,8 +108,7 @@ TEST(WorkLists, AreTheSameEveryTime) {
   EXPECT_EQ(first.indices, second.indices);
   for (std::size_t i = 0; i < first.units.size(); ++i) {
     EXPECT_EQ(first.units[i].run.begin, second.units[i].run.begin);
-    EXPECT_EQ(first.units[i].first_span, second.units[i].first_span);
-    EXPECT_EQ(first.units[i].first_extra, second.units[i].first_extra);
+    EXPECT_EQ(first.units[i].first_segment, second.units[i].first_segment);
   }
 }
 

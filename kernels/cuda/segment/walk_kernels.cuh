@@ -1,43 +1,14 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The launches of one head-dimension class and type; a .cu file each instantiates them, so that
+// The launches of walks of one head dimension and type; a .cu file each instantiates them, so that
 // they compile side by side.
 
-#include "kernels/cuda/segment/backward.cuh"
 #include "kernels/cuda/segment/broad_walk.cuh"
-#include "kernels/cuda/segment/forward.cuh"
-#include "kernels/cuda/segment/row_dots.cuh"
 #include "kernels/cuda/segment/walk.cuh"
 #include "kernels/cuda/segment/walk_backward.cuh"
 
 namespace attnscope::cuda {
-
-template <typename T, int Columns>
-Status launch_forward(const ForwardArguments& arguments, std::int64_t units, int warps,
-                      Stream stream) {
-  return launch("segment_forward", segment_forward_kernel<T, Columns>,
-                {units * arguments.units.heads_per_unit, 32 * warps,
-                 shared_bytes<T, Columns, false>(warps, 1)},
-                stream, arguments);
-}
-
-template <typename T, int Columns>
-Status launch_row_dots(const RowDotArguments& arguments, Stream stream) {
-  constexpr int rows = RowDotShape<T, Columns>::rows_per_block;
-  return launch("segment_backward (row dots)", row_dots_kernel<T, Columns>,
-                {(arguments.rows + rows - 1) / rows, row_dot_threads, 0}, stream, arguments);
-}
-
-template <typename T, int Columns>
-Status launch_backward(const BackwardArguments& arguments, std::int64_t units, int warps,
-                       Stream stream) {
-  constexpr int column_parts = Columns / kept_columns<T, Columns>;
-  return launch("segment_backward", segment_backward_kernel<T, Columns>,
-                {units * arguments.units.heads_per_unit * column_parts, 32 * warps,
-                 shared_bytes<T, Columns, true>(warps, 2)},
-                stream, arguments);
-}
 
 template <typename T, int Columns, bool Far, bool Many>
 Status launch_walks(const WalkArguments& arguments, Stream stream) {
@@ -75,44 +46,50 @@ Status launch_walks_and_merges(const WalkArguments& arguments, WalkShape shape, 
                 {(warps + walk_warps - 1) / walk_warps, 32 * walk_warps, 0}, stream, arguments);
 }
 
-template <typename T, int Columns, bool Keys>
-Status launch_backward_walks(const BackwardWalkArguments& arguments, bool far, Stream stream) {
+template <typename T, int Columns, Sums sums>
+Status launch_backward_walks(const BackwardWalkArguments& arguments, WalkShape shape,
+                             Stream stream) {
   const WalkArguments& walk = arguments.walk;
   const auto shape_of = [](std::int64_t warps) {
     return LaunchShape{(warps + walk_warps - 1) / walk_warps, 32 * walk_warps, 0};
   };
-  const auto kernel = far ? segment_backward_walk_kernel<T, Columns, Keys, true>
-                          : segment_backward_walk_kernel<T, Columns, Keys, false>;
+  auto* kernel = segment_backward_walk_kernel<T, Columns, sums, Reach::broad>;
+  if constexpr (Columns == 32) {
+    if (!shape.broad) {
+      kernel = shape.far ? segment_backward_walk_kernel<T, Columns, sums, Reach::far>
+                         : segment_backward_walk_kernel<T, Columns, sums, Reach::narrow>;
+    }
+  }
   if (Status s = launch("segment_backward (walks)", kernel,
                         shape_of(std::int64_t{walk.walks} * walk.heads), stream, arguments);
       !s) {
     return s;
   }
-  return launch("segment_backward (merges)", merge_backward_walks_kernel<T, walk_gradients<Keys>>,
+  return launch("segment_backward (merges)", merge_backward_walks_kernel<T, sums>,
                 shape_of(std::int64_t{walk.merges} * walk.widest_merge * walk.heads), stream,
                 arguments);
 }
 
 template <typename T, int Columns>
-Status launch_backward_walks(const BackwardWalkArguments& arguments, UnitKind kind, WalkShape shape,
+Status launch_backward_walks(const BackwardWalkArguments& arguments, Standing what, WalkShape shape,
                              Stream stream) {
-  return kind == UnitKind::keys
-             ? launch_backward_walks<T, Columns, true>(arguments, shape.far, stream)
-             : launch_backward_walks<T, Columns, false>(arguments, shape.far, stream);
+  if (what == Standing::rows)
+    return launch_backward_walks<T, Columns, Sums::queries>(arguments, shape, stream);
+  if constexpr (Columns == 32) {
+    return launch_backward_walks<T, Columns, Sums::keys_and_values>(arguments, shape, stream);
+  } else {
+    if (Status s = launch_backward_walks<T, Columns, Sums::keys>(arguments, shape, stream); !s)
+      return s;
+    BackwardWalkArguments of_values = arguments;
+    of_values.gradients[0] = arguments.gradients[1];
+    return launch_backward_walks<T, Columns, Sums::values>(of_values, shape, stream);
+  }
 }
 
 template <DType type, int Columns>
-SegmentKernels segment_kernels() {
+WalkKernels walk_kernels() {
   using T = typename NumberOf<type>::T;
-  SegmentKernels kernels{launch_forward<T, Columns>, launch_row_dots<T, Columns>,
-                         launch_backward<T, Columns>};
-  if constexpr (sizeof(T) == 2 && (Columns == 32 || Columns == 64)) {
-    kernels.walk = launch_walks_and_merges<T, Columns>;
-  }
-  if constexpr (has_backward_walks(Columns, type)) {
-    kernels.walk_backward = launch_backward_walks<T, Columns>;
-  }
-  return kernels;
+  return {launch_walks_and_merges<T, Columns>, launch_backward_walks<T, Columns>};
 }
 
 }  // namespace attnscope::cuda

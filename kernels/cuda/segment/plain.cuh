@@ -1,0 +1,340 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// Segment attention for whatever walks (walk.cuh) do not take: float32, any head dimension, listed
+// tokens, tokens left out, blocks, windows of any width. A warp has one row, which it holds in
+// shared memory as float32; the tokens that it sees pass by, one a lane. What a row does not see is
+// never read, so that numbers that are not finite need no care.
+//
+// Backward as walk_backward.cuh has it:
+//
+//             stands still   passes by   sums
+//   rows      q, grad_o      k, v        grad_q += dS k
+//   keys      k, v           q, grad_o   grad_k += dS^T q, grad_v += P^T grad_o
+
+#include "kernels/cuda/segment/rows.cuh"
+
+namespace attnscope::cuda {
+
+inline constexpr int plain_warps = 4;           // of a block
+inline constexpr int plain_columns_a_lane = 8;  // of rows of up to 256 numbers
+
+/// Tokens [low, high).
+struct SeenTokens {
+  int low, high;
+};
+
+__device__ inline SeenTokens seen_by(const WorkRule& rule, int token) {
+  int low = rule.begin, high = rule.end;
+  if (rule.kind == RuleKind::band) {
+    low = max(low, token + rule.offset - rule.window);
+    high = min(high, token + rule.offset + rule.window + 1);
+  } else if (rule.kind == RuleKind::block) {
+    const int distance = token + rule.offset - rule.origin;
+    const int block = distance / rule.window - (distance % rule.window < 0 ? 1 : 0);
+    const int first = rule.origin + block * rule.window - rule.back;
+    low = max(low, first);
+    high = min(high, first + rule.window);
+  }
+  return {low, high};
+}
+
+/// Position in the run of its first token that is not below `token`.
+__device__ inline int position_of(const WorkRun& run, const std::int32_t* indices, int token) {
+  if (run.listed == 0) return max(0, min(token - run.begin, run.count));
+  int low = 0, high = run.count;
+  while (low < high) {
+    const int middle = (low + high) / 2;
+    if (indices[run.begin + middle] < token) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+__device__ inline bool is_left_out(const WorkSegment& segment, const std::uint32_t* words,
+                                   int token) {
+  if (segment.skips < 0) return false;
+  const int bit = token - segment.skip_origin;
+  return (words[segment.skips + bit / 32] >> (bit % 32) & 1u) != 0;
+}
+
+/// Hands what `token` sees to `take`, up to 32 tokens at a time: the lane's one, or -1, and how
+/// many lanes may have one. By all lanes of the warp.
+template <typename Take>
+__device__ __forceinline__ void for_each_seen(const DeviceList& list, const WorkUnit& unit,
+                                              int token, const Take& take) {
+  const int lane = static_cast<int>(threadIdx.x) & 31;
+  for (int s = 0; s < unit.segments; ++s) {
+    const WorkSegment& segment = list.segments[unit.first_segment + s];
+    const SeenTokens seen = seen_by(segment.rule, token);
+    const int begin = position_of(segment.run, list.indices, seen.low);
+    const int end = position_of(segment.run, list.indices, seen.high);
+    for (int first = begin; first < end; first += 32) {
+      int passing = -1;
+      if (first + lane < end) {
+        passing = token_of(segment.run, list.indices, first + lane);
+        if (is_left_out(segment, list.skip_words, passing)) passing = -1;
+      }
+      __syncwarp();
+      take(passing, min(32, end - first));
+    }
+  }
+}
+
+/// What a warp has in shared memory: for each lane the token that passes by and its two weights,
+/// then two rows of `head_dim` numbers.
+struct PlainShared {
+  int* tokens;
+  float* weights[2];
+  float* rows[2];
+
+  __device__ __forceinline__ explicit PlainShared(int head_dim) {
+    const int warp = static_cast<int>(threadIdx.x) >> 5;
+    float* mine = reinterpret_cast<float*>(dynamic_shared()) + warp * floats(head_dim);
+    tokens = reinterpret_cast<int*>(mine);
+    weights[0] = mine + 32;
+    weights[1] = mine + 64;
+    rows[0] = mine + 96;
+    rows[1] = rows[0] + head_dim;
+  }
+  [[nodiscard]] static __host__ __device__ constexpr int floats(int head_dim) {
+    return 96 + 2 * head_dim;
+  }
+};
+
+/// A row of a unit, a warp's.
+struct PlainRow {
+  const WorkUnit& unit;
+  int head;
+  PlainShared shared;
+
+  __device__ __forceinline__ explicit PlainRow(const UnitArguments& call)
+      : unit(call.list.units[call.first_unit + blockIdx.x / call.heads_per_unit]),
+        head(unit.first_head + static_cast<int>(blockIdx.x % call.heads_per_unit)),
+        shared(call.head_dim) {}
+
+  /// Hands each of the tokens of the first `count` lanes, with its weights, to all lanes:
+  /// use(token, place of its weights). By all lanes of the warp.
+  template <typename Use>
+  __device__ __forceinline__ void share(int count, int token, float first, float second,
+                                        const Use& use) const {
+    const int lane = static_cast<int>(threadIdx.x) & 31;
+    shared.tokens[lane] = token;
+    shared.weights[0][lane] = first;
+    shared.weights[1][lane] = second;
+    __syncwarp();
+#pragma unroll 1
+    for (int i = 0; i < count; ++i) {
+      if (const int of_lane = shared.tokens[i]; of_lane >= 0) use(of_lane, i);
+    }
+  }
+};
+
+/// A row as float32 in shared memory. By all lanes of the warp, which wait for each other behind
+/// it.
+template <typename T>
+__device__ __forceinline__ void hold(float* to, const std::byte* row, int columns) {
+  for (int c = static_cast<int>(threadIdx.x) & 31; c < columns; c += 32)
+    to[c] = to_float(reinterpret_cast<const T*>(row)[c]);
+}
+
+/// 16 bytes of a row.
+template <typename T>
+struct Piece {
+  T at[16 / sizeof(T)];
+
+  __device__ __forceinline__ explicit Piece(const std::byte* from) {
+    const uint4 piece = __ldg(reinterpret_cast<const uint4*>(from));
+    memcpy(at, &piece, sizeof piece);
+  }
+};
+
+/// held . row.
+template <typename T>
+__device__ __forceinline__ float dot_with(const float* held, const std::byte* row,
+                                          const UnitArguments& call) {
+  float sum = 0.0f;
+  if (!call.vector) {
+    for (int c = 0; c < call.head_dim; ++c)
+      sum = fmaf(held[c], to_float(reinterpret_cast<const T*>(row)[c]), sum);
+    return sum;
+  }
+  constexpr int numbers = 16 / static_cast<int>(sizeof(T));
+  for (int c = 0; c < call.head_dim; c += numbers) {
+    const Piece<T> x(row + c * sizeof(T));
+#pragma unroll
+    for (int i = 0; i < numbers; ++i) sum = fmaf(held[c + i], to_float(x.at[i]), sum);
+  }
+  return sum;
+}
+
+/// Sums of rows that lanes pass by, a lane some columns.
+struct ColumnSums {
+  float sum[plain_columns_a_lane] = {};
+
+  template <typename T>
+  __device__ __forceinline__ void add(float weight, const std::byte* row, int columns) {
+    const int lane = static_cast<int>(threadIdx.x) & 31;
+#pragma unroll
+    for (int i = 0; i < plain_columns_a_lane; ++i) {
+      const int c = lane + 32 * i;
+      if (c < columns) sum[i] = fmaf(weight, to_float(reinterpret_cast<const T*>(row)[c]), sum[i]);
+    }
+  }
+  template <typename T>
+  __device__ __forceinline__ void store(float factor, std::byte* row, int columns) const {
+    const int lane = static_cast<int>(threadIdx.x) & 31;
+#pragma unroll
+    for (int i = 0; i < plain_columns_a_lane; ++i) {
+      const int c = lane + 32 * i;
+      if (c < columns) reinterpret_cast<T*>(row)[c] = from_float<T>(sum[i] * factor);
+    }
+  }
+  __device__ __forceinline__ void scale(float factor) {
+#pragma unroll
+    for (int i = 0; i < plain_columns_a_lane; ++i) sum[i] *= factor;
+  }
+};
+
+template <typename T>
+__global__ void __launch_bounds__(32 * plain_warps, 4)
+    segment_forward_kernel(ForwardArguments call) {
+  const UnitArguments& a = call.units;
+  const PlainRow mine(a);
+  const HeadRows<const std::byte> q(call.q, mine.head), k(call.k, mine.head), v(call.v, mine.head);
+  const HeadRows<std::byte> o(call.o, mine.head);
+  const float factor = a.scale * log2_e;
+  for (int i = static_cast<int>(threadIdx.x) >> 5; i < mine.unit.run.count; i += plain_warps) {
+    const int token = token_of(mine.unit.run, a.list.indices, i);
+    const Place place(a.items, token);
+    __syncwarp();
+    hold<T>(mine.shared.rows[0], q.at(place), a.head_dim);
+    __syncwarp();
+    float maximum = minus_infinity, sum = 0.0f;
+    ColumnSums sums;
+    for_each_seen(a.list, mine.unit, token, [&](int key, int count) {
+      const float score =
+          key < 0 ? minus_infinity
+                  : factor * dot_with<T>(mine.shared.rows[0], k.at(Place(a.items, key)), a);
+      float largest = fmaxf(maximum, score);
+#pragma unroll
+      for (int distance = 16; distance > 0; distance /= 2)
+        largest = fmaxf(largest, __shfl_xor_sync(all_lanes, largest, distance));
+      const float base = largest == minus_infinity ? 0.0f : largest;
+      const float rescale = exp2_approx(maximum - base);
+      const float weight = exp2_approx(score - base);
+      maximum = largest;
+      sum = fmaf(sum, rescale, weight);
+      sums.scale(rescale);
+      mine.share(count, key, weight, 0.0f, [&](int token_of_lane, int lane) {
+        sums.add<T>(mine.shared.weights[0][lane], v.at(Place(a.items, token_of_lane)), a.head_dim);
+      });
+    });
+#pragma unroll
+    for (int distance = 16; distance > 0; distance /= 2)
+      sum += __shfl_xor_sync(all_lanes, sum, distance);
+    sums.store<T>(inverse_of(sum), o.at(place), a.head_dim);
+    if (call.lse != nullptr && (threadIdx.x & 31u) == 0)
+      call.lse[static_cast<std::int64_t>(token) * a.heads + mine.head] = log_sum_exp(maximum, sum);
+  }
+}
+
+template <typename T, bool Keys>
+__global__ void __launch_bounds__(32 * plain_warps, 4)
+    segment_backward_kernel(BackwardArguments call) {
+  const UnitArguments& a = call.units;
+  const PlainRow mine(a);
+  const HeadRows<const std::byte> standing[2] = {{Keys ? call.k : call.q, mine.head},
+                                                 {Keys ? call.v : call.grad_o, mine.head}};
+  const HeadRows<const std::byte> passing[2] = {{Keys ? call.q : call.k, mine.head},
+                                                {Keys ? call.grad_o : call.v, mine.head}};
+  const HeadRows<std::byte> result(Keys ? call.grad_k : call.grad_q, mine.head),
+      grad_v(call.grad_v, mine.head);
+  float* const first = mine.shared.rows[0];
+  float* const second = mine.shared.rows[1];
+  const float factor = a.scale * log2_e;
+  for (int i = static_cast<int>(threadIdx.x) >> 5; i < mine.unit.run.count; i += plain_warps) {
+    const int token = token_of(mine.unit.run, a.list.indices, i);
+    const Place place(a.items, token);
+    __syncwarp();
+    hold<T>(first, standing[0].at(place), a.head_dim);
+    hold<T>(second, standing[1].at(place), a.head_dim);
+    __syncwarp();
+    const auto numbers_at = [&](int row) {
+      RowNumbers numbers;
+      numbers.read(call.lse, call.dots, static_cast<std::int64_t>(row) * a.heads + mine.head);
+      return numbers;
+    };
+    RowNumbers own;
+    if (!Keys) own = numbers_at(token);
+    ColumnSums sums, value_sums;  // the latter of keys alone
+    for_each_seen(a.list, mine.unit, token, [&](int other, int count) {
+      float weight = 0.0f, by_score = 0.0f;
+      if (other >= 0) {
+        const Place at(a.items, other);
+        const RowNumbers row = Keys ? numbers_at(other) : own;
+        const float score = dot_with<T>(first, passing[0].at(at), a);
+        weight = exp2_approx(fmaf(score, factor, -row.subtrahend));
+        by_score = weight * (dot_with<T>(second, passing[1].at(at), a) - row.dot);
+      }
+      mine.share(count, other, by_score, weight, [&](int token_of_lane, int lane) {
+        const Place at(a.items, token_of_lane);
+        sums.add<T>(mine.shared.weights[0][lane], passing[0].at(at), a.head_dim);
+        if constexpr (Keys)
+          value_sums.add<T>(mine.shared.weights[1][lane], passing[1].at(at), a.head_dim);
+      });
+    });
+    sums.store<T>(a.scale, result.at(place), a.head_dim);
+    if constexpr (Keys) value_sums.store<T>(1.0f, grad_v.at(place), a.head_dim);
+  }
+}
+
+/// Tokens of a block whose rows have 1 << lane_bits lanes each.
+__host__ __device__ constexpr int dot_tokens(int lane_bits) {
+  const int rows = 32 * plain_warps >> lane_bits;
+  return rows < 16 ? rows : 16;
+}
+
+/// D = grad_o . o of every row. A row has 1 << lane_bits neighbouring lanes, which go from head to
+/// head of their token; those of a warp go together.
+template <typename T>
+__global__ void __launch_bounds__(32 * plain_warps) row_dots_kernel(RowDotArguments call) {
+  const int lanes = 1 << call.lane_bits;
+  const int lane = static_cast<int>(threadIdx.x) & (lanes - 1);
+  const int group = static_cast<int>(threadIdx.x) >> call.lane_bits;
+  const int tokens = dot_tokens(call.lane_bits);
+  const int token = static_cast<int>(blockIdx.x) * tokens + (group & (tokens - 1));
+  const int first_head = group / tokens,
+            heads_apart = (32 * plain_warps >> call.lane_bits) / tokens;
+  const bool exists = token < call.tokens;
+  const Place place(call.items, exists ? token : 0);
+  const std::byte* a = HeadRows<const std::byte>(call.a, first_head).at(place);
+  const std::byte* b = HeadRows<const std::byte>(call.b, first_head).at(place);
+  float* to = call.dots + static_cast<std::int64_t>(token) * call.heads;
+  for (int head = first_head; head < call.heads; head += heads_apart) {
+    float sum = 0.0f;
+    constexpr int numbers = 16 / static_cast<int>(sizeof(T));
+    if (exists && call.vector) {
+      for (int c = numbers * lane; c < call.head_dim; c += numbers << call.lane_bits) {
+        const Piece<T> x(a + c * sizeof(T)), y(b + c * sizeof(T));
+#pragma unroll
+        for (int i = 0; i < numbers; ++i) sum = fmaf(to_float(x.at[i]), to_float(y.at[i]), sum);
+      }
+    } else if (exists) {
+      for (int c = lane; c < call.head_dim; c += lanes) {
+        sum = fmaf(to_float(reinterpret_cast<const T*>(a)[c]),
+                   to_float(reinterpret_cast<const T*>(b)[c]), sum);
+      }
+    }
+    for (int distance = lanes / 2; distance > 0; distance /= 2)
+      sum += __shfl_xor_sync(all_lanes, sum, distance);
+    if (exists && lane == 0) to[head] = sum;
+    a += heads_apart * call.a.head_stride;
+    b += heads_apart * call.b.head_stride;
+  }
+}
+
+}  // namespace attnscope::cuda
