@@ -27,7 +27,8 @@ template <typename Seen, typename List, typename Sections>
   const auto pad = [&bytes] {
     bytes.resize(static_cast<std::size_t>(section_behind(static_cast<std::int64_t>(bytes.size()))));
   };
-  sections(list, nowhere, [&]<typename T>(const std::vector<T>& section, const T*&) {
+  sections(list, nowhere, [&](const auto& section, const auto&) {
+    using T = typename std::decay_t<decltype(section)>::value_type;
     static_assert(std::is_trivially_copyable_v<T>);
     pad();
     const std::size_t begin = bytes.size();
