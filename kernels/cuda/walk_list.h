@@ -88,10 +88,14 @@ struct WalkList {
   WalkShape shape;
 };
 
-/// Of segment_forward, and of segment_backward: both lists of it, or neither.
+/// Of segment_forward, and of segment_backward where there are walks of keys.
 struct Walks {
   WalkList rows;
-  std::optional<WalkList> backward_rows, backward_keys;
+  std::optional<WalkList> backward_rows;  // where they are not those of segment_forward
+  std::optional<WalkList> backward_keys;
+  [[nodiscard]] const WalkList& rows_of_backward() const {
+    return backward_rows ? *backward_rows : rows;
+  }
   WorkList rest;  // units of what no walk has; of keys only where these have walks
 };
 

@@ -189,7 +189,7 @@ int print_case(std::int64_t tokens, std::int32_t window) {
   const Launches launches(tokens, window);
   launches.print_forward(walks->rows);
   launches.print_row_dots();
-  launches.print_backward(*walks->backward_rows, false);
+  launches.print_backward(walks->rows_of_backward(), false);
   launches.print_backward(*walks->backward_keys, true);
   return 0;
 }

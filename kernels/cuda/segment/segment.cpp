@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::int64_t smallest_head_dim = 8;
 constexpr std::int64_t largest_head_dim = 256;
+
 PlainKernels plain_kernels_of(DType dtype) {
   switch (dtype) {
     case DType::float32:
@@ -248,7 +249,8 @@ SegmentWork::SegmentWork(std::shared_ptr<const WorkList> list, std::int64_t head
   if (walks_ != nullptr) {
     places_.rest = append(list_bytes(walks_->rest));
     places_.walks = append(list_bytes(walks_->rows));
-    if (walks_->backward_rows) places_.backward_rows = append(list_bytes(*walks_->backward_rows));
+    places_.backward_rows =
+        walks_->backward_rows ? append(list_bytes(*walks_->backward_rows)) : places_.walks;
     if (walks_->backward_keys) places_.backward_keys = append(list_bytes(*walks_->backward_keys));
   }
   bytes_ = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
@@ -385,14 +387,15 @@ Status segment_backward(const SegmentWork& work, const SegmentMemory& memory,
     return {};
   };
   const Walks* walks = work.walks();
-  if (walks == nullptr || !walks->backward_keys || !operands.can_be_walked(*walks->backward_rows) ||
+  if (walks == nullptr || !walks->backward_keys ||
+      !operands.can_be_walked(walks->rows_of_backward()) ||
       !operands.can_be_walked(*walks->backward_keys)) {
     return queue_units(list, 0);
   }
   const WalkKernels kernels = walk_kernels_of(work.dtype(), work.head_dim());
   const auto queue_walks = [&](Standing what) {
     const bool is_rows = what == Standing::rows;
-    const WalkList& of = is_rows ? *walks->backward_rows : *walks->backward_keys;
+    const WalkList& of = is_rows ? walks->rows_of_backward() : *walks->backward_keys;
     BackwardWalkArguments walk{
         .walk = walk_arguments(
             work, memory, scale, operands, of,

@@ -360,8 +360,10 @@ std::optional<Walks> cut_into_walks(const AttentionPlan& plan, std::int64_t head
   Direction keys = keys_direction(all_rows, rest.tokens, rest.indices);
   std::optional<WalkList> of_keys = walk(keys, rest.indices, plan.heads, head_dim, broad);
   if (!of_keys || !suits_backward(*of_keys)) return walks;
-  Direction rows_again = all_rows;
-  walks.backward_rows = walk(rows_again, rest.indices, plan.heads, head_dim, broad);
+  if (broad) {
+    Direction rows_again = all_rows;
+    walks.backward_rows = walk(rows_again, rest.indices, plan.heads, head_dim, broad);
+  }
   walks.backward_keys = std::move(of_keys);
   add_units(keys, {0, plan.heads}, rest);
   return walks;

@@ -10,6 +10,10 @@ std::int32_t narrow(std::int64_t value) {
   return static_cast<std::int32_t>(value);
 }
 
+WorkRule whole_of(const TokenInterval& tokens) {
+  return {.kind = RuleKind::whole, .begin = tokens.begin, .end = tokens.end};
+}
+
 /// Windows and offsets beyond any pair of tokens are cut to what the tokens can tell apart.
 WorkRule band_of(const Segment& segment, const TokenInterval& hull, std::int64_t tokens) {
   constexpr std::int64_t far = std::int64_t{1} << 60;
@@ -39,10 +43,6 @@ WorkRule block_of(const Segment& segment, const TokenInterval& hull, std::int64_
 }
 
 }  // namespace
-
-WorkRule whole_of(const TokenInterval& tokens) {
-  return {.kind = RuleKind::whole, .begin = tokens.begin, .end = tokens.end};
-}
 
 WorkRule rule_of(const Segment& segment, const TokenInterval& hull, std::int64_t tokens) {
   if (hull.empty()) return {};

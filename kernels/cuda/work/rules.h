@@ -28,6 +28,4 @@ inline constexpr std::int64_t most_tokens = std::int64_t{1} << 29;
 /// The rule seen from the keys: which of the queries in `rows` see a key.
 [[nodiscard]] WorkRule mirrored(const WorkRule& rule, const TokenInterval& rows);
 
-[[nodiscard]] WorkRule whole_of(const TokenInterval& tokens);
-
 }  // namespace attnscope::cuda

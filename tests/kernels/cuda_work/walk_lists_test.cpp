@@ -181,7 +181,7 @@ AssertionResult walks_well(const AttentionPlan& plan, const KeysOf& keys_of, int
   AssertionResult result = is_within_bounds(walks->rest);
   if (result) result = walks_well(*walks, walks->rows, false, by_row);
   if (!result || !walks->backward_keys) return result;
-  result = walks_well(*walks, *walks->backward_rows, false, by_row);
+  result = walks_well(*walks, walks->rows_of_backward(), false, by_row);
   if (result) result = walks_well(*walks, *walks->backward_keys, true, by_key);
   return result;
 }
