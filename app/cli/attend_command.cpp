@@ -17,8 +17,8 @@ namespace attnscope::cli {
 namespace {
 
 struct AttendCommandArguments {
-  std::string in, out, pattern, window, layout, implementation, dtype = "float32", device = "cpu",
-                                                                worker;
+  std::string in, out, pattern, window, layout, implementation, dtype = "float32", device = "cpu";
+  WorkerChoice worker;
   bool backward = false;
 };
 
@@ -60,7 +60,7 @@ Result<nlohmann::json> make_request(const AttendCommandArguments& arguments) {
 void attend(Session& session, const AttendCommandArguments& arguments) {
   auto request = make_request(arguments);
   if (!request) return session.fail(exit_wrong_use, request.error().message);
-  auto worker = WorkerProcess::start(arguments.worker);
+  auto worker = start(arguments.worker);
   if (!worker) return session.fail(exit_wrong_use, worker.error().message);
   if (!is_this_machine(worker->hello())) {
     return session.fail(exit_wrong_use,
@@ -107,8 +107,7 @@ void add_attend_command(CLI::App& app, Session& session) {
   command->add_option("-o,--output", arguments->out, "o and lse, with --backward the gradients")
       ->type_name("OUT.safetensors")
       ->required();
-  command->add_option("--worker", arguments->worker, "Command that starts the measuring process")
-      ->type_name("CMD");
+  add_worker_options(*command, arguments->worker);
   command->callback([&session, arguments] { attend(session, *arguments); });
 }
 

@@ -65,10 +65,10 @@ std::string describe_wrong(const nlohmann::json& row) {
                      row.value("dtype", ""), row.value("reason", ""));
 }
 
-void check(Session& session, const std::string& device_text, const std::string& worker_command) {
+void check(Session& session, const std::string& device_text, const WorkerChoice& choice) {
   const auto device = parse_device(device_text);
   if (!device) return session.fail(exit_wrong_use, device.error().message);
-  auto worker = WorkerProcess::start(worker_command);
+  auto worker = start(choice);
   if (!worker) return session.fail(exit_wrong_use, worker.error().message);
   Tallies tallies;
   int wrong = 0;
@@ -93,12 +93,11 @@ void check(Session& session, const std::string& device_text, const std::string& 
 
 void add_check_command(CLI::App& app, Session& session) {
   auto device = std::make_shared<std::string>("cpu");
-  auto worker = std::make_shared<std::string>();
+  auto worker = std::make_shared<WorkerChoice>();
   CLI::App* command = app.add_subcommand(
       "check", "Hold every implementation against the float64 reference on this machine");
   command->add_option("--device", *device, "cpu or cuda")->type_name("DEVICE");
-  command->add_option("--worker", *worker, "Command that starts the measuring process")
-      ->type_name("CMD");
+  add_worker_options(*command, *worker);
   command->callback([&session, device, worker] { check(session, *device, *worker); });
 }
 

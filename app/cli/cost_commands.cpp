@@ -35,7 +35,8 @@ using nlohmann::json;
 
 struct CostsCommand {
   PatternArguments pattern;
-  std::string layout, dtype = "float32", direction = "forward", device = "cpu", worker;
+  std::string layout, dtype = "float32", direction = "forward", device = "cpu";
+  WorkerChoice worker;
   std::int64_t heads = 12, head_dim = 32;
   bool as_json = false;
 };
@@ -127,7 +128,7 @@ void costs(Session& session, const CostsCommand& arguments) {
   if (!asked) return session.fail(exit_wrong_use, asked.error().message);
   auto answer = useful_work(*asked, arguments);
   if (!answer) return session.fail(exit_wrong_use, answer.error().message);
-  auto worker = WorkerProcess::start(arguments.worker);
+  auto worker = start(arguments.worker);
   if (!worker) return session.fail(exit_wrong_use, worker.error().message);
   const json question = {{"pattern_json", pattern_json(asked->pattern)},
                          {"window", arguments.pattern.window},
@@ -148,7 +149,8 @@ void costs(Session& session, const CostsCommand& arguments) {
 constexpr std::size_t most_settings = 8;  // points that differ in more than their length
 
 struct ForeseeCommand {
-  std::string sweep, worker;
+  std::string sweep;
+  WorkerChoice worker;
   bool as_json = false;
 };
 
@@ -452,7 +454,7 @@ std::string as_text(const Sweep& sweep, const json& answer) {
 void foresee(Session& session, const ForeseeCommand& arguments) {
   const auto sweep = load_sweep(arguments.sweep);
   if (!sweep) return session.fail(exit_wrong_use, sweep.error().message);
-  auto worker = WorkerProcess::start(arguments.worker);
+  auto worker = start(arguments.worker);
   if (!worker) return session.fail(exit_wrong_use, worker.error().message);
   if (Status known = check_implementations(sweep->heats, worker->hello()); !known) {
     return session.fail(exit_wrong_use, known.error().message);
@@ -485,8 +487,7 @@ void add_costs_command(CLI::App& app, Session& session) {
   command->add_option("--device", arguments->device, "cpu or cuda")
       ->type_name("DEVICE")
       ->capture_default_str();
-  command->add_option("--worker", arguments->worker, "Command that starts the measuring process")
-      ->type_name("CMD");
+  add_worker_options(*command, arguments->worker);
   command->add_flag("--json", arguments->as_json, "As JSON");
   command->callback([&session, arguments] { costs(session, *arguments); });
 }
@@ -498,8 +499,7 @@ void add_foresee_command(CLI::App& app, Session& session) {
   command->add_option("sweep", arguments->sweep, "Sweep file, or the name of one that ships")
       ->type_name("SWEEP")
       ->required();
-  command->add_option("--worker", arguments->worker, "Command that starts the measuring process")
-      ->type_name("CMD");
+  add_worker_options(*command, arguments->worker);
   command->add_flag("--json", arguments->as_json,
                     "As JSON, with every pattern and every implementation");
   command->callback([&session, arguments] { foresee(session, *arguments); });

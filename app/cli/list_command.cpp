@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "app/cli/command_line.h"
+#include "app/cli/worker_requests.h"
 #include "engine/pattern/attention_pattern.h"
 #include "engine/report/sheet.h"
 #include "engine/sweep/pause.h"
 #include "engine/sweep/sweep.h"
-#include "engine/sweep/worker_process.h"
 
 namespace attnscope::cli {
 
@@ -43,8 +43,8 @@ Result<json> list_sweeps() {
   return rows;
 }
 
-Result<json> list_from_worker(const std::string& key, const std::string& command) {
-  auto worker = WorkerProcess::start(command);
+Result<json> list_from_worker(const std::string& key, const WorkerChoice& choice) {
+  auto worker = start(choice);
   if (!worker) return tl::unexpected(worker.error());
   return worker->hello().value(key, json::array());
 }
@@ -139,7 +139,7 @@ struct Listing {
 struct ListArguments {
   bool as_json = false, trash = false;
   std::filesystem::path database;
-  std::string worker;
+  WorkerChoice worker;
 };
 
 void list(Session& session, const Listing& listing, const ListArguments& arguments) {
@@ -188,8 +188,7 @@ void add_list_command(CLI::App& app, Session& session) {
     add_database_option(*sub, arguments->database);
     if (listing.name == "runs") sub->add_flag("--trash", arguments->trash, "Those in the trash");
     if (listing.name == "implementations" || listing.name == "devices") {
-      sub->add_option("--worker", arguments->worker, "Command that starts the measuring process")
-          ->type_name("CMD");
+      add_worker_options(*sub, arguments->worker);
     }
     sub->callback([&session, listing, arguments] { list(session, listing, *arguments); });
   }

@@ -55,8 +55,7 @@ void add_model_arguments(CLI::App& command, ModelArguments& arguments,
                   "Interpolate the position embeddings to so many")
       ->type_name("N")
       ->check(above_zero);
-  command.add_option("--worker", arguments.worker, "Command that starts the measuring process")
-      ->type_name("CMD");
+  add_worker_options(command, arguments.worker);
 }
 
 Result<ScoringModel> open_model(const ModelArguments& arguments) {
@@ -78,7 +77,7 @@ Result<ScoringModel> open_ranker(const ModelArguments& arguments) {
 
 Result<WorkerProcess> start_worker(const ModelArguments& arguments,
                                    const std::atomic<int>* interrupted) {
-  auto worker = WorkerProcess::start(arguments.worker, {.cancel = interrupted});
+  auto worker = start(arguments.worker, interrupted);
   if (!worker) return tl::unexpected(worker.error());
   if (!is_this_machine(worker->hello())) {
     return fail(

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "engine/scoring/scoring_model.h"
+#include "app/cli/worker_requests.h"
 #include "engine/sweep/worker_process.h"
 
 namespace CLI {
@@ -18,7 +19,7 @@ namespace attnscope::cli {
 struct ModelArguments {
   ModelQuestion question;
   std::string checkpoint;
-  std::string worker;
+  WorkerChoice worker;
   int threads = 0;  // 0: every core of the worker
 };
 /// `dtype_option`: what the model computes in is asked by.

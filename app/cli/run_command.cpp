@@ -11,6 +11,7 @@
 #include "app/cli/command_line.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/run_events.h"
+#include "app/cli/worker_requests.h"
 #include "engine/report/compare.h"
 #include "engine/report/conditions.h"
 #include "engine/report/provenance.h"
@@ -24,7 +25,8 @@ namespace attnscope::cli {
 namespace {
 
 struct RunCommandArguments {
-  std::string sweep, resume, again, only, worker;
+  std::string sweep, resume, again, only;
+  WorkerChoice worker;
   bool quiet = false, events = false;
   std::filesystem::path database;
 };
@@ -152,7 +154,8 @@ void run(Session& session, const RunCommandArguments& arguments) {
   catch_signals();
   ProgressLine progress(!arguments.quiet && !arguments.events && isatty(STDERR_FILENO) != 0);
   DriverOptions options;
-  options.worker_command = arguments.worker;
+  options.worker_command = arguments.worker.command;
+  options.with = arguments.worker.with;
   options.command_line = session.command_line;
   if (first) options.again_of = first->run.id.uuid;
   options.cancel = &interrupts();
@@ -228,11 +231,7 @@ void add_run_command(CLI::App& app, Session& session) {
                     "No progress, no table; with --again the comparison alone");
   command->add_flag("--events", arguments->events,
                     "What happens, as JSON Lines on standard output");
-  command
-      ->add_option("--worker", arguments->worker,
-                   "Command that starts the measuring process; 'ssh HOST attnscope-worker' for "
-                   "another machine")
-      ->type_name("CMD");
+  add_worker_options(*command, arguments->worker);
   add_database_option(*command, arguments->database);
   command->callback([&session, arguments] { run(session, *arguments); });
 }

@@ -6,6 +6,26 @@
 
 namespace attnscope::cli {
 
+void add_worker_options(CLI::App& command, WorkerChoice& choice) {
+  command
+      .add_option("--worker", choice.command,
+                  "Command that starts the measuring process; 'ssh HOST attnscope-worker' for "
+                  "another machine")
+      ->type_name("CMD");
+  command
+      .add_option("--with", choice.with,
+                  "Python file, or command, whose implementations are measured too; may be repeated")
+      ->type_name("PROGRAM")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+Result<WorkerProcess> start(const WorkerChoice& choice, const std::atomic<int>* cancel) {
+  auto worker = WorkerProcess::start(choice.command, {.with = choice.with, .cancel = cancel});
+  if (!worker) return tl::unexpected(worker.error());
+  return std::move(*worker);
+}
+
 Status ask(WorkerProcess& worker, const nlohmann::json& request,
            const std::function<bool(const nlohmann::json&)>& on_event) {
   if (Status sent = worker.send(request); !sent) return sent;

@@ -3,16 +3,28 @@
 //
 // Commands that ask a worker for one thing and print what it answers.
 
+#include <CLI/CLI.hpp>
 #include <atomic>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/sweep/worker_process.h"
 
 namespace attnscope::cli {
+
+/// The worker that a command asks: how it is started, and whose implementations it has besides.
+struct WorkerChoice {
+  std::string command;
+  std::vector<std::string> with;
+};
+/// Adds --worker and --with.
+void add_worker_options(CLI::App& command, WorkerChoice& choice);
+[[nodiscard]] Result<WorkerProcess> start(const WorkerChoice& choice,
+                                          const std::atomic<int>* cancel = nullptr);
 
 /// Sends `request` and hands every event to `on_event` until it returns true (the answer is whole).
 /// An error event, or a worker that ends before, is the error.

@@ -13,6 +13,7 @@
 #include "engine/attention/costs.h"
 #include "engine/attention/cuda_runtime.h"
 #include "engine/attention/list.h"
+#include "engine/attention/served/served.h"
 #include "engine/heat/model_row.h"
 #include "engine/heat/protocol.h"
 #include "engine/heat/sign_of_life.h"
@@ -82,10 +83,12 @@ json description(const char* event) {
            {"summary", fmt::format("what {} is computed by", family->description().id())}});
     }
   }
+  json build = measure::describe_build();
+  if (json served = served_in_words(); !served.empty()) build["served"] = std::move(served);
   return {{"event", event},
           {"protocol", protocol::version},
           {"version", ATTNSCOPE_VERSION},
-          {"build", measure::describe_build()},
+          {"build", build},
           {"device", machine},
           {"devices", devices(machine["name"])},
           {"implementations", known}};
@@ -93,6 +96,12 @@ json description(const char* event) {
 
 void answer_hello(const Asked& asked, ProtocolChannel& channel) {
   if (const auto driver = asked.message.member("driver")) take_over_from(driver->text());
+  std::vector<std::string> programs;
+  if (const auto with = asked.message.member("with")) {
+    for (const JsonField& program : with->elements()) programs.push_back(program.text());
+  }
+  if (!programs.empty())
+    taken(serve_with(programs, static_cast<int>(measure::allowed_cores().size())));
   channel.send(description("hello"));
 }
 

@@ -97,6 +97,11 @@ class PreparedAttention {
   /// direction forward-backward, in which every forward is followed by one backward, and `lse` is
   /// always given.
   [[nodiscard]] virtual Status backward(const BackwardCall& call) = 0;
+  /// Of calls that another process computes. True: outputs may stay there, so that no call's time
+  /// has their way in it; false, as at first, has every call bring its own and fetches the last's.
+  [[nodiscard]] virtual Status keep_outputs(bool /*keeps*/) { return {}; }
+  /// Bytes such a process grew by at the worst moment of its first call, which its memory is.
+  [[nodiscard]] virtual std::optional<std::int64_t> own_peak_bytes() const { return std::nullopt; }
   /// Whether forward fills `lse` when it is given.
   [[nodiscard]] virtual bool writes_lse() const = 0;
 };
@@ -131,6 +136,7 @@ struct Implementation {
   std::string_view id;
   std::string_view summary;  // one line: what it is and what a timing of it contains
   bool is_fused = false;     // declines windowed_matmul
+  bool is_served = false;    // computed in another process, from memory that both have mapped
   Supports supports = {};    // ok, or the reason shown to the user; none: takes everything
   Prepare prepare;
   std::optional<CudaVariant> on_cuda = std::nullopt;  // none: the same for both devices

@@ -95,9 +95,12 @@ class PreparedBatch {
     auto made = (*implementation)->prepare(problem(contender));
     if (!made) return tl::unexpected(made.error());
     entry.prepared = std::move(*made);
+    has_served_ = has_served_ || (*implementation)->is_served;
     return entry.prepared.get();
   }
 
+  /// Whether one of those that are prepared computes in another process.
+  [[nodiscard]] bool has_served() const { return has_served_; }
   /// Of a contender that is prepared.
   [[nodiscard]] const PlannedPattern& planned(std::size_t contender) const {
     return *entries_[contender].planned;
@@ -145,6 +148,7 @@ class PreparedBatch {
   SequenceLayout layout_;
   std::map<std::string, std::unique_ptr<const PlannedPattern>> plans_;
   std::vector<Entry> entries_;
+  bool has_served_ = false;
 };
 
 class AttentionWorkload final : public Workload {
@@ -193,7 +197,7 @@ class AttentionWorkload final : public Workload {
   void place(int placement) override {
     placement_ = placement;
     if (!tensors_) {
-      tensors_.emplace(setting_.device, shape(), point_.seed);
+      tensors_.emplace(setting_.device, shape(), point_.seed, batch_->has_served());
       const std::int64_t item_tokens = batch_->layout().tokens() / batch_->layout().item_count();
       rows_ = sample_rows(batch_->layout(), static_cast<std::int32_t>(point_.heads),
                           rows_to_compare(item_tokens), point_.seed);
@@ -215,6 +219,10 @@ class AttentionWorkload final : public Workload {
     first.memory.requested_bytes -= workspace.extra_requested();
     first.memory.reserved_bytes -= workspace.extra_reserved();
     first.memory.workspace_bytes = prepared.workspace_bytes();
+    if (const auto own = prepared.own_peak_bytes()) {
+      first.memory.requested_bytes = first.memory.reserved_bytes = *own;
+      first.memory.process_peak_bytes = *own;
+    }
     first.blocks.push_back(prepared.workspace_bytes());
     // They are everybody's, and the reference is computed from them.
     if (!wrong->empty()) place_tensors();
@@ -236,11 +244,17 @@ class AttentionWorkload final : public Workload {
   void enter(std::size_t contender) override {
     workspaces_[contender] = Buffer(memory_, of(contender).workspace_bytes());
     watches_[contender]->poison(tensors_->get().on_device());
+    require(of(contender).keep_outputs(true));
   }
   void call(std::size_t contender) override { call(of(contender), workspaces_[contender].bytes()); }
-  void leave(std::size_t contender) override { workspaces_[contender] = Buffer(); }
+  void leave(std::size_t contender) override {
+    static_cast<void>(of(contender).keep_outputs(false));
+    workspaces_[contender] = Buffer();
+  }
 
   Verdict judge_sample(std::size_t contender) override {
+    if (const Status fetched = of(contender).keep_outputs(false); !fetched)
+      return {.error = {}, .wrong = fetched.error().message};
     Verdict verdict = watches_[contender]->judge(tensors_->get().on_device());
     if (!verdict.wrong.empty()) {
       verdict.wrong =

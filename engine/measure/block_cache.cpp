@@ -10,6 +10,7 @@
 #include <limits>
 #include <numeric>
 
+#include "engine/attention/served/shared_memory.h"
 #include "engine/measure/flush_caches.h"
 #include "engine/measure/machine_memory.h"
 
@@ -105,7 +106,7 @@ void* BlockCache::allocate(std::size_t bytes) {
   void* data = nullptr;
   // The nearest cached block serves, unless it would waste more than a quarter.
   const auto fit = cached_.lower_bound(block.size);
-  if (fit != cached_.end() && fit->first <= block.size + block.size / 4) {
+  if (!shares_ && fit != cached_.end() && fit->first <= block.size + block.size / 4) {
     block.size = fit->first;
     data = fit->second;
     cached_.erase(fit);
@@ -129,8 +130,10 @@ void* BlockCache::take_from_system(std::int64_t requested, std::int64_t size) {
     if (requested > free - counters_.cached - aside_bytes_) give_aside_back_locked();
     if (requested > free - counters_.cached) empty_cache_locked(any_size);
   }
-  void* data = size < huge_page ? std::aligned_alloc(alignment, static_cast<std::size_t>(size))
-                                : map_huge(size);
+  const auto bytes = static_cast<std::size_t>(size);
+  void* data = shares_            ? map_shared(bytes)
+               : size < huge_page ? std::aligned_alloc(alignment, bytes)
+                                  : map_huge(size);
   if (data == nullptr) throw OutOfMemory(requested, free_bytes_locked());
   counters_.reserved += size;
   counters_.reserved_peak = std::max(counters_.reserved_peak, counters_.reserved);
@@ -144,8 +147,12 @@ void BlockCache::release(void* data) noexcept {
   const auto found = live_.find(data);
   if (found == live_.end()) std::abort();  // not ours, or released twice
   counters_.requested -= found->second.requested;
-  counters_.cached += found->second.size;
-  cached_.emplace(found->second.size, data);
+  if (unmap_shared(data)) {
+    counters_.reserved -= found->second.size;
+  } else {
+    counters_.cached += found->second.size;
+    cached_.emplace(found->second.size, data);
+  }
   live_.erase(found);
 }
 
@@ -234,6 +241,11 @@ void BlockCache::provide(std::span<const std::int64_t> blocks) {
 BlockCache::Counters BlockCache::counters() const {
   const std::lock_guard lock(mutex_);
   return counters_;
+}
+
+void BlockCache::set_shared(bool shares) {
+  const std::lock_guard lock(mutex_);
+  shares_ = shares;
 }
 
 void BlockCache::set_limit(std::optional<std::int64_t> bytes) {

@@ -41,6 +41,7 @@ class BlockCache final : public HeatMemory {
   [[nodiscard]] Counters counters() const override;
   [[nodiscard]] std::vector<std::int64_t> cached_blocks() const override;
   void provide(std::span<const std::int64_t> blocks) override;
+  void set_shared(bool shares) override;
   void set_limit(std::optional<std::int64_t> bytes) override;
   [[nodiscard]] std::int64_t free_bytes() const override;
 
@@ -61,6 +62,7 @@ class BlockCache final : public HeatMemory {
   BySize aside_;  // in no counter; goes as soon as a request needs its room
   std::int64_t aside_bytes_ = 0;
   std::optional<std::int64_t> limit_;
+  bool shares_ = false;
   std::int64_t unchecked_small_ = 0;
   Counters counters_;
 };

@@ -71,6 +71,10 @@ class HeatMemory {
   /// meets no page faults. Does nothing where they do not all fit.
   virtual void provide(std::span<const std::int64_t> /*blocks*/) {}
 
+  /// While it is set, blocks are taken that another process can map as well
+  /// (engine/attention/served/shared_memory.h), and go back to the system when they are released.
+  virtual void set_shared(bool /*shares*/) {}
+
   /// All blocks together stay within `bytes`; absent: only the memory itself limits them.
   virtual void set_limit(std::optional<std::int64_t> bytes) = 0;
   /// The largest request that could be served now, cached blocks given back.

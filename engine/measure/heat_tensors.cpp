@@ -19,6 +19,18 @@ constexpr std::int64_t spacer_steps = 64;  // of small_shift bytes
 constexpr std::int64_t device_step = 512;
 constexpr std::uint64_t grad_o_tensor = 4;
 
+/// Blocks of this scope are shared, if any are.
+class SharedScope {
+ public:
+  SharedScope(HeatMemory& memory, bool shared) : memory_(memory) { memory.set_shared(shared); }
+  SharedScope(const SharedScope&) = delete;
+  SharedScope& operator=(const SharedScope&) = delete;
+  ~SharedScope() { memory_.set_shared(false); }
+
+ private:
+  HeatMemory& memory_;
+};
+
 std::int64_t shift_room(std::int64_t bytes) {
   return bytes >= large_buffer ? large_shift : small_shift;
 }
@@ -69,7 +81,10 @@ void HeatTensors::place(int placement) {
   const std::uint64_t place = random_bits(seed_, static_cast<std::uint64_t>(placement));
   spacer_ = Buffer(memory_, static_cast<std::int64_t>(1 + place % spacer_steps) * small_shift);
   std::uint64_t index = 0;
-  tensors_.place([&](std::int64_t bytes) { return room_at(place, index++, bytes); });
+  {
+    const SharedScope scope(memory_, shared_);
+    tensors_.place([&](std::int64_t bytes) { return room_at(place, index++, bytes); });
+  }
   if (!tensors_.is_apart() || !host_is_filled_) {
     const CallView host = tensors_.on_host();
     fill(host.q, 0);

@@ -24,8 +24,9 @@ namespace attnscope::measure {
 
 class HeatTensors {
  public:
-  HeatTensors(HeatDevice& device, const CallShape& shape, std::uint64_t seed)
-      : memory_(device.memory()), seed_(seed), tensors_(shape, device.kind()) {}
+  /// `shared`: where another process can map them.
+  HeatTensors(HeatDevice& device, const CallShape& shape, std::uint64_t seed, bool shared = false)
+      : memory_(device.memory()), seed_(seed), shared_(shared), tensors_(shape, device.kind()) {}
 
   /// Gives the last placement's memory back and takes the next one's: each tensor starts at a
   /// multiple of 64 bytes (512 on a device) that the placement's number decides (up to 4 KiB, large
@@ -45,6 +46,7 @@ class HeatTensors {
 
   HeatMemory& memory_;
   std::uint64_t seed_;
+  bool shared_;
   Buffer spacer_;
   CallTensors tensors_;
   bool host_is_filled_ = false;  // of a device with memory of its own, whose host's values stay

@@ -493,8 +493,8 @@ Result<RunOutcome> run_sweep(const Sweep& asked, Store& store, const DriverOptio
     if (!measured) return tl::unexpected(measured.error());
     sweep.measured_runs = std::move(*measured);
   }
-  auto pool = WorkerPool::start(options.worker_command, options.connection, options.cancel,
-                                options.memory_kills);
+  auto pool = WorkerPool::start(options.worker_command, options.with, options.connection,
+                                options.cancel, options.memory_kills);
   if (!pool) return tl::unexpected(pool.error());
   std::vector<Heat> heats = sweep.heats;
   const int cores = worker_cores(pool->hello());
@@ -534,8 +534,8 @@ Result<RunOutcome> resume_run(const RunInfo& earlier, Store& store, const Driver
   auto outcome = outcome_so_far(earlier, store);
   if (!outcome) return outcome;
 
-  auto pool = WorkerPool::start(options.worker_command, options.connection, options.cancel,
-                                options.memory_kills);
+  auto pool = WorkerPool::start(options.worker_command, options.with, options.connection,
+                                options.cancel, options.memory_kills);
   if (!pool) return tl::unexpected(pool.error());
   if (Status known = check_implementations(*heats, pool->hello()); !known) {
     return tl::unexpected(known.error());

@@ -47,6 +47,7 @@ struct RunEvent {
 
 struct DriverOptions {
   std::string worker_command;  // empty: attnscope-worker beside this program
+  std::vector<std::string> with;  // programs whose implementations it has besides
   std::string command_line;    // provenance
   std::string again_of;        // UUID of the run that this one repeats; provenance
   std::function<void(const RunEvent&)> on_event;

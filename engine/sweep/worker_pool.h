@@ -46,8 +46,9 @@ class WorkerPool {
   /// Counts processes of this machine that were killed for want of memory; nothing: unknown.
   using MemoryKills = std::function<std::optional<std::int64_t>()>;
 
-  /// Starts the first worker.
+  /// Starts the first worker; all of them measure with these programs, too.
   [[nodiscard]] static Result<WorkerPool> start(const std::string& command,
+                                                const std::vector<std::string>& with,
                                                 const ConnectionRule& connection,
                                                 const std::atomic<int>* cancel,
                                                 MemoryKills memory_kills);
@@ -78,8 +79,8 @@ class WorkerPool {
   [[nodiscard]] bool is_cancelled() const { return cancel_level() > 0; }
 
  private:
-  WorkerPool(std::string command, const ConnectionRule& connection, const std::atomic<int>* cancel,
-             MemoryKills memory_kills);
+  WorkerPool(std::string command, std::vector<std::string> with, const ConnectionRule& connection,
+             const std::atomic<int>* cancel, MemoryKills memory_kills);
   [[nodiscard]] int cancel_level() const;
   [[nodiscard]] tl::expected<WorkerProcess, StartFailure> start_worker() const;
   [[nodiscard]] std::optional<Answer> provide_worker();
@@ -92,6 +93,7 @@ class WorkerPool {
   [[nodiscard]] Answer lost(std::string words);
 
   std::string command_;
+  std::vector<std::string> with_;
   ConnectionRule connection_;
   const std::atomic<int>* cancel_;
   MemoryKills memory_kills_;

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,8 +22,8 @@
 #include "engine/heat/protocol.h"
 #include "engine/heat/waiting_policy.h"
 #include "kernels/base/sentences.h"
-
-extern char** environ;
+#include "kernels/base/shell_word.h"
+#include "kernels/base/spawn.h"
 
 namespace attnscope {
 namespace {
@@ -39,30 +38,9 @@ constexpr std::size_t longest_line = std::size_t{64} << 20;  // bytes
 // At one look: whoever writes without end must not keep this side reading.
 constexpr std::size_t most_at_once = std::size_t{1} << 20;  // bytes
 
-class Descriptor {
- public:
-  Descriptor() = default;
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() { close(); }
-  [[nodiscard]] int get() const { return number_; }
-  [[nodiscard]] bool is_open() const { return number_ >= 0; }
-  void close() {
-    if (is_open()) ::close(number_);
-    number_ = -1;
-  }
-  // A number from 3 up, so that giving a pipe to the child as 0, 1 or 2 never overwrites another
-  // pipe when this process itself was started with closed standard descriptors.
-  [[nodiscard]] bool take(int number) {
-    number_ = fcntl(number, F_DUPFD_CLOEXEC, 3);
-    ::close(number);
-    return is_open();
-  }
-  void never_block() const { fcntl(number_, F_SETFL, fcntl(number_, F_GETFL) | O_NONBLOCK); }
-
- private:
-  int number_ = -1;
-};
+void never_block(const Descriptor& descriptor) {
+  fcntl(descriptor.get(), F_SETFL, fcntl(descriptor.get(), F_GETFL) | O_NONBLOCK);
+}
 
 bool make_pipe(Descriptor& reading, Descriptor& writing) {
   std::array<int, 2> ends{};
@@ -96,49 +74,15 @@ class HoldBrokenPipeSignal {
   sigset_t broken_pipe_{}, before_{};
 };
 
-bool is_shell_command(const std::string& command) {
-  std::error_code ignored;
-  return command.find(' ') != std::string::npos && !std::filesystem::exists(command, ignored);
-}
-
-// This process' own, with a waiting policy for the threads of the one that is started.
-std::vector<char*> environment_with_waiting_policy(std::string& setting) {
-  std::vector<char*> variables;
-  for (char** variable = environ; *variable != nullptr; ++variable) variables.push_back(*variable);
-  setting = fmt::format("{}={}", spin_count_name, spin_count);
-  if (!has_waiting_policy()) variables.push_back(setting.data());
-  variables.push_back(nullptr);
-  return variables;
-}
-
-// Signals as in a fresh program, whatever this one blocks or ignores; a process group of its own.
-int spawn(const std::string& command, const std::array<int, 3>& standard, pid_t& pid) {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  for (int number = 0; number < 3; ++number)
-    posix_spawn_file_actions_adddup2(&actions, standard[static_cast<std::size_t>(number)], number);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t none, all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes,
-                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-
-  std::string shell = "/bin/sh", option = "-c", text = command;
-  const bool through_shell = is_shell_command(command);
-  std::array<char*, 4> arguments =
-      through_shell ? std::array<char*, 4>{shell.data(), option.data(), text.data(), nullptr}
-                    : std::array<char*, 4>{text.data(), nullptr, nullptr, nullptr};
-  std::string setting;
-  const int failed = posix_spawnp(&pid, arguments[0], &actions, &attributes, arguments.data(),
-                                  environment_with_waiting_policy(setting).data());
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
-  return failed;
+// A waiting policy for the threads of the process that is started, unless somebody chose one.
+int spawn_worker(const std::string& command, const std::array<int, 3>& standard, pid_t& pid) {
+  std::vector<std::string> settings;
+  if (!has_waiting_policy()) settings.push_back(fmt::format("{}={}", spin_count_name, spin_count));
+  return spawn({.arguments = command_arguments(command),
+                .descriptors = {{standard[0], 0}, {standard[1], 1}, {standard[2], 2}},
+                .environment = std::move(settings),
+                .own_group = true},
+               pid);
 }
 
 std::string why_not_started(const std::string& command, int error) {
@@ -170,12 +114,6 @@ std::string excerpt(std::string_view line) {
 
 bool is_blank(std::string_view line) {
   return line.find_first_not_of(" \t\r") == std::string_view::npos;
-}
-
-std::string signal_name(int number) {
-  const char* name = sigabbrev_np(number);
-  return name != nullptr ? fmt::format("signal {} (SIG{})", number, name)
-                         : fmt::format("signal {}", number);
 }
 
 /// A field in words, of whatever kind it is.
@@ -267,11 +205,11 @@ Status WorkerProcess::Child::start(const std::string& command) {
   Descriptor in, out, err;  // the child's ends
   if (!make_pipe(in, input_) || !make_pipe(output_, out) || !make_pipe(errors_, err))
     return fail("no pipe to the measuring process could be made: {}", system_reason(errno));
-  if (const int error = spawn(command, {in.get(), out.get(), err.get()}, pid_); error != 0) {
+  if (const int error = spawn_worker(command, {in.get(), out.get(), err.get()}, pid_); error != 0) {
     pid_ = -1;
     return fail("{}", why_not_started(command, error));
   }
-  for (const Descriptor* descriptor : {&input_, &output_, &errors_}) descriptor->never_block();
+  for (const Descriptor* descriptor : {&input_, &output_, &errors_}) never_block(*descriptor);
   return {};
 }
 
@@ -433,7 +371,8 @@ tl::expected<WorkerProcess, StartFailure> WorkerProcess::start(const std::string
   static_cast<void>(worker.send({{"request", "hello"},
                                  {"protocol", protocol::version},
                                  {"version", ATTNSCOPE_VERSION},
-                                 {"driver", how.driver}}));
+                                 {"driver", how.driver},
+                                 {"with", how.with}}));
   Read answer = worker.read_greeting(how);
   if (answer.wait == Wait::timeout) {
     worker.kill();

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "kernels/base/result.h"
 
@@ -31,6 +32,8 @@ struct StartOptions {
   std::chrono::milliseconds patience = std::chrono::minutes(1);
   /// A driver's own number: a worker that it has lost is ended by the next one.
   std::string driver = {};
+  /// Programs whose implementations it has besides its own (engine/attention/served).
+  std::vector<std::string> with = {};
   /// Above 0: the start is given up.
   const std::atomic<int>* cancel = nullptr;
 };

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/attention/served/served.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "engine/attention/implementation.h"
+#include "engine/attention/list.h"
+#include "engine/attention/served/served_process.h"
+#include "engine/attention/served/shared_memory.h"
+#include "engine/pattern/mask.h"
+#include "kernels/base/sentences.h"
+
+namespace attnscope {
+namespace {
+
+using nlohmann::json;
+
+constexpr int round_trips = 201;
+
+/// One implementation of a program. Its process is started when it is first needed, and anew when
+/// it has ended or another number of threads is asked for.
+class Server {
+ public:
+  Server(std::string program, json offer, json about)
+      : id(offer.value("id", "")),
+        summary(offer.value("summary", "")),
+        program_(std::move(program)),
+        offer_(std::move(offer)),
+        about_(std::move(about)) {}
+
+  Result<std::shared_ptr<ServedProcess>> process(int threads) {
+    if (!process_ || !process_->is_there() || process_->threads() != threads) {
+      process_.reset();
+      last_used = nullptr;
+      auto started = ServedProcess::start(program_, threads);
+      if (!started) return tl::unexpected(started.error());
+      process_ = std::move(*started);
+    }
+    return process_;
+  }
+  void keep(std::shared_ptr<ServedProcess> process) { process_ = std::move(process); }
+
+  [[nodiscard]] Status takes(const Problem& problem) const {
+    const auto has = [this](const char* list, std::string_view name) {
+      return std::ranges::any_of(offer_.value(list, json::array()), [&](const json& one) {
+        return one == name || one == "*";
+      });
+    };
+    if (problem.device != DeviceKind::cpu)
+      return fail("{} runs in another process, which is given the processor's memory alone", id);
+    if (problem.operation == Operation::windowed_matmul)
+      return fail("{} is an attention: it has no separate products for windowed-matmul", id);
+    if (!has("patterns", problem.pattern.name)) {
+      return fail("{} takes the patterns {}, not {}", id,
+                  fmt::join(offer_.value("patterns", std::vector<std::string>()), ", "),
+                  problem.pattern.name);
+    }
+    if (!has("dtypes", name_of(problem.dtype))) {
+      return fail("{} takes {}, not {}", id,
+                  fmt::join(offer_.value("dtypes", std::vector<std::string>()), ", "),
+                  name_of(problem.dtype));
+    }
+    if (problem.direction == Direction::forward_backward && !offer_.value("backward", false))
+      return fail("{} has no backward pass", id);
+    return {};
+  }
+
+  [[nodiscard]] json in_words() const {
+    json words = about_;
+    words["id"] = id;
+    words["program"] = program_;
+    return words;
+  }
+
+  std::string id, summary;
+  std::int64_t plans = 0;           // ever prepared
+  const void* last_used = nullptr;  // whose plan the process computes next
+
+ private:
+  std::string program_;
+  json offer_, about_;
+  std::shared_ptr<ServedProcess> process_;
+};
+
+/// A deque, because the list points at what is in it.
+std::deque<Server>& servers() {
+  static auto* const all = new std::deque<Server>;
+  return *all;
+}
+
+/// A block of shared memory of its own, where a caller's tensor cannot be mapped elsewhere.
+class Stage {
+ public:
+  Stage() = default;
+  Stage(const Stage&) = delete;
+  Stage& operator=(const Stage&) = delete;
+  ~Stage() { unmap_shared(data_); }
+  std::byte* of(std::size_t bytes) {
+    if (bytes_ != bytes) {
+      unmap_shared(data_);
+      data_ = map_shared(bytes);
+      bytes_ = data_ != nullptr ? bytes : 0;
+    }
+    return static_cast<std::byte*>(data_);
+  }
+
+ private:
+  void* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+// By their place in a binding.
+constexpr std::array tensor_names{"q", "k", "v", "o", "grad_o", "grad_q", "grad_k", "grad_v"};
+constexpr std::size_t tensor_count = tensor_names.size();
+constexpr std::size_t output = 3;
+constexpr std::size_t first_gradient = 5;
+constexpr std::array<std::size_t, 4> forward_tensors{0, 1, 2, 3};
+constexpr std::array<std::size_t, 4> backward_tensors{4, 5, 6, 7};
+constexpr bool is_written(std::size_t tensor) {
+  return tensor == output || tensor >= first_gradient;
+}
+
+class PreparedServed final : public PreparedAttention {
+ public:
+  PreparedServed(Server& server, const Problem& problem)
+      : server_(server), problem_(problem), number_(++server.plans) {}
+  PreparedServed(const PreparedServed&) = delete;
+  PreparedServed& operator=(const PreparedServed&) = delete;
+  ~PreparedServed() override {
+    if (server_.last_used == this) server_.last_used = nullptr;
+    if (process_ && process_->is_there())
+      static_cast<void>(process_->ask({{"request", "drop"}, {"plan", number_}}));
+  }
+
+  Status prepare() {
+    auto process = server_.process(problem_.threads);
+    if (!process) return tl::unexpected(process.error());
+    process_ = std::move(*process);
+    bound_.fill(std::nullopt);
+    keeps_ = false;
+    auto told = process_->ask(description(), answers());
+    if (!told) return tl::unexpected(told.error());
+    predicted_peak_ = told->value("peak_bytes", std::int64_t{0});
+    return {};
+  }
+
+  std::int64_t workspace_bytes() const override { return 0; }
+  // Nobody counts what it executes.
+  ExecutedWork executed() const override { return {}; }
+  std::int64_t predicted_peak_bytes() const override { return predicted_peak_; }
+  bool writes_lse() const override { return false; }
+
+  Status forward(const ForwardCall& call) override {
+    return called('f', forward_tensors,
+                  {{placed(call.q), placed(call.k), placed(call.v), placed(call.o)}});
+  }
+  Status backward(const BackwardCall& call) override {
+    const GradientTensors& t = call.tensors;
+    return called('b', backward_tensors,
+                  {{Placed(), Placed(), Placed(), Placed(), placed(t.grad_o), placed(t.grad_q),
+                    placed(t.grad_k), placed(t.grad_v)}});
+  }
+
+  Status keep_outputs(bool keeps) override {
+    if (Status used = use(); !used) return used;
+    if (std::exchange(keeps_, keeps) == keeps) return {};
+    const auto done =
+        process_->ask({{"request", "keep"}, {"plan", number_}, {"keeps", keeps}}, answers());
+    return done ? Status() : tl::unexpected(done.error());
+  }
+  std::optional<std::int64_t> own_peak_bytes() const override { return own_peak_; }
+
+ private:
+  struct Placed {
+    std::byte* data = nullptr;
+    std::int64_t token_stride = 0, head_stride = 0, item_tokens = 0, item_stride = 0;
+  };
+  using Places = std::array<Placed, tensor_count>;
+  template <typename Byte>
+  static Placed placed(const StridedTensor<Byte>& tensor) {
+    return {.data = const_cast<std::byte*>(tensor.data),
+            .token_stride = tensor.token_stride,
+            .head_stride = tensor.head_stride,
+            .item_tokens = tensor.item_tokens,
+            .item_stride = tensor.item_stride};
+  }
+
+  [[nodiscard]] std::size_t tensor_bytes() const {
+    return static_cast<std::size_t>(problem_.plan.tokens * problem_.plan.heads *
+                                    problem_.head_dim * size_of(problem_.dtype));
+  }
+
+  [[nodiscard]] json description() const {
+    return {{"request", "prepare"},
+            {"plan", number_},
+            {"implementation", server_.id},
+            {"pattern", json::parse(pattern_json(problem_.pattern))},
+            {"window", problem_.window ? json(problem_.window->text()) : json()},
+            {"layout", json::parse(layout_json(problem_.layout))},
+            {"tokens", problem_.plan.tokens},
+            {"heads", problem_.plan.heads},
+            {"head_dim", problem_.head_dim},
+            {"dtype", name_of(problem_.dtype)},
+            {"memory_order", name_of(problem_.memory_order)},
+            {"direction", name_of(problem_.direction)},
+            {"scale", problem_.scale},
+            {"threads", problem_.threads}};
+  }
+
+  /// What it may ask: the keys of an item's rows, as begins and ends in the item's own numbers.
+  [[nodiscard]] ServedProcess::OnQuestion answers() {
+    return [this](const json& question) -> json {
+      const std::int64_t item = question.value("item", std::int64_t{0});
+      const auto head = question.value("head", std::int32_t{0});
+      if (question.value("question", "") != "rows" || item < 0 ||
+          item >= problem_.layout.item_count() || head < 0 || head >= problem_.plan.heads)
+        return {{"error", "there is no such item or head"}};
+      if (!mask_) mask_.emplace(problem_.plan);
+      json rows = json::array();
+      const TokenRange tokens = problem_.layout.item_tokens(item);
+      for (std::int64_t token = tokens.begin; token < tokens.end; ++token) {
+        json row = json::array();
+        for (const TokenRange& keys : mask_->intervals(head, token)) {
+          row.push_back(keys.begin - tokens.begin);
+          row.push_back(keys.end - tokens.begin);
+        }
+        rows.push_back(std::move(row));
+      }
+      return {{"rows", std::move(rows)}};
+    };
+  }
+
+  /// What another contender has ended is started anew.
+  Status use() {
+    if (!process_->is_there()) {
+      if (Status ready = prepare(); !ready) return ready;
+    }
+    if (server_.last_used == this) return {};
+    const auto used = process_->ask({{"request", "use"}, {"plan", number_}});
+    if (!used) return tl::unexpected(used.error());
+    server_.last_used = this;
+    return {};
+  }
+
+  Status called(char request, const std::array<std::size_t, 4>& tensors,
+                const Places& where) {
+    if (Status used = use(); !used) return used;
+    const bool moved = std::ranges::any_of(tensors, [&](std::size_t i) {
+      return !bound_[i] || *bound_[i] != bound(where[i]);
+    });
+    if (moved) {
+      if (Status done = bind(tensors, where); !done) return done;
+    }
+    for (const std::size_t i : tensors) {
+      if (!is_written(i) && is_staged_[i])
+        std::memcpy(stages_[i].of(tensor_bytes()), where[i].data, tensor_bytes());
+    }
+    const auto done = process_->call(request, answers());
+    if (!done) return tl::unexpected(done.error());
+    if (done->is_object() && done->contains("peak_bytes"))
+      own_peak_ = std::max(own_peak_.value_or(0), done->value("peak_bytes", std::int64_t{0}));
+    for (const std::size_t i : tensors) {
+      if (is_written(i) && is_staged_[i])
+        std::memcpy(where[i].data, stages_[i].of(tensor_bytes()), tensor_bytes());
+    }
+    return {};
+  }
+
+  /// Another tensor may lie at the address of one that is gone.
+  struct Bound {
+    const std::byte* data = nullptr;
+    std::optional<SharedPlace> place;
+    friend bool operator==(const Bound&, const Bound&) = default;
+  };
+  [[nodiscard]] Bound bound(const Placed& tensor) const {
+    return {.data = tensor.data, .place = shared_place(tensor.data, tensor_bytes())};
+  }
+
+  Status bind(const std::array<std::size_t, 4>& tensors,
+              const Places& where) {
+    json places = json::array();
+    for (const std::size_t i : tensors) {
+      bound_[i] = bound(where[i]);
+      auto place = bound_[i]->place;
+      is_staged_[i] = !place.has_value();
+      if (!place) {
+        const std::byte* const stage = stages_[i].of(tensor_bytes());
+        if (stage == nullptr) throw std::bad_alloc();
+        place = shared_place(stage, tensor_bytes());
+      }
+      places.push_back({{"name", tensor_names[i]},
+                        {"file", place->file()},
+                        {"offset", place->offset},
+                        {"token_stride", where[i].token_stride},
+                        {"head_stride", where[i].head_stride},
+                        {"item_tokens", where[i].item_tokens},
+                        {"item_stride", where[i].item_stride}});
+    }
+    const auto done = process_->ask(
+        {{"request", "bind"}, {"plan", number_}, {"tensors", std::move(places)}});
+    return done ? Status() : tl::unexpected(done.error());
+  }
+
+  Server& server_;
+  Problem problem_;
+  std::int64_t number_;
+  std::shared_ptr<ServedProcess> process_;
+  std::int64_t predicted_peak_ = 0;
+  bool keeps_ = false;
+  std::optional<std::int64_t> own_peak_;
+  std::optional<Mask> mask_;
+  std::array<std::optional<Bound>, tensor_count> bound_;  // what the process knows
+  std::array<bool, tensor_count> is_staged_{};
+  std::array<Stage, tensor_count> stages_;
+};
+
+bool is_name(std::string_view id) {
+  constexpr std::string_view allowed =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+  return !id.empty() && id.size() <= 60 && id.find_first_not_of(allowed) == std::string_view::npos;
+}
+
+/// What a program told, whose fields may be of any kind.
+Status add_servers(const std::string& program, std::shared_ptr<ServedProcess> process,
+                   std::vector<std::string>& taken) {
+  const json offers = process->hello().value("implementations", json::array());
+  if (offers.empty()) {
+    return fail("'{}' offers no implementation; @attnscope.implementation marks one",
+                in_a_sentence(program));
+  }
+  const auto seconds = process->round_trip(round_trips);
+  if (!seconds) return tl::unexpected(seconds.error());
+  json about = process->hello().value("about", json::object());
+  about["seconds_a_call"] = *seconds;
+  for (const json& offer : offers) {
+    Server& server = servers().emplace_back(program, offer, about);
+    if (!is_name(server.id)) {
+      return fail("'{}' offers an implementation '{}'; ids are letters, digits, '-' and '_'",
+                  in_a_sentence(program), in_a_sentence(server.id));
+    }
+    if (std::ranges::find(taken, server.id) != taken.end()) {
+      return fail("'{}' offers an implementation '{}', which there is already; give it another id",
+                  in_a_sentence(program), server.id);
+    }
+    taken.push_back(server.id);
+    server.keep(std::exchange(process, nullptr));  // to the first
+  }
+  return {};
+}
+
+}  // namespace
+
+Status serve_with(const std::vector<std::string>& programs, int threads) {
+  if (!servers().empty()) return fail("a worker is told once whom it is to measure with");
+  std::vector<std::string> taken;
+  const ImplementationList own = listed_implementations();
+  for (const Implementation* one : own.all()) taken.emplace_back(one->id);
+  for (const std::string& program : programs) {
+    auto process = ServedProcess::start(program, threads);
+    if (!process) return tl::unexpected(process.error());
+    try {
+      if (Status added = add_servers(program, std::move(*process), taken); !added) return added;
+    } catch (const json::exception& error) {
+      return fail("'{}' greeted with what is not of the contenders' protocol: {}",
+                  in_a_sentence(program), error.what());
+    }
+  }
+  return {};
+}
+
+json served_in_words() {
+  json words = json::array();
+  for (const Server& server : servers()) words.push_back(server.in_words());
+  return words;
+}
+
+std::vector<Implementation> served_implementations() {
+  std::vector<Implementation> offered;
+  for (Server& server : servers()) {
+    offered.push_back(
+        {.id = server.id,
+         .summary = server.summary,
+         .is_served = true,
+         .supports = [&server](const Problem& problem) { return server.takes(problem); },
+         .prepare = [&server](
+                        const Problem& problem) -> Result<std::unique_ptr<PreparedAttention>> {
+           auto prepared = std::make_unique<PreparedServed>(server, problem);
+           if (Status done = prepared->prepare(); !done) return tl::unexpected(done.error());
+           return prepared;
+         }});
+  }
+  return offered;
+}
+
+}  // namespace attnscope

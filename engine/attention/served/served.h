@@ -1,0 +1,23 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// Implementations that programs of other people compute, each in a process of its own
+// (python/attnscope, docs/python.md). They stand in the list behind those of this program.
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "kernels/base/result.h"
+
+namespace attnscope {
+
+/// Asks these programs what they have to offer; the list has it from its first use on, so this comes
+/// before. Errors: a program that does not greet, an id that is no name or that is taken.
+[[nodiscard]] Status serve_with(const std::vector<std::string>& programs, int threads);
+
+/// For provenance: of each implementation its id, program, what computes it and how long a call
+/// takes that computes nothing. Empty without such programs.
+[[nodiscard]] nlohmann::json served_in_words();
+
+}  // namespace attnscope

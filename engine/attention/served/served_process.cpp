@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/attention/served/served_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "kernels/base/sentences.h"
+
+namespace attnscope {
+namespace {
+
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+constexpr int socket_number = 3;      // in the child
+constexpr int greeting_seconds = 50;  // below what a driver gives its worker
+constexpr std::size_t longest_words = 300;
+constexpr std::size_t longest_answer = std::size_t{64} << 20;
+constexpr std::string_view quick_answer = "d";
+
+/// Where the Python package lies: beside an installed program, or in the sources it was built from.
+std::string package_folder() {
+  std::error_code failed;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", failed).parent_path();
+  for (const char* folder : {"../share/attnscope/python", "../../python"}) {
+    const auto found = self / folder;
+    if (std::filesystem::exists(found / "attnscope/__init__.py", failed))
+      return found.lexically_normal().string();
+  }
+  return {};
+}
+
+std::vector<std::string> arguments_of(const std::string& program) {
+  std::error_code ignored;
+  if (program.ends_with(".py") && std::filesystem::exists(program, ignored)) {
+    const char* const python = std::getenv("ATTNSCOPE_PYTHON");
+    return {python != nullptr && *python != '\0' ? python : "python3", program};
+  }
+  return command_arguments(program);
+}
+
+/// What nobody has chosen otherwise. Blocks that are freed are kept, as this process keeps its own:
+/// a timing would measure page faults elsewhere.
+std::vector<std::string> environment_of(int threads) {
+  std::vector<std::string> settings = {fmt::format("ATTNSCOPE_SERVE={}", socket_number)};
+  const auto unless_chosen = [&settings](const char* name, const std::string& value) {
+    if (std::getenv(name) == nullptr) settings.push_back(fmt::format("{}={}", name, value));
+  };
+  for (const char* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"})
+    settings.push_back(fmt::format("{}={}", name, threads));
+  unless_chosen("MALLOC_MMAP_MAX_", "0");
+  unless_chosen("MALLOC_TRIM_THRESHOLD_", "1099511627776");
+  unless_chosen("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1");
+  const char* const path = std::getenv("PYTHONPATH");
+  const std::string folder = package_folder();
+  if (!folder.empty()) {
+    settings.push_back(path != nullptr && *path != '\0'
+                           ? fmt::format("PYTHONPATH={}:{}", path, folder)
+                           : fmt::format("PYTHONPATH={}", folder));
+  }
+  return settings;
+}
+
+std::string text_of(const json& message, const char* field) {
+  const auto found = message.find(field);
+  return found != message.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+}  // namespace
+
+ServedProcess::ServedProcess(std::string program, int threads)
+    : program_(std::move(program)), threads_(threads) {}
+
+Result<std::unique_ptr<ServedProcess>> ServedProcess::start(const std::string& program,
+                                                            int threads) {
+  std::unique_ptr<ServedProcess> process(new ServedProcess(program, threads));
+  if (Status begun = process->begin(); !begun) return tl::unexpected(begun.error());
+  if (Status greeted = process->greet(); !greeted) return tl::unexpected(greeted.error());
+  return process;
+}
+
+Status ServedProcess::begin() {
+  const auto no_channel = [&] {
+    return fail("'{}' could not be started: {}", in_a_sentence(program_), system_reason(errno));
+  };
+  std::array<int, 2> ends{}, errors{};
+  Descriptor other, writing;
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) return no_channel();
+  const bool has_socket = socket_.take(ends[0]);
+  if (!other.take(ends[1]) || !has_socket) return no_channel();
+  if (pipe2(errors.data(), O_CLOEXEC) != 0) return no_channel();
+  const bool has_errors = errors_.take(errors[0]);
+  if (!writing.take(errors[1]) || !has_errors) return no_channel();
+  // Each wait ends after it, to look whether the process is there still.
+  const timeval look{.tv_sec = 0, .tv_usec = 100'000};
+  setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &look, sizeof look);
+  Descriptor nothing;
+  if (!nothing.take(open("/dev/null", O_RDONLY | O_CLOEXEC))) return no_channel();
+  if (const int error = spawn({.arguments = arguments_of(program_),
+                               .descriptors = {{nothing.get(), 0},
+                                               {writing.get(), 1},
+                                               {writing.get(), 2},
+                                               {other.get(), socket_number}},
+                               .environment = environment_of(threads_)},
+                              pid_);
+      error != 0) {
+    pid_ = -1;
+    return fail("'{}' could not be started: {}; --with takes a Python file or a command",
+                in_a_sentence(program_), system_reason(error));
+  }
+  fcntl(errors_.get(), F_SETFL, fcntl(errors_.get(), F_GETFL) | O_NONBLOCK);
+  return {};
+}
+
+Status ServedProcess::greet() {
+  const Status asked = send(json({{"request", "hello"}, {"protocol", protocol}}).dump() + "\n");
+  auto told = asked ? answer({}, greeting_seconds) : tl::unexpected(asked.error());
+  if (!told) return tl::unexpected(told.error());
+  const json version = told->value("protocol", json());
+  if (version != protocol) {
+    return fail(
+        "'{}' speaks version {} of the contenders' protocol, this program version {}: take the "
+        "package attnscope that came with this program",
+        in_a_sentence(program_), in_a_sentence(version.dump()), protocol);
+  }
+  hello_ = std::move(*told);
+  return {};
+}
+
+ServedProcess::~ServedProcess() {
+  if (pid_ > 0 && !wait_status_) static_cast<void>(end_in_words());
+}
+
+void ServedProcess::pass_errors_on() {
+  std::array<char, 4096> chunk;
+  while (errors_.is_open()) {
+    const ssize_t got = ::read(errors_.get(), chunk.data(), chunk.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return;
+    const std::string_view text(chunk.data(), static_cast<std::size_t>(got));
+    fmt::print(stderr, "{}", text);
+    for (const char c : text) {
+      if (c != '\n' && error_line_.size() < longest_words) error_line_ += c;
+      if (c != '\n') continue;
+      if (!error_line_.empty()) last_words_ = std::exchange(error_line_, {});
+    }
+  }
+}
+
+Status ServedProcess::send(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t sent =
+        socket_.is_open() ? ::send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL) : -1;
+    if (sent < 0 && socket_.is_open() && errno == EINTR) continue;
+    if (sent < 0) return fail("{}", end_in_words());
+    text.remove_prefix(static_cast<std::size_t>(sent));
+  }
+  return {};
+}
+
+Result<std::string> ServedProcess::line(std::optional<int> most_seconds) {
+  std::array<char, 65536> chunk;
+  const auto began = Clock::now();
+  while (true) {
+    if (const std::size_t feed = arrived_.find('\n'); feed != std::string::npos) {
+      std::string text = arrived_.substr(0, feed);
+      arrived_.erase(0, feed + 1);
+      return text;
+    }
+    const ssize_t got =
+        socket_.is_open() ? recv(socket_.get(), chunk.data(), chunk.size(), 0) : ssize_t{0};
+    if (got > 0) {
+      arrived_.append(chunk.data(), static_cast<std::size_t>(got));
+      if (arrived_.size() > longest_answer) {
+        return fail("'{}' sent an answer of more than 64 MiB: {}", in_a_sentence(program_),
+                    end_in_words());
+      }
+      continue;
+    }
+    if (got == 0 || (errno != EAGAIN && errno != EINTR)) return fail("{}", end_in_words());
+    pass_errors_on();  // else it may wait for room to print
+    int status = 0;
+    if (waitpid(pid_, &status, WNOHANG) == pid_) {
+      wait_status_ = status;
+      return fail("{}", end_in_words());
+    }
+    if (most_seconds && Clock::now() - began > std::chrono::seconds(*most_seconds)) {
+      static_cast<void>(end_in_words());
+      return fail("'{}' gave no answer within {} s; does it call attnscope.serve()?",
+                  in_a_sentence(program_), *most_seconds);
+    }
+  }
+}
+
+Result<json> ServedProcess::answer(const OnQuestion& on_question,
+                                   std::optional<int> most_seconds) {
+  while (true) {
+    const auto text = line(most_seconds);
+    if (!text) return tl::unexpected(text.error());
+    if (*text == quick_answer) return json();
+    json message = json::parse(*text, nullptr, /*allow_exceptions=*/false);
+    if (!message.is_object()) {
+      return fail("'{}' answered with what is not of the contenders' protocol ({}): {}",
+                  in_a_sentence(program_), in_a_sentence(*text), end_in_words());
+    }
+    if (message.contains("error"))
+      return fail("{}", in_a_sentence(text_of(message, "error"), longest_words));
+    if (!message.contains("question") || !on_question) return message;
+    if (Status sent = send(on_question(message).dump() + "\n"); !sent)
+      return tl::unexpected(sent.error());
+  }
+}
+
+Result<json> ServedProcess::ask(const json& request, const OnQuestion& on_question) {
+  if (Status sent = send(request.dump() + "\n"); !sent) return tl::unexpected(sent.error());
+  auto answered = answer(on_question);
+  pass_errors_on();
+  return answered;
+}
+
+Result<json> ServedProcess::call(char request, const OnQuestion& on_question) {
+  const std::array<char, 2> text{request, '\n'};
+  if (Status sent = send({text.data(), text.size()}); !sent) return tl::unexpected(sent.error());
+  return answer(on_question);
+}
+
+Result<double> ServedProcess::round_trip(int times) {
+  std::vector<double> seconds;
+  for (int i = 0; i < times; ++i) {
+    const auto began = Clock::now();
+    if (const auto done = call('p'); !done) return tl::unexpected(done.error());
+    seconds.push_back(std::chrono::duration<double>(Clock::now() - began).count());
+  }
+  const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
+  std::ranges::nth_element(seconds, middle);
+  return *middle;
+}
+
+std::string ServedProcess::end_in_words() {
+  socket_.close();
+  // Who finds it closed is about to end, and says why last.
+  const auto deadline = Clock::now() + std::chrono::seconds(2);
+  while (pid_ > 0 && !wait_status_ && Clock::now() < deadline) {
+    pass_errors_on();
+    int status = 0;
+    const pid_t ended = waitpid(pid_, &status, WNOHANG);
+    if (ended == pid_ || (ended < 0 && errno != EINTR)) {
+      wait_status_ = status;
+    } else {
+      poll(nullptr, 0, /*ms=*/5);
+    }
+  }
+  const bool by_itself = wait_status_.has_value();
+  if (!by_itself && pid_ > 0) {
+    int status = 0;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, &status, 0);
+    wait_status_ = status;
+  }
+  pass_errors_on();
+  const int status = wait_status_.value_or(0);
+  std::string words = fmt::format("'{}' ", in_a_sentence(program_));
+  if (!by_itself) {
+    words += "answered no more and was ended";
+  } else if (WIFSIGNALED(status)) {
+    words += "was ended by " + signal_name(WTERMSIG(status));
+  } else {
+    words += fmt::format("ended with exit code {}", WEXITSTATUS(status));
+  }
+  const std::string& last = error_line_.empty() ? last_words_ : error_line_;
+  if (!last.empty()) words += "; its last words: " + in_a_sentence(last, longest_words);
+  return words;
+}
+
+}  // namespace attnscope

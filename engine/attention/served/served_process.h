@@ -1,0 +1,79 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// A program of somebody else's that computes for this process: its start, and one question at a
+// time over a socket (docs/python.md has the words that are spoken there). It ends with this
+// process, or when this object does.
+//
+//   auto process = ServedProcess::start("mine.py", /*threads=*/2);
+//   auto answer = (*process)->ask({{"request", "prepare"}, ...});
+//   auto done = (*process)->call('f');   // null, or the answer of one that has more to say
+
+#include <sys/types.h>
+
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "kernels/base/result.h"
+#include "kernels/base/spawn.h"
+
+namespace attnscope {
+
+class ServedProcess {
+ public:
+  /// Of `protocol` in its greeting.
+  static constexpr int protocol = 1;
+
+  /// `program` is a Python file or a command for the shell. Errors name it: it ended, greeted with
+  /// another version or not within 50 s.
+  [[nodiscard]] static Result<std::unique_ptr<ServedProcess>> start(const std::string& program,
+                                                                    int threads);
+  ServedProcess(const ServedProcess&) = delete;
+  ServedProcess& operator=(const ServedProcess&) = delete;
+  ~ServedProcess();
+
+  [[nodiscard]] const nlohmann::json& hello() const { return hello_; }
+  [[nodiscard]] int threads() const { return threads_; }
+  /// Whether it can be asked.
+  [[nodiscard]] bool is_there() const { return socket_.is_open(); }
+
+  /// Answers what the process asks before it answers itself.
+  using OnQuestion = std::function<nlohmann::json(const nlohmann::json&)>;
+  /// The answer's object; its `error`, or how the process ended, is the error. Waits as long as it
+  /// takes: whoever looks after this process ends both.
+  [[nodiscard]] Result<nlohmann::json> ask(const nlohmann::json& request,
+                                           const OnQuestion& on_question = {});
+  /// The same for what is asked again and again, a letter each.
+  [[nodiscard]] Result<nlohmann::json> call(char request, const OnQuestion& on_question = {});
+  /// Seconds from a question that needs nothing to its answer: the median of `times`.
+  [[nodiscard]] Result<double> round_trip(int times);
+
+ private:
+  explicit ServedProcess(std::string program, int threads);
+  [[nodiscard]] Status begin();
+  [[nodiscard]] Status greet();
+  [[nodiscard]] Status send(std::string_view text);
+  /// The next line; what is left out of it is waited for until the process ends or time is up.
+  [[nodiscard]] Result<std::string> line(std::optional<int> most_seconds);
+  [[nodiscard]] Result<nlohmann::json> answer(const OnQuestion& on_question,
+                                              std::optional<int> most_seconds = std::nullopt);
+  /// How it ended, in words; it is ended if it has not.
+  [[nodiscard]] std::string end_in_words();
+  /// What it printed goes to this process's standard error.
+  void pass_errors_on();
+
+  std::string program_;
+  int threads_;
+  nlohmann::json hello_;
+  pid_t pid_ = -1;
+  std::optional<int> wait_status_;
+  Descriptor socket_, errors_;
+  std::string arrived_;
+  std::string error_line_, last_words_;  // the last lines that it printed
+};
+
+}  // namespace attnscope

@@ -1,0 +1,410 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions that AttnScope measures beside its own implementations (docs/python.md).
+
+    from attnscope import implementation, serve
+
+    @implementation("mine", patterns=["full"], summary="softmax by hand")
+    def mine(q, k, v, plan):
+        scores = q @ k.transpose(0, 1, 3, 2) * plan.scale
+        ...
+        return o
+
+    serve()
+
+The program starts the file as `attnscope run sweep.json --with mine.py`, gives it a socket and maps the memory in
+which q, k, v and o lie: nothing is copied on the way there. What is spoken over the socket: a JSON object a line, and a
+letter alone for what is asked again and again.
+"""
+import ctypes
+import json
+import math
+import mmap
+import os
+import socket
+import sys
+import traceback
+
+PROTOCOL = 1
+DTYPES = {"numpy": ["float32", "float16"], "torch": ["float32", "float16", "bfloat16"]}
+_offers = {}
+
+
+class Unusable(Exception):
+    """One sentence for whoever measures."""
+
+
+def implementation(id, patterns=("full",), summary="", library=None, dtypes=None, prepare=None, peak_bytes=None):
+    """Marks a function `(q, k, v, plan) -> o` as the implementation `id`.
+
+    Arrays are torch tensors where the file has imported torch, else NumPy's; `library` ("torch", "numpy") decides
+    otherwise. They have the shape [batch, heads, tokens, head_dim] where the sweep's memory order is head-major, else
+    [tokens, heads, head_dim] over the packed batch. o has the shape and dtype of q. A function with a parameter `out`
+    may write there instead, and return nothing. With torch, gradients come from its autograd.
+
+    patterns    names of the patterns it takes; ["*"]: every one, by what `plan.mask()` says
+    dtypes      of float32, float16, bfloat16; else all that the library has
+    prepare     a function `plan -> anything`, called once a plan outside the timed calls; `plan.prepared` has it
+    peak_bytes  a function `plan -> bytes` that a call needs beside its tensors; else room for dense scores is assumed
+    """
+    if library is not None and library not in DTYPES:
+        raise ValueError(f"library is '{library}'; it is 'torch' or 'numpy'")
+    if isinstance(patterns, str):
+        raise ValueError("patterns is a list of names, not one name")
+
+    def mark(function):
+        if id in _offers:
+            raise ValueError(f"there are two implementations '{id}'; give one another id")
+        code = function.__code__ if hasattr(function, "__code__") else None
+        names = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount] if code else ()
+        _offers[id] = {"function": function, "takes_out": "out" in names, "patterns": list(patterns),
+                       "summary": summary or (function.__doc__ or "").strip().split("\n")[0], "library": library,
+                       "dtypes": dtypes, "prepare": prepare, "peak_bytes": peak_bytes}
+        return function
+    return mark
+
+
+class Plan:
+    """What one call is to compute; the same object for all calls of a contender at one point of a sweep."""
+
+    def __init__(self, told, ask):
+        self.pattern = told["pattern"]          # as its JSON file
+        self.pattern_name = self.pattern["name"]
+        window = told["window"]
+        self.window = None if window is None else math.inf if window == "inf" else int(window)
+        self.layout = told["layout"]            # {"items": [{"cls": 1, "query": 11, "document": 500}, ...]}
+        self.tokens = told["tokens"]            # of the whole batch
+        self.heads, self.head_dim, self.scale = told["heads"], told["head_dim"], told["scale"]
+        self.dtype, self.memory_order = told["dtype"], told["memory_order"]
+        self.direction, self.threads = told["direction"], told["threads"]
+        self.items = len(self.layout["items"])
+        self.prepared = None
+        self._ask, self._rows = ask, {}
+
+    @property
+    def item_tokens(self):
+        """Tokens of an item where all have as many."""
+        return self.tokens // max(self.items, 1)
+
+    def rows(self, item=0, head=0):
+        """For each token of the item the ranges of keys that it sees: [begin, end, begin, end, ...]."""
+        if (item, head) not in self._rows:
+            answer = self._ask({"question": "rows", "item": item, "head": head})
+            if "rows" not in answer:
+                raise Unusable(answer.get("error", "the rows were not told"))
+            self._rows[item, head] = answer["rows"]
+        return self._rows[item, head]
+
+    def mask(self, item=0, head=0):
+        """Which pairs are allowed, [tokens, tokens] of bool, as a NumPy array."""
+        import numpy
+        rows = self.rows(item, head)
+        allowed = numpy.zeros((len(rows), len(rows)), dtype=bool)
+        for row, keys in zip(allowed, rows):
+            for begin, end in zip(keys[::2], keys[1::2]):
+                row[begin:end] = True
+        return allowed
+
+
+class _Memory:
+    """What this process grows by during a call, as the kernel sees it."""
+
+    def __init__(self):
+        self.before = None
+
+    @staticmethod
+    def read(name):
+        with open("/proc/self/status", encoding="ascii") as file:
+            for line in file:
+                if line.startswith(name):
+                    return int(line.split()[1]) * 1024
+        return 0
+
+    def start(self):
+        try:
+            ctypes.CDLL(None).malloc_trim(0)  # what is kept of earlier calls is not this one's
+            with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
+                file.write("5")
+            self.before = self.read("VmRSS:")
+        except OSError:
+            self.before = None
+
+    def grown(self):
+        return None if self.before is None else max(self.read("VmHWM:") - self.before, 0)
+
+
+class _Prepared:
+    """A plan of an implementation with the arrays that it was bound to."""
+
+    def __init__(self, offer, plan, library):
+        self.offer, self.plan, self.library = offer, plan, library
+        self.arrays, self.maps = {}, {}
+        self.is_ready = self.keeps = False
+        self.result = self.gradients = None
+        self.memory = _Memory()
+        self.goes_back = plan.direction == "forward-backward"
+
+    # Arrays over the memory that both processes have mapped
+
+    def bind(self, tensors):
+        self.maps = {}
+        for tensor in tensors:
+            self.arrays[tensor["name"]] = self.array_over(tensor)
+        self.is_ready = False if {"q", "o"} & {tensor["name"] for tensor in tensors} else self.is_ready
+
+    def array_over(self, tensor):
+        plan = self.plan
+        if tensor["file"] not in self.maps:
+            try:
+                with open(tensor["file"], "r+b") as file:
+                    self.maps[tensor["file"]] = mmap.mmap(file.fileno(), 0)
+            except OSError as error:
+                raise Unusable(f"the tensors' memory cannot be mapped: {error.strerror}; the program has to run as "
+                               "the same user on the same machine") from error
+        if tensor["item_tokens"]:
+            shape = (plan.items, plan.heads, tensor["item_tokens"], plan.head_dim)
+            strides = (tensor["item_stride"], tensor["head_stride"], tensor["token_stride"], 1)
+        else:
+            shape = (plan.tokens, plan.heads, plan.head_dim)
+            strides = (tensor["token_stride"], tensor["head_stride"], 1)
+        count = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides)) if 0 not in shape else 0
+        memory = self.maps[tensor["file"]]
+        if self.library == "torch":
+            import torch
+            dtype = getattr(torch, plan.dtype)
+            flat = (torch.frombuffer(memory, dtype=dtype, count=count, offset=tensor["offset"]) if count
+                    else torch.empty(0, dtype=dtype))
+            return flat.as_strided(shape, strides)
+        import numpy
+        dtype = numpy.dtype(plan.dtype)
+        flat = numpy.frombuffer(memory, dtype=dtype, count=count, offset=tensor["offset"])
+        return numpy.lib.stride_tricks.as_strided(flat, shape, [stride * dtype.itemsize for stride in strides])
+
+    # Calls
+
+    def forward(self):
+        """The answer: the letter alone, or what was learnt from the first call."""
+        if self.is_ready:
+            self.compute()
+            return None
+        if self.offer["prepare"] is not None:
+            self.plan.prepared = self.offer["prepare"](self.plan)
+        self.touch()
+        self.compute()  # imports and compiles whatever it needs once
+        if self.goes_back and "grad_o" in self.arrays:
+            self.differentiate()
+        self.result = self.gradients = None
+        self.memory.start()
+        self.compute()
+        self.is_ready = True
+        return self.grown()
+
+    def grown(self):
+        grown = self.memory.grown()
+        return None if grown is None else {"peak_bytes": grown}
+
+    def touch(self):
+        """Pages that are mapped but not looked at yet are not the call's memory."""
+        for array in self.arrays.values():
+            array.sum()
+
+    def compute(self):
+        plan, arrays = self.plan, self.arrays
+        inputs = [arrays[name] for name in "qkv"]
+        more = {"out": arrays["o"]} if self.offer["takes_out"] else {}
+        if self.library == "torch":
+            import torch
+            if self.goes_back:
+                inputs = [tensor.detach().requires_grad_() for tensor in inputs]
+                self.inputs = inputs
+                result = self.offer["function"](*inputs, plan)
+            else:
+                with torch.inference_mode():
+                    result = self.offer["function"](*inputs, plan, **more)
+        else:
+            result = self.offer["function"](*inputs, plan, **more)
+        if result is None and not more:
+            raise Unusable("it returned nothing; it returns o, or has a parameter 'out' to write to")
+        if result is not None:
+            self.check(result)
+        self.result = result
+        if not self.keeps:
+            self.bring()
+
+    def check(self, result):
+        expected = self.arrays["o"]
+        if type(result) is not type(expected) and not hasattr(result, "shape"):
+            raise Unusable(f"it returned {type(result).__name__}, not an array")
+        if tuple(result.shape) != tuple(expected.shape):
+            raise Unusable(f"it returned the shape {list(result.shape)} where {list(expected.shape)} is asked for")
+        if result.dtype != expected.dtype:
+            raise Unusable(f"it returned {str(result.dtype).replace('torch.', '')}, not {self.plan.dtype}")
+
+    def backward(self):
+        first = self.memory.before is not None and self.gradients is None
+        self.differentiate()
+        if not self.keeps:
+            self.bring()
+        return self.grown() if first else None
+
+    def differentiate(self):
+        import torch
+        self.gradients = torch.autograd.grad(self.result, self.inputs, self.arrays["grad_o"])
+
+    def keep(self, keeps):
+        if self.keeps and not keeps:
+            self.bring()
+        self.keeps = keeps
+
+    def bring(self):
+        """What stands in a result of its own goes where the program looks for it."""
+        if self.library == "torch":
+            import torch
+            with torch.no_grad():
+                if self.result is not None:
+                    self.arrays["o"].copy_(self.result)
+                for name, gradient in zip(("grad_q", "grad_k", "grad_v"), self.gradients or ()):
+                    self.arrays[name].copy_(gradient)
+        elif self.result is not None:
+            self.arrays["o"][...] = self.result
+
+
+class _Server:
+    def __init__(self, channel):
+        self.channel = channel
+        self.arrived = b""
+        self.plans = {}
+        self.current = None
+        self.process = os.getpid()
+
+    # Lines
+
+    def line(self):
+        while b"\n" not in self.arrived:
+            chunk = self.channel.recv(1 << 16)
+            if not chunk:
+                os._exit(0)  # whoever measured is gone
+            self.arrived += chunk
+        text, _, self.arrived = self.arrived.partition(b"\n")
+        return text
+
+    def tell(self, message):
+        if os.getpid() != self.process:
+            os._exit(0)  # a fork of ours that came back
+        self.channel.sendall(json.dumps(message).encode() + b"\n")
+
+    def ask(self, question):
+        self.tell(question)
+        return json.loads(self.line())
+
+    # Requests
+
+    def serve(self):
+        # A call's letters come one by one, and answers go out as soon.
+        channel, done = self.channel, b"d\n"
+        while True:
+            request = self.line()
+            try:
+                if request == b"p":
+                    answer = None
+                elif request == b"f":
+                    answer = self.current.forward()
+                elif request == b"b":
+                    answer = self.current.backward()
+                else:
+                    answer = self.answer(json.loads(request))
+            except Unusable as error:
+                answer = {"error": str(error)}
+            except BaseException as error:  # also SystemExit: it is the contender's, not ours
+                answer = {"error": sentence(error)}
+            if answer is None and os.getpid() == self.process:
+                channel.sendall(done)
+            else:
+                self.tell(answer)
+
+    def answer(self, request):
+        kind = request["request"]
+        if kind == "hello":
+            return self.greeting(request)
+        if kind == "prepare":
+            return self.prepare(request)
+        plan = self.plans.get(request["plan"])
+        if plan is None:
+            raise Unusable(f"there is no plan {request['plan']}")
+        if kind == "use":
+            self.current = plan
+        elif kind == "bind":
+            plan.bind(request["tensors"])
+        elif kind == "keep":
+            plan.keep(request["keeps"])
+        elif kind == "drop":
+            del self.plans[request["plan"]]
+            if self.current is plan:
+                self.current = None
+        else:
+            raise Unusable(f"there is no request '{kind}'")
+        return {"done": kind}
+
+    def greeting(self, request):
+        if request["protocol"] != PROTOCOL:
+            raise Unusable(f"the program speaks version {request['protocol']} of the contenders' protocol, this "
+                           f"package {PROTOCOL}: take the package that came with the program")
+        offers = [{"id": id, "summary": offer["summary"], "patterns": offer["patterns"],
+                   "dtypes": offer["dtypes"] or DTYPES[library_of(offer)],
+                   "backward": library_of(offer) == "torch" and not offer["takes_out"]}
+                  for id, offer in _offers.items()]
+        about = {"python": ".".join(map(str, sys.version_info[:3]))}
+        for name in ("numpy", "torch"):
+            if name in sys.modules:
+                about[name] = str(getattr(sys.modules[name], "__version__", "?"))
+        return {"protocol": PROTOCOL, "implementations": offers, "about": about}
+
+    def prepare(self, request):
+        offer = _offers[request["implementation"]]
+        plan = Plan(request, self.ask)
+        library = library_of(offer)
+        if library == "torch":
+            import torch
+            torch.set_num_threads(plan.threads)
+        self.plans[request["plan"]] = _Prepared(offer, plan, library)
+        if offer["peak_bytes"] is not None:
+            return {"peak_bytes": int(offer["peak_bytes"](plan))}
+        rows = max([sum(v if isinstance(v, int) else sum(v) for k, v in item.items() if k != "sentences")
+                    for item in plan.layout["items"]] or [0]) + plan.layout.get("shared_query", 0)
+        scores = plan.items * plan.heads * rows * rows * 4
+        return {"peak_bytes": scores * (6 if plan.direction == "forward-backward" else 3)}
+
+
+def library_of(offer):
+    return offer["library"] or ("torch" if "torch" in sys.modules else "numpy")
+
+
+def sentence(error):
+    """What was raised, and the last place in a file of the contender's own."""
+    here = os.path.abspath(__file__)
+    places = [frame for frame in traceback.extract_tb(error.__traceback__) if os.path.abspath(frame.filename) != here]
+    text = " ".join(traceback.format_exception_only(type(error), error)[-1].split())
+    if not places:
+        return text
+    return f"{text} ({os.path.basename(places[-1].filename)}:{places[-1].lineno})"
+
+
+def serve():
+    """Answers the program that started this file, until it is done. Never returns then.
+
+    Called without such a program, it says how the file is meant to be used.
+    """
+    number = os.environ.pop("ATTNSCOPE_SERVE", None)
+    if number is None:
+        sys.exit("attnscope.serve() answers a program that measures: attnscope run SWEEP.json --with "
+                 f"{os.path.basename(sys.argv[0])}; on another machine name the worker there as well: --worker 'ssh "
+                 "HOST attnscope-worker'")
+    try:
+        channel = socket.socket(fileno=int(number))
+    except (ValueError, OSError):
+        sys.exit("attnscope.serve() was given no socket to answer on; let attnscope start this file itself")
+    os.set_inheritable(channel.fileno(), False)
+    try:  # ends with the program, also when it is killed in the middle of a call
+        ctypes.CDLL(None).prctl(1, 9, 0, 0, 0)
+    except OSError:
+        pass
+    _Server(channel).serve()
