@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program attnscope, which draws figures and has the one rule for every table."""
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+from ._errors import ProgramError
+
+
+def find():
+    """$ATTNSCOPE, else the one on PATH, else build/release of the checkout that this package lies in."""
+    named = os.environ.get("ATTNSCOPE")
+    if named:
+        if shutil.which(named) is None:
+            raise ProgramError(f"$ATTNSCOPE names {named}, which is no program that can be run; "
+                               "set it to the path of attnscope")
+        return named
+    built = pathlib.Path(__file__).resolve().parents[2] / "build" / "release" / "attnscope"
+    found = shutil.which("attnscope") or shutil.which(str(built))
+    if found is None:
+        raise ProgramError("the program attnscope, which computes tables and draws figures, is not on PATH; install or "
+                           "build it (scripts/setup), and put it on PATH or set $ATTNSCOPE to its path")
+    return found
+
+
+def run(*arguments):
+    """What the program prints. Its own sentence is the error."""
+    try:
+        done = subprocess.run([find(), *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True)
+    except OSError as error:
+        raise ProgramError(f"the program attnscope cannot be started ({error.strerror}); set $ATTNSCOPE to the path of "
+                           "one that can") from None
+    if done.returncode != 0:
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        sentence = lines[-1] if lines else f"the program attnscope ended with {done.returncode} and said nothing"
+        raise ProgramError(sentence[len("attnscope: "):] if sentence.startswith("attnscope: ") else sentence,
+                           done.returncode)
+    return done.stdout.decode()
+
+
+class Figure:
+    """A figure as `attnscope plot` draws it; notebooks show it as SVG."""
+
+    def __init__(self, run_uuid, options):
+        self._plot = ["plot", run_uuid, *options]
+        with tempfile.TemporaryDirectory(prefix="attnscope-") as folder:
+            file = pathlib.Path(folder) / "figure.svg"
+            self.save(file)
+            self.svg = file.read_text(encoding="utf-8")
+
+    def _repr_svg_(self):
+        return self.svg
+
+    def save(self, path):
+        """Draws it into a file: .svg, .pdf or .png."""
+        run(*self._plot, "-o", path)

@@ -1,0 +1,351 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs, cells and samples of a database as pandas DataFrames.
+
+Databases are only read. Runs and samples come from the tables that engine/store/schema.sql documents, each
+row held against its fingerprint. Cells come from `attnscope table --format json`: medians, intervals and what
+follows from them are made of the samples whenever they are shown, by rules that stand in the program alone.
+"""
+import contextlib
+import json
+import os
+import pathlib
+import pwd
+import sqlite3
+import struct
+import urllib.parse
+
+from . import _fingerprints, _program
+from ._errors import StoreError
+
+APPLICATION_ID = 0x41745363  # engine/store/schema.h
+SCHEMA_VERSION = 8
+
+# The units of every column that has one, in cells() and in samples().
+UNITS = {
+    "sequence_tokens": "tokens", "query_tokens": "tokens", "document_tokens": "tokens", "window": "tokens",
+    "batch_memory_mb": "MB", "batch": "items", "batch_max": "items",
+    "median_ms": "ms", "low_ms": "ms", "high_ms": "ms", "p95_ms": "ms", "limit_ms": "ms",
+    "time_ms": "ms", "cpu_ms": "ms", "waited_ms": "ms",
+    "ms_per_document": "ms/document", "ms_per_1000_tokens": "ms/(1000 tokens)",
+    "documents_per_ms": "documents/ms", "documents_per_ms_low": "documents/ms", "documents_per_ms_high": "documents/ms",
+    "peak_bytes": "bytes", "peak_bytes_per_document": "bytes/document", "reserved_bytes": "bytes",
+    "workspace_bytes": "bytes", "process_peak_bytes": "bytes", "cache_bytes": "bytes",
+    "least_bytes": "bytes", "executed_bytes": "bytes", "useful_flop": "FLOP", "executed_flop": "FLOP",
+    "clock_mhz": "MHz", "temperature_c": "°C", "foreign_load": "cores",
+}
+_LATER = {"cells": ("cache_bytes", "parts"), "samples": ("cpu_ns", "waited_ns"), "runs": ("state_fingerprint",)}
+_BESIDE_AXES = {"id", "run_number", "heat_index", "cell_count", "fingerprint"}
+_TRUTHS = ("shared_query", "batch_per_contender")
+# What comes of a value of another kind than the schema's: a damaged row.
+_OTHER_KINDS = (AttributeError, OverflowError, TypeError, ValueError, struct.error)
+
+
+def open(file=None):  # attnscope.open
+    """The store in a database or an exported .attn file; by default the one that the program uses."""
+    store = Store(default_database() if file is None else file)
+    store._read(lambda connection: None)  # what is refused is refused now
+    return store
+
+
+def default_database():
+    """$XDG_DATA_HOME/attnscope/attnscope.db or ~/.local/share/attnscope/attnscope.db."""
+    data = os.environ.get("XDG_DATA_HOME", "")
+    if not data.startswith("/"):
+        home = os.environ.get("HOME") or pwd.getpwuid(os.getuid()).pw_dir
+        data = os.path.join(home, ".local", "share")
+    return os.path.join(data, "attnscope", "attnscope.db")
+
+
+class Store:
+    """Use attnscope.open. Nothing is kept open between calls."""
+
+    def __init__(self, file):
+        self.file = pathlib.Path(file)
+
+    def __repr__(self):
+        return f"attnscope.open({str(self.file)!r})"
+
+    def runs(self, trash=False):
+        """A row for each run, the newest first; `trash`: those in the trash in place of the others. What is damaged
+        has the status `damaged`."""
+        pandas = _pandas()
+        rows = [{
+            "uuid": run["uuid"], "number": run["number"], "name": run["name"] or run["sweep_name"],
+            "sweep": run["sweep_name"], "tags": run["tag"],
+            "started": _time(pandas, run["started_unix_ms"]), "finished": _time(pandas, run["finished_unix_ms"]),
+            "machine": run["device"], "commit": _commit(run["provenance"]), "status": _status(run),
+            "heats_done": run["heats_done"], "heats_planned": run["heats_planned"], "note": run["note"],
+        } for run in self._read(_runs) if (run["trashed_unix_ms"] != 0) == trash]
+        columns = ("uuid", "number", "name", "sweep", "tags", "started", "finished", "machine", "commit", "status",
+                   "heats_done", "heats_planned", "note")
+        return _frame(pandas, rows, columns)
+
+    def cells(self, run=None, baseline=None, only=None):
+        """A row for each cell, with the columns and values of `attnscope table RUN --format json`; `attrs["units"]` has
+        the units. Without a run: of every run that is not in the trash. `baseline` (a contender) adds ratios, `only`
+        ("device=cpu,window=4") chooses. What has no time says so in `status` and `reason`; damaged cells are
+        `damaged`. A window of "inf" is infinity here."""
+        pandas = _pandas()
+        listed = self._read(_runs)
+        chosen = [one for one in listed if one["trashed_unix_ms"] == 0] if run is None else [self._find(listed, run)]
+        options = _options(baseline=baseline, only=only)
+        rows = [row for one in chosen for row in json.loads(_program.run(
+            "table", one["uuid"], "--db", self.file, "--format", "json", *options))]
+        for row in rows:
+            row["window"] = _window(row["window"])
+        return _frame(pandas, rows)
+
+    def samples(self, run="last"):
+        """A row for each timed sample as it was measured, with the cell and heat it is of. A cell that does not match
+        its fingerprints has one row, of status `damaged` and without numbers. `heat` and `cell` count from 0 within
+        the sweep and the heat."""
+        pandas = _pandas()
+        chosen = self._find(self._read(_runs), run)
+        cells = self._read(lambda connection: _cells_with_samples(connection, chosen["number"]))
+        rows = []
+        for heat, cell, samples in cells:
+            damaged = _is_damaged(chosen["uuid"], heat, cell, samples)
+            first = {"run": chosen["uuid"], "heat": heat["heat_index"], "cell": cell["ordinal"],
+                     "contender": "/".join(filter(None, (cell["model"] or cell["pattern"], cell["implementation"],
+                                                         cell["attention_window"]))),
+                     "name": cell["name"], "implementation": cell["implementation"], "pattern": cell["pattern"],
+                     "model": cell["model"] or None, "window": _window(cell["attention_window"])}
+            first.update((axis.key, heat[axis.key]) for axis in _fingerprints.AXES)
+            first.update((key, bool(first[key])) for key in _TRUTHS)
+            first["status"] = "damaged" if damaged else cell["status"]
+            rows += [first] if damaged else [{**first, **_shown(sample)} for sample in samples]
+        columns = ["run", "heat", "cell", "contender", "name", "implementation", "pattern", "model", "window",
+                   *(axis.key for axis in _fingerprints.AXES), "status", *_SHOWN]
+        return _frame(pandas, rows, columns)
+
+    def figure(self, run="last", y="time", facet=None, **options):
+        """The figure that `attnscope plot` draws of the run, as SVG in a notebook; `.save` writes .svg, .pdf or .png.
+        Other options are those of `attnscope plot`: x="window", only="device=cpu", crossovers=True."""
+        chosen = self._find(self._read(_runs), run)
+        return _program.Figure(chosen["uuid"], ["--db", self.file, *_options(y=y, facet=facet, **options)])
+
+    def _find(self, runs, text):
+        """As the program finds one: "last", a number, the start of a UUID of at least 4 characters, or a run's name."""
+        text = str(text)
+        if text == "last":
+            found = [run for run in runs if run["trashed_unix_ms"] == 0][:1]
+        else:
+            found = (text.isdecimal() and [run for run in runs if run["number"] == int(text)]) or (
+                len(text) >= 4 and [run for run in runs if run["uuid"].startswith(text)]) or (
+                [run for run in runs if text and run["name"] == text])
+        if len(found) == 1:
+            return found[0]
+        if not runs:
+            raise StoreError(f"{self.file} holds no runs yet; attnscope run makes one")
+        if found:
+            raise StoreError(f"{len(found)} runs of {self.file} are called '{text}'; give a run's number or more of the "
+                             "UUID; runs() lists them")
+        raise StoreError(f"there is no run '{text}' in {self.file}; name 'last', a number or the start of a UUID; runs() "
+                         "lists them")
+
+    def _read(self, work):
+        """work(connection), on one state of the database.
+
+        A database at rest is read as one that nobody changes, because SQLite would else make the files that lie beside
+        one in use; if somebody began to write it meanwhile, it is read again as one that is."""
+        state = self._state()
+        for in_use in ([True] if self._company() else [False, True]):
+            try:
+                with contextlib.closing(self._connect("mode=ro" if in_use else "mode=ro&immutable=1")) as connection:
+                    connection.execute("BEGIN")
+                    self._check(connection)
+                    result = work(connection)
+            except sqlite3.Error as error:
+                if in_use or self._is_as(state):
+                    raise StoreError(self._words(error)) from None
+                continue
+            if in_use or self._is_as(state):
+                break
+        return result
+
+    def _is_as(self, state):
+        return state == self._state() and not self._company()
+
+    def _connect(self, how):
+        name = urllib.parse.quote(str(self.file.resolve()))
+        connection = sqlite3.connect(f"file:{name}?{how}", uri=True, timeout=5, isolation_level=None)
+        connection.row_factory = sqlite3.Row
+        connection.execute("PRAGMA trusted_schema = OFF")
+        return connection
+
+    def _company(self):
+        """Whether what SQLite keeps beside a database in use is there."""
+        return any(os.path.exists(f"{self.file.resolve()}{ending}") for ending in ("-wal", "-journal"))
+
+    def _state(self):
+        try:
+            state = self.file.stat()
+        except FileNotFoundError:
+            raise StoreError(f"there is no file {self.file}; check its name, or let attnscope run make it") from None
+        except OSError as error:
+            raise StoreError(f"{self.file} cannot be read ({error.strerror}); make it readable, or name another file"
+                             ) from None
+        if self.file.is_dir():
+            raise StoreError(f"{self.file} is a folder, not a database; name a file in it")
+        if not self.file.is_file():
+            raise StoreError(f"{self.file} is not a file that can hold a database; name another file")
+        if state.st_size == 0 and not self._company():
+            raise StoreError(f"{self.file} is empty; attnscope run fills it, or name another file")
+        return state.st_ino, state.st_size, state.st_mtime_ns
+
+    def _check(self, connection):
+        application, version = (connection.execute(f"PRAGMA {name}").fetchone()[0]
+                                for name in ("application_id", "user_version"))
+        if application != APPLICATION_ID:
+            raise StoreError(f"{self.file} is a database of another program (application id {application}, AttnScope's is "
+                             f"{APPLICATION_ID}); name another file")
+        if version != SCHEMA_VERSION:
+            age = "a newer" if version > SCHEMA_VERSION else "an older"
+            raise StoreError(f"{self.file} was written by {age} AttnScope (database version {version}; this package reads "
+                             f"{SCHEMA_VERSION}); use the package of that AttnScope, or name another file")
+        if connection.execute("SELECT 1 FROM sqlite_master WHERE type NOT IN ('table', 'index')").fetchone():
+            raise StoreError(f"{self.file} has views or triggers, which no database of AttnScope has; do not trust it, and "
+                             "name another file")
+        known = {axis.key for axis in _fingerprints.AXES} | _BESIDE_AXES
+        for column in sorted(_columns(connection, "heats") - known):
+            raise StoreError(f"{self.file} was written by an AttnScope that knows the axis '{column}', which this package "
+                             "does not; use the package of that AttnScope, or name another file")
+
+    def _words(self, error):
+        words = str(error)
+        if "not a database" in words:
+            return f"{self.file} is not a database of AttnScope; name another file"
+        if "locked" in words:
+            return f"{self.file} is locked by another program; try again when that has finished"
+        if "readonly" in words:
+            return (f"{self.file} was left in the middle of a change by a program that ended; "
+                    f"attnscope list runs --db {self.file} takes the change back")
+        if "unable to open" in words:
+            return f"{self.file} cannot be read ({words}); make it and what lies beside it readable, or copy them elsewhere"
+        return (f"the database {self.file} is damaged ({words}); attnscope check-store --db {self.file} tells what can be "
+                "saved, and how")
+
+
+_SHOWN = ("process", "placement", "round", "time_ms", "iterations", "involuntary_switches", "foreign_load", "clock_mhz",
+          "temperature_c", "throttled", "cpu_ms", "waited_ms", "outlier")
+
+
+def _shown(sample):
+    values = {key: sample[key] for key in _SHOWN if not key.endswith("_ms")}
+    for key in ("time", "cpu", "waited"):
+        nanoseconds = sample[f"{key}_ns"]
+        values[f"{key}_ms"] = None if nanoseconds is None else _fingerprints.real(nanoseconds) / 1e6
+    for key in ("foreign_load", "clock_mhz", "temperature_c"):
+        values[key] = None if values[key] is None else _fingerprints.real(values[key])
+    return {**values, "throttled": bool(sample["throttled"]), "outlier": bool(sample["outlier"])}
+
+
+def _runs(connection):
+    """Newest first, as dicts of their columns, with what belongs to them counted."""
+    return [dict(row) for row in connection.execute(
+        f"SELECT {_list(connection, 'runs')}, (SELECT count(*) FROM heats WHERE run_number = number) AS heats_done, "
+        "(SELECT count(*) FROM restarts WHERE run_number = number) AS restarts, "
+        "(SELECT count(*) FROM ceilings WHERE run_number = number) AS ceilings FROM runs NOT INDEXED "
+        "ORDER BY number DESC")]
+
+
+def _cells_with_samples(connection, number):
+    """Heat, cell, samples: of every cell, in the order of measuring."""
+    present = _columns(connection, "heats")
+    missing = {axis.key: axis.neutral for axis in _fingerprints.AXES
+               if axis.neutral is not None and axis.key not in present}
+    cells = f"SELECT {_list(connection, 'cells')} FROM cells WHERE heat_id = ? ORDER BY ordinal"
+    samples = f"SELECT {_list(connection, 'samples')} FROM samples WHERE cell_id = ? ORDER BY ordinal"
+    return [({**missing, **dict(heat)}, dict(cell), connection.execute(samples, (cell["id"],)).fetchall())
+            for heat in connection.execute("SELECT * FROM heats WHERE run_number = ? ORDER BY id", (number,)).fetchall()
+            for cell in connection.execute(cells, (heat["id"],)).fetchall()]
+
+
+def _columns(connection, table):
+    return {row["name"] for row in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))}
+
+
+def _list(connection, table):
+    """All columns, those that came later as NULL in a file from before them."""
+    present = _columns(connection, table)
+    missing = [f"NULL AS {name}" for name in _LATER[table] if name not in present]
+    return ", ".join([f"{table}.*", *missing])
+
+
+def _is_damaged(uuid, heat, cell, samples):
+    try:
+        return (cell["samples_fingerprint"] != _fingerprints.of_samples(samples)
+                or cell["fingerprint"] != _fingerprints.of_cell(uuid, heat, cell))
+    except _OTHER_KINDS:
+        return True
+
+
+def _status(run):
+    try:
+        print_of_state = run["state_fingerprint"]
+        sound = run["fingerprint"] == _fingerprints.of_run(run) and (
+            print_of_state is None or print_of_state in _fingerprints.of_state(run))
+    except _OTHER_KINDS:
+        sound = False
+    if not sound:
+        return "damaged"
+    if run["status"] == "running" and not _is_alive(run["process_id"], run["process_start_ticks"]):
+        return "interrupted"
+    return run["status"]
+
+
+def _is_alive(process, start_ticks):
+    """Whether the process that measures is there, and not a later one of its number."""
+    try:
+        fields = pathlib.Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return False
+    return process > 0 and fields[0] not in "ZX" and fields[19:20] == [str(start_ticks)]
+
+
+def _commit(provenance):
+    """Of the program that drove the run; None where it is not known."""
+    try:
+        return json.loads(provenance)["driver"]["commit"]
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _time(pandas, unix_ms):
+    return pandas.Timestamp(unix_ms, unit="ms", tz="UTC") if unix_ms else pandas.NaT
+
+
+def _window(value):
+    """Tokens; infinity where everything is seen, None of a pattern without windows."""
+    return None if value is None else float(value)
+
+
+def _options(**values):
+    """baseline="full/sdpa", crossovers=True as --baseline=full/sdpa --crossovers."""
+    options = []
+    for name, value in values.items():
+        option = "--" + name.replace("_", "-")
+        if value is True:
+            options.append(option)
+        elif value is not None and value is not False:
+            options.append(f"{option}={','.join(value) if isinstance(value, (list, tuple)) else value}")
+    return options
+
+
+def _pandas():
+    try:
+        import pandas
+    except ImportError:
+        raise ImportError("this needs pandas, which is not installed here; pip install 'attnscope[pandas]' or your "
+                          "system's package brings it") from None
+    return pandas
+
+
+def _frame(pandas, rows, columns=None):
+    if columns is None:  # in the order of the first row, then what only later ones have
+        columns = list(dict.fromkeys(key for row in rows for key in row))
+    frame = pandas.DataFrame.from_records(rows, columns=list(columns))
+    if "window" in frame:
+        frame["window"] = frame["window"].astype("float64")
+    frame.attrs["units"] = {column: UNITS[column] for column in frame.columns if column in UNITS}
+    return frame

@@ -1,0 +1,249 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""attnscope.open: what DataFrames hold is what is stored and what the program shows, and what cannot be is refused.
+
+store_test.py BUILD_FOLDER    skipped (77) without pandas
+"""
+import contextlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(SOURCE / "python"))
+os.environ["ATTNSCOPE"] = str(pathlib.Path(sys.argv.pop()) / "attnscope")
+try:
+    import pandas
+except ImportError:
+    print("skipped: pandas is not here; scripts/setup --with-tests installs Debian's")
+    sys.exit(77)
+import attnscope  # noqa: E402
+from attnscope import _fingerprints, _store  # noqa: E402
+
+SMALL = SOURCE / "tests/store/small_run.attn"  # of an early version
+TKL = SOURCE / "results/tkl/run.attn"          # whole models, drawn lengths, parts
+UUID = "d7f7d1ce-49e6-497e-b607-ce391bd6d3e3"
+
+
+def program(*arguments):
+    done = subprocess.run([os.environ["ATTNSCOPE"], *map(str, arguments)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def copy(self, *statements, name="run.attn"):
+        """A copy of the small run, changed by SQL."""
+        file = self.folder / name
+        shutil.copy(SMALL, file)
+        with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as connection:
+            for statement in statements:
+                connection.execute(statement).fetchall()
+        return file
+
+    def beside(self):
+        return sorted(path.name for path in self.folder.iterdir())
+
+
+class Frames(Folder):
+    def test_runs_have_a_row_each_with_what_they_were_made_by(self):
+        runs = attnscope.open(SMALL).runs()
+        run = runs.iloc[0]
+        self.assertEqual((len(runs), run["uuid"], run["name"], run["status"]), (1, UUID, "version-1", "done"))
+        self.assertEqual((run["heats_done"], run["heats_planned"]), (2, 2))
+        self.assertEqual(run["machine"], "Intel(R) Xeon(R) Processor")
+        self.assertRegex(run["commit"], "^[0-9a-f]{40}$")
+        self.assertEqual(run["started"].strftime("%Y-%m-%d %H:%M %Z"), "2026-11-21 12:23 UTC")
+
+    def test_cells_are_the_program_s_table_to_the_last_digit(self):
+        for file, options in [(SMALL, {"baseline": "full/sdpa"}), (TKL, {"only": "stage=whole"})]:
+            cells = attnscope.open(file).cells("last", **options)
+            table = json.loads(program("table", "last", "--db", file, "--format", "json",
+                                       *(f"--{key}={value}" for key, value in options.items())))
+            self.assertEqual(list(cells.columns), list(table[0]))
+            self.assertEqual(len(cells), len(table))
+            for row, shown in zip(cells.to_dict("records"), table):
+                for column, value in shown.items():
+                    mine = row[column]
+                    self.assertTrue(pandas.isna(mine) if value is None else mine == value, (column, mine, value))
+
+    def test_columns_with_a_unit_say_so(self):
+        units = attnscope.open(SMALL).cells().attrs["units"]
+        self.assertEqual((units["median_ms"], units["peak_bytes"], units["sequence_tokens"], units["clock_mhz"]),
+                         ("ms", "bytes", "tokens", "MHz"))
+        self.assertNotIn("contender", units)
+        named = {column for column in attnscope.open(SMALL).cells().columns
+                 if re.search(r"(_ms|_bytes|_flop|_tokens|_mhz|_c|_mb)(_|$)", column)}
+        self.assertEqual(named - set(units), set())
+
+    def test_samples_are_as_measured(self):
+        for file in (SMALL, TKL):
+            samples = attnscope.open(file).samples()
+            with contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
+                stored = connection.execute("SELECT time_ns, outlier FROM samples JOIN cells ON cells.id = cell_id "
+                                            "ORDER BY heat_id, cells.ordinal, samples.ordinal").fetchall()
+            self.assertEqual(list(samples["time_ms"]), [time / 1e6 for time, _ in stored])
+            self.assertEqual(list(samples["outlier"]), [bool(outlier) for _, outlier in stored])
+            self.assertNotIn("damaged", set(samples["status"]))
+            cells = attnscope.open(file).cells("last")
+            self.assertEqual(set(samples["contender"]), set(cells["contender"]))
+            self.assertEqual(set(samples["sequence_tokens"]), set(cells["sequence_tokens"]))
+        self.assertEqual(samples.attrs["units"]["time_ms"], "ms")
+
+    def test_a_figure_is_the_program_s_svg(self):
+        store = attnscope.open(SMALL)
+        try:
+            figure = store.figure("last", y="memory")
+        except attnscope.ProgramError as error:
+            if "without" in str(error) and error.exit_code == 2:
+                self.skipTest(str(error))
+            raise
+        self.assertIn("<svg", figure._repr_svg_()[:500])
+        figure.save(self.folder / "figure.pdf")
+        self.assertTrue((self.folder / "figure.pdf").read_bytes().startswith(b"%PDF"))
+        with self.assertRaisesRegex(attnscope.ProgramError, "y"):
+            store.figure("last", y="nonsense")
+
+
+class Names(Folder):
+    def test_a_run_is_found_as_the_program_finds_it(self):
+        file = self.copy("UPDATE runs SET name = 'for the paper'")
+        store = attnscope.open(file)
+        for name in ("last", 1, "1", UUID, UUID[:4], "for the paper"):
+            self.assertEqual(set(store.samples(name)["run"]), {UUID})
+        with self.assertRaisesRegex(attnscope.StoreError, "there is no run 'd7f' in .*runs\\(\\) lists them"):
+            store.samples("d7f")
+
+    def test_what_lies_in_the_trash_is_in_no_list(self):
+        store = attnscope.open(self.copy("UPDATE runs SET trashed_unix_ms = 1"))
+        self.assertEqual((len(store.runs()), len(store.runs(trash=True)), len(store.cells())), (0, 1, 0))
+        with self.assertRaises(attnscope.StoreError):
+            store.samples("last")
+
+    def test_a_program_that_is_not_there_is_one_sentence(self):
+        store = attnscope.open(SMALL)
+        kept = os.environ.pop("ATTNSCOPE")
+        self.addCleanup(os.environ.__setitem__, "ATTNSCOPE", kept)
+        os.environ["ATTNSCOPE"] = "/nowhere/attnscope"
+        with self.assertRaisesRegex(attnscope.ProgramError, r"^\$ATTNSCOPE names /nowhere/attnscope, .* set it to"):
+            store.cells()
+
+
+class Damage(Folder):
+    def test_a_changed_value_is_shown_as_damaged_and_not_as_a_number(self):
+        for change in ("UPDATE samples SET time_ns = time_ns + 1 WHERE cell_id = 1 AND ordinal = 0",
+                       "UPDATE samples SET time_ns = 'many' WHERE cell_id = 1 AND ordinal = 0",
+                       "UPDATE cells SET batch = 2 WHERE id = 1", "UPDATE cells SET batch = 'x' WHERE id = 1",
+                       "UPDATE cells SET median_ns = median_ns / 2 WHERE id = 1",
+                       "UPDATE heats SET threads = 64 WHERE id = 1"):
+            store = attnscope.open(self.copy(change))
+            samples = store.samples()
+            damaged = samples[samples["status"] == "damaged"]
+            cells = 2 if "heats" in change else 1
+            self.assertEqual(len(damaged), cells, change)
+            self.assertTrue(damaged["time_ms"].isna().all())
+            self.assertEqual(len(samples), 16 - 4 * cells + cells)
+            shown = store.cells()
+            self.assertEqual((shown["status"] == "damaged").sum(), cells, change)
+            self.assertTrue(shown[shown["status"] == "damaged"]["median_ms"].isna().all())
+
+    def test_a_run_whose_start_or_state_was_changed_is_damaged(self):
+        for change in ("UPDATE runs SET device = 'a faster one'", "UPDATE runs SET heats_planned = 'x'"):
+            self.assertEqual(attnscope.open(self.copy(change)).runs()["status"][0], "damaged", change)
+
+    def test_a_run_whose_process_is_gone_was_interrupted(self):
+        self.assertEqual(attnscope.open(self.copy("UPDATE runs SET status = 'running'")).runs()["status"][0],
+                         "interrupted")
+
+    def test_pages_that_are_not_whole_are_one_sentence(self):
+        file = self.copy()
+        with open(file, "r+b") as bytes_of_it:
+            bytes_of_it.seek(4096)
+            bytes_of_it.write(b"\xff" * 60000)
+        with self.assertRaisesRegex(attnscope.StoreError, "^the database .* is damaged .*check-store"):
+            attnscope.open(file).samples()
+
+
+class Refusals(Folder):
+    def refused(self, file, words):
+        with self.assertRaisesRegex(attnscope.StoreError, words) as caught:
+            attnscope.open(file)
+        self.assertNotIn("\n", str(caught.exception))
+
+    def test_what_is_no_store_is_refused_with_its_reason(self):
+        (self.folder / "text").write_text("no database\n" * 100)
+        (self.folder / "empty").touch()
+        with contextlib.closing(sqlite3.connect(self.folder / "other")) as other:
+            other.execute("CREATE TABLE theirs (x)")
+        self.refused(self.folder / "text", "is not a database of AttnScope")
+        self.refused(self.folder / "empty", "is empty")
+        self.refused(self.folder / "other", "of another program")
+        self.refused(self.folder / "none", "there is no file")
+        self.refused(self.folder, "is a folder")
+        self.assertEqual(self.beside(), ["empty", "other", "text"])
+
+    def test_other_versions_unknown_axes_and_code_are_refused(self):
+        self.refused(self.copy("PRAGMA user_version = 9"), "a newer AttnScope .database version 9")
+        self.refused(self.copy("PRAGMA user_version = 7"), "an older AttnScope")
+        self.refused(self.copy("ALTER TABLE heats ADD COLUMN colour TEXT"), "the axis 'colour'")
+        self.refused(self.copy("CREATE VIEW v AS SELECT 1"), "views or triggers")
+
+
+class Reading(Folder):
+    def test_a_database_at_rest_stays_alone_and_as_it_was(self):
+        file = self.copy("PRAGMA journal_mode = WAL", name="store.db")
+        self.assertEqual(self.beside(), ["store.db"])
+        before = file.read_bytes()
+        store = attnscope.open(file)
+        self.assertEqual((len(store.runs()), len(store.samples())), (1, 16))
+        self.assertEqual(self.beside(), ["store.db"])
+        self.assertEqual(file.read_bytes(), before)
+
+    def test_what_another_process_has_just_written_is_seen(self):
+        file = self.copy("PRAGMA journal_mode = WAL", name="store.db")
+        with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as writer:
+            writer.execute("UPDATE runs SET note = 'new'")
+            self.assertEqual(attnscope.open(file).runs()["note"][0], "new")
+            writer.execute("BEGIN IMMEDIATE")  # holds no reader up
+            writer.execute("UPDATE runs SET note = 'newer'")
+            self.assertEqual(attnscope.open(file).runs()["note"][0], "new")
+
+    def test_the_default_is_the_program_s(self):
+        os.environ["XDG_DATA_HOME"] = str(self.folder)
+        self.addCleanup(os.environ.pop, "XDG_DATA_HOME")
+        self.assertEqual(attnscope._store.default_database(), f"{self.folder}/attnscope/attnscope.db")
+        with self.assertRaisesRegex(attnscope.StoreError, f"there is no file {self.folder}/attnscope/attnscope.db"):
+            attnscope.open()
+
+
+class Agreement(unittest.TestCase):
+    """What stands in Python a second time is the same there."""
+
+    def test_the_axes_are_the_engine_s(self):
+        text = (SOURCE / "engine/heat/axes.h").read_text()
+        axes = text[text.index("inline constexpr std::array heat_axes"):].split("axis_of<&HeatPoint::")[1:]
+        found = [(re.search(r'\.key = "(\w+)"', axis).group(1), "Default::neutral" in axis,
+                  "Default::neutral" in axis and "Of::models" in axis and "came_later" not in axis) for axis in axes]
+        self.assertEqual(found, [(axis.key, axis.neutral is not None, axis.always_of_models)
+                                 for axis in _fingerprints.AXES])
+
+    def test_the_version_is_the_schema_s(self):
+        text = (SOURCE / "engine/store/schema.h").read_text()
+        self.assertEqual(_store.SCHEMA_VERSION, int(re.search(r"schema_version = (\d+)", text).group(1)))
+        self.assertEqual(_store.APPLICATION_ID, int(re.search(r"application_id = (0x\w+)", text).group(1), 16))
+
+
+if __name__ == "__main__":
+    unittest.main()
