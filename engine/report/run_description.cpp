@@ -93,6 +93,30 @@ constexpr std::array<LabelledFact, 10> build_facts{{
     {"driver's parts", "/driver/libraries"},
 }};
 
+/// Implementations of other programs, which computed in processes of their own.
+std::string served_in_words(const json& provenance) {
+  std::string text;
+  const json served = provenance_at(provenance, "/build/served");
+  for (const json& one : served) {
+    if (!one.is_object()) continue;
+    std::string by;
+    for (const auto& [key, value] : one.items()) {
+      if (key != "id" && key != "program" && key != "seconds_a_call")
+        by += fmt::format("{}{} {}", by.empty() ? " (" : ", ", key, words(value));
+    }
+    const json seconds = provenance_at(one, "/seconds_a_call");
+    text += line(words(provenance_at(one, "/id")),
+                 fmt::format("computed by {}{}", words(provenance_at(one, "/program")),
+                             by.empty() ? by : by + ")"));
+    if (seconds.is_number()) {
+      text += line("", fmt::format("its calls go to another process and back: {:.1f} us of each, "
+                                   "in its times",
+                                   seconds.get<double>() * 1e6));
+    }
+  }
+  return text;
+}
+
 std::string program_of(const json& provenance, const char* part) {
   const json version = provenance_at(provenance, fmt::format("/{}/version", part));
   const json commit = provenance_at(provenance, fmt::format("/{}/commit", part));
@@ -341,6 +365,7 @@ std::string write_description(const RunDescription& description) {
   text += line("driven by", program_of(provenance, "driver"));
   for (const LabelledFact& fact : build_facts)
     text += line(fact.label, words(provenance_at(provenance, fact.pointer)));
+  text += served_in_words(provenance);
   text += "\nTo know before trusting its numbers\n";
   const std::vector<std::string> known = cautions(description);
   if (known.empty()) text += "  nothing is known against them\n";

@@ -10,6 +10,9 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 #include <string_view>
 
 #include "engine/store/file_start.h"
@@ -43,12 +46,36 @@ std::string database_option(const std::filesystem::path& file) {
   return " --db " + shell_word(file.string());
 }
 
+namespace {
+
+/// The options that start the programs again whose implementations were measured. What is no file's
+/// plain name is left to whoever reads it: a run may come from elsewhere.
+std::string with_programs(const RunInfo& run) {
+  using nlohmann::json;
+  const json provenance = json::parse(run.start.provenance, nullptr, /*allow_exceptions=*/false);
+  const json::json_pointer place("/build/served");
+  if (!provenance.is_object() || !provenance.contains(place)) return {};
+  std::set<std::string> programs;
+  for (const json& one : provenance.at(place)) {
+    const bool is_told = one.is_object() && one.contains("program") && one["program"].is_string();
+    const std::string program = is_told ? one["program"].get<std::string>() : std::string();
+    const bool is_plain = program.ends_with(".py") && shell_word(program) == program;
+    programs.insert(is_plain ? program : "PROGRAM");
+  }
+  std::string options;
+  for (const std::string& program : programs) options += " --with " + program;
+  return options;
+}
+
+}  // namespace
+
 std::string command_on(const RunInfo& run, std::string_view command, const std::string& options) {
   // A run file is named with its run; a database has an option of its own.
   const bool is_file = store::is_exported(run.file);
   const std::string name =
       is_file ? fmt::format("{}:{}", run.file.string(), run.id.uuid) : run.id.uuid;
   std::string words = fmt::format("attnscope {} {}", command, shell_word(name));
+  if (command.starts_with("run ")) words += with_programs(run);
   if (!options.empty()) words += " " + options;
   if (!is_file) words += database_option(run.file);
   return words;

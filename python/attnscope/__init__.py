@@ -17,7 +17,7 @@ __version__ = "0.1.0"  # CMakeLists.txt has the same
 _homes = {
     "open": "._store", "Store": "._store", "StoreError": "._errors", "AttnScopeError": "._errors",
     "ProgramError": "._errors", "Figure": "._program",
-    "implementation": "._contenders", "model": "._contenders", "serve": "._contenders",
+    "implementation": "._contenders", "serve": "._contenders",
 }
 __all__ = ["__version__", *_homes]
 

@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Python functions are measured beside the built-in implementations, and spoil nothing.
+
+contenders_test.py BUILD_FOLDER
+"""
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+try:
+    import numpy  # noqa: F401  what the contenders compute with
+except ImportError:
+    print("NumPy is not there")
+    sys.exit(77)
+
+HERE = pathlib.Path(__file__).resolve().parent
+BUILD = pathlib.Path(sys.argv.pop()).resolve() if len(sys.argv) > 1 else HERE.parents[1] / "build/release"
+if not (BUILD / "attnscope-worker").exists():
+    print("this build has no worker")
+    sys.exit(77)
+CONTENDERS = HERE / "contenders.py"
+SWEEP = {"name": "with", "query_tokens": 5, "sequence_tokens": 24, "batch": {"max": 3}, "heads": 2, "head_dim": 8,
+         "threads": 1, "stop": {"relative_interval": 0.5, "max_seconds": 0.05, "min_samples": 3, "placements": 2,
+                                "processes": 1}}
+
+
+class Contenders(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+        self.environment = {**os.environ, "ATTNSCOPE_PYTHON": sys.executable, "PYTHONDONTWRITEBYTECODE": "1"}
+        # As somebody has it who has installed the package; a build elsewhere than in build/ finds it so, too.
+        self.environment["PYTHONPATH"] = str(HERE.parents[1] / "python")
+
+    def attnscope(self, *arguments):
+        return subprocess.run([BUILD / "attnscope", *map(str, arguments)], capture_output=True, text=True,
+                              env=self.environment, cwd=self.folder, timeout=600)
+
+    def refused(self, *arguments):
+        done = self.attnscope(*arguments)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        return done.stderr.strip().split("\n")[-1]
+
+    def script(self, name, text):
+        (self.folder / name).write_text(text)
+        return self.folder / name
+
+    def cells(self, contenders, code=0, **changes):
+        sweep = self.folder / "sweep.json"
+        sweep.write_text(json.dumps({**SWEEP, **changes, "contenders": contenders}))
+        done = self.attnscope("run", sweep, "--quiet", "--with", CONTENDERS, "--db", "runs.db")
+        self.assertEqual(done.returncode, code, done.stderr)
+        table = self.attnscope("table", "last", "--format", "json", "--db", "runs.db")
+        self.assertEqual(table.returncode, 0, table.stderr)
+        return {row["contender"]: row for row in json.loads(table.stdout)}
+
+    def test_measured_beside_the_built_in_ones_in_both_memory_orders(self):
+        for order in ("head-major", "token-major"):
+            cells = self.cells(["full/sdpa", "full/by-hand", "sparse/by-hand", "longformer/by-hand", "full/in-place"]
+                               if order == "head-major" else ["full/sdpa", "full/by-hand", "sparse/by-hand"],
+                               windows=[3], memory_order=order)
+            for name, cell in cells.items():
+                with self.subTest(order=order, contender=name):
+                    self.assertEqual(cell["status"], "ok", cell["reason"])
+                    self.assertEqual(cell["batch"], 3)
+                    self.assertLess(cell["relative_error"], 1e-6)
+                    self.assertGreater(cell["median_ms"], 0)
+                    self.assertIsNotNone(cell["peak_bytes"])
+        shown = self.attnscope("show", "last", "--db", "runs.db").stdout
+        words = " ".join(shown.split())
+        self.assertRegex(words, r"by-hand computed by \S+contenders\.py \(numpy [\d.]+, python [\d.]+\)")
+        self.assertRegex(words, r"to another process and back: [\d.]+ us of each")
+        self.assertIn(f"--with {CONTENDERS}", words)
+
+    def test_who_misbehaves_costs_one_cell_and_says_why(self):
+        expected = {"copies": ("wrong", "the relative error of its output"),
+                    "shape": ("crashed", "it returned the shape [3, 2, 24, 1] where [3, 2, 24, 8] is asked for"),
+                    "dtype": ("crashed", "it returned float64, not float32"),
+                    "nothing": ("crashed", "it returned nothing"),
+                    "raises": ("crashed", "ValueError: not my day (contenders.py:"),
+                    "writes": ("wrong", "it changed its inputs"),
+                    "dies": ("crashed", "was ended by signal 11 (SIGSEGV)"),
+                    "leaves": ("crashed", "ended with exit code 3; its last words: I had enough"),
+                    "forks": ("ok", ""), "by-hand": ("ok", ""), "sdpa": ("ok", "")}
+        cells = self.cells([f"full/{name}" for name in expected], code=1)
+        for name, (status, reason) in expected.items():
+            (cell,) = [cell for cell in cells.values() if cell["implementation"] == name]
+            with self.subTest(contender=name):
+                self.assertEqual(cell["status"], status, cell["reason"])
+                self.assertIn(reason, cell["reason"])
+                self.assertNotIn("\n", cell["reason"])
+
+    def test_what_it_does_not_take_is_unsupported_with_the_reason(self):
+        (cell,) = self.cells(["sparse/in-place"], windows=[2]).values()
+        self.assertEqual((cell["status"], cell["reason"]), ("unsupported", "in-place takes the patterns full, not sparse"))
+        (cell,) = self.cells(["full/in-place"], dtype="bfloat16").values()
+        self.assertEqual((cell["status"], cell["reason"]), ("unsupported", "in-place takes float32, not bfloat16"))
+        (cell,) = self.cells(["full/in-place"], direction="forward-backward").values()
+        self.assertEqual((cell["status"], cell["reason"]), ("unsupported", "in-place has no backward pass"))
+
+    def test_a_run_is_repeated_and_needs_the_program(self):
+        self.cells(["full/by-hand"])
+        again = self.attnscope("run", "--again", "last", "--with", CONTENDERS, "--db", "runs.db")
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertIn("there is no implementation 'by-hand'",
+                      self.refused("run", "--again", "last", "--db", "runs.db"))
+
+    def test_programs_that_cannot_be_contenders_are_refused_in_a_sentence(self):
+        run = ("list", "implementations", "--with")
+        self.assertIn("'absent.py' could not be started: No such file or directory", self.refused(*run, "absent.py"))
+        self.assertIn("ended with exit code 1; its last words: NameError: name 'nonsense' is not defined",
+                      self.refused(*run, self.script("broken.py", "nonsense\n")))
+        self.assertIn("ended with exit code 0", self.refused(*run, self.script("silent.py", "pass\n")))
+        self.assertIn("offers no implementation",
+                      self.refused(*run, self.script("empty.py", "from attnscope import serve\nserve()\n")))
+        mark = "from attnscope import implementation, serve\n@implementation({!r})\ndef f(q, k, v, plan): pass\nserve()\n"
+        self.assertIn("'segment', which there is already", self.refused(*run, self.script("taken.py", mark.format("segment"))))
+        self.assertIn("ids are letters, digits", self.refused(*run, self.script("name.py", mark.format("a/b"))))
+        twice = self.script("twice.py", mark.format("twice"))
+        self.assertIn("'twice', which there is already", self.refused(*run, twice, "--with", twice))
+        other = "import json, socket\ns = socket.socket(fileno=3)\ns.recv(999)\ns.sendall({!r})\nwhile s.recv(99): s.sendall(b'd\\n')\n"
+        self.assertIn("speaks version 2 of the contenders' protocol, this program version 1",
+                      self.refused(*run, self.script("new.py", other.format(b'{"protocol": 2}\n'))))
+        for said in (b"[1]\n", b"hello\n", b'{"protocol": 1, "implementations": [7]}\n',
+                     b'{"protocol": 1, "implementations": [{"id": 7}]}\n'):
+            with self.subTest(said=said):
+                self.assertIn("contenders' protocol", self.refused(*run, self.script("lies.py", other.format(said))))
+
+    def test_the_file_alone_says_how_it_is_used(self):
+        done = subprocess.run([sys.executable, CONTENDERS], capture_output=True, text=True, env=self.environment)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("attnscope run SWEEP.json --with contenders.py", done.stderr)
+
+    def test_it_ends_with_the_worker_also_in_the_middle_of_a_call(self):
+        point = {"operation": "attention", "direction": "forward", "sequence_tokens": 16, "query_tokens": 4,
+                 "documents": 1, "shared_query": False, "batch_max": 1, "batch_memory_mb": 64, "heads": 1,
+                 "head_dim": 8, "dtype": "float32", "memory_order": "head-major", "cache": "warm", "device": "cpu",
+                 "threads": 1, "seed": 1}
+        pattern = (HERE.parents[1] / "resources/patterns/full.json").read_text()
+        contender = {"pattern": "full", "implementation": "hangs", "name": "hangs", "window": None,
+                     "pattern_json": pattern}
+        version = re.search(r"project\(AttnScope VERSION (\S+)", (HERE.parents[1] / "CMakeLists.txt").read_text()).group(1)
+        protocol = int(re.search(r"Protocol version (\d+)", (HERE.parents[1] / "docs/protocol.md").read_text()).group(1))
+        requests = [{"request": "hello", "protocol": protocol, "version": version, "with": [str(CONTENDERS)]},
+                    {"request": "heat", "process": 0, "placements": [0],
+                     "heat": {"index": 0, "point": point, "contenders": [contender],
+                              "stop": {"relative_interval": 0.5, "max_seconds": 1, "min_samples": 1, "placements": 1,
+                                       "processes": 1}}}]
+        with subprocess.Popen([BUILD / "attnscope-worker"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True, env=self.environment, start_new_session=True) as worker:
+            worker.stdin.write("".join(json.dumps(request) + "\n" for request in requests))
+            worker.stdin.flush()
+            hanging = int(next(line for line in worker.stderr if line.strip().isdigit()))
+            os.killpg(worker.pid, signal.SIGKILL)
+            # The pipe of its errors is closed when the last process is gone that has it.
+            self.assertEqual([line for line in worker.stderr if line.strip().isdigit()], [])
+        with self.assertRaises(ProcessLookupError):
+            while os.kill(hanging, 0) is None:
+                pass
+
+
+if __name__ == "__main__":
+    unittest.main()
