@@ -6,8 +6,8 @@
 
 #include <string>
 
-#include "engine/scoring/scoring_model.h"
 #include "app/cli/worker_requests.h"
+#include "engine/scoring/scoring_model.h"
 #include "engine/sweep/worker_process.h"
 
 namespace CLI {

@@ -13,8 +13,9 @@ void add_worker_options(CLI::App& command, WorkerChoice& choice) {
                   "another machine")
       ->type_name("CMD");
   command
-      .add_option("--with", choice.with,
-                  "Python file, or command, whose implementations are measured too; may be repeated")
+      .add_option(
+          "--with", choice.with,
+          "Python file, or command, whose implementations are measured too; may be repeated")
       ->type_name("PROGRAM")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

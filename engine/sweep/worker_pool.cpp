@@ -37,7 +37,8 @@ std::string new_number() {
 
 }  // namespace
 
-Result<WorkerPool> WorkerPool::start(const std::string& command, const std::vector<std::string>& with,
+Result<WorkerPool> WorkerPool::start(const std::string& command,
+                                     const std::vector<std::string>& with,
                                      const ConnectionRule& connection,
                                      const std::atomic<int>* cancel, MemoryKills memory_kills) {
   WorkerPool pool(command, with, connection, cancel, std::move(memory_kills));
@@ -50,8 +51,9 @@ Result<WorkerPool> WorkerPool::start(const std::string& command, const std::vect
   return pool;
 }
 
-WorkerPool::WorkerPool(std::string command, std::vector<std::string> with, const ConnectionRule& connection,
-                       const std::atomic<int>* cancel, MemoryKills memory_kills)
+WorkerPool::WorkerPool(std::string command, std::vector<std::string> with,
+                       const ConnectionRule& connection, const std::atomic<int>* cancel,
+                       MemoryKills memory_kills)
     : command_(std::move(command)),
       with_(std::move(with)),
       connection_(connection),
@@ -72,7 +74,8 @@ int WorkerPool::cancel_level() const {
 
 tl::expected<WorkerProcess, StartFailure> WorkerPool::start_worker() const {
   for (int restarts = 0;; ++restarts) {
-    auto started = WorkerProcess::start(command_, {.driver = driver_, .with = with_, .cancel = cancel_});
+    auto started =
+        WorkerProcess::start(command_, {.driver = driver_, .with = with_, .cancel = cancel_});
     if (started || !started.error().was_killed || restarts == most_restarts) return started;
     on_warning_(started.error().message + "; starting it again");
     pause(connection_.first_pause);

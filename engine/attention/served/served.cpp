@@ -51,9 +51,8 @@ class Server {
 
   [[nodiscard]] Status takes(const Problem& problem) const {
     const auto has = [this](const char* list, std::string_view name) {
-      return std::ranges::any_of(offer_.value(list, json::array()), [&](const json& one) {
-        return one == name || one == "*";
-      });
+      return std::ranges::any_of(offer_.value(list, json::array()),
+                                 [&](const json& one) { return one == name || one == "*"; });
     };
     if (problem.device != DeviceKind::cpu)
       return fail("{} runs in another process, which is given the processor's memory alone", id);
@@ -195,8 +194,8 @@ class PreparedServed final : public PreparedAttention {
   }
 
   [[nodiscard]] std::size_t tensor_bytes() const {
-    return static_cast<std::size_t>(problem_.plan.tokens * problem_.plan.heads *
-                                    problem_.head_dim * size_of(problem_.dtype));
+    return static_cast<std::size_t>(problem_.plan.tokens * problem_.plan.heads * problem_.head_dim *
+                                    size_of(problem_.dtype));
   }
 
   [[nodiscard]] json description() const {
@@ -251,12 +250,10 @@ class PreparedServed final : public PreparedAttention {
     return {};
   }
 
-  Status called(char request, const std::array<std::size_t, 4>& tensors,
-                const Places& where) {
+  Status called(char request, const std::array<std::size_t, 4>& tensors, const Places& where) {
     if (Status used = use(); !used) return used;
-    const bool moved = std::ranges::any_of(tensors, [&](std::size_t i) {
-      return !bound_[i] || *bound_[i] != bound(where[i]);
-    });
+    const bool moved = std::ranges::any_of(
+        tensors, [&](std::size_t i) { return !bound_[i] || *bound_[i] != bound(where[i]); });
     if (moved) {
       if (Status done = bind(tensors, where); !done) return done;
     }
@@ -285,8 +282,7 @@ class PreparedServed final : public PreparedAttention {
     return {.data = tensor.data, .place = shared_place(tensor.data, tensor_bytes())};
   }
 
-  Status bind(const std::array<std::size_t, 4>& tensors,
-              const Places& where) {
+  Status bind(const std::array<std::size_t, 4>& tensors, const Places& where) {
     json places = json::array();
     for (const std::size_t i : tensors) {
       bound_[i] = bound(where[i]);
@@ -305,8 +301,8 @@ class PreparedServed final : public PreparedAttention {
                         {"item_tokens", where[i].item_tokens},
                         {"item_stride", where[i].item_stride}});
     }
-    const auto done = process_->ask(
-        {{"request", "bind"}, {"plan", number_}, {"tensors", std::move(places)}});
+    const auto done =
+        process_->ask({{"request", "bind"}, {"plan", number_}, {"tensors", std::move(places)}});
     return done ? Status() : tl::unexpected(done.error());
   }
 
@@ -391,8 +387,8 @@ std::vector<Implementation> served_implementations() {
          .summary = server.summary,
          .is_served = true,
          .supports = [&server](const Problem& problem) { return server.takes(problem); },
-         .prepare = [&server](
-                        const Problem& problem) -> Result<std::unique_ptr<PreparedAttention>> {
+         .prepare =
+             [&server](const Problem& problem) -> Result<std::unique_ptr<PreparedAttention>> {
            auto prepared = std::make_unique<PreparedServed>(server, problem);
            if (Status done = prepared->prepare(); !done) return tl::unexpected(done.error());
            return prepared;

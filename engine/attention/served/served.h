@@ -12,8 +12,8 @@
 
 namespace attnscope {
 
-/// Asks these programs what they have to offer; the list has it from its first use on, so this comes
-/// before. Errors: a program that does not greet, an id that is no name or that is taken.
+/// Asks these programs what they have to offer; the list has it from its first use on, so this
+/// comes before. Errors: a program that does not greet, an id that is no name or that is taken.
 [[nodiscard]] Status serve_with(const std::vector<std::string>& programs, int threads);
 
 /// For provenance: of each implementation its id, program, what computes it and how long a call

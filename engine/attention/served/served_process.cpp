@@ -206,8 +206,7 @@ Result<std::string> ServedProcess::line(std::optional<int> most_seconds) {
   }
 }
 
-Result<json> ServedProcess::answer(const OnQuestion& on_question,
-                                   std::optional<int> most_seconds) {
+Result<json> ServedProcess::answer(const OnQuestion& on_question, std::optional<int> most_seconds) {
   while (true) {
     const auto text = line(most_seconds);
     if (!text) return tl::unexpected(text.error());

@@ -44,7 +44,8 @@ void* map_shared(std::size_t bytes) {
   madvise(data, bytes, MADV_HUGEPAGE);
   SharedBlocks& blocks = shared_blocks();
   const std::lock_guard lock(blocks.mutex);
-  blocks.by_begin.emplace(static_cast<const std::byte*>(data), SharedBlock{++blocks.ever, bytes, file});
+  blocks.by_begin.emplace(static_cast<const std::byte*>(data),
+                          SharedBlock{++blocks.ever, bytes, file});
   return data;
 }
 

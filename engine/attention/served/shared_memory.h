@@ -22,8 +22,8 @@ namespace attnscope {
 bool unmap_shared(void* data) noexcept;
 
 struct SharedPlace {
-  std::int64_t block = 0;  // no two ever have the same number
-  int descriptor = -1;     // of its file, in this process
+  std::int64_t block = 0;   // no two ever have the same number
+  int descriptor = -1;      // of its file, in this process
   std::int64_t offset = 0;  // bytes
   /// By which another process opens it, as long as the block is there.
   [[nodiscard]] std::string file() const;
