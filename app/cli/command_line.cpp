@@ -242,6 +242,7 @@ int run_command_line(int argc, char** argv) {
   add_mask_command(app, session);
   add_costs_command(app, session);
   add_compare_command(app, session);
+  add_report_command(app, session);
   add_describe_command(app, session);
   add_trash_command(app, session);
   add_export_command(app, session);

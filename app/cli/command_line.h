@@ -107,6 +107,7 @@ void add_plot_command(CLI::App& app, Session& session);
 void add_mask_command(CLI::App& app, Session& session);
 void add_costs_command(CLI::App& app, Session& session);
 void add_compare_command(CLI::App& app, Session& session);
+void add_report_command(CLI::App& app, Session& session);
 void add_describe_command(CLI::App& app, Session& session);
 void add_trash_command(CLI::App& app, Session& session);
 void add_export_command(CLI::App& app, Session& session);

@@ -43,11 +43,10 @@ std::string words(const json& value) {
   return value.is_null() ? std::string() : value.dump();
 }
 
-/// "  label           text", empty when there is nothing to say.
+/// "  label           text".
 std::string line(std::string_view label, const std::string& text) {
-  if (text.empty()) return {};
   const std::string_view gap = label.size() < label_width ? "" : " ";
-  return wrapped(fmt::format("  {}{}{}", padded(label, label_width, true), gap, one_line(text)),
+  return wrapped(fmt::format("  {}{}{}", padded(label, label_width, true), gap, text),
                  std::string(label_width + 2, ' '));
 }
 
@@ -93,28 +92,20 @@ constexpr std::array<LabelledFact, 10> build_facts{{
     {"driver's parts", "/driver/libraries"},
 }};
 
-/// Implementations of other programs, which computed in processes of their own.
-std::string served_in_words(const json& provenance) {
-  std::string text;
-  const json served = provenance_at(provenance, "/build/served");
-  for (const json& one : served) {
-    if (!one.is_object()) continue;
-    std::string by;
-    for (const auto& [key, value] : one.items()) {
-      if (key != "id" && key != "program" && key != "seconds_a_call")
-        by += fmt::format("{}{} {}", by.empty() ? " (" : ", ", key, words(value));
-    }
-    const json seconds = provenance_at(one, "/seconds_a_call");
-    text += line(words(provenance_at(one, "/id")),
-                 fmt::format("computed by {}{}", words(provenance_at(one, "/program")),
-                             by.empty() ? by : by + ")"));
-    if (seconds.is_number()) {
-      text += line("", fmt::format("its calls go to another process and back: {:.1f} us of each, "
-                                   "in its times",
-                                   seconds.get<double>() * 1e6));
-    }
+/// Of an implementation of another program: what computes it in its own process.
+std::string served_in_words(const json& one) {
+  std::string by;
+  for (const auto& [key, value] : one.items()) {
+    if (key != "id" && key != "program" && key != "seconds_a_call")
+      by += fmt::format("{}{} {}", by.empty() ? " (" : ", ", key, words(value));
   }
-  return text;
+  const json seconds = provenance_at(one, "/seconds_a_call");
+  return fmt::format(
+      "computed by {}{}{}", words(provenance_at(one, "/program")), by.empty() ? by : by + ")",
+      seconds.is_number() ? fmt::format("; its calls go to another process and back: {:.1f} us of "
+                                        "each, in its times",
+                                        seconds.get<double>() * 1e6)
+                          : "");
 }
 
 std::string program_of(const json& provenance, const char* part) {
@@ -323,52 +314,65 @@ std::vector<std::string> cautions(const RunDescription& description) {
   return found;
 }
 
-std::string write_description(const RunDescription& description) {
+std::vector<DescribedPart> described_parts(const RunDescription& description) {
   const RunInfo& run = description.run;
   const json provenance = provenance_of(run);
-  std::string text = wrapped(fmt::format("Run {} ({}), {}", run.number,
-                                         one_line(run.start.sweep_name), name_of(run.status)),
-                             "  ");
-  text += line("uuid", run.id.uuid);
-  text += line("name", run.name);
-  text += line("tags", run.tag);
-  text += line("note", run.note);
-  if (is_in_trash(run)) text += line("in the trash", time_in_words(run.trashed_unix_ms));
-  text += line("started", time_in_words(run.started_unix_ms));
-  if (run.finished_unix_ms > 0) text += line("finished", time_in_words(run.finished_unix_ms));
-  text += line("command", run.start.command_line);
-  text += line("repetition of", words(provenance_at(provenance, "/again_of")));
-  text += line("to repeat it", command_on(run, "run --again"));
+  std::vector<DescribedPart> parts{{"", {}}, {"Machine", {}}, {"Build", {}}};
+  std::size_t at = 0;
+  const auto add = [&](std::string_view label, const std::string& text) {
+    if (!text.empty()) parts[at].facts.emplace_back(label, one_line(text));
+  };
+  add("uuid", run.id.uuid);
+  add("name", run.name);
+  add("tags", run.tag);
+  add("note", run.note);
+  if (is_in_trash(run)) add("in the trash", time_in_words(run.trashed_unix_ms));
+  add("started", time_in_words(run.started_unix_ms));
+  if (run.finished_unix_ms > 0) add("finished", time_in_words(run.finished_unix_ms));
+  add("command", run.start.command_line);
+  add("repetition of", words(provenance_at(provenance, "/again_of")));
+  add("to repeat it", command_on(run, "run --again"));
   for (const Restart& restart : description.restarts) {
-    text += line("restarted", fmt::format("{}: {}", time_in_words(restart.restarted_unix_ms),
-                                          restart.command_line));
+    add("restarted",
+        fmt::format("{}: {}", time_in_words(restart.restarted_unix_ms), restart.command_line));
   }
-  text += line("heats", fmt::format("{} of {}", run.heats_done, run.start.heats_planned));
-  text += line("cells", cells_in_words(description.rows));
-  text += line("caches", words(provenance_at(provenance, "/measuring/cache")));
+  add("heats", fmt::format("{} of {}", run.heats_done, run.start.heats_planned));
+  add("cells", cells_in_words(description.rows));
+  add("caches", words(provenance_at(provenance, "/measuring/cache")));
   if (const auto runs = stored_runs(run)) {
-    text += line(
-        "effectiveness",
+    add("effectiveness",
         fmt::format("{} of {}, by {} (judged queries: {})", runs->question.measure.name(),
                     counted(runs->runs.size(), "TREC run"), runs->qrels, runs->queries.size()));
   }
-  text += "\nMachine\n";
-  text += line("device", run.start.device);
+  at = 1;
+  add("device", run.start.device);
   for (const LabelledFact& fact : machine_facts)
-    text += line(fact.label, words(provenance_at(provenance, fact.pointer)));
-  text += line("memory", memory_of(provenance));
-  for (const Moved& moved : moved_ceilings_of(description.ceilings)) {
-    text += line("rates, " + whose(*moved.first), ceilings_in_words(moved));
-  }
-  text += "\nBuild\n";
-  text += line("measured by", program_of(provenance, "build"));
-  text += line("driven by", program_of(provenance, "driver"));
+    add(fact.label, words(provenance_at(provenance, fact.pointer)));
+  add("memory", memory_of(provenance));
+  for (const Moved& moved : moved_ceilings_of(description.ceilings))
+    add("rates, " + whose(*moved.first), ceilings_in_words(moved));
+  at = 2;
+  add("measured by", program_of(provenance, "build"));
+  add("driven by", program_of(provenance, "driver"));
   for (const LabelledFact& fact : build_facts)
-    text += line(fact.label, words(provenance_at(provenance, fact.pointer)));
-  text += served_in_words(provenance);
+    add(fact.label, words(provenance_at(provenance, fact.pointer)));
+  for (const json& one : provenance_at(provenance, "/build/served"))
+    add(words(provenance_at(one, "/id")), served_in_words(one));
+  return parts;
+}
+
+std::string write_description(const RunDescription& description) {
+  const RunInfo& run = description.run;
+  std::string text = wrapped(fmt::format("Run {} ({}), {}", run.number,
+                                         one_line(run.start.sweep_name), name_of(run.status)),
+                             "  ");
+  for (const DescribedPart& part : described_parts(description)) {
+    if (!part.title.empty()) text += fmt::format("\n{}\n", part.title);
+    for (const auto& [label, fact] : part.facts) text += line(label, fact);
+  }
   text += "\nTo know before trusting its numbers\n";
   const std::vector<std::string> known = cautions(description);
-  if (known.empty()) text += "  nothing is known against them\n";
+  if (known.empty()) text += fmt::format("  {}\n", nothing_known_against_it);
   for (const std::string& caution : known) text += wrapped("  - " + one_line(caution), "    ");
   text += fmt::format("\nSweep as it was read\n{}", run.start.sweep_text);
   if (!text.ends_with('\n')) text += '\n';

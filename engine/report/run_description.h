@@ -8,6 +8,8 @@
 //   fmt::print("{}", write_description(*description));
 
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/report/table.h"
@@ -28,6 +30,17 @@ struct RunDescription {
 /// more threads than cores, restarts elsewhere, cells cut off by their time limit, disturbed,
 /// throttled or drifting ones, ceilings that moved. Empty: nothing is known against them.
 [[nodiscard]] std::vector<std::string> cautions(const RunDescription& description);
+/// What stands there instead.
+inline constexpr std::string_view nothing_known_against_it = "nothing is known against them";
+
+/// What is known of a run under one title, each fact with its label; "" of the run itself.
+struct DescribedPart {
+  std::string title;
+  std::vector<std::pair<std::string, std::string>> facts;
+};
+/// The run, its machine and its build, as write_description has them: everything but the cautions
+/// and the sweep's text.
+[[nodiscard]] std::vector<DescribedPart> described_parts(const RunDescription& description);
 
 [[nodiscard]] std::string write_description(const RunDescription& description);
 /// An object; `provenance` is as stored, with the plan of the run.

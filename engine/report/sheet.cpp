@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/report/number_text.h"
+#include "engine/report/sheet_html.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope::report {
@@ -33,12 +34,15 @@ std::string cell_text(std::string_view text) {
   return in_a_sentence(one_line(std::string(text)), longest_cell);
 }
 
-/// With its difference, where the form has no sign of its own for it.
+}  // namespace
+
 std::string words_in(const SheetCell& cell) {
   std::string text = cell_text(text_of(cell.value));
   if (!cell.marks.empty()) text += " " + cell.marks;
   return cell.difference.empty() ? text : fmt::format("{} ({})", text, cell.difference);
 }
+
+namespace {
 
 // Text.
 
@@ -383,100 +387,6 @@ std::string as_json(const Sheet& sheet) {
   return rows.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-// HTML: a page of its own, which needs no other file and runs no script.
-
-constexpr std::string_view page_begin = R"(<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{}</title>
-<style>
-:root {{ color-scheme: light dark; }}
-body {{ font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem;
-  color: light-dark(#1b1f24, #e6e8eb); background: light-dark(#ffffff, #16191d); }}
-.scroll {{ overflow-x: auto; }}
-table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; }}
-th, td {{ padding: 0.25rem 0.75rem; text-align: left; white-space: nowrap;
-  border-bottom: 1px solid light-dark(#dfe3e8, #30363d); }}
-thead th {{ border-bottom: 2px solid light-dark(#8b949e, #6e7681); }}
-th[scope=rowgroup] {{ padding-top: 1rem; font-style: italic; font-weight: normal; }}
-.number {{ text-align: right; }}
-.text {{ white-space: normal; min-width: 9rem; }}
-.baseline {{ text-decoration: underline; }}
-footer {{ margin-top: 2rem; font-size: 0.85rem; overflow-wrap: anywhere;
-  color: light-dark(#57606a, #9aa4ae); }}
-</style>
-</head>
-<body>
-)";
-
-std::string in_html(std::string_view text) {
-  std::string escaped;
-  for (const char c : one_line(std::string(text))) {
-    switch (c) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      case '\'':
-        escaped += "&#39;";
-        break;
-      default:
-        escaped.push_back(c);
-    }
-  }
-  return escaped;
-}
-
-std::string paragraphs_in_html(const std::vector<std::string>& lines) {
-  std::string text;
-  for (const std::string& line : lines) text += fmt::format("<p>{}</p>\n", in_html(line));
-  return text;
-}
-
-std::string as_html(const Sheet& sheet) {
-  std::string text = fmt::format(
-      page_begin, sheet.above.empty() ? std::string("AttnScope") : in_html(sheet.above.front()));
-  text += paragraphs_in_html(sheet.above) + "<div class=\"scroll\">\n<table>\n<thead>\n<tr>";
-  const auto kind_of = [](const SheetColumn& column) {
-    // A column without a title holds marks.
-    return column.is_number ? "number" : column.title.empty() ? "mark" : "text";
-  };
-  for (const SheetColumn& column : sheet.columns) {
-    text += fmt::format("<th scope=\"col\" class=\"{}\">{}</th>", kind_of(column),
-                        in_html(column.title));
-  }
-  text += "</tr>\n</thead>\n";
-  for (const SheetBlock& block : sheet.blocks) {
-    text += "<tbody>\n";
-    if (!block.title.empty()) {
-      text += fmt::format("<tr><th scope=\"rowgroup\" colspan=\"{}\">{}</th></tr>\n",
-                          sheet.columns.size(), in_html(block.title));
-    }
-    for (const auto& row : block.rows) {
-      text += "<tr>";
-      for (std::size_t i = 0; i < row.size(); ++i) {
-        text += fmt::format("<td class=\"{}{}\">{}</td>", kind_of(sheet.columns[i]),
-                            row[i].is_baseline ? " baseline" : "", in_html(words_in(row[i])));
-      }
-      text += "</tr>\n";
-    }
-    text += "</tbody>\n";
-  }
-  text += "</table>\n</div>\n" + paragraphs_in_html(sheet.notes);
-  return text +
-         fmt::format("<footer>\n{}</footer>\n</body>\n</html>\n", paragraphs_in_html(sheet.below));
-}
-
 }  // namespace
 
 std::span<const TableFormatName> table_formats() {
@@ -534,7 +444,7 @@ std::string write_sheet(const Sheet& sheet, TableFormat format) {
     case TableFormat::latex:
       return as_latex(sheet);
     case TableFormat::html:
-      return as_html(sheet);
+      return sheet_page(sheet);
     case TableFormat::json:
       break;
   }

@@ -15,6 +15,7 @@
 #include "engine/report/conditions.h"
 #include "engine/report/effectiveness.h"
 #include "engine/report/number_text.h"
+#include "engine/report/report_parts.h"
 #include "engine/sweep/run_plan.h"
 #include "engine/sweep/sweep.h"
 #include "kernels/base/json.h"
@@ -44,8 +45,9 @@ double bytes_per_document(const Row& row) {
   return static_cast<double>(peak_bytes(row.cell.cell.memory)) / documents_of(row);
 }
 
-/// "256 tokens: sparse/segment, w = 4 is fastest, with no difference shown to ..."
-std::string head_of(const Ranking& ranking) {
+}  // namespace
+
+std::string sentence_of(const Ranking& ranking) {
   if (ranking.contenders.empty() || !ranking.contenders.front().to_fastest)
     return fmt::format("{}: nothing was measured.", ranking.place);
   // Those of whom nothing shows that they are slower.
@@ -62,6 +64,8 @@ std::string head_of(const Ranking& ranking) {
     text += fmt::format(", with {} beside {}", too_few_samples, fmt::join(unknown, "; "));
   return text + ".";
 }
+
+namespace {
 
 bool is_baseline(const Row& row, const Answer& answer) {
   const Contender& contender = row.cell.cell.contender;
@@ -97,7 +101,7 @@ Sheet sheet_of_rankings(const Answer& answer) {
   if (answer.baseline) sheet.columns.push_back({"", "against the baseline", false});
   for (const Ranking& ranking : answer.rankings) {
     SheetBlock& block = sheet.blocks.emplace_back();
-    block.title = head_of(ranking);
+    block.title = sentence_of(ranking);
     for (const Ranked& one : ranking.contenders)
       block.rows.push_back(line_of(one, &one == &ranking.contenders.front(), answer));
   }

@@ -15,6 +15,7 @@
 
 #include "engine/report/axes_in_words.h"
 #include "engine/report/conditions.h"
+#include "engine/report/report_parts.h"
 #include "engine/report/row_values.h"
 #include "engine/report/table.h"
 
@@ -193,48 +194,6 @@ std::vector<bool> varying_beside_length(const Table& table) {
   return varying;
 }
 
-Sheet sheet_for_people(const Table& table) {
-  const std::vector<bool> varying = varying_beside_length(table);
-  Sheet sheet{.frame = SheetFrame::floating, .block_column = SheetColumn{"", "setting", false}};
-  std::vector<Block> blocks;
-  for (std::size_t begin = 0; begin < table.rows.size();) {
-    blocks.push_back(block_of(rows_of_point(table.rows, begin), varying));
-    begin += blocks.back().lines.size();
-  }
-  const auto any_line = [&blocks](auto&& holds) {
-    return std::ranges::any_of(
-        blocks, [&](const Block& block) { return std::ranges::any_of(block.lines, holds); });
-  };
-  std::vector<std::size_t> shown;
-  for (std::size_t f = 0; f < fields.size(); ++f) {
-    const bool tells = any_line([f](const Line& line) {
-      // A column in which everybody executes what is useful and no more tells nothing.
-      return !line.text[f].empty() && (f != executed_field || line.text[f] != format_times(1));
-    });
-    if (!tells) continue;
-    shown.push_back(f);
-    sheet.columns.push_back(
-        {"", std::string(fields[f].title), fields[f].is_number, f == executed_field});
-  }
-  for (Block& block : blocks) {
-    SheetBlock& lines = sheet.blocks.emplace_back();
-    lines.title = block.head;
-    for (Line& line : block.lines) {
-      std::vector<SheetCell>& cells = lines.rows.emplace_back();
-      for (const std::size_t f : shown) cells.emplace_back(std::move(line.text[f]));
-    }
-  }
-  if (!table.rows.empty()) {
-    sheet.above = {
-        joined(words_of(table.rows.front().cell.point, varying, false), relations_line(table))};
-    sheet.notes = notes_below(all_rows(table.rows));
-    sheet.below = {provenance_line(table)};
-  } else {
-    sheet.above = {provenance_line(table), "No heat of this run is finished yet."};
-  }
-  return sheet;
-}
-
 Sheet sheet_for_programs(const Table& table) {
   Sheet sheet;
   const std::vector<Column> all = columns(table);
@@ -359,6 +318,48 @@ Outcome outcome_of(const Row& row) {
   return {std::string(name_of(row.cell.cell.status)), row.cell.cell.reason};
 }
 
+Sheet sheet_of(const Table& table) {
+  const std::vector<bool> varying = varying_beside_length(table);
+  Sheet sheet{.frame = SheetFrame::floating, .block_column = SheetColumn{"", "setting", false}};
+  std::vector<Block> blocks;
+  for (std::size_t begin = 0; begin < table.rows.size();) {
+    blocks.push_back(block_of(rows_of_point(table.rows, begin), varying));
+    begin += blocks.back().lines.size();
+  }
+  const auto any_line = [&blocks](auto&& holds) {
+    return std::ranges::any_of(
+        blocks, [&](const Block& block) { return std::ranges::any_of(block.lines, holds); });
+  };
+  std::vector<std::size_t> shown;
+  for (std::size_t f = 0; f < fields.size(); ++f) {
+    const bool tells = any_line([f](const Line& line) {
+      // A column in which everybody executes what is useful and no more tells nothing.
+      return !line.text[f].empty() && (f != executed_field || line.text[f] != format_times(1));
+    });
+    if (!tells) continue;
+    shown.push_back(f);
+    sheet.columns.push_back(
+        {"", std::string(fields[f].title), fields[f].is_number, f == executed_field});
+  }
+  for (Block& block : blocks) {
+    SheetBlock& lines = sheet.blocks.emplace_back();
+    lines.title = block.head;
+    for (Line& line : block.lines) {
+      std::vector<SheetCell>& cells = lines.rows.emplace_back();
+      for (const std::size_t f : shown) cells.emplace_back(std::move(line.text[f]));
+    }
+  }
+  if (!table.rows.empty()) {
+    sheet.above = {
+        joined(words_of(table.rows.front().cell.point, varying, false), relations_line(table))};
+    sheet.notes = notes_below(all_rows(table.rows));
+    sheet.below = {provenance_line(table)};
+  } else {
+    sheet.above = {provenance_line(table), "No heat of this run is finished yet."};
+  }
+  return sheet;
+}
+
 bool is_beyond_limit(const Row& row) {
   return row.share_of_limit && *row.share_of_limit > 1;
 }
@@ -400,7 +401,7 @@ std::vector<std::string> notes_with_intervals(const std::vector<const Row*>& row
 std::string write_table(const Table& table, TableFormat format) {
   if (is_for_programs(format)) return write_sheet(sheet_for_programs(table), format);
   if (format == TableFormat::latex) return write_sheet(sheet_for_paper(table), format);
-  return write_sheet(sheet_for_people(table), format);
+  return write_sheet(sheet_of(table), format);
 }
 
 }  // namespace attnscope::report

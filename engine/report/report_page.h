@@ -1,0 +1,40 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs as one page to send: what `answer` says of each first, then charts, the table, what is
+// missing and why, where it was measured and how to repeat it; of several runs of a sweep also what
+// changed between them. The page is one file that fetches nothing, and can be read without scripts.
+//
+//   Result<ReportedRun> run = read_for_report(store, info, "full/sdpa", {});
+//   write_file("report.html", write_report({&*run, 1}, {}));
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/report/answer.h"
+#include "engine/report/run_description.h"
+#include "engine/report/run_history.h"
+#include "engine/report/table.h"
+#include "kernels/base/result.h"
+
+namespace attnscope::report {
+
+struct ReportedRun {
+  Table table;
+  std::vector<Answer> answers;
+  RunDescription description;
+};
+
+/// With the baseline of `answer` where nobody chose one. Errors are those of make_table.
+[[nodiscard]] Result<ReportedRun> read_for_report(const Store& store, const RunInfo& run,
+                                                  std::optional<std::string_view> baseline,
+                                                  const OnlyFilter& filter);
+
+/// HTML, in the order of the runs.
+[[nodiscard]] std::string write_report(std::span<const ReportedRun> runs,
+                                       std::span<const RunHistory> histories);
+
+}  // namespace attnscope::report

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/report/sheet_html.h"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/report/number_text.h"
+
+namespace attnscope::report {
+namespace {
+
+std::uint32_t hex_digit(char c) {
+  return static_cast<std::uint32_t>(c <= '9' ? c - '0' : c - 'a' + 10);
+}
+
+/// A hash as policies have it, in base64 (RFC 4648), from one in hexadecimal.
+std::string base64_of_hex(std::string_view hex) {
+  constexpr std::string_view digits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  std::uint32_t held = 0;
+  int bits = 0;
+  for (const char c : hex) {
+    held = held << 4U | hex_digit(c);
+    bits += 4;
+    if (bits < 6) continue;
+    bits -= 6;
+    text.push_back(digits[held >> static_cast<unsigned>(bits) & 63U]);
+  }
+  if (bits > 0) text.push_back(digits[held << static_cast<unsigned>(6 - bits) & 63U]);
+  while (text.size() % 4 != 0) text.push_back('=');
+  return text;
+}
+
+std::string allowed(const PagePart& part) {
+  return fmt::format(" 'sha256-{}'", base64_of_hex(part.sha256));
+}
+
+std::string policy_of(const PageParts& parts) {
+  std::string policy = "default-src 'none'; base-uri 'none'; form-action 'none'; style-src";
+  for (const PagePart& style : parts.styles) policy += allowed(style);
+  if (parts.script) policy += "; script-src" + allowed(*parts.script);
+  return policy;
+}
+
+std::string_view kind_of(const SheetColumn& column) {
+  // A column without a title holds marks.
+  return column.is_number ? "number" : column.title.empty() ? "mark" : "text";
+}
+
+}  // namespace
+
+std::string html_escaped(std::string_view text) {
+  std::string escaped;
+  for (const char c : one_line(std::string(text))) {
+    switch (c) {
+      case '&':
+        escaped += "&amp;";
+        break;
+      case '<':
+        escaped += "&lt;";
+        break;
+      case '>':
+        escaped += "&gt;";
+        break;
+      case '"':
+        escaped += "&quot;";
+        break;
+      case '\'':
+        escaped += "&#39;";
+        break;
+      default:
+        escaped.push_back(c);
+    }
+  }
+  return escaped;
+}
+
+std::string html_paragraphs(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += fmt::format("<p>{}</p>\n", html_escaped(line));
+  return text;
+}
+
+std::string html_table(const Sheet& sheet) {
+  std::string text = "<div class=\"scroll\">\n<table>\n<thead>\n<tr>";
+  for (const SheetColumn& column : sheet.columns) {
+    text += fmt::format("<th scope=\"col\" class=\"{}\">{}</th>", kind_of(column),
+                        html_escaped(column.title));
+  }
+  text += "</tr>\n</thead>\n";
+  for (const SheetBlock& block : sheet.blocks) {
+    text += "<tbody>\n";
+    if (!block.title.empty()) {
+      text += fmt::format("<tr><th scope=\"rowgroup\" colspan=\"{}\">{}</th></tr>\n",
+                          sheet.columns.size(), html_escaped(block.title));
+    }
+    for (const auto& row : block.rows) {
+      text += "<tr>";
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        text += fmt::format("<td class=\"{}{}\">{}</td>", kind_of(sheet.columns[i]),
+                            row[i].is_baseline ? " baseline" : "", html_escaped(words_in(row[i])));
+      }
+      text += "</tr>\n";
+    }
+    text += "</tbody>\n";
+  }
+  return text + "</table>\n</div>\n";
+}
+
+std::string html_page(std::string_view title, std::string_view body, const PageParts& parts) {
+  std::string text = fmt::format(
+      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<title>{}</title>\n",
+      policy_of(parts), html_escaped(title));
+  for (const PagePart& style : parts.styles)
+    text.append("<style>").append(style.text).append("</style>\n");
+  text.append("</head>\n<body>\n").append(body);
+  if (parts.script) text.append("<script>").append(parts.script->text).append("</script>\n");
+  return text + "</body>\n</html>\n";
+}
+
+std::string sheet_page(const Sheet& sheet) {
+  return html_page(
+      sheet.above.empty() ? "AttnScope" : sheet.above.front(),
+      fmt::format("{}{}{}<footer>\n{}</footer>\n", html_paragraphs(sheet.above), html_table(sheet),
+                  html_paragraphs(sheet.notes), html_paragraphs(sheet.below)),
+      {.styles = {page_part("page.css")}, .script = {}});
+}
+
+}  // namespace attnscope::report

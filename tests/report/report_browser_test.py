@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`attnscope report` opened in a real browser: what is drawn, said and refused there.
+
+report_browser_test.py PROGRAM FAKE_WORKER [FOLDER]
+
+Chromium is driven over its debugging protocol through a pipe. With FOLDER what it showed is kept there as pictures.
+"""
+import base64
+import fcntl
+import json
+import os
+import pathlib
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HOME = pathlib.Path(__file__).resolve().parent.parent.parent
+PROGRAM, WORKER = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
+PICTURES = pathlib.Path(sys.argv[3]) if len(sys.argv) > 3 else None
+del sys.argv[1:]
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+PATIENCE_S = 60
+HOSTILE = "</script><img src=x onerror=\"document.title='taken'\"> & 'all'"
+# Longer than any narrow page, without a place to break.
+LONG = "sparse-with-a-name-that-does-not-end-" * 4
+
+SWEEP = {"name": "hostile </title>", "threads": 1, "sequence_tokens": [64, 128, 256],
+         "contenders": ["full/dense", {"pattern": "sparse", "implementation": "segment", "name": HOSTILE},
+                        {"pattern": "sparse", "implementation": "windowed", "name": LONG},
+                        {"pattern": "full", "implementation": "refuse", "name": "Refuses"}],
+         "windows": [4], "stop": {"min_samples": 3, "placements": 1, "processes": 1}}
+
+
+def report(folder, name, *arguments, **more):
+    page = folder / name
+    done = subprocess.run([PROGRAM, "report", *map(str, arguments), "-o", page, "--db", folder / "runs.db"],
+                          capture_output=True, text=True, **more)
+    assert done.returncode == 0, done.stderr
+    return page
+
+
+class Browser:
+    """One page of a headless Chromium."""
+
+    def __init__(self, folder):
+        to_browser, ours = os.pipe()
+        theirs, from_browser = os.pipe()
+        # Out of the way of the two numbers that the browser speaks through.
+        ends = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 20) for end in (to_browser, from_browser)]
+        for end in (to_browser, from_browser):
+            os.close(end)
+
+        def connect():
+            os.dup2(ends[0], 3)
+            os.dup2(ends[1], 4)
+
+        self.process = subprocess.Popen(
+            [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+             "--disable-background-networking", "--remote-debugging-pipe", f"--user-data-dir={folder}/profile",
+             "about:blank"],
+            preexec_fn=connect, close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for end in ends:
+            os.close(end)
+        self.write, self.read, self.held = ours, theirs, b""
+        self.number, self.session, self.complaints = 0, None, []
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log"):
+            self.call(f"{domain}.enable")
+
+    def close(self):
+        self.session = None
+        self.call("Browser.close")
+        self.process.wait(PATIENCE_S)
+        os.close(self.write)
+        os.close(self.read)
+
+    def message(self):
+        while b"\0" not in self.held:
+            if not select.select([self.read], [], [], PATIENCE_S)[0]:
+                raise TimeoutError("the browser says nothing")
+            some = os.read(self.read, 1 << 16)
+            if not some:
+                raise EOFError("the browser is gone")
+            self.held += some
+        text, _, self.held = self.held.partition(b"\0")
+        event = json.loads(text)
+        parameters = event.get("params", {})
+        if event.get("method") == "Runtime.exceptionThrown":
+            self.complaints.append(parameters["exceptionDetails"])
+        if event.get("method") == "Runtime.consoleAPICalled" and parameters["type"] in ("error", "warning"):
+            self.complaints.append(parameters["args"])
+        if event.get("method") == "Log.entryAdded" and parameters["entry"]["level"] in ("error", "warning"):
+            self.complaints.append(parameters["entry"])
+        return event
+
+    def call(self, method, **parameters):
+        self.number += 1
+        request = {"id": self.number, "method": method, "params": parameters}
+        if self.session:
+            request["sessionId"] = self.session
+        os.write(self.write, json.dumps(request).encode() + b"\0")
+        while True:
+            answer = self.message()
+            if answer.get("id") == self.number:
+                if "error" in answer:
+                    raise RuntimeError(f"{method}: {answer['error']}")
+                return answer["result"]
+
+    def open(self, page, width=1200, dark=False, media="", scripts=True):
+        self.complaints.clear()
+        self.call("Emulation.setScriptExecutionDisabled", value=not scripts)
+        self.call("Emulation.setEmulatedMedia", media=media,
+                  features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+        self.call("Page.navigate", url=page.as_uri())
+        while self.message().get("method") != "Page.loadEventFired":
+            pass
+
+    def ask(self, expression):
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in answer:
+            raise RuntimeError(answer["exceptionDetails"]["exception"].get("description"))
+        return answer["result"].get("value")
+
+    def picture(self, name):
+        if PICTURES:
+            shot = self.call("Page.captureScreenshot", captureBeyondViewport=True)["data"]
+            (PICTURES / name).write_bytes(base64.b64decode(shot))
+
+
+DRAWN = """[...document.querySelectorAll('.chart')].map((chart) => {
+  const plot = chart.querySelector('svg.plot');
+  return {series: plot.querySelectorAll('g.series').length, points: plot.querySelectorAll('.point').length,
+          rail: plot.querySelectorAll('.none').length, lines: plot.querySelectorAll('.line').length,
+          legend: [...chart.querySelectorAll('.legend button')].map((one) => one.textContent),
+          data: JSON.parse(chart.querySelector('script').textContent)};
+})"""
+# What is wider than the page and lies in no box that scrolls.
+TOO_WIDE = """[...document.querySelectorAll('body *')].filter((one) => !one.closest('.scroll') || one.matches('.scroll'))
+  .filter((one) => { const box = one.getBoundingClientRect(); return box.width > 0 && box.right > innerWidth + 0.5; })
+  .map((one) => one.outerHTML.slice(0, 120))"""
+
+
+def press(text):
+    return f"[...document.querySelectorAll('.chart button')].find((one) => one.textContent === {json.dumps(text)}).click()"
+
+
+class ReportInABrowser(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.temporary.name)
+        results = HOME / "results"
+        cls.kernels = report(cls.folder, "kernels.html", f"{results}/paper-fig2a-attention/run.attn:1")
+        cls.models = report(cls.folder, "models.html", f"{results}/mixencoder/run.attn:1", f"{results}/paper-table3/run.attn:1")
+        (cls.folder / "sweep.json").write_text(json.dumps(SWEEP))
+        for _ in range(2):
+            subprocess.run([PROGRAM, "run", cls.folder / "sweep.json", "--quiet", "--db", cls.folder / "runs.db"],
+                           env={**os.environ, "ATTNSCOPE_WORKER": str(WORKER)}, capture_output=True, check=True)
+        cls.history = report(cls.folder, "history.html", 1, 2)
+        cls.browser = Browser(cls.folder)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.browser.close()
+        cls.temporary.cleanup()
+
+    def assert_drawn(self, drawn, view="Time"):
+        setting = drawn["data"]["axes"][0]["settings"][0]
+        chosen = next(one for one in setting["views"] if one["name"] == view)
+        self.assertEqual(drawn["series"], len(chosen["series"]))
+        self.assertEqual(drawn["points"], sum(len(one["points"]) for one in chosen["series"]))
+        self.assertEqual(drawn["rail"], sum(len(one["rail"]) for one in chosen["series"]))
+        self.assertEqual(drawn["legend"], [one["name"] for one in chosen["series"]])
+        return chosen
+
+    def test_every_width_and_theme_shows_all_charts_and_nothing_is_cut(self):
+        for page in (self.kernels, self.models, self.history):
+            for width in (400, 1200):
+                for dark in (False, True):
+                    with self.subTest(page=page.name, width=width, dark=dark):
+                        self.browser.open(page, width, dark)
+                        charts = self.browser.ask(DRAWN)
+                        self.assertTrue(charts)
+                        for chart in charts:
+                            self.assertGreater(chart["points"], 0)
+                            self.assert_drawn(chart)
+                        self.assertEqual(self.browser.ask(TOO_WIDE), [])
+                        self.assertLessEqual(self.browser.ask("document.documentElement.scrollWidth"), width)
+                        light = self.browser.ask("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+                        self.assertNotEqual(light, dark)
+                        self.assertEqual(self.browser.complaints, [])
+                        self.browser.picture(f"{page.stem}-{width}-{'dark' if dark else 'light'}.png")
+
+    def test_views_scales_and_contenders_can_be_chosen(self):
+        self.browser.open(self.kernels)
+        series = len(self.assert_drawn(self.browser.ask(DRAWN)[0])["series"])
+        self.browser.ask(press("Memory"))
+        self.assert_drawn(self.browser.ask(DRAWN)[0], "Memory")
+        self.assertIn("MB", self.browser.ask("document.querySelector('.chart .caption').textContent"))
+        ticks = "[...document.querySelectorAll('svg.plot text.label')].map((one) => one.textContent)"
+        before = self.browser.ask(ticks)
+        self.browser.ask("[...document.querySelectorAll('.chart button')].filter((one) => one.textContent === 'linear')[0].click()")
+        self.assertNotEqual(self.browser.ask(ticks), before)
+        self.browser.ask("document.querySelector('.legend button').click()")
+        self.assertEqual(self.browser.ask(DRAWN)[0]["series"], series - 1)
+        self.browser.ask("document.querySelector('.legend button').click()")
+        self.assertEqual(self.browser.ask(DRAWN)[0]["series"], series)
+        self.assertEqual(self.browser.complaints, [])
+
+    def test_a_setting_that_is_chosen_is_drawn(self):
+        self.browser.open(self.models)
+        data = self.browser.ask(DRAWN)[0]["data"]
+        select = "[...document.querySelectorAll('.chart select')].find((one) => one.dataset.key === 'setting')"
+        self.browser.ask(f"{{ const one = {select}; one.selectedIndex = 1; one.dispatchEvent(new Event('change')); }}")
+        drawn = self.browser.ask(DRAWN)[0]
+        chosen = data["axes"][0]["settings"][1]["views"][0]
+        self.assertEqual(drawn["points"], sum(len(one["points"]) for one in chosen["series"]))
+        self.assertEqual(drawn["legend"], [one["name"] for one in chosen["series"]])
+
+    def test_pointing_at_a_value_tells_what_the_table_has(self):
+        self.browser.open(self.kernels)
+        first = self.assert_drawn(self.browser.ask(DRAWN)[0])["series"][0]
+        place = self.browser.ask("""(() => {
+          document.querySelector('svg.plot').scrollIntoView({block: 'center'});
+          const box = document.querySelector('svg.plot g.series .point').getBoundingClientRect();
+          return [box.x + box.width / 2, box.y + box.height / 2]; })()""")
+        self.assertTrue(self.browser.ask("document.querySelector('.tip').hidden"))
+        self.browser.call("Input.dispatchMouseEvent", type="mouseMoved", x=place[0], y=place[1])
+        told = self.browser.ask("[...document.querySelectorAll('.tip p')].map((one) => one.textContent)")
+        self.browser.picture("pointing.png")
+        self.assertEqual(told[0], first["name"])
+        self.assertIn(first["points"][0]["text"], told)
+        self.assertIn("95 %", first["points"][0]["text"])
+        cells = self.browser.ask(f"""[...document.querySelectorAll('tr')].map((row) => [...row.cells].map((one) => one.textContent))
+          .filter((row) => row[0] === {json.dumps(first["name"])})""")
+        self.assertIn(first["points"][0]["text"].split(" (")[0], [text for row in cells for text in row])
+        self.browser.ask("document.querySelector('svg.plot').focus()")
+        for key in ("ArrowRight", "ArrowDown"):
+            self.browser.call("Input.dispatchKeyEvent", type="keyDown", key=key)
+        self.assertNotEqual(self.browser.ask("document.querySelector('.tip p').textContent"), first["name"])
+
+    def test_names_of_strangers_are_text_and_nothing_else(self):
+        self.browser.open(self.history)
+        self.assertEqual(self.browser.ask("document.images.length"), 0)
+        self.assertIn("2 runs", self.browser.ask("document.title"))
+        for chart in self.browser.ask(DRAWN):
+            self.assertIn(HOSTILE, chart["legend"])
+        self.assertIn("hostile </title>", self.browser.ask("document.querySelector('h2').textContent"))
+        self.assertEqual(self.browser.ask("document.querySelectorAll('script:not([type])').length"), 1)
+
+    def test_runs_of_one_sweep_have_a_history(self):
+        self.browser.open(self.history)
+        drawn = self.browser.ask(DRAWN)
+        self.assertEqual(len(drawn), 3)
+        self.assertEqual([name[0] for name in self.assert_drawn(drawn[0])["names"]], ["run 1", "run 2"])
+        self.assertIn("no change is shown", self.browser.ask("document.querySelector('.history').textContent"))
+
+    def test_without_scripts_the_page_says_where_the_numbers_are(self):
+        self.browser.open(self.kernels, scripts=False)
+        self.assertGreater(self.browser.ask("document.querySelector('noscript p').getBoundingClientRect().height"), 0)
+        self.assertEqual(self.browser.ask("getComputedStyle(document.querySelector('svg.plot')).display"), "none")
+        self.assertGreater(self.browser.ask("document.querySelectorAll('td.number').length"), 10)
+
+    def test_it_prints_in_light_without_what_can_only_be_pressed(self):
+        self.browser.open(self.kernels, width=700, dark=True, media="print")
+        self.assertEqual(self.browser.ask("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)")
+        self.assertEqual(self.browser.ask("getComputedStyle(document.querySelector('.controls')).display"), "none")
+        self.assertLessEqual(self.browser.ask("document.documentElement.scrollWidth"), 700)
+        self.browser.picture("print.png")
+        self.assertTrue(base64.b64decode(self.browser.call("Page.printToPDF")["data"]).startswith(b"%PDF"))
+
+    def test_nothing_can_be_fetched(self):
+        self.browser.open(self.kernels)
+        self.assertEqual(self.browser.ask("fetch('data:,x').then(() => 'fetched', () => 'refused')"), "refused")
+        self.browser.ask("document.body.setAttribute('onclick', \"document.title = 'taken'\"); document.body.click()")
+        self.assertNotEqual(self.browser.ask("document.title"), "taken")
+
+
+if __name__ == "__main__":
+    if not BROWSER:
+        print("no chromium: apt-get install chromium, or scripts/setup --with-tests")
+        sys.exit(77)
+    unittest.main()
