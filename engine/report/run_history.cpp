@@ -34,7 +34,7 @@ std::string commit_of(const RunInfo& run) {
   const json provenance = provenance_of(run);
   for (const std::string_view program : {"build", "driver"}) {
     const json commit = provenance_at(provenance, fmt::format("/{}/commit", program));
-    if (!commit.is_string()) continue;
+    if (!commit.is_string() || commit == "unknown") continue;  // built without git
     const bool modified = provenance_at(provenance, fmt::format("/{}/dirty", program)) == true;
     return one_line(commit.get<std::string>().substr(0, 10)) +
            std::string(modified ? modified_mark : "");

@@ -84,7 +84,7 @@ class Browser:
                 raise TimeoutError("the browser says nothing")
             some = os.read(self.read, 1 << 16)
             if not some:
-                raise EOFError("the browser is gone")
+                raise EOFError("the browser is gone; a limit of its address space (ulimit -v) ends it at once")
             self.held += some
         text, _, self.held = self.held.partition(b"\0")
         event = json.loads(text)
@@ -145,8 +145,13 @@ TOO_WIDE = """[...document.querySelectorAll('body *')].filter((one) => !one.clos
   .map((one) => one.outerHTML.slice(0, 120))"""
 
 
+BACKGROUND, WHITE = "getComputedStyle(document.body).backgroundColor", "rgb(255, 255, 255)"
+
+
 def press(text):
-    return f"[...document.querySelectorAll('.chart button')].find((one) => one.textContent === {json.dumps(text)}).click()"
+    """The first button of that text."""
+    return (f"[...document.querySelectorAll('.chart button')].find((one) => one.textContent === {json.dumps(text)})"
+            ".click()")
 
 
 class ReportInABrowser(unittest.TestCase):
@@ -156,11 +161,14 @@ class ReportInABrowser(unittest.TestCase):
         cls.folder = pathlib.Path(cls.temporary.name)
         results = HOME / "results"
         cls.kernels = report(cls.folder, "kernels.html", f"{results}/paper-fig2a-attention/run.attn:1")
-        cls.models = report(cls.folder, "models.html", f"{results}/mixencoder/run.attn:1", f"{results}/paper-table3/run.attn:1")
+        cls.models = report(cls.folder, "models.html", f"{results}/mixencoder/run.attn:1",
+                            f"{results}/paper-table3/run.attn:1")
         (cls.folder / "sweep.json").write_text(json.dumps(SWEEP))
         for _ in range(2):
-            subprocess.run([PROGRAM, "run", cls.folder / "sweep.json", "--quiet", "--db", cls.folder / "runs.db"],
-                           env={**os.environ, "ATTNSCOPE_WORKER": str(WORKER)}, capture_output=True, check=True)
+            measured = subprocess.run(
+                [PROGRAM, "run", cls.folder / "sweep.json", "--quiet", "--db", cls.folder / "runs.db"],
+                env={**os.environ, "ATTNSCOPE_WORKER": str(WORKER)}, capture_output=True, text=True)
+            assert measured.returncode == 1, measured.stderr  # one contender refuses
         cls.history = report(cls.folder, "history.html", 1, 2)
         cls.browser = Browser(cls.folder)
 
@@ -191,8 +199,7 @@ class ReportInABrowser(unittest.TestCase):
                             self.assert_drawn(chart)
                         self.assertEqual(self.browser.ask(TOO_WIDE), [])
                         self.assertLessEqual(self.browser.ask("document.documentElement.scrollWidth"), width)
-                        light = self.browser.ask("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-                        self.assertNotEqual(light, dark)
+                        self.assertEqual(self.browser.ask(BACKGROUND) == WHITE, not dark)
                         self.assertEqual(self.browser.complaints, [])
                         self.browser.picture(f"{page.stem}-{width}-{'dark' if dark else 'light'}.png")
 
@@ -204,7 +211,7 @@ class ReportInABrowser(unittest.TestCase):
         self.assertIn("MB", self.browser.ask("document.querySelector('.chart .caption').textContent"))
         ticks = "[...document.querySelectorAll('svg.plot text.label')].map((one) => one.textContent)"
         before = self.browser.ask(ticks)
-        self.browser.ask("[...document.querySelectorAll('.chart button')].filter((one) => one.textContent === 'linear')[0].click()")
+        self.browser.ask(press("linear"))
         self.assertNotEqual(self.browser.ask(ticks), before)
         self.browser.ask("document.querySelector('.legend button').click()")
         self.assertEqual(self.browser.ask(DRAWN)[0]["series"], series - 1)
@@ -236,8 +243,9 @@ class ReportInABrowser(unittest.TestCase):
         self.assertEqual(told[0], first["name"])
         self.assertIn(first["points"][0]["text"], told)
         self.assertIn("95 %", first["points"][0]["text"])
-        cells = self.browser.ask(f"""[...document.querySelectorAll('tr')].map((row) => [...row.cells].map((one) => one.textContent))
-          .filter((row) => row[0] === {json.dumps(first["name"])})""")
+        rows = self.browser.ask("""[...document.querySelectorAll('tr')]
+          .map((row) => [...row.cells].map((one) => one.textContent))""")
+        cells = [row for row in rows if row[0] == first["name"]]
         self.assertIn(first["points"][0]["text"].split(" (")[0], [text for row in cells for text in row])
         self.browser.ask("document.querySelector('svg.plot').focus()")
         for key in ("ArrowRight", "ArrowDown"):
@@ -258,7 +266,7 @@ class ReportInABrowser(unittest.TestCase):
         drawn = self.browser.ask(DRAWN)
         self.assertEqual(len(drawn), 3)
         self.assertEqual([name[0] for name in self.assert_drawn(drawn[0])["names"]], ["run 1", "run 2"])
-        self.assertIn("no change is shown", self.browser.ask("document.querySelector('.history').textContent"))
+        self.assertIn("no change is shown", self.browser.ask("document.querySelector('.history .lead').textContent"))
 
     def test_without_scripts_the_page_says_where_the_numbers_are(self):
         self.browser.open(self.kernels, scripts=False)
@@ -268,7 +276,7 @@ class ReportInABrowser(unittest.TestCase):
 
     def test_it_prints_in_light_without_what_can_only_be_pressed(self):
         self.browser.open(self.kernels, width=700, dark=True, media="print")
-        self.assertEqual(self.browser.ask("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)")
+        self.assertEqual(self.browser.ask(BACKGROUND), WHITE)
         self.assertEqual(self.browser.ask("getComputedStyle(document.querySelector('.controls')).display"), "none")
         self.assertLessEqual(self.browser.ask("document.documentElement.scrollWidth"), 700)
         self.browser.picture("print.png")
