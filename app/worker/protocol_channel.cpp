@@ -27,10 +27,17 @@ ProtocolChannel::ProtocolChannel()
 }
 
 void ProtocolChannel::send(const nlohmann::json& event) {
-  const std::string line = protocol::write_line(event);
+  write_all(protocol::write_line(event));
+}
+
+void ProtocolChannel::send_sign_of_life() {
+  write_all(" ");
+}
+
+void ProtocolChannel::write_all(std::string_view text) {
   const std::lock_guard lock(writing_);
-  for (std::size_t written = 0; written < line.size();) {
-    const ssize_t count = write(descriptor_, line.data() + written, line.size() - written);
+  for (std::size_t written = 0; written < text.size();) {
+    const ssize_t count = write(descriptor_, text.data() + written, text.size() - written);
     if (count >= 0) {
       written += static_cast<std::size_t>(count);
     } else if (errno != EINTR) {

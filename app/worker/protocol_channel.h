@@ -6,6 +6,8 @@
 
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
 
 namespace attnscope::worker {
 
@@ -17,11 +19,15 @@ class ProtocolChannel {
   /// Writes one whole line; ends the process when nobody reads any more.
   void send(const nlohmann::json& event);
   void send_error(const std::string& message);
+  /// A blank of the next line: whoever waits for it sees that it is on its way.
+  void send_sign_of_life();
 
   /// Ends the process at once, whatever other threads do, but never in the middle of a line.
   [[noreturn]] void end_process(int exit_code);
 
  private:
+  void write_all(std::string_view text);
+
   int descriptor_ = -1;
   std::mutex writing_;
 };

@@ -59,7 +59,10 @@ std::string with_programs(const RunInfo& run) {
   for (const json& one : provenance.at(place)) {
     const bool is_told = one.is_object() && one.contains("program") && one["program"].is_string();
     const std::string program = is_told ? one["program"].get<std::string>() : std::string();
-    const bool is_plain = program.ends_with(".py") && shell_word(program) == program;
+    const bool is_name =
+        program.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
+    const bool is_plain =
+        !program.empty() && shell_word(program) == program && (is_name || program.ends_with(".py"));
     programs.insert(is_plain ? program : "PROGRAM");
   }
   std::string options;

@@ -33,7 +33,8 @@ class Unusable(Exception):
     """One sentence for whoever measures."""
 
 
-def implementation(id, patterns=("full",), summary="", library=None, dtypes=None, prepare=None, peak_bytes=None):
+def implementation(id, patterns=("full",), summary="", library=None, dtypes=None, supports=None,
+                   prepare=None, peak_bytes=None):
     """Marks a function `(q, k, v, plan) -> o` as the implementation `id`.
 
     Arrays are torch tensors where the file has imported torch, else NumPy's; `library` ("torch", "numpy") decides
@@ -43,6 +44,7 @@ def implementation(id, patterns=("full",), summary="", library=None, dtypes=None
 
     patterns    names of the patterns it takes; ["*"]: every one, by what `plan.mask()` says
     dtypes      of float32, float16, bfloat16; else all that the library has
+    supports    a function `plan -> None or a sentence` that says why it does not take this one
     prepare     a function `plan -> anything`, called once a plan outside the timed calls; `plan.prepared` has it
     peak_bytes  a function `plan -> bytes` that a call needs beside its tensors; else room for dense scores is assumed
     """
@@ -58,7 +60,7 @@ def implementation(id, patterns=("full",), summary="", library=None, dtypes=None
         names = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount] if code else ()
         _offers[id] = {"function": function, "takes_out": "out" in names, "patterns": list(patterns),
                        "summary": summary or (function.__doc__ or "").strip().split("\n")[0], "library": library,
-                       "dtypes": dtypes, "prepare": prepare, "peak_bytes": peak_bytes}
+                       "dtypes": dtypes, "supports": supports, "prepare": prepare, "peak_bytes": peak_bytes}
         return function
     return mark
 
@@ -361,6 +363,9 @@ class _Server:
     def prepare(self, request):
         offer = _offers[request["implementation"]]
         plan = Plan(request, self.ask)
+        reason = offer["supports"](plan) if offer["supports"] is not None else None
+        if reason:
+            raise Unusable(reason)
         library = library_of(offer)
         if library == "torch":
             import torch

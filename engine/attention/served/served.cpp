@@ -43,6 +43,7 @@ class Server {
       last_used = nullptr;
       auto started = ServedProcess::start(program_, threads);
       if (!started) return tl::unexpected(started.error());
+      if (Status greeted = (*started)->greet(); !greeted) return tl::unexpected(greeted.error());
       process_ = std::move(*started);
     }
     return process_;
@@ -355,19 +356,26 @@ Status add_servers(const std::string& program, std::shared_ptr<ServedProcess> pr
 
 }  // namespace
 
-Status serve_with(const std::vector<std::string>& programs, int threads) {
+Status serve_with(const std::vector<std::string>& programs, int threads,
+                  const std::function<void()>& on_look) {
   if (!servers().empty()) return fail("a worker is told once whom it is to measure with");
   std::vector<std::string> taken;
   const ImplementationList own = listed_implementations();
   for (const Implementation* one : own.all()) taken.emplace_back(one->id);
+  std::vector<std::unique_ptr<ServedProcess>> processes;
   for (const std::string& program : programs) {
     auto process = ServedProcess::start(program, threads);
     if (!process) return tl::unexpected(process.error());
+    processes.push_back(std::move(*process));
+  }
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    if (Status greeted = processes[i]->greet(on_look); !greeted) return greeted;
     try {
-      if (Status added = add_servers(program, std::move(*process), taken); !added) return added;
+      if (Status added = add_servers(programs[i], std::move(processes[i]), taken); !added)
+        return added;
     } catch (const json::exception& error) {
       return fail("'{}' greeted with what is not of the contenders' protocol: {}",
-                  in_a_sentence(program), error.what());
+                  in_a_sentence(programs[i]), error.what());
     }
   }
   return {};

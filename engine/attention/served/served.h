@@ -4,6 +4,7 @@
 // Implementations that programs of other people compute, each in a process of its own
 // (python/attnscope, docs/python.md). They stand in the list behind those of this program.
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -13,8 +14,10 @@
 namespace attnscope {
 
 /// Asks these programs what they have to offer; the list has it from its first use on, so this
-/// comes before. Errors: a program that does not greet, an id that is no name or that is taken.
-[[nodiscard]] Status serve_with(const std::vector<std::string>& programs, int threads);
+/// comes before. `on_look` is called ten times a second while one is waited for. Errors: a program
+/// that does not greet, an id that is no name or that is taken.
+[[nodiscard]] Status serve_with(const std::vector<std::string>& programs, int threads,
+                                const std::function<void()>& on_look = {});
 
 /// For provenance: of each implementation its id, program, what computes it and how long a call
 /// takes that computes nothing. Empty without such programs.

@@ -26,8 +26,8 @@ namespace {
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-constexpr int socket_number = 3;      // in the child
-constexpr int greeting_seconds = 50;  // below what a driver gives its worker
+constexpr int socket_number = 3;  // in the child
+constexpr int greeting_seconds = 120;
 constexpr std::size_t longest_words = 300;
 constexpr std::size_t longest_answer = std::size_t{64} << 20;
 constexpr std::string_view quick_answer = "d";
@@ -44,12 +44,19 @@ std::string package_folder() {
   return {};
 }
 
+/// A Python file, or one of the package's by its name ("hf-longformer"), or a command.
 std::vector<std::string> arguments_of(const std::string& program) {
+  const char* const chosen = std::getenv("ATTNSCOPE_PYTHON");
+  const std::string python = chosen != nullptr && *chosen != '\0' ? chosen : "python3";
   std::error_code ignored;
-  if (program.ends_with(".py") && std::filesystem::exists(program, ignored)) {
-    const char* const python = std::getenv("ATTNSCOPE_PYTHON");
-    return {python != nullptr && *python != '\0' ? python : "python3", program};
-  }
+  if (program.ends_with(".py") && std::filesystem::exists(program, ignored))
+    return {python, program};
+  std::string module = program;
+  std::ranges::replace(module, '-', '_');
+  const std::filesystem::path shipped = package_folder();
+  if (program.find('/') == std::string::npos && !shipped.empty() &&
+      std::filesystem::exists(shipped / "attnscope/contenders" / (module + ".py"), ignored))
+    return {python, "-m", "attnscope.contenders." + module};
   return command_arguments(program);
 }
 
@@ -89,7 +96,6 @@ Result<std::unique_ptr<ServedProcess>> ServedProcess::start(const std::string& p
                                                             int threads) {
   std::unique_ptr<ServedProcess> process(new ServedProcess(program, threads));
   if (Status begun = process->begin(); !begun) return tl::unexpected(begun.error());
-  if (Status greeted = process->greet(); !greeted) return tl::unexpected(greeted.error());
   return process;
 }
 
@@ -119,16 +125,18 @@ Status ServedProcess::begin() {
                               pid_);
       error != 0) {
     pid_ = -1;
-    return fail("'{}' could not be started: {}; --with takes a Python file or a command",
-                in_a_sentence(program_), system_reason(error));
+    return fail(
+        "'{}' could not be started: {}; --with takes a Python file, a name such as flex, or a "
+        "command",
+        in_a_sentence(program_), system_reason(error));
   }
   fcntl(errors_.get(), F_SETFL, fcntl(errors_.get(), F_GETFL) | O_NONBLOCK);
   return {};
 }
 
-Status ServedProcess::greet() {
+Status ServedProcess::greet(const std::function<void()>& on_look) {
   const Status asked = send(json({{"request", "hello"}, {"protocol", protocol}}).dump() + "\n");
-  auto told = asked ? answer({}, greeting_seconds) : tl::unexpected(asked.error());
+  auto told = asked ? answer({}, greeting_seconds, on_look) : tl::unexpected(asked.error());
   if (!told) return tl::unexpected(told.error());
   const json version = told->value("protocol", json());
   if (version != protocol) {
@@ -172,7 +180,8 @@ Status ServedProcess::send(std::string_view text) {
   return {};
 }
 
-Result<std::string> ServedProcess::line(std::optional<int> most_seconds) {
+Result<std::string> ServedProcess::line(std::optional<int> most_seconds,
+                                        const std::function<void()>& on_look) {
   std::array<char, 65536> chunk;
   const auto began = Clock::now();
   while (true) {
@@ -193,6 +202,7 @@ Result<std::string> ServedProcess::line(std::optional<int> most_seconds) {
     }
     if (got == 0 || (errno != EAGAIN && errno != EINTR)) return fail("{}", end_in_words());
     pass_errors_on();  // else it may wait for room to print
+    if (on_look) on_look();
     int status = 0;
     if (waitpid(pid_, &status, WNOHANG) == pid_) {
       wait_status_ = status;
@@ -206,9 +216,10 @@ Result<std::string> ServedProcess::line(std::optional<int> most_seconds) {
   }
 }
 
-Result<json> ServedProcess::answer(const OnQuestion& on_question, std::optional<int> most_seconds) {
+Result<json> ServedProcess::answer(const OnQuestion& on_question, std::optional<int> most_seconds,
+                                   const std::function<void()>& on_look) {
   while (true) {
-    const auto text = line(most_seconds);
+    const auto text = line(most_seconds, on_look);
     if (!text) return tl::unexpected(text.error());
     if (*text == quick_answer) return json();
     json message = json::parse(*text, nullptr, /*allow_exceptions=*/false);

@@ -6,6 +6,7 @@
 // process, or when this object does.
 //
 //   auto process = ServedProcess::start("mine.py", /*threads=*/2);
+//   Status greeted = (*process)->greet();
 //   auto answer = (*process)->ask({{"request", "prepare"}, ...});
 //   auto done = (*process)->call('f');   // null, or the answer of one that has more to say
 
@@ -28,10 +29,13 @@ class ServedProcess {
   /// Of `protocol` in its greeting.
   static constexpr int protocol = 1;
 
-  /// `program` is a Python file or a command for the shell. Errors name it: it ended, greeted with
-  /// another version or not within 50 s.
+  /// `program` is a Python file, one of the package's contenders by its name, or a command for the
+  /// shell. It may be greeted later: several that load large libraries do so together.
   [[nodiscard]] static Result<std::unique_ptr<ServedProcess>> start(const std::string& program,
                                                                     int threads);
+  /// Waits for what it has to offer; `on_look` is called ten times a second meanwhile. Errors: it
+  /// ended, greeted with another version or not within two minutes.
+  [[nodiscard]] Status greet(const std::function<void()>& on_look = {});
   ServedProcess(const ServedProcess&) = delete;
   ServedProcess& operator=(const ServedProcess&) = delete;
   ~ServedProcess();
@@ -55,12 +59,13 @@ class ServedProcess {
  private:
   explicit ServedProcess(std::string program, int threads);
   [[nodiscard]] Status begin();
-  [[nodiscard]] Status greet();
   [[nodiscard]] Status send(std::string_view text);
   /// The next line; what is left out of it is waited for until the process ends or time is up.
-  [[nodiscard]] Result<std::string> line(std::optional<int> most_seconds);
+  [[nodiscard]] Result<std::string> line(std::optional<int> most_seconds,
+                                         const std::function<void()>& on_look);
   [[nodiscard]] Result<nlohmann::json> answer(const OnQuestion& on_question,
-                                              std::optional<int> most_seconds = std::nullopt);
+                                              std::optional<int> most_seconds = std::nullopt,
+                                              const std::function<void()>& on_look = {});
   /// How it ended, in words; it is ended if it has not.
   [[nodiscard]] std::string end_in_words();
   /// What it printed goes to this process's standard error.

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch's FlexAttention, compiled for each shape; its block mask is made beforehand, as a plan is.
+
+Full attention and the patterns of [CLS], query and a windowed document are rules of indices, as its users write
+them; every other pattern is looked up in a table of pairs, one for each head where heads differ.
+"""
+import math
+
+import torch
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+from attnscope import implementation, serve
+
+compiled = torch.compile(flex_attention, dynamic=False)
+
+
+def rule_of(plan):
+    """A mask_mod, or None where everything is allowed."""
+    item = plan.layout["items"][0]
+    begins = item["cls"] + item["query"]  # where the document does
+    window = plan.item_tokens if plan.window in (None, math.inf) else plan.window
+    if plan.pattern_name == "full":
+        return None
+    if plan.pattern_name == "sparse":
+        cls = item["cls"]
+
+        def sparse(batch, head, row, column):
+            of_query = (row >= cls) & (row < begins) & (column >= cls) & (column < begins)
+            of_document = (row >= begins) & ((column < begins) | ((row - column).abs() <= window))
+            return (row < cls) | of_query | of_document
+        return sparse
+    if plan.pattern_name == "longformer":
+        return lambda batch, head, row, column: (row < begins) | (column < begins) | ((row - column).abs() <= window)
+    tables = torch.stack([torch.from_numpy(plan.mask(0, head)) for head in heads_of(plan)])
+    if len(tables) == 1:
+        return lambda batch, head, row, column: tables[0, row, column]
+    return lambda batch, head, row, column: tables[head, row, column]
+
+
+def heads_of(plan):
+    return range(plan.heads if "blocks" in plan.pattern else 1)
+
+
+def prepare(plan):
+    rule = rule_of(plan)
+    if rule is None:
+        return None
+    tokens = plan.item_tokens
+    heads = len(heads_of(plan))
+    return create_block_mask(rule, None, heads if heads > 1 else None, tokens, tokens, device="cpu")
+
+
+def why_not(plan):
+    if plan.memory_order != "head-major":
+        return "flex takes memory_order head-major"
+    if any(item != plan.layout["items"][0] for item in plan.layout["items"]):
+        return "flex takes items of one length"
+    return None
+
+
+@implementation("flex", patterns=["*"], prepare=prepare, supports=why_not,
+                peak_bytes=lambda plan: 2 * plan.tokens * plan.heads * plan.head_dim * 4,
+                summary="PyTorch's FlexAttention, compiled for the shape, its block mask made beforehand")
+def flex(q, k, v, plan):
+    return compiled(q, k, v, block_mask=plan.prepared, scale=plan.scale)
+
+
+if __name__ == "__main__":
+    serve()
