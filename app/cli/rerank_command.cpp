@@ -5,9 +5,12 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +19,8 @@
 #include "app/cli/model_arguments.h"
 #include "app/cli/reranked_pairs.h"
 #include "app/cli/score_run.h"
+#include "engine/effectiveness/energy.h"
+#include "engine/effectiveness/ir_metadata.h"
 #include "engine/effectiveness/trec_files.h"
 #include "engine/scoring/passages.h"
 #include "engine/scoring/score_lines.h"
@@ -28,6 +33,8 @@ namespace attnscope::cli {
 namespace {
 
 using effectiveness::TrecRun;
+using nlohmann::json;
+using nlohmann::ordered_json;
 
 struct RerankCommand {
   ModelArguments model;
@@ -36,6 +43,8 @@ struct RerankCommand {
   bool first_p = false, max_p = false, whole = false, as_published = false;
   ScoreOptions options;
   PrecisionArguments precision;
+  bool with_metadata = false;
+  std::string own_metadata;  // a file
 
   [[nodiscard]] LongDocuments long_documents() const {
     if (whole) return LongDocuments::whole;
@@ -50,6 +59,7 @@ struct ReadyToRerank {
   ScoringModel model;
   RerankedTexts texts;
   WrittenFile out;
+  std::optional<ordered_json> own_metadata;
 };
 
 Result<ReadyToRerank> prepare(const RerankCommand& arguments) {
@@ -74,6 +84,13 @@ Result<ReadyToRerank> prepare(const RerankCommand& arguments) {
   }
   std::vector<std::filesystem::path> inputs = model->files;
   inputs.insert(inputs.end(), {arguments.run, arguments.queries, arguments.documents});
+  std::optional<ordered_json> own_metadata;
+  if (!arguments.own_metadata.empty()) {
+    inputs.emplace_back(arguments.own_metadata);
+    auto own = effectiveness::read_own_metadata(arguments.own_metadata);
+    if (!own) return tl::unexpected(own.error());
+    own_metadata = std::move(*own);
+  }
   if (Status allowed = may_be_written(arguments.out, inputs); !allowed)
     return tl::unexpected(allowed.error());
   auto texts = open_texts(arguments.queries, arguments.documents);
@@ -82,7 +99,120 @@ Result<ReadyToRerank> prepare(const RerankCommand& arguments) {
     return tl::unexpected(found.error());
   auto out = WrittenFile::beside(arguments.out);
   if (!out) return tl::unexpected(out.error());
-  return ReadyToRerank{std::move(*run), std::move(*model), std::move(*texts), std::move(*out)};
+  return ReadyToRerank{std::move(*run), std::move(*model), std::move(*texts), std::move(*out),
+                       std::move(own_metadata)};
+}
+
+/// An object's member under another name, where there is one: what is not known is left out.
+void take(ordered_json& into, const char* key, const json& from, const char* member) {
+  const auto found = from.is_object() ? from.find(member) : from.end();
+  if (found != from.end() && !found->is_null()) into[key] = ordered_json(*found);
+}
+
+json part_of(const json& hello, const char* key) {
+  return hello.value(key, json::object());
+}
+
+std::string gigabytes(const json& bytes) {
+  return fmt::format("{:.1f} GB", bytes.get<double>() / 1e9);
+}
+
+/// The worker's machine, by its greeting.
+ordered_json platform_of(const json& hello, const std::string& device) {
+  const json machine = part_of(hello, "device"), build = part_of(hello, "build");
+  ordered_json cpu, hardware, system, software;
+  take(cpu, "model", machine, "name");
+  take(cpu, "architecture", machine, "architecture");
+  take(cpu, "number of cores", machine, "cores");
+  hardware["cpu"] = cpu;
+  for (const json& one : hello.value("devices", json::array())) {
+    if (device == "cpu" || one.value("kind", "") != device || !one.value("available", false))
+      continue;
+    hardware["gpu"]["model"] = one.value("name", "");
+    if (one.contains("memory_bytes")) hardware["gpu"]["ram"] = gigabytes(one["memory_bytes"]);
+    break;
+  }
+  if (machine.contains("memory_bytes")) hardware["ram"] = gigabytes(machine["memory_bytes"]);
+  take(system, "kernel", machine, "kernel");
+  take(system, "distribution", machine, "system");
+  if (build.contains("libtorch"))
+    software["libraries"]["c++"] =
+        ordered_json::array({"libtorch==" + build.value("libtorch", "")});
+  software["retrieval toolkit"] = ordered_json::array({"attnscope==" + build.value("version", "")});
+  return {{"hardware", hardware}, {"operating system", system}, {"software", software}};
+}
+
+std::string in_words(LongDocuments how) {
+  switch (how) {
+    case LongDocuments::first_p:
+      return "first-p";
+    case LongDocuments::max_p:
+      return "max-p";
+    case LongDocuments::max_p_as_published:
+      return "max-p as published";
+    case LongDocuments::whole:
+      break;
+  }
+  return "whole";
+}
+
+/// Both stages.
+ordered_json method_of(const RerankCommand& arguments, const ReadyToRerank& ready,
+                       const std::string& tag, const std::string& implementation) {
+  const ModelQuestion& asked = arguments.model.question;
+  ordered_json params = {{"pattern", ready.model.pattern.name}};
+  if (ready.model.window) params["window"] = ready.model.window->text();
+  params.update({{"implementation", implementation},
+                 {"dtype", asked.dtype},
+                 {"precision", asked.precision},
+                 {"depth", arguments.depth},
+                 {"long documents", in_words(arguments.long_documents())}});
+  ordered_json first = {{"name", ready.run.tag}};
+  ordered_json second = {{"name", tag},
+                         {"method", ready.model.name},
+                         {"params", std::move(params)},
+                         {"reranks", ready.run.tag}};
+  return {{"automatic", true},
+          {"score ties", "order of the first stage"},
+          {"retrieval", ordered_json::array({std::move(first), std::move(second)})}};
+}
+
+ordered_json resources_of(std::chrono::steady_clock::duration time,
+                          const effectiveness::Energy& energy) {
+  ordered_json resources;
+  resources["runtime"]["wallclock"] =
+      fmt::format("{} ms", std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
+  for (const auto& [part, joules] :
+       {std::pair("cpu", energy.cpu_joules), std::pair("ram", energy.memory_joules)}) {
+    if (joules) resources[part]["energy used system"] = fmt::format("{:.1f} J", *joules);
+  }
+  return resources;
+}
+
+/// What is known here of all six parts; a person's own goes over it.
+ordered_json metadata_of(const Session& session, const RerankCommand& arguments,
+                         const ReadyToRerank& ready, const std::string& tag,
+                         const ModelWorker& worker) {
+  const json& hello = worker.process.hello();
+  ordered_json source = {{"lang", ordered_json::array({"c++"})}};
+  take(source, "commit", part_of(hello, "build"), "commit");
+  ordered_json first = {{"name", "first stage"}, {"source", arguments.run}};
+  ordered_json documents = {{"name", "documents"}, {"source", arguments.documents}};
+  ordered_json metadata = {
+      {"schema-version", 0.1},
+      {"run-version", 1.0},
+      {"tag", tag},
+      {"platform", platform_of(hello, arguments.model.question.device)},
+      {"research goal", ordered_json::object()},
+      {"implementation",
+       {{"executable", {{"cmd", session.command_line}}}, {"source", std::move(source)}}},
+      {"method", method_of(arguments, ready, tag, worker.implementation)},
+      {"actor", ordered_json::object()},
+      {"data",
+       {{"test collection", {{"topics", arguments.queries}}},
+        {"other", ordered_json::array({std::move(documents), std::move(first)})}}}};
+  if (ready.own_metadata) metadata.merge_patch(*ready.own_metadata);
+  return metadata;
 }
 
 void tell_cut(const RerankedPairs& pairs, LongDocuments how) {
@@ -115,6 +245,17 @@ void rerank(Session& session, const RerankCommand& arguments) {
                                                arguments.precision, &interrupts());
   if (!comparison) return session.fail(exit_wrong_use, comparison.error().message);
   if (*comparison) run.compare_with(**comparison);
+  std::optional<effectiveness::EnergyWatch> energy;
+  if (arguments.with_metadata || prepared->own_metadata) {
+    energy.emplace();
+    const auto begin = std::chrono::steady_clock::now();
+    run.begin_with([&, begin] {
+      ordered_json metadata = metadata_of(session, arguments, *prepared, tag, *worker);
+      metadata["resources"] =
+          resources_of(std::chrono::steady_clock::now() - begin, energy->stop());
+      return effectiveness::metadata_head(metadata);
+    });
+  }
   const Status done = run.run();
   if (*comparison) tell(**comparison);
   if (!done) {
@@ -163,6 +304,14 @@ void add_rerank_command(CLI::App& app, Session& session) {
                     "end of the longest candidate");
   command->add_option("--tag", arguments->tag, "Of the run; else the checkpoint's name")
       ->type_name("TEXT");
+  command->add_flag("--ir-metadata", arguments->with_metadata,
+                    "Say at the run's head, in comments, how it was made and what it took "
+                    "(ir-metadata.org)");
+  command
+      ->add_option("--ir-metadata-with", arguments->own_metadata,
+                   "The same, with what only a person knows, as JSON: {\"actor\": {\"name\": ...}, "
+                   "\"research goal\": {...}}")
+      ->type_name("FILE");
   add_scoring_arguments(*command, arguments->model, arguments->options);
   add_precision_arguments(*command, arguments->precision);
   command->callback([&session, arguments] { rerank(session, *arguments); });

@@ -267,6 +267,10 @@ Status ScoreRun::compare(const Window& window) {
 }
 
 Status ScoreRun::write(const std::string& text) {
+  if (head_) {
+    behind_head_ += text;
+    return {};
+  }
   if (out_ != nullptr) return out_->write(text);
   return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() ? Status() : not_written();
 }
@@ -357,6 +361,7 @@ Status ScoreRun::run() {
     written_ = 0;
     return outcome;
   }
+  if (head_) rest = write(std::exchange(head_, nullptr)() + behind_head_);
   if (rest) rest = out_ != nullptr ? out_->commit() : flush();
   // What could not be written is the worse news: no score before it is there either.
   if (!rest) written_ = 0;

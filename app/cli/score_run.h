@@ -5,10 +5,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "app/cli/model_arguments.h"
@@ -77,6 +79,9 @@ class ScoreRun {
            const ScoreOptions& options);
   /// Sets scores beside those of float32 as they come; it outlives the run.
   void compare_with(PrecisionComparison& comparison) { comparison_ = &comparison; }
+  /// Of an output file: `head` makes its first lines once all is scored, and until then the others
+  /// are kept in memory.
+  void begin_with(std::function<std::string()> head) { head_ = std::move(head); }
 
   /// Until the last pair, an error or the interrupt. Scores of all pairs before are then written,
   /// unless the options keep no part of a file.
@@ -131,6 +136,8 @@ class ScoreRun {
   double read_before_ = 0;  // how much of the file the windows before held
   CountLine progress_;
   PrecisionComparison* comparison_ = nullptr;
+  std::function<std::string()> head_;
+  std::string behind_head_;
 };
 
 }  // namespace attnscope::cli

@@ -78,7 +78,8 @@ struct LineKinds {
   }
 };
 
-/// Hands every line that is not empty to `take(line, fields)`, which says what is wrong with it.
+/// Hands every line that is not empty to `take(line, fields)`, which says what is wrong with it. A
+/// head of comments, "# ...", is passed over; behind it '#' begins an id as any other letter does.
 template <typename Take>
 Status read_lines(LineFile& file, std::size_t columns, std::string_view form, LineKinds& kinds,
                   Take&& take) {
@@ -90,7 +91,7 @@ Status read_lines(LineFile& file, std::size_t columns, std::string_view form, Li
     if (!*next) break;
     const LineFile::Line& line = **next;
     split(line.text, columns, fields);
-    if (fields.empty()) continue;
+    if (fields.empty() || (is_empty && fields.front() == "#")) continue;
     is_empty = false;
     const auto place = [&] { return file.place(line.number); };
     const bool is_whole = fields.size() == columns;

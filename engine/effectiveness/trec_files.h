@@ -10,8 +10,9 @@
 //   Result<TrecRun> run = TrecRun::read("bm25.trec");
 //   Result<Qrels> qrels = Qrels::read("2019qrels-docs.txt");
 //
-// Ids are texts. What cannot be evaluated is an error that names the first line of its kind and
-// says how many there are; what trec_eval passes over without a word is a note.
+// Comments, "# ...", may stand before the first line (ir_metadata.h). Ids are texts. What cannot be
+// evaluated is an error that names the first line of its kind and says how many there are; what
+// trec_eval passes over without a word is a note.
 
 #include <cstdint>
 #include <filesystem>

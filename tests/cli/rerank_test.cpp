@@ -10,6 +10,7 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -173,6 +174,42 @@ TEST_F(Rerank, WhatIsNotThereIsNamedAndCounted_BeforeAnythingIsComputed) {
   refused("documents.tsv", "d0\ta\nd0\tb\n", "documents.tsv, line 2: the id 'd0' stands in line 1");
   refused("bm25.trec", "q1 Q0 d0 1 nan t\n", "bm25.trec, line 1 has NaN");
   refused("bm25.trec", "q1 Q0 d0 1", "breaks off");
+}
+
+TEST_F(Rerank, TheRunSaysAtItsHeadHowItWasMade_AndIsReadAsWithout) {
+  program_.write("own.json", R"({"actor": {"name": "N. N."}, "data": {"training data": []}})");
+  ASSERT_EQ(rerank({"--tag", "mine"}).exit_code, 0);
+  const std::string bare = program_.read("out.trec");
+  const Outcome outcome = rerank({"--tag", "mine", "--ir-metadata-with", "own.json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::string whole = program_.read("out.trec");
+  const std::string end = "# ir_metadata.end\n";
+  const std::size_t behind = whole.find(end) + end.size();
+  EXPECT_EQ(whole.substr(behind), bare);
+  const std::string head = whole.substr(0, behind);
+  EXPECT_EQ(head.rfind("# ir_metadata.start\n# schema-version: 0.1\n", 0), 0U);
+  for (const char* part : {"# tag: \"mine\"\n", "#       number of cores: ",
+                           "# research goal: {}\n", "--ir-metadata-with own.json\"\n",
+                           "#       reranks: \"bm25\"\n", "# actor:\n#   name: \"N. N.\"\n",
+                           "#     topics: \"queries.tsv\"\n", "#   training data: []\n", " ms\"\n"})
+    EXPECT_THAT(head, HasSubstr(part));
+  program_.write("qrels.txt", "q1 0 d3 1\nq2 0 d5 1\n");
+  program_.write("bare.trec", bare);
+  const auto means = [&](const char* run) {
+    const Outcome told =
+        program_.run({"evaluate", "--qrels", "qrels.txt", run, "--format", "json"});
+    EXPECT_EQ(told.exit_code, 0) << told.err;
+    EXPECT_EQ(told.err, "");
+    std::vector<double> values;
+    for (const auto& row : nlohmann::json::parse(told.out)) values.push_back(row.at("mean"));
+    return values;
+  };
+  EXPECT_FALSE(means("out.trec").empty());
+  EXPECT_EQ(means("out.trec"), means("bare.trec"));
+  program_.write("own.json", R"({"acter": {}})");
+  const Outcome refused = rerank({"--ir-metadata-with", "own.json"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("own.json"), HasSubstr("acter")));
 }
 
 TEST_F(Rerank, WrongUseNamesItsMend) {
