@@ -54,8 +54,8 @@ ConstTensor packed_input(const at::Tensor& tensor, DType dtype) {
   return attnscope::as_const(packed(tensor, dtype));
 }
 
-/// [tokens, heads, head_dim] as the plan has them, on q's device, rows contiguous.
-void check_shape(std::string_view function, const AttentionPlan& plan, std::string_view name,
+/// [tokens, heads, head_dim] as the plan has them, on q's device and in its dtype.
+void check_sizes(std::string_view function, const AttentionPlan& plan, std::string_view name,
                  const at::Tensor& tensor, const at::Tensor& q) {
   if (!tensor.defined()) refuse("{}: {} is an undefined tensor", function, name);
   if (!tensor.device().is_cpu() && !tensor.device().is_cuda()) {
@@ -77,6 +77,12 @@ void check_shape(std::string_view function, const AttentionPlan& plan, std::stri
     refuse("{}: {} is {}, and q is {}: one dtype is needed", function, name,
            toString(tensor.scalar_type()), toString(q.scalar_type()));
   }
+}
+
+/// The same, rows contiguous.
+void check_shape(std::string_view function, const AttentionPlan& plan, std::string_view name,
+                 const at::Tensor& tensor, const at::Tensor& q) {
+  check_sizes(function, plan, name, tensor, q);
   if (tensor.stride(2) != 1 && tensor.size(2) > 1) {
     refuse("{}: the last dimension of {} has stride {}; give {}.contiguous()", function, name,
            tensor.stride(2), name);
@@ -174,6 +180,54 @@ const Kernels& windowed() {
   return kernels;
 }
 
+/// o and what the backward of these kernels needs beside it.
+struct Computed {
+  at::Tensor o, kept;
+};
+
+Computed compute(const Kernels& kernels, const SharedPlan& plan, const at::Tensor& q,
+                 const at::Tensor& k, const at::Tensor& v, float scale) {
+  const c10::DeviceGuard device(q.device());
+  const DType dtype = dtype_of(kernels.function, q);
+  const at::Tensor o = at::empty(q.sizes(), q.options());
+  if (plan->tokens == 0) return {.o = o, .kept = at::empty({0}, q.options().dtype(at::kFloat))};
+  const at::Tensor kept = kernels.of(q.device())
+                              .forward(plan,
+                                       {.q = packed_input(q, dtype),
+                                        .k = packed_input(k, dtype),
+                                        .v = packed_input(v, dtype),
+                                        .o = packed(o, dtype)},
+                                       scale);
+  return {.o = o, .kept = kept};
+}
+
+InputGradients compute_gradients(const Kernels& kernels, const SharedPlan& plan,
+                                 const at::Tensor& arriving, const at::Tensor& q,
+                                 const at::Tensor& k, const at::Tensor& v, const Computed& computed,
+                                 float scale) {
+  const c10::DeviceGuard device(q.device());
+  const DType dtype = dtype_of(kernels.function, q);
+  // What arrives may be a single number seen everywhere.
+  const at::Tensor grad_o = arriving.stride(2) == 1 ? arriving : arriving.contiguous();
+  InputGradients gradients{.q = at::empty(q.sizes(), q.options()),
+                           .k = at::empty(q.sizes(), q.options()),
+                           .v = at::empty(q.sizes(), q.options())};
+  if (plan->tokens == 0) return gradients;
+  kernels.of(q.device())
+      .backward(plan,
+                {.q = packed_input(q, dtype),
+                 .k = packed_input(k, dtype),
+                 .v = packed_input(v, dtype),
+                 .o = packed_input(computed.o, dtype),
+                 .lse = {},
+                 .grad_o = packed_input(grad_o, dtype),
+                 .grad_q = packed(gradients.q, dtype),
+                 .grad_k = packed(gradients.k, dtype),
+                 .grad_v = packed(gradients.v, dtype)},
+                scale, computed.kept);
+  return gradients;
+}
+
 /// What a graph holds beside tensors.
 struct Held final : torch::CustomClassHolder {
   Held(const Kernels& kernels_in, SharedPlan plan_in, float scale_in)
@@ -188,57 +242,36 @@ class PlanFunction : public torch::autograd::Function<PlanFunction> {
   static at::Tensor forward(AutogradContext* context, const Kernels* kernels,
                             const SharedPlan& plan, const at::Tensor& q, const at::Tensor& k,
                             const at::Tensor& v, float scale) {
-    const c10::DeviceGuard device(q.device());
-    const DType dtype = dtype_of(kernels->function, q);
-    const at::Tensor o = at::empty(q.sizes(), q.options());
-    const at::Tensor kept = kernels->of(q.device())
-                                .forward(plan,
-                                         {.q = packed_input(q, dtype),
-                                          .k = packed_input(k, dtype),
-                                          .v = packed_input(v, dtype),
-                                          .o = packed(o, dtype)},
-                                         scale);
+    const Computed computed = compute(*kernels, plan, q, k, v, scale);
     context->saved_data["held"] =
         at::IValue::make_capsule(c10::make_intrusive<Held>(*kernels, plan, scale));
-    context->save_for_backward({q, k, v, o, kept});
-    return o;
+    context->save_for_backward({q, k, v, computed.o, computed.kept});
+    return computed.o;
   }
 
   static variable_list backward(AutogradContext* context, variable_list arriving) {
     const auto held =
         c10::static_intrusive_pointer_cast<Held>(context->saved_data["held"].toCapsule());
-    const Kernels& kernels = held->kernels;
     if (at::GradMode::is_enabled())
-      refuse("{} has no second derivative: leave create_graph out", kernels.function);
+      refuse("{} has no second derivative: leave create_graph out", held->kernels.function);
     const variable_list saved = context->get_saved_variables();
-    const at::Tensor& q = saved[0];
-    const c10::DeviceGuard device(q.device());
-    const DType dtype = dtype_of(kernels.function, q);
-    // What arrives may be a single number seen everywhere.
-    const at::Tensor grad_o = arriving[0].contiguous();
-    const at::Tensor grad_q = at::empty(q.sizes(), q.options());
-    const at::Tensor grad_k = at::empty(q.sizes(), q.options());
-    const at::Tensor grad_v = at::empty(q.sizes(), q.options());
-    kernels.of(q.device())
-        .backward(held->plan,
-                  {.q = packed_input(q, dtype),
-                   .k = packed_input(saved[1], dtype),
-                   .v = packed_input(saved[2], dtype),
-                   .o = packed_input(saved[3], dtype),
-                   .lse = {},
-                   .grad_o = packed_input(grad_o, dtype),
-                   .grad_q = packed(grad_q, dtype),
-                   .grad_k = packed(grad_k, dtype),
-                   .grad_v = packed(grad_v, dtype)},
-                  held->scale, saved[4]);
-    return {at::Tensor(), at::Tensor(), grad_q, grad_k, grad_v, at::Tensor()};
+    const InputGradients gradients =
+        compute_gradients(held->kernels, held->plan, arriving[0], saved[0], saved[1], saved[2],
+                          {.o = saved[3], .kept = saved[4]}, held->scale);
+    return {at::Tensor(), at::Tensor(), gradients.q, gradients.k, gradients.v, at::Tensor()};
   }
 };
 
-at::Tensor attention(const Kernels& kernels, const SharedPlan& plan, const at::Tensor& q,
-                     const at::Tensor& k, const at::Tensor& v, float scale) {
+/// The function's kernels take these inputs.
+void check_call(const Kernels& kernels, const SharedPlan& plan, const at::Tensor& q,
+                const at::Tensor& k, const at::Tensor& v) {
   check_inputs(kernels.function, plan, q, k, v);
   require(kernels.of(q.device()).supports(*plan, q.size(2)));
+}
+
+at::Tensor attention(const Kernels& kernels, const SharedPlan& plan, const at::Tensor& q,
+                     const at::Tensor& k, const at::Tensor& v, float scale) {
+  check_call(kernels, plan, q, k, v);
   return PlanFunction::apply(&kernels, plan, q, k, v, scale);
 }
 
@@ -252,6 +285,30 @@ at::Tensor segment_attention(const SharedPlan& plan, const at::Tensor& q, const 
 at::Tensor windowed_attention(const SharedPlan& plan, const at::Tensor& q, const at::Tensor& k,
                               const at::Tensor& v, float scale) {
   return attention(windowed(), plan, q, k, v, scale);
+}
+
+Attended segment_attention_forward(const SharedPlan& plan, const at::Tensor& q, const at::Tensor& k,
+                                   const at::Tensor& v, float scale) {
+  check_call(segment(), plan, q, k, v);
+  const Computed computed = compute(segment(), plan, q, k, v, scale);
+  return {.o = computed.o, .lse = computed.kept.view({plan->tokens, plan->heads})};
+}
+
+InputGradients segment_attention_backward(const SharedPlan& plan, const at::Tensor& grad_o,
+                                          const at::Tensor& q, const at::Tensor& k,
+                                          const at::Tensor& v, const Attended& attended,
+                                          float scale) {
+  const Kernels& kernels = segment();
+  check_call(kernels, plan, q, k, v);
+  check_shape(kernels.function, *plan, "o", attended.o, q);
+  check_sizes(kernels.function, *plan, "grad_o", grad_o, q);
+  const at::Tensor& lse = attended.lse;
+  if (lse.dim() != 2 || lse.size(0) != plan->tokens || lse.size(1) != plan->heads ||
+      lse.scalar_type() != at::kFloat || !lse.is_contiguous() || lse.device() != q.device()) {
+    refuse("{}: lse is not the contiguous float32 tensor [{}, {}] that the forward call gave",
+           kernels.function, plan->tokens, plan->heads);
+  }
+  return compute_gradients(kernels, plan, grad_o, q, k, v, {.o = attended.o, .kept = lse}, scale);
 }
 
 }  // namespace attnscope

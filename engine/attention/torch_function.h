@@ -34,4 +34,22 @@ namespace attnscope {
                                             const at::Tensor& q, const at::Tensor& k,
                                             const at::Tensor& v, float scale);
 
+/// segment_attention in two calls that keep no graph, for who keeps one: the log-sum-exps [tokens,
+/// heads], float32 and -inf for a row without keys, are what the way back needs beside o.
+struct Attended {
+  at::Tensor o, lse;
+};
+[[nodiscard]] Attended segment_attention_forward(const std::shared_ptr<const AttentionPlan>& plan,
+                                                 const at::Tensor& q, const at::Tensor& k,
+                                                 const at::Tensor& v, float scale);
+
+/// The gradients are contiguous. `grad_o` may be of any strides; it is copied where its last is
+/// not 1.
+struct InputGradients {
+  at::Tensor q, k, v;
+};
+[[nodiscard]] InputGradients segment_attention_backward(
+    const std::shared_ptr<const AttentionPlan>& plan, const at::Tensor& grad_o, const at::Tensor& q,
+    const at::Tensor& k, const at::Tensor& v, const Attended& attended, float scale);
+
 }  // namespace attnscope

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// torch.ops.attnscope.segment_attention: our fused attention as an operator of PyTorch, for
+// Python's torch to load (python/attnscope/torch). Everything of it is here - shapes without
+// values, gradients, autocast - so that a call goes through no Python.
+//
+// `pattern` is a built-in's name or a pattern's JSON, `layout` a layout's JSON
+// (engine/pattern/sequence_layout.h), `window` "4", "inf" or "" for none, `scale` 1/sqrt(head_dim)
+// when it is not given. What does not fit is a ValueError in one sentence.
+
+#include <ATen/autocast_mode.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/ops/empty.h>
+#include <c10/util/Exception.h>
+#include <fmt/format.h>
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/library.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "engine/attention/operator/float64_attention.h"
+#include "engine/attention/torch_function.h"
+#include "engine/pattern/attention_pattern.h"
+#include "engine/pattern/compile_plan.h"
+#include "engine/pattern/sequence_layout.h"
+#include "engine/pattern/window.h"
+#include "kernels/base/result.h"
+
+namespace attnscope {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using SharedPlan = std::shared_ptr<const AttentionPlan>;
+
+template <typename T>
+T value_or_throw(Result<T> result) {
+  if (!result) throw std::invalid_argument(result.error().message);
+  return std::move(*result);
+}
+
+/// What Python is to raise of what the engine throws.
+template <typename Call>
+auto with_value_errors(const Call& call) {
+  try {
+    return call();
+  } catch (const std::invalid_argument& exception) {
+    C10_THROW_ERROR(ValueError, exception.what());
+  }
+}
+
+SequenceLayout read_layout(std::string_view json) {
+  // No items are a batch like any other here, where files of layouts need one.
+  const auto parsed = nlohmann::json::parse(json, nullptr, /*allow_exceptions=*/false);
+  if (parsed == nlohmann::json::object({{"items", nlohmann::json::array()}})) return {};
+  return value_or_throw(parse_layout(json, "layout"));
+}
+
+AttentionPattern read_pattern(std::string_view text) {
+  const bool is_json = text.find('{') != std::string_view::npos;
+  return value_or_throw(is_json ? parse_pattern(text, "pattern") : find_pattern(text));
+}
+
+/// What a call is of, beside its tensors.
+struct PlanKey {
+  std::string_view pattern, layout, window;
+  std::int64_t heads = 0;
+};
+
+SharedPlan compile(const PlanKey& key) {
+  const AttentionPattern pattern = read_pattern(key.pattern);
+  const SequenceLayout layout = read_layout(key.layout);
+  std::optional<Window> window;
+  if (!key.window.empty()) window = value_or_throw(parse_window(key.window));
+  if (key.heads > std::numeric_limits<std::int32_t>::max()) {
+    throw std::invalid_argument(fmt::format("segment_attention: {} heads are too many", key.heads));
+  }
+  return std::make_shared<const AttentionPlan>(
+      value_or_throw(compile_plan(pattern, window, layout, static_cast<std::int32_t>(key.heads))));
+}
+
+/// The plans of the last calls, each compiled once: all layers of a model, and all batches of one
+/// layout, share theirs. Threads that want one that is being compiled wait for it.
+class PlanCache {
+ public:
+  SharedPlan of(const PlanKey& key) {
+    const std::lock_guard lock(mutex_);
+    for (auto one = kept_.begin(); one != kept_.end(); ++one) {
+      if (one->heads != key.heads || one->layout != key.layout || one->pattern != key.pattern ||
+          one->window != key.window) {
+        continue;
+      }
+      kept_.splice(kept_.begin(), kept_, one);
+      return one->plan;
+    }
+    kept_.push_front({.pattern = std::string(key.pattern),
+                      .layout = std::string(key.layout),
+                      .window = std::string(key.window),
+                      .heads = key.heads,
+                      .plan = compile(key)});
+    if (kept_.size() > most) kept_.pop_back();
+    return kept_.front().plan;
+  }
+
+ private:
+  static constexpr std::size_t most = 64;
+  struct Kept {
+    std::string pattern, layout, window;
+    std::int64_t heads = 0;
+    SharedPlan plan;
+  };
+  std::mutex mutex_;
+  std::list<Kept> kept_;  // the last used first
+};
+
+void check_rank(const at::Tensor& tensor, std::string_view name) {
+  TORCH_CHECK_VALUE(tensor.dim() == 3, "segment_attention: ", name, " has ", tensor.dim(),
+                    " dimensions; it takes [tokens, heads, head_dim], all items one behind the "
+                    "other");
+}
+
+SharedPlan plan_of(const at::Tensor& q, std::string_view pattern, std::string_view layout,
+                   std::string_view window) {
+  static PlanCache cache;
+  check_rank(q, "q");
+  SharedPlan plan =
+      cache.of({.pattern = pattern, .layout = layout, .window = window, .heads = q.size(1)});
+  if (q.size(0) != plan->tokens) {
+    throw std::invalid_argument(
+        fmt::format("segment_attention: the layout's items have {} tokens in all, and q has {}; "
+                    "give the layout of this batch",
+                    plan->tokens, q.size(0)));
+  }
+  return plan;
+}
+
+double scale_of(std::optional<double> scale, const at::Tensor& q) {
+  return scale.value_or(1.0 / std::sqrt(static_cast<double>(q.size(2))));
+}
+
+at::ScalarType sum_type(const at::Tensor& q) {
+  return q.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+}
+
+using Outputs = std::tuple<at::Tensor, at::Tensor>;
+using Gradients = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
+
+at::Tensor like(const at::Tensor& q) {
+  return at::empty_symint(q.sym_sizes(), q.options());
+}
+
+Outputs empty_outputs(const at::Tensor& q) {
+  return {like(q),
+          at::empty_symint({q.sym_size(0), q.sym_size(1)}, q.options().dtype(sum_type(q)))};
+}
+
+Outputs forward(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                std::string_view pattern, std::string_view layout, std::string_view window,
+                std::optional<double> scale) {
+  return with_value_errors([&]() -> Outputs {
+    const SharedPlan plan = plan_of(q, pattern, layout, window);
+    const double factor = scale_of(scale, q);
+    Attended attended;
+    if (q.scalar_type() == at::kDouble) {
+      attended = float64_attention(*plan, q, k, v, factor);
+    } else {
+      attended = segment_attention_forward(plan, q, k, v, static_cast<float>(factor));
+    }
+    return {attended.o, attended.lse};
+  });
+}
+
+Gradients backward(const at::Tensor& grad_o, const at::Tensor& q, const at::Tensor& k,
+                   const at::Tensor& v, const at::Tensor& o, const at::Tensor& lse,
+                   std::string_view pattern, std::string_view layout, std::string_view window,
+                   std::optional<double> scale) {
+  return with_value_errors([&]() -> Gradients {
+    const SharedPlan plan = plan_of(q, pattern, layout, window);
+    const double factor = scale_of(scale, q);
+    const Attended attended{.o = o, .lse = lse};
+    InputGradients gradients;
+    if (q.scalar_type() == at::kDouble) {
+      gradients = float64_gradients(*plan, grad_o, q, k, v, attended, factor);
+    } else {
+      gradients =
+          segment_attention_backward(plan, grad_o, q, k, v, attended, static_cast<float>(factor));
+    }
+    return {gradients.q, gradients.k, gradients.v};
+  });
+}
+
+Outputs forward_shapes(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                       std::string_view /*pattern*/, std::string_view /*layout*/,
+                       std::string_view /*window*/, std::optional<double> /*scale*/) {
+  for (const auto& [tensor, name] : {std::pair{&q, "q"}, {&k, "k"}, {&v, "v"}}) {
+    check_rank(*tensor, name);
+    TORCH_CHECK_VALUE(tensor->device() == q.device(), "segment_attention: ", name, " is on ",
+                      tensor->device().str(), ", and q is on ", q.device().str(),
+                      ": one device is needed");
+  }
+  return empty_outputs(q);
+}
+
+Gradients backward_shapes(const at::Tensor& /*grad_o*/, const at::Tensor& q,
+                          const at::Tensor& /*k*/, const at::Tensor& /*v*/, const at::Tensor& /*o*/,
+                          const at::Tensor& /*lse*/, std::string_view /*pattern*/,
+                          std::string_view /*layout*/, std::string_view /*window*/,
+                          std::optional<double> /*scale*/) {
+  return {like(q), like(q), like(q)};
+}
+
+/// The operators as the dispatcher has them.
+const auto& forward_operator() {
+  static const auto found = c10::Dispatcher::singleton()
+                                .findSchemaOrThrow("attnscope::segment_attention", "")
+                                .typed<decltype(forward)>();
+  return found;
+}
+
+const auto& backward_operator() {
+  static const auto found = c10::Dispatcher::singleton()
+                                .findSchemaOrThrow("attnscope::segment_attention_backward", "")
+                                .typed<decltype(backward)>();
+  return found;
+}
+
+class SegmentFunction : public torch::autograd::Function<SegmentFunction> {
+ public:
+  static variable_list forward(AutogradContext* context, const at::Tensor& q, const at::Tensor& k,
+                               const at::Tensor& v, std::string_view pattern,
+                               std::string_view layout, std::string_view window,
+                               std::optional<double> scale) {
+    const at::AutoDispatchBelowADInplaceOrView below;
+    const auto [o, lse] = forward_operator().call(q, k, v, pattern, layout, window, scale);
+    context->set_materialize_grads(false);
+    context->mark_non_differentiable({lse});
+    context->save_for_backward({q, k, v, o, lse});
+    context->saved_data["pattern"] = std::string(pattern);
+    context->saved_data["layout"] = std::string(layout);
+    context->saved_data["window"] = std::string(window);
+    context->saved_data["scale"] = scale;
+    return {o, lse};
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& arriving) {
+    variable_list gradients(7);
+    if (!arriving[0].defined()) return gradients;
+    const variable_list saved = context->get_saved_variables();
+    const auto& data = context->saved_data;
+    std::tie(gradients[0], gradients[1], gradients[2]) = backward_operator().call(
+        arriving[0], saved[0], saved[1], saved[2], saved[3], saved[4],
+        data.at("pattern").toStringView(), data.at("layout").toStringView(),
+        data.at("window").toStringView(), data.at("scale").toOptional<double>());
+    return gradients;
+  }
+};
+
+Outputs forward_with_graph(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                           std::string_view pattern, std::string_view layout,
+                           std::string_view window, std::optional<double> scale) {
+  const variable_list outputs = SegmentFunction::apply(q, k, v, pattern, layout, window, scale);
+  return {outputs[0], outputs[1]};
+}
+
+Gradients backward_without_graph(const at::Tensor& grad_o, const at::Tensor& q, const at::Tensor& k,
+                                 const at::Tensor& v, const at::Tensor& o, const at::Tensor& lse,
+                                 std::string_view pattern, std::string_view layout,
+                                 std::string_view window, std::optional<double> scale) {
+  const bool wanted =
+      grad_o.requires_grad() || q.requires_grad() || k.requires_grad() || v.requires_grad();
+  TORCH_CHECK_VALUE(!at::GradMode::is_enabled() || !wanted,
+                    "segment_attention has no second derivative: leave create_graph out");
+  const at::AutoDispatchBelowADInplaceOrView below;
+  return backward_operator().call(grad_o, q, k, v, o, lse, pattern, layout, window, scale);
+}
+
+/// As scaled_dot_product_attention: in autocast's type. float64 stays what it is.
+template <c10::DeviceType device, c10::DispatchKey key>
+Outputs forward_cast(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                     std::string_view pattern, std::string_view layout, std::string_view window,
+                     std::optional<double> scale) {
+  const c10::impl::ExcludeDispatchKeyGuard below(key);
+  const at::ScalarType type = at::autocast::get_autocast_dtype(device);
+  const auto cast = [&](const at::Tensor& t) { return at::autocast::cached_cast(type, t, device); };
+  return forward_operator().call(cast(q), cast(k), cast(v), pattern, layout, window, scale);
+}
+
+}  // namespace
+}  // namespace attnscope
+
+TORCH_LIBRARY(attnscope, library) {
+  library.def(
+      "segment_attention(Tensor q, Tensor k, Tensor v, str pattern, str layout, str window, "
+      "float? scale=None) -> (Tensor o, Tensor lse)",
+      {at::Tag::pt2_compliant_tag});
+  library.def(
+      "segment_attention_backward(Tensor grad_o, Tensor q, Tensor k, Tensor v, Tensor o, "
+      "Tensor lse, str pattern, str layout, str window, float? scale=None) -> (Tensor grad_q, "
+      "Tensor grad_k, Tensor grad_v)",
+      {at::Tag::pt2_compliant_tag});
+}
+
+// One text for both devices: where this was built without CUDA it says so.
+TORCH_LIBRARY_IMPL(attnscope, CPU, library) {
+  library.impl("segment_attention", attnscope::forward);
+  library.impl("segment_attention_backward", attnscope::backward);
+}
+
+TORCH_LIBRARY_IMPL(attnscope, CUDA, library) {
+  library.impl("segment_attention", attnscope::forward);
+  library.impl("segment_attention_backward", attnscope::backward);
+}
+
+TORCH_LIBRARY_IMPL(attnscope, Meta, library) {
+  library.impl("segment_attention", attnscope::forward_shapes);
+  library.impl("segment_attention_backward", attnscope::backward_shapes);
+}
+
+TORCH_LIBRARY_IMPL(attnscope, Autograd, library) {
+  library.impl("segment_attention", attnscope::forward_with_graph);
+  library.impl("segment_attention_backward", attnscope::backward_without_graph);
+}
+
+TORCH_LIBRARY_IMPL(attnscope, AutocastCPU, library) {
+  library.impl("segment_attention",
+               attnscope::forward_cast<c10::DeviceType::CPU, c10::DispatchKey::AutocastCPU>);
+}
+
+// CUDA's goes by the first name.
+TORCH_LIBRARY_IMPL(attnscope, Autocast, library) {
+  library.impl("segment_attention",
+               attnscope::forward_cast<c10::DeviceType::CUDA, c10::DispatchKey::Autocast>);
+}
