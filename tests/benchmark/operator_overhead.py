@@ -27,16 +27,16 @@ plain = [leaf.detach() for leaf in leaves]
 
 
 def seconds(call):
-    start = time.perf_counter()
+    start = time.thread_time()
     for _ in range(CALLS):
         call()
-    return (time.perf_counter() - start) / CALLS
+    return (time.thread_time() - start) / CALLS
 
 
 contenders = {
     "kernel in C++": lambda: kernel(tokens, WINDOW, CALLS),
     "operator, torch.ops": lambda: seconds(
-        lambda: torch.ops.attnscope.segment_attention(*plain, "sparse", text, "4")),
+        lambda: torch.ops.attnscope.segment_attention.default(*plain, "sparse", text, "4")),
     "operator, layout as text": lambda: seconds(lambda: segment_attention(*plain, "sparse", text, WINDOW)),
     "operator, layout as a list": lambda: seconds(lambda: segment_attention(*plain, "sparse", layout, WINDOW)),
     "operator, recording a graph": lambda: seconds(lambda: segment_attention(*leaves, "sparse", text, WINDOW)),
@@ -47,7 +47,7 @@ for round_ in range(ROUNDS + 5):
         taken = measure()
         if round_ >= 5:
             times[name].append(taken)
-print(f"{tokens} tokens, 12 heads of 32, sparse, w = {WINDOW}, float32, one thread; medians of {ROUNDS} rounds of {CALLS} calls")
+print(f"{tokens} tokens, 12 heads of 32, sparse, w = {WINDOW}, float32, one thread, its own time; medians of {ROUNDS} rounds of {CALLS} calls")
 base = times["kernel in C++"]
 for name, taken in times.items():
     ratio = statistics.median(one / other for one, other in zip(taken, base))

@@ -269,9 +269,19 @@ class SegmentFunction : public torch::autograd::Function<SegmentFunction> {
   }
 };
 
+/// A gradient of it is wanted, backward or (which SegmentFunction refuses) forward.
+bool is_followed(const at::Tensor& tensor) {
+  return (at::GradMode::is_enabled() && tensor.requires_grad()) ||
+         tensor._fw_grad(/*level=*/0).defined();
+}
+
 Outputs forward_with_graph(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                            std::string_view pattern, std::string_view layout,
                            std::string_view window, std::optional<double> scale) {
+  if (!is_followed(q) && !is_followed(k) && !is_followed(v)) {
+    const at::AutoDispatchBelowADInplaceOrView below;
+    return forward_operator().call(q, k, v, pattern, layout, window, scale);
+  }
   const variable_list outputs = SegmentFunction::apply(q, k, v, pattern, layout, window, scale);
   return {outputs[0], outputs[1]};
 }

@@ -61,6 +61,7 @@ def _load():
 
 try:
     _load()
+    _operator = torch.ops.attnscope.segment_attention.default
     _missing = None
 except ImportError as error:  # told by the first call: what builds the library is part of the package
     _missing = str(error)
@@ -118,7 +119,7 @@ def layout_text(layout):
 def _check(name, tensor):
     if not isinstance(tensor, torch.Tensor):
         raise TypeError(f"segment_attention: {name} is a {type(tensor).__name__}, and a torch.Tensor is needed")
-    if tensor.device.type not in ("cpu", "cuda", "meta"):
+    if not (tensor.is_cpu or tensor.is_cuda or tensor.is_meta):
         raise ValueError(f"segment_attention runs on the CPU and on CUDA, and {name} is on {tensor.device}")
     if tensor.layout != torch.strided:
         raise ValueError(f"segment_attention: {name} is {tensor.layout}; give {name}.to_dense()")
@@ -143,8 +144,8 @@ def segment_attention(q, k, v, pattern, layout, window=None, *, scale=None, retu
     _check("q", q)
     _check("k", k)
     _check("v", v)
-    o, lse = torch.ops.attnscope.segment_attention(
-        q, k, v, _pattern_text(pattern), layout_text(layout), "" if window is None else str(window), scale)
+    o, lse = _operator(q, k, v, _pattern_text(pattern), layout_text(layout),
+                       "" if window is None else str(window), scale)
     return (o, lse) if return_lse else o
 
 

@@ -28,6 +28,8 @@ class _Packing:
         types = token_type_ids.cpu().expand(shape)
         mask = torch.ones(shape, dtype=torch.bool) if attention_mask is None else attention_mask.cpu().bool()
         item, place = mask.nonzero(as_tuple=True)
+        if len(item) == 0:
+            raise ValueError("attnscope: the batch has no tokens, which transformers' BERT does not take; leave it out")
         of_kept = types[item, place]
         tokens = mask.sum(1)
         documents = (mask & (types == 1)).sum(1)
