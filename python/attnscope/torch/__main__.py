@@ -2,7 +2,7 @@
 """Builds the operator for the torch of this Python, in a checkout: python -m attnscope.torch [CMAKE OPTIONS]
 
 Needs what scripts/setup installs (a C++20 compiler, CMake, Ninja, fmt, nlohmann-json, ...); with nvcc on PATH and a
-torch with CUDA the operator has CUDA, too. Takes about five minutes of one core, once for each torch.
+torch with CUDA the operator has CUDA, too. Compiles the kernels, which takes minutes, once for each torch.
 """
 import pathlib
 import subprocess
