@@ -42,13 +42,14 @@ std::string neutral_value(const Axis& axis) {
 struct LaterColumn {
   std::string_view table, name, type;
 };
-constexpr std::array<LaterColumn, 8> later_columns{{
+constexpr std::array<LaterColumn, 9> later_columns{{
     {"cells", "cache_bytes", "INTEGER"},
     {"cells", "parts", "TEXT"},
     {"samples", "cpu_ns", "REAL"},
     {"samples", "waited_ns", "REAL"},
     {"restarts", "fingerprint", "INTEGER"},
     {"heats", "fingerprint", "INTEGER"},
+    {"heats", "restart", "INTEGER"},
     {"progress", "fingerprint", "INTEGER"},
     {"runs", "state_fingerprint", "INTEGER"},
 }};
@@ -87,8 +88,8 @@ std::string values_of(const Database& database, std::string_view table, std::str
 }  // namespace
 
 Result<RowValues> row_values(const Database& database, const std::filesystem::path& file) {
-  constexpr std::array<std::string_view, 5> others{"id", "run_number", "heat_index", "cell_count",
-                                                   "fingerprint"};
+  constexpr std::array<std::string_view, 6> others{"id",         "run_number",  "heat_index",
+                                                   "cell_count", "fingerprint", "restart"};
   const std::vector<std::string> columns = columns_of(database, "heats");
   for (const std::string& column : columns) {
     if (find_axis(column) != nullptr || std::ranges::find(others, column) != others.end()) continue;
@@ -304,12 +305,13 @@ std::int64_t fingerprint_of(const std::string& uuid, const Restart& restart) {
 }
 
 std::int64_t fingerprint_of(const std::string& uuid, int heat_index, std::int64_t cell_count,
-                            const HeatPoint& point) {
+                            const HeatPoint& point, std::optional<std::int64_t> restart) {
   Fingerprinter print;
   print(uuid);
   print(heat_index);
   print(cell_count);
   visit_point(print, point);
+  if (restart.value_or(0) != 0) print(*restart);
   return print.value();
 }
 

@@ -41,7 +41,7 @@ inline constexpr std::string_view sample_columns =
     "temperature_c, throttled, cpu_ns, waited_ns";
 inline constexpr std::string_view restart_columns =
     "restarted_unix_ms, command_line, provenance, fingerprint";
-inline constexpr std::string_view heat_columns = "heat_index, cell_count, fingerprint";
+inline constexpr std::string_view heat_columns = "heat_index, cell_count, fingerprint, restart";
 inline constexpr std::string_view state_columns =
     "status, tag, note, started_unix_ms, finished_unix_ms, name, trashed_unix_ms";
 inline constexpr std::string_view progress_columns =
@@ -262,8 +262,11 @@ void visit_ceilings(Visitor& visit, OneCeilings& ceilings) {
                                           std::int64_t samples_fingerprint);
 [[nodiscard]] std::int64_t fingerprint_of(const std::string& uuid, const Ceilings& ceilings);
 [[nodiscard]] std::int64_t fingerprint_of(const std::string& uuid, const Restart& restart);
+/// `restart` counts where it is one: rows of the first start keep the fingerprint that they had
+/// before it was known which start measured them.
 [[nodiscard]] std::int64_t fingerprint_of(const std::string& uuid, int heat_index,
-                                          std::int64_t cell_count, const HeatPoint& point);
+                                          std::int64_t cell_count, const HeatPoint& point,
+                                          std::optional<std::int64_t> restart);
 [[nodiscard]] std::int64_t fingerprint_of(const std::string& uuid, const Progress& progress);
 
 /// A run's state: the fingerprint that it has, and the one of its values.

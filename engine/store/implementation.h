@@ -4,6 +4,7 @@
 // What is behind a Store: its connection, and how a function of it turns failures into sentences.
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -29,6 +30,13 @@ struct Store::Implementation {
   store::RowValues values;        // how its rows are read
   std::int64_t lost_commits = 0;  // with the write-ahead log that was found
   int busy_timeout_ms = store::busy_timeout_ms;
+  /// The start by which this store's process measures the run of this UUID: what its heats have as
+  /// `restart`.
+  struct Start {
+    std::string uuid;
+    std::int64_t print = 0;  // of the restart; 0: the first start
+  };
+  std::optional<Start> start = {};
   /// What lay where when it was opened, the log and its shared memory only of what writes by them.
   FileId id = file_id(file), log_id = file_id(store::log_of(file)),
          memory_id = file_id(store::memory_of(file));

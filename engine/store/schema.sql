@@ -7,10 +7,10 @@
 -- that there is no value. Fingerprints are FNV-1a (64 bit, stored as signed) over the row's values as
 -- engine/store/fingerprint.h serialises them; a row that does not match its own is damaged. So is one
 -- whose values cannot be (why_impossible in engine/heat/cell.h): anyone can reckon a fingerprint.
--- A file may lack a column that came later (an axis of heats; cache_bytes and parts of cells; cpu_ns and waited_ns of samples; the
--- fingerprints of heats, restarts, progress and of a run's state, whose rows are then under none).
+-- A file may lack a column that came later (an axis of heats; restart of heats; cache_bytes and parts of cells; cpu_ns and waited_ns of
+-- samples; the fingerprints of heats, restarts, progress and of a run's state, whose rows are then under none).
 
--- One execution of a sweep on one machine.
+-- One execution of a sweep: on one machine or, part by part, on several. A heat is always of one.
 CREATE TABLE runs (
   number INTEGER PRIMARY KEY AUTOINCREMENT,  -- short local number; another one in every database
   uuid TEXT NOT NULL UNIQUE,                 -- identity everywhere: random, version 4
@@ -66,6 +66,8 @@ CREATE TABLE heats (
   heat_index INTEGER NOT NULL,               -- position within the sweep, from 0
   cell_count INTEGER NOT NULL,               -- how many cells were stored with it
   fingerprint INTEGER,                       -- of the run's uuid and this row; NULL: from before there was one
+  restart INTEGER,                           -- fingerprint of the restart under which it was measured, whose provenance names the
+                                             -- machine; 0: by the run's first start; NULL: not known
   -- Then a column NOT NULL for each axis of engine/heat/axes.h, under its key: numbers and truths
   -- (0, 1) INTEGER, words TEXT. A file from before there was an axis lacks its column, which counts
   -- as the axis' default.

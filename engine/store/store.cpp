@@ -12,6 +12,7 @@
 #include <array>
 #include <cassert>
 #include <charconv>
+#include <map>
 #include <set>
 #include <stdexcept>
 
@@ -189,15 +190,16 @@ std::int64_t damaged_heats(const Database& database, const store::RowValues& val
     Reader read(query, 0);
     int heat_index = 0;
     std::int64_t cell_count = 0;
-    std::optional<std::int64_t> print;
+    std::optional<std::int64_t> print, restart;
     HeatPoint point;
     read(heat_index);
     read(cell_count);
     read(print);
+    read(restart);
     store::visit_point(read, point);
     const bool is_first = seen.emplace(heat_index, point_key(point)).second;
-    if (!is_first ||
-        (print && *print != store::fingerprint_of(run.id.uuid, heat_index, cell_count, point)))
+    if (!is_first || (print && *print != store::fingerprint_of(run.id.uuid, heat_index, cell_count,
+                                                               point, restart)))
       ++damaged;
   }
   return damaged;
@@ -484,6 +486,46 @@ Result<std::vector<Ceilings>> Store::ceilings(const RunId& run) const {
 Result<std::vector<Restart>> Store::restarts(const RunId& run) const {
   return store::guarded(implementation_->file, [&]() -> Result<std::vector<Restart>> {
     return restarts_of(implementation_->database, implementation_->values, run);
+  });
+}
+
+Result<std::map<std::int64_t, std::optional<std::size_t>>> Store::starts_of_heats(
+    const RunId& run) const {
+  using Starts = std::map<std::int64_t, std::optional<std::size_t>>;
+  Implementation& own = *implementation_;
+  return store::guarded(own.file, [&]() -> Result<Starts> {
+    const Transaction snapshot(own.database, SQLite::TransactionBehavior::DEFERRED);
+    const Result<std::int64_t> number = store::number_of(own.database, run);
+    if (!number) return tl::unexpected(number.error());
+    std::map<std::int64_t, std::size_t> places{{0, 0}};  // of starts, by their fingerprints
+    Statement restarts(own.database,
+                       fmt::format("SELECT {} FROM restarts AS row WHERE run_number = ? "
+                                   "ORDER BY rowid",
+                                   own.values.restart));
+    restarts.bind(1, *number);
+    for (std::size_t place = 1; restarts.executeStep(); ++place) {
+      Reader read(restarts, 0);
+      Restart restart;
+      std::optional<std::int64_t> print;
+      store::visit_restart(read, restart);
+      read(print);
+      if (print) places.emplace(*print, place);
+    }
+    Statement heats(own.database,
+                    fmt::format("SELECT id, {} FROM heats AS row WHERE run_number = ? "
+                                "ORDER BY id",
+                                own.values.heat));
+    heats.bind(1, *number);
+    Starts starts;
+    while (heats.executeStep()) {
+      Reader read(heats, 0);
+      std::int64_t id = 0, heat_index = 0, cell_count = 0;
+      std::optional<std::int64_t> print, restart;
+      store::visit_all(read, id, heat_index, cell_count, print, restart);
+      const auto place = restart ? places.find(*restart) : places.end();
+      starts[id] = place == places.end() ? std::nullopt : std::optional(place->second);
+    }
+    return starts;
   });
 }
 

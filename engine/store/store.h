@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -187,6 +188,10 @@ class Store {
   [[nodiscard]] Result<std::vector<Ceilings>> ceilings(const RunId& run) const;
   /// Oldest first.
   [[nodiscard]] Result<std::vector<Restart>> restarts(const RunId& run) const;
+  /// By which start of the run each heat was measured, by the heat's number: 0 is the first, N the
+  /// N-th of restarts(); nothing where that is not known. Starts may be of several machines.
+  [[nodiscard]] Result<std::map<std::int64_t, std::optional<std::size_t>>> starts_of_heats(
+      const RunId& run) const;
   /// Nothing where it is damaged.
   [[nodiscard]] Result<std::optional<Progress>> progress(const RunId& run) const;
   /// point_key() of every finished heat; --resume leaves these out.

@@ -307,6 +307,7 @@ Status Store::go_on_in(const std::filesystem::path& file) {
   auto copy = open(file, Mode::read_write);
   if (!copy) return tl::unexpected(copy.error());
   copy->set_busy_timeout(std::chrono::milliseconds(own.busy_timeout_ms));
+  copy->implementation_->start = own.start;
   // What lies beside the old name must have no pages of this database: SQLite would read them as
   // pages of whatever has that name now. A log that others have begun there is theirs.
   const Status emptied = store::guarded(own.file, [&]() -> Status {

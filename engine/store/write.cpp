@@ -93,12 +93,17 @@ Result<RunId> Store::begin_run(const NewRun& run) {
     return {};
   });
   if (!begun) return tl::unexpected(begun.error());
+  own.start = {.uuid = id.uuid, .print = 0};
   return id;
 }
 
 Status Store::resume_run(const RunId& run, const NewRun& restart) {
   Implementation& own = *implementation_;
-  return own.change_run(run, [&](std::int64_t number) -> Status {
+  const Restart begun{.restarted_unix_ms = store::now_unix_ms(),
+                      .command_line = restart.command_line,
+                      .provenance = restart.provenance};
+  const std::int64_t print = store::fingerprint_of(run.uuid, begun);
+  Status resumed = own.change_run(run, [&](std::int64_t number) -> Status {
     const Result<RunInfo> info = find_run(run.uuid);
     if (!info) return tl::unexpected(info.error());
     if (Status free = store::not_being_measured(*info, "resumed"); !free) return free;
@@ -113,9 +118,6 @@ Status Store::resume_run(const RunId& run, const NewRun& restart) {
     Statement insert(own.database,
                      fmt::format("INSERT INTO restarts (run_number, {}) VALUES ({})",
                                  store::restart_columns, store::places(store::restart_columns, 1)));
-    const Restart begun{.restarted_unix_ms = store::now_unix_ms(),
-                        .command_line = restart.command_line,
-                        .provenance = restart.provenance};
     NewRun start = info->start;
     start.process_id = restart.process_id;
     start.process_start_ticks = restart.process_start_ticks;
@@ -123,12 +125,14 @@ Status Store::resume_run(const RunId& run, const NewRun& restart) {
       Writer write(insert);
       write(number);
       store::visit_restart(write, begun);
-      write(store::fingerprint_of(run.uuid, begun));
+      write(print);
       store::execute(insert);
       write_start(own.database, number, run, start);
     });
     return {};
   });
+  if (resumed) own.start = {.uuid = run.uuid, .print = print};
+  return resumed;
 }
 
 Status Store::add_heat(const RunId& run, const HeatResult& heat) {
@@ -136,13 +140,16 @@ Status Store::add_heat(const RunId& run, const HeatResult& heat) {
   return own.change_run(run, [&](std::int64_t number) -> Status {
     Statement insert(own.database, fmt::format("INSERT INTO heats (run_number, {}, {}) VALUES ({})",
                                                store::heat_columns, store::point_columns(),
-                                               store::places(store::point_columns(), 4)));
+                                               store::places(store::point_columns(), 5)));
     Writer write(insert);
     write(number);
     write(heat.heat_index);
     const auto cells = static_cast<std::int64_t>(heat.cells.size());
     write(cells);
-    write(store::fingerprint_of(run.uuid, heat.heat_index, cells, heat.point));
+    std::optional<std::int64_t> restart;
+    if (own.start && own.start->uuid == run.uuid) restart = own.start->print;
+    write(store::fingerprint_of(run.uuid, heat.heat_index, cells, heat.point, restart));
+    write(restart);
     store::visit_point(write, heat.point);
     store::execute(insert);
     const std::int64_t id = own.database.getLastInsertRowid();

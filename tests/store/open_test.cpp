@@ -124,6 +124,7 @@ void make_older(const std::filesystem::path& file) {
   run_sql(file, "ALTER TABLE heats DROP COLUMN documents");
   run_sql(file, "ALTER TABLE samples DROP COLUMN cpu_ns");
   run_sql(file, "ALTER TABLE heats DROP COLUMN fingerprint");
+  run_sql(file, "ALTER TABLE heats DROP COLUMN restart");
   run_sql(file, "ALTER TABLE restarts DROP COLUMN fingerprint");
   run_sql(file, "ALTER TABLE samples DROP COLUMN waited_ns");
 }

@@ -121,6 +121,33 @@ TEST_F(Transfer, Import_AddsEveryRunOnceUnderNewNumbers) {
   EXPECT_EQ(other.runs()->size(), 3U);
 }
 
+TEST_F(Transfer, AHeatKeepsTheStartThatMeasuredIt_WhereverItsRunTravels) {
+  NewRun start = sample_run("parts");
+  const RunId run = begin_or_throw(store_, start);
+  add(store_.add_heat(run, random_heat(random_, 0, 1)));
+  start.command_line = "a later start";
+  add(store_.resume_run(run, start));
+  add(store_.add_heat(run, random_heat(random_, 1, 1)));
+  {
+    // Another process only knows what the file says.
+    Store other = open_or_throw(folder_ / "results.db");
+    add(other.add_heat(run, random_heat(random_, 2, 1)));
+  }
+  add(store_.finish_run(run, RunStatus::done));
+  const auto starts = [&](const Store& store) {
+    std::vector<std::optional<std::size_t>> found;
+    for (const auto& [heat, place] : *store.starts_of_heats(run)) found.push_back(place);
+    return found;
+  };
+  const std::vector<std::optional<std::size_t>> expected{0, 1, std::nullopt};
+  EXPECT_EQ(starts(store_), expected);
+  ASSERT_TRUE(store_.export_runs({run}, folder_ / "parts.attn"));
+  Store other = open_or_throw(folder_ / "other.db");
+  ASSERT_TRUE(other.import_file(folder_ / "parts.attn"));
+  EXPECT_EQ(starts(other), expected);
+  EXPECT_TRUE(other.check_integrity());
+}
+
 TEST_F(Transfer, AnotherLiveDatabase_CanBeImportedToo) {
   Store other = open_or_throw(folder_ / "other.db");
   const auto imported = other.import_file(folder_ / "results.db");
