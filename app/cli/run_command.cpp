@@ -6,11 +6,17 @@
 #include <atomic>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
 
 #include "app/cli/command_line.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/run_events.h"
+#include "app/cli/slurm_run.h"
 #include "app/cli/worker_requests.h"
 #include "engine/report/compare.h"
 #include "engine/report/conditions.h"
@@ -28,6 +34,8 @@ struct RunCommandArguments {
   std::string sweep, resume, again, only;
   WorkerChoice worker;
   bool quiet = false, events = false;
+  std::vector<std::string> slurm;
+  bool slurm_dry_run = false;
   std::filesystem::path database;
 };
 
@@ -75,7 +83,33 @@ Status check_choice(const RunCommandArguments& arguments) {
   if (!arguments.resume.empty() && !arguments.only.empty()) {
     return fail("--only cannot change a run that is resumed; leave it out.");
   }
+  if (arguments.slurm_dry_run && arguments.slurm.empty()) {
+    return fail("--slurm-dry-run shows what --slurm KEY=VALUE,... would submit; add that.");
+  }
+  if (!arguments.slurm.empty() && (arguments.events || !arguments.again.empty())) {
+    return fail("--slurm submits and ends, so that it goes with neither --events nor --again.");
+  }
+  if (!arguments.slurm.empty() && !arguments.sweep.empty() && !arguments.resume.empty()) {
+    return fail("--slurm sends a sweep, or what a run lacks; leave out the sweep or --resume.");
+  }
   return {};
+}
+
+void run_by_slurm(Session& session, const RunCommandArguments& arguments) {
+  const SlurmArguments slurm{.options = arguments.slurm,
+                             .dry_run = arguments.slurm_dry_run,
+                             .quiet = arguments.quiet,
+                             .worker = arguments.worker,
+                             .database = arguments.database};
+  if (!arguments.resume.empty()) return send_rest_to_slurm(session, slurm, arguments.resume);
+  const Result<Sweep> sweep = chosen_sweep(arguments, std::nullopt);
+  if (!sweep) return session.fail(exit_wrong_use, sweep.error().message);
+  std::error_code none;
+  const std::filesystem::path file = arguments.sweep;
+  send_to_slurm(session, slurm, *sweep,
+                std::filesystem::is_regular_file(file, none)
+                    ? std::filesystem::absolute(file).parent_path()
+                    : std::filesystem::current_path());
 }
 
 /// Said at the start, so that nobody waits for a comparison that cannot mean much.
@@ -138,6 +172,7 @@ void run(Session& session, const RunCommandArguments& arguments) {
   if (Status chosen = check_choice(arguments); !chosen) {
     return session.fail(exit_wrong_use, chosen.error().message);
   }
+  if (!arguments.slurm.empty()) return run_by_slurm(session, arguments);
   std::optional<OpenRun> first;  // of --again
   if (!arguments.again.empty()) {
     auto open = open_run(arguments.again, arguments.database);
@@ -194,6 +229,13 @@ void run(Session& session, const RunCommandArguments& arguments) {
           fmt::format("run {} is of sweep '{}', not '{}'; resume it without naming a sweep.",
                       earlier->number, earlier->start.sweep_name, sweep->name));
     }
+    if (was_sent_to_slurm(*earlier)) {
+      if (!bring_in_from_slurm(session, *store, *earlier)) return;
+      earlier = store->find_run(earlier->id.uuid);
+      if (!earlier) return session.fail(exit_store_refused, earlier.error().message);
+      if (earlier->status == RunStatus::done)
+        return say("run {} has all of its heats; nothing is measured", earlier->number);
+    }
     outcome = resume_run(*earlier, *store, options);
   }
   progress.clear();
@@ -232,6 +274,16 @@ void add_run_command(CLI::App& app, Session& session) {
   command->add_flag("--events", arguments->events,
                     "What happens, as JSON Lines on standard output");
   add_worker_options(*command, arguments->worker);
+  command
+      ->add_option(
+          "--slurm", arguments->slurm,
+          "Measure by a job array of Slurm: array=N tasks, dir=FOLDER for their files, and "
+          "sbatch's long options; with --resume, only what is missing")
+      ->type_name("KEY=VALUE,...")
+      ->expected(1)
+      ->take_all();
+  command->add_flag("--slurm-dry-run", arguments->slurm_dry_run,
+                    "Print what --slurm would submit, and submit nothing");
   add_database_option(*command, arguments->database);
   command->callback([&session, arguments] { run(session, *arguments); });
 }

@@ -9,11 +9,17 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <iterator>
 #include <memory>
 #include <optional>
+#include <string>
+#include <system_error>
 #include <vector>
 
 #include "app/cli/command_line.h"
+#include "app/cli/slurm_run.h"
+#include "engine/sweep/job_array.h"
 #include "engine/sweep/pause.h"
 #include "kernels/base/control_characters.h"
 #include "kernels/base/sentences.h"
@@ -223,23 +229,87 @@ void export_runs(Session& session, const ExportCommand& arguments) {
 }
 
 struct ImportCommand {
-  std::filesystem::path file, database;
+  std::vector<std::filesystem::path> files;  // or, into one run, folders of them
+  std::string into;
+  std::filesystem::path database;
 };
 
-void import_runs(Session& session, const ImportCommand& arguments) {
+/// Files, and those that lie in folders.
+Result<std::vector<std::filesystem::path>> stores_of(
+    const std::vector<std::filesystem::path>& names) {
+  std::vector<std::filesystem::path> files;
+  std::error_code none;
+  for (const std::filesystem::path& name : names) {
+    if (!std::filesystem::is_directory(name, none)) {
+      files.push_back(name);
+      continue;
+    }
+    std::vector<std::filesystem::path> in_it = stores_in(name);
+    if (in_it.empty()) {
+      return fail("the folder {} has no file that ends in .db or .attn; name another one",
+                  name.string());
+    }
+    std::ranges::move(in_it, std::back_inserter(files));
+  }
+  return files;
+}
+
+void import_into(Session& session, const ImportCommand& arguments) {
+  std::error_code none;
+  if (!std::filesystem::exists(arguments.database, none)) {
+    return session.fail(exit_store_refused,
+                        fmt::format("there is no database {}, and so no run {} in it; name the one "
+                                    "that has the run with --db",
+                                    arguments.database.string(), in_a_sentence(arguments.into)));
+  }
+  const auto files = stores_of(arguments.files);
+  if (!files) return session.fail(exit_wrong_use, files.error().message);
   auto store = Store::open(arguments.database, Store::Mode::read_write);
   if (!store) return session.fail(exit_store_refused, store.error().message);
-  const auto imported = store->import_file(arguments.file);
-  if (!imported) return session.fail(exit_store_refused, imported.error().message);
+  const auto run = store->find_run(arguments.into);
+  if (!run) return session.fail(exit_wrong_use, run.error().message);
+  bring_in(session, *store, *run, *files);
+}
+
+/// A part of a run would stand for the whole.
+Status check_whole(const Store& store, const std::filesystem::path& file) {
+  const auto source = Store::open(file, Store::Mode::read_only);
+  const auto runs = source ? source->runs(RunsOf::both) : tl::unexpected(source.error());
+  if (!runs) return {};  // import says why
+  for (const RunInfo& run : *runs) {
+    if (!is_part(run) || store.find_run(run.id.uuid)) continue;
+    return fail(
+        "{} holds a part of run {}, which {} does not have; import the run.attn of its folder "
+        "first, or name the database that it was sent from with --db",
+        file.string(), run.id.uuid, store.file().string());
+  }
+  return {};
+}
+
+void import_runs(Session& session, const ImportCommand& arguments) {
+  if (!arguments.into.empty()) return import_into(session, arguments);
+  auto store = Store::open(arguments.database, Store::Mode::read_write);
+  if (!store) return session.fail(exit_store_refused, store.error().message);
+  Store::Imported all;
+  for (const std::filesystem::path& file : arguments.files) {
+    if (Status whole = check_whole(*store, file); !whole)
+      return session.fail(exit_wrong_use, whole.error().message);
+    const auto imported = store->import_file(file);
+    if (!imported) return session.fail(exit_store_refused, imported.error().message);
+    all.added += imported->added;
+    all.already_there += imported->already_there;
+    all.taken_from_trash += imported->taken_from_trash;
+    all.heats_added += imported->heats_added;
+  }
   const std::string from_trash =
-      imported->taken_from_trash == 0
+      all.taken_from_trash == 0
           ? ""
-          : fmt::format(", {} of them taken out of the trash", imported->taken_from_trash);
-  say("{} imported, {} already there{}{}", imported->added, imported->already_there, from_trash,
-      imported->heats_added == 0 ? ""
-                                 : fmt::format(", {} heat{} added to {}", imported->heats_added,
-                                               imported->heats_added == 1 ? "" : "s",
-                                               imported->already_there == 1 ? "it" : "them"));
+          : fmt::format(", {} of them taken out of the trash", all.taken_from_trash);
+  say("{} imported, {} already there{}{}", all.added, all.already_there, from_trash,
+      all.heats_added == 0
+          ? ""
+          : fmt::format(", {} heat{} added to {}", all.heats_added, all.heats_added == 1 ? "" : "s",
+                        all.already_there == 1 ? "it" : "them"));
 }
 
 void check_store(Session& session, const std::filesystem::path& database) {
@@ -320,10 +390,14 @@ void add_export_command(CLI::App& app, Session& session) {
 
 void add_import_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<ImportCommand>();
-  CLI::App* command = app.add_subcommand("import", "Take the runs of a file into the database");
-  command->add_option("file", arguments->file, "File from 'attnscope export'")
+  CLI::App* command = app.add_subcommand("import", "Take the runs of files into the database");
+  command->add_option("files", arguments->files, "Files from 'attnscope export', or databases")
       ->type_name("F.attn")
       ->required();
+  command
+      ->add_option("--into", arguments->into,
+                   "Only what they, or folders of them, have of this run; says what it then lacks")
+      ->type_name("RUN");
   add_database_option(*command, arguments->database);
   command->callback([&session, arguments] { import_runs(session, *arguments); });
 }

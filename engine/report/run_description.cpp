@@ -7,12 +7,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "engine/report/conditions.h"
 #include "engine/report/number_text.h"
 #include "engine/report/provenance.h"
+#include "engine/report/where_measured.h"
 #include "engine/sweep/run_plan.h"
 #include "kernels/base/json.h"
 #include "kernels/base/sentences.h"
@@ -272,7 +274,7 @@ Result<RunDescription> describe(const Store& store, const RunInfo& run) {
   if (!ceilings) return tl::unexpected(ceilings.error());
   auto table = make_table(store, run, std::nullopt, {});
   if (!table) return tl::unexpected(table.error());
-  return RunDescription{.run = run,
+  return RunDescription{.run = std::move(table->run),
                         .restarts = std::move(*restarts),
                         .ceilings = std::move(*ceilings),
                         .rows = std::move(table->rows)};
@@ -295,6 +297,10 @@ std::vector<std::string> cautions(const RunDescription& description) {
   warn_of_build(provenance, found);
   const json cores = provenance_at(provenance, "/device/cores");
   warn_of_cells(run, description.rows, cores.is_number_integer() ? cores.get<int>() : 0, found);
+  std::vector<std::string> of_machines = cautions_of_machines(run);
+  std::ranges::move(of_machines, std::back_inserter(found));
+  // Rates of several machines are no change of one, and what its parts ran on has been said.
+  if (!machines_in(run).empty()) return found;
   for (const Moved& moved : moved_ceilings_of(description.ceilings)) {
     const double ratio = moved.last->flop_per_second / moved.first->flop_per_second;
     if (!std::isfinite(ratio) || std::abs(ratio - 1) <= moved_ceilings) continue;
@@ -349,7 +355,9 @@ std::vector<DescribedPart> described_parts(const RunDescription& description) {
   for (const LabelledFact& fact : machine_facts)
     add(fact.label, words(provenance_at(provenance, fact.pointer)));
   add("memory", memory_of(provenance));
-  for (const Moved& moved : moved_ceilings_of(description.ceilings))
+  const std::vector<Ceilings> none;  // of several machines it is not kept whose they are
+  for (const Moved& moved :
+       moved_ceilings_of(machines_in(run).size() > 1 ? none : description.ceilings))
     add("rates, " + whose(*moved.first), ceilings_in_words(moved));
   at = 2;
   add("measured by", program_of(provenance, "build"));

@@ -13,6 +13,7 @@
 #include "engine/report/axes_in_words.h"
 #include "engine/report/measured_effectiveness.h"
 #include "engine/report/row_values.h"
+#include "engine/report/where_measured.h"
 #include "engine/statistics/placements.h"
 #include "kernels/base/sentences.h"
 
@@ -283,6 +284,10 @@ Result<Table> make_table(const Store& store, const RunInfo& run,
   if (!cells) return tl::unexpected(cells.error());
   Result<std::vector<Ceilings>> ceilings = store.ceilings(run.id);
   if (!ceilings) return tl::unexpected(ceilings.error());
+  Result<RunInfo> known_run = with_machines(store, run);
+  if (!known_run) return tl::unexpected(known_run.error());
+  // Whose a ceiling is of several machines is not kept.
+  if (are_unlike(machines_in(*known_run))) ceilings->clear();
 
   // Names come from sweeps and files of other people; a line of one's own is no name.
   for (StoredCell& cell : *cells) {
@@ -292,7 +297,7 @@ Result<Table> make_table(const Store& store, const RunInfo& run,
       *name = one_line(std::move(*name));
   }
 
-  Table table{.run = run, .rows = {}, .baseline = std::nullopt};
+  Table table{.run = std::move(*known_run), .rows = {}, .baseline = std::nullopt};
   if (baseline) {
     Result<std::string> id = find_baseline(*cells, run, *baseline);
     if (!id) return tl::unexpected(id.error());

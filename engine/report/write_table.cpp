@@ -18,6 +18,7 @@
 #include "engine/report/report_parts.h"
 #include "engine/report/row_values.h"
 #include "engine/report/table.h"
+#include "engine/report/where_measured.h"
 
 namespace attnscope::report {
 namespace {
@@ -194,10 +195,19 @@ std::vector<bool> varying_beside_length(const Table& table) {
   return varying;
 }
 
+std::string machine_of(const std::vector<Machine>& machines, const Row& row) {
+  const auto found = std::ranges::find_if(machines, [&](const Machine& machine) {
+    return machine.heats.contains(row.cell.heat_number);
+  });
+  return found == machines.end() ? "" : found->name;
+}
+
 Sheet sheet_for_programs(const Table& table) {
   Sheet sheet;
   const std::vector<Column> all = columns(table);
   for (const Column& column : all) sheet.columns.push_back({std::string(column.key), ""});
+  const std::vector<Machine> machines = machines_in(table.run);
+  if (!machines.empty()) sheet.columns.push_back({"machine", ""});
   sheet.columns.push_back({"run", ""});
   sheet.columns.push_back({"provenance", ""});
   const std::string provenance = provenance_line(table);
@@ -205,6 +215,7 @@ Sheet sheet_for_programs(const Table& table) {
     std::vector<SheetCell> cells;
     cells.reserve(sheet.columns.size());
     for (const Column& column : all) cells.emplace_back(column.value(row));
+    if (!machines.empty()) cells.emplace_back(machine_of(machines, row));
     cells.emplace_back(table.run.id.uuid);
     cells.emplace_back(provenance);
     sheet.add(std::move(cells));

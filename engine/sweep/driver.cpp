@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <set>
 #include <utility>
 
@@ -103,6 +104,17 @@ json libraries() {
                                         NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH)}};
 }
 
+/// The task of a Slurm job that this process is, and its node; null outside of one.
+json slurm_task() {
+  json task;
+  for (const auto& [key, variable] : {std::pair("job", "SLURM_JOB_ID"),
+                                      {"task", "SLURM_ARRAY_TASK_ID"},
+                                      {"node", "SLURMD_NODENAME"}}) {
+    if (const char* value = std::getenv(variable)) task[key] = value;
+  }
+  return task;
+}
+
 /// The record of a start: device and build from the greeting, this program's own build, and the
 /// plan of a run that starts (a resumed one has its own). `again_of` is the run that it repeats, if
 /// any.
@@ -122,6 +134,8 @@ NewRun describe_run(const Sweep& sweep, const json& hello, const std::string& co
                        {"build_type", ATTNSCOPE_BUILD_TYPE},
                        {"libraries", libraries()}}}};
   if (!is_this_machine(hello)) provenance["worker"] = {{"elsewhere", true}};
+  if (const json task = slurm_task(); device.is_object() && !task.is_null())
+    provenance["slurm"] = task;
   if (!again_of.empty()) provenance["again_of"] = again_of;
   if (!plan.is_null()) provenance["plan"] = plan;
   if (sweep.measured_runs)
@@ -447,6 +461,14 @@ std::vector<std::string> warnings_of_threads(const std::vector<Heat>& heats, int
   return warnings;
 }
 
+Status evaluate_runs(Sweep& sweep) {
+  if (!sweep.runs) return {};
+  auto measured = effectiveness::evaluate(*sweep.runs);
+  if (!measured) return tl::unexpected(measured.error());
+  sweep.measured_runs = std::move(*measured);
+  return {};
+}
+
 // What the run's first part has left: failed cells count again.
 Result<RunOutcome> outcome_so_far(const RunInfo& run, const Store& store) {
   auto cells = store.cells(run.id, /*with_samples=*/false);
@@ -486,13 +508,21 @@ Status check_implementations(const std::vector<Heat>& heats, const json& hello) 
   return {};
 }
 
+Result<NewRun> record_of(const Sweep& asked, int cores, const std::string& command_line) {
+  Sweep sweep = asked;
+  if (Status evaluated = evaluate_runs(sweep); !evaluated) return tl::unexpected(evaluated.error());
+  if (Status settled = settle_threads(sweep.heats, cores); !settled)
+    return tl::unexpected(settled.error());
+  NewRun record = describe_run(sweep, json::object(), command_line, plan_json(sweep.heats));
+  record.device.clear();
+  record.process_id = 0;
+  record.process_start_ticks = 0;
+  return record;
+}
+
 Result<RunOutcome> run_sweep(const Sweep& asked, Store& store, const DriverOptions& options) {
   Sweep sweep = asked;
-  if (sweep.runs) {
-    auto measured = effectiveness::evaluate(*sweep.runs);
-    if (!measured) return tl::unexpected(measured.error());
-    sweep.measured_runs = std::move(*measured);
-  }
+  if (Status evaluated = evaluate_runs(sweep); !evaluated) return tl::unexpected(evaluated.error());
   auto pool = WorkerPool::start(options.worker_command, options.with, options.connection,
                                 options.cancel, options.memory_kills);
   if (!pool) return tl::unexpected(pool.error());
@@ -551,7 +581,8 @@ Result<RunOutcome> resume_run(const RunInfo& earlier, Store& store, const Driver
   }
   const int heats_done = earlier.start.heats_planned - static_cast<int>(heats->size());
   auto warnings = warnings_of_threads(*heats, worker_cores(pool->hello()));
-  if (restart.device != earlier.start.device) {
+  // A part of a run has no device until it is measured.
+  if (restart.device != earlier.start.device && !earlier.start.device.empty()) {
     warnings.push_back(
         fmt::format("the run began on '{}' and goes on on '{}'; its heats do not "
                     "compare",

@@ -89,6 +89,12 @@ struct RunOutcome {
 [[nodiscard]] Result<RunOutcome> resume_run(const RunInfo& run, Store& store,
                                             const DriverOptions& options);
 
+/// The record of a run whose heats other processes measure, a part each, wherever they are: with
+/// the whole plan, but no machine, build or process. Threads 0 become `cores`, and its contenders'
+/// TREC runs are evaluated. Errors: one of these that cannot be, or threads that are then the same.
+[[nodiscard]] Result<NewRun> record_of(const Sweep& sweep, int cores,
+                                       const std::string& command_line);
+
 /// Every implementation of the heats is one that the worker's greeting lists.
 [[nodiscard]] Status check_implementations(const std::vector<Heat>& heats,
                                            const nlohmann::json& hello);

@@ -178,7 +178,11 @@ class Measurement {
     while (!active_.empty()) {
       std::vector<HeatResult> results;
       const Answer last = measure_all_shares(results);
-      if (last.kind == Answer::Kind::answered) return assemble(std::move(results));
+      if (last.kind == Answer::Kind::answered) {
+        // What died a moment before a cancel was known may have been ended with it.
+        if (active_.size() < heat_.contenders.size() && pool_.is_cancelled()) return std::nullopt;
+        return assemble(std::move(results));
+      }
       if (was_cut_off(last)) continue;
       Answer ended = last;
       if (!lose_the_one_that_ran(last)) ended = find_who_does_it(last);

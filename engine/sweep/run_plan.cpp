@@ -34,7 +34,7 @@ json whole_heat(const json& plan, const json& heat, std::size_t index) {
   for (const json& place : heat.at("contenders")) {
     contenders.push_back(plan.at("contenders").at(place.get<std::size_t>()));
   }
-  return {{"index", index},
+  return {{"index", heat.value("index", index)},
           {"point", heat.at("point")},
           {"contenders", std::move(contenders)},
           {"stop", plan.at("stops").at(heat.at("stop").get<std::size_t>())}};
@@ -51,9 +51,12 @@ json plan_json(const std::vector<Heat>& heats) {
     for (const Contender& contender : heat.contenders) {
       places.push_back(place_of(contender, contenders));
     }
+    const std::size_t place = list.size();
     list.push_back({{"point", protocol::to_json(heat.point)},
                     {"contenders", std::move(places)},
                     {"stop", place_of(heat.stop, stops)}});
+    // Of a part of a plan.
+    if (heat.index != static_cast<int>(place)) list.back()["index"] = heat.index;
   }
   return {
       {"contenders", list_of(contenders)}, {"stops", list_of(stops)}, {"heats", std::move(list)}};

@@ -13,6 +13,7 @@
 
 namespace attnscope {
 
+/// Heats keep their place in the sweep, also where they are a part of it.
 [[nodiscard]] nlohmann::json plan_json(const std::vector<Heat>& heats);
 [[nodiscard]] Result<std::vector<Heat>> read_plan(const nlohmann::json& plan);
 

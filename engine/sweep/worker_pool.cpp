@@ -166,7 +166,9 @@ WorkerPool::Answer WorkerPool::ended(const WorkerProcess::Ended& end,
   const bool by_somebody = is_here_ && kills_before && memory_kills_() == kills_before;
   return {.kind = Answer::Kind::died,
           .words = end.words,
-          .contender = end.contender,
+          // Whoever ends a job by SIGTERM may have reached the worker before this process: what
+          // ran had no part in it.
+          .contender = end.signal == SIGTERM ? std::nullopt : end.contender,
           .killed_by_system = end.signal == SIGKILL && !by_somebody};
 }
 
@@ -199,7 +201,8 @@ WorkerPool::Answer WorkerPool::ask(const json& request, std::string_view awaited
     WorkerProcess::Read read = worker_->read(between_looks);
     if (read.wait == WorkerProcess::Wait::ended) {
       worker_.reset();
-      if (cancel_deadline) return {.kind = Answer::Kind::cancelled};
+      // A job's end is told to all its processes at once.
+      if (cancel_deadline || is_cancelled()) return {.kind = Answer::Kind::cancelled};
       return ended(read.ended, kills_before);
     }
     const auto now = Clock::now();

@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/slurm_run.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <system_error>
+
+#include "engine/report/number_text.h"
+#include "engine/sweep/driver.h"
+#include "engine/sweep/job_array.h"
+#include "engine/sweep/run_plan.h"
+#include "engine/sweep/slurm.h"
+#include "engine/sweep/worker_process.h"
+#include "kernels/base/json.h"
+#include "kernels/base/sentences.h"
+#include "kernels/base/text_file.h"
+#include "kernels/base/written_file.h"
+
+namespace attnscope::cli {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t longest_answer = 400;  // of another program, in a sentence
+/// In an array's folder: the number of its job.
+constexpr const char* job_file = "job";
+/// Beside the arrays' folders: the run without a heat, from which, and the tasks' stores, all can
+/// be brought together should the database be lost.
+constexpr const char* whole_file = "run.attn";
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, CloseFile>;
+
+std::string content_of(std::FILE* file) {
+  std::string text;
+  std::rewind(file);
+  std::array<char, 4096> buffer{};
+  for (std::size_t count = 0; (count = std::fread(buffer.data(), 1, buffer.size(), file)) > 0;)
+    text.append(buffer.data(), count);
+  return text;
+}
+
+struct Answer {
+  int exit_code = -1;  // -1: ended by a signal
+  std::string out, err;
+};
+
+/// Runs a program to its end, with no shell between.
+Result<Answer> answer_of(const std::vector<std::string>& command) {
+  const File out(std::tmpfile()), err(std::tmpfile());
+  if (!out || !err) return fail("no temporary file can be made: {}", system_reason(errno));
+  std::vector<char*> words;
+  words.reserve(command.size() + 1);
+  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, fileno(out.get()), STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, fileno(err.get()), STDERR_FILENO);
+  pid_t pid = -1;
+  const int failed = posix_spawnp(&pid, words[0], &actions, nullptr, words.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (failed != 0) return fail("{} cannot be started: {}", command[0], system_reason(failed));
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return Answer{.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+                .out = content_of(out.get()),
+                .err = content_of(err.get())};
+}
+
+bool is_on_path(const std::string& program) {
+  const char* path = std::getenv("PATH");
+  std::string folders = path == nullptr ? "" : path;
+  for (std::size_t begin = 0; begin <= folders.size();) {
+    const std::size_t end = std::min(folders.find(':', begin), folders.size());
+    const std::filesystem::path folder = folders.substr(begin, end - begin);
+    if (!folder.empty() && access((folder / program).c_str(), X_OK) == 0) return true;
+    begin = end + 1;
+  }
+  return false;
+}
+
+Status check_sbatch() {
+  if (is_on_path("sbatch")) return {};
+  return fail(
+      "--slurm: there is no sbatch on PATH; run this where Slurm's commands are, or add "
+      "--slurm-dry-run to see what would be submitted");
+}
+
+/// "sbatch: error: invalid partition specified: gpx"
+std::string in_its_words(const Answer& answer) {
+  const std::string& text = answer.err.empty() ? answer.out : answer.err;
+  std::string words = in_a_sentence(report::one_line(text), longest_answer);
+  return words.empty() ? fmt::format("exit code {}", answer.exit_code) : words;
+}
+
+/// The job's number, kept in the folder.
+Result<std::string> submit(const std::vector<std::string>& command) {
+  const auto answer = answer_of(command);
+  if (!answer) return tl::unexpected(answer.error());
+  if (answer->exit_code != 0) return fail("sbatch refused it: {}", in_its_words(*answer));
+  const auto job = job_in(answer->out);
+  if (!job) {
+    return fail("sbatch named no job, but answered '{}'; squeue tells whether there is one",
+                in_a_sentence(report::one_line(answer->out), longest_answer));
+  }
+  return *job;
+}
+
+std::string heats_in_words(std::size_t count) {
+  return counted(count, "heat");
+}
+
+/// "attnscope-1c0ffee5" in the folder that the run was told.
+std::filesystem::path folder_of(const RunInfo& run, const std::filesystem::path& within) {
+  return within / fmt::format("attnscope-{:.8}", run.id.uuid);
+}
+
+std::filesystem::path told_folder(const RunInfo& run) {
+  const json provenance = parse_json(run.start.provenance);
+  const json::json_pointer place("/slurm/dir");
+  if (!provenance.is_object() || !provenance.contains(place) || !provenance.at(place).is_string())
+    return {};
+  return provenance.at(place).get<std::string>();
+}
+
+/// The folders of the arrays that a run was sent in so far, the first one's before later ones'.
+std::vector<std::filesystem::path> rounds_in(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> rounds;
+  std::error_code none;
+  for (int round = 1;; ++round) {
+    std::filesystem::path next = folder / std::to_string(round);
+    if (!std::filesystem::is_directory(next, none)) return rounds;
+    rounds.push_back(std::move(next));
+  }
+}
+
+/// The job that still waits or runs, if one of the rounds has one.
+std::optional<std::string> living_job(const std::vector<std::filesystem::path>& rounds) {
+  if (!is_on_path("squeue")) return std::nullopt;
+  for (const std::filesystem::path& round : rounds) {
+    const auto kept = read_text_file(round / job_file, "job's number", longest_answer);
+    const auto job = kept ? job_in(*kept) : std::nullopt;
+    if (!job) continue;
+    const auto answer = answer_of({"squeue", "--noheader", "--format=%i", "--jobs=" + *job});
+    if (answer && answer->exit_code == 0 &&
+        answer->out.find_first_not_of(" \n") != std::string::npos)
+      return job;
+  }
+  return std::nullopt;
+}
+
+Status check_folder(const std::filesystem::path& folder) {
+  std::error_code none;
+  if (std::filesystem::is_directory(folder, none)) return {};
+  return fail("--slurm: there is no folder {}; make it, or name another with dir=FOLDER",
+              folder.string());
+}
+
+/// The environment of a task is the submitter's, but a path within its folder means another file.
+std::string worker_for_tasks(const std::string& worker) {
+  std::error_code none;
+  if (worker.empty()) {
+    const char* named = std::getenv("ATTNSCOPE_WORKER");
+    return named == nullptr || *named == '\0' ? "" : worker_for_tasks(named);
+  }
+  return std::filesystem::exists(worker, none) ? std::filesystem::absolute(worker, none).string()
+                                               : worker;
+}
+
+/// The fewest cores with which no heat has threads that wait for each other.
+int cores_for(const SlurmOptions& options, const std::vector<Heat>& heats) {
+  int threads = 1;
+  for (const Heat& heat : heats) threads = std::max(threads, heat.point.threads);
+  return options.cores.value_or(threads);
+}
+
+/// Implementations that nobody has are found before any task waits in a queue.
+Status check_heats(const std::vector<Heat>& heats, const std::string& worker) {
+  auto process = WorkerProcess::start(worker);
+  if (!process) {
+    return fail("{} (it is asked here which implementations there are, before any task waits)",
+                process.error().message);
+  }
+  return check_implementations(heats, process->hello());
+}
+
+SlurmArray array_of(const SlurmArguments& arguments, const SlurmOptions& options,
+                    const RunInfo& run, const std::vector<RunPart>& parts,
+                    const std::vector<Heat>& heats, std::filesystem::path folder) {
+  std::error_code failed;
+  return {.options = options,
+          .tasks = static_cast<int>(parts.size()),
+          .cores = cores_for(options, heats),
+          .folder = std::move(folder),
+          .uuid = run.id.uuid,
+          .program = std::filesystem::read_symlink("/proc/self/exe", failed),
+          .worker = worker_for_tasks(arguments.worker),
+          .database = std::filesystem::absolute(arguments.database)};
+}
+
+/// "3 heats (0, 4, 8), at most 120 s"
+std::string part_in_words(const RunPart& part) {
+  constexpr std::size_t most = 12;
+  std::string places;
+  for (std::size_t i = 0; i < std::min(part.heats.size(), most); ++i)
+    places += fmt::format("{}{}", i == 0 ? "" : ", ", part.heats[i].index);
+  return fmt::format("{} ({}{}), at most {:.0f} s", heats_in_words(part.heats.size()), places,
+                     part.heats.size() > most ? ", ..." : "", part.seconds);
+}
+
+std::string dry_run_text(const SlurmArray& array, const std::vector<RunPart>& parts) {
+  std::string text = fmt::format(
+      "# Nothing is submitted. {}\n",
+      array.uuid == "RUN" ? "RUN stands for the run's UUID, which it gets when it is sent."
+                          : "This is what would be sent.");
+  for (std::size_t task = 0; task < parts.size(); ++task)
+    text += fmt::format("# task {}: {}\n", task, part_in_words(parts[task]));
+  text += fmt::format("\n# {}\n{}", SlurmArray::tasks_file, task_script(array));
+  text += fmt::format("\n# {}\n{}", SlurmArray::merge_file, merge_script(array));
+  text += fmt::format("\n# submitted by\n{}\n{}\n", shell_line(tasks_command(array)),
+                      shell_line(merge_command(array, "JOB")));
+  return text;
+}
+
+Status write_parts(const SlurmArray& array, const RunInfo& run, const std::vector<RunPart>& parts) {
+  for (std::size_t task = 0; task < parts.size(); ++task) {
+    const auto store =
+        Store::create_with(array.folder / SlurmArray::store_of(static_cast<int>(task)),
+                           part_of(run, parts[task].heats));
+    if (!store) return tl::unexpected(store.error());
+  }
+  const std::string tasks = task_script(array), merge = merge_script(array);
+  const std::array<FileText, 2> scripts{
+      {{.path = array.folder / SlurmArray::tasks_file, .text = tasks},
+       {.path = array.folder / SlurmArray::merge_file, .text = merge}}};
+  return write_files(scripts);
+}
+
+/// Writes what the tasks need and submits both jobs. False, and the session has the reason, where
+/// no task was sent: the array's folder is gone again then.
+bool send(Session& session, const SlurmArguments& arguments, const SlurmArray& array,
+          const RunInfo& run, const std::vector<RunPart>& parts) {
+  std::error_code failed;
+  std::filesystem::create_directories(array.folder, failed);
+  Status done = failed ? Status(fail("the folder {} cannot be made: {}", array.folder.string(),
+                                     failed.message()))
+                       : write_parts(array, run, parts);
+  Result<std::string> job = fail("not sent");
+  if (done) job = submit(tasks_command(array));
+  if (!done || !job) {
+    std::filesystem::remove_all(array.folder, failed);
+    session.fail(exit_wrong_use, done ? job.error().message : done.error().message);
+    return false;
+  }
+  if (Status kept = write_file(array.folder / job_file, *job + "\n"); !kept)
+    say("attnscope: warning: {}", kept.error().message);
+  double longest = 0;
+  std::size_t heats = 0;
+  for (const RunPart& part : parts) {
+    longest = std::max(longest, part.seconds);
+    heats += part.heats.size();
+  }
+  if (!arguments.quiet) {
+    say("run {} is with Slurm as job {}: {} in {}, each at most {:.0f} s besides set-up and "
+        "checks; their files are in {}",
+        run.number, *job, heats_in_words(heats), counted(parts.size(), "task"), longest,
+        report::one_line(array.folder.string()));
+  }
+  print_result(session, *job + "\n");
+  const auto merge = submit(merge_command(array, *job));
+  if (!merge) {
+    session.fail(exit_wrong_use,
+                 fmt::format("the tasks are sent, but not the job that brings them together: {}; "
+                             "once they have ended, attnscope import {} --into {} --db {} does it",
+                             merge.error().message, shell_line({array.folder.string()}),
+                             run.id.uuid, shell_line({array.database.string()})));
+  } else if (!arguments.quiet) {
+    say("job {} brings them into {} once all have ended", *merge,
+        report::one_line(array.database.string()));
+  }
+  return true;
+}
+
+void say_of_tasks(const SlurmOptions& options, const std::vector<RunPart>& parts) {
+  if (parts.size() < static_cast<std::size_t>(options.tasks)) {
+    say("attnscope: note: {} for {} tasks: {} it is", heats_in_words(parts.size()), options.tasks,
+        counted(parts.size(), "task"));
+  }
+}
+
+/// "heat 5, 256 tokens (task-2.db)"
+std::string heat_in_words(const BroughtTogether::Missing& missing) {
+  return fmt::format(
+      "heat {}, {} tokens{}", missing.heat.index, missing.heat.point.sequence_tokens,
+      missing.part.empty() ? "" : fmt::format(" ({})", missing.part.filename().string()));
+}
+
+std::string missing_in_words(const std::vector<BroughtTogether::Missing>& missing) {
+  constexpr std::size_t most = 12;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(missing.size(), most); ++i)
+    text.append(i == 0 ? "" : "; ").append(heat_in_words(missing[i]));
+  if (missing.size() > most) text += fmt::format("; and {} more", missing.size() - most);
+  return text;
+}
+
+/// What the tasks have, and what the run then lacks; nothing where the session has a reason.
+std::optional<BroughtTogether> bring_in_rounds(Session& session, Store& store, const RunInfo& run,
+                                               const std::filesystem::path& folder) {
+  const std::vector<std::filesystem::path> rounds = rounds_in(folder);
+  if (const auto job = living_job(rounds)) {
+    session.fail(exit_wrong_use,
+                 fmt::format("run {} is with Slurm as job {}, which has not ended; wait for it, or "
+                             "end it with scancel {}",
+                             run.number, *job, *job));
+    return std::nullopt;
+  }
+  std::vector<std::filesystem::path> files;
+  for (const std::filesystem::path& round : rounds)
+    std::ranges::move(stores_in(round), std::back_inserter(files));
+  auto brought = bring_together(store, run.id, files);
+  if (!brought) {
+    session.fail(exit_store_refused, brought.error().message);
+    return std::nullopt;
+  }
+  for (const std::string& sentence : brought->left_out) say("attnscope: warning: {}", sentence);
+  return std::move(*brought);
+}
+
+/// Another merge may hold the database while it takes in a store.
+constexpr auto merging_patience = std::chrono::minutes(2);
+
+}  // namespace
+
+bool was_sent_to_slurm(const RunInfo& run) {
+  // A part, which a task measures, has the words of the whole.
+  return !is_part(run) && !told_folder(run).empty();
+}
+
+void send_to_slurm(Session& session, const SlurmArguments& arguments, const Sweep& sweep,
+                   const std::filesystem::path& folder) {
+  const auto refuse = [&](const Error& error) { session.fail(exit_wrong_use, error.message); };
+  const auto options = parse_slurm(arguments.options);
+  if (!options) return refuse(options.error());
+  if (Status there = arguments.dry_run ? Status() : check_sbatch(); !there)
+    return refuse(there.error());
+  const std::filesystem::path within =
+      std::filesystem::absolute(options->folder.value_or(folder)).lexically_normal();
+  if (Status there = check_folder(within); !there) return refuse(there.error());
+  auto record = record_of(sweep, options->cores.value_or(1), session.command_line);
+  if (!record) return refuse(record.error());
+  RunInfo run;
+  run.id.uuid = "RUN";
+  run.start = std::move(*record);
+  const auto heats = stored_heats(run);
+  if (!heats) return refuse(heats.error());
+  const std::vector<RunPart> parts = deal_out(*heats, options->tasks);
+  say_of_tasks(*options, parts);
+  run.start.device = fmt::format("Slurm, {}", counted(parts.size(), "task"));
+  if (!arguments.dry_run) {
+    if (Status known = check_heats(*heats, arguments.worker); !known) return refuse(known.error());
+  }
+  json provenance = parse_json(run.start.provenance);
+  provenance["slurm"] = {{"dir", within.string()}};
+  run.start.provenance = provenance.dump(-1, ' ', false, json::error_handler_t::replace);
+  if (arguments.dry_run) {
+    return print_result(session, dry_run_text(array_of(arguments, *options, run, parts, *heats,
+                                                       folder_of(run, within) / "1"),
+                                              parts));
+  }
+  auto store = Store::open(arguments.database, Store::Mode::read_write);
+  if (!store) return session.fail(exit_store_refused, store.error().message);
+  if (!store->warning().empty()) say("attnscope: warning: {}", store->warning());
+  const auto id = store->begin_run(run.start);
+  if (!id) return session.fail(exit_store_refused, id.error().message);
+  const auto begun = store->find_run(id->uuid);
+  if (!begun) return session.fail(exit_store_refused, begun.error().message);
+  const SlurmArray array =
+      array_of(arguments, *options, *begun, parts, *heats, folder_of(*begun, within) / "1");
+  if (send(session, arguments, array, *begun, parts)) {
+    if (auto whole = Store::create_with(array.folder.parent_path() / whole_file, *begun); !whole)
+      say("attnscope: warning: {}", whole.error().message);
+    return;
+  }
+  // Nothing was measured, and nothing will be.
+  std::error_code ignored;
+  std::filesystem::remove(array.folder.parent_path(), ignored);
+  if (Status removed = store->remove_run(*id); !removed)
+    say("attnscope: warning: {}", removed.error().message);
+}
+
+void send_rest_to_slurm(Session& session, const SlurmArguments& arguments,
+                        const std::string& name) {
+  const auto refuse = [&](const Error& error) { session.fail(exit_wrong_use, error.message); };
+  const auto options = parse_slurm(arguments.options);
+  if (!options) return refuse(options.error());
+  if (Status there = arguments.dry_run ? Status() : check_sbatch(); !there)
+    return refuse(there.error());
+  auto store = Store::open(arguments.database, Store::Mode::read_write);
+  if (!store) return session.fail(exit_store_refused, store.error().message);
+  store->set_busy_timeout(merging_patience);
+  const auto run = store->find_run(name);
+  if (!run) return refuse(run.error());
+  if (!was_sent_to_slurm(*run)) {
+    return session.fail(exit_wrong_use,
+                        fmt::format("run {} was begun without --slurm; {} goes on with it",
+                                    run->number, command_on(*run, "run --resume")));
+  }
+  const std::filesystem::path within =
+      std::filesystem::absolute(options->folder.value_or(told_folder(*run))).lexically_normal();
+  if (Status there = check_folder(within); !there) return refuse(there.error());
+  const std::filesystem::path folder = folder_of(*run, within);
+  const auto brought = bring_in_rounds(session, *store, *run, folder);
+  if (!brought) return;
+  if (brought->missing.empty()) {
+    say("run {} has all of its {}; nothing is sent", run->number,
+        heats_in_words(static_cast<std::size_t>(run->start.heats_planned)));
+    return;
+  }
+  std::vector<Heat> heats;
+  heats.reserve(brought->missing.size());
+  for (const BroughtTogether::Missing& missing : brought->missing) heats.push_back(missing.heat);
+  const std::vector<RunPart> parts = deal_out(heats, options->tasks);
+  say_of_tasks(*options, parts);
+  const std::string round = std::to_string(rounds_in(folder).size() + 1);
+  const SlurmArray array = array_of(arguments, *options, *run, parts, heats, folder / round);
+  if (arguments.dry_run) return print_result(session, dry_run_text(array, parts));
+  static_cast<void>(send(session, arguments, array, *run, parts));
+}
+
+bool bring_in_from_slurm(Session& session, Store& store, const RunInfo& run) {
+  store.set_busy_timeout(merging_patience);
+  return bring_in_rounds(session, store, run, folder_of(run, told_folder(run))).has_value();
+}
+
+void bring_in(Session& session, Store& store, const RunInfo& run,
+              const std::vector<std::filesystem::path>& files) {
+  store.set_busy_timeout(merging_patience);
+  const auto brought = bring_together(store, run.id, files);
+  if (!brought) return session.fail(exit_store_refused, brought.error().message);
+  for (const std::string& sentence : brought->left_out) session.fail(exit_wrong_use, sentence);
+  const std::string added =
+      fmt::format("{} added to run {}",
+                  heats_in_words(static_cast<std::size_t>(brought->heats_added)), run.number);
+  if (brought->missing.empty()) {
+    say("{}, which has all {} now", added, run.start.heats_planned);
+    return;
+  }
+  if (session.exit_code == exit_done) session.exit_code = exit_cells_failed;
+  say("{}, which lacks {} of {}: {}; {} sends only what is missing again", added,
+      brought->missing.size(), run.start.heats_planned, missing_in_words(brought->missing),
+      was_sent_to_slurm(run) ? command_on(run, "run --resume", "--slurm array=N,...")
+                             : command_on(run, "run --resume"));
+}
+
+}  // namespace attnscope::cli

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// run --slurm, driven as a person drives it, with a sbatch that only notes what it was asked and
+// tasks that the test runs itself; tests/slurm has a real Slurm.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "kernels/base/shell_word.h"
+#include "tests/cli/program.h"
+
+namespace attnscope::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+/// A sweep of four heats, and a Slurm that never runs anything.
+class SlurmRun : public ::testing::Test {
+ protected:
+  SlurmRun() {
+    program_.write("sweep.json",
+                   R"({"name": "parts", "contenders": ["full/dense", "sparse/segment"],
+        "windows": [4], "sequence_tokens": [64, 128, 256, 512], "threads": 1,
+        "stop": {"min_samples": 3, "placements": 2, "processes": 1}})");
+    fs::create_directory(program_.path("bin"));
+    tool("sbatch", R"(printf '%s\n' "$@" >> asked; cat refusal >&2 2>/dev/null && exit 1
+n=$(($(cat jobs 2>/dev/null || echo 100) + 1)); echo $n > jobs; echo "$n;cluster")");
+    tool("squeue", "cat queued 2>/dev/null; exit 0");
+    fs::create_directory(folder());
+  }
+
+  void tool(const std::string& name, const std::string& text) const {
+    const std::string file = program_.write(
+        "bin/" + name,
+        fmt::format("#!/bin/sh\ncd {}\n{}\n", shell_word(program_.path("").string()), text));
+    chmod(file.c_str(), 0755);
+  }
+
+  /// Whose name is nothing but trouble.
+  [[nodiscard]] fs::path folder() const { return program_.path("it's a \"$(x)\",\n`dir`"); }
+  [[nodiscard]] std::string dir() const {
+    std::string escaped;
+    for (const char c : folder().string())
+      escaped += c == ',' ? std::string("\\,") : std::string(1, c);
+    return "dir=" + escaped;
+  }
+
+  [[nodiscard]] Outcome run(const std::vector<std::string>& arguments) const {
+    return program_.run(arguments,
+                        {"ATTNSCOPE_WORKER=" FAKE_WORKER_PROGRAM,
+                         fmt::format("PATH={}:/usr/bin:/bin", program_.path("bin").string())});
+  }
+  [[nodiscard]] Outcome send(const std::string& options = "array=2") const {
+    return run({"run", "sweep.json", "--slurm", options, "--slurm", dir()});
+  }
+  [[nodiscard]] std::string uuid() const {
+    return json::parse(run({"list", "runs", "--json"}).out).at(0).at("uuid");
+  }
+  [[nodiscard]] std::size_t runs() const {
+    const Outcome outcome = run({"list", "runs", "--json"});
+    return outcome.exit_code == 0 ? json::parse(outcome.out).size() : 0;
+  }
+  /// Of the array that was sent first, or later.
+  [[nodiscard]] fs::path array(int round = 1) const {
+    return folder() / ("attnscope-" + uuid().substr(0, 8)) / std::to_string(round);
+  }
+  [[nodiscard]] int task(int number, const std::string& node, int round = 1) const {
+    return std::system(
+        fmt::format(
+            "ATTNSCOPE_WORKER={} SLURM_JOB_ID=101 SLURM_ARRAY_TASK_ID={} SLURMD_NODENAME={} "
+            "sh {} > /dev/null 2>&1",
+            shell_word(FAKE_WORKER_PROGRAM), number, node,
+            shell_word((array(round) / "tasks.sh").string()))
+            .c_str());
+  }
+  [[nodiscard]] Outcome merge(int round = 1) const {
+    return run({"import", array(round).string(), "--into", "last"});
+  }
+  [[nodiscard]] json rows() const {
+    const Outcome table = run({"table", "last", "--format", "json"});
+    EXPECT_EQ(table.exit_code, 0) << table.err;
+    return json::parse(table.out);
+  }
+
+  Program program_;
+};
+
+TEST_F(SlurmRun, ItsTasksStoresBecomeOneRunThatTellsWhoMeasuredWhat) {
+  const Outcome sent = send("array=2,partition=gpu,mem=1G");
+  ASSERT_EQ(sent.exit_code, 0) << sent.err;
+  EXPECT_EQ(sent.out, "101\n");
+  EXPECT_THAT(sent.err, AllOf(HasSubstr("4 heats in 2 tasks"), HasSubstr("job 102")));
+  EXPECT_THAT(program_.read("asked"),
+              AllOf(HasSubstr("--array=0-1\n"), HasSubstr("--partition=gpu\n"),
+                    HasSubstr("--mem=1G\n"), HasSubstr("--dependency=afterany:101\n")));
+  ASSERT_EQ(task(0, "n1"), 0);
+  ASSERT_EQ(task(1, "n2"), 0);
+  // The script that Slurm runs, twice at once and once more.
+  for (int time = 0; time < 2; ++time) {
+    ASSERT_EQ(std::system(fmt::format("sh {0} 2>/dev/null & sh {0} 2>/dev/null && wait $!",
+                                      shell_word((array() / "merge.sh").string()))
+                              .c_str()),
+              0);
+  }
+  std::map<std::string, std::set<int>> lengths;
+  std::set<std::string> cells;
+  for (const json& row : rows()) {
+    lengths[row.at("machine")].insert(row.at("sequence_tokens").get<int>());
+    cells.insert(fmt::format("{} {}", row.at("contender").get<std::string>(),
+                             row.at("sequence_tokens").get<int>()));
+  }
+  EXPECT_EQ(rows().size(), 8U);
+  EXPECT_EQ(cells.size(), 8U);
+  EXPECT_EQ(lengths.at("n1 (Fake processor)").size(), 2U);
+  EXPECT_EQ(lengths.at("n2 (Fake processor)").size(), 2U);
+  EXPECT_EQ(json::parse(run({"list", "runs", "--json"}).out).at(0).at("status"), "done");
+  EXPECT_THAT(run({"show", "last"}).out,
+              AllOf(HasSubstr("measured on 2 machines: n1 (Fake processor), n2 (Fake"),
+                    HasSubstr("processor       Fake processor")));
+  EXPECT_THAT(run({"table", "last"}).out, HasSubstr("2 machines: n1 (Fake processor), n2"));
+  EXPECT_EQ(run({"check-store"}).exit_code, 0);
+}
+
+TEST_F(SlurmRun, ATaskThatIsLostCostsItsHeats_AndTheRestIsSentAgain) {
+  ASSERT_EQ(send().exit_code, 0);
+  ASSERT_EQ(task(0, "n1"), 0);
+  const Outcome merged = merge();
+  EXPECT_EQ(merged.exit_code, 1) << merged.err;
+  EXPECT_THAT(merged.err, AllOf(HasSubstr("2 heats added"), HasSubstr("lacks 2 of 4: heat 1"),
+                                HasSubstr("(task-1.db)"), HasSubstr("run --resume")));
+  const Outcome rest = run({"run", "--resume", "last", "--slurm", "array=8"});
+  ASSERT_EQ(rest.exit_code, 0) << rest.err;
+  EXPECT_THAT(rest.err, HasSubstr("2 heats for 8 tasks: 2 tasks it is"));
+  ASSERT_EQ(task(0, "n3", 2), 0);
+  ASSERT_EQ(task(1, "n3", 2), 0);
+  const Outcome whole = merge(2);
+  EXPECT_EQ(whole.exit_code, 0) << whole.err;
+  EXPECT_THAT(whole.err, HasSubstr("which has all 4 now"));
+  EXPECT_EQ(rows().size(), 8U);
+  EXPECT_THAT(run({"run", "--resume", "last", "--slurm", "array=8"}).err,
+              HasSubstr("nothing is sent"));
+}
+
+TEST_F(SlurmRun, ResumedHere_MeasuresOnlyWhatTheTasksHaveNot) {
+  ASSERT_EQ(send().exit_code, 0);
+  ASSERT_EQ(task(1, "n1"), 0);
+  program_.write("queued", "101_0\n");
+  const Outcome waiting = run({"run", "--resume", "last", "--quiet"});
+  EXPECT_EQ(waiting.exit_code, 2);
+  EXPECT_THAT(waiting.err, HasSubstr("is with Slurm as job 101, which has not ended"));
+  fs::remove(program_.path("queued"));
+  const Outcome rest = run({"run", "--resume", "last", "--quiet"});
+  ASSERT_EQ(rest.exit_code, 0) << rest.err;
+  std::multiset<std::string> machines;
+  for (const json& row : rows()) machines.insert(row.at("machine"));
+  EXPECT_EQ(machines.count("n1 (Fake processor)"), 4U);
+  EXPECT_EQ(machines.count("fakebox (Fake processor)"), 4U);
+}
+
+TEST_F(SlurmRun, ADryRunShowsEverythingAndSubmitsNothing) {
+  const Outcome dry = run({"run", "sweep.json", "--slurm", "array=3%1,time=5", "--slurm-dry-run"});
+  ASSERT_EQ(dry.exit_code, 0) << dry.err;
+  EXPECT_THAT(dry.out, AllOf(HasSubstr("# task 0: 2 heats (0, 3), at most"),
+                             HasSubstr("run --resume RUN"), HasSubstr("import . --into RUN"),
+                             HasSubstr("--array=0-2%1"), HasSubstr("--time=5")));
+  EXPECT_FALSE(fs::exists(program_.path("asked")));
+  EXPECT_FALSE(fs::exists(program_.path("attnscope")));
+}
+
+TEST_F(SlurmRun, WhatSbatchRefuses_LeavesNothingBehind) {
+  program_.write("refusal", "sbatch: error: invalid partition specified: gpx\n");
+  const Outcome refused = send("array=2,partition=gpx");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("invalid partition specified: gpx"));
+  EXPECT_EQ(runs(), 0U);
+  EXPECT_TRUE(fs::is_empty(folder()));
+}
+
+TEST_F(SlurmRun, WhatCannotBe_IsOneSentence) {
+  const auto refusal = [&](const std::vector<std::string>& arguments) {
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
+    EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
+    return outcome.err;
+  };
+  EXPECT_THAT(refusal({"run", "sweep.json", "--slurm", "array=0"}), HasSubstr("array=0"));
+  EXPECT_THAT(refusal({"run", "sweep.json", "--slurm", "array=2,dir=nowhere"}),
+              HasSubstr("nowhere; make it"));
+  EXPECT_THAT(refusal({"run", "sweep.json", "--slurm-dry-run"}), HasSubstr("add that"));
+  EXPECT_THAT(refusal({"run", "sweep.json", "--slurm", "array=2", "--events"}),
+              HasSubstr("--events"));
+  const Outcome none = program_.run({"run", "sweep.json", "--slurm", "array=2"},
+                                    {fmt::format("PATH={}", program_.path("nothing").string())});
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_THAT(none.err, HasSubstr("there is no sbatch on PATH"));
+  program_.write("unknown.json", R"({"contenders": ["full/sdap"], "sequence_tokens": 64})");
+  EXPECT_THAT(refusal({"run", "unknown.json", "--slurm", "array=2"}),
+              HasSubstr("did you mean 'sdpa'"));
+  EXPECT_FALSE(fs::exists(program_.path("asked")));
+}
+
+TEST_F(SlurmRun, AStoreOfAnotherRunInTheFolderIsLeftOut_AndOneThatIsGoneIsMissing) {
+  ASSERT_EQ(run({"run", "sweep.json", "--quiet", "--db", "other.db"}).exit_code, 0);
+  ASSERT_EQ(send().exit_code, 0);
+  ASSERT_EQ(task(0, "n1"), 0);
+  ASSERT_EQ(task(1, "n1"), 0);
+  fs::copy(program_.path("other.db"), array() / "other.db");
+  const Outcome stranger = merge();
+  EXPECT_EQ(stranger.exit_code, 2);
+  EXPECT_THAT(stranger.err, AllOf(HasSubstr("other.db holds run"), HasSubstr("was left out"),
+                                  HasSubstr("which has all 4 now")));
+  EXPECT_EQ(runs(), 1U);
+  // A part is no run of its own; with the run it came from it is, also elsewhere.
+  const Outcome alone = run({"import", (array() / "task-0.db").string(), "--db", "new.db"});
+  EXPECT_EQ(alone.exit_code, 2);
+  EXPECT_THAT(alone.err, HasSubstr("holds a part of run"));
+  const std::string whole = (array().parent_path() / "run.attn").string();
+  ASSERT_EQ(run({"import", whole, "--db", "new.db"}).exit_code, 0);
+  fs::remove(array() / "task-1.db");
+  fs::remove(array() / "other.db");
+  const Outcome half = run({"import", array().string(), "--into", "last", "--db", "new.db"});
+  EXPECT_EQ(half.exit_code, 1);
+  EXPECT_THAT(half.err, HasSubstr("lacks 2 of 4: heat 1, 128 tokens; heat 3, 512 tokens;"));
+}
+
+}  // namespace
+}  // namespace attnscope::testing

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Slurm of its own, run by root with a throw-away key: two nodes that are this machine, all files in one folder,
+ports of its own; gone with stop().
+
+    slurm = PrivateSlurm(folder)      # raises RuntimeError with a daemon's words where it does not come up
+    slurm.run("squeue")
+    slurm.stop()
+"""
+import ctypes
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "scontrol", "sinfo")
+NODES = ("n1", "n2")
+
+
+def missing():
+    """Why there can be none here, or ""."""
+    if os.geteuid() != 0:
+        return "Slurm's daemons are run by root here"
+    absent = [name for name in PROGRAMS if shutil.which(name, path=search_path()) is None]
+    return f"there is no {absent[0]} (slurmctld, slurmd, slurm-client and munge)" if absent else ""
+
+
+def search_path():
+    return os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+
+
+def free_ports(count):
+    probes = [socket.socket() for _ in range(count)]
+    for probe in probes:
+        probe.bind(("127.0.0.1", 0))
+    ports = [probe.getsockname()[1] for probe in probes]
+    for probe in probes:
+        probe.close()
+    return ports
+
+
+def wait_until(condition, what, seconds=60, instead=lambda: ""):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"{what}: not within {seconds} s; {instead()}")
+        time.sleep(0.2)  # between looks
+
+
+def die_with_parent():
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+class PrivateSlurm:
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        self.folder.chmod(0o755)  # munged wants its socket where everyone may reach it
+        self.environment = {**os.environ, "PATH": search_path(), "SLURM_CONF": str(self.folder / "slurm.conf")}
+        for name in [name for name in self.environment if name.startswith(("SLURM_", "SBATCH_"))]:
+            if name != "SLURM_CONF":
+                del self.environment[name]
+        self.daemons = []
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+
+    def start(self):
+        key = self.folder / "munge.key"
+        key.write_bytes(os.urandom(128))
+        key.chmod(0o400)
+        socket_file = self.folder / "munge.socket"
+        self.daemon("munged", "--foreground", "--num-threads=2", f"--key-file={key}", f"--socket={socket_file}",
+                    f"--pid-file={self.folder}/munge.pid", f"--seed-file={self.folder}/munge.seed")
+        wait_until(lambda: socket_file.exists() or self.ended(), "munged's socket")
+        self.configure(socket_file)
+        self.daemon("slurmctld", "-D")
+        for node in NODES:
+            (self.folder / f"spool-{node}").mkdir()
+            self.daemon("slurmd", "-D", "-N", node)
+        wait_until(lambda: self.ended() or self.idle_nodes() == len(NODES), "idle nodes")
+        if self.ended():
+            raise RuntimeError(self.ended())
+
+    def configure(self, socket_file):
+        controller, *nodes = free_ports(1 + len(NODES))
+        (self.folder / "state").mkdir()
+        name = socket.gethostname().split(".")[0]
+        lines = [
+            "ClusterName=attnscope", f"SlurmctldHost={name}(127.0.0.1)", f"SlurmctldPort={controller}",
+            "SlurmUser=root", "SlurmdUser=root", "AuthType=auth/munge", "CredType=cred/munge",
+            f"AuthInfo=socket={socket_file}", f"StateSaveLocation={self.folder}/state",
+            f"SlurmdSpoolDir={self.folder}/spool-%n", f"SlurmctldPidFile={self.folder}/slurmctld.pid",
+            f"SlurmdPidFile={self.folder}/slurmd-%n.pid", "ProctrackType=proctrack/linuxproc", "TaskPlugin=task/none",
+            "JobAcctGatherType=jobacct_gather/none", "AccountingStorageType=accounting_storage/none",
+            "SelectType=select/cons_tres", "SelectTypeParameters=CR_CPU", "SchedulerType=sched/backfill",
+            "SchedulerParameters=batch_sched_delay=0,sched_interval=1,bf_interval=1,bf_resolution=1",
+            "SwitchType=switch/none", "MpiDefault=none", "ReturnToService=2", "KillWait=5", "MinJobAge=600",
+            # The nodes claim cores that this machine may not have: their tasks do next to nothing.
+            "SlurmdParameters=config_overrides", "MailProg=/bin/true", "JobCompType=jobcomp/none",
+        ]
+        for node, port in zip(NODES, nodes):
+            lines.append(f"NodeName={node} NodeHostname={name} NodeAddr=127.0.0.1 Port={port} CPUs=4 RealMemory=1000")
+        lines.append(f"PartitionName=test Nodes={','.join(NODES)} Default=YES MaxTime=10 State=UP")
+        (self.folder / "slurm.conf").write_text("\n".join(lines) + "\n")
+
+    def daemon(self, name, *arguments):
+        log = open(self.folder / f"{name}-{len(self.daemons)}.log", "w")
+        self.daemons.append((name, log.name, subprocess.Popen(
+            [shutil.which(name, path=search_path()), *arguments], stdin=subprocess.DEVNULL, stdout=log,
+            stderr=subprocess.STDOUT, env=self.environment, preexec_fn=die_with_parent)))
+        log.close()
+
+    def ended(self):
+        """The words of a daemon that has ended, or ""."""
+        for name, log, process in self.daemons:
+            if process.poll() is not None:
+                return f"{name} ended: {pathlib.Path(log).read_text()[-2000:]}"
+        return ""
+
+    def idle_nodes(self):
+        answer = self.run("sinfo", "--noheader", "--Node", "--format=%N %T")
+        return answer.stdout.split().count("idle")
+
+    def run(self, *command, **options):
+        return subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=120, **options)
+
+    def queue(self):
+        """States of all jobs that have not ended: {"12_3": "RUNNING"}."""
+        answer = self.run("squeue", "--noheader", "--array", "--format=%i %T")
+        if answer.returncode != 0:
+            raise RuntimeError(answer.stderr)
+        return dict(line.split() for line in answer.stdout.splitlines())
+
+    def stop(self):
+        if len(self.daemons) == 2 + len(NODES) and not self.ended():
+            for job in self.queue():
+                self.run("scancel", "--signal=KILL", "--full", job)
+                self.run("scancel", job)
+            try:
+                wait_until(lambda: not self.queue(), "the end of all jobs", 30)
+            except RuntimeError:
+                pass
+        for name, _, process in reversed(self.daemons):
+            # What still watches a job is a child of its node's daemon.
+            for child in children_of(process.pid) if name == "slurmd" else []:
+                os.kill(child, signal.SIGKILL)
+            process.terminate()
+        for _, _, process in self.daemons:
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self.daemons = []
+
+
+def children_of(parent):
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            state = (entry / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # gone meanwhile
+        if int(state[1]) == parent:
+            found.append(int(entry.name))
+    return found

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""run --slurm by a real Slurm, with a measuring process that needs no LibTorch: slurm_test.py BUILD_FOLDER FAKE_WORKER"""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import private_slurm
+from private_slurm import PrivateSlurm, wait_until
+
+FAKE_WORKER = pathlib.Path(sys.argv.pop()) if len(sys.argv) > 2 else None
+PROGRAM = pathlib.Path(sys.argv.pop()) / "attnscope" if len(sys.argv) > 1 else None
+
+SHORT = [64 + step for step in range(8)]  # lengths of the heats that every task begins with
+LONG = [1024 + step for step in range(8)]  # ... and of those that are held
+
+# Each of eight tasks gets a heat of either kind: those with a third contender are foreseen to take longer.
+SWEEP = {
+    "name": "eight tasks", "threads": 1, "sequence_tokens": SHORT + LONG,
+    "contenders": ["full/dense", "full/sdpa", "full/held"],
+    "skip": [f"implementation=held,sequence_tokens={tokens}" for tokens in SHORT],
+    "stop": {"min_samples": 3, "placements": 1, "processes": 1, "max_seconds": 1},
+}
+
+
+class Slurm(unittest.TestCase):
+    def setUp(self):
+        cellar = tempfile.TemporaryDirectory(prefix="attnscope-slurm-")
+        self.addCleanup(cellar.cleanup)
+        self.home = pathlib.Path(cellar.name)
+        self.slurm = PrivateSlurm(self.home)
+        self.addCleanup(self.slurm.stop)
+        self.hold, self.log = self.home / "hold", self.home / "log"
+        self.slurm.environment.update(
+            XDG_DATA_HOME=str(self.home), TMPDIR=str(self.home), ATTNSCOPE_WORKER=str(FAKE_WORKER),
+            FAKE_WORKER_HOLD=str(self.hold), FAKE_WORKER_LOG=str(self.log))
+        (self.home / "sweep.json").write_text(json.dumps(SWEEP))
+
+    def attnscope(self, *arguments):
+        return self.slurm.run(str(PROGRAM), *arguments, "--db", str(self.home / "runs.db"), cwd=self.home)
+
+    def send(self, *arguments):
+        sent = self.attnscope("run", *arguments)
+        self.assertEqual(sent.returncode, 0, sent.stderr)
+        folder = pathlib.Path(re.search(r"their files are in (.*)$", sent.stderr, re.MULTILINE)[1])
+        return sent.stdout.strip(), folder
+
+    def asked(self):
+        """The lengths of all heats that were asked for, by any task."""
+        lines = self.log.read_text().split("\n") if self.log.exists() else []
+        return sorted(int(line.split()[1]) for line in lines if line.startswith("heat "))
+
+    def wait_for_the_queue_to_be_empty(self):
+        wait_until(lambda: not self.slurm.queue(), "the end of all jobs", 120,
+                   lambda: self.slurm.run("scontrol", "show", "jobs").stdout)
+
+    def test_eight_tasks_of_which_two_are_killed(self):
+        self.hold.touch()
+        job, folder = self.send("sweep.json", "--slurm", "array=8,partition=test,mem=10,time=5")
+        # Every task has measured its short heat and is within the other.
+        wait_until(lambda: self.asked() == SHORT + LONG, "eight tasks that measure", 120)
+
+        of_task = {task: self.lengths_in(folder / f"task-{task}.db") for task in range(8)}
+        self.assertEqual(sorted(sum(of_task.values(), [])), SHORT)
+        lost = self.slurm.run("scancel", f"{job}_5")
+        self.assertEqual(lost.returncode, 0, lost.stderr)
+        requeued = self.slurm.run("scontrol", "requeue", f"{job}_3")
+        self.assertEqual(requeued.returncode, 0, requeued.stderr)
+        wait_until(lambda: self.slurm.queue().get(f"{job}_3") != "RUNNING" and f"{job}_5" not in self.slurm.queue(),
+                   "the end of two tasks", 60)
+        # A job that is requeued waits for two minutes, until its credential has expired.
+        self.slurm.run("scontrol", "update", f"JobId={job}_3", "StartTime=now")
+        self.hold.unlink()
+        self.wait_for_the_queue_to_be_empty()
+
+        # The one that was started anew measured its second heat once more, and the first never again.
+        asked = self.asked()
+        merged = (folder / "merge.txt").read_text()
+        missing, = set(SHORT + LONG) - set(self.lengths())
+        again = {tokens for tokens in asked if asked.count(tokens) > 1} - {missing}
+        self.assertEqual(again, set(self.lengths_in(folder / "task-3.db")) - set(of_task[3]), asked)
+        self.assertRegex(merged, rf"lacks 1 of 16: heat \d+, {missing} tokens \(task-5\.db\)")
+
+        self.log.unlink()
+        _, folder = self.send("--resume", "last", "--slurm", "array=4,partition=test")
+        self.wait_for_the_queue_to_be_empty()
+        self.assertEqual(self.asked(), [missing])
+        self.assertIn("which has all 16 now", (folder / "merge.txt").read_text())
+        self.expect_whole()
+
+    def lengths_in(self, file):
+        listed = self.slurm.run(str(PROGRAM), "table", "last", "--format", "json", "--db", str(file))
+        self.assertEqual(listed.returncode, 0, listed.stderr)
+        return sorted({row["sequence_tokens"] for row in json.loads(listed.stdout)})
+
+    def lengths(self):
+        return self.lengths_in(self.home / "runs.db")
+
+    def expect_whole(self):
+        rows = json.loads(self.attnscope("table", "last", "--format", "json").stdout)
+        cells = [(row["sequence_tokens"], row["contender"]) for row in rows]
+        self.assertEqual(len(cells), 8 * 2 + 8 * 3)
+        self.assertEqual(len(set(cells)), len(cells))
+        self.assertEqual({row["status"] for row in rows}, {"ok"})
+        machines = {row["machine"] for row in rows}
+        self.assertLessEqual(machines, {f"{node} (Fake processor)" for node in private_slurm.NODES})
+        for tokens in SHORT + LONG:
+            self.assertEqual(len({row["machine"] for row in rows if row["sequence_tokens"] == tokens}), 1)
+        shown = self.attnscope("show", "last").stdout
+        for machine in machines:
+            self.assertIn(machine, shown)
+        run, = json.loads(self.attnscope("list", "runs", "--json").stdout)
+        self.assertEqual(run["status"], "done")
+        sound = self.attnscope("check-store")
+        self.assertEqual(sound.returncode, 0, sound.stderr)
+
+
+if __name__ == "__main__":
+    if why := private_slurm.missing():
+        print(f"skipped: {why}; scripts/setup --with-tests fetches them")
+        sys.exit(77)
+    unittest.main()

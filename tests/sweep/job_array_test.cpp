@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/sweep/job_array.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <random>
+
+#include "engine/sweep/run_plan.h"
+
+namespace attnscope {
+namespace {
+
+using testing::ElementsAre;
+
+/// Heats of so many seconds, each of one contender.
+std::vector<Heat> heats_of(const std::vector<double>& seconds) {
+  std::vector<Heat> heats;
+  for (const double one : seconds) {
+    Heat heat;
+    heat.index = static_cast<int>(heats.size());
+    heat.point.sequence_tokens = 64 + heat.index;
+    heat.contenders.resize(1);
+    heat.contenders.front().pattern_json = "{}";
+    heat.stop.max_seconds = one;
+    heats.push_back(heat);
+  }
+  return heats;
+}
+
+std::vector<int> indices_of(const RunPart& part) {
+  std::vector<int> indices;
+  std::ranges::transform(part.heats, std::back_inserter(indices), &Heat::index);
+  return indices;
+}
+
+TEST(DealOut, NoPartTakesLongerThanAnotherByMoreThanItsShortestHeat) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<double> seconds(1 + random() % 60);
+    for (double& one : seconds) one = 1 + static_cast<double>(random() % 100);
+    const auto parts = deal_out(heats_of(seconds), 8);
+    ASSERT_EQ(parts.size(), std::min<std::size_t>(8, seconds.size()));
+    const auto [least, most] = std::ranges::minmax(parts, {}, &RunPart::seconds);
+    const double shortest = std::ranges::min_element(most.heats, {}, [](const Heat& heat) {
+                              return heat.stop.max_seconds;
+                            })->stop.max_seconds;
+    EXPECT_LE(most.seconds - least.seconds, shortest);
+    double together = 0;
+    for (const RunPart& part : parts) together += part.seconds;
+    EXPECT_EQ(together, std::accumulate(seconds.begin(), seconds.end(), 0.0));
+  }
+}
+
+TEST(DealOut, EveryHeatIsInOnePart_InTheSweepsOrder_TheSameEachTime) {
+  const auto heats = heats_of({5, 1, 9, 1, 3, 9, 2});
+  const auto parts = deal_out(heats, 3);
+  ASSERT_EQ(parts.size(), 3U);
+  EXPECT_THAT(indices_of(parts[0]), ElementsAre(1, 2));
+  EXPECT_THAT(indices_of(parts[1]), ElementsAre(3, 5));
+  EXPECT_THAT(indices_of(parts[2]), ElementsAre(0, 4, 6));
+  const auto again = deal_out(heats, 3);
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    EXPECT_EQ(indices_of(parts[i]), indices_of(again[i]));
+}
+
+TEST(DealOut, ThereAreNoMorePartsThanHeats_AndHeatsWithoutTimeAreDealtOutToo) {
+  EXPECT_EQ(deal_out(heats_of({1, 1}), 8).size(), 2U);
+  EXPECT_TRUE(deal_out({}, 8).empty());
+  const auto parts = deal_out(heats_of({0, 0, 0, 0}), 2);
+  EXPECT_EQ(parts[0].heats.size(), 2U);
+  EXPECT_EQ(parts[1].heats.size(), 2U);
+}
+
+TEST(RunPart, IsTheSameRunWithItsOwnHeatsAtTheirPlacesInTheSweep) {
+  const auto heats = heats_of({1, 2, 3, 4});
+  RunInfo run;
+  run.id.uuid = "e58ed763-928c-4155-bee9-fdbaaadc15f3";
+  run.start.heats_planned = 4;
+  run.start.provenance = nlohmann::json({{"plan", plan_json(heats)}}).dump();
+  EXPECT_FALSE(is_part(run));
+  const RunInfo part = part_of(run, {heats[1], heats[3]});
+  EXPECT_TRUE(is_part(part));
+  EXPECT_EQ(part.id, run.id);
+  EXPECT_EQ(part.start.heats_planned, 2);
+  const auto planned = stored_heats(part);
+  ASSERT_TRUE(planned) << planned.error().message;
+  EXPECT_EQ((*planned)[0].index, 1);
+  EXPECT_EQ((*planned)[1].index, 3);
+  EXPECT_EQ((*planned)[1].point, heats[3].point);
+}
+
+}  // namespace
+}  // namespace attnscope

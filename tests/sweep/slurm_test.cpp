@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/sweep/slurm.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+#include <memory>
+
+namespace attnscope {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+using testing::Pair;
+
+std::string refusal(const std::vector<std::string>& texts) {
+  const auto options = parse_slurm(texts);
+  return options ? "" : options.error().message;
+}
+
+TEST(SlurmOptions, WhatIsNotTheRunsOwnIsSbatchs) {
+  const auto options = parse_slurm(
+      {"partition=gpu,array=8,dir=/shared/runs,cpus-per-task=4", "gres=gpu:a100:1,time=02:00:00"});
+  ASSERT_TRUE(options) << options.error().message;
+  EXPECT_EQ(options->tasks, 8);
+  EXPECT_EQ(options->cores, 4);
+  EXPECT_EQ(options->folder, "/shared/runs");
+  EXPECT_THAT(options->others, ElementsAre(Pair("partition", "gpu"), Pair("gres", "gpu:a100:1"),
+                                           Pair("time", "02:00:00")));
+}
+
+TEST(SlurmOptions, ABackslashKeepsACommaInAValue) {
+  const auto options = parse_slurm({R"(array=2%1,nodelist=n1\,n2,dir=/a\\b=c)"});
+  ASSERT_TRUE(options) << options.error().message;
+  EXPECT_EQ(options->at_once, "%1");
+  EXPECT_EQ(options->folder, R"(/a\b=c)");
+  EXPECT_THAT(options->others, ElementsAre(Pair("nodelist", "n1,n2")));
+}
+
+TEST(SlurmOptions, WhatCannotBe_IsOneSentenceThatNamesIt) {
+  EXPECT_THAT(refusal({"array=0"}), HasSubstr("array=0 is no number of tasks"));
+  EXPECT_THAT(refusal({"array=10001"}), HasSubstr("from 1 to 10000"));
+  EXPECT_THAT(refusal({"array=0-7"}), HasSubstr("array=0-7 is no number"));
+  EXPECT_THAT(refusal({"array=8%"}), HasSubstr("is no number"));
+  EXPECT_THAT(refusal({"partition=gpu"}), HasSubstr("add array=N"));
+  EXPECT_THAT(refusal({"array=2,exclusive"}), HasSubstr("'exclusive' has no value"));
+  EXPECT_THAT(refusal({"array=2,partition="}), HasSubstr("'partition' has no value"));
+  EXPECT_THAT(refusal({"array=2,=gpu"}), HasSubstr("'' is no key"));
+  EXPECT_THAT(refusal({"array=2,--mem=4"}), HasSubstr("'--mem' is no key"));
+  EXPECT_THAT(refusal({"array=2,mem=1", "mem=2"}), HasSubstr("mem stands twice"));
+  EXPECT_THAT(refusal({"array=2,chdir=/tmp"}), HasSubstr("chdir is set by AttnScope"));
+  EXPECT_THAT(refusal({"array=2,cpus-per-task=many"}), HasSubstr("many is no number of cores"));
+}
+
+SlurmArray array_in(const std::string& folder) {
+  return {.options = *parse_slurm({"array=8%2,partition=gpu,gres=gpu:1"}),
+          .tasks = 8,
+          .cores = 2,
+          .folder = folder,
+          .uuid = "e58ed763-928c-4155-bee9-fdbaaadc15f3",
+          .program = folder + "/attnscope",
+          .worker = "ssh box 'a worker'",
+          .database = folder + "/runs.db"};
+}
+
+TEST(SlurmArray, TheCommandsNameEverythingThatTheRunHangsOn) {
+  const SlurmArray array = array_in("/shared/it");
+  const auto tasks = tasks_command(array);
+  EXPECT_EQ(tasks.front(), "sbatch");
+  EXPECT_EQ(tasks.back(), "/shared/it/tasks.sh");
+  EXPECT_THAT(tasks, AllOf(Contains("--array=0-7%2"), Contains("--cpus-per-task=2"),
+                           Contains("--requeue"), Contains("--partition=gpu"),
+                           Contains("--gres=gpu:1"), Contains("--chdir=/shared/it")));
+  const auto merge = merge_command(array, "17");
+  EXPECT_EQ(merge.back(), "/shared/it/merge.sh");
+  // It may wait in the same queue, and needs no device.
+  EXPECT_THAT(merge, AllOf(Contains("--dependency=afterany:17"), Contains("--partition=gpu"),
+                           Not(Contains("--gres=gpu:1"))));
+}
+
+/// The words that a shell makes of the script's command, in place of running it.
+std::string words_in_a_shell(const std::string& script) {
+  const std::string line = script.substr(script.find("\nexec ") + 6);
+  const std::string shown = "task() { printf '<%s>' \"$@\"; }; SLURM_ARRAY_TASK_ID=3; task " + line;
+  std::array<char, 4096> buffer{};
+  std::string text;
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> pipe(popen(shown.c_str(), "r"), pclose);
+  for (std::size_t count = 0;
+       (count = std::fread(buffer.data(), 1, buffer.size(), pipe.get())) > 0;)
+    text.append(buffer.data(), count);
+  return text;
+}
+
+TEST(SlurmArray, AShellReadsHostileNamesAsTheyAre) {
+  const std::string folder = "/a 'b' \"c\", $(touch /x) `d`;\n\\e\n*";
+  const SlurmArray array = array_in(folder);
+  EXPECT_EQ(words_in_a_shell(task_script(array)),
+            "<" + folder + "/attnscope><run><--resume><" + array.uuid +
+                "><--db><task-3.db><--quiet><--worker><ssh box 'a worker'>");
+  EXPECT_EQ(words_in_a_shell(merge_script(array)),
+            "<" + folder + "/attnscope><import><.><--into><" + array.uuid + "><--db><" + folder +
+                "/runs.db>");
+}
+
+TEST(SlurmArray, AJobIsWhatSbatchNames) {
+  EXPECT_EQ(job_in("123\n"), "123");
+  EXPECT_EQ(job_in("123;cluster\n"), "123");
+  EXPECT_EQ(job_in("Submitted batch job 123\n"), std::nullopt);
+  EXPECT_EQ(job_in("12x\n"), std::nullopt);
+  EXPECT_EQ(job_in(""), std::nullopt);
+}
+
+}  // namespace
+}  // namespace attnscope
