@@ -136,7 +136,8 @@ TEST_F(Transfer, AHeatKeepsTheStartThatMeasuredIt_WhereverItsRunTravels) {
   add(store_.finish_run(run, RunStatus::done));
   const auto starts = [&](const Store& store) {
     std::vector<std::optional<std::size_t>> found;
-    for (const auto& [heat, place] : *store.starts_of_heats(run)) found.push_back(place);
+    const auto by_heat = store.starts_of_heats(run);
+    for (const auto& [heat, place] : *by_heat) found.push_back(place);
     return found;
   };
   const std::vector<std::optional<std::size_t>> expected{0, 1, std::nullopt};
