@@ -206,7 +206,7 @@ TEST_F(SlurmRun, WhatCannotBe_IsOneSentence) {
   EXPECT_EQ(none.exit_code, 2);
   EXPECT_THAT(none.err, HasSubstr("there is no sbatch on PATH"));
   program_.write("unknown.json", R"({"contenders": ["full/sdap"], "sequence_tokens": 64})");
-  EXPECT_THAT(refusal({"run", "unknown.json", "--slurm", "array=2"}),
+  EXPECT_THAT(refusal({"run", "unknown.json", "--slurm", "array=1"}),
               HasSubstr("did you mean 'sdpa'"));
   EXPECT_FALSE(fs::exists(program_.path("asked")));
 }
