@@ -176,6 +176,16 @@ Status check_folder(const std::filesystem::path& folder) {
               folder.string());
 }
 
+/// A path within a task's folder means another file.
+std::vector<std::string> programs_for_tasks(std::vector<std::string> programs) {
+  std::error_code none;
+  for (std::string& program : programs) {
+    if (std::filesystem::is_regular_file(program, none))
+      program = std::filesystem::absolute(program, none).string();
+  }
+  return programs;
+}
+
 /// The environment of a task is the submitter's, but a path within its folder means another file.
 std::string worker_for_tasks(const std::string& worker) {
   std::error_code none;
@@ -195,8 +205,8 @@ int cores_for(const SlurmOptions& options, const std::vector<Heat>& heats) {
 }
 
 /// Implementations that nobody has are found before any task waits in a queue.
-Status check_heats(const std::vector<Heat>& heats, const std::string& worker) {
-  auto process = WorkerProcess::start(worker);
+Status check_heats(const std::vector<Heat>& heats, const WorkerChoice& worker) {
+  auto process = start(worker);
   if (!process) {
     return fail("{} (it is asked here which implementations there are, before any task waits)",
                 process.error().message);
@@ -214,7 +224,8 @@ SlurmArray array_of(const SlurmArguments& arguments, const SlurmOptions& options
           .folder = std::move(folder),
           .uuid = run.id.uuid,
           .program = std::filesystem::read_symlink("/proc/self/exe", failed),
-          .worker = worker_for_tasks(arguments.worker),
+          .worker = worker_for_tasks(arguments.worker.command),
+          .with = programs_for_tasks(arguments.worker.with),
           .database = std::filesystem::absolute(arguments.database)};
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/cli/command_line.h"
+#include "app/cli/worker_requests.h"
 #include "engine/sweep/sweep.h"
 
 namespace attnscope::cli {
@@ -16,7 +17,7 @@ namespace attnscope::cli {
 struct SlurmArguments {
   std::vector<std::string> options;  // of --slurm; none: the run is not for Slurm
   bool dry_run = false, quiet = false;
-  std::string worker;              // of --worker
+  WorkerChoice worker;
   std::filesystem::path database;  // what the tasks' stores are brought into
 };
 

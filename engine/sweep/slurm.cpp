@@ -150,11 +150,14 @@ std::string SlurmArray::store_of(int task) {
 }
 
 std::string task_script(const SlurmArray& array) {
+  std::string worker;
+  if (!array.worker.empty()) worker += fmt::format(" --worker {}", shell_word(array.worker));
+  for (const std::string& program : array.with)
+    worker += fmt::format(" --with {}", shell_word(program));
   return fmt::format(
       "{}exec {} run --resume {} --db \"task-$SLURM_ARRAY_TASK_ID.db\" --quiet{}\n",
       begin_script(array, "Measures one part of a run; started anew, it goes on where it stopped."),
-      shell_word(array.program.string()), array.uuid,
-      array.worker.empty() ? "" : fmt::format(" --worker {}", shell_word(array.worker)));
+      shell_word(array.program.string()), array.uuid, worker);
 }
 
 std::string merge_script(const SlurmArray& array) {

@@ -36,13 +36,14 @@ struct SlurmOptions {
 
 struct SlurmArray {
   SlurmOptions options;
-  int tasks = 0;                   // that there are parts for
-  int cores = 1;                   // for each
-  std::filesystem::path folder;    // absolute, on a file system that all nodes have
-  std::string uuid;                // of the run
-  std::filesystem::path program;   // this one
-  std::string worker = {};         // of --worker; empty: the program's own
-  std::filesystem::path database;  // absolute: what the parts are brought into
+  int tasks = 0;                       // that there are parts for
+  int cores = 1;                       // for each
+  std::filesystem::path folder;        // absolute, on a file system that all nodes have
+  std::string uuid;                    // of the run
+  std::filesystem::path program;       // this one
+  std::string worker = {};             // of --worker; empty: the program's own
+  std::vector<std::string> with = {};  // of --with
+  std::filesystem::path database;      // absolute: what the parts are brought into
 
   static constexpr const char* tasks_file = "tasks.sh";
   static constexpr const char* merge_file = "merge.sh";

@@ -65,6 +65,7 @@ SlurmArray array_in(const std::string& folder) {
           .uuid = "e58ed763-928c-4155-bee9-fdbaaadc15f3",
           .program = folder + "/attnscope",
           .worker = "ssh box 'a worker'",
+          .with = {"my contender.py"},
           .database = folder + "/runs.db"};
 }
 
@@ -99,9 +100,10 @@ std::string words_in_a_shell(const std::string& script) {
 TEST(SlurmArray, AShellReadsHostileNamesAsTheyAre) {
   const std::string folder = "/a 'b' \"c\", $(touch /x) `d`;\n\\e\n*";
   const SlurmArray array = array_in(folder);
-  EXPECT_EQ(words_in_a_shell(task_script(array)),
-            "<" + folder + "/attnscope><run><--resume><" + array.uuid +
-                "><--db><task-3.db><--quiet><--worker><ssh box 'a worker'>");
+  EXPECT_EQ(
+      words_in_a_shell(task_script(array)),
+      "<" + folder + "/attnscope><run><--resume><" + array.uuid +
+          "><--db><task-3.db><--quiet><--worker><ssh box 'a worker'><--with><my contender.py>");
   EXPECT_EQ(words_in_a_shell(merge_script(array)),
             "<" + folder + "/attnscope><import><.><--into><" + array.uuid + "><--db><" + folder +
                 "/runs.db>");
