@@ -235,9 +235,10 @@ ordered_json history_view(const RunHistory& history, std::span<const HistoryCell
                           const std::vector<std::string>& contenders, YAxis y,
                           std::size_t first_cell) {
   ordered_json names = ordered_json::array(), all = ordered_json::array();
-  for (const HistoryRun& one : history.runs)
+  for (const HistoryRun& one : history.runs) {
     names.push_back(
         ordered_json::array({fmt::format("run {}", one.run.number), one.commit.substr(0, 7)}));
+  }
   for (std::size_t i = 0; i < cells.size(); ++i) {
     Series series{.name = {}, .style_key = {}, .points = {}, .rail = {}};
     std::string id;

@@ -69,39 +69,43 @@ class SectionOfRun {
     return in_paragraph(text, "about");
   }
 
-  /// Of one setting, in the order and the words of `answer`.
-  [[nodiscard]] std::string sentences(const Answer& answer) const {
+  [[nodiscard]] static std::size_t sentences_of(const Answer& answer) {
+    return answer.crossovers.size() + answer.fits.size() + answer.rankings.size();
+  }
+
+  /// Of one setting, in the order and the words of `answer`: what has to be known, then all that is
+  /// said, which is folded where it would stand between a reader and the charts.
+  [[nodiscard]] std::string sentences(const Answer& answer, bool is_open) const {
     std::vector<std::string> along, fits, rankings;
     for (const CrossoverAnswer& one : answer.crossovers) along.push_back(one.sentence);
     for (const FitAnswer& one : answer.fits) fits.push_back(one.sentence);
     for (const Ranking& one : answer.rankings) rankings.push_back(sentence_of(one));
-    std::string html = html_paragraphs(answer.notes);
+    const Headline headline = headline_of(answer);
+    std::string html = in_paragraph(headline.sentence, "lead") +
+                       in_paragraph(headline.against_baseline) + html_paragraphs(answer.notes);
+    if (sentences_of(answer) == 0) return html;
+    html += fmt::format("<details{}><summary>All that is said of it: {}</summary>\n",
+                        is_open ? " open" : "", counted(sentences_of(answer), "sentence"));
     const auto add = [&](std::string_view title, const std::vector<std::string>& lines) {
       if (!lines.empty()) html += heading(title, 1) + list_of(lines);
     };
     add(fmt::format("Along the {}", name_of(answer.x)), along);
     add("Longest length that fits", fits);
     add("Fastest", rankings);
-    return html;
+    return html + "</details>\n";
   }
 
   [[nodiscard]] std::string verdicts() const {
-    constexpr std::size_t most_open = 3;  // settings; of more a reader chooses
+    constexpr std::size_t most_open = 16;
     std::string html = heading("Verdicts");
     html += in_paragraph(run_.table.rows.empty() ? "No heat of this run is finished yet."
                                                  : nothing_measured(all_rows(run_.table.rows)),
                          "lead");
+    std::size_t all = 0;
+    for (const Answer& answer : run_.answers) all += sentences_of(answer);
     for (const Answer& answer : run_.answers) {
-      const Headline headline = headline_of(answer);
-      const std::string lead =
-          in_paragraph(headline.sentence, "lead") + in_paragraph(headline.against_baseline);
-      if (run_.answers.size() == 1) {
-        html += lead + sentences(answer);
-        continue;
-      }
-      html += heading(answer.setting, 1) + lead +
-              fmt::format("<details{}><summary>All that is said of it</summary>\n{}</details>\n",
-                          run_.answers.size() <= most_open ? " open" : "", sentences(answer));
+      if (run_.answers.size() > 1) html += heading(answer.setting, 1);
+      html += sentences(answer, all <= most_open);
     }
     return html;
   }

@@ -204,6 +204,7 @@
         }
         if (view().line !== null) straight("line-at", x(view().line), 4, x(view().line), height - 38);
       }
+      if (!series.length) write("faint", width / 2, 24, "All hidden");
       series.forEach((one, i) => {
         const y = i * row + 28, {points, rail} = shown(one, log);
         const group = draw("g", svg, {class: `series ${styleOf(one)}`});
