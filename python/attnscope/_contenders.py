@@ -111,7 +111,7 @@ class _Memory:
     """What this process grows by during a call, as the kernel sees it."""
 
     def __init__(self):
-        self.before = None
+        self.before, self.of_files = None, 0
 
     @staticmethod
     def read(name):
@@ -126,12 +126,15 @@ class _Memory:
             ctypes.CDLL(None).malloc_trim(0)  # what is kept of earlier calls is not this one's
             with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
                 file.write("5")
-            self.before = self.read("VmRSS:")
+            self.before, self.of_files = self.read("VmRSS:"), self.read("RssFile:")
         except OSError:
             self.before = None
 
     def grown(self):
-        return None if self.before is None else max(self.read("VmHWM:") - self.before, 0)
+        """Pages of files are code that runs the first time."""
+        if self.before is None:
+            return None
+        return max(self.read("VmHWM:") - self.before - max(self.read("RssFile:") - self.of_files, 0), 0)
 
 
 class _Prepared:
@@ -140,7 +143,7 @@ class _Prepared:
     def __init__(self, offer, plan, library):
         self.offer, self.plan, self.library = offer, plan, library
         self.arrays, self.maps = {}, {}
-        self.is_ready = self.keeps = False
+        self.is_ready = self.has_gone_back = self.keeps = False
         self.result = self.gradients = None
         self.memory = _Memory()
         self.goes_back = plan.direction == "forward-backward"
@@ -151,7 +154,10 @@ class _Prepared:
         self.maps = {}
         for tensor in tensors:
             self.arrays[tensor["name"]] = self.array_over(tensor)
-        self.is_ready = False if {"q", "o"} & {tensor["name"] for tensor in tensors} else self.is_ready
+        if {"q", "o"} & {tensor["name"] for tensor in tensors}:
+            self.is_ready = False
+        else:
+            self.has_gone_back = False
 
     def array_over(self, tensor):
         plan = self.plan
@@ -192,8 +198,6 @@ class _Prepared:
             self.plan.prepared = self.offer["prepare"](self.plan)
         self.touch()
         self.compute()  # imports and compiles whatever it needs once
-        if self.goes_back and "grad_o" in self.arrays:
-            self.differentiate()
         self.result = self.gradients = None
         self.memory.start()
         self.compute()
@@ -242,11 +246,19 @@ class _Prepared:
             raise Unusable(f"it returned {str(result.dtype).replace('torch.', '')}, not {self.plan.dtype}")
 
     def backward(self):
-        first = self.memory.before is not None and self.gradients is None
         self.differentiate()
+        answer = None
+        if not self.has_gone_back:  # both passes once more, now that all is loaded
+            self.touch()
+            self.result = self.gradients = None
+            self.memory.start()
+            self.compute()
+            self.differentiate()
+            self.has_gone_back = True
+            answer = self.grown()
         if not self.keeps:
             self.bring()
-        return self.grown() if first else None
+        return answer
 
     def differentiate(self):
         import torch
