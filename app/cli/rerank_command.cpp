@@ -135,9 +135,10 @@ ordered_json platform_of(const json& hello, const std::string& device) {
   if (machine.contains("memory_bytes")) hardware["ram"] = gigabytes(machine["memory_bytes"]);
   take(system, "kernel", machine, "kernel");
   take(system, "distribution", machine, "system");
-  if (build.contains("libtorch"))
+  if (build.contains("libtorch")) {
     software["libraries"]["c++"] =
         ordered_json::array({"libtorch==" + build.value("libtorch", "")});
+  }
   software["retrieval toolkit"] = ordered_json::array({"attnscope==" + build.value("version", "")});
   return {{"hardware", hardware}, {"operating system", system}, {"software", software}};
 }

@@ -100,9 +100,10 @@ void answer_hello(const Asked& asked, ProtocolChannel& channel) {
   if (const auto with = asked.message.member("with")) {
     for (const JsonField& program : with->elements()) programs.push_back(program.text());
   }
-  if (!programs.empty())
+  if (!programs.empty()) {
     taken(serve_with(programs, static_cast<int>(measure::allowed_cores().size()),
                      [&channel] { channel.send_sign_of_life(); }));
+  }
   channel.send(description("hello"));
 }
 

@@ -22,6 +22,7 @@ constexpr int first_free = 4;
 
 std::vector<char*> as_pointers(std::vector<std::string>& texts) {
   std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
   for (std::string& text : texts) pointers.push_back(text.data());
   pointers.push_back(nullptr);
   return pointers;
