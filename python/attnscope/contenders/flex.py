@@ -11,6 +11,9 @@ from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 from attnscope import implementation, serve
 
+# Each shape and mask is compiled anew; what is not compiled would be computed in another way, without a word.
+torch._dynamo.config.recompile_limit = torch._dynamo.config.accumulated_recompile_limit = 1 << 20
+torch._dynamo.config.fail_on_recompile_limit_hit = True
 compiled = torch.compile(flex_attention, dynamic=False)
 
 
