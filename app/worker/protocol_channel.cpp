@@ -27,14 +27,15 @@ ProtocolChannel::ProtocolChannel()
 }
 
 void ProtocolChannel::send(const nlohmann::json& event) {
-  write_all(protocol::write_line(event));
+  const std::string line = protocol::write_line(event);
+  write_all(line);
 }
 
 void ProtocolChannel::send_sign_of_life() {
   write_all(" ");
 }
 
-void ProtocolChannel::write_all(std::string_view text) {
+void ProtocolChannel::write_all(const std::string& text) {
   const std::lock_guard lock(writing_);
   for (std::size_t written = 0; written < text.size();) {
     const ssize_t count = write(descriptor_, text.data() + written, text.size() - written);

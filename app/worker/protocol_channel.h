@@ -7,7 +7,6 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <string_view>
 
 namespace attnscope::worker {
 
@@ -26,7 +25,7 @@ class ProtocolChannel {
   [[noreturn]] void end_process(int exit_code);
 
  private:
-  void write_all(std::string_view text);
+  void write_all(const std::string& text);
 
   int descriptor_ = -1;
   std::mutex writing_;
