@@ -44,6 +44,8 @@ endforeach()
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/resources/patterns ${CMAKE_SOURCE_DIR}/resources/sweeps
         DESTINATION ${data_folder})
 install(FILES ${CMAKE_SOURCE_DIR}/resources/citations.bib DESTINATION ${data_folder})
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/python/attnscope DESTINATION ${data_folder}/python
+        PATTERN "__pycache__" EXCLUDE)
 install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs LICENSES DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN "images" EXCLUDE)
 
