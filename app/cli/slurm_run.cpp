@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +26,7 @@
 #include "engine/sweep/worker_process.h"
 #include "kernels/base/json.h"
 #include "kernels/base/sentences.h"
+#include "kernels/base/spawn.h"
 #include "kernels/base/text_file.h"
 #include "kernels/base/written_file.h"
 
@@ -66,18 +66,15 @@ struct Answer {
 Result<Answer> answer_of(const std::vector<std::string>& command) {
   const File out(std::tmpfile()), err(std::tmpfile());
   if (!out || !err) return fail("no temporary file can be made: {}", system_reason(errno));
-  std::vector<char*> words;
-  words.reserve(command.size() + 1);
-  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, fileno(out.get()), STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, fileno(err.get()), STDERR_FILENO);
+  Descriptor nothing;
+  if (!nothing.take(open("/dev/null", O_RDONLY | O_CLOEXEC)))
+    return fail("/dev/null cannot be read: {}", system_reason(errno));
   pid_t pid = -1;
-  const int failed = posix_spawnp(&pid, words[0], &actions, nullptr, words.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
+  const int failed = spawn({.arguments = command,
+                            .descriptors = {{nothing.get(), STDIN_FILENO},
+                                            {fileno(out.get()), STDOUT_FILENO},
+                                            {fileno(err.get()), STDERR_FILENO}}},
+                           pid);
   if (failed != 0) return fail("{} cannot be started: {}", command[0], system_reason(failed));
   int status = 0;
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
