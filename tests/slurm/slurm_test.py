@@ -70,10 +70,11 @@ class Slurm(unittest.TestCase):
         self.assertEqual(lost.returncode, 0, lost.stderr)
         requeued = self.slurm.run("scontrol", "requeue", f"{job}_3")
         self.assertEqual(requeued.returncode, 0, requeued.stderr)
-        wait_until(lambda: self.slurm.queue().get(f"{job}_3") != "RUNNING" and f"{job}_5" not in self.slurm.queue(),
+        # "COMPLETING" until its node has let go of it; what is changed before is set anew then.
+        wait_until(lambda: self.slurm.queue().get(f"{job}_3") == "PENDING" and f"{job}_5" not in self.slurm.queue(),
                    "the end of two tasks", 60)
-        # A job that is requeued waits for two minutes, until its credential has expired.
-        self.slurm.run("scontrol", "update", f"JobId={job}_3", "StartTime=now")
+        # A job that is requeued waits for two minutes: its node takes no start of the second in which it was ended.
+        self.slurm.run("scontrol", "update", f"JobId={job}_3", "StartTime=now+2")
         self.hold.unlink()
         self.wait_for_the_queue_to_be_empty()
 
