@@ -87,6 +87,17 @@ class Plan:
         """Tokens of an item where all have as many."""
         return self.tokens // max(self.items, 1)
 
+    @property
+    def is_uniform(self):
+        """Whether all items are alike, each with its own query."""
+        items = self.layout["items"]
+        return not self.layout.get("shared_query") and all(item == items[0] for item in items)
+
+    @property
+    def mask_heads(self):
+        """Heads whose masks differ: all of them, or 1."""
+        return self.heads if "blocks" in self.pattern else 1
+
     def rows(self, item=0, head=0):
         """For each token of the item the ranges of keys that it sees: [begin, end, begin, end, ...]."""
         if (item, head) not in self._rows:
@@ -105,6 +116,11 @@ class Plan:
             for begin, end in zip(keys[::2], keys[1::2]):
                 row[begin:end] = True
         return allowed
+
+    def masks(self, item=0):
+        """The same of all heads that differ, [mask_heads, tokens, tokens]."""
+        import numpy
+        return numpy.stack([self.mask(item, head) for head in range(self.mask_heads)])
 
 
 class _Memory:

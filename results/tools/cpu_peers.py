@@ -16,7 +16,7 @@ Everyone is a process that stays: it loads its model, scores the pairs once to w
 asked to, in shuffled order, while the others sleep. `attnscope score` reads standard input with --read-ahead of as
 many pairs as there are, so a round is what it takes from the first line sent to the last score read. Tokenizing is
 in everyone's time, loading in none. The same threads for all. Peers get pairs sorted by length in the number a batch
-(and way to use the threads, and with memory that is kept, see compare_with_python.py) that was fastest for them
+(and way to use the threads, and with freed memory kept on huge pages, by glibc's settings) that was fastest for them
 before the rounds; ours runs with its defaults. Who says float32 must score within 1e-3 of ours, or its time does not
 count. Times are medians over rounds, ratios ours / theirs of the same precision with a bootstrap over rounds; RBO
 (p = 0.9) is of the ranks against the same program's in float32, a mean over queries with 5 documents or more.
@@ -33,10 +33,11 @@ import subprocess
 import sys
 import time
 
-from compare_with_python import HOME, MEMORY_KEPT, environment, interval
-
+HOME = pathlib.Path(__file__).resolve().parents[2]
 OURS = "attnscope"
 MOST_APART = 1e-3
+MEMORY_KEPT = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**40),
+               "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 PERSISTENCE = 0.9
 CALIBRATION = 64
 LONG_RUN = 20  # seconds, beside which a warm-up is nothing
@@ -275,6 +276,21 @@ def drawn_pairs(pairs, tokenizer, count, fewest, most):
 
 
 # In the process that measures.
+
+def environment(threads, **more):
+    return {**os.environ, "OMP_NUM_THREADS": str(threads), **more}
+
+
+def interval(ours, theirs, chance):
+    """95%, of the ratio of medians over rounds, resampled in pairs."""
+    rounds = range(len(ours))
+    ratios = []
+    for _ in range(2000):
+        drawn = chance.choices(rounds, k=len(ours))
+        ratios.append(statistics.median(ours[i] for i in drawn) / statistics.median(theirs[i] for i in drawn))
+    ratios.sort()
+    return ratios[49], ratios[1949]
+
 
 def peer_command(request):
     return [sys.executable, __file__, "--serve", json.dumps({**request, "pairs": None})]

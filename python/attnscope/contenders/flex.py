@@ -34,14 +34,10 @@ def rule_of(plan):
         return sparse
     if plan.pattern_name == "longformer":
         return lambda batch, head, row, column: (row < begins) | (column < begins) | ((row - column).abs() <= window)
-    tables = torch.stack([torch.from_numpy(plan.mask(0, head)) for head in heads_of(plan)])
+    tables = torch.from_numpy(plan.masks())
     if len(tables) == 1:
         return lambda batch, head, row, column: tables[0, row, column]
     return lambda batch, head, row, column: tables[head, row, column]
-
-
-def heads_of(plan):
-    return range(plan.heads if "blocks" in plan.pattern else 1)
 
 
 def prepare(plan):
@@ -49,14 +45,14 @@ def prepare(plan):
     if rule is None:
         return None
     tokens = plan.item_tokens
-    heads = len(heads_of(plan))
-    return create_block_mask(rule, None, heads if heads > 1 else None, tokens, tokens, device="cpu")
+    heads = plan.mask_heads if plan.mask_heads > 1 else None
+    return create_block_mask(rule, None, heads, tokens, tokens, device="cpu")
 
 
 def why_not(plan):
     if plan.memory_order != "head-major":
         return "flex takes memory_order head-major"
-    if any(item != plan.layout["items"][0] for item in plan.layout["items"]):
+    if not plan.is_uniform:
         return "flex takes items of one length"
     return None
 

@@ -16,7 +16,7 @@ def why_not(plan):
     if blocks is None:
         return "hf-bigbird takes patterns of blocks"
     length, random = blocks["length"], blocks["random"]
-    if plan.memory_order != "head-major" or any(item != plan.layout["items"][0] for item in plan.layout["items"]):
+    if plan.memory_order != "head-major" or not plan.is_uniform:
         return "hf-bigbird takes memory_order head-major and items of one length"
     if random < 1 or plan.item_tokens % length != 0 or plan.item_tokens <= (5 + 2 * random) * length:
         return (f"hf-bigbird takes lengths above {(5 + 2 * random) * length} that a block's {length} tokens divide, and "

@@ -24,7 +24,7 @@ class HandOut(torch.nn.Module):
 def why_not(plan):
     if plan.memory_order != "token-major":
         return "hf-longformer takes memory_order token-major, as its projections leave it"
-    if any(item != plan.layout["items"][0] for item in plan.layout["items"]) or plan.layout.get("shared_query"):
+    if not plan.is_uniform:
         return "hf-longformer takes items of one length, each with its own query"
     if plan.window in (None, math.inf) or plan.window < 1:
         return "hf-longformer takes finite windows of 1 and more"

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch's scaled_dot_product_attention as it is called from Python: full attention without a mask, every other
+pattern under a mask of bool that is made beforehand."""
+import torch
+from torch.nn.functional import scaled_dot_product_attention
+
+from attnscope import implementation, serve
+
+
+def why_not(plan):
+    return None if plan.is_uniform else "torch-sdpa takes items of one length, each with its own query"
+
+
+def prepare(plan):
+    return None if plan.pattern_name == "full" else torch.from_numpy(plan.masks())
+
+
+def peak_bytes(plan):
+    """A float in place of every bool, which the CPU's kernel adds to the scores of each item and head."""
+    tensors = 2 * plan.tokens * plan.heads * plan.head_dim * 4
+    return tensors if plan.pattern_name == "full" else tensors + 5 * plan.mask_heads * plan.item_tokens**2
+
+
+@implementation("torch-sdpa", patterns=["*"], prepare=prepare, supports=why_not, peak_bytes=peak_bytes,
+                summary="PyTorch's scaled_dot_product_attention called from Python, with a mask unless it is full")
+def torch_sdpa(q, k, v, plan):
+    if plan.memory_order == "head-major":
+        return scaled_dot_product_attention(q, k, v, plan.prepared, scale=plan.scale)
+    # As a model's projections leave them: [tokens, heads, dim] of the batch, seen item by item.
+    shape = (plan.items, plan.item_tokens, plan.heads, plan.head_dim)
+    q, k, v = (tensor.reshape(shape).transpose(1, 2) for tensor in (q, k, v))
+    o = scaled_dot_product_attention(q, k, v, plan.prepared, scale=plan.scale)
+    return o.transpose(1, 2).reshape(plan.tokens, plan.heads, plan.head_dim)
+
+
+if __name__ == "__main__":
+    serve()
