@@ -24,6 +24,7 @@
 #include "engine/measure/machine.h"
 #include "engine/measure/machine_memory.h"
 #include "engine/model/family.h"
+#include "engine/model/served/served_model.h"
 #include "engine/proof/attend.h"
 #include "engine/proof/check.h"
 #include "kernels/base/sentences.h"
@@ -190,13 +191,18 @@ json rows_of_model(const JsonField& message, json rows) {
     }
   }
   for (json& one : rows) {
-    const Status able = family.supports(config, variant, one.at("id").get<std::string>());
+    const auto id = one.at("id").get<std::string>();
+    const ServedOffer* const served = find_served_model(id);
+    const Status able = served != nullptr ? takes_model(*served, *row.family, variant)
+                                          : family.supports(config, variant, id);
     if (!able) {
       one = {{"id", one.at("id")}, {"reason", able.error().message}};
     } else if (is_too_long) {
       one = {{"id", one.at("id")},
              {"reason",
               fmt::format("a document has {} words, and such a model takes {}", words, most)}};
+    } else if (served != nullptr) {
+      one = {{"id", id}, {"reason", ""}};  // its bytes it tells once it has loaded
     } else if (row.family->reads_words()) {
       // A few chunks at a time, or no attention.
       one = {{"id", one.at("id")},

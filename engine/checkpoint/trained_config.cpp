@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/checkpoint/trained_config.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -25,6 +27,14 @@ void say_groups(ordered_json& config, const TrainedAttention& attention) {
   for (const char* flag : {"query_cls_attention", "query_doc_attention"}) config[flag] = !is_sparse;
 }
 
+/// With one label.
+void say_classifier(ordered_json& config, const char* architecture) {
+  config["architectures"] = {architecture};
+  config["id2label"] = {{"0", "LABEL_0"}};
+  config["label2id"] = {{"LABEL_0", 0}};
+  config["dtype"] = "float32";
+}
+
 }  // namespace
 
 Result<std::string> trained_config(std::string_view config, const TrainedAttention& attention) {
@@ -36,12 +46,9 @@ Result<std::string> trained_config(std::string_view config, const TrainedAttenti
         "query_doc_attention", "doc_cls_attention", "doc_query_attention", "num_labels"}) {
     trained.erase(field);
   }
-  trained["architectures"] = {is_longformer ? "LongformerForSequenceClassification"
-                                            : "BertForSequenceClassification"};
-  trained["id2label"] = {{"0", "LABEL_0"}};
-  trained["label2id"] = {{"LABEL_0", 0}};
   trained.erase("torch_dtype");
-  trained["dtype"] = "float32";
+  say_classifier(trained, is_longformer ? "LongformerForSequenceClassification"
+                                        : "BertForSequenceClassification");
   if (attention.positions > 0) {
     // Longformer's table begins with rows of padding.
     const std::int64_t before =
@@ -60,6 +67,27 @@ Result<std::string> trained_config(std::string_view config, const TrainedAttenti
     own["most_query_tokens"] = attention.most_query_tokens;
   }
   return trained.dump(2) + "\n";
+}
+
+std::string classifier_config(const ModelShape& shape) {
+  ordered_json config = {{"model_type", "bert"},
+                         {"vocab_size", shape.vocabulary},
+                         {"hidden_size", shape.hidden},
+                         {"num_hidden_layers", shape.layers},
+                         {"num_attention_heads", shape.heads},
+                         {"intermediate_size", shape.feed_forward},
+                         {"hidden_act", "gelu"},
+                         {"max_position_embeddings", shape.positions},
+                         {"type_vocab_size", shape.types},
+                         {"layer_norm_eps", shape.norm_epsilon},
+                         {"pad_token_id", 0}};
+  say_classifier(config, "BertForSequenceClassification");
+  return config.dump(2) + "\n";
+}
+
+std::string name_in_classifier(std::string_view in_file, std::string_view body) {
+  if (in_file.starts_with("classifier")) return std::string(in_file);
+  return fmt::format("{}.{}", body, in_file);
 }
 
 }  // namespace attnscope

@@ -2,16 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // config.json of a cross-encoder that was trained here, from that of the checkpoint it began with:
-// as transformers opens it with one label, and as this program reads the pattern back.
+// as transformers opens it with one label, and as this program reads the pattern back. And of one
+// whose weights were drawn here.
 //
 //   Result<std::string> json = trained_config(text, {.pattern = "sparse", .window =
 //   Window::of(4)});
+//   std::string drawn = classifier_config({.layers = 2});
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "engine/checkpoint/family_description.h"
 #include "engine/pattern/window.h"
 #include "kernels/base/result.h"
 
@@ -31,5 +34,12 @@ inline constexpr std::string_view trained_attention_field = "attnscope";
 /// Errors: no JSON object.
 [[nodiscard]] Result<std::string> trained_config(std::string_view config,
                                                  const TrainedAttention& attention);
+
+/// Of BERT's family.
+[[nodiscard]] std::string classifier_config(const ModelShape& shape);
+
+/// What the file of a classifier calls a tensor that is `in_file` of a model without a head: a body
+/// in front of a head stands behind its model's name ("bert").
+[[nodiscard]] std::string name_in_classifier(std::string_view in_file, std::string_view body);
 
 }  // namespace attnscope

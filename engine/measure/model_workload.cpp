@@ -23,6 +23,8 @@
 #include "engine/measure/workload.h"
 #include "engine/model/model_weights.h"
 #include "engine/model/part_times.h"
+#include "engine/model/served/checkpoint_folder.h"
+#include "engine/model/served/served_model.h"
 #include "engine/pattern/pattern_json.h"
 
 namespace attnscope::measure {
@@ -125,6 +127,7 @@ class ModelWorkload final : public Workload {
       }
       one.row = std::move(*row);
       one.family = &family_of(*one.row.family);
+      one.offer = find_served_model(contender.implementation);
       one.keeps = one.row.family->keeps() != Kept::nothing;
       one.reads_words = one.row.family->reads_words();
       one.variant = variant_of(contender, one.row, point_);
@@ -187,6 +190,7 @@ class ModelWorkload final : public Workload {
       all.exponentials += work.exponentials;
       all.executed_flop += work.linear_flop + work.executed_attention_flop;
     }
+    if (one.served != nullptr) all.executed_flop = 0;  // nobody counts it
     return all;
   }
 
@@ -201,6 +205,7 @@ class ModelWorkload final : public Workload {
   void place(int /*placement*/) override {
     if (!std::exchange(is_placed_, true)) return;
     for (OneContender& one : contenders_) {
+      one.served = nullptr;
       one.model.reset();
       one.weights.reset();
       one.kept.reset();
@@ -214,10 +219,8 @@ class ModelWorkload final : public Workload {
     if (!one.model) {
       if (!one.variant) return tl::unexpected(one.variant.error());
       if (!one.weights) draw_weights();
-      auto made = one.family->make(one.weights, *one.variant,
-                                   setting_.heat.contenders[contender].implementation);
-      if (!made) return tl::unexpected(made.error());
-      one.model = std::move(*made);
+      const Status made = one.offer != nullptr ? load_served(contender) : make(contender);
+      if (!made) return made;
     }
     return keep(one);
   }
@@ -228,12 +231,17 @@ class ModelWorkload final : public Workload {
     // A cache is in no counted memory: its file's pages, and the copy of them.
     if (point_.stage == Stage::load)
       first.memory.requested_bytes += 2 * cache_bytes(contender).value_or(0);
+    if (const auto own = one.served != nullptr ? one.served->own_peak_bytes() : std::nullopt) {
+      first.memory.requested_bytes = first.memory.reserved_bytes = *own;
+      first.memory.process_peak_bytes = *own;
+    }
     one.checked = output_of(one);
     return {};
   }
 
   Verdict judge(std::size_t contender) override {
-    const OneContender& one = contenders_[contender];
+    OneContender& one = contenders_[contender];
+    if (one.offer != nullptr && has_own_weights(*one.offer)) return judge_alone(one);
     if (point_.stage != Stage::load) {
       Verdict alone = attention_.judge(contender);
       if (!alone.wrong.empty()) return alone;
@@ -245,6 +253,7 @@ class ModelWorkload final : public Workload {
     const std::int64_t sequence = tokens_with_words(point_, tokens_of_first - 1);
     for (const std::size_t item : documents_to_compare(sequence, documents))
       references.emplace_back(item, &reference_of(contender, item));
+    if (one.served != nullptr) take_states(references, one.checked);
     return measure::judge(references, one.checked, one.made.empty() ? documents : 2, bound_of(one));
   }
 
@@ -291,6 +300,8 @@ class ModelWorkload final : public Workload {
     std::optional<DocumentCache> encoded{};         // the different documents
     std::shared_ptr<const ModelWeights> weights{};  // of the current placement, as is the model
     std::unique_ptr<Model> model{};
+    ServedOffer* offer = nullptr;                // of a program that computes it
+    const ServedModel* served = nullptr;         // the model, where it does
     std::optional<DocumentCache> kept{};         // of a call's documents, likewise
     std::unique_ptr<CacheFile> file{};           // the same to be loaded
     std::vector<PairBatch> batches{};            // of a call
@@ -309,6 +320,56 @@ class ModelWorkload final : public Workload {
     const std::int64_t different =
         point_.candidates > 0 ? std::min(point_.candidates, different_documents) : batch;
     if (!inputs_ || inputs_->most() < different) inputs_.emplace(point_, setting_.sizes, different);
+  }
+
+  Status make(std::size_t contender) {
+    OneContender& one = contenders_[contender];
+    auto made = one.family->make(one.weights, *one.variant,
+                                 setting_.heat.contenders[contender].implementation);
+    if (!made) return tl::unexpected(made.error());
+    one.model = std::move(*made);
+    return {};
+  }
+
+  /// What it writes beside the checkpoint is there when it loads it again.
+  Status load_served(std::size_t contender) {
+    OneContender& one = contenders_[contender];
+    if (Status able = takes_model(*one.offer, *one.row.family, *one.variant); !able) return able;
+    std::unique_ptr<CheckpointFolder>& folder = folders_[one.row.weights];
+    if (!folder && !has_own_weights(*one.offer)) {
+      auto written = CheckpointFolder::write(*one.weights);
+      if (!written) return tl::unexpected(written.error());
+      folder = std::move(*written);
+    }
+    // One that never has loaded is to blame for it.
+    setting_.beacon.calling(static_cast<int>(contender));
+    auto loaded =
+        ServedModel::load(*one.offer, one.weights, *one.variant,
+                          has_own_weights(*one.offer) ? std::filesystem::path() : folder->path());
+    setting_.beacon.idle();
+    if (!loaded) return tl::unexpected(loaded.error());
+    one.served = loaded->get();
+    one.model = std::move(*loaded);
+    return {};
+  }
+
+  /// Of weights that only its program knows, no reference tells what they score; what they score
+  /// later may differ from it by rounding.
+  static Verdict judge_alone(OneContender& one) {
+    one.checked.states = one.checked.scores;
+    if (std::ranges::all_of(one.checked.scores, [](float s) { return std::isfinite(s); }))
+      return {};
+    return {{.error = infinity, .bound = 0}, "a score is not a number"};
+  }
+
+  /// Of one that keeps its states to itself: the reference's in their place, over whose largest
+  /// number errors of its scores are told.
+  static void take_states(const ModelReferences& references, ModelOutput& output) {
+    output.states.clear();
+    for (const auto* const reference : {references.front().second, references.back().second}) {
+      for (const double value : reference->state)
+        output.states.push_back(static_cast<float>(value));
+    }
   }
 
   /// Of a batch of so many, in a cache of the different documents.
@@ -469,7 +530,9 @@ class ModelWorkload final : public Workload {
   }
 
   [[nodiscard]] double bound_of(const OneContender& one) const {
-    return one.family->error_bound(point_.dtype, shape_of(point_));
+    return one.offer != nullptr
+               ? error_bound_of(*one.offer, *one.family, *one.variant, shape_of(point_))
+               : one.family->error_bound(point_.dtype, shape_of(point_));
   }
 
   /// Once for all rows that share them.
@@ -498,6 +561,7 @@ class ModelWorkload final : public Workload {
   HeatSetting setting_;
   const HeatPoint& point_;
   AttentionInside attention_;
+  std::map<std::string, std::unique_ptr<CheckpointFolder>> folders_;  // by the weights' name
   std::vector<OneContender> contenders_;
   bool is_placed_ = false;
   std::optional<ModelInputs> inputs_;
@@ -652,8 +716,8 @@ Verdict judge(const ModelReferences& references, const ModelOutput& output, std:
     return {{.error = infinity, .bound = bound}, "a score is not a number"};
   if (error <= bound) return {{.error = error, .bound = bound}, ""};
   return {{.error = error, .bound = bound},
-          fmt::format("its states and scores differ from the float64 model's: the relative "
-                      "error is {:.3g}, above {:.3g}",
+          fmt::format("its states or scores differ from the float64 model's: the relative error is "
+                      "{:.3g}, above {:.3g}",
                       error, bound)};
 }
 

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <utility>
 
+#include "engine/checkpoint/trained_config.h"
 #include "engine/model/bert/bert_config.h"
 #include "engine/safetensors/safetensors.h"
 #include "kernels/base/sentences.h"
@@ -215,9 +216,7 @@ Status Trainer::write_model(const std::filesystem::path& file) const {
   const std::string_view body = std::any_cast<const BertConfig&>(config.own).body;
   std::map<std::string, std::string> in_file;
   for (const TensorSpec& spec : config.family->tensors(config, nullptr).specs) {
-    const bool is_head = spec.in_file.starts_with("classifier");
-    // A body in front of a head stands behind its model's name.
-    in_file[spec.name] = is_head ? spec.in_file : fmt::format("{}.{}", body, spec.in_file);
+    in_file[spec.name] = name_in_classifier(spec.in_file, body);
   }
   std::vector<std::pair<std::string, at::Tensor>> tensors;
   tensors.reserve(in_file.size());

@@ -4,7 +4,7 @@
     import attnscope
     cells = attnscope.open("store.db").cells("last")            # a pandas DataFrame with units
 
-    from attnscope import implementation, serve                 # a contender of one's own
+    from attnscope import implementation, model, serve          # contenders of one's own
 
 Importing it needs the standard library alone: what needs pandas, NumPy or torch is loaded with its
 first use.
@@ -17,7 +17,7 @@ __version__ = "0.1.0"  # CMakeLists.txt has the same
 _homes = {
     "open": "._store", "Store": "._store", "StoreError": "._errors", "AttnScopeError": "._errors",
     "ProgramError": "._errors", "Figure": "._program",
-    "implementation": "._contenders", "serve": "._contenders",
+    "implementation": "._contenders", "model": "._contenders", "serve": "._contenders",
 }
 __all__ = ["__version__", *_homes]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that AttnScope measures beside its own implementations (docs/python.md).
+"""Functions that AttnScope measures beside its own implementations and models (docs/python.md).
 
     from attnscope import implementation, serve
 
@@ -9,11 +9,16 @@
         ...
         return o
 
+    @model("my-reranker", summary="...")
+    def my_reranker(folder, plan):              # loads the checkpoint once
+        net = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+        return lambda ids, mask, types: net(ids, mask, types).logits[:, 0]
+
     serve()
 
 The program starts the file as `attnscope run sweep.json --with mine.py`, gives it a socket and maps the memory in
-which q, k, v and o lie: nothing is copied on the way there. What is spoken over the socket: a JSON object a line, and a
-letter alone for what is asked again and again.
+which q, k, v and o lie, or token ids and scores: nothing is copied on the way there. What is spoken over the socket: a
+JSON object a line, and a letter alone for what is asked again and again.
 """
 import ctypes
 import json
@@ -54,30 +59,84 @@ def implementation(id, patterns=("full",), summary="", library=None, dtypes=None
         raise ValueError("patterns is a list of names, not one name")
 
     def mark(function):
-        if id in _offers:
-            raise ValueError(f"there are two implementations '{id}'; give one another id")
         code = function.__code__ if hasattr(function, "__code__") else None
         names = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount] if code else ()
-        _offers[id] = {"function": function, "takes_out": "out" in names, "patterns": list(patterns),
-                       "summary": summary or (function.__doc__ or "").strip().split("\n")[0], "library": library,
-                       "dtypes": dtypes, "supports": supports, "prepare": prepare, "peak_bytes": peak_bytes}
+        _offer(id, {"kind": "implementation", "function": function, "takes_out": "out" in names,
+                    "patterns": list(patterns), "summary": summary, "library": library, "dtypes": dtypes,
+                    "supports": supports, "prepare": prepare, "peak_bytes": peak_bytes})
         return function
     return mark
 
 
-class Plan:
-    """What one call is to compute; the same object for all calls of a contender at one point of a sweep."""
+def model(id, patterns=("full",), summary="", library=None, dtypes=("float32",), precision=None, own_weights=False,
+          supports=None, peak_bytes=None):
+    """Marks a function or class as the re-ranker `id`, which sweeps of operation model have as PATTERN/id.
 
-    def __init__(self, told, ask):
+    Called as `(folder, plan)` it loads the sweep's weights from a checkpoint as Hugging Face lays it out (config.json,
+    model.safetensors; no tokenizer, for sweeps have token ids) and returns what is called with `(ids, mask, types)` in
+    every timed call: int64, [pairs, tokens], filled up with 0 behind each pair. That returns the scores, [pairs]. The
+    arrays are torch tensors or NumPy's as an implementation's are. What is written into the folder beside the
+    checkpoint is there when the same weights are loaded again.
+
+    patterns     names of the patterns it takes, as an implementation has them; ["*"]: every one
+    dtypes       of the sweeps that it can stand in
+    precision    "int8" where it rounds to that: its scores may be further off, and the error is told
+    own_weights  it has its own weights: `folder` is None, and nothing tells whether its scores are right
+    supports     a function `plan -> None or a sentence` that says why it does not take this one
+    peak_bytes   a function `(plan, pairs, tokens) -> bytes` that a call needs beside the weights
+    """
+    if library is not None and library not in DTYPES:
+        raise ValueError(f"library is '{library}'; it is 'torch' or 'numpy'")
+    if precision not in (None, "int8"):
+        raise ValueError(f"precision is '{precision}'; it is left out or 'int8', floats are in dtypes")
+    if isinstance(patterns, str) or isinstance(dtypes, str):
+        raise ValueError("patterns and dtypes are lists of names, not one name")
+
+    def mark(load):
+        _offer(id, {"kind": "model", "function": load, "patterns": list(patterns), "summary": summary,
+                    "library": library, "dtypes": list(dtypes), "precision": precision,
+                    "weights": "own" if own_weights else None, "supports": supports, "peak_bytes": peak_bytes})
+        return load
+    return mark
+
+
+def _offer(id, offer):
+    if id in _offers:
+        raise ValueError(f"there are two contenders '{id}'; give one another id")
+    offer["summary"] = offer["summary"] or (offer["function"].__doc__ or "").strip().split("\n")[0]
+    _offers[id] = offer
+
+
+class _Asked:
+    """What every plan tells."""
+
+    def __init__(self, told):
         self.pattern = told["pattern"]          # as its JSON file
         self.pattern_name = self.pattern["name"]
         window = told["window"]
         self.window = None if window is None else math.inf if window == "inf" else int(window)
+        self.dtype, self.threads = told["dtype"], told["threads"]
+
+
+class ModelPlan(_Asked):
+    """What a model is to be; the same object for all of its calls."""
+
+    def __init__(self, told):
+        super().__init__(told)
+        self.layers, self.hidden, self.heads = told["layers"], told["hidden"], told["heads"]
+        self.feed_forward, self.vocabulary = told["feed_forward"], told["vocabulary"]
+        self.positions = told["positions"]      # tokens that the weights tell apart; as long a pair may be
+
+
+class Plan(_Asked):
+    """What one call is to compute; the same object for all calls of a contender at one point of a sweep."""
+
+    def __init__(self, told, ask):
+        super().__init__(told)
         self.layout = told["layout"]            # {"items": [{"cls": 1, "query": 11, "document": 500}, ...]}
         self.tokens = told["tokens"]            # of the whole batch
         self.heads, self.head_dim, self.scale = told["heads"], told["head_dim"], told["scale"]
-        self.dtype, self.memory_order = told["dtype"], told["memory_order"]
-        self.direction, self.threads = told["direction"], told["threads"]
+        self.memory_order, self.direction = told["memory_order"], told["direction"]
         self.items = len(self.layout["items"])
         self.prepared = None
         self._ask, self._rows = ask, {}
@@ -137,12 +196,14 @@ class _Memory:
                     return int(line.split()[1]) * 1024
         return 0
 
-    def start(self):
+    def start(self, anew=True):
+        """The peak begins here; what has grown does, too, unless `anew` is false: then where it did before."""
         try:
             ctypes.CDLL(None).malloc_trim(0)  # what is kept of earlier calls is not this one's
             with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
                 file.write("5")
-            self.before, self.of_files = self.read("VmRSS:"), self.read("RssFile:")
+            if anew:
+                self.before, self.of_files = self.read("VmRSS:"), self.read("RssFile:")
         except OSError:
             self.before = None
 
@@ -153,20 +214,120 @@ class _Memory:
         return max(self.read("VmHWM:") - self.before - max(self.read("RssFile:") - self.of_files, 0), 0)
 
 
-class _Prepared:
-    """A plan of an implementation with the arrays that it was bound to."""
+class _Called:
+    """What is called again and again, on arrays over memory that both processes have mapped."""
 
     def __init__(self, offer, plan, library):
         self.offer, self.plan, self.library = offer, plan, library
         self.arrays, self.maps = {}, {}
-        self.is_ready = self.has_gone_back = self.keeps = False
-        self.result = self.gradients = None
+        self.is_ready = self.keeps_blocks = False
         self.memory = _Memory()
+
+    def flat(self, file, offset, count, dtype):
+        """An array of `count` numbers that lie there."""
+        if file not in self.maps:
+            try:
+                with open(file, "r+b") as opened:
+                    self.maps[file] = mmap.mmap(opened.fileno(), 0)
+            except OSError as error:
+                raise Unusable(f"the tensors' memory cannot be mapped: {error.strerror}; the program has to run as "
+                               "the same user on the same machine") from error
+        if self.library == "torch":
+            import torch
+            dtype = getattr(torch, dtype)
+            return (torch.frombuffer(self.maps[file], dtype=dtype, count=count, offset=offset) if count
+                    else torch.empty(0, dtype=dtype))
+        import numpy
+        return numpy.frombuffer(self.maps[file], dtype=numpy.dtype(dtype), count=count, offset=offset)
+
+    def forward(self):
+        """None, or what was learnt from the first call."""
+        if self.is_ready:
+            self.compute()
+            return None
+        self.begin()
+        self.touch()
+        if self.keeps_blocks:
+            self.memory.start()
+        self.compute()  # imports and compiles whatever it needs once
+        self.forget()
+        self.memory.start(anew=not self.keeps_blocks)
+        self.compute()
+        self.is_ready = True
+        return self.grown()
+
+    def begin(self):
+        """Before the first call."""
+
+    def forget(self):
+        """What a call has left is not the next one's memory."""
+
+    def grown(self):
+        grown = self.memory.grown()
+        return None if grown is None else {"peak_bytes": grown}
+
+    def touch(self):
+        """Pages that are mapped but not looked at yet are not the call's memory."""
+        for array in self.arrays.values():
+            array.sum()
+
+    def check_shape(self, result, expected):
+        if not hasattr(result, "shape"):
+            raise Unusable(f"it returned {type(result).__name__}, not an array")
+        if tuple(result.shape) != tuple(expected):
+            raise Unusable(f"it returned the shape {list(result.shape)} where {list(expected)} is asked for")
+
+
+class _LoadedModel(_Called):
+    """A re-ranker with its weights."""
+
+    def __init__(self, offer, plan, library, folder):
+        super().__init__(offer, plan, library)
+        self.keeps_blocks = True  # runtimes never give back what their first call has taken
+        self.score = offer["function"](folder, plan)
+        if not callable(self.score):
+            raise Unusable(f"it returned {type(self.score).__name__} when it loaded the model, and nothing that can be "
+                           "called with (ids, mask, types)")
+
+    def peak_bytes(self, pairs, tokens):
+        peak_bytes = self.offer["peak_bytes"]
+        return {"peak_bytes": None if peak_bytes is None else int(peak_bytes(self.plan, pairs, tokens))}
+
+    def bind(self, request):
+        """Three rectangles of ids, mask and types, one behind the other, and the scores."""
+        self.maps = {}
+        self.shape = (request["pairs"], request["tokens"])
+        count = self.shape[0] * self.shape[1]
+        whole = self.flat(request["file"], 0, 3 * count, "int64")
+        for place, name in enumerate(("ids", "mask", "types")):
+            self.arrays[name] = whole[place * count:(place + 1) * count].reshape(self.shape)
+        self.scores = self.flat(request["file"], 3 * count * 8, self.shape[0], "float32")
+
+    def compute(self):
+        inputs = [self.arrays[name] for name in ("ids", "mask", "types")]
+        if self.library != "torch":
+            result = self.score(*inputs)
+            self.check_shape(result, self.shape[:1])
+            self.scores[...] = result
+            return
+        import torch
+        with torch.inference_mode():
+            result = self.score(*inputs)
+            self.check_shape(result, self.shape[:1])
+            self.scores.copy_(torch.as_tensor(result))
+
+
+class _Prepared(_Called):
+    """A plan of an implementation with the arrays that it was bound to."""
+
+    def __init__(self, offer, plan, library):
+        super().__init__(offer, plan, library)
+        self.has_gone_back = self.keeps = False
+        self.result = self.gradients = None
         self.goes_back = plan.direction == "forward-backward"
 
-    # Arrays over the memory that both processes have mapped
-
-    def bind(self, tensors):
+    def bind(self, request):
+        tensors = request["tensors"]
         self.maps = {}
         for tensor in tensors:
             self.arrays[tensor["name"]] = self.array_over(tensor)
@@ -177,13 +338,6 @@ class _Prepared:
 
     def array_over(self, tensor):
         plan = self.plan
-        if tensor["file"] not in self.maps:
-            try:
-                with open(tensor["file"], "r+b") as file:
-                    self.maps[tensor["file"]] = mmap.mmap(file.fileno(), 0)
-            except OSError as error:
-                raise Unusable(f"the tensors' memory cannot be mapped: {error.strerror}; the program has to run as "
-                               "the same user on the same machine") from error
         if tensor["item_tokens"]:
             shape = (plan.items, plan.heads, tensor["item_tokens"], plan.head_dim)
             strides = (tensor["item_stride"], tensor["head_stride"], tensor["token_stride"], 1)
@@ -191,43 +345,20 @@ class _Prepared:
             shape = (plan.tokens, plan.heads, plan.head_dim)
             strides = (tensor["token_stride"], tensor["head_stride"], 1)
         count = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides)) if 0 not in shape else 0
-        memory = self.maps[tensor["file"]]
+        flat = self.flat(tensor["file"], tensor["offset"], count, plan.dtype)
         if self.library == "torch":
-            import torch
-            dtype = getattr(torch, plan.dtype)
-            flat = (torch.frombuffer(memory, dtype=dtype, count=count, offset=tensor["offset"]) if count
-                    else torch.empty(0, dtype=dtype))
             return flat.as_strided(shape, strides)
         import numpy
-        dtype = numpy.dtype(plan.dtype)
-        flat = numpy.frombuffer(memory, dtype=dtype, count=count, offset=tensor["offset"])
-        return numpy.lib.stride_tricks.as_strided(flat, shape, [stride * dtype.itemsize for stride in strides])
+        return numpy.lib.stride_tricks.as_strided(flat, shape, [stride * flat.itemsize for stride in strides])
 
     # Calls
 
-    def forward(self):
-        """The answer: the letter alone, or what was learnt from the first call."""
-        if self.is_ready:
-            self.compute()
-            return None
+    def begin(self):
         if self.offer["prepare"] is not None:
             self.plan.prepared = self.offer["prepare"](self.plan)
-        self.touch()
-        self.compute()  # imports and compiles whatever it needs once
+
+    def forget(self):
         self.result = self.gradients = None
-        self.memory.start()
-        self.compute()
-        self.is_ready = True
-        return self.grown()
-
-    def grown(self):
-        grown = self.memory.grown()
-        return None if grown is None else {"peak_bytes": grown}
-
-    def touch(self):
-        """Pages that are mapped but not looked at yet are not the call's memory."""
-        for array in self.arrays.values():
-            array.sum()
 
     def compute(self):
         plan, arrays = self.plan, self.arrays
@@ -254,10 +385,7 @@ class _Prepared:
 
     def check(self, result):
         expected = self.arrays["o"]
-        if type(result) is not type(expected) and not hasattr(result, "shape"):
-            raise Unusable(f"it returned {type(result).__name__}, not an array")
-        if tuple(result.shape) != tuple(expected.shape):
-            raise Unusable(f"it returned the shape {list(result.shape)} where {list(expected.shape)} is asked for")
+        self.check_shape(result, expected.shape)
         if result.dtype != expected.dtype:
             raise Unusable(f"it returned {str(result.dtype).replace('torch.', '')}, not {self.plan.dtype}")
 
@@ -266,7 +394,7 @@ class _Prepared:
         answer = None
         if not self.has_gone_back:  # both passes once more, now that all is loaded
             self.touch()
-            self.result = self.gradients = None
+            self.forget()
             self.memory.start()
             self.compute()
             self.differentiate()
@@ -357,15 +485,19 @@ class _Server:
             return self.greeting(request)
         if kind == "prepare":
             return self.prepare(request)
+        if kind == "load":
+            return self.load(request)
         plan = self.plans.get(request["plan"])
         if plan is None:
             raise Unusable(f"there is no plan {request['plan']}")
         if kind == "use":
             self.current = plan
         elif kind == "bind":
-            plan.bind(request["tensors"])
+            plan.bind(request)
         elif kind == "keep":
             plan.keep(request["keeps"])
+        elif kind == "peak":
+            return plan.peak_bytes(request["pairs"], request["tokens"])
         elif kind == "drop":
             del self.plans[request["plan"]]
             if self.current is plan:
@@ -378,15 +510,21 @@ class _Server:
         if request["protocol"] != PROTOCOL:
             raise Unusable(f"the program speaks version {request['protocol']} of the contenders' protocol, this "
                            f"package {PROTOCOL}: take the package that came with the program")
-        offers = [{"id": id, "summary": offer["summary"], "patterns": offer["patterns"],
-                   "dtypes": offer["dtypes"] or DTYPES[library_of(offer)],
-                   "backward": library_of(offer) == "torch" and not offer["takes_out"]}
-                  for id, offer in _offers.items()]
+        offers = {"implementation": [], "model": []}
+        for id, offer in _offers.items():
+            told = {"id": id, "summary": offer["summary"], "patterns": offer["patterns"],
+                    "dtypes": offer["dtypes"] or DTYPES[library_of(offer)]}
+            if offer["kind"] == "model":
+                told.update({field: offer[field] for field in ("precision", "weights") if offer[field]})
+            else:
+                told["backward"] = library_of(offer) == "torch" and not offer["takes_out"]
+            offers[offer["kind"]].append(told)
         about = {"python": ".".join(map(str, sys.version_info[:3]))}
-        for name in ("numpy", "torch"):
+        for name in ("numpy", "torch", "transformers", "sentence_transformers", "onnxruntime", "openvino"):
             if name in sys.modules:
                 about[name] = str(getattr(sys.modules[name], "__version__", "?"))
-        return {"protocol": PROTOCOL, "implementations": offers, "about": about}
+        return {"protocol": PROTOCOL, "implementations": offers["implementation"], "models": offers["model"],
+                "about": about}
 
     def prepare(self, request):
         offer = _offers[request["implementation"]]
@@ -394,17 +532,32 @@ class _Server:
         reason = offer["supports"](plan) if offer["supports"] is not None else None
         if reason:
             raise Unusable(reason)
-        library = library_of(offer)
-        if library == "torch":
-            import torch
-            torch.set_num_threads(plan.threads)
-        self.plans[request["plan"]] = _Prepared(offer, plan, library)
+        self.plans[request["plan"]] = _Prepared(offer, plan, ready_library(offer, plan))
         if offer["peak_bytes"] is not None:
             return {"peak_bytes": int(offer["peak_bytes"](plan))}
         rows = max([sum(v if isinstance(v, int) else sum(v) for k, v in item.items() if k != "sentences")
                     for item in plan.layout["items"]] or [0]) + plan.layout.get("shared_query", 0)
         scores = plan.items * plan.heads * rows * rows * 4
         return {"peak_bytes": scores * (6 if plan.direction == "forward-backward" else 3)}
+
+    def load(self, request):
+        offer = _offers[request["model"]]
+        plan = ModelPlan(request)
+        reason = offer["supports"](plan) if offer["supports"] is not None else None
+        if reason:
+            return {"unsupported": reason}
+        self.plans.pop(request["plan"], None)
+        self.plans[request["plan"]] = _LoadedModel(offer, plan, ready_library(offer, plan), request["folder"])
+        return {"done": "load"}
+
+
+def ready_library(offer, plan):
+    """Its name, with as many threads as the plan says."""
+    library = library_of(offer)
+    if library == "torch":
+        import torch
+        torch.set_num_threads(plan.threads)
+    return library
 
 
 def library_of(offer):

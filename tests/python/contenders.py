@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Implementations that behave, and such that do not, each in its own way."""
+"""Implementations and models that behave, and such that do not, each in its own way."""
+import json
+import math
 import os
+import pathlib
 import signal
 import sys
 
 import numpy
 
-from attnscope import implementation, serve
+from attnscope import implementation, model, serve
 
 
 def attention(q, k, v, plan, allowed):
@@ -92,6 +95,127 @@ def hangs(q, k, v, plan):
     print(os.getpid(), file=sys.stderr, flush=True)
     while True:
         signal.pause()
+
+
+def tensors_of(folder):
+    """Of a safetensors file, by their names."""
+    data = pathlib.Path(folder, "model.safetensors").read_bytes()
+    begin = 8 + int.from_bytes(data[:8], "little")
+    return {name: numpy.frombuffer(data, "float32", math.prod(told["shape"]), begin + told["data_offsets"][0])
+            .reshape(told["shape"]) for name, told in json.loads(data[8:begin]).items() if name != "__metadata__"}
+
+
+class Bert:
+    """BERT's sequence classifier, as the files of transformers have it."""
+
+    def __init__(self, folder, plan):
+        self.config = json.loads(pathlib.Path(folder, "config.json").read_text())
+        self.tensors = tensors_of(folder)
+        assert self.config["model_type"] == "bert" and len(self.config["id2label"]) == 1
+        assert (self.config["hidden_size"], self.config["num_attention_heads"]) == (plan.hidden, plan.heads)
+
+    def linear(self, x, name):
+        return x @ self.tensors[name + ".weight"].T + self.tensors[name + ".bias"]
+
+    def norm(self, x, name):
+        x = x - x.mean(-1, keepdims=True)
+        x = x / numpy.sqrt((x * x).mean(-1, keepdims=True) + numpy.float32(self.config["layer_norm_eps"]))
+        return x * self.tensors[name + ".weight"] + self.tensors[name + ".bias"]
+
+    def attend(self, x, mask, name):
+        heads = self.config["num_attention_heads"]
+        q, k, v = (self.linear(x, f"{name}.{part}").reshape(*x.shape[:2], heads, -1).swapaxes(1, 2)
+                   for part in ("query", "key", "value"))
+        scores = q @ k.swapaxes(-1, -2) / numpy.float32(math.sqrt(q.shape[-1]))
+        weights = numpy.exp(numpy.where(mask[:, None, None] == 1, scores, -numpy.inf))
+        o = weights / weights.sum(-1, keepdims=True) @ v
+        return o.swapaxes(1, 2).reshape(x.shape)
+
+    def __call__(self, ids, mask, types):
+        table = [self.tensors[f"bert.embeddings.{part}_embeddings.weight"] for part in ("word", "position", "token_type")]
+        x = table[0][ids] + table[1][:ids.shape[1]] + table[2][types]
+        x = self.norm(x, "bert.embeddings.LayerNorm")
+        erf = numpy.vectorize(math.erf, otypes=["float32"])
+        for layer in range(self.config["num_hidden_layers"]):
+            name = f"bert.encoder.layer.{layer}."
+            o = self.linear(self.attend(x, mask, name + "attention.self"), name + "attention.output.dense")
+            x = self.norm(x + o, name + "attention.output.LayerNorm")
+            wide = self.linear(x, name + "intermediate.dense")
+            wide = wide * (1 + erf(wide / numpy.float32(math.sqrt(2)))) / 2
+            x = self.norm(x + self.linear(wide, name + "output.dense"), name + "output.LayerNorm")
+        return self.linear(numpy.tanh(self.linear(x[:, 0], "bert.pooler.dense")), "classifier")[:, 0]
+
+
+model("bert", summary="BERT in NumPy", peak_bytes=lambda plan, pairs, tokens: pairs * tokens * 4000)(Bert)
+
+
+@model("bert-off")
+def bert_off(folder, plan):
+    bert = Bert(folder, plan)
+    return lambda *inputs: bert(*inputs) + 1e-3
+
+
+model("bert-off-int8", precision="int8")(bert_off)
+
+
+@model("bert-of-one-text")
+def of_one_text(folder, plan):
+    bert = Bert(folder, plan)
+    return lambda ids, mask, types: bert(ids, mask, types * 0)
+
+
+@model("bert-shape")
+def wrong_shape(folder, plan):
+    bert = Bert(folder, plan)
+    return lambda *inputs: bert(*inputs)[:, None]
+
+
+@model("bert-raises")
+def raises_later(folder, plan):
+    def score(ids, mask, types):
+        raise ValueError("not these ids")
+    return score
+
+
+@model("bert-no-weights")
+def raises_at_once(folder, plan):
+    raise OSError("no such weights")
+
+
+@model("bert-nothing")
+def loads_nothing(folder, plan):
+    return None
+
+
+@model("bert-dies")
+def dies_later(folder, plan):
+    return lambda *inputs: os.kill(os.getpid(), signal.SIGSEGV)
+
+
+@model("bert-short", supports=lambda plan: "bert-short takes one layer" if plan.layers > 1 else None)
+def short(folder, plan):
+    return Bert(folder, plan)
+
+
+@model("own", patterns=["*"], own_weights=True)
+def own(folder, plan):
+    assert folder is None
+    return lambda ids, mask, types: (ids * mask * (1 + types)).sum(1) / 1e6
+
+
+@model("own-drifts", own_weights=True)
+def drifts(folder, plan):
+    calls = []
+
+    def score(ids, mask, types):
+        calls.append(1)
+        return ids[:, 1] * 0.0 + len(calls)
+    return score
+
+
+@model("bert-hangs")
+def hangs_while_it_loads(folder, plan):
+    hangs(None, None, None, plan)
 
 
 serve()

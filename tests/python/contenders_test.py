@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Python functions are measured beside the built-in implementations, and spoil nothing.
+"""Python functions are measured beside the built-in implementations and models, and spoil nothing.
 
 contenders_test.py BUILD_FOLDER
 """
@@ -39,6 +39,7 @@ class Contenders(unittest.TestCase):
         self.environment = {**os.environ, "ATTNSCOPE_PYTHON": sys.executable, "PYTHONDONTWRITEBYTECODE": "1"}
         # As somebody has it who has installed the package; a build elsewhere than in build/ finds it so, too.
         self.environment["PYTHONPATH"] = str(HERE.parents[1] / "python")
+        self.environment["TMPDIR"] = str(self.folder)
 
     def attnscope(self, *arguments):
         return subprocess.run([BUILD / "attnscope", *map(str, arguments)], capture_output=True, text=True,
@@ -60,7 +61,15 @@ class Contenders(unittest.TestCase):
         self.assertEqual(done.returncode, code, done.stderr)
         table = self.attnscope("table", "last", "--format", "json", "--db", "runs.db")
         self.assertEqual(table.returncode, 0, table.stderr)
+        self.assertEqual(self.left_over(), [])
         return {row["contender"]: row for row in json.loads(table.stdout)}
+
+    def left_over(self):
+        """Folders with a model's weights."""
+        return list(self.folder.glob("attnscope-*"))
+
+    def models(self, contenders, code=0, **changes):
+        return self.cells(contenders, code, **{"operation": "model", "layers": 2, "feed_forward": 32, **changes})
 
     def test_measured_beside_the_built_in_ones_in_both_memory_orders(self):
         for order in ("head-major", "token-major"):
@@ -106,6 +115,72 @@ class Contenders(unittest.TestCase):
         (cell,) = self.cells(["full/in-place"], direction="forward-backward").values()
         self.assertEqual((cell["status"], cell["reason"]), ("unsupported", "in-place has no backward pass"))
 
+    def test_models_are_measured_beside_the_built_in_ones(self):
+        cells = self.models(["full/sdpa", "full/bert", "full/bert-off-int8"])
+        for cell in cells.values():
+            self.assertEqual(cell["status"], "ok", cell["reason"])
+            self.assertEqual(cell["batch"], 3)
+            self.assertGreater(cell["median_ms"], 0)
+            self.assertIsNotNone(cell["peak_bytes"])
+        bound = cells["full/sdpa"]["error_bound"]
+        self.assertEqual(cells["full/bert"]["error_bound"], bound)
+        self.assertLess(cells["full/bert"]["relative_error"], bound / 10)
+        self.assertEqual(cells["full/bert"]["useful_flop"], cells["full/sdpa"]["useful_flop"])
+        # What is rounded may be further off, and says by how much.
+        self.assertGreater(cells["full/bert-off-int8"]["relative_error"], 10 * bound)
+        self.assertGreater(cells["full/bert-off-int8"]["error_bound"], 100 * bound)
+        shown = " ".join(self.attnscope("show", "last", "--db", "runs.db").stdout.split())
+        self.assertRegex(shown, r"bert computed by \S+contenders\.py \(numpy [\d.]+, python [\d.]+\)")
+        self.assertRegex(shown, r"bert-off-int8 computed by \S+contenders\.py \(numpy [\d.]+, precision int8, python")
+
+    def test_documents_of_several_lengths_are_filled_up(self):
+        del SWEEP["sequence_tokens"]
+        self.addCleanup(SWEEP.update, sequence_tokens=24)
+        (cell,) = self.models(["full/bert"], document_tokens={"lognormal": [8, 14], "max": 20}).values()
+        self.assertEqual(cell["status"], "ok", cell["reason"])
+        (cell,) = self.models(["full/bert"], document_tokens=16, candidates=7, batch={"memory_mb": 1}).values()
+        self.assertEqual((cell["status"], cell["batch"]), ("ok", 7), cell["reason"])
+
+    def test_models_of_their_own_weights_are_held_against_themselves(self):
+        cells = self.models(["full/sdpa", "sparse/own", "full/own-drifts"], windows=[4], code=1)
+        self.assertEqual(cells["sparse/own/4"]["status"], "ok", cells["sparse/own/4"]["reason"])
+        self.assertIsNone(cells["sparse/own/4"]["relative_error"])
+        self.assertEqual(cells["full/own-drifts"]["status"], "wrong")
+        self.assertIn("right when they were checked", cells["full/own-drifts"]["reason"])
+
+    def test_models_that_misbehave_cost_one_cell_and_say_why(self):
+        expected = {"bert-off": ("wrong", "scores differ from the float64 model's"),
+                    "bert-of-one-text": ("wrong", "scores differ from the float64 model's"),
+                    "bert-shape": ("crashed", "it returned the shape [3, 1] where [3] is asked for"),
+                    "bert-raises": ("crashed", "ValueError: not these ids (contenders.py:"),
+                    "bert-no-weights": ("crashed", "OSError: no such weights (contenders.py:"),
+                    "bert-nothing": ("crashed", "it returned NoneType when it loaded the model"),
+                    "bert-dies": ("crashed", "was ended by signal 11 (SIGSEGV)"),
+                    "bert-short": ("unsupported", "bert-short takes one layer"),
+                    "by-hand": ("ok", ""), "bert": ("ok", ""), "sdpa": ("ok", "")}
+        cells = self.models([f"full/{name}" for name in expected], code=1)
+        for name, (status, reason) in expected.items():
+            cell = cells[f"full/{name}"]
+            with self.subTest(contender=name):
+                self.assertEqual(cell["status"], status, cell["reason"])
+                self.assertIn(reason, cell["reason"])
+                self.assertNotIn("\n", cell["reason"])
+
+    def test_what_is_no_model_of_bert_s_is_unsupported_with_the_reason(self):
+        cells = self.models(["sparse/bert", "longformer/own", "full+cls-only-last-layer/bert", "colbert/bert"], windows=[4])
+        self.assertEqual({name: cell["reason"] for name, cell in cells.items()}, {
+            "sparse/bert/4": "bert takes the patterns full, not sparse",
+            "longformer/own/4": "own is given a checkpoint of BERT, and 'longformer' has projections of its own for "
+                                "global tokens",
+            "full+cls-only-last-layer/bert": "bert is not asked to compute with '+cls-only-last-layer', which this "
+                                             "program's own implementations do",
+            "colbert/bert": "bert computes cross-encoders of BERT's rows, not of the family colbert"})
+        (cell,) = self.models(["full/bert"], dtype="bfloat16").values()
+        self.assertEqual((cell["status"], cell["reason"]), ("unsupported", "bert takes float32, not bfloat16"))
+        (cell,) = self.cells(["full/bert"]).values()
+        self.assertEqual((cell["status"], cell["reason"]), (
+            "unsupported", "bert is a whole re-ranker, which sweeps of operation model have as MODEL/bert"))
+
     def test_a_run_is_repeated_and_needs_the_program(self):
         self.cells(["full/by-hand"])
         again = self.attnscope("run", "--again", "last", "--with", CONTENDERS, "--db", "runs.db")
@@ -119,7 +194,7 @@ class Contenders(unittest.TestCase):
         self.assertIn("ended with exit code 1; its last words: NameError: name 'nonsense' is not defined",
                       self.refused(*run, self.script("broken.py", "nonsense\n")))
         self.assertIn("ended with exit code 0", self.refused(*run, self.script("silent.py", "pass\n")))
-        self.assertIn("offers no implementation",
+        self.assertIn("offers no implementation and no model",
                       self.refused(*run, self.script("empty.py", "from attnscope import serve\nserve()\n")))
         mark = "from attnscope import implementation, serve\n@implementation({!r})\ndef f(q, k, v, plan): pass\nserve()\n"
         self.assertIn("'segment', which there is already", self.refused(*run, self.script("taken.py", mark.format("segment"))))
@@ -140,13 +215,22 @@ class Contenders(unittest.TestCase):
         self.assertIn("attnscope run SWEEP.json --with contenders.py", done.stderr)
 
     def test_it_ends_with_the_worker_also_in_the_middle_of_a_call(self):
+        self.kill_while_it_hangs("hangs", {"operation": "attention"})
+
+    def test_it_ends_with_the_worker_while_it_loads_and_its_weights_go_with_the_next(self):
+        model = {"operation": "model", "memory_order": "token-major", "layers": 1, "feed_forward": 16}
+        self.kill_while_it_hangs("bert-hangs", model)
+        self.assertEqual(len(self.left_over()), 1)
+        self.models(["full/bert"])  # which looks that nothing is left over
+
+    def kill_while_it_hangs(self, implementation, changes):
         point = {"operation": "attention", "direction": "forward", "sequence_tokens": 16, "query_tokens": 4,
                  "documents": 1, "shared_query": False, "batch_max": 1, "batch_memory_mb": 64, "heads": 1,
                  "head_dim": 8, "dtype": "float32", "memory_order": "head-major", "cache": "warm", "device": "cpu",
-                 "threads": 1, "seed": 1}
+                 "threads": 1, "seed": 1, **changes}
         pattern = (HERE.parents[1] / "resources/patterns/full.json").read_text()
-        contender = {"pattern": "full", "implementation": "hangs", "name": "hangs", "window": None,
-                     "pattern_json": pattern}
+        contender = {"pattern": "full", "implementation": implementation, "name": "hangs", "window": None,
+                     "pattern_json": pattern, "model": "full" if point["operation"] == "model" else ""}
         version = re.search(r"project\(AttnScope VERSION (\S+)", (HERE.parents[1] / "CMakeLists.txt").read_text()).group(1)
         protocol = int(re.search(r"Protocol version (\d+)", (HERE.parents[1] / "docs/protocol.md").read_text()).group(1))
         requests = [{"request": "hello", "protocol": protocol, "version": version, "with": [str(CONTENDERS)]},

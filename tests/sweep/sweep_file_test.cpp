@@ -132,6 +132,7 @@ TEST(SweepFile, ShippedSweeps_AreValid) {
   EXPECT_THAT(load_sweep("tkl-attention")->heats, SizeIs(6));
   EXPECT_THAT(load_sweep("paper-tkl")->heats, SizeIs(7));
   EXPECT_THAT(load_sweep("against-the-world")->heats, SizeIs(2 * 2));
+  EXPECT_THAT(load_sweep("rerankers-against-the-world")->heats, SizeIs(2));
   EXPECT_THAT(load_sweep("train-step")->heats, SizeIs(4));
   EXPECT_THAT(load_sweep("train-step")->heats[0].contenders, SizeIs(8));
   EXPECT_THAT(load_sweep("scaling")->heats, SizeIs(9));

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <deque>
 #include <memory>
 #include <new>
 #include <optional>
@@ -14,6 +13,7 @@
 
 #include "engine/attention/implementation.h"
 #include "engine/attention/list.h"
+#include "engine/attention/served/offer.h"
 #include "engine/attention/served/served_process.h"
 #include "engine/attention/served/shared_memory.h"
 #include "engine/pattern/mask.h"
@@ -26,97 +26,20 @@ using nlohmann::json;
 
 constexpr int round_trips = 201;
 
-/// One implementation of a program. Its process is started when it is first needed, and anew when
-/// it has ended or another number of threads is asked for.
-class Server {
- public:
-  Server(std::string program, json offer, json about)
-      : id(offer.value("id", "")),
-        summary(offer.value("summary", "")),
-        program_(std::move(program)),
-        offer_(std::move(offer)),
-        about_(std::move(about)) {}
-
-  Result<std::shared_ptr<ServedProcess>> process(int threads) {
-    if (!process_ || !process_->is_there() || process_->threads() != threads) {
-      process_.reset();
-      last_used = nullptr;
-      auto started = ServedProcess::start(program_, threads);
-      if (!started) return tl::unexpected(started.error());
-      if (Status greeted = (*started)->greet(); !greeted) return tl::unexpected(greeted.error());
-      process_ = std::move(*started);
-    }
-    return process_;
+/// Ok, or the reason why that offer does not compute it.
+Status takes_attention(const ServedOffer& offer, const Problem& problem) {
+  if (offer.kind == ServedOffer::Kind::model) {
+    return fail("{} is a whole re-ranker, which sweeps of operation model have as MODEL/{}",
+                offer.id, offer.id);
   }
-  void keep(std::shared_ptr<ServedProcess> process) { process_ = std::move(process); }
-
-  [[nodiscard]] Status takes(const Problem& problem) const {
-    const auto has = [this](const char* list, std::string_view name) {
-      return std::ranges::any_of(offer_.value(list, json::array()),
-                                 [&](const json& one) { return one == name || one == "*"; });
-    };
-    if (problem.device != DeviceKind::cpu)
-      return fail("{} runs in another process, which is given the processor's memory alone", id);
-    if (problem.operation == Operation::windowed_matmul)
-      return fail("{} is an attention: it has no separate products for windowed-matmul", id);
-    if (!has("patterns", problem.pattern.name)) {
-      return fail("{} takes the patterns {}, not {}", id,
-                  fmt::join(offer_.value("patterns", std::vector<std::string>()), ", "),
-                  problem.pattern.name);
-    }
-    if (!has("dtypes", name_of(problem.dtype))) {
-      return fail("{} takes {}, not {}", id,
-                  fmt::join(offer_.value("dtypes", std::vector<std::string>()), ", "),
-                  name_of(problem.dtype));
-    }
-    if (problem.direction == Direction::forward_backward && !offer_.value("backward", false))
-      return fail("{} has no backward pass", id);
-    return {};
-  }
-
-  [[nodiscard]] json in_words() const {
-    json words = about_;
-    words["id"] = id;
-    words["program"] = program_;
-    return words;
-  }
-
-  std::string id, summary;
-  std::int64_t plans = 0;           // ever prepared
-  const void* last_used = nullptr;  // whose plan the process computes next
-
- private:
-  std::string program_;
-  json offer_, about_;
-  std::shared_ptr<ServedProcess> process_;
-};
-
-/// A deque, because the list points at what is in it.
-std::deque<Server>& servers() {
-  static auto* const all = new std::deque<Server>;
-  return *all;
+  if (problem.operation == Operation::windowed_matmul)
+    return fail("{} is an attention: it has no separate products for windowed-matmul", offer.id);
+  if (Status able = offer.takes(problem.pattern.name, problem.dtype, problem.device); !able)
+    return able;
+  if (problem.direction == Direction::forward_backward && !offer.told().value("backward", false))
+    return fail("{} has no backward pass", offer.id);
+  return {};
 }
-
-/// A block of shared memory of its own, where a caller's tensor cannot be mapped elsewhere.
-class Stage {
- public:
-  Stage() = default;
-  Stage(const Stage&) = delete;
-  Stage& operator=(const Stage&) = delete;
-  ~Stage() { unmap_shared(data_); }
-  std::byte* of(std::size_t bytes) {
-    if (bytes_ != bytes) {
-      unmap_shared(data_);
-      data_ = map_shared(bytes);
-      bytes_ = data_ != nullptr ? bytes : 0;
-    }
-    return static_cast<std::byte*>(data_);
-  }
-
- private:
-  void* data_ = nullptr;
-  std::size_t bytes_ = 0;
-};
 
 // By their place in a binding.
 constexpr std::array tensor_names{"q", "k", "v", "o", "grad_o", "grad_q", "grad_k", "grad_v"};
@@ -131,18 +54,18 @@ constexpr bool is_written(std::size_t tensor) {
 
 class PreparedServed final : public PreparedAttention {
  public:
-  PreparedServed(Server& server, const Problem& problem)
-      : server_(server), problem_(problem), number_(++server.plans) {}
+  PreparedServed(ServedOffer& offer, const Problem& problem)
+      : offer_(offer), problem_(problem), number_(++offer.plans) {}
   PreparedServed(const PreparedServed&) = delete;
   PreparedServed& operator=(const PreparedServed&) = delete;
   ~PreparedServed() override {
-    if (server_.last_used == this) server_.last_used = nullptr;
+    if (offer_.last_used == this) offer_.last_used = nullptr;
     if (process_ && process_->is_there())
       static_cast<void>(process_->ask({{"request", "drop"}, {"plan", number_}}));
   }
 
   Status prepare() {
-    auto process = server_.process(problem_.threads);
+    auto process = offer_.process(problem_.threads);
     if (!process) return tl::unexpected(process.error());
     process_ = std::move(*process);
     bound_.fill(std::nullopt);
@@ -202,7 +125,7 @@ class PreparedServed final : public PreparedAttention {
   [[nodiscard]] json description() const {
     return {{"request", "prepare"},
             {"plan", number_},
-            {"implementation", server_.id},
+            {"implementation", offer_.id},
             {"pattern", json::parse(pattern_json(problem_.pattern))},
             {"window", problem_.window ? json(problem_.window->text()) : json()},
             {"layout", json::parse(layout_json(problem_.layout))},
@@ -244,10 +167,10 @@ class PreparedServed final : public PreparedAttention {
     if (!process_->is_there()) {
       if (Status ready = prepare(); !ready) return ready;
     }
-    if (server_.last_used == this) return {};
+    if (offer_.last_used == this) return {};
     const auto used = process_->ask({{"request", "use"}, {"plan", number_}});
     if (!used) return tl::unexpected(used.error());
-    server_.last_used = this;
+    offer_.last_used = this;
     return {};
   }
 
@@ -307,7 +230,7 @@ class PreparedServed final : public PreparedAttention {
     return done ? Status() : tl::unexpected(done.error());
   }
 
-  Server& server_;
+  ServedOffer& offer_;
   Problem problem_;
   std::int64_t number_;
   std::shared_ptr<ServedProcess> process_;
@@ -317,7 +240,7 @@ class PreparedServed final : public PreparedAttention {
   std::optional<Mask> mask_;
   std::array<std::optional<Bound>, tensor_count> bound_;  // what the process knows
   std::array<bool, tensor_count> is_staged_{};
-  std::array<Stage, tensor_count> stages_;
+  std::array<SharedStage, tensor_count> stages_;
 };
 
 bool is_name(std::string_view id) {
@@ -327,38 +250,101 @@ bool is_name(std::string_view id) {
 }
 
 /// What a program told, whose fields may be of any kind.
-Status add_servers(const std::string& program, std::shared_ptr<ServedProcess> process,
-                   std::vector<std::string>& taken) {
-  const json offers = process->hello().value("implementations", json::array());
-  if (offers.empty()) {
-    return fail("'{}' offers no implementation; @attnscope.implementation marks one",
-                in_a_sentence(program));
+Status add_offers(const std::string& program, std::shared_ptr<ServedProcess> process,
+                  std::vector<std::string>& taken) {
+  const json implementations = process->hello().value("implementations", json::array());
+  const json models = process->hello().value("models", json::array());
+  if (implementations.empty() && models.empty()) {
+    return fail(
+        "'{}' offers no implementation and no model; @attnscope.implementation and "
+        "@attnscope.model mark them",
+        in_a_sentence(program));
   }
   const auto seconds = process->round_trip(round_trips);
   if (!seconds) return tl::unexpected(seconds.error());
   json about = process->hello().value("about", json::object());
   about["seconds_a_call"] = *seconds;
-  for (const json& offer : offers) {
-    Server& server = servers().emplace_back(program, offer, about);
-    if (!is_name(server.id)) {
-      return fail("'{}' offers an implementation '{}'; ids are letters, digits, '-' and '_'",
-                  in_a_sentence(program), in_a_sentence(server.id));
+  const auto add = [&](ServedOffer::Kind kind, const json& told) -> Status {
+    ServedOffer& offer = served_offers().emplace_back(kind, program, told, about);
+    const char* const what = kind == ServedOffer::Kind::model ? "a model" : "an implementation";
+    if (!is_name(offer.id)) {
+      return fail("'{}' offers {} '{}'; ids are letters, digits, '-' and '_'",
+                  in_a_sentence(program), what, in_a_sentence(offer.id));
     }
-    if (std::ranges::find(taken, server.id) != taken.end()) {
-      return fail("'{}' offers an implementation '{}', which there is already; give it another id",
-                  in_a_sentence(program), server.id);
+    if (std::ranges::find(taken, offer.id) != taken.end()) {
+      return fail("'{}' offers {} '{}', which there is already; give it another id",
+                  in_a_sentence(program), what, offer.id);
     }
-    taken.push_back(server.id);
-    server.keep(std::exchange(process, nullptr));  // to the first
+    taken.push_back(offer.id);
+    offer.keep(std::exchange(process, nullptr));  // to the first
+    return {};
+  };
+  for (const json& told : implementations) {
+    if (Status added = add(ServedOffer::Kind::implementation, told); !added) return added;
+  }
+  for (const json& told : models) {
+    if (Status added = add(ServedOffer::Kind::model, told); !added) return added;
   }
   return {};
 }
 
 }  // namespace
 
+ServedOffer::ServedOffer(Kind kind_in, std::string program, json told, json about)
+    : kind(kind_in),
+      id(told.value("id", "")),
+      summary(told.value("summary", "")),
+      program_(std::move(program)),
+      told_(std::move(told)),
+      about_(std::move(about)) {}
+
+Result<std::shared_ptr<ServedProcess>> ServedOffer::process(int threads) {
+  if (!process_ || !process_->is_there() || process_->threads() != threads) {
+    process_.reset();
+    last_used = nullptr;
+    auto started = ServedProcess::start(program_, threads);
+    if (!started) return tl::unexpected(started.error());
+    if (Status greeted = (*started)->greet(); !greeted) return tl::unexpected(greeted.error());
+    process_ = std::move(*started);
+  }
+  return process_;
+}
+
+Status ServedOffer::takes(std::string_view pattern, DType dtype, DeviceKind device) const {
+  const auto has = [this](const char* list, std::string_view name) {
+    return std::ranges::any_of(told_.value(list, json::array()),
+                               [&](const json& one) { return one == name || one == "*"; });
+  };
+  const auto listed = [this](const char* list) {
+    return fmt::format("{}", fmt::join(told_.value(list, std::vector<std::string>()), ", "));
+  };
+  if (device != DeviceKind::cpu)
+    return fail("{} runs in another process, which is given the processor's memory alone", id);
+  if (!has("patterns", pattern))
+    return fail("{} takes the patterns {}, not {}", id, listed("patterns"), pattern);
+  if (!has("dtypes", name_of(dtype)))
+    return fail("{} takes {}, not {}", id, listed("dtypes"), name_of(dtype));
+  return {};
+}
+
+json ServedOffer::in_words() const {
+  json words = about_;
+  words["id"] = id;
+  words["program"] = program_;
+  for (const char* field : {"precision", "weights"}) {
+    if (const std::string said = told_.value(field, ""); !said.empty()) words[field] = said;
+  }
+  return words;
+}
+
+std::deque<ServedOffer>& served_offers() {
+  static auto* const all = new std::deque<ServedOffer>;
+  return *all;
+}
+
 Status serve_with(const std::vector<std::string>& programs, int threads,
                   const std::function<void()>& on_look) {
-  if (!servers().empty()) return fail("a worker is told once whom it is to measure with");
+  if (!served_offers().empty()) return fail("a worker is told once whom it is to measure with");
   std::vector<std::string> taken;
   const ImplementationList own = listed_implementations();
   for (const Implementation* one : own.all()) taken.emplace_back(one->id);
@@ -371,7 +357,7 @@ Status serve_with(const std::vector<std::string>& programs, int threads,
   for (std::size_t i = 0; i < programs.size(); ++i) {
     if (Status greeted = processes[i]->greet(on_look); !greeted) return greeted;
     try {
-      if (Status added = add_servers(programs[i], std::move(processes[i]), taken); !added)
+      if (Status added = add_offers(programs[i], std::move(processes[i]), taken); !added)
         return added;
     } catch (const json::exception& error) {
       return fail("'{}' greeted with what is not of the contenders' protocol: {}",
@@ -383,21 +369,20 @@ Status serve_with(const std::vector<std::string>& programs, int threads,
 
 json served_in_words() {
   json words = json::array();
-  for (const Server& server : servers()) words.push_back(server.in_words());
+  for (const ServedOffer& offer : served_offers()) words.push_back(offer.in_words());
   return words;
 }
 
 std::vector<Implementation> served_implementations() {
   std::vector<Implementation> offered;
-  for (Server& server : servers()) {
+  for (ServedOffer& offer : served_offers()) {
     offered.push_back(
-        {.id = server.id,
-         .summary = server.summary,
+        {.id = offer.id,
+         .summary = offer.summary,
          .is_served = true,
-         .supports = [&server](const Problem& problem) { return server.takes(problem); },
-         .prepare =
-             [&server](const Problem& problem) -> Result<std::unique_ptr<PreparedAttention>> {
-           auto prepared = std::make_unique<PreparedServed>(server, problem);
+         .supports = [&offer](const Problem& problem) { return takes_attention(offer, problem); },
+         .prepare = [&offer](const Problem& problem) -> Result<std::unique_ptr<PreparedAttention>> {
+           auto prepared = std::make_unique<PreparedServed>(offer, problem);
            if (Status done = prepared->prepare(); !done) return tl::unexpected(done.error());
            return prepared;
          }});

@@ -1,8 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Implementations that programs of other people compute, each in a process of its own
-// (python/attnscope, docs/python.md). They stand in the list behind those of this program.
+// What programs of other people compute, each in a process of its own (python/attnscope,
+// docs/python.md). Implementations stand in the list behind those of this program; whole models do
+// as well, and decline every attention (engine/model/served computes them).
 
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -19,7 +20,7 @@ namespace attnscope {
 [[nodiscard]] Status serve_with(const std::vector<std::string>& programs, int threads,
                                 const std::function<void()>& on_look = {});
 
-/// For provenance: of each implementation its id, program, what computes it and how long a call
+/// For provenance: of each of them its id, program, what computes it and how long a call
 /// takes that computes nothing. Empty without such programs.
 [[nodiscard]] nlohmann::json served_in_words();
 

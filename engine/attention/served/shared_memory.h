@@ -33,4 +33,26 @@ struct SharedPlace {
 /// Where these bytes lie; absent when not all of them lie in one block.
 [[nodiscard]] std::optional<SharedPlace> shared_place(const void* data, std::size_t bytes);
 
+/// A block of one's own, in the size that was asked for last; goes with its owner.
+class SharedStage {
+ public:
+  SharedStage() = default;
+  SharedStage(const SharedStage&) = delete;
+  SharedStage& operator=(const SharedStage&) = delete;
+  ~SharedStage() { unmap_shared(data_); }
+  /// nullptr where the system refuses.
+  [[nodiscard]] std::byte* of(std::size_t bytes) {
+    if (bytes_ != bytes) {
+      unmap_shared(data_);
+      data_ = map_shared(bytes);
+      bytes_ = data_ != nullptr ? bytes : 0;
+    }
+    return static_cast<std::byte*>(data_);
+  }
+
+ private:
+  void* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
 }  // namespace attnscope

@@ -1,0 +1,55 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// One thing that a program of --with computes: an implementation of attention, or a whole model
+// (engine/model/served). It has a process of its own, started when it is first needed, and anew
+// when it has ended or another number of threads is asked for.
+//
+//   for (ServedOffer& offer : served_offers())
+//     if (offer.id == "mine" && offer.takes("full", DType::float32, DeviceKind::cpu))
+//       auto process = offer.process(/*threads=*/2);
+
+#include <deque>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "engine/attention/served/served_process.h"
+#include "engine/pattern/axes.h"
+#include "kernels/base/result.h"
+
+namespace attnscope {
+
+class ServedOffer {
+ public:
+  enum class Kind : bool { implementation, model };
+  /// `told` is what the program says of it, `about` what computes it.
+  ServedOffer(Kind kind, std::string program, nlohmann::json told, nlohmann::json about);
+
+  [[nodiscard]] Result<std::shared_ptr<ServedProcess>> process(int threads);
+  /// One that runs already.
+  void keep(std::shared_ptr<ServedProcess> process) { process_ = std::move(process); }
+
+  /// Ok, or the reason why not.
+  [[nodiscard]] Status takes(std::string_view pattern, DType dtype, DeviceKind device) const;
+  [[nodiscard]] const nlohmann::json& told() const { return told_; }
+  /// For provenance.
+  [[nodiscard]] nlohmann::json in_words() const;
+
+  Kind kind;
+  std::string id, summary;
+  std::int64_t plans = 0;           // ever prepared
+  const void* last_used = nullptr;  // whose plan the process computes next
+
+ private:
+  std::string program_;
+  nlohmann::json told_, about_;
+  std::shared_ptr<ServedProcess> process_;
+};
+
+/// Of all programs; filled by serve_with (served.h). A deque, because the list of implementations
+/// points at what is in it.
+[[nodiscard]] std::deque<ServedOffer>& served_offers();
+
+}  // namespace attnscope

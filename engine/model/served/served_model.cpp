@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/model/served/served_model.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "engine/attention/served/shared_memory.h"
+#include "engine/model/bert/bert_config.h"
+#include "engine/pattern/pattern_json.h"
+
+namespace attnscope {
+namespace {
+
+using nlohmann::json;
+
+// Rounding weights and states to 8 bits moved scores of peers on MiniLM's shape by up to a
+// thousandth; other weights, ids or types move them by a hundredth and more.
+constexpr double int8_error_bound = 5e-3;
+// Of two calls of one program that nobody knows.
+constexpr double own_error_bound = 1e-3;
+
+/// [pairs, tokens] of the longest.
+struct BatchSize {
+  std::int64_t pairs = 0, tokens = 0;
+  friend bool operator==(const BatchSize&, const BatchSize&) = default;
+};
+
+std::int64_t pair_tokens(const PairBatch::Item& item) {
+  return 1 + static_cast<std::int64_t>(item.query.size() + item.document.size());
+}
+
+BatchSize batch_size(const PairBatch& batch) {
+  BatchSize size{.pairs = static_cast<std::int64_t>(batch.items.size())};
+  for (const PairBatch::Item& item : batch.items)
+    size.tokens = std::max(size.tokens, pair_tokens(item));
+  return size;
+}
+
+/// Where a batch lies in the memory that both have mapped: three rectangles of ids, mask and types,
+/// and the scores.
+struct SharedBatch {
+  std::int64_t* ids = nullptr;
+  std::int64_t* mask = nullptr;
+  std::int64_t* types = nullptr;
+  float* scores = nullptr;
+
+  SharedBatch() = default;
+  SharedBatch(std::byte* begin, BatchSize size)
+      : ids(reinterpret_cast<std::int64_t*>(begin)),
+        mask(ids + size.pairs * size.tokens),
+        types(mask + size.pairs * size.tokens),
+        scores(reinterpret_cast<float*>(types + size.pairs * size.tokens)) {}
+  static std::size_t bytes(BatchSize size) {
+    return static_cast<std::size_t>(size.pairs) *
+           (3 * static_cast<std::size_t>(size.tokens) * sizeof(std::int64_t) + sizeof(float));
+  }
+
+  void fill(const PairBatch& batch, std::int64_t tokens) const {
+    std::int64_t at = 0;
+    for (const PairBatch::Item& item : batch.items) {
+      std::int64_t* const id = ids + at;
+      id[0] = batch.cls;
+      std::int64_t* const end =
+          std::ranges::copy(item.document, std::ranges::copy(item.query, id + 1).out).out;
+      std::fill(end, id + tokens, 0);
+      const std::int64_t used = end - id;
+      std::fill_n(std::fill_n(mask + at, used, 1), tokens - used, 0);
+      const auto first = 1 + static_cast<std::int64_t>(item.query.size());
+      const auto second = static_cast<std::int64_t>(item.document.size());
+      std::fill_n(std::fill_n(std::fill_n(types + at, first, 0), second, 1), tokens - used, 0);
+      at += tokens;
+    }
+  }
+};
+
+class LoadedServedModel final : public ServedModel {
+ public:
+  LoadedServedModel(ServedOffer& offer, std::shared_ptr<const ModelWeights> weights,
+                    const ModelVariant& variant, std::string folder)
+      : offer_(offer),
+        weights_(std::move(weights)),
+        variant_(variant),
+        folder_(std::move(folder)),
+        number_(++offer.plans) {}
+  LoadedServedModel(const LoadedServedModel&) = delete;
+  LoadedServedModel& operator=(const LoadedServedModel&) = delete;
+  ~LoadedServedModel() override {
+    if (offer_.last_used == this) offer_.last_used = nullptr;
+    if (process_ && process_->is_there())
+      static_cast<void>(process_->ask({{"request", "drop"}, {"plan", number_}}));
+  }
+
+  /// An error is what it does not take.
+  Status load() {
+    auto process = offer_.process(variant_.threads);
+    if (!process) throw std::runtime_error(process.error().message);
+    process_ = std::move(*process);
+    bound_ = {};
+    const auto told = process_->ask(description());
+    if (!told) throw std::runtime_error(told.error().message);
+    if (const std::string why = told->value("unsupported", ""); !why.empty())
+      return fail("{}", why);
+    return {};
+  }
+
+  Status supports(const PairBatch& batch) const override {
+    const auto counted = counted_model();
+    return counted ? (*counted)->supports(batch) : tl::unexpected(counted.error());
+  }
+
+  /// What it says itself, or that of a model of this program and room for dense scores beside.
+  Result<std::int64_t> predicted_peak_bytes(const PairBatch& batch) const override {
+    const BatchSize size = batch_size(batch);
+    const auto told = process_->ask(
+        {{"request", "peak"}, {"plan", number_}, {"pairs", size.pairs}, {"tokens", size.tokens}});
+    if (!told) throw std::runtime_error(told.error().message);
+    if (const json bytes = told->value("peak_bytes", json()); bytes.is_number_integer())
+      return bytes.get<std::int64_t>();
+    const auto counted = counted_model();
+    if (!counted) return tl::unexpected(counted.error());
+    const std::int64_t scores = size.pairs * weights_->shape().heads * size.tokens * size.tokens;
+    return (*counted)->predicted_peak_bytes(batch).map([&](std::int64_t bytes) {
+      return bytes + 2 * scores * static_cast<std::int64_t>(sizeof(float));
+    });
+  }
+
+  /// The useful work is the model's, whoever computes it; nobody counts what this one executes.
+  Result<ModelWork> work(const PairBatch& batch) const override {
+    if (has_own_weights(offer_)) return ModelWork{};
+    const auto counted = counted_model();
+    return counted ? (*counted)->work(batch) : tl::unexpected(counted.error());
+  }
+
+  Result<ModelOutput> score(const PairBatch& batch, const Show& show) override {
+    if (batch.documents != nullptr || show)
+      return fail("{} gives scores of token ids, and nothing else", offer_.id);
+    counted_.reset();
+    if (Status used = use(); !used) return tl::unexpected(used.error());
+    const BatchSize size = batch_size(batch);
+    if (size != bound_) {
+      if (Status bound = bind(size); !bound) return tl::unexpected(bound.error());
+    }
+    shared_.fill(batch, size.tokens);
+    const std::span scores(shared_.scores, static_cast<std::size_t>(size.pairs));
+    std::ranges::fill(scores, std::numeric_limits<float>::quiet_NaN());
+    const auto done = process_->call('f');
+    if (!done) return tl::unexpected(done.error());
+    if (done->is_object() && done->contains("peak_bytes"))
+      own_peak_ = std::max(own_peak_.value_or(0), done->value("peak_bytes", std::int64_t{0}));
+    return ModelOutput{.scores = {scores.begin(), scores.end()}, .states = {}};
+  }
+
+  std::optional<std::int64_t> own_peak_bytes() const override { return own_peak_; }
+
+ private:
+  [[nodiscard]] json description() const {
+    const ModelShape& shape = weights_->shape();
+    return {{"request", "load"},
+            {"plan", number_},
+            {"model", offer_.id},
+            {"folder", folder_.empty() ? json() : json(folder_)},
+            {"pattern", json::parse(pattern_json(variant_.pattern))},
+            {"window", variant_.window ? json(variant_.window->text()) : json()},
+            {"dtype", name_of(variant_.dtype)},
+            {"threads", variant_.threads},
+            {"layers", shape.layers},
+            {"hidden", shape.hidden},
+            {"heads", shape.heads},
+            {"feed_forward", shape.feed_forward},
+            {"vocabulary", shape.vocabulary},
+            {"positions", shape.positions}};
+  }
+
+  /// The same model by what this program has, to count with.
+  [[nodiscard]] Result<const Model*> counted_model() const {
+    if (counted_) return counted_.get();
+    const Family& family = family_of(*weights_->config().family);
+    Status declined = fail("no implementation of this program takes {}", variant_.pattern.name);
+    for (const std::string_view id : family.implementations()) {
+      if (declined = family.supports(weights_->config(), variant_, id); !declined) continue;
+      auto made = family.make(weights_, variant_, id);
+      if (!made) return tl::unexpected(made.error());
+      counted_ = std::move(*made);
+      return counted_.get();
+    }
+    return tl::unexpected(declined.error());
+  }
+
+  /// What has ended is started anew.
+  Status use() {
+    if (!process_->is_there()) {
+      if (Status ready = load(); !ready) return ready;
+    }
+    if (offer_.last_used == this) return {};
+    const auto used = process_->ask({{"request", "use"}, {"plan", number_}});
+    if (!used) return tl::unexpected(used.error());
+    offer_.last_used = this;
+    return {};
+  }
+
+  Status bind(BatchSize size) {
+    std::byte* const begin = stage_.of(SharedBatch::bytes(size));
+    const auto place = shared_place(begin, SharedBatch::bytes(size));
+    if (begin == nullptr || !place) throw std::bad_alloc();
+    shared_ = SharedBatch(begin, size);
+    const auto bound = process_->ask({{"request", "bind"},
+                                      {"plan", number_},
+                                      {"file", place->file()},
+                                      {"pairs", size.pairs},
+                                      {"tokens", size.tokens}});
+    if (!bound) return tl::unexpected(bound.error());
+    bound_ = size;
+    return {};
+  }
+
+  ServedOffer& offer_;
+  std::shared_ptr<const ModelWeights> weights_;
+  ModelVariant variant_;
+  std::string folder_;
+  std::int64_t number_;
+  std::shared_ptr<ServedProcess> process_;
+  mutable std::unique_ptr<Model> counted_;  // until it is called
+  BatchSize bound_;                         // what the process knows
+  SharedStage stage_;
+  SharedBatch shared_;
+  std::optional<std::int64_t> own_peak_;
+};
+
+}  // namespace
+
+ServedOffer* find_served_model(std::string_view id) {
+  const auto found = std::ranges::find_if(served_offers(), [&](const ServedOffer& offer) {
+    return offer.kind == ServedOffer::Kind::model && offer.id == id;
+  });
+  return found == served_offers().end() ? nullptr : &*found;
+}
+
+bool has_own_weights(const ServedOffer& offer) {
+  return offer.told().value("weights", "") == "own";
+}
+
+Status takes_model(const ServedOffer& offer, const FamilyDescription& family,
+                   const ModelVariant& variant) {
+  if (family.id() != "bert")
+    return fail("{} computes cross-encoders of BERT's rows, not of the family {}", offer.id,
+                family.id());
+  if (variant.options.contains(with_global_projections)) {
+    return fail(
+        "{} is given a checkpoint of BERT, and '{}' has projections of its own for global tokens",
+        offer.id, variant.pattern.name);
+  }
+  if (!variant.options.empty()) {
+    return fail(
+        "{} is not asked to compute with '+{}', which this program's own implementations do",
+        offer.id, fmt::join(variant.options, "+"));
+  }
+  return offer.takes(variant.pattern.name, variant.dtype, variant.device);
+}
+
+double error_bound_of(const ServedOffer& offer, const Family& family, const ModelVariant& variant,
+                      const ModelShape& shape) {
+  if (has_own_weights(offer)) return own_error_bound;
+  const double of_dtype = family.error_bound(variant.dtype, shape);
+  const bool is_int8 = offer.told().value("precision", "") == "int8";
+  return is_int8 ? std::max(of_dtype, int8_error_bound) : of_dtype;
+}
+
+Result<std::unique_ptr<ServedModel>> ServedModel::load(ServedOffer& offer,
+                                                       std::shared_ptr<const ModelWeights> weights,
+                                                       const ModelVariant& variant,
+                                                       const std::filesystem::path& folder) {
+  auto model =
+      std::make_unique<LoadedServedModel>(offer, std::move(weights), variant, folder.string());
+  if (Status loaded = model->load(); !loaded) return tl::unexpected(loaded.error());
+  return model;
+}
+
+}  // namespace attnscope
