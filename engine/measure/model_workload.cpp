@@ -353,13 +353,24 @@ class ModelWorkload final : public Workload {
     return {};
   }
 
-  /// Of weights that only its program knows, no reference tells what they score; what they score
-  /// later may differ from it by rounding.
-  static Verdict judge_alone(OneContender& one) {
+  /// Of weights that only its program knows, no reference tells what they score: they are held
+  /// against those of a second call.
+  Verdict judge_alone(OneContender& one) {
     one.checked.states = one.checked.scores;
-    if (std::ranges::all_of(one.checked.scores, [](float s) { return std::isfinite(s); }))
-      return {};
-    return {{.error = infinity, .bound = 0}, "a score is not a number"};
+    compute(one, false);
+    const double bound = bound_of(one);
+    double largest = 0, error = 0;
+    for (std::size_t i = 0; i < one.checked.scores.size(); ++i) {
+      const auto first = static_cast<double>(one.checked.scores[i]);
+      largest = std::max(largest, std::abs(first));
+      error = worse(error, std::abs(first - static_cast<double>(one.scored.scores[i])));
+    }
+    if (error > 0) error /= largest;
+    if (error <= bound) return {{.error = error, .bound = bound}, ""};
+    return {
+        {.error = error, .bound = bound},
+        fmt::format("it scores the same ids otherwise in its next call: by {:.3g}, above {:.3g}",
+                    error, bound)};
   }
 
   /// Of one that keeps its states to itself: the reference's in their place, over whose largest

@@ -128,7 +128,8 @@ class TrainWorkload final : public Workload {
   Verdict judge(std::size_t contender) override {
     OneContender& one = contenders_[contender];
     if (Verdict alone = attention_.judge(contender); !alone.wrong.empty()) return alone;
-    if (point_.stage == Stage::train_optimizer) return {};
+    const std::vector<float> scored =
+        point_.stage == Stage::train_optimizer ? scores_of(one) : one.checked;
     const double bound = one.family->error_bound(point_.dtype, shape_of(point_));
     double error = 0;
     for (const std::size_t item :
@@ -136,7 +137,7 @@ class TrainWorkload final : public Workload {
       const ReferenceOutput& reference = reference_of(contender, item);
       double largest = 0;
       for (const double value : reference.state) largest = std::max(largest, std::abs(value));
-      const double own = std::abs(one.checked[item] - reference.score) / largest;
+      const double own = std::abs(scored[item] - reference.score) / largest;
       error = std::isnan(own) ? std::numeric_limits<double>::infinity() : std::max(error, own);
     }
     if (error <= bound) return {{.error = error, .bound = bound}, ""};
@@ -219,6 +220,13 @@ class TrainWorkload final : public Workload {
     if (point_.stage != Stage::train_forward) scores->square().mean().backward();
     if (point_.stage == Stage::train_step) update(one);
     one.scored = floats_of(scores->detach());
+  }
+
+  /// What an update with a learning rate of 0 leaves as it was.
+  [[nodiscard]] std::vector<float> scores_of(OneContender& one) const {
+    const auto scores = one.model->scores(batch_of(one));
+    require(scores.map([](const at::Tensor&) {}));
+    return floats_of(scores->detach());
   }
 
   static void update(OneContender& one) {

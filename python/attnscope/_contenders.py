@@ -81,7 +81,7 @@ def model(id, patterns=("full",), summary="", library=None, dtypes=("float32",),
     patterns     names of the patterns it takes, as an implementation has them; ["*"]: every one
     dtypes       of the sweeps that it can stand in
     precision    "int8" where it rounds to that: its scores may be further off, and the error is told
-    own_weights  it has its own weights: `folder` is None, and nothing tells whether its scores are right
+    own_weights  it has its own weights: `folder` is None, and its scores are held against its own of another call
     supports     a function `plan -> None or a sentence` that says why it does not take this one
     peak_bytes   a function `(plan, pairs, tokens) -> bytes` that a call needs beside the weights
     """

@@ -94,13 +94,12 @@ TEST(ModelHeat, EveryStageOfTraining_IsRightAndMeasured) {
       ASSERT_EQ(cell.status, CellStatus::ok) << cell.reason;
       EXPECT_EQ(cell.batch, 3);
       EXPECT_GE(cell.samples.size(), 3U);
+      EXPECT_EQ(why_unproven(cell), "");
       if (stage == Stage::train_optimizer) {
         EXPECT_EQ(cell.work.useful_flop, 0);
         EXPECT_GT(cell.work.least_bytes, 0);
         continue;
       }
-      ASSERT_TRUE(cell.relative_error && cell.error_bound);
-      EXPECT_LE(*cell.relative_error, *cell.error_bound);
       EXPECT_GT(cell.memory.requested_bytes, 0);
       if (cell.contender.model != "sparse") continue;
       if (stage == Stage::train_forward) flop_forward = cell.work.useful_flop;

@@ -122,6 +122,35 @@ class PreparedServed final : public PreparedAttention {
                                     size_of(problem_.dtype));
   }
 
+  /// The same numbers one behind the other, in the stage of that tensor.
+  Placed staged(std::size_t i, const Placed& tensor) {
+    const std::int64_t heads = problem_.plan.heads, dim = problem_.head_dim;
+    std::byte* const data = stages_[i].of(tensor_bytes());
+    const std::int64_t tokens = tensor.item_tokens;
+    if (tokens == 0) return {.data = data, .token_stride = heads * dim, .head_stride = dim};
+    return {.data = data,
+            .token_stride = dim,
+            .head_stride = tokens * dim,
+            .item_tokens = tokens,
+            .item_stride = heads * tokens * dim};
+  }
+
+  /// Row by row, because what a model's projections leave has others' numbers in between.
+  void copy(const Placed& from, const Placed& to) const {
+    const std::int64_t size = size_of(problem_.dtype);
+    const auto row = [&](const Placed& tensor, std::int64_t token, std::int64_t head) {
+      const std::int64_t in_item = tensor.item_tokens > 0 ? token % tensor.item_tokens : token;
+      const std::int64_t item = tensor.item_tokens > 0 ? token / tensor.item_tokens : 0;
+      return tensor.data + size * (item * tensor.item_stride + in_item * tensor.token_stride +
+                                   head * tensor.head_stride);
+    };
+    const auto bytes = static_cast<std::size_t>(size * problem_.head_dim);
+    for (std::int64_t token = 0; token < problem_.plan.tokens; ++token) {
+      for (std::int64_t head = 0; head < problem_.plan.heads; ++head)
+        std::memcpy(row(to, token, head), row(from, token, head), bytes);
+    }
+  }
+
   [[nodiscard]] json description() const {
     return {{"request", "prepare"},
             {"plan", number_},
@@ -182,16 +211,14 @@ class PreparedServed final : public PreparedAttention {
       if (Status done = bind(tensors, where); !done) return done;
     }
     for (const std::size_t i : tensors) {
-      if (!is_written(i) && is_staged_[i])
-        std::memcpy(stages_[i].of(tensor_bytes()), where[i].data, tensor_bytes());
+      if (!is_written(i) && is_staged_[i]) copy(where[i], staged(i, where[i]));
     }
     const auto done = process_->call(request, answers());
     if (!done) return tl::unexpected(done.error());
     if (done->is_object() && done->contains("peak_bytes"))
       own_peak_ = std::max(own_peak_.value_or(0), done->value("peak_bytes", std::int64_t{0}));
     for (const std::size_t i : tensors) {
-      if (is_written(i) && is_staged_[i])
-        std::memcpy(where[i].data, stages_[i].of(tensor_bytes()), tensor_bytes());
+      if (is_written(i) && is_staged_[i]) copy(staged(i, where[i]), where[i]);
     }
     return {};
   }
@@ -212,18 +239,18 @@ class PreparedServed final : public PreparedAttention {
       bound_[i] = bound(where[i]);
       auto place = bound_[i]->place;
       is_staged_[i] = !place.has_value();
+      const Placed tensor = place ? where[i] : staged(i, where[i]);
       if (!place) {
-        const std::byte* const stage = stages_[i].of(tensor_bytes());
-        if (stage == nullptr) throw std::bad_alloc();
-        place = shared_place(stage, tensor_bytes());
+        if (tensor.data == nullptr) throw std::bad_alloc();
+        place = shared_place(tensor.data, tensor_bytes());
       }
       places.push_back({{"name", tensor_names[i]},
                         {"file", place->file()},
                         {"offset", place->offset},
-                        {"token_stride", where[i].token_stride},
-                        {"head_stride", where[i].head_stride},
-                        {"item_tokens", where[i].item_tokens},
-                        {"item_stride", where[i].item_stride}});
+                        {"token_stride", tensor.token_stride},
+                        {"head_stride", tensor.head_stride},
+                        {"item_tokens", tensor.item_tokens},
+                        {"item_stride", tensor.item_stride}});
     }
     const auto done =
         process_->ask({{"request", "bind"}, {"plan", number_}, {"tensors", std::move(places)}});
