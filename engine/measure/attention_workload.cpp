@@ -205,6 +205,17 @@ class AttentionWorkload final : public Workload {
     place_tensors();
   }
 
+  /// Another process learns by a call where the tensors of a later placement lie: it maps them and
+  /// prepares anew, which is no sample's time.
+  Status prepare(std::size_t contender) override {
+    PreparedAttention& prepared = of(contender);
+    if (!watches_[contender] || !prepared.own_peak_bytes()) return {};
+    const Buffer workspace(memory_, prepared.workspace_bytes());
+    setting_.beacon.calling(static_cast<int>(contender));
+    call(prepared, workspace.bytes());
+    return {};
+  }
+
   Verdict check(std::size_t contender, FirstCall& first) override {
     if (shape().goes_back() && !grad_o_is_sparse_) {
       tensors_->fill_grad_o(rows_);

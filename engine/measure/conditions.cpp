@@ -44,10 +44,20 @@ std::filesystem::path frequency_file(const std::filesystem::path& cores) {
 
 constexpr auto shortest_load_window = std::chrono::milliseconds(100);
 
-double own_seconds() {
+double seconds_of(clockid_t clock) {
   timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  if (clock_gettime(clock, &time) != 0) return 0;
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+/// On cores, of this process and of these; nothing of one that has ended.
+double own_seconds(const std::vector<pid_t>& others) {
+  double seconds = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
+  for (const pid_t other : others) {
+    clockid_t clock{};
+    if (clock_getcpuclockid(other, &clock) == 0) seconds += seconds_of(clock);
+  }
+  return seconds;
 }
 
 /// Jiffies of one "cpuN user nice system idle iowait irq softirq steal guest guest_nice" line that
@@ -161,9 +171,15 @@ ProcessorConditions& processor_conditions() {
   return conditions;
 }
 
-OwnTimesMeter::OwnTimesMeter(const std::filesystem::path& threads) {
+OwnTimesMeter::OwnTimesMeter(const std::filesystem::path& threads, std::vector<pid_t> others)
+    : others_(std::move(others)) {
+  add_threads(threads);
+  for (const pid_t other : others_) add_threads(fmt::format("/proc/{}/task", other));
+}
+
+void OwnTimesMeter::add_threads(const std::filesystem::path& folder) {
   std::error_code gone;
-  for (const auto& thread : std::filesystem::directory_iterator(threads, gone)) {
+  for (const auto& thread : std::filesystem::directory_iterator(folder, gone)) {
     const int file = open((thread.path() / "schedstat").c_str(), O_RDONLY | O_CLOEXEC);
     if (file >= 0) schedstats_.push_back(file);
   }
@@ -176,7 +192,7 @@ OwnTimesMeter::~OwnTimesMeter() {
 OwnTimes OwnTimesMeter::read() const {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  OwnTimes times{.involuntary_switches = usage.ru_nivcsw, .ran_ns = own_seconds() * 1e9};
+  OwnTimes times{.involuntary_switches = usage.ru_nivcsw, .ran_ns = own_seconds(others_) * 1e9};
   for (const int file : schedstats_) {
     // "ran waited slices", the first two in ns; nothing of a thread that has ended.
     std::array<char, 96> text{};
@@ -220,12 +236,13 @@ double busy_seconds(std::string_view proc_stat, const std::vector<int>& cores) {
   return jiffies / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
-LoadMeter::LoadMeter() : cores_(allowed_cores()), start_(read()) {}
+LoadMeter::LoadMeter(std::vector<pid_t> own)
+    : cores_(allowed_cores()), own_(std::move(own)), start_(read()) {}
 
 LoadMeter::Reading LoadMeter::read() const {
   std::ifstream file("/proc/stat");
   const std::string text(std::istreambuf_iterator<char>(file), {});
-  return {Clock::now(), busy_seconds(text, cores_), own_seconds()};
+  return {Clock::now(), busy_seconds(text, cores_), own_seconds(own_)};
 }
 
 double LoadMeter::try_close() {

@@ -10,6 +10,8 @@
 //   ... a round ...
 //   const Conditions conditions = meter.since_start();   // and the next window begins
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -99,9 +101,10 @@ class ProcessorConditions final : public ConditionsMeter {
 /// Of the thread that calls it first, which has to be the one that measures.
 [[nodiscard]] ProcessorConditions& processor_conditions();
 
-/// What the system did with this process' threads so far, all of them together.
+/// What the system did with the threads so far that compute here, all of them together: those of
+/// this process, and of others that compute for its contenders.
 struct OwnTimes {
-  std::int64_t involuntary_switches = 0;  // taken off a core against their will
+  std::int64_t involuntary_switches = 0;  // taken off a core against their will; of this process
   double ran_ns = 0;                      // on cores
   std::optional<double> waited_ns = {};   // ready to run while others had the cores
 };
@@ -110,15 +113,19 @@ struct OwnTimes {
 /// system does not count it.
 class OwnTimesMeter {
  public:
-  /// `threads` is the folder with one folder a thread.
-  explicit OwnTimesMeter(const std::filesystem::path& threads = "/proc/self/task");
+  /// `threads` is the folder with one folder a thread, `others` are the processes beside.
+  explicit OwnTimesMeter(const std::filesystem::path& threads = "/proc/self/task",
+                         std::vector<pid_t> others = {});
   OwnTimesMeter(const OwnTimesMeter&) = delete;
   OwnTimesMeter& operator=(const OwnTimesMeter&) = delete;
   ~OwnTimesMeter();
   [[nodiscard]] OwnTimes read() const;
 
  private:
+  void add_threads(const std::filesystem::path& folder);
+
   std::vector<int> schedstats_;
+  std::vector<pid_t> others_;
 };
 
 /// Seconds that the given cores were busy, from the text of /proc/stat.
@@ -128,7 +135,8 @@ class OwnTimesMeter {
 /// ms, so a window lasts at least 100 ms; samples wait for the window they lie in to close.
 class LoadMeter {
  public:
-  LoadMeter();
+  /// `own` are processes beside this one that are no others.
+  explicit LoadMeter(std::vector<pid_t> own = {});
   /// The foreign load since the last window closed when that was long enough ago; else negative.
   double try_close();
   /// Closes the window now, however short.
@@ -139,11 +147,12 @@ class LoadMeter {
   struct Reading {
     Clock::time_point at;
     double busy = 0;  // everyone, on our cores
-    double own = 0;   // this process
+    double own = 0;   // this process, and those that compute for it
   };
   [[nodiscard]] Reading read() const;
 
   std::vector<int> cores_;
+  std::vector<pid_t> own_;
   Reading start_;
   double last_ = 0;
 };

@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "engine/attention/cuda_runtime.h"
+#include "engine/attention/served/served.h"
 #include "engine/heat/sign_of_life.h"
 #include "engine/measure/flush_caches.h"
 #include "engine/measure/machine.h"
@@ -303,7 +304,8 @@ class HeatRunner {
          .cancel = hooks_.cancel,
          .on_start = [this](int contender) { tell(static_cast<std::size_t>(contender), "time"); },
          .stopwatch = device_.stopwatch(),
-         .conditions = device_.conditions()});
+         .conditions = device_.conditions(),
+         .processes = served_processes()});
     for (std::size_t i = 0; i < calls.size(); ++i)
       keep(std::move(results[i]), static_cast<std::size_t>(calls[i].contender));
   }

@@ -346,11 +346,14 @@ class ModelWorkload final : public Workload {
     auto loaded =
         ServedModel::load(*one.offer, one.weights, *one.variant,
                           has_own_weights(*one.offer) ? std::filesystem::path() : folder->path());
+    if (loaded) {
+      one.served = loaded->get();
+      one.model = std::move(*loaded);
+      // At a later placement nothing is checked, and the first call is in no sample's time.
+      if (!one.checked.scores.empty()) compute(one, false);
+    }
     setting_.beacon.idle();
-    if (!loaded) return tl::unexpected(loaded.error());
-    one.served = loaded->get();
-    one.model = std::move(*loaded);
-    return {};
+    return loaded ? Status() : tl::unexpected(loaded.error());
   }
 
   /// Of weights that only its program knows, no reference tells what they score: they are held

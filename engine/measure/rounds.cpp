@@ -66,14 +66,14 @@ struct Runner {
 class Rounds {
  public:
   Rounds(std::span<const ContenderCalls> contenders, const RoundsOptions& options)
-      : options_(options) {
+      : options_(options), load_(options.processes) {
     for (const ContenderCalls& calls : contenders)
       runners_.push_back(Runner{.calls = calls, .result = {}});
   }
 
   std::vector<ContenderSamples> run() {
     for (Runner& runner : runners_) guard(runner, [&] { warm_up(runner); });
-    own_times_meter_.emplace();  // the threads are there now
+    own_times_meter_.emplace("/proc/self/task", options_.processes);  // the threads are there now
     options_.conditions.start();
     reference_ = std::ranges::find(runners_, false, &Runner::out);
     for (int round = 0; !cancelled() && !all_done(); ++round) {

@@ -57,6 +57,9 @@ struct RoundsOptions {
   Stopwatch& stopwatch = wall_clock();                       // of what computes the calls
   ConditionsMeter& conditions = unknown_conditions();        // of the same
   std::function<OwnTimes()> own_times = {};                  // empty: of this process' threads
+  /// Other processes that compute for contenders: what they take of the cores is no disturbance,
+  /// and what they wait for is.
+  std::vector<pid_t> processes = {};
   /// How long this machine has been suspended; a sample over which it grows is taken again.
   std::function<std::chrono::nanoseconds()> time_asleep = attnscope::time_asleep;
 };

@@ -3,8 +3,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
+#include <ctime>
 #include <fstream>
 
 namespace attnscope::measure {
@@ -71,6 +74,28 @@ TEST_F(Cores, WaitingIsThatOfAllThreads) {
   std::ofstream(folder_ / "12/schedstat") << "1000 90 6\n";
   EXPECT_EQ(meter.read().waited_ns, 160);
   EXPECT_GT(meter.read().ran_ns, 0);
+}
+
+TEST(OwnTimes, AreAlsoThoseOfProcessesThatComputeForThisOne) {
+  constexpr double burnt_ns = 3e7;
+  const pid_t child = fork();
+  if (child == 0) {
+    timespec time{};
+    while (static_cast<double>(time.tv_nsec) < burnt_ns)
+      clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    raise(SIGSTOP);
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, WUNTRACED), child);
+  ASSERT_TRUE(WIFSTOPPED(status));
+  const double alone_ns = OwnTimesMeter().read().ran_ns;
+  const double both_ns = OwnTimesMeter("/proc/self/task", {child}).read().ran_ns;
+  EXPECT_GE(both_ns, alone_ns + burnt_ns);
+  kill(child, SIGKILL);
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  // Of one that has ended there is nothing to add, and nothing to fail.
+  EXPECT_LT(OwnTimesMeter("/proc/self/task", {child}).read().ran_ns, both_ns);
 }
 
 TEST_F(Cores, WhereTheSystemDoesNotCountIt_WaitingIsUnknown) {

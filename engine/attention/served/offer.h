@@ -9,9 +9,12 @@
 //     if (offer.id == "mine" && offer.takes("full", DType::float32, DeviceKind::cpu))
 //       auto process = offer.process(/*threads=*/2);
 
+#include <sys/types.h>
+
 #include <deque>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -30,6 +33,11 @@ class ServedOffer {
   [[nodiscard]] Result<std::shared_ptr<ServedProcess>> process(int threads);
   /// One that runs already.
   void keep(std::shared_ptr<ServedProcess> process) { process_ = std::move(process); }
+
+  /// The process, where it is there.
+  [[nodiscard]] std::optional<pid_t> running() const {
+    return process_ && process_->is_there() ? std::optional(process_->pid()) : std::nullopt;
+  }
 
   /// Ok, or the reason why not.
   [[nodiscard]] Status takes(std::string_view pattern, DType dtype, DeviceKind device) const;

@@ -400,6 +400,13 @@ json served_in_words() {
   return words;
 }
 
+std::vector<pid_t> served_processes() {
+  std::vector<pid_t> running;
+  for (const ServedOffer& offer : served_offers())
+    if (const auto pid = offer.running()) running.push_back(*pid);
+  return running;
+}
+
 std::vector<Implementation> served_implementations() {
   std::vector<Implementation> offered;
   for (ServedOffer& offer : served_offers()) {

@@ -5,6 +5,8 @@
 // docs/python.md). Implementations stand in the list behind those of this program; whole models do
 // as well, and decline every attention (engine/model/served computes them).
 
+#include <sys/types.h>
+
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -23,5 +25,8 @@ namespace attnscope {
 /// For provenance: of each of them its id, program, what computes it and how long a call
 /// takes that computes nothing. Empty without such programs.
 [[nodiscard]] nlohmann::json served_in_words();
+
+/// Those that run now.
+[[nodiscard]] std::vector<pid_t> served_processes();
 
 }  // namespace attnscope

@@ -42,6 +42,7 @@ class ServedProcess {
 
   [[nodiscard]] const nlohmann::json& hello() const { return hello_; }
   [[nodiscard]] int threads() const { return threads_; }
+  [[nodiscard]] pid_t pid() const { return pid_; }
   /// Whether it can be asked.
   [[nodiscard]] bool is_there() const { return socket_.is_open(); }
 
