@@ -253,7 +253,12 @@ class ModelWorkload final : public Workload {
     const std::int64_t sequence = tokens_with_words(point_, tokens_of_first - 1);
     for (const std::size_t item : documents_to_compare(sequence, documents))
       references.emplace_back(item, &reference_of(contender, item));
-    if (one.served != nullptr) take_states(references, one.checked);
+    if (one.served != nullptr) {
+      // It keeps them to itself; by the reference's later scores are held against these.
+      const auto& state = references.front().second->state;
+      one.checked.states.assign(state.begin(), state.end());
+      return judge_scores(references, one.checked.scores, bound_of(one));
+    }
     return measure::judge(references, one.checked, one.made.empty() ? documents : 2, bound_of(one));
   }
 
@@ -374,16 +379,6 @@ class ModelWorkload final : public Workload {
         {.error = error, .bound = bound},
         fmt::format("it scores the same ids otherwise in its next call: by {:.3g}, above {:.3g}",
                     error, bound)};
-  }
-
-  /// Of one that keeps its states to itself: the reference's in their place, over whose largest
-  /// number errors of its scores are told.
-  static void take_states(const ModelReferences& references, ModelOutput& output) {
-    output.states.clear();
-    for (const auto* const reference : {references.front().second, references.back().second}) {
-      for (const double value : reference->state)
-        output.states.push_back(static_cast<float>(value));
-    }
   }
 
   /// Of a batch of so many, in a cache of the different documents.
@@ -730,8 +725,25 @@ Verdict judge(const ModelReferences& references, const ModelOutput& output, std:
     return {{.error = infinity, .bound = bound}, "a score is not a number"};
   if (error <= bound) return {{.error = error, .bound = bound}, ""};
   return {{.error = error, .bound = bound},
-          fmt::format("its states or scores differ from the float64 model's: the relative error is "
-                      "{:.3g}, above {:.3g}",
+          fmt::format("its states and scores differ from the float64 model's: the relative "
+                      "error is {:.3g}, above {:.3g}",
+                      error, bound)};
+}
+
+Verdict judge_scores(const ModelReferences& references, std::span<const float> scores,
+                     double bound) {
+  double error = 0;
+  for (const auto& [item, reference] : references) {
+    double largest = 0;
+    for (const double value : reference->state) largest = std::max(largest, std::abs(value));
+    error = worse(error, std::abs(static_cast<double>(scores[item]) - reference->score) / largest);
+  }
+  if (!std::ranges::all_of(scores, [](float s) { return std::isfinite(s); }))
+    return {{.error = infinity, .bound = bound}, "a score is not a number"};
+  if (error <= bound) return {{.error = error, .bound = bound}, ""};
+  return {{.error = error, .bound = bound},
+          fmt::format("its scores differ from the float64 model's: the relative error is {:.3g}, "
+                      "above {:.3g}",
                       error, bound)};
 }
 

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -106,6 +107,10 @@ using ModelReferences = std::vector<std::pair<std::size_t, const ReferenceOutput
 /// largest number of the state.
 [[nodiscard]] Verdict judge(const ModelReferences& references, const ModelOutput& output,
                             std::size_t documents, double bound);
+
+/// The same of scores alone, of all documents, where states are not told.
+[[nodiscard]] Verdict judge_scores(const ModelReferences& references, std::span<const float> scores,
+                                   double bound);
 
 /// A later call's scores: they may differ from the checked call's by no more than two right
 /// computations do.

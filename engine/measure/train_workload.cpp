@@ -6,8 +6,6 @@
 #include <ATen/TensorOperators.h>
 #include <torch/csrc/autograd/grad_mode.h>
 
-#include <algorithm>
-#include <cmath>
 #include <limits>
 #include <map>
 #include <memory>
@@ -131,20 +129,11 @@ class TrainWorkload final : public Workload {
     const std::vector<float> scored =
         point_.stage == Stage::train_optimizer ? scores_of(one) : one.checked;
     const double bound = one.family->error_bound(point_.dtype, shape_of(point_));
-    double error = 0;
+    ModelReferences references;
     for (const std::size_t item :
-         documents_to_compare(point_.sequence_tokens, static_cast<std::size_t>(one.documents))) {
-      const ReferenceOutput& reference = reference_of(contender, item);
-      double largest = 0;
-      for (const double value : reference.state) largest = std::max(largest, std::abs(value));
-      const double own = std::abs(scored[item] - reference.score) / largest;
-      error = std::isnan(own) ? std::numeric_limits<double>::infinity() : std::max(error, own);
-    }
-    if (error <= bound) return {{.error = error, .bound = bound}, ""};
-    return {{.error = error, .bound = bound},
-            fmt::format("its scores differ from the float64 model's: the relative error is {:.3g}, "
-                        "above {:.3g}",
-                        error, bound)};
+         documents_to_compare(point_.sequence_tokens, static_cast<std::size_t>(one.documents)))
+      references.emplace_back(item, &reference_of(contender, item));
+    return judge_scores(references, scored, bound);
   }
 
   void before_rounds() override { attention_.let_go(); }

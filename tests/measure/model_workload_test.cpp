@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "engine/heat/model_row.h"
 #include "engine/measure/heat_runner.h"
@@ -385,6 +386,18 @@ TEST(ModelGate, AWrongStateOrScore_IsWrongWithTheNumbers) {
   EXPECT_NE(judge(references, output, 2, 1e-5).wrong, "");
   EXPECT_THAT(judge(references, {.scores = {1}, .states = {1, 1}}, 2, 1e-5).wrong,
               HasSubstr("1 scores for 2 documents"));
+}
+
+TEST(ModelGate, ScoresAlone_AreHeldAgainstTheReferencesOverItsState) {
+  const ReferenceOutput first{.score = 1, .state = {4, -2}}, last{.score = 0.5, .state = {1, -2}};
+  const ModelReferences references{{0, &first}, {2, &last}};
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(judge_scores(references, std::vector<float>{1, 7, 0.5F}, 1e-5).wrong, "");
+  const Verdict verdict = judge_scores(references, std::vector<float>{1, 7, 0.6F}, 1e-5);
+  EXPECT_THAT(verdict.wrong, HasSubstr("scores differ"));
+  EXPECT_NEAR(verdict.error.error, 0.05, 1e-6);
+  EXPECT_NE(judge_scores(references, std::vector<float>{1, nan, 0.5F}, 1e-5).wrong, "");
+  EXPECT_NE(judge_scores(references, std::vector<float>{nan, 7, 0.5F}, 1e-5).wrong, "");
 }
 
 TEST(ModelGate, AScoreThatIsNoNumber_IsWrongWhereverItStands) {
