@@ -184,7 +184,8 @@ ordered_json resources_of(std::chrono::steady_clock::duration time,
   resources["runtime"]["wallclock"] =
       fmt::format("{} ms", std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
   for (const auto& [part, joules] :
-       {std::pair("cpu", energy.cpu_joules), std::pair("ram", energy.memory_joules)}) {
+       {std::pair("cpu", energy.cpu_joules), std::pair("ram", energy.memory_joules),
+        std::pair("gpu", energy.device_joules)}) {
     if (joules) resources[part]["energy used system"] = fmt::format("{:.1f} J", *joules);
   }
   return resources;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/effectiveness/energy.h"
 
+#include <dlfcn.h>
+
 #include <fstream>
 #include <string>
 #include <system_error>
@@ -10,6 +12,12 @@ namespace attnscope::effectiveness {
 namespace {
 
 constexpr std::chrono::seconds between_looks(30);
+constexpr int nvml_success = 0;
+
+template <typename Function>
+void load_function(void* library, Function& function, const char* name) {
+  function = reinterpret_cast<Function>(dlsym(library, name));
+}
 
 std::optional<std::int64_t> microjoules_in(const std::filesystem::path& file) {
   std::int64_t value = 0;
@@ -68,8 +76,51 @@ Energy EnergyCounters::used() const {
   return energy;
 }
 
-EnergyWatch::EnergyWatch(const std::filesystem::path& powercap)
+DeviceEnergy::DeviceEnergy(const std::string& library)
+    : library_(dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+  if (library_ == nullptr) return;
+  int (*init)() = nullptr;
+  int (*count)(unsigned*) = nullptr;
+  int (*find)(unsigned, Device*) = nullptr;
+  load_function(library_, init, "nvmlInit_v2");
+  load_function(library_, count, "nvmlDeviceGetCount_v2");
+  load_function(library_, find, "nvmlDeviceGetHandleByIndex_v2");
+  load_function(library_, energy_, "nvmlDeviceGetTotalEnergyConsumption");
+  unsigned devices = 0;
+  if (init == nullptr || count == nullptr || find == nullptr || init() != nvml_success) return;
+  load_function(library_, shutdown_, "nvmlShutdown");
+  if (count(&devices) != nvml_success) return;
+  for (unsigned i = 0; i < devices; ++i) {
+    Device& device = devices_.emplace_back();
+    if (find(i, &device) != nvml_success) device = nullptr;
+  }
+  before_ = joules_so_far();
+}
+
+DeviceEnergy::~DeviceEnergy() {
+  if (shutdown_ != nullptr) shutdown_();
+  if (library_ != nullptr) dlclose(library_);
+}
+
+std::optional<double> DeviceEnergy::joules_so_far() const {
+  if (devices_.empty() || energy_ == nullptr) return std::nullopt;
+  double joules = 0;
+  for (const Device device : devices_) {
+    unsigned long long millijoules = 0;
+    if (device == nullptr || energy_(device, &millijoules) != nvml_success) return std::nullopt;
+    joules += static_cast<double>(millijoules) / 1e3;
+  }
+  return joules;
+}
+
+std::optional<double> DeviceEnergy::joules() const {
+  const std::optional<double> now = joules_so_far();
+  return now && before_ ? std::optional(*now - *before_) : std::nullopt;
+}
+
+EnergyWatch::EnergyWatch(const std::filesystem::path& powercap, const std::string& device_library)
     : counters_(powercap),
+      devices_(device_library),
       thread_([this](const std::stop_token& stop) { look_from_time_to_time(stop); }) {}
 
 void EnergyWatch::look_from_time_to_time(const std::stop_token& stop) {
@@ -84,7 +135,9 @@ Energy EnergyWatch::stop() {
   thread_.request_stop();
   thread_.join();
   counters_.look();
-  return counters_.used();
+  Energy energy = counters_.used();
+  energy.device_joules = devices_.joules();
+  return energy;
 }
 
 }  // namespace attnscope::effectiveness

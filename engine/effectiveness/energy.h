@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The energy that a machine's processors and memory take, by the counters that Linux has of them
-// (RAPL, /sys/class/powercap). They are of the whole machine, whoever computes on it. Many systems
-// let nobody but root read them: then nothing is known, and nothing is said.
+// (RAPL, /sys/class/powercap), and its CUDA devices, by their driver's management library (NVML),
+// which is looked for when the program runs. They are of the whole machine, whoever computes on it.
+// Many systems let nobody but root read the first: then nothing is known, and nothing is said.
 //
 //   EnergyWatch watch;
 //   compute();
@@ -16,6 +17,7 @@
 #include <mutex>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -24,6 +26,7 @@ namespace attnscope::effectiveness {
 struct Energy {
   std::optional<double> cpu_joules = {};     // of all packages
   std::optional<double> memory_joules = {};  // of the memory beside them
+  std::optional<double> device_joules = {};  // of all CUDA devices
 };
 
 /// Energy since it was made.
@@ -48,10 +51,33 @@ class EnergyCounters {
   std::vector<Counter> counters_;
 };
 
+/// Energy of all CUDA devices since it was made.
+class DeviceEnergy {
+ public:
+  explicit DeviceEnergy(const std::string& library = "libnvidia-ml.so.1");
+  DeviceEnergy(const DeviceEnergy&) = delete;
+  DeviceEnergy& operator=(const DeviceEnergy&) = delete;
+  ~DeviceEnergy();
+  /// Absent without the library or a device, and where one of them does not tell, as those before
+  /// Volta.
+  [[nodiscard]] std::optional<double> joules() const;
+
+ private:
+  using Device = struct nvmlDevice_st*;
+  [[nodiscard]] std::optional<double> joules_so_far() const;
+
+  void* library_ = nullptr;
+  int (*shutdown_)() = nullptr;
+  int (*energy_)(Device, unsigned long long*) = nullptr;
+  std::vector<Device> devices_;
+  std::optional<double> before_;
+};
+
 /// Looks by itself, as often as has to be.
 class EnergyWatch {
  public:
-  explicit EnergyWatch(const std::filesystem::path& powercap = "/sys/class/powercap");
+  explicit EnergyWatch(const std::filesystem::path& powercap = "/sys/class/powercap",
+                       const std::string& device_library = "libnvidia-ml.so.1");
   /// Since it was made; to be called once.
   [[nodiscard]] Energy stop();
 
@@ -59,6 +85,7 @@ class EnergyWatch {
   void look_from_time_to_time(const std::stop_token& stop);
 
   EnergyCounters counters_;
+  DeviceEnergy devices_;
   std::mutex mutex_;
   std::condition_variable_any ended_;
   std::jthread thread_;

@@ -3,12 +3,14 @@
 // A folder in place of /sys/class/powercap.
 #include "engine/effectiveness/energy.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <filesystem>
 #include <string>
 
+#include "tests/measure/fake_nvml.h"
 #include "tests/safetensors/scratch_folder.h"
 
 namespace attnscope::effectiveness {
@@ -89,6 +91,49 @@ TEST_F(FakeCounters, AWatchLooksOnceMoreWhenItIsStopped) {
   EnergyWatch watch(folder_.path());
   set("intel-rapl:0", 2'000'000);
   EXPECT_EQ(watch.stop().cpu_joules, 2.0);
+}
+
+/// The fake library, whose state lives as long as somebody has it open.
+class FakeDevices : public ::testing::Test {
+ protected:
+  FakeDevices() {
+    state_ = reinterpret_cast<measure::FakeNvml* (*)()>(dlsym(library_, "fake_nvml"))();
+    *state_ = {};
+  }
+  ~FakeDevices() override { dlclose(library_); }
+
+  void* library_ = dlopen(FAKE_NVML_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+  measure::FakeNvml* state_;
+};
+
+TEST_F(FakeDevices, EnergyIsWhatAllDevicesHaveTakenSince) {
+  state_->devices = 2;
+  state_->millijoules = 5'000'000;
+  {
+    const tests::ScratchFolder no_counters;
+    EnergyWatch watch(no_counters.path(), FAKE_NVML_LIBRARY);
+    state_->millijoules += 1'250;
+    const Energy energy = watch.stop();
+    EXPECT_EQ(energy.device_joules, 2.5);
+    EXPECT_FALSE(energy.cpu_joules);
+  }
+  EXPECT_EQ(state_->inits, state_->shutdowns);
+}
+
+TEST_F(FakeDevices, WhatTheLibraryDoesNotTellIsNotKnown) {
+  EXPECT_FALSE(DeviceEnergy("/nowhere/libnvidia-ml.so.1").joules());
+  state_->devices = 0;
+  EXPECT_FALSE(DeviceEnergy(FAKE_NVML_LIBRARY).joules());
+  state_->devices = 1;
+  {
+    const DeviceEnergy energy(FAKE_NVML_LIBRARY);
+    EXPECT_EQ(energy.joules(), 0.0);
+    state_->energy_error = 3;  // not supported
+    EXPECT_FALSE(energy.joules());
+  }
+  EXPECT_FALSE(DeviceEnergy(FAKE_NVML_LIBRARY).joules());
+  state_->init_error = 9;  // no driver
+  EXPECT_FALSE(DeviceEnergy(FAKE_NVML_LIBRARY).joules());
 }
 
 }  // namespace

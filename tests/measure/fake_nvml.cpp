@@ -30,6 +30,19 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char* id, void** device) {
   *device = &state;
   return success;
 }
+int nvmlDeviceGetCount_v2(unsigned* count) {
+  *count = state.devices;
+  return success;
+}
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
+  if (index >= state.devices) return not_found;
+  *device = &state;
+  return success;
+}
+int nvmlDeviceGetTotalEnergyConsumption(void*, unsigned long long* millijoules) {
+  *millijoules = state.millijoules;
+  return state.energy_error;
+}
 int nvmlDeviceGetTemperature(void*, int, unsigned* celsius) {
   ++state.reads;
   *celsius = state.celsius;

@@ -10,6 +10,9 @@ struct FakeNvml {
   int init_error = 0, temperature_error = 0;
   unsigned celsius = 61, sm_megahertz = 1755;
   unsigned long long reasons = 0, power_ns = 0, heat_ns = 0;
+  unsigned devices = 1;
+  int energy_error = 0;
+  unsigned long long millijoules = 0;
   int inits = 0, shutdowns = 0, reads = 0;
 };
 
