@@ -252,6 +252,7 @@ const LinearKernels* baseline_linear_kernels();
 const LinearKernels* avx2_linear_kernels();
 const LinearKernels* avx512_linear_kernels();
 const LinearKernels* avx512_vnni_linear_kernels();
+const LinearKernels* avx512_bf16_linear_kernels();
 const LinearKernels* amx_linear_kernels();
 
 inline constexpr std::int64_t largest_head_dim = 256;

@@ -34,8 +34,9 @@ Result<const LinearKernels*> selected_linear_kernels() {
     case InstructionSet::avx512:
       return avx512_linear_kernels();
     case InstructionSet::avx512_vnni:
-    case InstructionSet::avx512_bf16:
       return avx512_vnni_linear_kernels();
+    case InstructionSet::avx512_bf16:
+      return avx512_bf16_linear_kernels();
     case InstructionSet::amx:
       return amx_linear_kernels();
   }

@@ -373,13 +373,21 @@ TEST_P(LinearLayerProducts, OfARowDependNeitherOnThreadsNorOnRowsBesideIt) {
   }
 }
 
+/// The whole number that a row's largest magnitude becomes, so that sums keep within 32 bits where
+/// a row's bytes are not multiplied apart.
+std::int64_t largest_number(cpu::InstructionSet set, std::int64_t in) {
+  constexpr std::int64_t most = 32767;
+  return set < cpu::InstructionSet::avx512_vnni ? std::min(most, 2147483647 / (127 * in)) : most;
+}
+
 /// What comes in is rounded as the products' type is, weights are numbers that it has, the rest is
 /// float32's. 3100 and 6200 inputs are more than a row's room holds.
 TEST_P(LinearLayerProducts, AreThoseOfRoundedFactors) {
-  const auto rounded = [](float x, float largest) {
+  std::int64_t most_of_int8 = 0;
+  const auto rounded = [&](float x, float largest) {
     if (GetParam() == Products::float32) return static_cast<double>(x);
     if (GetParam() == Products::int8) {
-      const double scale = static_cast<double>(largest) / 32767;
+      const double scale = static_cast<double>(largest) / static_cast<double>(most_of_int8);
       return largest == 0 ? 0.0 : std::nearbyint(static_cast<double>(x) / scale) * scale;
     }
     const auto bits = std::bit_cast<std::uint32_t>(x);
@@ -408,11 +416,16 @@ TEST_P(LinearLayerProducts, AreThoseOfRoundedFactors) {
       weight = static_cast<float>(static_cast<int>(draw() % 255) - 127) / 128;
     for (std::int64_t o = 0; o < out; ++o)
       layer.weights[static_cast<std::size_t>(o * in)] = -127.0F / 128;
+    // One output's sums are as large as any.
+    for (std::int64_t c = 0; c < in; ++c)
+      layer.weights[static_cast<std::size_t>((out - 1) * in + c)] = 127.0F / 128;
     layer.pack();
     std::vector<float> x = some_floats(rows * in, 3);
+    if (rows > 1) std::fill_n(x.end() - in, in, 0.7F);
     std::fill_n(x.begin(), in, 0.0F);  // a row of zeros has no scale
     for (const cpu::InstructionSet set : cpu::available_sets()) {
       ASSERT_TRUE(cpu::select(set));
+      most_of_int8 = largest_number(set, in);
       std::vector<float> y = layer.room(rows);
       ASSERT_TRUE(run_layer(layer.call(x, y), 2));
       double worst = -INFINITY;
@@ -429,7 +442,8 @@ TEST_P(LinearLayerProducts, AreThoseOfRoundedFactors) {
             magnitude += std::abs(row[c] * static_cast<double>(w[c]));
           }
           // Some numbers near the middle between two are rounded to the other one by float32.
-          const double tie = GetParam() == Products::int8 ? most / 32767 * 4 : 0;
+          const double tie =
+              GetParam() == Products::int8 ? most / static_cast<double>(most_of_int8) * 4 : 0;
           const double error =
               std::abs(static_cast<double>(y[static_cast<std::size_t>(r * out + o)]) - sum);
           worst = std::max(worst, std::isnan(error) ? INFINITY : error - 2e-6 * magnitude - tie);

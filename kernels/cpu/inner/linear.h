@@ -18,21 +18,28 @@ namespace {
 constexpr int linear_tile_rows = lanes == 16 ? 14 : (lanes == 8 ? 6 : 4);
 constexpr int linear_tile_outputs = 2 * lanes;
 constexpr std::int64_t floats_of_a_line = 16;
+/// Tiles of wide vectors are long enough for weights to come from the second-level cache meanwhile;
+/// others take so many inputs that their weights stay in the first-level one from tile to tile.
+constexpr bool weights_stream = lanes == 16;
+constexpr std::int64_t linear_tile_depth = weights_stream ? linear_depth : 128;
 
 /// sums[row][output], rows linear_panel apart, of a tile of one or two vectors of outputs over
-/// `depth` inputs, or, unless it `begins`, added to what the inputs before have left. Asks memory
-/// for weights of this panel a little before they are used, and for a line of `ahead` with every
-/// input.
+/// `depth` inputs, or, unless it `begins`, added to what the inputs before have left. Where weights
+/// stream past, asks memory for those of this panel a little before they are used, and for a line
+/// of `ahead` with every input.
 template <int rows, int vectors>
 [[gnu::noinline]] void linear_tile(const float* x, const float* weights, std::int64_t depth,
                                    const float* ahead, bool begins, float* sums) {
   constexpr std::int64_t inputs_ahead = 16;
   Vector sum[rows][vectors] = {};
+#pragma GCC unroll 2
   for (std::int64_t c = 0; c < depth; ++c) {
     const float* w = weights + c * linear_panel;
-    __builtin_prefetch(w + inputs_ahead * linear_panel, 0, 3);
-    if constexpr (lanes == 16) __builtin_prefetch(w + inputs_ahead * linear_panel + lanes, 0, 3);
-    __builtin_prefetch(ahead + c * floats_of_a_line, 0, 2);
+    if constexpr (weights_stream) {
+      __builtin_prefetch(w + inputs_ahead * linear_panel, 0, 3);
+      __builtin_prefetch(w + inputs_ahead * linear_panel + lanes, 0, 3);
+      __builtin_prefetch(ahead + c * floats_of_a_line, 0, 2);
+    }
     const Vector first = load(w), second = load(w + (vectors - 1) * lanes);
 #pragma GCC unroll 14
     for (int r = 0; r < rows; ++r) {
@@ -96,11 +103,15 @@ ATTNSCOPE_INLINE void float_piece(const LinearPiece& piece) {
       }
       const bool half = piece.outputs - output <= lanes;
       const auto tile = half ? linear_tile_of<1> : linear_tile_of<2>;
-      for (std::int64_t t = 0; t < tiles; ++t) {
-        const std::int64_t row = t * piece.rows / tiles, end = (t + 1) * piece.rows / tiles;
-        tile(end - row, piece.scratch + row * linear_pitch, weights + output % linear_panel, depth,
-             next + t % 2 * depth * floats_of_a_line, first == 0,
-             sums + (panel * piece.rows + row) * linear_panel + output % linear_panel);
+      for (std::int64_t c = 0; c < depth; c += linear_tile_depth) {
+        const std::int64_t inputs = depth - c < linear_tile_depth ? depth - c : linear_tile_depth;
+        for (std::int64_t t = 0; t < tiles; ++t) {
+          const std::int64_t row = t * piece.rows / tiles, end = (t + 1) * piece.rows / tiles;
+          tile(end - row, piece.scratch + row * linear_pitch + c,
+               weights + output % linear_panel + c * linear_panel, inputs,
+               next + (t % 2 * depth + c) * floats_of_a_line, first + c == 0,
+               sums + (panel * piece.rows + row) * linear_panel + output % linear_panel);
+        }
       }
     }
   }

@@ -2,9 +2,10 @@
 //
 // A piece of a linear layer whose products take numbers of 8 or 16 bits: rows are made narrow on
 // their way into the scratch, and weights lie in groups of 4 bytes an output, which is what one
-// instruction takes. int8: weights are -127 ... 127, a row's numbers q + 32768 in 1 ... 65535,
-// their upper and their lower bytes a row of the scratch each, multiplied apart: 128 times an
-// output's weights is too much in the sums of the upper ones.
+// instruction takes. int8: weights are -127 ... 127. Where an instruction takes four bytes, a row's
+// numbers are q + 32768 in 1 ... 65535, their upper and their lower bytes a row of the scratch
+// each, multiplied apart: 128 times an output's weights is too much in the sums of the upper ones.
+// Elsewhere two products of 16 bits are one instruction, and weights are widened on their way.
 #pragma once
 
 #include "kernels/cpu/inner/linear_sums.h"
@@ -37,77 +38,82 @@ ATTNSCOPE_INLINE std::int32_t* whole_numbers(float* sums) {
   return reinterpret_cast<std::int32_t*>(reinterpret_cast<std::byte*>(sums));
 }
 
-struct Int8Products {
+/// A group of a row in each lane.
+ATTNSCOPE_INLINE Integers spread(const std::byte* group) {
+  std::int32_t number;
+  __builtin_memcpy(&number, group, sizeof(number));
+  Integers lanes_of_it = splat(number);
+  asm("" : "+v"(lanes_of_it));  // or it would be taken apart as a scalar, and each part be spread
+  return lanes_of_it;
+}
+
+/// What both forms of int8 share.
+struct WholeNumbers {
   using Sum = Integers;
   static constexpr std::int64_t numbers_a_group = 4;
   static constexpr std::int64_t parts = narrow_parts_of_int8;
+  static constexpr float to_integer = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
 
-  /// Of the whole row: its largest magnitude becomes 32767. Of a row with something that is not
+  /// Of the whole row: its largest magnitude becomes `most`. Of a row with something that is not
   /// finite the scale is not a number, and so is all that comes of it.
-  static float scale_of(const float* x, std::int64_t in) {
-    Vector most{}, strange{};
+  static float scale_for(float most, const float* x, std::int64_t in) {
+    Vector largest{}, strange{};
     std::int64_t c = 0;
     const auto see = [&](Vector v) {
-      most = larger(most, v < Vector{} ? Vector{} - v : v);
+      largest = larger(largest, v < Vector{} ? Vector{} - v : v);
       strange += v - v;
     };
     for (; c + lanes <= in; c += lanes) see(load(x + c));
     if (c < in) see(load_first(x + c, in - c, 0.0f));
-    return largest_of(most) / 32767.0f + sum_of(strange);
+    return largest_of(largest) / most + sum_of(strange);
   }
 
-  /// `count` numbers, and zeros up to `padded`; the lower bytes `next_part` bytes behind the upper.
+  /// put(place, rounded): `count` numbers, and zeros up to `padded`, with `to_integer` added.
+  template <typename Put>
+  ATTNSCOPE_INLINE static void round(const float* x, std::int64_t count, std::int64_t padded,
+                                     float scale, const Put& put) {
+    const Vector inverse = splat(scale > 1e-30f ? 1.0f / scale : 0.0f);
+    const auto rounded = [&](Vector v) {
+      return reinterpret_cast<Bits>(multiply_add(v, inverse, splat(to_integer)));
+    };
+    std::int64_t c = 0;
+    for (; c + lanes <= count; c += lanes) put(c, rounded(load(x + c)));
+    if (c < count) put(c, rounded(load_first(x + c, count - c, 0.0f))), c += lanes;
+    for (; c < padded; c += lanes) put(c, rounded(Vector{}));
+  }
+};
+
+#if defined(__AVX512VNNI__)
+
+struct Int8Products : WholeNumbers {
+  static constexpr bool parts_are_rows = true;
+
+  static float scale_of(const float* x, std::int64_t in) { return scale_for(32767.0f, x, in); }
+
+  /// The lower bytes `next_part` bytes behind the upper.
   static void narrow(const float* x, std::int64_t count, std::int64_t padded, float scale,
                      std::byte* to, std::int64_t next_part) {
-    constexpr float to_integer = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
-    const Vector inverse = splat(scale > 1e-30f ? 1.0f / scale : 0.0f);
     const auto put_bytes = [](std::byte* at, Bits q) {
       const ByteLanes bytes = __builtin_convertvector(q, ByteLanes);
       __builtin_memcpy(at, &bytes, sizeof(bytes));
     };
-    const auto put = [&](std::int64_t c, Vector v) {
-      const Bits q = reinterpret_cast<Bits>(multiply_add(v, inverse, splat(to_integer))) + 32768u;
+    round(x, count, padded, scale, [&](std::int64_t c, Bits rounded) {
+      const Bits q = rounded + 32768u;
       put_bytes(to + c, q >> 8);
       put_bytes(to + next_part + c, q);
-    };
-    std::int64_t c = 0;
-    for (; c + lanes <= count; c += lanes) put(c, load(x + c));
-    if (c < count) put(c, load_first(x + c, count - c, 0.0f)), c += lanes;
-    for (; c < padded; c += lanes) put(c, Vector{});
+    });
   }
 
-  /// sum + the products of a group: `a` of a row, in each lane, and an output's `w` in each lane.
-  ATTNSCOPE_INLINE static Integers add(Integers sum, Integers a, Integers w) {
-#if defined(__AVX512VNNI__)
+  /// An output's weights in each lane.
+  using Weights = Integers;
+
+  /// sum + the products of a group of a row.
+  ATTNSCOPE_INLINE static Integers add(Integers sum, const std::byte* group, std::int64_t,
+                                       Weights w) {
     return reinterpret_cast<Integers>(_mm512_dpbusd_epi32(reinterpret_cast<__m512i>(sum),
-                                                          reinterpret_cast<__m512i>(a),
+                                                          reinterpret_cast<__m512i>(spread(group)),
                                                           reinterpret_cast<__m512i>(w)));
-#else
-    // The even and the odd bytes, widened, two products at once.
-    const Integers even = a & 0x00ff00ff;
-    const auto odd = reinterpret_cast<Integers>((reinterpret_cast<Bits>(a) >> 8) & 0x00ff00ffu);
-    typedef std::int16_t Shorts __attribute__((vector_size(lanes * 4)));
-    const auto shorts = reinterpret_cast<Shorts>(w);
-    const auto low = reinterpret_cast<Integers>((shorts << 8) >> 8);
-    const auto high = reinterpret_cast<Integers>(shorts >> 8);
-    return sum + pairs(even, low) + pairs(odd, high);
-#endif
   }
-
-#if !defined(__AVX512VNNI__)
-  ATTNSCOPE_INLINE static Integers pairs(Integers a, Integers b) {
-#if defined(__AVX512BW__)
-    return reinterpret_cast<Integers>(
-        _mm512_madd_epi16(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
-#elif defined(__AVX2__)
-    return reinterpret_cast<Integers>(
-        _mm256_madd_epi16(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
-#else
-    return reinterpret_cast<Integers>(
-        _mm_madd_epi16(reinterpret_cast<__m128i>(a), reinterpret_cast<__m128i>(b)));
-#endif
-  }
-#endif
 
   ATTNSCOPE_INLINE static Vector result(const float* sums, std::int64_t next_part,
                                         const LinearPiece& piece, std::int64_t output,
@@ -120,10 +126,85 @@ struct Int8Products {
   }
 };
 
+#else
+
+struct Int8Products : WholeNumbers {
+  static constexpr bool parts_are_rows = false;
+
+  /// No sum of `in` products leaves 32 bits.
+  static float scale_of(const float* x, std::int64_t in) {
+    const std::int64_t most = 2147483647 / (127 * in);
+    return scale_for(most < 32767 ? static_cast<float>(most) : 32767.0f, x, in);
+  }
+
+  /// A group's first and third number, and `next_part` bytes behind them its second and fourth.
+  static void narrow(const float* x, std::int64_t count, std::int64_t padded, float scale,
+                     std::byte* to, std::int64_t next_part) {
+    round(x, count, padded, scale, [&](std::int64_t c, Bits rounded) {
+      const Shorts apart = evens_before_odds(reinterpret_cast<Shorts>(rounded));
+      __builtin_memcpy(to + c, &apart, lanes);
+      __builtin_memcpy(to + next_part + c, reinterpret_cast<const std::byte*>(&apart) + lanes,
+                       lanes);
+    });
+  }
+
+  typedef std::int16_t Shorts __attribute__((vector_size(lanes * 4)));
+
+  /// The lower 16 bits of the lanes: of those with even places, then of the others.
+  template <typename Lanes>
+  ATTNSCOPE_INLINE static Lanes evens_before_odds(Lanes q) {
+    if constexpr (lanes == 16) {
+      return __builtin_shuffle(q, Lanes{0, 4, 8, 12, 16, 20, 24, 28, 2, 6, 10, 14, 18, 22, 26, 30});
+    } else if constexpr (lanes == 8) {
+      return __builtin_shuffle(q, Lanes{0, 4, 8, 12, 2, 6, 10, 14});
+    } else {
+      return __builtin_shuffle(q, Lanes{0, 4, 2, 6});
+    }
+  }
+
+  /// An output's weights in each lane: first and third, second and fourth, of 16 bits.
+  struct Weights {
+    ATTNSCOPE_INLINE explicit Weights(Integers w) {
+      const auto shorts = reinterpret_cast<Shorts>(w);
+      even = reinterpret_cast<Integers>((shorts << 8) >> 8);
+      odd = reinterpret_cast<Integers>(shorts >> 8);
+    }
+    Integers even, odd;
+  };
+
+  ATTNSCOPE_INLINE static Integers add(Integers sum, const std::byte* group, std::int64_t next_part,
+                                       const Weights& w) {
+    return sum + pairs(spread(group), w.even) + pairs(spread(group + next_part), w.odd);
+  }
+
+  ATTNSCOPE_INLINE static Integers pairs(Integers a, Integers b) {
+#if defined(__AVX512BW__)
+    return reinterpret_cast<Integers>(
+        _mm512_madd_epi16(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
+#elif defined(__AVX2__)
+    return reinterpret_cast<Integers>(
+        _mm256_madd_epi16(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
+#else
+    return reinterpret_cast<Integers>(
+        _mm_madd_epi16(reinterpret_cast<__m128i>(a), reinterpret_cast<__m128i>(b)));
+#endif
+  }
+
+  ATTNSCOPE_INLINE static Vector result(const float* sums, std::int64_t /*next_part*/,
+                                        const LinearPiece& piece, std::int64_t output,
+                                        float scale) {
+    return __builtin_convertvector(load(whole_numbers(sums)), Vector) *
+           (load(piece.weight_scales + output) * scale);
+  }
+};
+
+#endif
+
 struct Bfloat16Products {
   using Sum = Vector;
   static constexpr std::int64_t numbers_a_group = 2;
   static constexpr std::int64_t parts = 1;
+  static constexpr bool parts_are_rows = true;
 
   static float scale_of(const float* /*x*/, std::int64_t /*in*/) { return 1.0f; }
 
@@ -139,13 +220,36 @@ struct Bfloat16Products {
     for (; c < padded; c += lanes) put(c, Vector{});
   }
 
-  ATTNSCOPE_INLINE static Vector add(Vector sum, Integers a, Integers w) {
-    const auto first = [](Integers pair) { return reinterpret_cast<Vector>(pair << 16); };
-    const auto second = [](Integers pair) {
-      return reinterpret_cast<Vector>(reinterpret_cast<Bits>(pair) & 0xffff0000u);
-    };
-    return multiply_add(second(a), second(w), multiply_add(first(a), first(w), sum));
+#if defined(__AVX512BF16__)
+  /// An output's weights in each lane.
+  using Weights = Integers;
+
+  ATTNSCOPE_INLINE static Vector add(Vector sum, const std::byte* group, std::int64_t /*next_part*/,
+                                     Weights w) {
+    return reinterpret_cast<Vector>(_mm512_dpbf16_ps(reinterpret_cast<__m512>(sum),
+                                                     reinterpret_cast<__m512bh>(spread(group)),
+                                                     reinterpret_cast<__m512bh>(w)));
   }
+#else
+  /// An output's weights in each lane, widened.
+  struct Weights {
+    ATTNSCOPE_INLINE explicit Weights(Integers pair)
+        : first(first_of(pair)), second(second_of(pair)) {}
+    Vector first, second;
+  };
+  ATTNSCOPE_INLINE static Vector first_of(Integers pair) {
+    return reinterpret_cast<Vector>(pair << 16);
+  }
+  ATTNSCOPE_INLINE static Vector second_of(Integers pair) {
+    return reinterpret_cast<Vector>(reinterpret_cast<Bits>(pair) & 0xffff0000u);
+  }
+
+  ATTNSCOPE_INLINE static Vector add(Vector sum, const std::byte* group, std::int64_t /*next_part*/,
+                                     const Weights& w) {
+    const Integers a = spread(group);
+    return multiply_add(second_of(a), w.second, multiply_add(first_of(a), w.first, sum));
+  }
+#endif
 
   ATTNSCOPE_INLINE static Vector result(const float* sums, std::int64_t /*next_part*/,
                                         const LinearPiece& /*piece*/, std::int64_t /*output*/,
@@ -250,9 +354,9 @@ ATTNSCOPE_INLINE void tiles_of_panel(const std::byte* rows, const std::byte* wei
 }
 
 template <typename Products>
-ATTNSCOPE_INLINE void narrow_panel(const std::byte* held, std::int64_t rows,
-                                   const std::byte* weights, std::int64_t groups, bool begins,
-                                   float* sums) {
+ATTNSCOPE_INLINE void narrow_panel(const std::byte* held, std::int64_t /*next_part*/,
+                                   std::int64_t rows, const std::byte* weights, std::int64_t groups,
+                                   bool begins, float* sums) {
   for (std::int64_t row = 0; row < rows; row += 32) {
     const std::byte* from = held + row * narrow_pitch;
     float* to = sums + row * linear_panel;
@@ -266,23 +370,31 @@ ATTNSCOPE_INLINE void narrow_panel(const std::byte* held, std::int64_t rows,
 
 #else
 
-constexpr int narrow_tile_rows = lanes == 16 ? 14 : (lanes == 8 ? 6 : 4);
+/// With two vectors of sums a row, and of weights, which are widened to twice as many where no
+/// instruction takes them as they are, the registers are full.
+template <typename Products>
+constexpr int narrow_tile_rows = lanes < 16
+                                     ? 4
+                                     : (sizeof(typename Products::Weights) == sizeof(Vector) ? 14
+                                                                                             : 12);
+/// As linear_tile_depth, of groups.
+constexpr std::int64_t narrow_tile_groups = lanes == 16 ? narrow_depth : 128;
 
 /// Sums of a tile over some groups; rows of sums are linear_panel apart.
 template <typename Products, int rows>
-[[gnu::noinline]] void narrow_tile(const std::byte* held, const std::byte* weights,
-                                   std::int64_t groups, bool begins, float* sums) {
+[[gnu::noinline]] void narrow_tile(const std::byte* held, std::int64_t next_part,
+                                   const std::byte* weights, std::int64_t groups, bool begins,
+                                   float* sums) {
+  using Weights = typename Products::Weights;
   typename Products::Sum sum[rows][2] = {};
   for (std::int64_t g = 0; g < groups; ++g) {
     const auto* w = reinterpret_cast<const std::int32_t*>(weights + g * linear_panel * group_bytes);
-    const Integers first = load(w), second = load(w + lanes);
+    const auto first = Weights(load(w)), second = Weights(load(w + lanes));
 #pragma GCC unroll 14
     for (int r = 0; r < rows; ++r) {
-      std::int32_t group;
-      __builtin_memcpy(&group, held + r * narrow_pitch + g * group_bytes, sizeof(group));
-      const Integers a = splat(group);
-      sum[r][0] = Products::add(sum[r][0], a, first);
-      sum[r][1] = Products::add(sum[r][1], a, second);
+      const std::byte* group = held + r * narrow_pitch + g * group_bytes;
+      sum[r][0] = Products::add(sum[r][0], group, next_part, first);
+      sum[r][1] = Products::add(sum[r][1], group, next_part, second);
     }
   }
 #pragma GCC unroll 14
@@ -294,27 +406,33 @@ template <typename Products, int rows>
 }
 
 /// A tile of `count` rows, 1 to `rows`.
-template <typename Products, int rows = narrow_tile_rows>
+template <typename Products, int rows = narrow_tile_rows<Products> >
 ATTNSCOPE_INLINE void narrow_tile_of(std::int64_t count, const std::byte* held,
-                                     const std::byte* weights, std::int64_t groups, bool begins,
-                                     float* sums) {
+                                     std::int64_t next_part, const std::byte* weights,
+                                     std::int64_t groups, bool begins, float* sums) {
   if constexpr (rows > 1) {
-    if (count < rows)
-      return narrow_tile_of<Products, rows - 1>(count, held, weights, groups, begins, sums);
+    if (count < rows) {
+      return narrow_tile_of<Products, rows - 1>(count, held, next_part, weights, groups, begins,
+                                                sums);
+    }
   }
-  narrow_tile<Products, rows>(held, weights, groups, begins, sums);
+  narrow_tile<Products, rows>(held, next_part, weights, groups, begins, sums);
 }
 
 template <typename Products>
-ATTNSCOPE_INLINE void narrow_panel(const std::byte* held, std::int64_t rows,
+ATTNSCOPE_INLINE void narrow_panel(const std::byte* held, std::int64_t next_part, std::int64_t rows,
                                    const std::byte* weights, std::int64_t groups, bool begins,
                                    float* sums) {
-  const std::int64_t tiles = (rows + narrow_tile_rows - 1) / narrow_tile_rows;
+  const std::int64_t tiles = (rows - 1) / narrow_tile_rows<Products> + 1;
   for (std::int64_t output = 0; output < linear_panel; output += 2 * lanes) {
-    for (std::int64_t t = 0; t < tiles; ++t) {
-      const std::int64_t row = t * rows / tiles, end = (t + 1) * rows / tiles;
-      narrow_tile_of<Products>(end - row, held + row * narrow_pitch, weights + output * group_bytes,
-                               groups, begins, sums + row * linear_panel + output);
+    for (std::int64_t g = 0; g < groups; g += narrow_tile_groups) {
+      const std::int64_t count = groups - g < narrow_tile_groups ? groups - g : narrow_tile_groups;
+      for (std::int64_t t = 0; t < tiles; ++t) {
+        const std::int64_t row = t * rows / tiles, end = (t + 1) * rows / tiles;
+        narrow_tile_of<Products>(end - row, held + row * narrow_pitch + g * group_bytes, next_part,
+                                 weights + (g * linear_panel + output) * group_bytes, count,
+                                 begins && g == 0, sums + row * linear_panel + output);
+      }
     }
   }
 }
@@ -326,6 +444,7 @@ ATTNSCOPE_INLINE void narrow_piece(const LinearPiece& piece) {
   // Of the part of a row that is behind another.
   const std::int64_t next = Products::parts == 1 ? piece.rows : padded_rows(piece.rows);
   const std::int64_t used = (Products::parts - 1) * next + piece.rows, rows = padded_rows(used);
+  const std::int64_t multiplied = Products::parts_are_rows ? used : piece.rows;
   auto* held = reinterpret_cast<std::byte*>(piece.scratch);
   float* sums = piece.scratch + rows * linear_pitch;  // [panel][row][output]
 #if defined(__AMX_INT8__) && defined(__AMX_BF16__)
@@ -338,8 +457,9 @@ ATTNSCOPE_INLINE void narrow_piece(const LinearPiece& piece) {
     if (!piece.in_scratch) gather_narrow<Products>(piece, first, depth, next, held);
     for (std::int64_t panel = 0; panel * linear_panel < piece.outputs; ++panel) {
       narrow_panel<Products>(
-          held, used, piece.weights + (panel * piece.groups + first) * linear_panel * group_bytes,
-          depth, first == 0, sums + panel * rows * linear_panel);
+          held, next * narrow_pitch, multiplied,
+          piece.weights + (panel * piece.groups + first) * linear_panel * group_bytes, depth,
+          first == 0, sums + panel * rows * linear_panel);
     }
   }
 #if defined(__AMX_INT8__) && defined(__AMX_BF16__)
