@@ -87,10 +87,25 @@ Result<WorkerProcess> start_worker(const ModelArguments& arguments,
   return std::move(*worker);
 }
 
+namespace {
+
+/// bfloat16 is asked for in order to be fast.
+void say_of_slow_products(const nlohmann::json& hello, const nlohmann::json& request) {
+  const std::string set = text_field(hello.value("device", nlohmann::json()), "instruction_set");
+  if (request.value("precision", "") != "bfloat16" || set == "avx512-bf16" || set == "amx") return;
+  say("attnscope: note: this processor multiplies no bfloat16 (its instructions: {}), so that "
+      "--precision bfloat16 takes longer here than float32 and has its rounding all the same; "
+      "int8 is faster",
+      set.empty() ? "unknown" : set);
+}
+
+}  // namespace
+
 Result<ModelWorker> start_model(const ModelArguments& arguments, nlohmann::json request,
                                 const std::atomic<int>* interrupted) {
   auto worker = start_worker(arguments, interrupted);
   if (!worker) return tl::unexpected(worker.error());
+  say_of_slow_products(worker->hello(), request);
   request["threads"] = arguments.threads > 0 ? arguments.threads : worker_cores(worker->hello());
   std::string implementation;
   const Status loaded = ask(*worker, request, [&](const nlohmann::json& event) {

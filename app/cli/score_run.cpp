@@ -40,9 +40,16 @@ Status may_be_tag(const std::string& tag) {
 }
 
 void add_scoring_arguments(CLI::App& command, ModelArguments& model, ScoreOptions& options) {
-  command.add_flag_callback(
+  model.question.only_scores = true;
+  CLI::Option* shorter = command.add_flag_callback(
       "--cls-only-last-layer", [&model] { model.question.options.emplace("cls-only-last-layer"); },
-      "Compute of the last layer only what [CLS] needs: the same scores, sooner");
+      "Refuse a model whose last layer computes more than [CLS] needs; it is left out anyway where "
+      "it can be: the same scores, sooner");
+  command
+      .add_flag_callback(
+          "--whole-last-layer", [&model] { model.question.only_scores = false; },
+          "Compute all of the last layer, though the scores are the same")
+      ->excludes(shorter);
   command
       .add_option("--precision", model.question.precision,
                   "Of the products of its linear layers: float32, bfloat16 or int8; all else stays "

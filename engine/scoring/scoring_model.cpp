@@ -78,6 +78,18 @@ Result<std::optional<LayerAttention>> local_attention_of(const ModelQuestion& qu
   return std::move(*chosen);
 }
 
+/// The options asked for, and the shortcut that changes no score where the family has it.
+Result<ModelOptions> options_of(const ModelQuestion& question, const ModelConfig& config,
+                                const AttentionPattern& pattern) {
+  if (question.only_scores) {
+    ModelOptions shorter = question.options;
+    shorter.emplace("cls-only-last-layer");
+    auto options = config.family->options_for(config, pattern, std::move(shorter));
+    if (options) return options;
+  }
+  return config.family->options_for(config, pattern, question.options);
+}
+
 json json_of(const std::optional<Window>& window) {
   return window ? json(window->text()) : json();
 }
@@ -259,7 +271,7 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& question) {
                     ? word_limits_of(question, config)
                     : limits_of(question, shape.positions, config.most_query_tokens);
   if (!limits) return tl::unexpected(limits.error());
-  auto options = config.family->options_for(config, attention->pattern, question.options);
+  auto options = options_of(question, config, attention->pattern);
   if (!options) return tl::unexpected(options.error());
   const bool keeps_documents = config.family->keeps() != Kept::nothing;
   if (keeps_documents && !config.family->reads_words()) {

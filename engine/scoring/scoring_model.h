@@ -33,6 +33,9 @@ struct ModelQuestion {
   std::string dtype = "float32", device = "cpu";
   std::string precision = "float32";   // of the products of linear layers: also bfloat16, int8
   ModelOptions options{};              // of the family, as "cls-only-last-layer"
+  /// Of the last layer what [CLS] needs is enough, where the model's family can do without the
+  /// rest: as the option "cls-only-last-layer", which others refuse.
+  bool only_scores = false;
   std::int64_t positions = 0;          // above the checkpoint's: interpolated
   std::int64_t most_tokens = 0;        // of a pair
   std::int64_t most_query_tokens = 0;  // with its [SEP]

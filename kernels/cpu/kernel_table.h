@@ -280,6 +280,7 @@ inline constexpr std::int64_t linear_panel = 32;
 /// Rows there are an odd number of lines apart, so that those of a tile do not fall on the same
 /// places of the first-level cache.
 inline constexpr std::int64_t linear_rows = 84;
+inline constexpr std::int64_t linear_rows_unit = 42;  // whole tiles of 6 and of 14 rows
 inline constexpr std::int64_t linear_depth = 768;
 inline constexpr std::int64_t linear_outputs = 768;
 inline constexpr std::int64_t linear_pitch = linear_depth + 16;

@@ -136,7 +136,7 @@ struct LinearCut {
   LinearCut(const LinearCall& call, int threads)
       : rows(call.rows),
         panels(panels_of(call.out)),
-        row_unit(call.products == Products::float32 ? 1 : narrow_rows_unit),
+        row_unit(call.products == Products::float32 ? linear_rows_unit : narrow_rows_unit),
         row_parts(parts_of(rows, most_rows(call.products))),
         panel_parts(parts_of(panels, linear_outputs / linear_panel)) {
     const std::int64_t wanted =

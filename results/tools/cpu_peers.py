@@ -399,6 +399,8 @@ def section(title, arguments, model, pairs, most_tokens, peers, batches, chance)
               "padding": config["pad_token_id"], "threads": arguments.threads, "once": False}
     rows, running = [], []
     for name, precision, engine, told, ways in peers:
+        if precision not in arguments.precisions or told.get("hint") not in arguments.hints:
+            continue
         request = {**common, **told, "name": name, "precision": precision, "engine": engine}
         row = {"name": name, "precision": precision, "seconds": [], "failed": None}
         rows.append(row)
@@ -555,7 +557,9 @@ def main(arguments):
     pairs = [tuple(line[-2:]) for line in lines][:arguments.most_pairs]
     help_of_score = subprocess.run([arguments.attnscope, "score", "--help"], check=True, text=True,
                                    stdout=subprocess.PIPE).stdout
-    arguments.precisions = ["float32", "bfloat16", "int8"] if "--precision " in help_of_score else ["float32"]
+    if "--precision " not in help_of_score:
+        arguments.precisions = ["float32"]
+    arguments.hints = [None, "f32"] + (["bf16"] if "bfloat16" in arguments.precisions else [])
     config = json.loads((pathlib.Path(arguments.checkpoint) / "config.json").read_text())
     most_tokens, padding = config["max_position_embeddings"], config["pad_token_id"]
     name, features = processor()
@@ -615,6 +619,9 @@ if __name__ == "__main__":
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--batches", type=int, nargs="+", default=[8, 16, 32, 64, 128], help="pairs, tried for peers")
+    parser.add_argument("--precisions", nargs="+", choices=("float32", "bfloat16", "int8"),
+                        default=["float32", "bfloat16", "int8"],
+                        help="without bfloat16 where the processor has no instructions for it")
     parser.add_argument("--most-pairs", type=int, help="only the first of the file")
     parser.add_argument("--modern-tokenizer", default=str(HOME / "tests/text/golden/tokenizers/modern.json"))
     parser.add_argument("--sections", nargs="+", choices=("minilm", "modern", "cold"),
