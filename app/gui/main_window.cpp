@@ -327,6 +327,12 @@ void MainWindow::make_new_run() {
   new_run_->set_device(commands_->device());
   forecast_.set_measuring(runs_.live() != nullptr);
   connect(new_run_, &NewRunDialog::start_asked, &launcher_, &RunLauncher::start);
+  connect(new_run_, &NewRunDialog::programs_named, this, [this](const QStringList& programs) {
+    launcher_.set_programs(programs);
+    forecast_.set_programs(programs);
+    implementations_.set_programs(programs);
+    implementations_.ask();
+  });
   connect(new_run_, &NewRunDialog::forecast_wanted, &forecast_, &SweepForecast::ask);
   connect(&forecast_, &SweepForecast::answered, new_run_,
           [this] { new_run_->set_forecast(forecast_.forecast()); });

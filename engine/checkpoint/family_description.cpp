@@ -104,6 +104,11 @@ Result<const FamilyDescription*> family_of_model_type(std::string_view model_typ
               fmt::join(known, ", "));
 }
 
+Products products_of(const ModelOptions& options) {
+  if (options.contains(int8_products)) return Products::int8;
+  return options.contains(bfloat16_products) ? Products::bfloat16 : Products::float32;
+}
+
 Result<ModelConfig> read_model_config(std::string_view json, std::string_view source) {
   return read_json(json, source, [](const JsonField& config) {
     if (!config.is_object()) config.must_be("an object {...}");

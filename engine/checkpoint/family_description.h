@@ -26,6 +26,7 @@
 #include "engine/safetensors/safetensors.h"
 #include "kernels/base/json.h"
 #include "kernels/base/result.h"
+#include "kernels/plan/products.h"
 
 namespace attnscope {
 
@@ -111,6 +112,12 @@ using TensorViews = std::map<std::string, TensorView, std::less<>>;
 
 /// What a model does beside its family's usual, in the family's words: "cls-only-last-layer".
 using ModelOptions = std::set<std::string, std::less<>>;
+
+/// Of cross-encoders' rows: what their linear layers multiply in, in a model of float32.
+inline constexpr std::string_view bfloat16_products = "bfloat16-products";
+inline constexpr std::string_view int8_products = "int8-products";
+/// What the options say of it; float32 where they say nothing.
+[[nodiscard]] Products products_of(const ModelOptions& options);
 
 /// A row of a sweep of operation `model`: which family, which pattern its attention has, and what
 /// the model does beside it.

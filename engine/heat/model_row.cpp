@@ -61,6 +61,11 @@ bool is_model_row(std::string_view text) {
          });
 }
 
+bool has_narrow_products(std::string_view row) {
+  const auto parsed = parse_model_row(row);
+  return parsed && products_of(parsed->options) != Products::float32;
+}
+
 Result<ModelRow> parse_model_row(std::string_view text) {
   const std::size_t plus = options_of(text);
   const std::string_view name = text.substr(0, plus);

@@ -22,6 +22,9 @@ namespace attnscope {
 /// Whether it can only be a model's row: a family's own, or one with an option of a family.
 [[nodiscard]] bool is_model_row(std::string_view text);
 
+/// Whether linear layers of this row multiply in fewer bits than the heat's dtype has.
+[[nodiscard]] bool has_narrow_products(std::string_view row);
+
 /// The family whose row this is, without options; the first, where it is a pattern's.
 [[nodiscard]] const FamilyDescription& family_of_row(std::string_view name);
 

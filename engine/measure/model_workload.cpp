@@ -25,6 +25,7 @@
 #include "engine/model/part_times.h"
 #include "engine/model/served/checkpoint_folder.h"
 #include "engine/model/served/served_model.h"
+#include "engine/pattern/axes.h"
 #include "engine/pattern/pattern_json.h"
 
 namespace attnscope::measure {
@@ -539,9 +540,9 @@ class ModelWorkload final : public Workload {
   }
 
   [[nodiscard]] double bound_of(const OneContender& one) const {
-    return one.offer != nullptr
-               ? error_bound_of(*one.offer, *one.family, *one.variant, shape_of(point_))
-               : one.family->error_bound(point_.dtype, shape_of(point_));
+    const ModelShape shape = shape_of(point_);
+    return one.offer != nullptr ? error_bound_of(*one.offer, *one.family, *one.variant, shape)
+                                : error_bound(*one.family, *one.variant, shape);
   }
 
   /// Once for all rows that share them.
@@ -658,13 +659,32 @@ Result<ModelVariant> variant_of(const Contender& contender, const ModelRow& row,
                                 const HeatPoint& point) {
   auto pattern = parse_pattern(contender.pattern_json, contender.pattern);
   if (!pattern) return tl::unexpected(pattern.error());
+  const Products products = products_of(row.options);
+  if (Status able = supports_precision(products, point.dtype, point.device); !able)
+    return tl::unexpected(able.error());
+  ModelOptions options = row.options;
+  for (const std::string_view narrow : {bfloat16_products, int8_products})
+    options.erase(std::string(narrow));
   return ModelVariant{.pattern = std::move(*pattern),
                       .window = contender.window,
                       .local = layer_attention(row.local),
-                      .options = row.options,
+                      .options = std::move(options),
                       .dtype = point.dtype,
+                      .products = products,
                       .device = point.device,
                       .threads = std::max(point.threads, 1)};
+}
+
+double error_bound(const Family& family, const ModelVariant& variant, const ModelShape& shape) {
+  switch (variant.products) {
+    case Products::float32:
+      return family.error_bound(variant.dtype, shape);
+    case Products::bfloat16:
+      return family.error_bound(DType::bfloat16, shape);
+    case Products::int8:
+      return 2 * family.error_bound(DType::bfloat16, shape);
+  }
+  return 0;
 }
 
 ModelInputs::ModelInputs(const HeatPoint& point, const GroupSizes& sizes, std::int64_t most)

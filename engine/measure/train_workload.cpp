@@ -53,6 +53,8 @@ class TrainWorkload final : public Workload {
       if (one.row.family->id() != "bert") {
         one.variant = fail("models of the family {} are not trained here", one.row.family->id());
       }
+      if (has_narrow_products(contender.model))
+        one.variant = fail("linear layers are trained in the heat's dtype, and not in fewer bits");
     }
   }
 

@@ -8,6 +8,7 @@
 #include <functional>
 #include <utility>
 
+#include "engine/heat/model_row.h"
 #include "engine/statistics/placements.h"
 
 namespace attnscope::report {
@@ -73,7 +74,8 @@ std::vector<ProfiledPart> parts_of(const Table& table, const Row& row) {
   double whole_ns = 0;
   for (const PartTime& part : row.cell.cell.parts) whole_ns += part.time_ns;
   if (!is_measured(row) || !(whole_ns > 0)) return parts;
-  const double ceiling = flop_ceiling(table, row.cell.point);
+  const double ceiling =
+      has_narrow_products(row.cell.cell.contender.model) ? 0 : flop_ceiling(table, row.cell.point);
   for (const PartTime& part : row.cell.cell.parts) {
     const double share = part.time_ns / whole_ns;
     ProfiledPart& one = parts.emplace_back(ProfiledPart{

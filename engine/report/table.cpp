@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 
+#include "engine/heat/model_row.h"
 #include "engine/report/axes_in_words.h"
 #include "engine/report/measured_effectiveness.h"
 #include "engine/report/row_values.h"
@@ -71,7 +72,7 @@ Result<std::string> find_baseline(const std::vector<StoredCell>& cells, const Ru
 /// The least of the limits from ceilings of what the cell was measured on: what other programs took
 /// of the machine while a ceiling was measured is not its limit.
 std::optional<double> limit_ms(const StoredCell& cell, const std::vector<Ceilings>& ceilings) {
-  if (cell.damaged) return std::nullopt;
+  if (cell.damaged || has_narrow_products(cell.cell.contender.model)) return std::nullopt;
   std::vector<double> limits;
   for (const Ceilings& one : ceilings) {
     if (!are_ceilings_of(one, cell.point)) continue;

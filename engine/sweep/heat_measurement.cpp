@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "engine/heat/model_row.h"
 #include "engine/heat/protocol.h"
 #include "kernels/base/sentences.h"
 
@@ -143,9 +144,10 @@ class Belief {
     return {};
   }
 
-  /// By the fastest ceilings that there are; 0 where there are none.
+  /// By the fastest ceilings that there are; 0 where there are none, as of fewer bits.
   [[nodiscard]] double limit_of(const Cell& cell) const {
     const HeatPoint& point = request_.heat.point;
+    if (has_narrow_products(cell.contender.model)) return 0;
     std::optional<double> limit;
     for (const Ceilings& one : ceilings_) {
       if (!are_ceilings_of(one, point)) continue;

@@ -111,6 +111,22 @@ class NewRunDialogTest : public QObject {
         QStringLiteral("5 contenders at 64:4096:*2 tokens on cpu"));
   }
 
+  void ProgramsWithContenders_AreNamedOnceTheyAreTyped() {
+    QSignalSpy named(dialog_.get(), &NewRunDialog::programs_named);
+    auto* line = find<QLineEdit>("programs_path");
+    line->setFocus();
+    QTest::keyClicks(line, QStringLiteral("mine.py, ,flex"));
+    QCOMPARE(named.count(), 0);
+    QTest::keyClick(line, Qt::Key_Tab);
+    QCOMPARE(named.count(), 1);
+    QCOMPARE(named[0][0].toStringList(),
+             QStringList({QStringLiteral("mine.py"), QStringLiteral("flex")}));
+    line->clear();
+    QTest::mouseClick(find<QPushButton>("start_run"), Qt::LeftButton);
+    QCOMPARE(named.count(), 2);
+    QVERIFY(named[1][0].toStringList().isEmpty());
+  }
+
   void ReturnInAField_StartsWhenAllIsRight() {
     QSignalSpy started(dialog_.get(), &NewRunDialog::start_asked);
     auto* lengths = find<QLineEdit>("sequence_tokens");

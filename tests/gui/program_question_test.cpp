@@ -6,6 +6,7 @@
 
 #include "app/gui/session/checkpoint_inspection.h"
 #include "app/gui/session/program.h"
+#include "app/gui/session/run_launcher.h"
 #include "app/gui/session/worker_questions.h"
 #include "engine/sweep/sweep.h"
 #include "tests/gui/gui_test.h"
@@ -202,6 +203,31 @@ class ProgramQuestionTest : public QObject {
     QTRY_COMPARE(answers_->size(), 1);
     QVERIFY(has_answer(*question_));
     QTRY_VERIFY(!is_running(hanging_process()));
+  }
+
+  void ProgramsWithContenders_AreNamedInQuestionsAndRuns() {
+    const QString told = folder_.filePath(QStringLiteral("told"));
+    const auto is_told = [&] {
+      QFile file(told);
+      return file.open(QIODevice::ReadOnly) &&
+             file.readAll().contains("--with mine.py --with flex");
+    };
+    QFile::remove(told);
+    be("echo \"$@\" > " + told.toUtf8() + "; exit 2");
+    const QStringList programs{QStringLiteral("mine.py"), QStringLiteral("flex")};
+    if (auto* list = dynamic_cast<ImplementationList*>(question_.get())) {
+      list->set_programs(programs);
+    } else if (auto* forecast = dynamic_cast<SweepForecast*>(question_.get())) {
+      forecast->set_programs(programs);
+    } else {
+      RunLauncher launcher(folder_.filePath(QStringLiteral("runs.db")).toStdString());
+      launcher.set_programs(programs);
+      launcher.start("{}");
+      QTRY_VERIFY(is_told());
+      return;
+    }
+    ask(*question_, 0);
+    QTRY_VERIFY(is_told());
   }
 
   void WhatIsForgotten_HasNoAnswer() {

@@ -77,6 +77,20 @@ TEST(ModelHeat, EveryRowOfThePaper_IsRightAndMeasured) {
   expect_right_and_measured(paper_rows());
 }
 
+TEST(ModelHeat, RowsWhoseProductsAreNarrow_AreRightWithinABoundOfTheirOwn) {
+  const std::vector<Contender> rows{
+      model("full", "segment"), model("full+bfloat16-products", "segment"),
+      model("sparse+cls-only-last-layer+int8-products", "segment", Window::of(4)),
+      model("modernbert+int8-products", "segment")};
+  expect_right_and_measured(rows);
+  protocol::HeatRequest request = model_heat(rows);
+  const HeatResult result = run_models(request);
+  EXPECT_GT(*result.cells[1].relative_error, 10 * *result.cells[0].relative_error);
+  EXPECT_GT(*result.cells[2].relative_error, 10 * *result.cells[0].relative_error);
+  request.heat.point.dtype = DType::bfloat16;
+  EXPECT_THAT(run_models(request).cells[2].reason, HasSubstr("float32"));
+}
+
 std::vector<Contender> trained_rows() {
   return {model("full+cls-only-last-layer", "sdpa"), model("sparse", "segment", Window::of(4)),
           model("sparse+cls-only-last-layer+recompute", "segment", Window::of(4)),
@@ -126,12 +140,14 @@ TEST(ModelHeat, LayersComputedTwice_NeedLessMemory) {
 
 TEST(ModelHeat, WhatIsNotTrained_IsUnsupportedWithItsReason) {
   protocol::HeatRequest request = model_heat({model("colbert", "segment"), model("full", "dense"),
-                                              model("sparse", "sdpa", Window::of(4))});
+                                              model("sparse", "sdpa", Window::of(4)),
+                                              model("full+int8-products", "segment")});
   request.heat.point.stage = Stage::train_step;
   const HeatResult result = run_models(request);
   EXPECT_THAT(result.cells[0].reason, HasSubstr("models of the family colbert are not trained"));
   EXPECT_THAT(result.cells[1].reason, HasSubstr("no gradients come back"));
   EXPECT_EQ(result.cells[2].status, CellStatus::unsupported);
+  EXPECT_THAT(result.cells[3].reason, HasSubstr("not in fewer bits"));
 }
 
 TEST(ModelHeat, EveryLateInteraction_IsRightAndMeasured) {

@@ -59,6 +59,11 @@ TEST(ModelRow, AnOption_FollowsTheNameAndNeverAFolders) {
   EXPECT_EQ(row->pattern, "c++/mine.json");
   EXPECT_THAT(row->options, ElementsAre("cls-only-last-layer"));
   EXPECT_EQ(parse_model_row("c++/a+b.json")->pattern, "c++/a+b.json");
+  EXPECT_THAT(parse_model_row("full+int8-products")->options, ElementsAre("int8-products"));
+  EXPECT_TRUE(has_narrow_products("sparse+cls-only-last-layer+bfloat16-products"));
+  EXPECT_FALSE(has_narrow_products("sparse+cls-only-last-layer"));
+  EXPECT_THAT(parse_model_row("full+recompute+int8-products").error().message,
+              HasSubstr("which contradict each other"));
   EXPECT_THAT(parse_model_row("sparse+cls-only").error().message,
               AllOf(HasSubstr("'+cls-only'"), HasSubstr("+cls-only-last-layer")));
 }

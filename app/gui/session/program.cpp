@@ -63,6 +63,12 @@ std::filesystem::path results_folder(const std::filesystem::path& program_folder
   return {};
 }
 
+QStringList with_options(const QStringList& programs) {
+  QStringList options;
+  for (const QString& program : programs) options << QStringLiteral("--with") << program;
+  return options;
+}
+
 QString last_sentence(const QByteArray& printed) {
   const QStringList lines = QString::fromUtf8(printed).split(QLatin1Char('\n'), Qt::SkipEmptyParts);
   for (auto line = lines.crbegin(); line != lines.crend(); ++line) {

@@ -33,6 +33,9 @@ namespace attnscope::gui {
 /// there is neither.
 [[nodiscard]] std::filesystem::path results_folder(const std::filesystem::path& program_folder);
 
+/// Programs whose contenders are there besides the built-in ones, as commands take them.
+[[nodiscard]] QStringList with_options(const QStringList& programs);
+
 /// The last line a child printed that says something, without its "error: " prefix.
 [[nodiscard]] QString last_sentence(const QByteArray& printed);
 

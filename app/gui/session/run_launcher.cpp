@@ -74,6 +74,7 @@ void RunLauncher::start_on_run(const QString& option, const RunInfo& run) {
 }
 
 void RunLauncher::start_run_child(QStringList arguments, const QString& stem) {
+  arguments += with_options(programs_);
   arguments += {QStringLiteral("--db"), words(database_.string()), QStringLiteral("--quiet")};
   const QString problem = start_child(arguments, {.log = stem + QStringLiteral(".log")});
   if (!problem.isEmpty()) {

@@ -22,6 +22,8 @@ class RunLauncher : public QObject {
  public:
   explicit RunLauncher(std::filesystem::path database, QObject* parent = nullptr);
 
+  /// Whose contenders runs may have from now on besides the built-in ones.
+  void set_programs(const QStringList& programs) { programs_ = programs; }
   /// Writes the sweep beside the database's runs and starts `attnscope run` on it.
   void start(const std::string& sweep_text);
   /// Goes on with an interrupted or cancelled run: only what is not finished.
@@ -74,6 +76,7 @@ class RunLauncher : public QObject {
   void watch();
 
   std::filesystem::path database_;
+  QStringList programs_;
   std::vector<Child> children_;  // started, but not yet seen in the store
   RunListPointer runs_;
   QTimer watch_;

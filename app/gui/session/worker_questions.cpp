@@ -59,8 +59,9 @@ bool DeviceList::read(const QByteArray& printed) {
 }
 
 void ImplementationList::ask() {
-  put({.arguments = {QStringLiteral("list"), QStringLiteral("implementations"),
-                     QStringLiteral("--json")}});
+  put({.arguments = QStringList{QStringLiteral("list"), QStringLiteral("implementations"),
+                                QStringLiteral("--json")} +
+                    with_options(programs_)});
 }
 
 bool ImplementationList::read(const QByteArray& printed) {
@@ -103,6 +104,7 @@ SweepForecast::SweepForecast(QObject* parent) : ProgramQuestion(parent, forecast
 
 void SweepForecast::ask(const std::string& sweep_text) {
   std::string question = question_of(sweep_text);
+  if (!question.empty()) question += programs_.join(QLatin1Char('\n')).toStdString();
   const bool was_answered = problem().isEmpty();
   if (question == question_ && (was_answered || question.empty())) return;
   question_ = std::move(question);
@@ -115,7 +117,9 @@ void SweepForecast::ask(const std::string& sweep_text) {
   waits_ = measuring_;
   if (measuring_) return fail(tr("a run is being measured, which asking would disturb."));
   const QString file = QStringLiteral("sweep.json");
-  put({.arguments = {QStringLiteral("foresee"), path_of(file), QStringLiteral("--json")},
+  put({.arguments =
+           QStringList{QStringLiteral("foresee"), path_of(file), QStringLiteral("--json")} +
+           with_options(programs_),
        .files = {{file, sweep_text}}});
 }
 

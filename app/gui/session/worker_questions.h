@@ -63,9 +63,13 @@ class ImplementationList : public ListQuestion<ListedImplementation> {
   explicit ImplementationList(QObject* parent = nullptr) : ListQuestion(parent) {}
   /// Again only where there was no answer.
   void ask();
+  /// Theirs are asked for, too, from the next time on.
+  void set_programs(const QStringList& programs) { programs_ = programs; }
 
  private:
   bool read(const QByteArray& printed) override;
+
+  QStringList programs_;
 };
 
 struct ForeseenCost {
@@ -112,6 +116,7 @@ class SweepForecast : public ProgramQuestion {
   /// Other names, stop rules and contenders make no other question; one that was not answered is
   /// asked again. Of what is no sweep nothing is wanted.
   void ask(const std::string& sweep_text);
+  void set_programs(const QStringList& programs) { programs_ = programs; }
   /// Nothing is asked while a run is measured, which a second worker would disturb.
   void set_measuring(bool measuring);
   /// The last one, while another is asked.
@@ -120,6 +125,7 @@ class SweepForecast : public ProgramQuestion {
  private:
   bool read(const QByteArray& printed) override;
 
+  QStringList programs_;
   std::string sweep_, question_;  // the text that was asked about last, and what of it matters
   bool measuring_ = false, waits_ = false;
   Forecast forecast_;

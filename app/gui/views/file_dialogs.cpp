@@ -106,7 +106,10 @@ void FileField::showEvent(QShowEvent* event) {
 }
 
 void FileField::choose() {
-  const auto take = [this](const QString& path) { set_text(path); };
+  const auto take = [this](const QString& path) {
+    set_text(path);
+    Q_EMIT chosen();
+  };
   if (of_folder_) return ask_for_folder(this, accessibleName(), text(), take);
   ask_for_file(this, accessibleName(), tr("All files (*)"), take);
 }

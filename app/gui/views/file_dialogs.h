@@ -37,6 +37,10 @@ class FileField : public QWidget {
   void set_placeholder(const QString& words);
   [[nodiscard]] QLineEdit* line() const { return line_; }
 
+ Q_SIGNALS:
+  /// In the dialog.
+  void chosen();
+
  protected:
   void showEvent(QShowEvent* event) override;
 

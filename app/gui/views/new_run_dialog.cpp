@@ -22,6 +22,7 @@
 #include "app/gui/session/text.h"
 #include "app/gui/views/contender_chips.h"
 #include "app/gui/views/fields.h"
+#include "app/gui/views/file_dialogs.h"
 #include "app/gui/views/theme.h"
 #include "engine/report/table.h"
 #include "views/ui_new_run_dialog.h"
@@ -116,6 +117,8 @@ NewRunDialog::NewRunDialog(QWidget* parent)
   connect(ui_->edit_file, &QPushButton::clicked, this, &NewRunDialog::open_file);
   connect(ui_->sweep_name, &QLineEdit::textEdited, this, &NewRunDialog::form_edited);
   connect(ui_->contenders, &ContenderChips::edited, this, &NewRunDialog::form_edited);
+  connect(ui_->programs->line(), &QLineEdit::editingFinished, this, &NewRunDialog::name_programs);
+  connect(ui_->programs, &FileField::chosen, this, &NewRunDialog::name_programs);
   connect(ui_->advanced, &QToolButton::toggled, this, &NewRunDialog::show_advanced);
   connect(ui_->start_run, &QPushButton::clicked, this, &NewRunDialog::start);
   connect(ui_->close_new_run, &QPushButton::clicked, this, &QDialog::reject);
@@ -370,6 +373,16 @@ void NewRunDialog::name_contenders() {
   ui_->contenders->show_models(operation->text().trimmed() == QLatin1String("model"));
 }
 
+void NewRunDialog::name_programs() {
+  QStringList programs;
+  for (const QString& part : ui_->programs->text().split(QLatin1Char(','), Qt::SkipEmptyParts)) {
+    if (!part.trimmed().isEmpty()) programs.append(part.trimmed());
+  }
+  if (std::exchange(programs_, programs) == programs) return;
+  Q_EMIT programs_named(programs);
+  if (checked_.ok()) Q_EMIT forecast_wanted(checked_.sweep_text);
+}
+
 void NewRunDialog::form_edited() {
   from_file_ = false;
   const QVariant preset = ui_->preset->currentData();
@@ -475,6 +488,7 @@ void NewRunDialog::show_estimate() {
 
 void NewRunDialog::start() {
   file_->read();
+  name_programs();
   if (!is_checked()) {
     start_wish_ = true;
     return;

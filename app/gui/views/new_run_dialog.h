@@ -58,6 +58,8 @@ class NewRunDialog : public QDialog {
 
  Q_SIGNALS:
   void start_asked(const std::string& sweep_text);
+  /// Whose contenders there are to be besides the built-in ones.
+  void programs_named(const QStringList& programs);
   /// Of which it should be foreseen what is possible and what it takes.
   void forecast_wanted(const std::string& sweep_text);
 
@@ -87,6 +89,7 @@ class NewRunDialog : public QDialog {
   [[nodiscard]] SweepDraft draft() const;
   /// Patterns or models, as the operation has it.
   void name_contenders();
+  void name_programs();
   void form_edited();
   void file_edited(const std::string& text);
   void file_unreadable(const QString& sentence);
@@ -106,6 +109,7 @@ class NewRunDialog : public QDialog {
   bool from_file_ = false;      // the file was edited last
   bool file_is_wrong_ = false;  // what it holds is no sweep
   bool start_wish_ = false;     // once it is checked
+  QStringList programs_;
 
   std::unique_ptr<Ui::NewRunDialog> ui_;
   std::map<QString, Field> fields_;

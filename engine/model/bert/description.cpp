@@ -209,7 +209,12 @@ class BertDescription final : public BertLikeDescription {
              .summary = "Its last layer computes what [CLS] needs and nothing else."},
             {.name = recomputed_layers,
              .summary = "In stages of training: layers keep their input alone, and are computed a "
-                        "second time on the way back."}};
+                        "second time on the way back."},
+            {.name = bfloat16_products,
+             .summary = "Its linear layers multiply in bfloat16, on a CPU in float32."},
+            {.name = int8_products,
+             .summary = "Its linear layers multiply in whole numbers of 8 bits, on a CPU in "
+                        "float32."}};
   }
 
   [[nodiscard]] Result<ModelRow> row(std::string_view name,
@@ -219,13 +224,21 @@ class BertDescription final : public BertLikeDescription {
                  .pattern = std::string(name == row_without_kernel ? "sparse" : name),
                  .weights = std::string(id())};
     if (has_global_groups(name)) row.options.emplace(with_global_projections);
+    const std::vector<FamilyChoice> known = row_options();
     for (const std::string_view option : options) {
-      if ((option != cls_only_last_layer && option != recomputed_layers) ||
+      if (std::ranges::find(known, option, &FamilyChoice::name) == known.end() ||
           !row.options.emplace(option).second) {
-        return fail("has the option '{}', and the options of a model are '+{}' and '+{}'",
-                    in_a_sentence(fmt::format("+{}", fmt::join(options, "+"))), cls_only_last_layer,
-                    recomputed_layers);
+        return fail("has the options '+{}', and of '+{}', '+{}', '+{}' and '+{}' each may be once",
+                    in_a_sentence(fmt::format("{}", fmt::join(options, "+"))), known[0].name,
+                    known[1].name, known[2].name, known[3].name);
       }
+    }
+    for (const auto& [one, other] :
+         {std::pair(bfloat16_products, int8_products), std::pair(recomputed_layers, int8_products),
+          std::pair(recomputed_layers, bfloat16_products)}) {
+      if (!row.options.contains(one) || !row.options.contains(other)) continue;
+      return fail("has the options '+{}' and '+{}', which contradict each other; give one", one,
+                  other);
     }
     return row;
   }

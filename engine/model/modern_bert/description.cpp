@@ -242,7 +242,12 @@ class ModernBertDescription final : public OptionedDescription {
   }
   [[nodiscard]] std::vector<RowOption> own_options() const override {
     return {{cls_only_last_layer, "Its last layer computes what [CLS] needs and nothing else.",
-             "last layer"}};
+             "last layer"},
+            {bfloat16_products, "Its linear layers multiply in bfloat16, on a CPU in float32.",
+             "products"},
+            {int8_products,
+             "Its linear layers multiply in whole numbers of 8 bits, on a CPU in float32.",
+             "products"}};
   }
   [[nodiscard]] std::any own_of(const ModelShape& /*shape*/) const override {
     return ModernBertConfig{};

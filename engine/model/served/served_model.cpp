@@ -262,6 +262,12 @@ Status takes_model(const ServedOffer& offer, const FamilyDescription& family,
         "{} is not asked to compute with '+{}', which this program's own implementations do",
         offer.id, fmt::join(variant.options, "+"));
   }
+  if (variant.products != Products::float32) {
+    return fail(
+        "{} is not asked to multiply in {}, which this program's own implementations do; its "
+        "offer says what it computes in",
+        offer.id, name_of(variant.products));
+  }
   return offer.takes(variant.pattern.name, variant.dtype, variant.device);
 }
 
