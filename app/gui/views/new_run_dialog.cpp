@@ -139,6 +139,7 @@ void NewRunDialog::build_form() {
   ui_->others->setContentsMargins(space::margin, 0, 0, 0);
   ui_->column->setContentsMargins(0, space::gap, space::gap, space::gap);
   ui_->axis_words->setForegroundRole(QPalette::PlaceholderText);
+  ui_->programs->set_placeholder(tr("none; your mine.py, or flex, onnxruntime, ..."));
   for (QWidget* see_through : {ui_->scroll->viewport(), ui_->form})
     see_through->setAutoFillBackground(false);
   // Whatever is said: the form scrolls, and the window is no higher than the screen.
