@@ -14,6 +14,7 @@
 
 #include "engine/attention/served/shared_memory.h"
 #include "engine/model/bert/bert_config.h"
+#include "engine/pattern/axes.h"
 #include "engine/pattern/pattern_json.h"
 
 namespace attnscope {
