@@ -58,8 +58,7 @@ class ModelInputs {
 [[nodiscard]] Result<ModelVariant> variant_of(const Contender& contender, const ModelRow& row,
                                               const HeatPoint& point);
 
-/// The family's bound for what the variant multiplies in. Weights of 8 bits are off by 0.75 % of
-/// their deviation where they are normal, an unevenness of a little less than twice bfloat16's.
+/// How far states and scores may be off (Family::error_bound), by what the variant multiplies in.
 [[nodiscard]] double error_bound(const Family& family, const ModelVariant& variant,
                                  const ModelShape& shape);
 
