@@ -84,7 +84,7 @@ void add_precision_arguments(CLI::App& command, PrecisionArguments& arguments) {
           "none. "
           "Else 256, or with --qrels all")
       ->type_name("N")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, 1'000'000'000));
   command
       .add_option("--qrels", arguments.qrels,
                   "Judgements: what another --precision costs in nDCG@10, and whether it is "

@@ -258,7 +258,8 @@ class ModelWorkload final : public Workload {
       // It keeps them to itself; by the reference's later scores are held against these.
       const auto& state = references.front().second->state;
       one.checked.states.assign(state.begin(), state.end());
-      return judge_scores(references, one.checked.scores, bound_of(one));
+      Verdict verdict = judge_scores(references, one.checked.scores, bound_of(one));
+      return verdict.wrong.empty() ? judge_between(one, std::move(verdict)) : verdict;
     }
     return measure::judge(references, one.checked, one.made.empty() ? documents : 2, bound_of(one));
   }
@@ -342,6 +343,8 @@ class ModelWorkload final : public Workload {
     OneContender& one = contenders_[contender];
     if (Status able = takes_model(*one.offer, *one.row.family, *one.variant); !able) return able;
     std::unique_ptr<CheckpointFolder>& folder = folders_[one.row.weights];
+    // What one has changed is not another's fault.
+    if (folder && !folder->is_as_written()) folder.reset();
     if (!folder && !has_own_weights(*one.offer)) {
       auto written = CheckpointFolder::write(*one.weights);
       if (!written) return tl::unexpected(written.error());
@@ -380,6 +383,30 @@ class ModelWorkload final : public Workload {
         {.error = error, .bound = bound},
         fmt::format("it scores the same ids otherwise in its next call: by {:.3g}, above {:.3g}",
                     error, bound)};
+  }
+
+  /// The reference tells of the first document and the last one: of those between, what this
+  /// program computes of the same weights, which is off by the bound itself at most.
+  Verdict judge_between(const OneContender& one, Verdict verdict) {
+    std::vector<float> scores;
+    for (const PairBatch& batch : one.batches) {
+      const auto own = one.served->computed_here(batch);
+      if (!own) return verdict;  // nothing of this program takes it
+      scores.insert(scores.end(), own->scores.begin(), own->scores.end());
+    }
+    double largest = 0, error = scores.size() == one.checked.scores.size() ? 0 : infinity;
+    for (const float value : one.checked.states)
+      largest = std::max(largest, static_cast<double>(std::abs(value)));
+    for (std::size_t i = 0; i < scores.size() && std::isfinite(error); ++i) {
+      error =
+          worse(error, std::abs(static_cast<double>(scores[i]) - one.checked.scores[i]) / largest);
+    }
+    const double bound = 2 * bound_of(one);
+    if (error <= bound) return verdict;
+    return {{.error = error, .bound = bound},
+            fmt::format("a score between the first and the last differs from what this program "
+                        "computes: the relative error is {:.3g}, above {:.3g}",
+                        error, bound)};
   }
 
   /// Of a batch of so many, in a cache of the different documents.
@@ -776,8 +803,8 @@ Verdict judge_again(const ModelOutput& checked, const ModelOutput& later, double
     largest = std::max(largest, static_cast<double>(std::abs(value)));
   double error = checked.scores.size() == later.scores.size() ? 0 : infinity;
   for (std::size_t i = 0; i < checked.scores.size() && std::isfinite(error); ++i) {
-    error =
-        worse(error, std::abs(static_cast<double>(checked.scores[i]) - later.scores[i]) / largest);
+    const double apart = std::abs(static_cast<double>(checked.scores[i]) - later.scores[i]);
+    error = worse(error, apart == 0 ? 0 : apart / largest);
   }
   if (error <= 2 * bound) return {};
   return {{.error = error, .bound = 2 * bound},

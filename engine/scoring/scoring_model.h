@@ -31,8 +31,8 @@ struct ModelQuestion {
   std::string local_pattern{}, local_window{};  // of the layers that the model calls local
   std::string implementation{};  // empty: the first of the worker's own order that takes it
   std::string dtype = "float32", device = "cpu";
-  std::string precision = "float32";   // of the products of linear layers: also bfloat16, int8
-  ModelOptions options{};              // of the family, as "cls-only-last-layer"
+  std::string precision = "float32";  // of the products of linear layers: also bfloat16, int8
+  ModelOptions options{};             // of the family, as "cls-only-last-layer"
   /// Of the last layer what [CLS] needs is enough, where the model's family can do without the
   /// rest: as the option "cls-only-last-layer", which others refuse.
   bool only_scores = false;

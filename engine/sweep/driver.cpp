@@ -501,9 +501,9 @@ Status check_implementations(const std::vector<Heat>& heats, const json& hello) 
   for (const Heat& heat : heats) {
     for (const Contender& contender : heat.contenders) {
       if (std::ranges::find(known, contender.implementation) != known.end()) continue;
-      return fail(
-          "contender '{}': there is no implementation '{}'; {}; --with PROGRAM adds others'",
-          contender.id(), contender.implementation, suggest(contender.implementation, known));
+      return fail("contender '{}': there is no implementation '{}'; {}; --with PROGRAM adds others",
+                  contender.id(), contender.implementation,
+                  suggest(contender.implementation, known));
     }
   }
   return {};

@@ -291,7 +291,7 @@ class _LoadedModel(_Called):
 
     def peak_bytes(self, pairs, tokens):
         peak_bytes = self.offer["peak_bytes"]
-        return {"peak_bytes": None if peak_bytes is None else int(peak_bytes(self.plan, pairs, tokens))}
+        return {"peak_bytes": None if peak_bytes is None else count_of_bytes(peak_bytes(self.plan, pairs, tokens))}
 
     def bind(self, request):
         """Three rectangles of ids, mask and types, one behind the other, and the scores."""
@@ -308,13 +308,19 @@ class _LoadedModel(_Called):
         if self.library != "torch":
             result = self.score(*inputs)
             self.check_shape(result, self.shape[:1])
+            self.check_scores(str(getattr(result, "dtype", "")))
             self.scores[...] = result
             return
         import torch
         with torch.inference_mode():
             result = self.score(*inputs)
             self.check_shape(result, self.shape[:1])
+            self.check_scores(str(getattr(result, "dtype", "")).removeprefix("torch."))
             self.scores.copy_(torch.as_tensor(result))
+
+    def check_scores(self, dtype):
+        if dtype not in ("float32", "float64", self.plan.dtype):
+            raise Unusable(f"it returned scores of {dtype or 'no dtype'}, and float32 or {self.plan.dtype} is asked for")
 
 
 class _Prepared(_Called):
@@ -529,12 +535,12 @@ class _Server:
     def prepare(self, request):
         offer = _offers[request["implementation"]]
         plan = Plan(request, self.ask)
-        reason = offer["supports"](plan) if offer["supports"] is not None else None
+        reason = reason_against(offer, plan)
         if reason:
             raise Unusable(reason)
         self.plans[request["plan"]] = _Prepared(offer, plan, ready_library(offer, plan))
         if offer["peak_bytes"] is not None:
-            return {"peak_bytes": int(offer["peak_bytes"](plan))}
+            return {"peak_bytes": count_of_bytes(offer["peak_bytes"](plan))}
         rows = max([sum(v if isinstance(v, int) else sum(v) for k, v in item.items() if k != "sentences")
                     for item in plan.layout["items"]] or [0]) + plan.layout.get("shared_query", 0)
         scores = plan.items * plan.heads * rows * rows * 4
@@ -543,12 +549,25 @@ class _Server:
     def load(self, request):
         offer = _offers[request["model"]]
         plan = ModelPlan(request)
-        reason = offer["supports"](plan) if offer["supports"] is not None else None
+        reason = reason_against(offer, plan)
         if reason:
             return {"unsupported": reason}
         self.plans.pop(request["plan"], None)
         self.plans[request["plan"]] = _LoadedModel(offer, plan, ready_library(offer, plan), request["folder"])
         return {"done": "load"}
+
+
+def reason_against(offer, plan):
+    reason = offer["supports"](plan) if offer["supports"] is not None else None
+    if reason is not None and not isinstance(reason, str):
+        raise Unusable(f"its supports() returned {type(reason).__name__}, and a sentence or None is asked for")
+    return reason
+
+
+def count_of_bytes(count):
+    if not isinstance(count, (int, float)) or not 0 <= count < 2**62:
+        raise Unusable(f"its peak_bytes() returned {count!r:.80}, and a number of bytes is asked for")
+    return int(count)
 
 
 def ready_library(offer, plan):

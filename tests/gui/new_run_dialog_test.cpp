@@ -121,6 +121,10 @@ class NewRunDialogTest : public QObject {
     QCOMPARE(named.count(), 1);
     QCOMPARE(named[0][0].toStringList(),
              QStringList({QStringLiteral("mine.py"), QStringLiteral("flex")}));
+    QSignalSpy started(dialog_.get(), &NewRunDialog::start_asked);
+    line->setFocus();
+    QTest::keyClick(line, Qt::Key_Return);
+    QCOMPARE(started.count(), 0);
     line->clear();
     QTest::mouseClick(find<QPushButton>("start_run"), Qt::LeftButton);
     QCOMPARE(named.count(), 2);

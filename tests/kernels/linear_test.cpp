@@ -312,6 +312,24 @@ TEST(LinearLayerAfterwards, TheNormOfWholeRowsFollows) {
   ASSERT_TRUE(cpu::select(std::nullopt));
 }
 
+TEST(LinearLayerAfterwards, ANormWhoseVarianceIsBeyondFloat32IsNotANumber) {
+  constexpr std::int64_t in = 4, out = 40;
+  const Layer layer(in, out);
+  const std::vector<float> x = some_floats(in, 3), weight = some_floats(out, 5);
+  std::vector<float> rest(static_cast<std::size_t>(out), 0.0F);
+  rest[7] = 1e30F;
+  for (const cpu::InstructionSet set : cpu::available_sets()) {
+    ASSERT_TRUE(cpu::select(set));
+    std::vector<float> y = layer.room(1);
+    cpu::LinearCall call = layer.call(x, y);
+    call.rest = {rest.data(), out};
+    call.norm = {weight, weight, 1e-5F};
+    ASSERT_TRUE(run_layer(call, 1));
+    for (const float value : y) EXPECT_TRUE(std::isnan(value)) << cpu::name_of(set);
+  }
+  ASSERT_TRUE(cpu::select(std::nullopt));
+}
+
 class LinearLayerProducts : public ::testing::TestWithParam<Products> {
  protected:
   ~LinearLayerProducts() override { EXPECT_TRUE(cpu::select(std::nullopt)); }

@@ -139,9 +139,9 @@ TEST(ModelHeat, LayersComputedTwice_NeedLessMemory) {
 }
 
 TEST(ModelHeat, WhatIsNotTrained_IsUnsupportedWithItsReason) {
-  protocol::HeatRequest request = model_heat({model("colbert", "segment"), model("full", "dense"),
-                                              model("sparse", "sdpa", Window::of(4)),
-                                              model("full+int8-products", "segment")});
+  protocol::HeatRequest request =
+      model_heat({model("colbert", "segment"), model("full", "dense"),
+                  model("sparse", "sdpa", Window::of(4)), model("full+int8-products", "segment")});
   request.heat.point.stage = Stage::train_step;
   const HeatResult result = run_models(request);
   EXPECT_THAT(result.cells[0].reason, HasSubstr("models of the family colbert are not trained"));

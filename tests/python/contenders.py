@@ -164,6 +164,30 @@ def of_one_text(folder, plan):
     return lambda ids, mask, types: bert(ids, mask, types * 0)
 
 
+@model("bert-of-the-ends")
+def of_the_ends(folder, plan):
+    bert = Bert(folder, plan)
+
+    def score(*inputs):
+        scores = bert(*inputs)
+        scores[1:-1] = 0
+        return scores
+    return score
+
+
+@model("bert-complex")
+def of_complex_scores(folder, plan):
+    bert = Bert(folder, plan)
+    return lambda *inputs: bert(*inputs).astype("complex64")
+
+
+@model("bert-spoils-weights")
+def spoils_weights(folder, plan):
+    bert = Bert(folder, plan)
+    os.remove(os.path.join(folder, "model.safetensors"))
+    return bert
+
+
 @model("bert-shape")
 def wrong_shape(folder, plan):
     bert = Bert(folder, plan)
@@ -201,6 +225,16 @@ def short(folder, plan):
 def own(folder, plan):
     assert folder is None
     return lambda ids, mask, types: (ids * mask * (1 + types)).sum(1) / 1e6
+
+
+@model("own-remembers", own_weights=True)
+def remembers(folder, plan):
+    known = []
+
+    def score(ids, mask, types):
+        known.append(own(folder, plan)(ids, mask, types))
+        return known[0]
+    return score
 
 
 @model("own-drifts", own_weights=True)

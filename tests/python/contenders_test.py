@@ -142,7 +142,9 @@ class Contenders(unittest.TestCase):
         self.assertEqual((cell["status"], cell["batch"]), ("ok", 7), cell["reason"])
 
     def test_models_of_their_own_weights_are_held_against_themselves(self):
-        cells = self.models(["full/sdpa", "sparse/own", "full/own-drifts"], windows=[4], code=1)
+        cells = self.models(["full/sdpa", "sparse/own", "full/own-drifts", "full/own-remembers"], windows=[4], code=1)
+        # Pairs stand elsewhere in every call.
+        self.assertIn("it scores the same ids otherwise in its next call", cells["full/own-remembers"]["reason"])
         self.assertEqual(cells["sparse/own/4"]["status"], "ok", cells["sparse/own/4"]["reason"])
         self.assertEqual(cells["sparse/own/4"]["relative_error"], 0)
         self.assertEqual(cells["full/own-drifts"]["status"], "wrong")
@@ -154,6 +156,9 @@ class Contenders(unittest.TestCase):
                     "bert-shape": ("crashed", "it returned the shape [3, 1] where [3] is asked for"),
                     "bert-raises": ("crashed", "ValueError: not these ids (contenders.py:"),
                     "bert-no-weights": ("crashed", "OSError: no such weights (contenders.py:"),
+                    "bert-of-the-ends": ("wrong", "a score between the first and the last differs"),
+                    "bert-spoils-weights": ("ok", ""),
+                    "bert-complex": ("crashed", "it returned scores of complex64"),
                     "bert-nothing": ("crashed", "it returned NoneType when it loaded the model"),
                     "bert-dies": ("crashed", "was ended by signal 11 (SIGSEGV)"),
                     "bert-short": ("unsupported", "bert-short takes one layer"),

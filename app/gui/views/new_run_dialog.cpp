@@ -182,6 +182,8 @@ void NewRunDialog::add_field(QFormLayout& form, const SweepField& field) {
 void NewRunDialog::keyPressEvent(QKeyEvent* event) {
   const bool is_return = event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter;
   const auto* box = qobject_cast<QComboBox*>(focusWidget());
+  // Its contenders are not there yet.
+  if (is_return && ui_->programs->line()->hasFocus()) return name_programs();
   const bool in_text = qobject_cast<QLineEdit*>(focusWidget()) || (box && box->isEditable());
   if (!is_return || in_text) QDialog::keyPressEvent(event);
 }
@@ -410,8 +412,12 @@ void NewRunDialog::check_later(std::function<CheckedDraft()> work) {
 
 void NewRunDialog::show_checked(CheckedDraft checked) {
   checked_ = std::move(checked);
-  if (const QString unknown = ui_->contenders->problem(); !unknown.isEmpty())
-    checked_.problems.try_emplace(QStringLiteral("contenders"), unknown);
+  const QString of_contenders = QStringLiteral("contenders");
+  // Programs may have answered since it was said.
+  const auto said = checked_.problems.find(of_contenders);
+  if (said != checked_.problems.end() && said->second == unknown_) checked_.problems.erase(said);
+  unknown_ = ui_->contenders->problem();
+  if (!unknown_.isEmpty()) checked_.problems.try_emplace(of_contenders, unknown_);
   const bool ok = checked_.ok();
   bool behind = false;
   const auto problem_of = [this](const QString& key) {

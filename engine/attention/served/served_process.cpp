@@ -29,6 +29,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int socket_number = 3;  // in the child
 constexpr int greeting_seconds = 120;
 constexpr std::size_t longest_words = 300;
+constexpr int most_reads = 64;
 constexpr std::size_t longest_answer = std::size_t{64} << 20;
 constexpr std::string_view quick_answer = "d";
 
@@ -137,6 +138,10 @@ Status ServedProcess::begin() {
 Status ServedProcess::greet(const std::function<void()>& on_look) {
   const Status asked = send(json({{"request", "hello"}, {"protocol", protocol}}).dump() + "\n");
   auto told = asked ? answer({}, greeting_seconds, on_look) : tl::unexpected(asked.error());
+  if (!told && told.error().message.ends_with("exit code 0")) {
+    return fail("{}, and without a word: a program for --with ends with attnscope.serve()",
+                told.error().message);
+  }
   if (!told) return tl::unexpected(told.error());
   const json version = told->value("protocol", json());
   if (version != protocol) {
@@ -155,7 +160,9 @@ ServedProcess::~ServedProcess() {
 
 void ServedProcess::pass_errors_on() {
   std::array<char, 4096> chunk;
-  while (errors_.is_open()) {
+  // Of one that prints without end a part, so that it is looked at for how long it takes.
+  for (int reads = 0; errors_.is_open() && reads < most_reads;) {
+    ++reads;
     const ssize_t got = ::read(errors_.get(), chunk.data(), chunk.size());
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return;

@@ -26,6 +26,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* weights_file = "model.safetensors";
+constexpr const char* config_file = "config.json";
 // A folder has this name once it is locked.
 constexpr std::string_view folder_prefix = "attnscope-model-";
 
@@ -94,17 +96,33 @@ Result<std::unique_ptr<CheckpointFolder>> CheckpointFolder::write(const ModelWei
                       tensor.sizes().vec(),
                       {static_cast<const std::byte*>(tensor.const_data_ptr()), tensor.nbytes()}}});
   }
-  if (Status written =
-          write_safetensors(folder->path() / "model.safetensors", views, {{"format", "pt"}});
+  if (Status written = write_safetensors(folder->path() / weights_file, views, {{"format", "pt"}});
       !written) {
     return tl::unexpected(written.error());
   }
-  if (Status written =
-          write_file(folder->path() / "config.json", classifier_config(weights.shape()));
+  if (Status written = write_file(folder->path() / config_file, classifier_config(weights.shape()));
       !written) {
     return tl::unexpected(written.error());
   }
+  folder->written_ = folder->files();
   return folder;
+}
+
+std::optional<std::array<CheckpointFolder::File, 2>> CheckpointFolder::files() const {
+  std::array<File, 2> both;
+  std::error_code failed;
+  std::size_t place = 0;
+  for (const char* name : {weights_file, config_file}) {
+    both.at(place).written = fs::last_write_time(path_ / name, failed);
+    if (failed) return std::nullopt;
+    both.at(place++).bytes = fs::file_size(path_ / name, failed);
+    if (failed) return std::nullopt;
+  }
+  return both;
+}
+
+bool CheckpointFolder::is_as_written() const {
+  return written_ && files() == written_;
 }
 
 CheckpointFolder::~CheckpointFolder() {

@@ -8,8 +8,11 @@
 //   auto folder = CheckpointFolder::write(*weights);
 //   load(folder->path());
 
+#include <array>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "kernels/base/result.h"
 #include "kernels/base/spawn.h"
@@ -28,12 +31,23 @@ class CheckpointFolder {
   ~CheckpointFolder();
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  /// Whether both files are as they were written: whoever loads them may have changed them.
+  [[nodiscard]] bool is_as_written() const;
 
  private:
   CheckpointFolder() = default;
   [[nodiscard]] Status make();
 
+  struct File {
+    std::filesystem::file_time_type written;
+    std::uintmax_t bytes = 0;
+    friend bool operator==(const File&, const File&) = default;
+  };
+  /// As they are now; none where they are not to be seen.
+  [[nodiscard]] std::optional<std::array<File, 2>> files() const;
+
   std::filesystem::path path_;
+  std::optional<std::array<File, 2>> written_{};
   Descriptor lock_;  // held on the folder: whose lock can be had is left over
 };
 

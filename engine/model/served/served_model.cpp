@@ -64,9 +64,13 @@ struct SharedBatch {
            (3 * static_cast<std::size_t>(size.tokens) * sizeof(std::int64_t) + sizeof(float));
   }
 
-  void fill(const PairBatch& batch, std::int64_t tokens) const {
-    std::int64_t at = 0;
+  /// The first pair at the place `first`, the last ones before it.
+  void fill(const PairBatch& batch, std::int64_t tokens, std::int64_t first) const {
+    const auto pairs = static_cast<std::int64_t>(batch.items.size());
+    std::int64_t place = first;
     for (const PairBatch::Item& item : batch.items) {
+      const std::int64_t at = place * tokens;
+      place = place + 1 == pairs ? 0 : place + 1;
       std::int64_t* const id = ids + at;
       id[0] = batch.cls;
       std::int64_t* const end =
@@ -74,10 +78,9 @@ struct SharedBatch {
       std::fill(end, id + tokens, 0);
       const std::int64_t used = end - id;
       std::fill_n(std::fill_n(mask + at, used, 1), tokens - used, 0);
-      const auto first = 1 + static_cast<std::int64_t>(item.query.size());
+      const auto of_query = 1 + static_cast<std::int64_t>(item.query.size());
       const auto second = static_cast<std::int64_t>(item.document.size());
-      std::fill_n(std::fill_n(std::fill_n(types + at, first, 0), second, 1), tokens - used, 0);
-      at += tokens;
+      std::fill_n(std::fill_n(std::fill_n(types + at, of_query, 0), second, 1), tokens - used, 0);
     }
   }
 };
@@ -149,14 +152,23 @@ class LoadedServedModel final : public ServedModel {
     if (size != bound_) {
       if (Status bound = bind(size); !bound) return tl::unexpected(bound.error());
     }
-    shared_.fill(batch, size.tokens);
+    // Pairs stand elsewhere in every call: one that gave what it remembers would give it wrong.
+    const std::int64_t first = turns_++ % size.pairs;
+    shared_.fill(batch, size.tokens, first);
     const std::span scores(shared_.scores, static_cast<std::size_t>(size.pairs));
     std::ranges::fill(scores, std::numeric_limits<float>::quiet_NaN());
     const auto done = process_->call('f');
     if (!done) return tl::unexpected(done.error());
     if (done->is_object() && done->contains("peak_bytes"))
       own_peak_ = std::max(own_peak_.value_or(0), done->value("peak_bytes", std::int64_t{0}));
-    return ModelOutput{.scores = {scores.begin(), scores.end()}, .states = {}};
+    ModelOutput output{.scores = {scores.begin(), scores.end()}, .states = {}};
+    std::ranges::rotate(output.scores, output.scores.begin() + first);
+    return output;
+  }
+
+  Result<ModelOutput> computed_here(const PairBatch& batch) const override {
+    const auto counted = counted_model();
+    return counted ? (*counted)->score(batch, {}) : tl::unexpected(counted.error());
   }
 
   std::optional<std::int64_t> own_peak_bytes() const override { return own_peak_; }
@@ -180,8 +192,8 @@ class LoadedServedModel final : public ServedModel {
             {"positions", shape.positions}};
   }
 
-  /// The same model by what this program has, to count with.
-  [[nodiscard]] Result<const Model*> counted_model() const {
+  /// The same model by what this program has, to count and to compare with.
+  [[nodiscard]] Result<Model*> counted_model() const {
     if (counted_) return counted_.get();
     const Family& family = family_of(*weights_->config().family);
     Status declined = fail("no implementation of this program takes {}", variant_.pattern.name);
@@ -232,6 +244,7 @@ class LoadedServedModel final : public ServedModel {
   BatchSize bound_;                         // what the process knows
   SharedStage stage_;
   SharedBatch shared_;
+  std::int64_t turns_ = 0;
   std::optional<std::int64_t> own_peak_;
 };
 
@@ -265,8 +278,8 @@ Status takes_model(const ServedOffer& offer, const FamilyDescription& family,
   }
   if (variant.products != Products::float32) {
     return fail(
-        "{} is not asked to multiply in {}, which this program's own implementations do; its "
-        "offer says what it computes in",
+        "{} computes in what it says itself; '+{}-products' is of this program's own "
+        "implementations, so leave it out",
         offer.id, name_of(variant.products));
   }
   return offer.takes(variant.pattern.name, variant.dtype, variant.device);

@@ -45,6 +45,9 @@ class ServedModel : public Model {
       ServedOffer& offer, std::shared_ptr<const ModelWeights> weights, const ModelVariant& variant,
       const std::filesystem::path& folder);
 
+  /// What this program itself computes of the same weights. Not of one with its own.
+  [[nodiscard]] virtual Result<ModelOutput> computed_here(const PairBatch& batch) const = 0;
+
   /// Bytes that its process grew by at the worst moment of a call, measured in the first.
   [[nodiscard]] virtual std::optional<std::int64_t> own_peak_bytes() const = 0;
 };

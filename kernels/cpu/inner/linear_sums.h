@@ -45,7 +45,9 @@ ATTNSCOPE_INLINE Vector gelu_of(Vector x) {
   const float mean = mean_of(0.0f, [](Vector v) { return v; });
   const Vector middle = splat(mean);
   const float variance = mean_of(mean, [&](Vector v) { return (v - middle) * (v - middle); });
-  const Vector scale = splat(1.0f / __builtin_sqrtf(variance + norm.epsilon));
+  // Of a variance beyond float32's numbers the scale would be 0, and the row the norm's bias alone.
+  const float beyond = variance - variance;
+  const Vector scale = splat(1.0f / __builtin_sqrtf(variance + norm.epsilon) + beyond);
   for (std::int64_t c = 0; c < whole; c += lanes) {
     store(y + c,
           multiply_add((load(y + c) - middle) * scale, load(norm.weight + c), load(norm.bias + c)));
