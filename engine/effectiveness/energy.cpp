@@ -105,7 +105,7 @@ DeviceEnergy::~DeviceEnergy() {
 std::optional<double> DeviceEnergy::joules_so_far() const {
   if (devices_.empty() || energy_ == nullptr) return std::nullopt;
   double joules = 0;
-  for (const Device device : devices_) {
+  for (Device device : devices_) {
     unsigned long long millijoules = 0;
     if (device == nullptr || energy_(device, &millijoules) != nvml_success) return std::nullopt;
     joules += static_cast<double>(millijoules) / 1e3;

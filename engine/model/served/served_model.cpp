@@ -162,7 +162,7 @@ class LoadedServedModel final : public ServedModel {
     if (done->is_object() && done->contains("peak_bytes"))
       own_peak_ = std::max(own_peak_.value_or(0), done->value("peak_bytes", std::int64_t{0}));
     ModelOutput output{.scores = {scores.begin(), scores.end()}, .states = {}};
-    std::ranges::rotate(output.scores, output.scores.begin() + first);
+    std::rotate(output.scores.begin(), output.scores.begin() + first, output.scores.end());
     return output;
   }
 
@@ -263,9 +263,10 @@ bool has_own_weights(const ServedOffer& offer) {
 
 Status takes_model(const ServedOffer& offer, const FamilyDescription& family,
                    const ModelVariant& variant) {
-  if (family.id() != "bert")
+  if (family.id() != "bert") {
     return fail("{} computes cross-encoders of BERT's rows, not of the family {}", offer.id,
                 family.id());
+  }
   if (variant.options.contains(with_global_projections)) {
     return fail(
         "{} is given a checkpoint of BERT, and '{}' has projections of its own for global tokens",
