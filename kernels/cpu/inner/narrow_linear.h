@@ -164,11 +164,9 @@ struct Int8Products : WholeNumbers {
 
   /// An output's weights in each lane: first and third, second and fourth, of 16 bits.
   struct Weights {
-    ATTNSCOPE_INLINE explicit Weights(Integers w) {
-      const auto shorts = reinterpret_cast<Shorts>(w);
-      even = reinterpret_cast<Integers>((shorts << 8) >> 8);
-      odd = reinterpret_cast<Integers>(shorts >> 8);
-    }
+    ATTNSCOPE_INLINE explicit Weights(Integers w)
+        : even(reinterpret_cast<Integers>((reinterpret_cast<Shorts>(w) << 8) >> 8)),
+          odd(reinterpret_cast<Integers>(reinterpret_cast<Shorts>(w) >> 8)) {}
     Integers even, odd;
   };
 
