@@ -84,9 +84,6 @@ PARTS = {
         ("finish", "walk_backward.cuh", "wide.store(i, h, to + lane_bytes * t"),
         ("never", "walk_backward.cuh", "if (tiles.spoilt[i] != 0) {"),
         *RARE],
-    "row_dots_kernel": [
-        ("strip", "plain.cuh", "for (int head = first_head; head < call.heads; head += heads_apart) {"),
-        ("never", "plain.cuh", "for (int c = lane; c < call.head_dim; c += lanes) {")],
 }
 
 
@@ -257,11 +254,11 @@ def read_counts(text):
 
 def moved_bytes(tokens, direction):
     """(what the launches read and write, what has to be read and written): rows and log-sum-exps, each read once a
-    launch. Backward has three launches: o, grad_o; q, k, v, grad_o -> grad_q; the same -> grad_k, grad_v."""
+    launch. Backward has two launches: q, k, v, o, grad_o -> grad_q, D; q, k, v, grad_o, D -> grad_k, grad_v."""
     rows = DOCUMENTS * tokens * HEADS
     if direction == "forward":
         return rows * (4 * ROW_BYTES + 4), rows * 4 * ROW_BYTES
-    return rows * (13 * ROW_BYTES + 5 * 4), rows * 8 * ROW_BYTES
+    return rows * (12 * ROW_BYTES + 4 * 4), rows * 8 * ROW_BYTES
 
 
 @dataclasses.dataclass
@@ -321,19 +318,16 @@ def fetch_nvdisasm():
 
 
 def compile_kernels(folder, includes=()):
-    """Compiles what the cases launch, for sm_90; returns the cubins and what the compiler said of registers."""
+    """Compiles what the cases launch, for sm_90; returns the cubin and what the compiler said of registers."""
     instantiation = (SEGMENT / "instantiation.cu.in").read_text()
-    walks = folder / "bfloat16_32.cu"
-    walks.write_text(instantiation.replace("@type@", "bfloat16").replace("@columns@", "32"))
-    cubins, log = [], ""
-    for source in (walks, SEGMENT / "plain.cu"):
-        cubins.append(folder / f"{source.stem}.cubin")
-        done = subprocess.run(["nvcc", "-std=c++20", "-O3", "-arch=sm_90", "-lineinfo", "--resource-usage", "-I", HOME,
-                               *includes, "-cubin", source, "-o", cubins[-1]], capture_output=True, text=True)
-        log += done.stdout + done.stderr
-        if done.returncode != 0:
-            sys.exit(f"hot_path: nvcc could not compile {source.name}:\n{log[-2000:]}")
-    return cubins, log
+    source, cubin = folder / "bfloat16_32.cu", folder / "bfloat16_32.cubin"
+    source.write_text(instantiation.replace("@type@", "bfloat16").replace("@columns@", "32"))
+    done = subprocess.run(["nvcc", "-std=c++20", "-O3", "-arch=sm_90", "-lineinfo", "--resource-usage", "-I", HOME,
+                           *includes, "-cubin", source, "-o", cubin], capture_output=True, text=True)
+    log = done.stdout + done.stderr
+    if done.returncode != 0:
+        sys.exit(f"hot_path: nvcc could not compile {source.name}:\n{log[-2000:]}")
+    return cubin, log
 
 
 def walk_counts(includes=()):
@@ -348,14 +342,12 @@ def walk_counts(includes=()):
         return read_counts(subprocess.run([program], capture_output=True, text=True, check=True).stdout)
 
 
-def measure(cubins, cases, demangle):
+def measure(cubin, cases, demangle):
     """{case: {direction: {kernel: Issued}}} and the strips of each case."""
-    blocks = {}
-    for cubin in cubins:
-        text = subprocess.run([find_nvdisasm(), "-c", "-gi", cubin], capture_output=True, text=True, check=True).stdout
-        found = read_kernels(text)
-        names = demangle(list(found))
-        blocks.update({names[name]: of for name, of in found.items()})
+    text = subprocess.run([find_nvdisasm(), "-c", "-gi", cubin], capture_output=True, text=True, check=True).stdout
+    found = read_kernels(text)
+    names = demangle(list(found))
+    blocks = {names[name]: of for name, of in found.items()}
     return {case: {direction: {kernel: issued(blocks[kernel], PARTS[kernel.split("<")[0]], counts)
                                for kernel, counts in launches.items()}
                    for direction, launches in directions.items()}

@@ -85,7 +85,7 @@ struct SegmentMemory {
                                      Stream stream);
 
 /// The gradients of segment_forward (kernels/plan/gradients.h; all spans and tensors are device
-/// memory). Three launches, or up to nine where there are walks; deterministic, no floating-point
+/// memory). Two launches, or up to eight where there are walks; deterministic, no floating-point
 /// atomics.
 [[nodiscard]] Status segment_backward(const SegmentWork& work, const SegmentMemory& memory,
                                       const GradientTensors& tensors, float scale, Stream stream);

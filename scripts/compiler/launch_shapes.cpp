@@ -82,7 +82,6 @@ void print_others() {
   constexpr long rows = plain_warps * PlainShared::floats(256) * static_cast<long>(sizeof(float));
   std::printf("segment_forward_kernel\t%d\t%ld\n", 32 * plain_warps, rows);
   std::printf("segment_backward_kernel\t%d\t%ld\n", 32 * plain_warps, rows);
-  std::printf("row_dots_kernel\t%d\t0\n", 32 * plain_warps);
   for (const char* kernel : {"merge_kernel", "softmax_kernel", "score_gradients_kernel"}) {
     std::printf("%s\t%d\t0\n", kernel, windowed::block_threads);
   }

@@ -131,15 +131,6 @@ class Launches {
                 list, strip_tokens);
   }
 
-  /// D of every row by 4 lanes (segment.cpp: 16 bytes each); a block of 4 warps has 16 tokens.
-  void print_row_dots() const {
-    constexpr std::int64_t lanes = head_dim * 2 / 16, warps = 4;
-    const std::int64_t blocks = (documents * tokens_ + strip_tokens - 1) / strip_tokens;
-    const std::int64_t passes = (strip_tokens * heads * lanes + 32 * warps - 1) / (32 * warps);
-    print("backward", "row_dots_kernel<__nv_bfloat16>", "walk", blocks * warps);
-    print("backward", "row_dots_kernel<__nv_bfloat16>", "strip", blocks * warps * passes);
-  }
-
  private:
   void print_walks(const char* direction, const std::string& kernel, const WalkList& list,
                    std::int32_t step) const {
@@ -188,7 +179,6 @@ int print_case(std::int64_t tokens, std::int32_t window) {
   }
   const Launches launches(tokens, window);
   launches.print_forward(walks->rows);
-  launches.print_row_dots();
   launches.print_backward(walks->rows_of_backward(), false);
   launches.print_backward(*walks->backward_keys, true);
   return 0;

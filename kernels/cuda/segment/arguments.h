@@ -76,30 +76,19 @@ struct WalkArguments {
 
 struct BackwardArguments {
   UnitArguments units;
-  Input q, k, v, grad_o;
+  Input q, k, v, o, grad_o;
   Output grad_q, grad_k, grad_v;
-  const float* lse = nullptr;   // [tokens, heads]
-  const float* dots = nullptr;  // [tokens, heads], D = grad_o . o of each row
+  const float* lse = nullptr;  // [tokens, heads]
+  float* dots = nullptr;       // [tokens, heads], D = grad_o . o: rows leave it for keys
 };
 
 /// Of one direction; `walk.o` and `walk.lse` are not used.
 struct BackwardWalkArguments {
   WalkArguments walk;
-  Input grad_o;
+  Input o, grad_o;             // o of rows alone
   Output gradients[2];         // grad_q; or grad_k and grad_v
   const float* lse = nullptr;  // as of BackwardArguments
-  const float* dots = nullptr;
-};
-
-struct RowDotArguments {
-  Input a, b;
-  ItemDivision items;
-  float* dots = nullptr;  // [tokens, heads]
-  std::int32_t tokens = 0;
-  std::int32_t heads = 0;
-  std::int32_t head_dim = 0;
-  std::int32_t lane_bits = 0;  // a row has 1 << lane_bits lanes, at most 32
-  bool vector = false;
+  float* dots = nullptr;
 };
 
 /// What stands still: queries, or keys.
@@ -107,7 +96,6 @@ enum class Standing : std::uint8_t { rows, keys };
 
 struct PlainKernels {
   Status (*forward)(const ForwardArguments& arguments, Stream stream) = nullptr;
-  Status (*row_dots)(const RowDotArguments& arguments, Stream stream) = nullptr;
   Status (*backward)(const BackwardArguments& arguments, Standing what, Stream stream) = nullptr;
 };
 /// Of one type, whatever the head dimension (plain.cu).

@@ -17,14 +17,6 @@ Status launch_forward(const ForwardArguments& arguments, Stream stream) {
 }
 
 template <typename T>
-Status launch_row_dots(const RowDotArguments& arguments, Stream stream) {
-  const std::int64_t tokens = dot_tokens(arguments.lane_bits);
-  const std::int64_t blocks = (arguments.tokens + tokens - 1) / tokens;
-  return launch("segment_backward (row dots)", row_dots_kernel<T>, {blocks, 32 * plain_warps, 0},
-                stream, arguments);
-}
-
-template <typename T>
 Status launch_backward(const BackwardArguments& arguments, Standing what, Stream stream) {
   const auto kernel =
       what == Standing::keys ? segment_backward_kernel<T, true> : segment_backward_kernel<T, false>;
@@ -36,7 +28,7 @@ Status launch_backward(const BackwardArguments& arguments, Standing what, Stream
 template <DType type>
 PlainKernels plain_kernels() {
   using T = typename NumberOf<type>::T;
-  return {launch_forward<T>, launch_row_dots<T>, launch_backward<T>};
+  return {launch_forward<T>, launch_backward<T>};
 }
 
 template PlainKernels plain_kernels<DType::float32>();

@@ -171,6 +171,23 @@ __device__ __forceinline__ float dot_with(const float* held, const std::byte* ro
   return sum;
 }
 
+__device__ __forceinline__ float sum_of_lanes(float sum) {
+#pragma unroll
+  for (int distance = 16; distance > 0; distance /= 2)
+    sum += __shfl_xor_sync(all_lanes, sum, distance);
+  return sum;
+}
+
+/// The same by all lanes of the warp together.
+template <typename T>
+__device__ __forceinline__ float dot_of_lanes(const float* held, const std::byte* row,
+                                              int columns) {
+  float sum = 0.0f;
+  for (int c = static_cast<int>(threadIdx.x) & 31; c < columns; c += 32)
+    sum = fmaf(held[c], to_float(reinterpret_cast<const T*>(row)[c]), sum);
+  return sum_of_lanes(sum);
+}
+
 /// Sums of rows that lanes pass by, a lane some columns.
 struct ColumnSums {
   float sum[plain_columns_a_lane] = {};
@@ -233,9 +250,7 @@ __global__ void __launch_bounds__(32 * plain_warps, 4)
         sums.add<T>(mine.shared.weights[0][lane], v.at(Place(a.items, token_of_lane)), a.head_dim);
       });
     });
-#pragma unroll
-    for (int distance = 16; distance > 0; distance /= 2)
-      sum += __shfl_xor_sync(all_lanes, sum, distance);
+    sum = sum_of_lanes(sum);
     sums.store<T>(inverse_of(sum), o.at(place), a.head_dim);
     if (call.lse != nullptr && (threadIdx.x & 31u) == 0)
       call.lse[static_cast<std::int64_t>(token) * a.heads + mine.head] = log_sum_exp(maximum, sum);
@@ -263,19 +278,22 @@ __global__ void __launch_bounds__(32 * plain_warps, 4)
     hold<T>(first, standing[0].at(place), a.head_dim);
     hold<T>(second, standing[1].at(place), a.head_dim);
     __syncwarp();
-    const auto numbers_at = [&](int row) {
-      RowNumbers numbers;
-      numbers.read(call.lse, call.dots, static_cast<std::int64_t>(row) * a.heads + mine.head);
-      return numbers;
+    const auto number_of = [&](int row) {
+      return static_cast<std::int64_t>(row) * a.heads + mine.head;
     };
-    RowNumbers own;
-    if (!Keys) own = numbers_at(token);
+    RowNumbers row;
+    if constexpr (!Keys) {
+      row.read_lse(call.lse, number_of(token));
+      row.dot = dot_of_lanes<T>(second, HeadRows<const std::byte>(call.o, mine.head).at(place),
+                                a.head_dim);
+      if ((threadIdx.x & 31u) == 0) call.dots[number_of(token)] = row.dot;
+    }
     ColumnSums sums, value_sums;  // the latter of keys alone
     for_each_seen(a.list, mine.unit, token, [&](int other, int count) {
       float weight = 0.0f, by_score = 0.0f;
       if (other >= 0) {
         const Place at(a.items, other);
-        const RowNumbers row = Keys ? numbers_at(other) : own;
+        if constexpr (Keys) row.read(call.lse, call.dots, number_of(other));
         const float score = dot_with<T>(first, passing[0].at(at), a);
         weight = exp2_approx(fmaf(score, factor, -row.subtrahend));
         by_score = weight * (dot_with<T>(second, passing[1].at(at), a) - row.dot);
@@ -289,51 +307,6 @@ __global__ void __launch_bounds__(32 * plain_warps, 4)
     });
     sums.store<T>(a.scale, result.at(place), a.head_dim);
     if constexpr (Keys) value_sums.store<T>(1.0f, grad_v.at(place), a.head_dim);
-  }
-}
-
-/// Tokens of a block whose rows have 1 << lane_bits lanes each.
-__host__ __device__ constexpr int dot_tokens(int lane_bits) {
-  const int rows = 32 * plain_warps >> lane_bits;
-  return rows < 16 ? rows : 16;
-}
-
-/// D = grad_o . o of every row. A row has 1 << lane_bits neighbouring lanes, which go from head to
-/// head of their token; those of a warp go together.
-template <typename T>
-__global__ void __launch_bounds__(32 * plain_warps) row_dots_kernel(RowDotArguments call) {
-  const int lanes = 1 << call.lane_bits;
-  const int lane = static_cast<int>(threadIdx.x) & (lanes - 1);
-  const int group = static_cast<int>(threadIdx.x) >> call.lane_bits;
-  const int tokens = dot_tokens(call.lane_bits);
-  const int token = static_cast<int>(blockIdx.x) * tokens + (group & (tokens - 1));
-  const int first_head = group / tokens,
-            heads_apart = (32 * plain_warps >> call.lane_bits) / tokens;
-  const bool exists = token < call.tokens;
-  const Place place(call.items, exists ? token : 0);
-  const std::byte* a = HeadRows<const std::byte>(call.a, first_head).at(place);
-  const std::byte* b = HeadRows<const std::byte>(call.b, first_head).at(place);
-  float* to = call.dots + static_cast<std::int64_t>(token) * call.heads;
-  for (int head = first_head; head < call.heads; head += heads_apart) {
-    float sum = 0.0f;
-    constexpr int numbers = 16 / static_cast<int>(sizeof(T));
-    if (exists && call.vector) {
-      for (int c = numbers * lane; c < call.head_dim; c += numbers << call.lane_bits) {
-        const Piece<T> x(a + c * sizeof(T)), y(b + c * sizeof(T));
-#pragma unroll
-        for (int i = 0; i < numbers; ++i) sum = fmaf(to_float(x.at[i]), to_float(y.at[i]), sum);
-      }
-    } else if (exists) {
-      for (int c = lane; c < call.head_dim; c += lanes) {
-        sum = fmaf(to_float(reinterpret_cast<const T*>(a)[c]),
-                   to_float(reinterpret_cast<const T*>(b)[c]), sum);
-      }
-    }
-    for (int distance = lanes / 2; distance > 0; distance /= 2)
-      sum += __shfl_xor_sync(all_lanes, sum, distance);
-    if (exists && lane == 0) to[head] = sum;
-    a += heads_apart * call.a.head_stride;
-    b += heads_apart * call.b.head_stride;
   }
 }
 

@@ -63,9 +63,12 @@ struct RowNumbers {
   float dot = 0.0f;         // D = grad_o . o
 
   /// `at`: token * heads + head.
-  __device__ __forceinline__ void read(const float* lses, const float* dots, std::int64_t at) {
+  __device__ __forceinline__ void read_lse(const float* lses, std::int64_t at) {
     const float lse = __ldg(lses + at);
     subtrahend = lse == minus_infinity ? -minus_infinity : lse * log2_e;
+  }
+  __device__ __forceinline__ void read(const float* lses, const float* dots, std::int64_t at) {
+    read_lse(lses, at);
     dot = __ldg(dots + at);
   }
 };

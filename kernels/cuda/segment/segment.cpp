@@ -352,47 +352,23 @@ Status segment_backward(const SegmentWork& work, const SegmentMemory& memory,
         tensors.lse.size(), rows);
   }
   if (Status s = check_memory("segment_backward", work, memory); !s) return s;
-  const PlainKernels plain = plain_kernels_of(work.dtype());
-  float* dots = reinterpret_cast<float*>(memory.workspace);
-  constexpr std::int64_t lane_bytes = 16, most_lanes = 32;
-  const std::int64_t pieces =
-      std::min(most_lanes, (work.head_dim() * size_of(work.dtype()) + lane_bytes - 1) / lane_bytes);
-  const Status queued = plain.row_dots({.a = operands.on_device(tensors.o),
-                                        .b = operands.on_device(tensors.grad_o),
-                                        .items = operands.items(),
-                                        .dots = dots,
-                                        .tokens = list.tokens,
-                                        .heads = list.heads,
-                                        .head_dim = static_cast<std::int32_t>(work.head_dim()),
-                                        .lane_bits = static_cast<std::int32_t>(
-                                            std::bit_width(static_cast<std::uint64_t>(pieces - 1))),
-                                        .vector = operands.in_pieces()},
-                                       stream);
-  if (!queued) return queued;
   BackwardArguments arguments{.units = {},
                               .q = operands.on_device(tensors.q),
                               .k = operands.on_device(tensors.k),
                               .v = operands.on_device(tensors.v),
+                              .o = operands.on_device(tensors.o),
                               .grad_o = operands.on_device(tensors.grad_o),
                               .grad_q = operands.on_device(tensors.grad_q),
                               .grad_k = operands.on_device(tensors.grad_k),
                               .grad_v = operands.on_device(tensors.grad_v),
                               .lse = tensors.lse.data(),
-                              .dots = dots};
-  const auto queue_units = [&](const WorkList& of, std::int64_t list_at) -> Status {
-    for (const Standing what : {Standing::rows, Standing::keys}) {
-      arguments.units = unit_arguments(work, scale, operands, of, memory.list + list_at, what);
-      if (Status s = plain.backward(arguments, what, stream); !s) return s;
-    }
-    return {};
-  };
+                              .dots = reinterpret_cast<float*>(memory.workspace)};
   const Walks* walks = work.walks();
-  if (walks == nullptr || !walks->backward_keys ||
-      !operands.can_be_walked(walks->rows_of_backward()) ||
-      !operands.can_be_walked(*walks->backward_keys)) {
-    return queue_units(list, 0);
+  if (walks != nullptr &&
+      (!walks->backward_keys || !operands.can_be_walked(walks->rows_of_backward()) ||
+       !operands.can_be_walked(*walks->backward_keys))) {
+    walks = nullptr;
   }
-  const WalkKernels kernels = walk_kernels_of(work.dtype(), work.head_dim());
   const auto queue_walks = [&](Standing what) {
     const bool is_rows = what == Standing::rows;
     const WalkList& of = is_rows ? walks->rows_of_backward() : *walks->backward_keys;
@@ -400,18 +376,27 @@ Status segment_backward(const SegmentWork& work, const SegmentMemory& memory,
         .walk = walk_arguments(
             work, memory, scale, operands, of,
             memory.list + (is_rows ? work.places().backward_rows : work.places().backward_keys)),
+        .o = arguments.o,
         .grad_o = arguments.grad_o,
         .gradients = {is_rows ? arguments.grad_q : arguments.grad_k, arguments.grad_v},
         .lse = arguments.lse,
-        .dots = dots};
+        .dots = arguments.dots};
     walk.walk.q = arguments.q;
     walk.walk.k = arguments.k;
     walk.walk.v = arguments.v;
-    return kernels.backward(walk, what, of.shape, stream);
+    return walk_kernels_of(work.dtype(), work.head_dim()).backward(walk, what, of.shape, stream);
   };
-  if (Status s = queue_walks(Standing::rows); !s) return s;
-  if (Status s = queue_walks(Standing::keys); !s) return s;
-  return queue_units(walks->rest, work.places().rest);
+  // Keys need what all rows leave.
+  for (const Standing what : {Standing::rows, Standing::keys}) {
+    if (walks != nullptr) {
+      if (Status s = queue_walks(what); !s) return s;
+    }
+    arguments.units =
+        unit_arguments(work, scale, operands, walks == nullptr ? list : walks->rest,
+                       memory.list + (walks == nullptr ? 0 : work.places().rest), what);
+    if (Status s = plain_kernels_of(work.dtype()).backward(arguments, what, stream); !s) return s;
+  }
+  return {};
 }
 
 }  // namespace attnscope::cuda

@@ -8,7 +8,7 @@
 // tokens pass by in a loop, and only where they end are places compared.
 //
 //             stands still   passes by   sums
-//   rows      q, grad_o      k, v        grad_q += dS k
+//   rows      q, grad_o      k, v        grad_q += dS k, and D = grad_o . o, left for keys
 //   keys      k, v           q, grad_o   grad_k += dS^T q, grad_v += P^T grad_o
 //
 // In both the scores are the first of what stands still times the first of what passes by, and dP
@@ -32,14 +32,6 @@ struct WalkSums {
   /// The weights of gradient i are dS, which lack the scale; else P.
   static __host__ __device__ constexpr bool by_score(int i) { return has_by_score && i == 0; }
 };
-
-/// Of a token's row.
-__device__ __forceinline__ RowNumbers numbers_of(const BackwardWalkArguments& call,
-                                                 std::int64_t token, int head) {
-  RowNumbers numbers;
-  numbers.read(call.lse, call.dots, token * call.walk.heads + head);
-  return numbers;
-}
 
 /// Two tiles that pass by; bits 2 u, 2 u + 1 of `spoilt[i]`: the lane's numbers of tile u have
 /// values of tensor i that are not finite.
@@ -70,8 +62,11 @@ struct PassingTiles {
       values[i][u].read(values_of(Of::tensor_of(i), even), values_of(Of::tensor_of(i), odd));
     }
     if constexpr (Of::of_keys) {
-      numbers[u][0] = numbers_of(call, origin + even, head);
-      numbers[u][1] = numbers_of(call, origin + odd, head);
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        const std::int64_t its_token = origin + (e == 0 ? even : odd);
+        numbers[u][e].read(call.lse, call.dots, its_token * call.walk.heads + head);
+      }
     }
   }
 
@@ -96,7 +91,8 @@ struct StandingStrip {
   RowNumbers numbers[2];  // of rows g and g + 8
   float sums[gradients][Columns / 8][4];
 
-  /// `count` rows; row(tensor, i) is the lane's share of row i of a tensor.
+  /// `count` rows; row(tensor, i) is the lane's share of row i of a tensor, 2 being o. By all lanes
+  /// of the warp.
   template <typename Row>
   __device__ __forceinline__ void begin(int count, const Row& row) {
     const int g = (static_cast<int>(threadIdx.x) & 31) >> 2;
@@ -109,6 +105,17 @@ struct StandingStrip {
       a.read(row(1, low));
       b.read(row(1, high));
       second.put(a, b);
+    }
+    if constexpr (!Of::of_keys) {
+      // D is the diagonal of grad_o o^T.
+      a.read(row(2, low));
+      b.read(row(2, high));
+      float of_low[4] = {}, of_high[4] = {};
+      add_scores<T>(of_low, second, a);
+      add_scores<T>(of_high, second, b);
+      const int owner = 4 * g + (g >> 1);
+      numbers[0].dot = __shfl_sync(all_lanes, (g & 1) != 0 ? of_low[1] : of_low[0], owner);
+      numbers[1].dot = __shfl_sync(all_lanes, (g & 1) != 0 ? of_high[3] : of_high[2], owner);
     }
 #pragma unroll
     for (int i = 0; i < gradients; ++i) {
@@ -290,21 +297,28 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums, reach>))
   const unsigned are_globals = sight_of<Tiles>(walk.globals.count, -1).row[0];
   const unsigned global_sight[2] = {are_globals, are_globals};
 
+  /// What is known of `count` rows from token `first` on; D, if `leaves_dots`, is left for keys.
+  const auto read_numbers = [&](Strip& strip, int first, int count, bool leaves_dots) {
+    if constexpr (!Of::of_keys) {
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        const int row = g + 8 * h;
+        const std::int64_t at =
+            static_cast<std::int64_t>(first + min(row, count - 1)) * call.walk.heads + head;
+        strip.numbers[h].read_lse(call.lse, at);
+        if (leaves_dots && t == 0 && row < count) call.dots[at] = strip.numbers[h].dot;
+      }
+    }
+  };
+
   Strip wide;
   const bool has_wide = walk.wide.count > 0;
   if (has_wide) {
     wide.begin(walk.wide.count, [&](int tensor, int row) {
-      return HeadRows<const std::byte>(tensor == 0 ? standing0 : standing1, head)
-                 .at(place(walk.wide.begin + row)) +
-             Share::begin();
+      const Input& of = tensor == 0 ? standing0 : tensor == 1 ? standing1 : call.o;
+      return HeadRows<const std::byte>(of, head).at(place(walk.wide.begin + row)) + Share::begin();
     });
-    if constexpr (!Of::of_keys) {
-#pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        wide.numbers[h] =
-            numbers_of(call, walk.wide.begin + min(g + 8 * h, walk.wide.count - 1), head);
-      }
-    }
+    read_numbers(wide, walk.wide.begin, walk.wide.count, walk.is_first_part != 0);
     if (walk.wide_takes_globals != 0) {
       with_globals(
           [&](const Passing& globals) { wide.template take<2>(globals, global_sight, factor); });
@@ -354,14 +368,12 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums, reach>))
       const int keys_begin = walk.keys_begin - origin;
       const int keys_end = walk.keys_end - origin;
       Strip strip;
-      strip.begin(rows - here,
-                  [&](int tensor, int row) { return standing[tensor].at(here + row); });
-      if constexpr (!Of::of_keys) {
-#pragma unroll
-        for (int h = 0; h < 2; ++h) {
-          strip.numbers[h] = numbers_of(call, origin + min(here + g + 8 * h, rows - 1), head);
-        }
-      }
+      // Its address would be a register of its own.
+      const RowsFrom<const std::byte> o(call.o, opaque(head), its_place, Share::begin());
+      strip.begin(rows - here, [&](int tensor, int row) {
+        return tensor == 2 ? o.at(here + row) : standing[tensor].at(here + row);
+      });
+      read_numbers(strip, origin + here, rows - here, true);
       /// Two tiles from `first` on, and what the wide rows take of them.
       const auto take_two = [&](int first, const unsigned(&seen)[2], bool by_wide) {
         Passing tiles;

@@ -290,6 +290,7 @@ class Walking {
         std::int32_t& parts = list_.merges[static_cast<std::size_t>(task.merge)].parts;
         if (task.wide_rows_before == 0) ++parts;
         part_of_.back() = {task.merge, parts - 1, task.wide_rows_before};
+        walk.is_first_part = parts == 1 ? 1 : 0;
       }
       list_.walks.push_back(walk);
     }
