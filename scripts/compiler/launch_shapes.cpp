@@ -30,7 +30,7 @@ void print_walks() {
   for (const bool many : {false, true}) {
     if (!has_walks(columns, dtype, {.many = many, .broad = true})) continue;
     std::printf("segment_broad_walk_kernel<%s, %d, %s>\t%d\t0\n", type, columns,
-                many ? "true" : "false", 32 * broad_warps);
+                many ? "true" : "false", threads);
   }
   constexpr bool broad = are_broad_backward(columns);
   for (const Sums sums : {Sums::queries, Sums::keys, Sums::values, Sums::keys_and_values}) {

@@ -15,7 +15,6 @@
 
 namespace attnscope::cuda {
 
-inline constexpr int broad_warps = 2;  // of a block
 /// Strips that a warp computes side by side.
 template <int Columns>
 inline constexpr int broad_strips = broad_strips_of(Columns);
@@ -144,8 +143,7 @@ __global__ void __maxnreg__((broad_registers<Columns, Many>))
   const int lane = static_cast<int>(threadIdx.x) & 31;
   const int g = lane >> 2;
   const int t = lane & 3;
-  const int number =
-      static_cast<int>(blockIdx.x) * broad_warps + (static_cast<int>(threadIdx.x) >> 5);
+  const int number = static_cast<int>(warp_number());
   if (number >= call.walks * call.heads) return;
   const WorkWalk& walk = call.list.walks[number % call.walks];
   const int head = number / call.walks;

@@ -26,6 +26,13 @@ namespace attnscope::cuda {
 
 inline constexpr int walk_warps = 2;  // of a block; they have nothing in common
 
+/// The warp's number in its launch. As it comes from one lane, what follows from it is known to be
+/// the same in all, and branches on it need no care.
+__device__ __forceinline__ std::int64_t warp_number() {
+  return static_cast<std::int64_t>(blockIdx.x) * walk_warps +
+         __shfl_sync(all_lanes, static_cast<int>(threadIdx.x) >> 5, 0);
+}
+
 template <bool Far, bool Many>
 struct WalkTiles {
   static constexpr int radius = radius_of(Far);
@@ -648,8 +655,7 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
   const int lane = static_cast<int>(threadIdx.x) & 31;
   const int g = lane >> 2;
   const int t = lane & 3;
-  const int number =
-      static_cast<int>(blockIdx.x) * walk_warps + (static_cast<int>(threadIdx.x) >> 5);
+  const int number = static_cast<int>(warp_number());
   if (number >= call.walks * call.heads) return;
   const WorkWalk& walk = call.list.walks[number / call.heads];
   const int head = number % call.heads;
@@ -810,8 +816,7 @@ struct MergedWalkRow {
   RowParts parts{};
 
   __device__ __forceinline__ explicit MergedWalkRow(const WalkArguments& call) {
-    std::int64_t number =
-        static_cast<std::int64_t>(blockIdx.x) * walk_warps + (static_cast<int>(threadIdx.x) >> 5);
+    std::int64_t number = warp_number();
     head = static_cast<int>(number % call.heads);
     number /= call.heads;
     const int row = static_cast<int>(number % call.widest_merge);

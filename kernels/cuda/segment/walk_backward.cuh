@@ -246,8 +246,7 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums, reach>))
   const int lane = static_cast<int>(threadIdx.x) & 31;
   const int g = lane >> 2;
   const int t = lane & 3;
-  const int number =
-      static_cast<int>(blockIdx.x) * walk_warps + (static_cast<int>(threadIdx.x) >> 5);
+  const int number = static_cast<int>(warp_number());
   if (number >= call.walk.walks * call.walk.heads) return;
   // Broad walks that stand side by side share what passes by: they are of one head.
   const bool by_heads = reach != Reach::broad;

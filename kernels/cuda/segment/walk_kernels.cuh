@@ -21,7 +21,7 @@ template <typename T, int Columns, bool Many>
 Status launch_broad_walks(const WalkArguments& arguments, Stream stream) {
   const std::int64_t warps = std::int64_t{arguments.walks} * arguments.heads;
   return launch("segment_forward (broad walks)", segment_broad_walk_kernel<T, Columns, Many>,
-                {(warps + broad_warps - 1) / broad_warps, 32 * broad_warps, 0}, stream, arguments);
+                {(warps + walk_warps - 1) / walk_warps, 32 * walk_warps, 0}, stream, arguments);
 }
 
 template <typename T, int Columns>
