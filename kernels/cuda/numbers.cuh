@@ -3,7 +3,10 @@
 //
 // Numbers of the three types as all kernels take and give them: sums are float32, a result is
 // rounded to the nearest. CUDA's conversions in use: __float2half_rn, __float2bfloat16_rn,
-// __half2float, __bfloat162float.
+// __half2float, __bfloat162float, __floats2half2_rn, __floats2bfloat162_rn.
+
+#include <cstring>
+#include <type_traits>
 
 #include "kernels/cuda/ptx.h"
 #include "kernels/plan/tensor.h"
@@ -53,6 +56,32 @@ __device__ inline __half from_float<__half>(float x) {
 template <>
 __device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float x) {
   return __float2bfloat16_rn(x);
+}
+
+/// A pair of 16-bit numbers, `low` in the low half.
+template <typename T>
+__device__ std::uint32_t pair_of(float low, float high);
+template <>
+__device__ inline std::uint32_t pair_of<__half>(float low, float high) {
+  const __half2 pair = __floats2half2_rn(low, high);
+  std::uint32_t bits = 0;
+  memcpy(&bits, &pair, sizeof bits);
+  return bits;
+}
+template <>
+__device__ inline std::uint32_t pair_of<__nv_bfloat16>(float low, float high) {
+  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+  std::uint32_t bits = 0;
+  memcpy(&bits, &pair, sizeof bits);
+  return bits;
+}
+
+/// A mask of the halves of `pair` that hold no finite number.
+template <typename T>
+__device__ std::uint32_t non_finite_halves(std::uint32_t pair) {
+  constexpr std::uint32_t low = std::is_same_v<T, __half> ? 0x7c00u : 0x7f80u;
+  constexpr std::uint32_t high = low << 16;
+  return ((pair & low) == low ? 0x0000ffffu : 0u) | ((pair & high) == high ? 0xffff0000u : 0u);
 }
 
 }  // namespace attnscope::cuda

@@ -42,8 +42,8 @@ struct WorkWalk {
   // Wide row r leaves partial row first_slot + r; -1: the walk has all of the rows' keys and
   // finishes them.
   std::int32_t first_slot = -1;
-  std::int32_t is_first_part =
-      0;  // of those that its wide rows have: what is left once is its to do
+  // 1: its part of the wide rows is the first, and what is left once for them is its to do.
+  std::int32_t is_first_part = 0;
 };
 
 /// Rows whose partial results are merged: part p of row r stands in partial row

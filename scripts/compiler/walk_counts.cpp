@@ -83,25 +83,32 @@ void count_narrow(const WorkWalk& walk, bool far, Counts& counts) {
 
 /// Of chunks of 16 keys beside `step` rows (broad_walk.cuh, and walk_backward.cuh from 17 tokens
 /// on).
-void count_broad(const WorkWalk& walk, std::int32_t step, Counts& counts) {
+void count_broad(const WorkWalk& walk, std::int32_t step, bool is_backward, Counts& counts) {
   const OwnTokens own(walk);
   for (std::int32_t row = 0; row < own.rows; row += step) {
     const std::int64_t globals = (walk.globals.count + 15) / 16;
     ++counts["step"];
     counts["strip"] += (std::min(step, own.rows - row) + strip_tokens - 1) / strip_tokens;
     counts["globals"] += globals;
-    counts["globals, edge"] += std::min<std::int64_t>(globals, 1);
-    if (row == 0 && walk.wide_takes_globals != 0) counts["globals, wide"] += globals;
+    if (globals == 0) ++counts["alone"];
+    if (row == 0 && walk.wide_takes_globals != 0) {
+      counts["globals, wide"] += globals;
+      counts["globals, rim"] += std::min<std::int64_t>(walk.globals.count % 16, 1);
+    }
     if (walk.window < 0) continue;
     const std::int32_t from = std::max(own.keys_begin, row - walk.window);
     const std::int32_t begin = from - ((from - row) & 15);
     const std::int32_t end = std::min(own.keys_end, row + step + walk.window);
     for (std::int32_t first = begin; first < end; first += 16) {
       ++counts["band"];
-      const bool is_whole = first >= std::max(row + step - 1 - walk.window, own.keys_begin) &&
-                            first <= std::min(row + walk.window - 15, own.keys_end - 16);
-      if (!is_whole) ++counts["band, edge"];
-      if (walk.wide.count > 0 && first >= row && first < row + step) ++counts["band, wide"];
+      const bool is_edge = first < row + step - 1 - walk.window || first > row + walk.window - 15;
+      const bool is_cut = first < own.keys_begin || first + 16 > own.keys_end;
+      // Backward they are one part.
+      if (is_edge || (is_cut && is_backward)) ++counts["band, edge"];
+      if (is_cut) ++counts["band, cut"];
+      if (walk.wide.count == 0 || first < row || first >= row + step) continue;
+      ++counts["band, wide"];
+      if (first < own.wide_begin || first + 16 > own.wide_end) ++counts["band, rim"];
     }
   }
 }
@@ -134,7 +141,9 @@ class Launches {
  private:
   void print_walks(const char* direction, const std::string& kernel, const WalkList& list,
                    std::int32_t step) const {
-    Counts counts{{"cut", 0}, {"edge", 0}, {"last", 0}, {"finish", 0}, {"leave", 0}};
+    Counts counts{{"alone", 0},  {"cut", 0},   {"edge", 0}, {"last", 0},
+                  {"finish", 0}, {"leave", 0}, {"rim", 0}};
+    const bool is_backward = kernel.find("backward") != std::string::npos;
     for (const WorkWalk& walk : list.walks) {
       ++counts["walk"];
       if (walk.wide.count > 0) {
@@ -143,14 +152,14 @@ class Launches {
       }
       counts["first"] += walk.wide_takes_globals;
       if (list.shape.broad) {
-        count_broad(walk, step, counts);
+        count_broad(walk, step, is_backward, counts);
       } else {
         count_narrow(walk, list.shape.far, counts);
       }
     }
     // Backward, what wide rows take of a far window stands three times in the code, once for every
     // two tiles; beside the first all strips execute it, beside the others a walk's last one.
-    if (kernel.find("backward") != std::string::npos && list.shape.far) {
+    if (is_backward && list.shape.far) {
       counts["wide"] = (counts["wide"] + 2 * counts["last"]) / 3;
     }
     for (const auto& [part, executions] : counts)

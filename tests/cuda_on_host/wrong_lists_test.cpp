@@ -134,7 +134,7 @@ TEST(CudaWindowedArguments, ThatDoNotFitAreErrors) {
   EXPECT_THAT(qk(narrow, memory, scores.floats()), HasSubstr("k has head dimension 16"));
   EXPECT_THAT(qk(other, memory, scores.floats()), HasSubstr("k is of another type"));
   EXPECT_THAT(qk(nowhere, memory, scores.floats()), HasSubstr("k has no data"));
-  EXPECT_THAT(qk(k.view(), {}, scores.floats()), HasSubstr("list()"));
+  EXPECT_THAT(qk(k.view(), {}, scores.floats()), HasSubstr("was given no work list"));
   EXPECT_THAT(qk(k.view(), memory, nullptr), HasSubstr("the band has no memory"));
   EXPECT_THAT(message(cuda::windowed_qk_backward(work, memory, scores.floats(), q.view(), k.view(),
                                                  0.5f, o.tensor(), o.tensor(), nullptr)),

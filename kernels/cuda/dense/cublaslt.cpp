@@ -26,22 +26,8 @@ bool find(void* library, const char* name, Function*& function) {
 /// The name of a function that is missing, or nullptr.
 const char* find_all(void* library, CublasLt& found) {
 #define ATTNSCOPE_FIND(member, name) \
-  if (!find(library, name, found.member)) return name
-  ATTNSCOPE_FIND(create, "cublasLtCreate");
-  ATTNSCOPE_FIND(destroy, "cublasLtDestroy");
-  ATTNSCOPE_FIND(status_name, "cublasLtGetStatusName");
-  ATTNSCOPE_FIND(status_text, "cublasLtGetStatusString");
-  ATTNSCOPE_FIND(matmul_create, "cublasLtMatmulDescCreate");
-  ATTNSCOPE_FIND(matmul_destroy, "cublasLtMatmulDescDestroy");
-  ATTNSCOPE_FIND(matmul_set, "cublasLtMatmulDescSetAttribute");
-  ATTNSCOPE_FIND(layout_create, "cublasLtMatrixLayoutCreate");
-  ATTNSCOPE_FIND(layout_destroy, "cublasLtMatrixLayoutDestroy");
-  ATTNSCOPE_FIND(layout_set, "cublasLtMatrixLayoutSetAttribute");
-  ATTNSCOPE_FIND(preference_create, "cublasLtMatmulPreferenceCreate");
-  ATTNSCOPE_FIND(preference_destroy, "cublasLtMatmulPreferenceDestroy");
-  ATTNSCOPE_FIND(preference_set, "cublasLtMatmulPreferenceSetAttribute");
-  ATTNSCOPE_FIND(choose, "cublasLtMatmulAlgoGetHeuristic");
-  ATTNSCOPE_FIND(multiply, "cublasLtMatmul");
+  if (!find(library, #name, found.member)) return #name
+  ATTNSCOPE_CUBLASLT_FUNCTIONS(ATTNSCOPE_FIND);
 #undef ATTNSCOPE_FIND
   return nullptr;
 }

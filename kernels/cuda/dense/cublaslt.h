@@ -41,7 +41,7 @@ struct Choice {  // cublasLtMatmulHeuristicResult_t
 };
 }  // namespace lt
 
-/// The functions by their names without the prefix cublasLt.
+/// The functions.
 struct CublasLt {
   int (*create)(void** handle);
   int (*destroy)(void* handle);
@@ -64,6 +64,24 @@ struct CublasLt {
                   void* d, void* d_layout, const lt::Algorithm* algorithm, void* workspace,
                   std::size_t workspace_bytes, Stream stream);
 };
+
+/// of(member, the library's name) for each of them.
+#define ATTNSCOPE_CUBLASLT_FUNCTIONS(of)                    \
+  of(create, cublasLtCreate);                               \
+  of(destroy, cublasLtDestroy);                             \
+  of(status_name, cublasLtGetStatusName);                   \
+  of(status_text, cublasLtGetStatusString);                 \
+  of(matmul_create, cublasLtMatmulDescCreate);              \
+  of(matmul_destroy, cublasLtMatmulDescDestroy);            \
+  of(matmul_set, cublasLtMatmulDescSetAttribute);           \
+  of(layout_create, cublasLtMatrixLayoutCreate);            \
+  of(layout_destroy, cublasLtMatrixLayoutDestroy);          \
+  of(layout_set, cublasLtMatrixLayoutSetAttribute);         \
+  of(preference_create, cublasLtMatmulPreferenceCreate);    \
+  of(preference_destroy, cublasLtMatmulPreferenceDestroy);  \
+  of(preference_set, cublasLtMatmulPreferenceSetAttribute); \
+  of(choose, cublasLtMatmulAlgoGetHeuristic);               \
+  of(multiply, cublasLtMatmul)
 
 /// The library of this process, loaded by the first call. Error: it is not on this machine, or it
 /// lacks a function.

@@ -53,21 +53,7 @@ struct Agree<R (*)(A...), S (*)(B...)>
 #define ATTNSCOPE_AGREE(member, name)                                          \
   static_assert(Agree<decltype(CublasLt::member), decltype(&(name))>::value && \
                 Agree<decltype(CublasLt::member), decltype(&(name))>::arguments())
-ATTNSCOPE_AGREE(create, cublasLtCreate);
-ATTNSCOPE_AGREE(destroy, cublasLtDestroy);
-ATTNSCOPE_AGREE(status_name, cublasLtGetStatusName);
-ATTNSCOPE_AGREE(status_text, cublasLtGetStatusString);
-ATTNSCOPE_AGREE(matmul_create, cublasLtMatmulDescCreate);
-ATTNSCOPE_AGREE(matmul_destroy, cublasLtMatmulDescDestroy);
-ATTNSCOPE_AGREE(matmul_set, cublasLtMatmulDescSetAttribute);
-ATTNSCOPE_AGREE(layout_create, cublasLtMatrixLayoutCreate);
-ATTNSCOPE_AGREE(layout_destroy, cublasLtMatrixLayoutDestroy);
-ATTNSCOPE_AGREE(layout_set, cublasLtMatrixLayoutSetAttribute);
-ATTNSCOPE_AGREE(preference_create, cublasLtMatmulPreferenceCreate);
-ATTNSCOPE_AGREE(preference_destroy, cublasLtMatmulPreferenceDestroy);
-ATTNSCOPE_AGREE(preference_set, cublasLtMatmulPreferenceSetAttribute);
-ATTNSCOPE_AGREE(choose, cublasLtMatmulAlgoGetHeuristic);
-ATTNSCOPE_AGREE(multiply, cublasLtMatmul);
+ATTNSCOPE_CUBLASLT_FUNCTIONS(ATTNSCOPE_AGREE);
 #undef ATTNSCOPE_AGREE
 
 }  // namespace

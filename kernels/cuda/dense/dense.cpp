@@ -142,13 +142,14 @@ Status DenseAttention::Prepared::prepare_products() {
     return shape;
   };
 
-  if (Status s = add(&Prepared::scores_of, scaled(to_scores)); !s) return s;
-  if (Status s = add(&Prepared::values_of, to_rows); !s) return s;
-  if (!with_gradients()) return {};
-  if (Status s = add(&Prepared::values_grad, to_columns); !s) return s;
-  if (Status s = add(&Prepared::weights_grad, to_scores); !s) return s;
-  if (Status s = add(&Prepared::queries_grad, scaled(to_rows)); !s) return s;
-  return add(&Prepared::keys_grad, scaled(to_columns));
+  Status s = add(&Prepared::scores_of, scaled(to_scores));
+  if (s) s = add(&Prepared::values_of, to_rows);
+  if (!with_gradients()) return s;
+  if (s) s = add(&Prepared::values_grad, to_columns);
+  if (s) s = add(&Prepared::weights_grad, to_scores);
+  if (s) s = add(&Prepared::queries_grad, scaled(to_rows));
+  if (s) s = add(&Prepared::keys_grad, scaled(to_columns));
+  return s;
 }
 
 Scores DenseAttention::Prepared::scores(const DenseMemory& memory) const {
@@ -214,19 +215,17 @@ Status DenseAttention::forward(const DenseForward& call, Stream stream) const {
   std::byte* weights = call.memory.workspace;
   std::byte* scratch = weights + (p.with_gradients() ? 2 : 1) * p.score_bytes;
   const Scores scores = p.scores(call.memory);
-  if (Status s =
-          p.scores_of.run(call.q + p.row_bytes, call.k + p.column_bytes, weights, scratch, stream);
-      !s) {
-    return s;
+  const bool softmax = p.problem.weights == DenseWeights::softmax;
+  float* lse = call.lse == nullptr ? nullptr : call.lse + p.problem.queries.begin * p.problem.heads;
+  Status s =
+      p.scores_of.run(call.q + p.row_bytes, call.k + p.column_bytes, weights, scratch, stream);
+  if (s) {
+    s = softmax ? softmax_forward(scores, weights, lse, stream)
+                : apply_mask(scores, weights, stream);
   }
-  if (p.problem.weights == DenseWeights::softmax) {
-    float* lse =
-        call.lse == nullptr ? nullptr : call.lse + p.problem.queries.begin * p.problem.heads;
-    if (Status s = softmax_forward(scores, weights, lse, stream); !s) return s;
-  } else if (Status s = apply_mask(scores, weights, stream); !s) {
-    return s;
-  }
-  return p.values_of.run(weights, call.v + p.column_bytes, call.o + p.row_bytes, scratch, stream);
+  if (s)
+    s = p.values_of.run(weights, call.v + p.column_bytes, call.o + p.row_bytes, scratch, stream);
+  return s;
 }
 
 Status DenseAttention::backward(const DenseBackward& call, Stream stream) const {
@@ -239,26 +238,22 @@ Status DenseAttention::backward(const DenseBackward& call, Stream stream) const 
   std::byte* scratch = gradients + p.score_bytes;
   const Scores scores = p.scores(call.memory);
   const std::byte* grad_o = call.grad_o + p.row_bytes;
-  if (Status s = p.values_grad.run(weights, grad_o, call.grad_v + p.column_bytes, scratch, stream);
-      !s) {
-    return s;
+  const bool softmax = p.problem.weights == DenseWeights::softmax;
+  Status s = p.values_grad.run(weights, grad_o, call.grad_v + p.column_bytes, scratch, stream);
+  if (s) s = p.weights_grad.run(grad_o, call.v + p.column_bytes, gradients, scratch, stream);
+  if (s) {
+    s = softmax ? softmax_backward(scores, weights, gradients, stream)
+                : apply_mask(scores, gradients, stream);
   }
-  if (Status s = p.weights_grad.run(grad_o, call.v + p.column_bytes, gradients, scratch, stream);
-      !s) {
-    return s;
+  if (s) {
+    s = p.queries_grad.run(gradients, call.k + p.column_bytes, call.grad_q + p.row_bytes, scratch,
+                           stream);
   }
-  if (p.problem.weights == DenseWeights::softmax) {
-    if (Status s = softmax_backward(scores, weights, gradients, stream); !s) return s;
-  } else if (Status s = apply_mask(scores, gradients, stream); !s) {
-    return s;
+  if (s) {
+    s = p.keys_grad.run(gradients, call.q + p.row_bytes, call.grad_k + p.column_bytes, scratch,
+                        stream);
   }
-  if (Status s = p.queries_grad.run(gradients, call.k + p.column_bytes, call.grad_q + p.row_bytes,
-                                    scratch, stream);
-      !s) {
-    return s;
-  }
-  return p.keys_grad.run(gradients, call.q + p.row_bytes, call.grad_k + p.column_bytes, scratch,
-                         stream);
+  return s;
 }
 
 }  // namespace attnscope::cuda

@@ -131,17 +131,14 @@ Status Product::Prepared::describe() {
   ATTNSCOPE_CUBLASLT(library, matmul_set(matmul.get(), lt::matmul_transa, &first, sizeof first));
   ATTNSCOPE_CUBLASLT(library, matmul_set(matmul.get(), lt::matmul_transb, &second, sizeof second));
   const auto [m, n, k] = std::array{shape.m, shape.n, shape.k};
-  if (Status status = create_layout(library, a, shape.dtype, shape.transposed_a ? k : m,
-                                    shape.transposed_a ? m : k, shape.a, batch);
-      !status) {
-    return status;
-  }
-  if (Status status = create_layout(library, b, shape.dtype, shape.transposed_b ? n : k,
-                                    shape.transposed_b ? k : n, shape.b, batch);
-      !status) {
-    return status;
-  }
-  return create_layout(library, c, shape.dtype, m, n, shape.c, batch);
+  const auto create = [&](Descriptor& layout, std::int64_t rows, std::int64_t columns,
+                          const MatrixStrides& strides) {
+    return create_layout(library, layout, shape.dtype, rows, columns, strides, batch);
+  };
+  Status s = create(a, shape.transposed_a ? k : m, shape.transposed_a ? m : k, shape.a);
+  if (s) s = create(b, shape.transposed_b ? n : k, shape.transposed_b ? k : n, shape.b);
+  if (s) s = create(c, m, n, shape.c);
+  return s;
 }
 
 Status Product::Prepared::find_choices() {

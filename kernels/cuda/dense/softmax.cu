@@ -4,12 +4,99 @@
 // of thread t begins at column (j * Threads + t) * width. Up to Threads * Vectors vectors stay in
 // registers between the passes; with Vectors = 0 every pass reads them again.
 
-#include "kernels/cuda/dense/score_rows.cuh"
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
 #include "kernels/cuda/dense/softmax.h"
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/numbers.cuh"
+#include "kernels/cuda/operands.h"
 
 namespace attnscope::cuda {
 namespace {
+
+/// Rows are read and written in vectors of 16 bytes.
+template <typename T>
+constexpr int vector_width = 16 / static_cast<int>(sizeof(T));
+
+template <typename T>
+struct alignas(16) Vector {
+  T values[vector_width<T>];
+};
+
+/// The columns of `row` that begin at `first`; 0 past the last column, which nobody has written.
+template <typename T>
+__device__ Vector<T> load_vector(const T* row, std::int64_t first, std::int64_t columns) {
+  Vector<T> vector;
+  if (first + vector_width<T> <= columns) {
+    *reinterpret_cast<uint4*>(&vector) = *reinterpret_cast<const uint4*>(row + first);
+  } else {
+#pragma unroll
+    for (int i = 0; i < vector_width<T>; ++i) {
+      vector.values[i] = first + i < columns ? row[first + i] : from_float<T>(0.0F);
+    }
+  }
+  return vector;
+}
+
+template <typename T>
+__device__ void store_vector(T* row, std::int64_t first, const Vector<T>& vector) {
+  *reinterpret_cast<uint4*>(row + first) = *reinterpret_cast<const uint4*>(&vector);
+}
+
+/// Which of a vector's columns take part, a bit each. `mask` is the row's, or nullptr.
+template <typename T>
+__device__ unsigned allowed_columns(const std::uint8_t* mask, std::int64_t first,
+                                    std::int64_t columns) {
+  constexpr int width = vector_width<T>;
+  unsigned allowed = 0;
+  const bool whole =
+      (reinterpret_cast<std::uintptr_t>(mask) | static_cast<std::uintptr_t>(columns)) % width == 0;
+  if (mask != nullptr && whole) {
+    using Bytes = std::conditional_t<width == 8, uint2, unsigned>;
+    alignas(8) unsigned words[2] = {};
+    *reinterpret_cast<Bytes*>(words) = *reinterpret_cast<const Bytes*>(mask + first);
+#pragma unroll
+    for (int i = 0; i < width; ++i) {
+      const bool there = (words[i / 4] >> (8 * (i % 4)) & 0xffU) != 0;
+      allowed |= static_cast<unsigned>(there) << i;
+    }
+    return allowed;
+  }
+#pragma unroll
+  for (int i = 0; i < width; ++i) {
+    const bool there = first + i < columns && (mask == nullptr || mask[first + i] != 0);
+    allowed |= static_cast<unsigned>(there) << i;
+  }
+  return allowed;
+}
+
+struct Maximum {
+  __device__ float operator()(float a, float b) const { return fmaxf(a, b); }
+};
+struct Sum {
+  __device__ float operator()(float a, float b) const { return a + b; }
+};
+
+/// One value from the `Threads` threads that share a row: a warp's, or a block's through `shared`,
+/// Threads / 32 floats that nothing else uses in this launch.
+template <int Threads, typename Operation>
+__device__ float over_row(float value, Operation operation, float* shared) {
+#pragma unroll
+  for (int lanes = 16; lanes > 0; lanes /= 2) {
+    value = operation(value, __shfl_xor_sync(all_lanes, value, lanes));
+  }
+  if constexpr (Threads > 32) {
+    const int thread = static_cast<int>(threadIdx.x);
+    if (thread % 32 == 0) shared[thread / 32] = value;
+    __syncthreads();
+    value = shared[0];
+#pragma unroll
+    for (int warp = 1; warp < Threads / 32; ++warp) value = operation(value, shared[warp]);
+  }
+  return value;
+}
 
 constexpr int block_threads = 256;
 
@@ -235,88 +322,50 @@ template <typename T>
 Status forward_of(const RowArguments& arguments, Stream stream) {
   constexpr int width = vector_width<T>;
   const std::int64_t columns = arguments.scores.columns;
-  const char* name = "softmax_forward";
-  if (columns <= 256) {
-    return launch_rows(name, dense_softmax_kernel<T, 32, 8 / width>, 32, arguments, stream);
-  }
-  if (columns <= 1024) {
-    return launch_rows(name, dense_softmax_kernel<T, 32, 32 / width>, 32, arguments, stream);
-  }
-  if (columns <= 4096) {
-    return launch_rows(name, dense_softmax_kernel<T, 256, 16 / width>, 256, arguments, stream);
-  }
-  if (columns <= 8192) {
-    return launch_rows(name, dense_softmax_kernel<T, 256, 32 / width>, 256, arguments, stream);
-  }
-  return launch_rows(name, dense_softmax_kernel<T, 256, 0>, 256, arguments, stream);
+  const auto queue = [&](void (*kernel)(RowArguments), int threads) {
+    return launch_rows("softmax_forward", kernel, threads, arguments, stream);
+  };
+  if (columns <= 256) return queue(dense_softmax_kernel<T, 32, 8 / width>, 32);
+  if (columns <= 1024) return queue(dense_softmax_kernel<T, 32, 32 / width>, 32);
+  if (columns <= 4096) return queue(dense_softmax_kernel<T, 256, 16 / width>, 256);
+  if (columns <= 8192) return queue(dense_softmax_kernel<T, 256, 32 / width>, 256);
+  return queue(dense_softmax_kernel<T, 256, 0>, 256);
 }
 
 template <typename T>
 Status backward_of(const RowArguments& arguments, Stream stream) {
   constexpr int width = vector_width<T>;
   const std::int64_t columns = arguments.scores.columns;
-  const char* name = "softmax_backward";
-  if (columns <= 256) {
-    return launch_rows(name, dense_softmax_backward_kernel<T, 32, 8 / width>, 32, arguments,
-                       stream);
-  }
-  if (columns <= 1024) {
-    return launch_rows(name, dense_softmax_backward_kernel<T, 32, 32 / width>, 32, arguments,
-                       stream);
-  }
-  if (columns <= 4096) {
-    return launch_rows(name, dense_softmax_backward_kernel<T, 256, 16 / width>, 256, arguments,
-                       stream);
-  }
-  return launch_rows(name, dense_softmax_backward_kernel<T, 256, 0>, 256, arguments, stream);
-}
-
-template <typename T>
-Status mask_of(const RowArguments& arguments, Stream stream) {
-  return launch_rows("apply_mask", dense_mask_kernel<T, 32, 0>, 32, arguments, stream);
+  const auto queue = [&](void (*kernel)(RowArguments), int threads) {
+    return launch_rows("softmax_backward", kernel, threads, arguments, stream);
+  };
+  if (columns <= 256) return queue(dense_softmax_backward_kernel<T, 32, 8 / width>, 32);
+  if (columns <= 1024) return queue(dense_softmax_backward_kernel<T, 32, 32 / width>, 32);
+  if (columns <= 4096) return queue(dense_softmax_backward_kernel<T, 256, 16 / width>, 256);
+  return queue(dense_softmax_backward_kernel<T, 256, 0>, 256);
 }
 
 }  // namespace
 
 Status softmax_forward(const Scores& scores, std::byte* values, float* lse, Stream stream) {
-  const RowArguments arguments = {scores, values, nullptr, lse};
-  switch (scores.dtype) {
-    case DType::float16:
-      return forward_of<__half>(arguments, stream);
-    case DType::bfloat16:
-      return forward_of<__nv_bfloat16>(arguments, stream);
-    case DType::float32:
-      break;
-  }
-  return forward_of<float>(arguments, stream);
+  return with_type(scores.dtype, [&](auto type) {
+    return forward_of<typename NumberOf<type()>::T>({scores, values, nullptr, lse}, stream);
+  });
 }
 
 Status softmax_backward(const Scores& scores, const std::byte* weights, std::byte* gradients,
                         Stream stream) {
-  const RowArguments arguments = {scores, gradients, weights, nullptr};
-  switch (scores.dtype) {
-    case DType::float16:
-      return backward_of<__half>(arguments, stream);
-    case DType::bfloat16:
-      return backward_of<__nv_bfloat16>(arguments, stream);
-    case DType::float32:
-      break;
-  }
-  return backward_of<float>(arguments, stream);
+  return with_type(scores.dtype, [&](auto type) {
+    return backward_of<typename NumberOf<type()>::T>({scores, gradients, weights, nullptr}, stream);
+  });
 }
 
 Status apply_mask(const Scores& scores, std::byte* values, Stream stream) {
   if (scores.mask == nullptr) return {};
-  const RowArguments arguments = {scores, values, nullptr, nullptr};
-  switch (scores.dtype) {
-    case DType::float16:
-      return mask_of<__half>(arguments, stream);
-    case DType::bfloat16:
-      return mask_of<__nv_bfloat16>(arguments, stream);
-    case DType::float32:
-      break;
-  }
-  return mask_of<float>(arguments, stream);
+  return with_type(scores.dtype, [&](auto type) {
+    return launch_rows("apply_mask", dense_mask_kernel<typename NumberOf<type()>::T, 32, 0>, 32,
+                       {scores, values, nullptr, nullptr}, stream);
+  });
 }
 
 }  // namespace attnscope::cuda

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "kernels/base/result.h"
+#include "kernels/cuda/operands.h"
 #include "kernels/cuda/stream.h"
 #include "kernels/cuda/walk_list.h"
 #include "kernels/cuda/work/device_list.h"
@@ -15,25 +16,19 @@
 
 namespace attnscope::cuda {
 
-/// Division of token numbers below 2^31 by an item's tokens: a multiplication and a shift
-/// (Granlund and Montgomery, 1994). A 64-bit division would cost more than a row's products.
-struct ItemDivision {
-  std::uint32_t tokens = 0;  // 0: the token axis is not split into items
-  std::uint32_t multiplier = 0;
-  std::uint32_t shift = 0;
+/// Strides of tokens are below 2^31 bytes, and rows begin at multiples of 16, where there are
+/// walks.
+struct ForwardTensors {
+  Input q, k, v;
+  Output o;
+  float* lse = nullptr;  // [tokens, heads], or null
 };
-
-/// StridedTensor for kernels; strides in bytes.
-template <typename Byte>
-struct DeviceTensor {
-  Byte* data = nullptr;
-  std::int64_t token_stride = 0;
-  std::int64_t head_stride = 0;
-  std::int64_t item_stride = 0;
+struct BackwardTensors {
+  Input q, k, v, o, grad_o;
+  Output grad_q, grad_k, grad_v;
+  const float* lse = nullptr;  // [tokens, heads]
+  float* dots = nullptr;       // [tokens, heads], D = grad_o . o: rows leave it for keys
 };
-
-using Input = DeviceTensor<const std::byte>;
-using Output = DeviceTensor<std::byte>;
 
 /// What the plain kernels need in both directions.
 struct UnitArguments {
@@ -48,13 +43,7 @@ struct UnitArguments {
   float scale = 0.0f;
 };
 
-struct ForwardArguments {
-  UnitArguments units;
-  Input q, k, v;
-  Output o;
-  float* lse = nullptr;  // [tokens, heads], or null
-};
-
+/// What walks need in both directions.
 struct WalkArguments {
   DeviceWalks list;
   ItemDivision items;  // a walk's rows and its band's keys lie within one item
@@ -64,9 +53,6 @@ struct WalkArguments {
   std::int32_t heads = 0;
   std::int32_t head_dim = 0;
   float scale = 0.0f;
-  Input q, k, v;  // strides of tokens below 2^31 bytes, rows at multiples of 16
-  Output o;
-  float* lse = nullptr;  // [tokens, heads], or null
   // Partial rows, [head, row, pitch]: forward o, maximum and sum; backward grad_q, or grad_k and
   // grad_v.
   float* partials = nullptr;
@@ -74,22 +60,10 @@ struct WalkArguments {
   std::int32_t partial_pitch = 0;
 };
 
-struct BackwardArguments {
-  UnitArguments units;
-  Input q, k, v, o, grad_o;
-  Output grad_q, grad_k, grad_v;
-  const float* lse = nullptr;  // [tokens, heads]
-  float* dots = nullptr;       // [tokens, heads], D = grad_o . o: rows leave it for keys
-};
-
-/// Of one direction; `walk.o` and `walk.lse` are not used.
-struct BackwardWalkArguments {
-  WalkArguments walk;
-  Input o, grad_o;             // o of rows alone
-  Output gradients[2];         // grad_q; or grad_k and grad_v
-  const float* lse = nullptr;  // as of BackwardArguments
-  float* dots = nullptr;
-};
+struct ForwardArguments : UnitArguments, ForwardTensors {};
+struct BackwardArguments : UnitArguments, BackwardTensors {};
+struct ForwardWalkArguments : WalkArguments, ForwardTensors {};
+struct BackwardWalkArguments : WalkArguments, BackwardTensors {};
 
 /// What stands still: queries, or keys.
 enum class Standing : std::uint8_t { rows, keys };
@@ -104,7 +78,8 @@ template <DType type>
 
 /// The walks of one direction, then their merges.
 struct WalkKernels {
-  Status (*forward)(const WalkArguments& arguments, WalkShape shape, Stream stream) = nullptr;
+  Status (*forward)(const ForwardWalkArguments& arguments, WalkShape shape,
+                    Stream stream) = nullptr;
   Status (*backward)(const BackwardWalkArguments& arguments, Standing what, WalkShape shape,
                      Stream stream) = nullptr;
 };

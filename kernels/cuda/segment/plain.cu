@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/launch.h"
 #include "kernels/cuda/segment/plain.cuh"
 
 namespace attnscope::cuda {
@@ -12,7 +13,7 @@ LaunchShape shape_of(const UnitArguments& call) {
 
 template <typename T>
 Status launch_forward(const ForwardArguments& arguments, Stream stream) {
-  return launch("segment_forward", segment_forward_kernel<T>, shape_of(arguments.units), stream,
+  return launch("segment_forward", segment_forward_kernel<T>, shape_of(arguments), stream,
                 arguments);
 }
 
@@ -20,7 +21,7 @@ template <typename T>
 Status launch_backward(const BackwardArguments& arguments, Standing what, Stream stream) {
   const auto kernel =
       what == Standing::keys ? segment_backward_kernel<T, true> : segment_backward_kernel<T, false>;
-  return launch("segment_backward", kernel, shape_of(arguments.units), stream, arguments);
+  return launch("segment_backward", kernel, shape_of(arguments), stream, arguments);
 }
 
 }  // namespace

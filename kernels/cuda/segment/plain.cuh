@@ -12,7 +12,8 @@
 //   rows      q, grad_o      k, v        grad_q += dS k
 //   keys      k, v           q, grad_o   grad_k += dS^T q, grad_v += P^T grad_o
 
-#include "kernels/cuda/segment/rows.cuh"
+#include "kernels/cuda/rows.cuh"
+#include "kernels/cuda/segment/arguments.h"
 
 namespace attnscope::cuda {
 
@@ -219,7 +220,7 @@ struct ColumnSums {
 template <typename T>
 __global__ void __launch_bounds__(32 * plain_warps, 4)
     segment_forward_kernel(ForwardArguments call) {
-  const UnitArguments& a = call.units;
+  const UnitArguments& a = call;
   const PlainRow mine(a);
   const HeadRows<const std::byte> q(call.q, mine.head), k(call.k, mine.head), v(call.v, mine.head);
   const HeadRows<std::byte> o(call.o, mine.head);
@@ -260,7 +261,7 @@ __global__ void __launch_bounds__(32 * plain_warps, 4)
 template <typename T, bool Keys>
 __global__ void __launch_bounds__(32 * plain_warps, 4)
     segment_backward_kernel(BackwardArguments call) {
-  const UnitArguments& a = call.units;
+  const UnitArguments& a = call;
   const PlainRow mine(a);
   const HeadRows<const std::byte> standing[2] = {{Keys ? call.k : call.q, mine.head},
                                                  {Keys ? call.v : call.grad_o, mine.head}};

@@ -20,17 +20,28 @@
 // A weight of 0 times NaN is NaN: a value that is not finite becomes 0 when it is read, and its key
 // is remembered; the weights of rows that see it are NaN.
 
-#include "kernels/cuda/segment/merged_row.cuh"
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/rows.cuh"
+#include "kernels/cuda/segment/arguments.h"
+
+#ifdef ATTNSCOPE_CUDA_ON_HOST
+#define __maxnreg__(registers)
+#endif
 
 namespace attnscope::cuda {
 
 inline constexpr int walk_warps = 2;  // of a block; they have nothing in common
 
-/// The warp's number in its launch. As it comes from one lane, what follows from it is known to be
-/// the same in all, and branches on it need no care.
+/// What is the same in all lanes. As it comes from one, the compiler knows it, and branches on what
+/// follows from it need no care.
+__device__ __forceinline__ int same_in_all(int x) {
+  return __shfl_sync(all_lanes, x, 0);
+}
+
+/// The warp's number in its launch.
 __device__ __forceinline__ std::int64_t warp_number() {
   return static_cast<std::int64_t>(blockIdx.x) * walk_warps +
-         __shfl_sync(all_lanes, static_cast<int>(threadIdx.x) >> 5, 0);
+         same_in_all(static_cast<int>(threadIdx.x) >> 5);
 }
 
 template <bool Far, bool Many>
@@ -51,7 +62,8 @@ struct RowsFrom {
 
   __device__ __forceinline__ RowsFrom(const DeviceTensor<Byte>& tensor, int head,
                                       const Place& origin, int share)
-      : base(HeadRows<Byte>(tensor, head).at(origin) + share),
+      // By one instruction, whose result stands in neighbouring registers, as row_at wants it.
+      : base(row_at(HeadRows<Byte>(tensor, head).at(origin), share / 8, 8)),
         stride(static_cast<int>(tensor.token_stride)) {}
 
   __device__ __forceinline__ Byte* at(int row) const { return row_at(base, row, stride); }
@@ -95,11 +107,14 @@ struct QueryFragments {
       set(2 * p + 1, x.z, y.z, x.w, y.w);
     }
   }
-  __device__ __forceinline__ void negate() {
+  /// By `signs`, the sign bits of both numbers, or 0 that the compiler does not know: computed, if
+  /// to the same. What was read lies in other registers than the tensor cores take, and would be
+  /// moved for every product.
+  __device__ __forceinline__ void flip(std::uint32_t signs) {
 #pragma unroll
     for (int i = 0; i < steps; ++i) {
 #pragma unroll
-      for (int r = 0; r < 4; ++r) a[i][r] ^= 0x80008000u;
+      for (int r = 0; r < 4; ++r) a[i][r] ^= signs;
     }
   }
 
@@ -400,8 +415,8 @@ struct WideRows {
 /// Leaves the wide rows of a walk in its partial rows, or finishes them where it has all keys.
 template <typename T, int Columns, int Tiles>
 __device__ __forceinline__ void leave_or_finish(WideRows<T, Columns, Tiles>& wide,
-                                                const WorkWalk& walk, const WalkArguments& call,
-                                                int head) {
+                                                const WorkWalk& walk,
+                                                const ForwardWalkArguments& call, int head) {
   if (walk.first_slot >= 0) {
     wide.leave(walk.wide.count, [&](int row) {
       return call.partials +
@@ -497,11 +512,13 @@ __device__ __forceinline__ float approximate_inverse_of(float sum) {
   return sum == 0.0f ? 0.0f : reciprocal_approx(sum);
 }
 
-/// Writes the lane's share of a row of half h, times `factor`.
+/// Writes the lane's share of a row of half h, times `factor`. Returns 0 where all its numbers are
+/// finite.
 template <typename T, int Columns>
-__device__ __forceinline__ void store_share(const float (&o)[Columns / 8][4], float factor, int h,
-                                            std::byte* share) {
+__device__ __forceinline__ std::uint32_t store_share(const float (&o)[Columns / 8][4], float factor,
+                                                     int h, std::byte* share) {
   constexpr int half = Columns / 8;  // columns of accumulator column 2 t, then of 2 t + 1
+  std::uint32_t trace = 0;
 #pragma unroll
   for (int first = 0; first < 2 * half; first += 8) {
     std::uint32_t pairs[4];
@@ -510,9 +527,11 @@ __device__ __forceinline__ void store_share(const float (&o)[Columns / 8][4], fl
       const int c = first + 2 * i;
       pairs[i] = pair_of<T>(o[c % half][2 * h + c / half] * factor,
                             o[c % half + 1][2 * h + c / half] * factor);
+      trace = trace_non_finite<T>(pairs[i], trace);
     }
     *reinterpret_cast<uint4*>(share + 2 * first) = uint4{pairs[0], pairs[1], pairs[2], pairs[3]};
   }
+  return trace;
 }
 
 /// From a maximum in units of log2; -inf where the sum is 0.
@@ -614,10 +633,6 @@ struct WalkStrip {
     }
   }
 
-  [[nodiscard]] __device__ __forceinline__ float log_sum_exp_of(int h) const {
-    return log2_sum_exp(maximum[h], sum[h]);
-  }
-
  private:
   /// Of a tile, the globals first; 0 where half h does not see it.
   [[nodiscard]] __device__ __forceinline__ std::uint32_t weight(int h, int tile) const {
@@ -629,6 +644,9 @@ struct WalkStrip {
 
 /// Scores are multiplied by it after the maximum is known, so that it is positive; for a scale
 /// below 0 queries change their signs, and of scale 0 remains enough to tell what is not seen.
+__device__ __forceinline__ std::uint32_t signs_of(float scale) {
+  return scale < 0.0f ? 0x80008000u : 0u;
+}
 __device__ __forceinline__ float positive_factor(float scale) {
   constexpr float least = 1e-30f;
   const float factor = fabsf(scale * log2_e);
@@ -646,7 +664,7 @@ inline constexpr int walk_registers = Columns == 64 ? (Far || Many ? 255 : 200)
 
 template <typename T, int Columns, bool Far, bool Many>
 __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
-    segment_walk_kernel(WalkArguments call) {
+    segment_walk_kernel(ForwardWalkArguments call) {
   using Tiles = WalkTiles<Far, Many>;
   using Keys = RowShare<Columns>;
   using Values = ValueTile<Columns>;
@@ -660,7 +678,7 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
   const WorkWalk& walk = call.list.walks[number / call.heads];
   const int head = number % call.heads;
   const float factor = positive_factor(call.scale);
-  const bool negative = call.scale < 0.0f;
+  const std::uint32_t signs = signs_of(call.scale);
 
   const auto place = [&](int token) { return Place(call.items, token); };
   Keys global_keys[Tiles::of_globals];
@@ -682,12 +700,12 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
   const WalkSight whole = sight_of<Tiles>(walk.globals.count, walk.window);
 
   WideRows<T, Columns, Tiles::of_wide> wide;
-  const bool has_wide = walk.wide.count > 0;
+  const bool has_wide = same_in_all(walk.wide.count) > 0;
   if (has_wide) {
     wide.begin(walk.wide.count, [&](int row) {
       return HeadRows<const std::byte>(call.q, head).at(place(walk.wide.begin + row));
     });
-    if (negative) wide.q.negate();
+    wide.q.flip(signs);
     if (walk.wide_takes_globals != 0) {
 #pragma unroll
       for (int i = 0; i < Tiles::of_globals; i += 2) {
@@ -699,16 +717,16 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
   }
 
   // From here on tokens are counted from the walk's first row.
-  const int rows = walk.rows.count;
+  const int rows = same_in_all(walk.rows.count);
   if (rows > 0) {
     const Place origin = place(walk.rows.begin);
     const RowsFrom<const std::byte> q(call.q, head, origin, Keys::begin()),
         k(call.k, head, origin, Keys::begin()), v(call.v, head, origin, Values::begin());
     const RowsFrom<std::byte> o(call.o, head, origin, OutputShare<Columns>::begin());
-    const int keys_begin = walk.keys_begin - walk.rows.begin;
-    const int keys_end = walk.keys_end - walk.rows.begin;
-    const int wide_begin = walk.wide_begin - walk.rows.begin;
-    const int wide_end = walk.wide_end - walk.rows.begin;
+    const int keys_begin = same_in_all(walk.keys_begin - walk.rows.begin);
+    const int keys_end = same_in_all(walk.keys_end - walk.rows.begin);
+    const int wide_begin = same_in_all(walk.wide_begin - walk.rows.begin);
+    const int wide_end = same_in_all(walk.wide_end - walk.rows.begin);
     // Which of 16 keys the wide rows take, if those before `end`.
     const auto wide_sight = [&](int first_key, int end) {
       if (first_key >= wide_begin && first_key + 16 <= end) return 0xfu;
@@ -755,7 +773,7 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
       }
       QueryFragments<Columns> queries;
       queries.put(low, high);
-      if (negative) queries.negate();
+      queries.flip(signs);
       Strip strip;
       strip.score(queries, global_keys, keys);
       unsigned seen_by_wide = 0;
@@ -785,9 +803,13 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
         const int mine = here + g + 8 * h;
         if (mine >= rows) continue;
         store_share<T, Columns>(strip.o, approximate_inverse_of(strip.sum[h]), h, o.at(mine));
-        if (call.lse == nullptr || t != 0) continue;
+      }
+      // Lanes t = 0 and 1 have a row each.
+      const int mine = here + g + 8 * t;
+      if (call.lse != nullptr && t < 2 && mine < rows) {
         call.lse[(static_cast<std::int64_t>(walk.rows.begin) + mine) * call.heads + head] =
-            strip.log_sum_exp_of(h);
+            log2_sum_exp(t == 0 ? strip.maximum[0] : strip.maximum[1],
+                         t == 0 ? strip.sum[0] : strip.sum[1]);
       }
     }
     __syncwarp();
@@ -809,11 +831,14 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
   if (has_wide) leave_or_finish(wide, walk, call, head);
 }
 
-/// The wide row and head of a warp of a merge's launch.
+/// The wide row and head of a warp of a merge's launch: a row that several walks left in float32
+/// parts.
 struct MergedWalkRow {
   bool exists = false;
   int head = 0, token = 0;
-  RowParts parts{};
+  const float* first = nullptr;  // the parts, `step` floats apart
+  std::int64_t step = 0;
+  int parts = 0;
 
   __device__ __forceinline__ explicit MergedWalkRow(const WalkArguments& call) {
     std::int64_t number = warp_number();
@@ -826,22 +851,45 @@ struct MergedWalkRow {
     if (row >= merge.run.count) return;
     exists = true;
     token = merge.run.begin + row;
-    parts = {call.partials +
-                 (static_cast<std::int64_t>(head) * call.partial_rows + merge.first_slot + row) *
-                     call.partial_pitch,
-             static_cast<std::int64_t>(merge.run.count) * call.partial_pitch, merge.parts};
+    first = call.partials +
+            (static_cast<std::int64_t>(head) * call.partial_rows + merge.first_slot + row) *
+                call.partial_pitch;
+    step = static_cast<std::int64_t>(merge.run.count) * call.partial_pitch;
+    parts = merge.parts;
   }
 };
 
+/// Merges sums of weighted values, maxima (in units of log2) and sums of weights, in the parts'
+/// order. Lanes look for the maximum over the parts, then each lane sums its columns part by part.
 template <typename T>
-__global__ void merge_walks_kernel(WalkArguments call) {
+__global__ void merge_walks_kernel(ForwardWalkArguments call) {
   const MergedWalkRow merged(call);
   if (!merged.exists) return;
-  float* lse = call.lse == nullptr
-                   ? nullptr
-                   : call.lse + static_cast<std::int64_t>(merged.token) * call.heads + merged.head;
-  merge_row<T>(merged.parts, call.head_dim,
-               HeadRows<std::byte>(call.o, merged.head).at(Place(call.items, merged.token)), lse);
+  const int lane = static_cast<int>(threadIdx.x) & 31;
+  const auto part = [&](int p) { return merged.first + p * merged.step; };
+  float maximum = minus_infinity;
+  for (int p = lane; p < merged.parts; p += 32) maximum = fmaxf(maximum, part(p)[call.head_dim]);
+#pragma unroll
+  for (int distance = 16; distance > 0; distance /= 2)
+    maximum = fmaxf(maximum, __shfl_xor_sync(all_lanes, maximum, distance));
+  const float base = maximum == minus_infinity ? 0.0f : maximum;
+  float sum = 0.0f;
+  for (int p = 0; p < merged.parts; ++p) {
+    sum = fmaf(exp2_approx(part(p)[call.head_dim] - base), part(p)[call.head_dim + 1], sum);
+  }
+  const float inverse = inverse_of(sum);
+  std::byte* row = HeadRows<std::byte>(call.o, merged.head).at(Place(call.items, merged.token));
+  for (int column = lane; column < call.head_dim; column += 32) {
+    float total = 0.0f;
+#pragma unroll 4
+    for (int p = 0; p < merged.parts; ++p)
+      total = fmaf(exp2_approx(part(p)[call.head_dim] - base), part(p)[column], total);
+    reinterpret_cast<T*>(row)[column] = from_float<T>(total * inverse);
+  }
+  if (call.lse != nullptr && lane == 0) {
+    call.lse[static_cast<std::int64_t>(merged.token) * call.heads + merged.head] =
+        log_sum_exp(maximum, sum);
+  }
 }
 
 }  // namespace attnscope::cuda

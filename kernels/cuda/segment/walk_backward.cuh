@@ -31,6 +31,9 @@ struct WalkSums {
   static __host__ __device__ constexpr int tensor_of(int i) { return sums == Sums::values ? 1 : i; }
   /// The weights of gradient i are dS, which lack the scale; else P.
   static __host__ __device__ constexpr bool by_score(int i) { return has_by_score && i == 0; }
+  static __device__ __forceinline__ const Output& gradient(const BackwardTensors& of, int i) {
+    return !of_keys ? of.grad_q : has_by_score && i == 0 ? of.grad_k : of.grad_v;
+  }
 };
 
 /// Two tiles that pass by; bits 2 u, 2 u + 1 of `spoilt[i]`: the lane's numbers of tile u have
@@ -65,7 +68,7 @@ struct PassingTiles {
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
         const std::int64_t its_token = origin + (e == 0 ? even : odd);
-        numbers[u][e].read(call.lse, call.dots, its_token * call.walk.heads + head);
+        numbers[u][e].read(call.lse, call.dots, its_token * call.heads + head);
       }
     }
   }
@@ -91,20 +94,22 @@ struct StandingStrip {
   RowNumbers numbers[2];  // of rows g and g + 8
   float sums[gradients][Columns / 8][4];
 
-  /// `count` rows; row(tensor, i) is the lane's share of row i of a tensor, 2 being o. By all lanes
-  /// of the warp.
+  /// `count` rows; row(tensor, i) is the lane's share of row i of a tensor, 2 being o. `zero`:
+  /// see QueryFragments::flip. By all lanes of the warp.
   template <typename Row>
-  __device__ __forceinline__ void begin(int count, const Row& row) {
+  __device__ __forceinline__ void begin(int count, std::uint32_t zero, const Row& row) {
     const int g = (static_cast<int>(threadIdx.x) & 31) >> 2;
     const int low = min(g, count - 1), high = min(g + 8, count - 1);
     RowShare<Columns> a, b;
     a.read(row(0, low));
     b.read(row(0, high));
     first.put(a, b);
+    first.flip(zero);
     if constexpr (Of::has_by_score) {
       a.read(row(1, low));
       b.read(row(1, high));
       second.put(a, b);
+      second.flip(zero);
     }
     if constexpr (!Of::of_keys) {
       // D is the diagonal of grad_o o^T.
@@ -247,18 +252,18 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums, reach>))
   const int g = lane >> 2;
   const int t = lane & 3;
   const int number = static_cast<int>(warp_number());
-  if (number >= call.walk.walks * call.walk.heads) return;
+  if (number >= call.walks * call.heads) return;
   // Broad walks that stand side by side share what passes by: they are of one head.
   const bool by_heads = reach != Reach::broad;
-  const WorkWalk& walk =
-      call.walk.list.walks[by_heads ? number / call.walk.heads : number % call.walk.walks];
-  const int head = by_heads ? number % call.walk.heads : number / call.walk.walks;
-  const float factor = call.walk.scale * log2_e;
-  const Input& standing0 = Of::of_keys ? call.walk.k : call.walk.q;
-  const Input& standing1 = Of::of_keys ? call.walk.v : call.grad_o;
-  const Input& passing0 = Of::of_keys ? call.walk.q : call.walk.k;
-  const Input& passing1 = Of::of_keys ? call.grad_o : call.walk.v;
-  const auto place = [&](int token) { return Place(call.walk.items, token); };
+  const WorkWalk& walk = call.list.walks[by_heads ? number / call.heads : number % call.walks];
+  const int head = by_heads ? number % call.heads : number / call.walks;
+  const float factor = call.scale * log2_e;
+  const std::uint32_t zero = static_cast<std::uint32_t>(call.head_dim) >> 16;
+  const Input& standing0 = Of::of_keys ? call.k : call.q;
+  const Input& standing1 = Of::of_keys ? call.v : call.grad_o;
+  const Input& passing0 = Of::of_keys ? call.q : call.k;
+  const Input& passing1 = Of::of_keys ? call.grad_o : call.v;
+  const auto place = [&](int token) { return Place(call.items, token); };
 
   const auto read_globals = [&](Passing& globals) {
     const int last_global = walk.globals.count - 1;
@@ -273,7 +278,7 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums, reach>))
           [&](int i) {
             const int position = min(8 * u + i, last_global);
             return position < 0 ? walk.rows.begin
-                                : token_of(walk.globals, call.walk.list.indices, position);
+                                : token_of(walk.globals, call.list.indices, position);
           },
           [&](int tensor, int token) { return row_of(tensor, token, Share::begin()); },
           [&](int tensor, int token) { return row_of(tensor, token, Values::begin()); });
@@ -303,7 +308,7 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums, reach>))
       for (int h = 0; h < 2; ++h) {
         const int row = g + 8 * h;
         const std::int64_t at =
-            static_cast<std::int64_t>(first + min(row, count - 1)) * call.walk.heads + head;
+            static_cast<std::int64_t>(first + min(row, count - 1)) * call.heads + head;
         strip.numbers[h].read_lse(call.lse, at);
         if (leaves_dots && t == 0 && row < count) call.dots[at] = strip.numbers[h].dot;
       }
@@ -311,9 +316,9 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums, reach>))
   };
 
   Strip wide;
-  const bool has_wide = walk.wide.count > 0;
+  const bool has_wide = same_in_all(walk.wide.count) > 0;
   if (has_wide) {
-    wide.begin(walk.wide.count, [&](int tensor, int row) {
+    wide.begin(walk.wide.count, zero, [&](int tensor, int row) {
       const Input& of = tensor == 0 ? standing0 : tensor == 1 ? standing1 : call.o;
       return HeadRows<const std::byte>(of, head).at(place(walk.wide.begin + row)) + Share::begin();
     });
@@ -325,8 +330,11 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums, reach>))
   }
 
   // From here on tokens are counted from the walk's first row.
-  const int rows = walk.rows.count;
-  const int origin = walk.rows.begin;
+  const int rows = same_in_all(walk.rows.count);
+  const int origin = same_in_all(walk.rows.begin);
+  const int window = same_in_all(walk.window);
+  const int keys_begin = same_in_all(walk.keys_begin) - origin;
+  const int keys_end = same_in_all(walk.keys_end) - origin;
   if (rows > 0) {
     const Place its_place = place(origin);
     const RowsFrom<const std::byte> standing[2] = {{standing0, head, its_place, Share::begin()},
@@ -335,12 +343,12 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums, reach>))
                                                   {passing1, head, its_place, Share::begin()}};
     const RowsFrom<const std::byte> values[2] = {{passing0, head, its_place, Values::begin()},
                                                  {passing1, head, its_place, Values::begin()}};
-    const RowsFrom<std::byte> results[2] = {{call.gradients[0], head, its_place, lane_bytes * t},
-                                            {call.gradients[1], head, its_place, lane_bytes * t}};
+    const RowsFrom<std::byte> results[2] = {
+        {Of::gradient(call, 0), head, its_place, lane_bytes * t},
+        {Of::gradient(call, 1), head, its_place, lane_bytes * t}};
     WalkSight whole{};
-    if constexpr (reach != Reach::broad) whole = sight_of<Tiles>(0, walk.window);
-    // The walk's numbers are read again for each strip, not held in registers.
-    const auto read = [&](Passing& tiles, int u, int first_key, int keys_begin, int keys_end) {
+    if constexpr (reach != Reach::broad) whole = sight_of<Tiles>(0, window);
+    const auto read = [&](Passing& tiles, int u, int first_key) {
       tiles.read(
           u, call, head, origin,
           [&](int i) { return max(keys_begin, min(first_key + i, keys_end - 1)); },
@@ -364,20 +372,18 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums, reach>))
     for (int first_row = 0; first_row < rows; first_row += strip_tokens) {
       __syncwarp();
       const int here = opaque(first_row);
-      const int keys_begin = walk.keys_begin - origin;
-      const int keys_end = walk.keys_end - origin;
       Strip strip;
       // Its address would be a register of its own.
       const RowsFrom<const std::byte> o(call.o, opaque(head), its_place, Share::begin());
-      strip.begin(rows - here, [&](int tensor, int row) {
+      strip.begin(rows - here, zero, [&](int tensor, int row) {
         return tensor == 2 ? o.at(here + row) : standing[tensor].at(here + row);
       });
       read_numbers(strip, origin + here, rows - here, true);
       /// Two tiles from `first` on, and what the wide rows take of them.
       const auto take_two = [&](int first, const unsigned(&seen)[2], bool by_wide) {
         Passing tiles;
-        read(tiles, 0, first, keys_begin, keys_end);
-        read(tiles, 1, first + 8, keys_begin, keys_end);
+        read(tiles, 0, first);
+        read(tiles, 1, first + 8);
         tiles.template clean_values<T, 2>();
         strip.template take<2>(tiles, seen, factor);
         if (!by_wide) return;
@@ -385,7 +391,6 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums, reach>))
         wide.template take<2>(tiles, {seen_by_wide, seen_by_wide}, factor);
       };
       if constexpr (reach == Reach::broad) {
-        const int window = walk.window;
         const int band_from = max(keys_begin, here - window);
         // Strips' own keys are one of these 16, which is the wide rows'.
         const int band_begin = band_from - ((band_from - here) & 15);
@@ -415,7 +420,7 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums, reach>))
             continue;
           }
           Passing tiles;
-          read(tiles, 0, first_key + 8 * tile, keys_begin, keys_end);
+          read(tiles, 0, first_key + 8 * tile);
           tiles.template clean_values<T, 1>();
           strip.template take<1>(tiles, seen, factor);
           if (has_wide && is_last) {
@@ -435,7 +440,7 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums, reach>))
         if (mine >= rows) continue;
 #pragma unroll
         for (int i = 0; i < gradients; ++i) {
-          strip.store(i, h, results[i].at(mine), Of::by_score(i) ? call.walk.scale : 1.0f);
+          strip.store(i, h, results[i].at(mine), Of::by_score(i) ? call.scale : 1.0f);
         }
       }
     }
@@ -447,15 +452,16 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums, reach>))
     const int row = g + 8 * h;
     if (row >= walk.wide.count) continue;
     if (walk.first_slot >= 0) {
-      wide.leave(h, call.walk.partials + (static_cast<std::int64_t>(head) * call.walk.partial_rows +
-                                          walk.first_slot + row) *
-                                             call.walk.partial_pitch);
+      wide.leave(h, call.partials + (static_cast<std::int64_t>(head) * call.partial_rows +
+                                     walk.first_slot + row) *
+                                        call.partial_pitch);
       continue;
     }
 #pragma unroll
     for (int i = 0; i < gradients; ++i) {
-      std::byte* to = HeadRows<std::byte>(call.gradients[i], head).at(place(walk.wide.begin + row));
-      wide.store(i, h, to + lane_bytes * t, Of::by_score(i) ? call.walk.scale : 1.0f);
+      std::byte* to =
+          HeadRows<std::byte>(Of::gradient(call, i), head).at(place(walk.wide.begin + row));
+      wide.store(i, h, to + lane_bytes * t, Of::by_score(i) ? call.scale : 1.0f);
     }
   }
 }
@@ -463,7 +469,7 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums, reach>))
 /// Adds up the parts of wide rows, in their order: a warp a row and head.
 template <typename T, Sums sums>
 __global__ void merge_backward_walks_kernel(BackwardWalkArguments call) {
-  const WalkArguments& a = call.walk;
+  const WalkArguments& a = call;
   const MergedWalkRow merged(a);
   if (!merged.exists) return;
   const int lane = static_cast<int>(threadIdx.x) & 31;
@@ -471,11 +477,10 @@ __global__ void merge_backward_walks_kernel(BackwardWalkArguments call) {
 #pragma unroll
     for (int i = 0; i < WalkSums<sums>::gradients; ++i) {
       float total = 0.0f;
-      for (int p = 0; p < merged.parts.count; ++p) {
-        total += merged.parts.first[p * merged.parts.step + i * a.head_dim + column];
-      }
-      std::byte* row =
-          HeadRows<std::byte>(call.gradients[i], merged.head).at(Place(a.items, merged.token));
+      for (int p = 0; p < merged.parts; ++p)
+        total += merged.first[p * merged.step + i * a.head_dim + column];
+      std::byte* row = HeadRows<std::byte>(WalkSums<sums>::gradient(call, i), merged.head)
+                           .at(Place(a.items, merged.token));
       reinterpret_cast<T*>(row)[column] =
           from_float<T>(total * (WalkSums<sums>::by_score(i) ? a.scale : 1.0f));
     }

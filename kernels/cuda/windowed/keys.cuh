@@ -40,7 +40,7 @@ struct KeyPlaces {
   std::int32_t place[2];   // of keys g and g + 8
   std::int32_t low, high;  // of all 16
 
-  __device__ KeyPlaces(const DeviceLists& lists, const Run& unit, const Rule& rule) {
+  __device__ KeyPlaces(const DeviceLists& lists, const WorkRun& unit, const Rule& rule) {
     constexpr std::int32_t far = 0x7fffffff;
     low = far;
     high = no_place;
@@ -123,10 +123,10 @@ __device__ inline void add_rows(Sums<dim>& sums, const WeightColumns& weights,
 }
 
 template <typename T, int dim, Care care>
-__device__ inline void sum_parts(Sums<dim>& sums, const ProductArguments& a, const Unit& unit,
+__device__ inline void sum_parts(Sums<dim>& sums, const Arguments& a, const Unit& unit,
                                  const BlockPlace& place, std::byte* x, std::int32_t* seen) {
   constexpr std::int32_t chunk = chunk_rows<T, dim>;
-  const HeadRows<const T> rows(a.x, unit.first_head + place.head, place.first_column);
+  const auto rows = rows_from(a.x, unit.first_head + place.head, place.first_column * sizeof(T));
   clear<dim>(sums);
   for (std::int32_t i = 0; i < unit.parts; ++i) {
     const KeyPart& part = a.lists.key_parts[unit.first_part + i];
@@ -135,10 +135,9 @@ __device__ inline void sum_parts(Sums<dim>& sums, const ProductArguments& a, con
     for (std::int32_t c = 0; c < part.rows.count; c += chunk) {
       const std::int32_t count = smaller(chunk, part.rows.count - c);
       __syncthreads();  // all have done with the chunk before
-      stage<T, dim>(x, rows, place.columns, a.lists.indices,
-                    {part.rows.begin + c, count, part.rows.listed});
+      stage<T, dim>(x, rows, place.columns, a, {part.rows.begin + c, count, part.rows.listed});
       for (auto r = static_cast<std::int32_t>(threadIdx.x); r < count; r += block_threads) {
-        seen[r] = first_seen(rule, token_of(a.lists.indices, part.rows, c + r));
+        seen[r] = first_seen(rule, token_of(part.rows, a.lists.indices, c + r));
       }
       staged();
       if (keys.high == no_place) continue;
@@ -158,7 +157,7 @@ __device__ inline void sum_parts(Sums<dim>& sums, const ProductArguments& a, con
 
 template <typename T, int dim>
 __global__ __launch_bounds__(block_threads,
-                             blocks_of_processor<dim>) void keys_kernel(ProductArguments a) {
+                             blocks_of_processor<dim>) void keys_kernel(Arguments a) {
   std::byte* x = dynamic_shared();
   auto* seen = reinterpret_cast<std::int32_t*>(x + chunk_bytes<T, dim>);
   int* flags = seen + chunk_rows<T, dim>;

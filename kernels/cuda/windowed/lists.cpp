@@ -8,6 +8,7 @@
 
 #include "kernels/cuda/sections.h"
 #include "kernels/cuda/windowed.h"
+#include "kernels/cuda/work/token_runs.h"
 #include "kernels/plan/windowed_layout.h"
 
 namespace attnscope::cuda {
@@ -134,15 +135,10 @@ std::int64_t for_each_task(const AttentionPlan& plan, const Visit& visit) {
   return first_score;
 }
 
-Run run_of(const TokenRun& run) {
+WorkRun run_of(const TokenRun& run) {
   return {.begin = static_cast<std::int32_t>(run.begin),
           .count = static_cast<std::int32_t>(run.size()),
           .listed = run.listed ? 1 : 0};
-}
-
-std::int32_t token_at(const Lists& lists, const Run& run, std::int32_t position) {
-  const std::int32_t place = run.begin + position;
-  return run.listed != 0 ? lists.indices[static_cast<std::size_t>(place)] : place;
 }
 
 std::int64_t work_of(const Span& span) {
@@ -222,7 +218,7 @@ struct UnitLists {
 };
 
 /// The spans of a tile's rows, segment by segment.
-std::vector<Span> spans_of(const Lists& lists, const Task& task, const Run& rows) {
+std::vector<Span> spans_of(const Lists& lists, const Task& task, const WorkRun& rows) {
   std::vector<Span> spans;
   std::int32_t column = 0;
   for (std::int64_t s = 0; s < task.segment_count; ++s) {
@@ -230,7 +226,7 @@ std::vector<Span> spans_of(const Lists& lists, const Task& task, const Run& rows
     const Rule& rule = lists.rules[static_cast<std::size_t>(number)];
     if (rule.width == 0) continue;
     const auto origin = [&](std::int32_t row) {
-      return origin_of(rule, first_seen(rule, token_at(lists, rows, row)));
+      return origin_of(rule, first_seen(rule, token_at(rows, row, lists.indices)));
     };
     spans.push_back({.rule = number,
                      .first_column = column,
@@ -252,9 +248,9 @@ Status cut_rows(const AttentionPlan& plan, Lists& lists) {
     widest = std::max(widest, columns);
     if (widest > countable || to.partial_rows > countable || to.units.size() > most_units) return;
     const std::int64_t stride = task.queries.size() * columns;
-    const Run all = run_of(task.queries);
+    const WorkRun all = run_of(task.queries);
     for (std::int32_t row = 0; row < all.count; row += tile) {
-      const Run rows{
+      const WorkRun rows{
           .begin = all.begin + row, .count = std::min(tile, all.count - row), .listed = all.listed};
       const std::vector<Span> spans = spans_of(lists, task, rows);
       const std::int64_t strips = (rows.count + strip_rows - 1) / strip_rows;
@@ -345,9 +341,9 @@ class KeyCut {
     const std::int32_t first = std::max(rule.begin, seen(whole, 0));
     const std::int32_t last = std::min(rule.end, seen(whole, whole.rows.count - 1) + rule.reach);
     if (first >= last) return;
-    const Run keys{.begin = first, .count = last - first, .listed = rule.listed};
-    const std::int32_t first_token = token_at(lists_, keys, 0);
-    const std::int32_t last_token = token_at(lists_, keys, keys.count - 1);
+    const WorkRun keys{.begin = first, .count = last - first, .listed = rule.listed};
+    const std::int32_t first_token = token_at(keys, 0, lists_.indices);
+    const std::int32_t last_token = token_at(keys, keys.count - 1, lists_.indices);
     const auto from = std::upper_bound(ends_.begin(), ends_.end(), first_token) - ends_.begin();
     for (auto tile = static_cast<std::size_t>(from);
          tile < begins_.size() && begins_[tile] <= last_token; ++tile) {
@@ -380,7 +376,7 @@ class KeyCut {
   }
   /// The first place that a row sees.
   [[nodiscard]] std::int32_t seen(const KeyPart& part, std::int32_t row) const {
-    return first_seen(rule_of(part), token_at(lists_, part.rows, row));
+    return first_seen(rule_of(part), token_at(part.rows, row, lists_.indices));
   }
   /// The first row that sees nothing before `place`.
   [[nodiscard]] std::int32_t first_row(const KeyPart& part, std::int32_t place) const {

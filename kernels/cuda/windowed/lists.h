@@ -21,7 +21,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/base/result.h"
+#include "kernels/cuda/work_list.h"
 #include "kernels/plan/attention_plan.h"
 #include "kernels/plan/counts.h"
 #include "kernels/plan/tensor.h"
@@ -34,16 +34,9 @@
 
 namespace attnscope::cuda::windowed {
 
-inline constexpr std::int32_t strip_rows = 16;  // of a warp
+inline constexpr std::int32_t strip_rows = strip_tokens;  // of a warp
 inline constexpr std::int32_t key_tile = 64;
 inline constexpr std::int32_t merged_rows = 4;  // of a block that adds up sums
-
-/// Tokens begin ... begin+count, or, if listed, the tokens at indices[begin ... begin+count).
-struct Run {
-  std::int32_t begin = 0;
-  std::int32_t count = 0;
-  std::int32_t listed = 0;
-};
 
 /// A segment: which places a row's columns stand for.
 struct Rule {
@@ -86,7 +79,7 @@ struct Span {
 struct KeyPart {
   std::int64_t first_score = 0;  // of the first row and head, at the rule's first column
   std::int64_t head_stride = 0;
-  Run rows;
+  WorkRun rows;
   std::int32_t columns = 0;  // of the task
   std::int32_t rule = 0;
 };
@@ -96,7 +89,7 @@ struct KeyPart {
 struct Unit {
   std::int64_t first_score = 0;  // rows: of the first row and head
   std::int64_t head_stride = 0;  // rows: floats from one head to the next
-  Run tokens;
+  WorkRun tokens;
   std::int32_t columns = 0;  // rows: of a row
   std::int32_t first_head = 0;
   std::int32_t first_part = 0, parts = 0;  // spans or key parts
@@ -106,7 +99,7 @@ struct Unit {
 
 /// Sum p of the run's token t stands in row first + p * stride + t of the workspace.
 struct Merge {
-  Run tokens;  // at most merged_rows
+  WorkRun tokens;  // at most merged_rows
   std::int32_t first_head = 0;
   std::int32_t first = 0, stride = 0;
   std::int32_t parts = 0;

@@ -4,9 +4,7 @@
 // What a block works on, and its operands in global and shared memory: rows of tensors, staging,
 // which strip of 16 rows each warp has and which places it sees.
 
-#include <cstring>
-
-#include "kernels/cuda/numbers.cuh"
+#include "kernels/cuda/rows.cuh"
 #include "kernels/cuda/windowed/arguments.h"
 
 namespace attnscope::cuda::windowed {
@@ -26,15 +24,6 @@ __device__ inline std::int32_t smaller(std::int32_t a, std::int32_t b) {
   return a < b ? a : b;
 }
 
-/// Two numbers as registers and memory hold them, the first in the low half.
-template <typename T>
-__device__ inline std::uint32_t packed(T low, T high) {
-  const T pair[2] = {low, high};
-  std::uint32_t bits;
-  memcpy(&bits, pair, sizeof(bits));
-  return bits;
-}
-
 /// Bytes from one staged row to the next: 16 more than a row of `dim` numbers, so that eight rows'
 /// 16-byte pieces at one column lie in eight different groups of four banks - what ldmatrix and
 /// reads of 16 bytes by eight lanes touch together.
@@ -52,31 +41,13 @@ inline constexpr int chunk_rows = [] {
 template <typename T, int dim>
 inline constexpr int chunk_bytes = (chunk_rows<T, dim> + 16) * row_bytes<T, dim>;
 
-template <typename T>
-struct HeadRows {
-  T* first;  // of token 0, at the first column
-  std::int64_t token_stride, item_stride;
-  std::int32_t item_tokens;
-  bool aligned;
-
-  __device__ HeadRows(const View& view, std::int32_t head, std::int32_t first_column = 0)
-      : first(reinterpret_cast<T*>(view.data) + head * view.head_stride + first_column),
-        token_stride(view.token_stride),
-        item_stride(view.item_stride),
-        item_tokens(view.item_tokens),
-        aligned(view.aligned != 0) {}
-
-  __device__ T* row(std::int32_t token) const {
-    if (item_tokens == 0) return first + token * token_stride;
-    const auto t = static_cast<std::uint32_t>(token), n = static_cast<std::uint32_t>(item_tokens);
-    return first + t / n * item_stride + t % n * token_stride;
-  }
-};
-
-__device__ inline std::int32_t token_of(const std::int32_t* indices, const Run& run,
-                                        std::int32_t position) {
-  const std::int32_t place = run.begin + position;
-  return run.listed != 0 ? indices[place] : place;
+/// The rows of a tensor's head, from a column on.
+template <typename Byte>
+__device__ HeadRows<Byte> rows_from(const DeviceTensor<Byte>& tensor, std::int32_t head,
+                                    std::int64_t first_byte) {
+  HeadRows<Byte> rows(tensor, head);
+  rows.base += first_byte;
+  return rows;
 }
 
 /// The places that a rule leaves out.
@@ -99,24 +70,26 @@ struct Skips {
 /// Starts copying the run's rows to shared memory, columns from `columns` to `dim` and the 16 rows
 /// behind becoming 0. The block takes part; it waits with staged().
 template <typename T, int dim>
-__device__ void stage(std::byte* shared, const HeadRows<const T>& rows, std::int32_t columns,
-                      const std::int32_t* indices, const Run& run) {
+__device__ void stage(std::byte* shared, const HeadRows<const std::byte>& rows,
+                      std::int32_t columns, const Arguments& a, const WorkRun& run) {
   constexpr int stride = row_bytes<T, dim>;
   const int count = run.count, all = (count + 15) / 16 * 16 + 16;
-  if (rows.aligned) {
+  const auto row = [&](int r) {
+    return rows.at(Place(a.items, token_of(run, a.lists.indices, r)));
+  };
+  if (a.vector) {
     constexpr int pieces = dim * static_cast<int>(sizeof(T)) / 16;
     constexpr int per_piece = 16 / static_cast<int>(sizeof(T));
     for (int i = static_cast<int>(threadIdx.x); i < all * pieces; i += block_threads) {
       const int r = i / pieces, c = i % pieces;
       const bool there = r < count && c * per_piece < columns;
-      const T* from = there ? rows.row(token_of(indices, run, r)) + c * per_piece : rows.first;
-      copy_async<16>(shared + r * stride + c * 16, from, there);
+      copy_async<16>(shared + r * stride + c * 16, there ? row(r) + c * 16 : rows.base, there);
     }
   } else {
     for (int i = static_cast<int>(threadIdx.x); i < all * dim; i += block_threads) {
       const int r = i / dim, c = i % dim;
       T value = from_float<T>(0.0f);
-      if (r < count && c < columns) value = rows.row(token_of(indices, run, r))[c];
+      if (r < count && c < columns) value = reinterpret_cast<const T*>(row(r))[c];
       reinterpret_cast<T*>(shared + r * stride)[c] = value;
     }
   }
@@ -136,7 +109,7 @@ struct BlockPlace {
   std::int32_t first_column;  // of the sums
   std::int32_t columns;       // from there to the end of a row
 
-  __device__ BlockPlace(const ProductArguments& a, std::int32_t dim) {
+  __device__ BlockPlace(const Arguments& a, std::int32_t dim) {
     // Known to the compiler where there is one part.
     const std::uint32_t parts = dim < 128 ? 1 : static_cast<std::uint32_t>(a.column_parts);
     const auto heads = static_cast<std::uint32_t>(a.heads_per_unit);
@@ -171,11 +144,12 @@ struct StripPlaces {
   std::int32_t low, high;  // places that any of them sees
   std::int32_t seen;       // in lane r, the first of row r % 16; where there is none, of the last
 
-  __device__ StripPlaces(const DeviceLists& lists, const Run& unit, const Rule& rule, int strip) {
+  __device__ StripPlaces(const DeviceLists& lists, const WorkRun& unit, const Rule& rule,
+                         int strip) {
     const std::int32_t first = strip * strip_rows;
     rows = smaller(unit.count - first, strip_rows);
     const std::int32_t row = lane_id() % strip_rows < rows ? lane_id() % strip_rows : rows - 1;
-    seen = first_seen(rule, token_of(lists.indices, unit, first + row));
+    seen = first_seen(rule, token_of(unit, lists.indices, first + row));
     low = __shfl_sync(all_lanes, seen, 0);
     high = __shfl_sync(all_lanes, seen, strip_rows - 1) + rule.reach;
   }

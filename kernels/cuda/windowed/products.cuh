@@ -147,16 +147,7 @@ __device__ inline bool wild(float x) {
   return !(fabsf(x) <= largest_of<T>);
 }
 
-/// Two 16-bit numbers, 0 in place of infinities and NaN.
-template <typename T>
-__device__ inline std::uint32_t tamed(std::uint32_t pair) {
-  constexpr std::uint32_t exponent = std::is_same_v<T, __half> ? 0x7c00U : 0x7f80U;
-  if ((pair & exponent) == exponent) pair &= 0xffff0000U;
-  if ((pair >> 16 & exponent) == exponent) pair &= 0xffffU;
-  return pair;
-}
-
-/// Adds what multiplying tamed numbers left out: seen pairs of a wild weight or value.
+/// Adds what multiplying finite numbers left out: seen pairs of a wild weight or value.
 template <typename T, int dim>
 __device__ inline void accumulate_wild(Sums<dim>& sums, const float (&w)[8], unsigned seen,
                                        const std::byte* y) {
@@ -210,10 +201,9 @@ __device__ inline void accumulate(Sums<dim>& sums, const float (&w)[8], unsigned
         if (wild<T>(pair[0])) pair[0] = 0.0f;
         if (wild<T>(pair[1])) pair[1] = 0.0f;
       }
-      const T first = from_float<T>(pair[0]), second = from_float<T>(pair[1]);
-      a[i] = packed(first, second);
-      rest[i] = packed(from_float<T>(pair[0] - to_float(first)),
-                       from_float<T>(pair[1] - to_float(second)));
+      a[i] = pair_of<T>(pair[0], pair[1]);
+      rest[i] = pair_of<T>(pair[0] - to_float(from_float<T>(pair[0])),
+                           pair[1] - to_float(from_float<T>(pair[1])));
     }
     const std::byte* row = y + lane_id() % 16 * row_bytes<T, dim> + lane_id() / 16 * 16;
 #pragma unroll
@@ -222,7 +212,7 @@ __device__ inline void accumulate(Sums<dim>& sums, const float (&w)[8], unsigned
       load_matrices_transposed(b, row + n * 16);
       if constexpr (care == Care::careful) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) b[i] = tamed<T>(b[i]);
+        for (int i = 0; i < 4; ++i) b[i] &= ~non_finite_halves<T>(b[i]);
       }
       multiply_add<T>(sums[n], a, b[0], b[1]);
       multiply_add<T>(sums[n + 1], a, b[2], b[3]);
@@ -255,45 +245,44 @@ __device__ inline void clear(Sums<dim>& sums) {
 
 /// Two neighbouring numbers of a row, of which `columns` are left.
 template <typename T>
-__device__ inline void store_pair(T* row, bool aligned, std::int32_t columns, T first, T second) {
+__device__ inline void store_pair(T* row, bool aligned, std::int32_t columns, float first,
+                                  float second) {
   if (!aligned) {
-    if (columns > 0) row[0] = first;
-    if (columns > 1) row[1] = second;
+    if (columns > 0) row[0] = from_float<T>(first);
+    if (columns > 1) row[1] = from_float<T>(second);
   } else if (columns > 0) {
     if constexpr (std::is_same_v<T, float>) {
       *reinterpret_cast<float2*>(row) = float2{first, second};
     } else {
-      *reinterpret_cast<std::uint32_t*>(row) = packed(first, second);
+      *reinterpret_cast<std::uint32_t*>(row) = pair_of<T>(first, second);
     }
   }
 }
 
 /// Writes the sums of the 16 tokens of a unit from `first` on to the result, or to the workspace.
 template <typename T, int dim>
-__device__ inline void store_sums(const Sums<dim>& sums, const ProductArguments& a,
-                                  const Unit& unit, const BlockPlace& place, std::int32_t first) {
-  const HeadRows<T> out(a.out, unit.first_head + place.head, place.first_column);
+__device__ inline void store_sums(const Sums<dim>& sums, const Arguments& a, const Unit& unit,
+                                  const BlockPlace& place, std::int32_t first) {
+  const auto out = rows_from(a.out, unit.first_head + place.head, place.first_column * sizeof(T));
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
     const std::int32_t position = first + lane_id() / 4 + 8 * h;
     if (position >= unit.tokens.count) continue;
+    const auto store = [&](auto* to, bool aligned, float scale) {
+#pragma unroll
+      for (int n = 0; n < dim / 8; ++n) {
+        const int c = sum_column<T>(n);
+        store_pair(to + c, aligned, place.columns - c, scale * sums[n][2 * h],
+                   scale * sums[n][2 * h + 1]);
+      }
+    };
     if (unit.partial >= 0) {
       const std::int64_t row = unit.partial + position;
-      float* to =
-          a.partials + (row * a.heads_per_unit + place.head) * a.head_dim + place.first_column;
-#pragma unroll
-      for (int n = 0; n < dim / 8; ++n) {
-        const int c = sum_column<T>(n);
-        store_pair<float>(to + c, false, place.columns - c, sums[n][2 * h], sums[n][2 * h + 1]);
-      }
+      store(a.partials + (row * a.heads_per_unit + place.head) * a.head_dim + place.first_column,
+            false, 1.0f);
     } else {
-      T* to = out.row(token_of(a.lists.indices, unit.tokens, position));
-#pragma unroll
-      for (int n = 0; n < dim / 8; ++n) {
-        const int c = sum_column<T>(n);
-        store_pair(to + c, out.aligned, place.columns - c, from_float<T>(a.scale * sums[n][2 * h]),
-                   from_float<T>(a.scale * sums[n][2 * h + 1]));
-      }
+      std::byte* to = out.at(Place(a.items, token_of(unit.tokens, a.lists.indices, position)));
+      store(reinterpret_cast<T*>(to), a.vector, a.scale);
     }
   }
 }

@@ -11,22 +11,24 @@
 namespace attnscope::cuda::windowed {
 namespace {
 
-template <int count>
-__device__ void sum_over_lanes(float (&x)[count]) {
+/// x of all lanes, by `combine`.
+template <int count, typename Combine>
+__device__ void over_lanes(float (&x)[count], const Combine& combine) {
 #pragma unroll
   for (int lanes = 16; lanes > 0; lanes /= 2) {
 #pragma unroll
-    for (int i = 0; i < count; ++i) x[i] += __shfl_xor_sync(all_lanes, x[i], lanes);
+    for (int i = 0; i < count; ++i) x[i] = combine(x[i], __shfl_xor_sync(all_lanes, x[i], lanes));
   }
 }
 
 template <int count>
+__device__ void sum_over_lanes(float (&x)[count]) {
+  over_lanes(x, [](float a, float b) { return a + b; });
+}
+
+template <int count>
 __device__ void largest_over_lanes(float (&x)[count]) {
-#pragma unroll
-  for (int lanes = 16; lanes > 0; lanes /= 2) {
-#pragma unroll
-    for (int i = 0; i < count; ++i) x[i] = fmaxf(x[i], __shfl_xor_sync(all_lanes, x[i], lanes));
-  }
+  over_lanes(x, [](float a, float b) { return fmaxf(a, b); });
 }
 
 /// What is taken from a row's scores before the exponential: its largest, or 0 if it has no keys.
@@ -36,13 +38,13 @@ __device__ float base_of(float largest) {
 
 /// The rows of a unit for one head.
 struct UnitRows {
-  RowArguments a;
+  const Arguments& a;
   Unit unit;
   std::int32_t local_head;
 
-  __device__ explicit UnitRows(const RowArguments& arguments)
+  __device__ explicit UnitRows(const Arguments& arguments)
       : a(arguments),
-        unit(a.units[blockIdx.x / static_cast<unsigned>(a.heads_per_unit)]),
+        unit(a.lists.row_units[blockIdx.x / static_cast<unsigned>(a.heads_per_unit)]),
         local_head(
             static_cast<std::int32_t>(blockIdx.x % static_cast<unsigned>(a.heads_per_unit))) {}
 
@@ -50,11 +52,10 @@ struct UnitRows {
     return unit.first_score + local_head * unit.head_stride + std::int64_t{row} * unit.columns;
   }
 
-  __device__ void write_lse(std::int32_t row, float base, float sum) const {
+  __device__ void write_lse(std::int32_t row, float largest, float sum) const {
     if (a.lse == nullptr || lane_id() != 0) return;
-    const std::int32_t token = token_of(a.indices, unit.tokens, row);
-    a.lse[std::int64_t{token} * a.heads + unit.first_head + local_head] =
-        sum == 0.0f ? minus_infinity : base * ln_2 + logf(sum);
+    const std::int32_t token = token_of(unit.tokens, a.lists.indices, row);
+    a.lse[std::int64_t{token} * a.heads + unit.first_head + local_head] = log_sum_exp(largest, sum);
   }
 };
 
@@ -114,11 +115,11 @@ __device__ void softmax_of_short_rows(const UnitRows& unit) {
     sum_over_lanes(sum);
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
-      const float inverse = sum[r] == 0.0f ? 0.0f : 1.0f / sum[r];
+      const float inverse = inverse_of(sum[r]);
 #pragma unroll
       for (int p = 0; p < pieces; ++p) s.x[r][p] *= inverse;
       if (first + r * warps < unit.unit.tokens.count) {
-        unit.write_lse(first + r * warps, base_of(largest[r]), sum[r]);
+        unit.write_lse(first + r * warps, largest[r], sum[r]);
       }
     }
     s.store(unit, unit.a.scores, first);
@@ -150,16 +151,16 @@ __device__ void softmax_of_long_rows(const UnitRows& unit) {
     largest_over_lanes(base);
     sum[0] *= exp2_approx(own - base_of(base[0]));
     sum_over_lanes(sum);
-    const float inverse = sum[0] == 0.0f ? 0.0f : 1.0f / sum[0];
+    const float inverse = inverse_of(sum[0]);
 #pragma unroll 4
     for (std::int32_t c = lane_id(); c < columns; c += 32) {
       s[c] = exp2_approx(s[c] - base_of(base[0])) * inverse;
     }
-    unit.write_lse(row, base_of(base[0]), sum[0]);
+    unit.write_lse(row, base[0], sum[0]);
   }
 }
 
-__global__ __launch_bounds__(block_threads, 6) void softmax_kernel(RowArguments a) {
+__global__ __launch_bounds__(block_threads, 6) void softmax_kernel(Arguments a) {
   const UnitRows unit(a);
   if (unit.unit.first_of_tokens == 0) return;
   const std::int32_t pieces = (unit.unit.columns + 31) / 32;
@@ -216,7 +217,7 @@ __device__ void gradients_of_long_rows(const UnitRows& unit) {
   }
 }
 
-__global__ __launch_bounds__(block_threads, 6) void score_gradients_kernel(RowArguments a) {
+__global__ __launch_bounds__(block_threads, 6) void score_gradients_kernel(Arguments a) {
   const UnitRows unit(a);
   if (unit.unit.first_of_tokens == 0) return;
   const std::int32_t pieces = (unit.unit.columns + 31) / 32;
@@ -227,11 +228,11 @@ __global__ __launch_bounds__(block_threads, 6) void score_gradients_kernel(RowAr
 }
 
 template <typename T>
-__device__ void merge(const MergeArguments& a) {
+__device__ void merge(const Arguments& a) {
   const auto heads = static_cast<unsigned>(a.heads_per_unit);
   const Merge merge = a.merges[blockIdx.x / heads];
   const auto head = static_cast<std::int32_t>(blockIdx.x % heads);
-  const HeadRows<T> out(a.out, merge.first_head + head);
+  const HeadRows<std::byte> out(a.out, merge.first_head + head);
   const std::int64_t row_floats = std::int64_t{a.heads_per_unit} * a.head_dim;
   const std::int64_t part_floats = merge.stride * row_floats;
   for (auto i = static_cast<std::int32_t>(threadIdx.x); i < merge.tokens.count * a.head_dim;
@@ -242,11 +243,12 @@ __device__ void merge(const MergeArguments& a) {
     float sum = 0.0f;
 #pragma unroll 8
     for (std::int32_t p = 0; p < merge.parts; ++p) sum += from[p * part_floats];
-    out.row(token_of(a.indices, merge.tokens, row))[column] = from_float<T>(a.scale * sum);
+    std::byte* to = out.at(Place(a.items, token_of(merge.tokens, a.lists.indices, row)));
+    reinterpret_cast<T*>(to)[column] = from_float<T>(a.scale * sum);
   }
 }
 
-__global__ __launch_bounds__(block_threads) void merge_kernel(MergeArguments a) {
+__global__ __launch_bounds__(block_threads) void merge_kernel(Arguments a) {
   switch (a.dtype) {
     case DType::float32:
       return merge<float>(a);
@@ -259,16 +261,16 @@ __global__ __launch_bounds__(block_threads) void merge_kernel(MergeArguments a) 
 
 }  // namespace
 
-Status launch_softmax(const RowArguments& arguments, std::int64_t blocks, Stream stream) {
+Status launch_softmax(const Arguments& arguments, std::int64_t blocks, Stream stream) {
   return launch("windowed softmax", softmax_kernel, {blocks, block_threads, 0}, stream, arguments);
 }
 
-Status launch_score_gradients(const RowArguments& arguments, std::int64_t blocks, Stream stream) {
+Status launch_score_gradients(const Arguments& arguments, std::int64_t blocks, Stream stream) {
   return launch("windowed score gradients", score_gradients_kernel, {blocks, block_threads, 0},
                 stream, arguments);
 }
 
-Status launch_merges(const MergeArguments& arguments, std::int64_t blocks, Stream stream) {
+Status launch_merges(const Arguments& arguments, std::int64_t blocks, Stream stream) {
   return launch("windowed merges", merge_kernel, {blocks, block_threads, 0}, stream, arguments);
 }
 

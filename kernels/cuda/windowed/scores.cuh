@@ -47,7 +47,7 @@ __device__ inline void fill_outside(const ScoreRows& scores, const StripPlaces& 
 /// Scores of the strip's rows with the staged keys [begin, end) of which `y` holds the first;
 /// `step` is this warp's room for 16 x 32 scores.
 template <typename T, int dim>
-__device__ inline void score_keys(const ProductArguments& a, const ScoreRows& scores,
+__device__ inline void score_keys(const Arguments& a, const ScoreRows& scores,
                                   const StripPlaces& places, const Strip& strip, const Rule& rule,
                                   const std::byte* x, const std::byte* y, std::int32_t begin,
                                   std::int32_t end, float* step) {
@@ -81,7 +81,7 @@ __device__ inline void score_keys(const ProductArguments& a, const ScoreRows& sc
 }
 
 template <typename T, int dim, int rows>
-__global__ __launch_bounds__(block_threads, 4) void scores_kernel(ProductArguments a) {
+__global__ __launch_bounds__(block_threads, 4) void scores_kernel(Arguments a) {
   std::byte* x = dynamic_shared();
   std::byte* y = x + (rows + 16) * row_bytes<T, dim>;
   float* step =
@@ -90,8 +90,8 @@ __global__ __launch_bounds__(block_threads, 4) void scores_kernel(ProductArgumen
   const Unit unit = a.lists.row_units[blockIdx.x / heads];
   const auto local_head = static_cast<std::int32_t>(blockIdx.x % heads);
   const std::int32_t head = unit.first_head + local_head;
-  const HeadRows<const T> queries(a.x, head), keys(a.y, head);
-  stage<T, dim>(x, queries, a.head_dim, a.lists.indices, unit.tokens);
+  const HeadRows<const std::byte> queries(a.x, head), keys(a.y, head);
+  stage<T, dim>(x, queries, a.head_dim, a, unit.tokens);
   const Strip strip(unit.tokens.count);
   constexpr std::int32_t chunk = chunk_rows<T, dim>;
   for (std::int32_t s = 0; s < unit.parts; ++s) {
@@ -107,7 +107,7 @@ __global__ __launch_bounds__(block_threads, 4) void scores_kernel(ProductArgumen
       const std::int32_t first = larger(c, rule.begin), last = smaller(c_end, rule.end);
       if (first < last) {
         __syncthreads();  // all have done with the chunk before
-        stage<T, dim>(y, keys, a.head_dim, a.lists.indices, {first, last - first, rule.listed});
+        stage<T, dim>(y, keys, a.head_dim, a, {first, last - first, rule.listed});
         staged();
       }
       if (!strip.active) continue;

@@ -89,10 +89,10 @@ __device__ inline bool any_not_finite(const Sums<dim>& sums, int* flags) {
 
 /// The sums of a unit, for one head.
 template <typename T, int dim, Care care>
-__device__ inline void sum_unit(Sums<dim>& sums, const ProductArguments& a, const Unit& unit,
+__device__ inline void sum_unit(Sums<dim>& sums, const Arguments& a, const Unit& unit,
                                 const BlockPlace& place, const Strip& strip, std::byte* y) {
   constexpr std::int32_t chunk = chunk_rows<T, dim>;
-  const HeadRows<const T> keys(a.y, unit.first_head + place.head, place.first_column);
+  const auto keys = rows_from(a.y, unit.first_head + place.head, place.first_column * sizeof(T));
   clear<dim>(sums);
   for (std::int32_t s = 0; s < unit.parts; ++s) {
     // By reference: what outlives a barrier in registers is missed in the inner loop.
@@ -114,7 +114,7 @@ __device__ inline void sum_unit(Sums<dim>& sums, const ProductArguments& a, cons
     for (std::int32_t c = larger(span.begin, rule.begin); c < last; c += chunk) {
       const std::int32_t c_end = smaller(c + chunk, last);
       __syncthreads();  // all have done with the chunk before
-      stage<T, dim>(y, keys, place.columns, a.lists.indices, {c, c_end - c, rule.listed});
+      stage<T, dim>(y, keys, place.columns, a, {c, c_end - c, rule.listed});
       staged();
       const std::int32_t begin = larger(c, places.low), end = smaller(c_end, places.high);
       if (strip.active && begin < end) {
@@ -146,7 +146,7 @@ __device__ inline void add_shares(Sums<dim>& sums, const Strip& strip, float* ro
 
 template <typename T, int dim>
 __global__ __launch_bounds__(block_threads,
-                             blocks_of_processor<dim>) void values_kernel(ProductArguments a) {
+                             blocks_of_processor<dim>) void values_kernel(Arguments a) {
   std::byte* y = dynamic_shared();
   int* flags = reinterpret_cast<int*>(y + values_shared<T, dim> - 64);
   const BlockPlace place(a, dim);

@@ -4,7 +4,6 @@
 
 #include "kernels/cuda/work/directed_tasks.h"
 #include "kernels/cuda/work/rules.h"
-#include "kernels/cuda/work/units.h"
 #include "kernels/cuda/work_list.h"
 
 namespace attnscope::cuda {

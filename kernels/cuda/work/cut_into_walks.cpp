@@ -8,7 +8,6 @@
 #include "kernels/cuda/walk_list.h"
 #include "kernels/cuda/work/directed_tasks.h"
 #include "kernels/cuda/work/rules.h"
-#include "kernels/cuda/work/units.h"
 
 namespace attnscope::cuda {
 namespace {

@@ -89,6 +89,28 @@ std::vector<WorkRun> cut_behind_blocks(const WorkRun& run,
   return parts;
 }
 
+/// Appends a task's segments, neighbouring whole ones as one.
+void append_segments(std::span<const DirectedSegment> segments, Direction& direction,
+                     DirectedTask& task) {
+  const auto joinable = [](const DirectedSegment& s) {
+    return s.rule.kind == RuleKind::whole && s.run.listed == 0 && s.skips < 0;
+  };
+  const std::size_t first = direction.segments.size();
+  for (const DirectedSegment& segment : segments) {
+    if (direction.segments.size() > first && joinable(segment)) {
+      DirectedSegment& last = direction.segments.back();
+      if (joinable(last) && last.rule.end == segment.rule.begin) {
+        last.run.count += segment.run.count;
+        last.rule.end = segment.rule.end;
+        continue;
+      }
+    }
+    direction.segments.push_back(segment);
+  }
+  task.first_segment = static_cast<std::int32_t>(first);
+  task.segments = static_cast<std::int32_t>(direction.segments.size() - first);
+}
+
 /// Adds tasks for rows that share segments.
 void add_tasks(const WorkRun& run, std::int64_t item, std::span<const DirectedSegment> segments,
                Indices indices, Direction& direction) {
@@ -135,27 +157,6 @@ std::vector<TokenInterval> tokens_of(const AttentionPlan& plan,
 }
 
 }  // namespace
-
-void append_segments(std::span<const DirectedSegment> segments, Direction& direction,
-                     DirectedTask& task) {
-  const auto joinable = [](const DirectedSegment& s) {
-    return s.rule.kind == RuleKind::whole && s.run.listed == 0 && s.skips < 0;
-  };
-  const std::size_t first = direction.segments.size();
-  for (const DirectedSegment& segment : segments) {
-    if (direction.segments.size() > first && joinable(segment)) {
-      DirectedSegment& last = direction.segments.back();
-      if (joinable(last) && last.rule.end == segment.rule.begin) {
-        last.run.count += segment.run.count;
-        last.rule.end = segment.rule.end;
-        continue;
-      }
-    }
-    direction.segments.push_back(segment);
-  }
-  task.first_segment = static_cast<std::int32_t>(first);
-  task.segments = static_cast<std::int32_t>(direction.segments.size() - first);
-}
 
 std::vector<DirectedSegment> directed_segments(const AttentionPlan& plan, WorkList& list) {
   list.indices.reserve(plan.indices.size());

@@ -53,8 +53,10 @@ struct Direction {
 [[nodiscard]] Direction keys_direction(const Direction& rows, std::int32_t tokens,
                                        std::vector<std::int32_t>& indices);
 
-/// Appends a task's segments, neighbouring whole ones as one.
-void append_segments(std::span<const DirectedSegment> segments, Direction& direction,
-                     DirectedTask& task);
+/// A list without units for the plan, its heads set.
+[[nodiscard]] WorkList empty_list(const AttentionPlan& plan);
+
+/// Appends the units of all tasks, for these heads, and their segments.
+void add_units(const Direction& direction, HeadRange heads, WorkList& list);
 
 }  // namespace attnscope::cuda

@@ -3,8 +3,9 @@
 //
 // Where rows stand in the tensors of a call, and what all kernels know of a row of weights.
 
-#include "kernels/cuda/segment/arguments.h"
-#include "kernels/cuda/segment/numbers.cuh"
+#include "kernels/cuda/numbers.cuh"
+#include "kernels/cuda/operands.h"
+#include "kernels/cuda/work_list.h"
 
 namespace attnscope::cuda {
 

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda/operands.h"
+
+#include <bit>
+#include <cstdlib>
+#include <limits>
+
+namespace attnscope::cuda {
+namespace {
+
+bool is_aligned(const std::byte* data, std::int64_t bytes) {
+  return reinterpret_cast<std::uintptr_t>(data) % static_cast<std::uintptr_t>(bytes) == 0;
+}
+
+}  // namespace
+
+void Operands::add(std::string_view name, const ConstTensor& tensor) {
+  if (status_) status_ = check(name, tensor);
+  if (!status_) return;
+  const std::int64_t size = size_of(tensor.dtype);
+  const auto fits = [&](std::int64_t stride) { return stride * size % 16 == 0; };
+  const bool split = is_split(tensor.item_tokens);
+  in_pieces_ = in_pieces_ && is_aligned(tensor.data, 16) && fits(tensor.head_dim) &&
+               fits(tensor.token_stride) && fits(tensor.head_stride) &&
+               (!split || fits(tensor.item_stride));
+  if (split) item_tokens_ = tensor.item_tokens;
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  short_strides_ = short_strides_ && std::abs(tensor.token_stride) <= most / size;
+}
+
+ItemDivision Operands::items() const {
+  if (item_tokens_ == 0) return {};
+  const auto divisor = static_cast<std::uint32_t>(item_tokens_);
+  if (divisor == 1) return {.tokens = 1, .multiplier = 0, .shift = 0};
+  const int power = 31 + std::bit_width(divisor - 1);
+  const std::uint64_t multiplier = ((std::uint64_t{1} << power) + divisor - 1) / divisor;
+  return {.tokens = divisor,
+          .multiplier = static_cast<std::uint32_t>(multiplier),
+          .shift = static_cast<std::uint32_t>(power - 32)};
+}
+
+Status Operands::check(std::string_view name, const ConstTensor& tensor) const {
+  if (tensor.dtype != dtype_) {
+    return fail("{} is of another type than the work list was made for; give all of one type",
+                name);
+  }
+  if (tensor.head_dim != head_dim_) {
+    return fail("{} has head dimension {}, the work list was made for {}; give tensors of it", name,
+                tensor.head_dim, head_dim_);
+  }
+  if (tensor.data == nullptr && tokens_ > 0) {
+    return fail("{} has no data for its {} tokens; hand in its device memory", name, tokens_);
+  }
+  if (!is_aligned(tensor.data, size_of(dtype_))) {
+    return fail("{} is not aligned to its numbers of {} bytes; hand in aligned memory", name,
+                size_of(dtype_));
+  }
+  if (is_split(tensor.item_tokens) && item_tokens_ != 0 && item_tokens_ != tensor.item_tokens) {
+    return fail("{} has items of {} tokens, a tensor before it {}; give tensors split alike", name,
+                tensor.item_tokens, item_tokens_);
+  }
+  return {};
+}
+
+Status check_memory(std::string_view operation, const std::byte* list, std::size_t list_bytes,
+                    const std::byte* workspace, std::int64_t workspace_bytes) {
+  const auto check = [&](std::string_view name, const std::byte* data, std::int64_t bytes,
+                         std::int64_t alignment) -> Status {
+    if (bytes == 0) return {};
+    if (data == nullptr) {
+      return fail("{} was given no {}; hand in {} bytes of device memory", operation, name, bytes);
+    }
+    if (is_aligned(data, alignment)) return {};
+    return fail("The {} of {} is not aligned to {} bytes; hand in aligned device memory", name,
+                operation, alignment);
+  };
+  if (Status s = check("work list", list, static_cast<std::int64_t>(list_bytes), 256); !s) return s;
+  return check("workspace", workspace, workspace_bytes, 16);
+}
+
+Status made_for_forward_alone(std::string_view operation) {
+  return fail(
+      "{}: the work list was made for the forward pass alone; make it with "
+      "Passes::forward_backward",
+      operation);
+}
+
+}  // namespace attnscope::cuda

@@ -1,0 +1,106 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tensors and the device memory of a call: how kernels are handed them, by value, and whether
+// they are as the call's work list needs them.
+//
+//   Operands operands(dtype, head_dim, tokens);  // of the work list
+//   operands.add("q", q);
+//   if (!operands.status()) return operands.status();
+//   arguments.q = operands.on_device(q);
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+
+#include "kernels/base/result.h"
+#include "kernels/plan/tensor.h"
+
+namespace attnscope::cuda {
+
+/// Division of token numbers below 2^31 by an item's tokens: a multiplication and a shift
+/// (Granlund and Montgomery, 1994). A 64-bit division would cost more than a row's products.
+struct ItemDivision {
+  std::uint32_t tokens = 0;  // 0: the token axis is not split into items
+  std::uint32_t multiplier = 0;
+  std::uint32_t shift = 0;
+};
+
+/// StridedTensor for kernels; strides in bytes.
+template <typename Byte>
+struct DeviceTensor {
+  Byte* data = nullptr;
+  std::int64_t token_stride = 0;
+  std::int64_t head_stride = 0;
+  std::int64_t item_stride = 0;
+};
+
+using Input = DeviceTensor<const std::byte>;
+using Output = DeviceTensor<std::byte>;
+
+/// The tensors of a call, one after the other, and what their memory has in common.
+class Operands {
+ public:
+  Operands(DType dtype, std::int64_t head_dim, std::int64_t tokens)
+      : dtype_(dtype), head_dim_(head_dim), tokens_(tokens) {}
+
+  void add(std::string_view name, const ConstTensor& tensor);
+  void add(std::string_view name, const Tensor& tensor) { add(name, as_const(tensor)); }
+
+  [[nodiscard]] const Status& status() const { return status_; }
+  /// Whether all rows begin and end at multiples of 16 bytes.
+  [[nodiscard]] bool in_pieces() const { return in_pieces_; }
+  /// Whether strides of tokens are below 2^31 bytes.
+  [[nodiscard]] bool short_strides() const { return short_strides_; }
+  [[nodiscard]] ItemDivision items() const;
+
+  template <typename Byte>
+  [[nodiscard]] DeviceTensor<Byte> on_device(const StridedTensor<Byte>& tensor) const {
+    const std::int64_t size = size_of(dtype_);
+    const bool split = is_split(tensor.item_tokens);
+    return {
+        .data = tensor.data,
+        .token_stride = tensor.token_stride * size,
+        .head_stride = tensor.head_stride * size,
+        .item_stride = (split ? tensor.item_stride : item_tokens_ * tensor.token_stride) * size};
+  }
+
+ private:
+  [[nodiscard]] Status check(std::string_view name, const ConstTensor& tensor) const;
+  /// Where all tokens lie in one item there is nothing to divide.
+  [[nodiscard]] bool is_split(std::int64_t item_tokens) const {
+    return item_tokens > 0 && item_tokens < tokens_;
+  }
+
+  DType dtype_;
+  std::int64_t head_dim_, tokens_;
+  Status status_;
+  bool in_pieces_ = true;
+  bool short_strides_ = true;
+  std::int64_t item_tokens_ = 0;
+};
+
+/// Whether `operation` was given its work list and its workspace of so many bytes.
+[[nodiscard]] Status check_memory(std::string_view operation, const std::byte* list,
+                                  std::size_t list_bytes, const std::byte* workspace,
+                                  std::int64_t workspace_bytes);
+
+/// The refusal of a backward call by a work list of Passes::forward.
+[[nodiscard]] Status made_for_forward_alone(std::string_view operation);
+
+/// visit() of the type as a constant: what depends on it is chosen once.
+template <typename Visit>
+[[nodiscard]] auto with_type(DType dtype, const Visit& visit) {
+  switch (dtype) {
+    case DType::float32:
+      return visit(std::integral_constant<DType, DType::float32>{});
+    case DType::float16:
+      return visit(std::integral_constant<DType, DType::float16>{});
+    case DType::bfloat16:
+      break;
+  }
+  return visit(std::integral_constant<DType, DType::bfloat16>{});
+}
+
+}  // namespace attnscope::cuda
