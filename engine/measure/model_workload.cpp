@@ -61,6 +61,32 @@ double error_of(const ReferenceOutput& reference, float score, std::span<const f
   return error / largest;
 }
 
+/// Of the same documents' scores by another computation, over the largest number of the checked
+/// states.
+double error_of_scores(const ModelOutput& checked, std::span<const float> scores) {
+  if (checked.scores.size() != scores.size()) return infinity;
+  double largest = 0, error = 0;
+  for (const float value : checked.states)
+    largest = std::max(largest, static_cast<double>(std::abs(value)));
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    const double apart = std::abs(static_cast<double>(checked.scores[i]) - scores[i]);
+    error = worse(error, apart == 0 ? 0 : apart / largest);
+  }
+  return error;
+}
+
+/// What an error against the float64 model comes to; `whose` are its "scores".
+Verdict verdict_of(double error, double bound, std::span<const float> scores,
+                   std::string_view whose) {
+  if (!std::ranges::all_of(scores, [](float s) { return std::isfinite(s); }))
+    return {{.error = infinity, .bound = bound}, "a score is not a number"};
+  if (error <= bound) return {{.error = error, .bound = bound}, ""};
+  return {{.error = error, .bound = bound},
+          fmt::format("its {} differ from the float64 model's: the relative error is {:.3g}, above "
+                      "{:.3g}",
+                      whose, error, bound)};
+}
+
 /// The first item's and the last one's of another output, behind what is there.
 void append_ends(const ModelOutput& from, std::size_t items, bool first, ModelOutput& to) {
   const std::size_t width = from.states.size() / items;
@@ -370,14 +396,7 @@ class ModelWorkload final : public Workload {
   Verdict judge_alone(OneContender& one) {
     one.checked.states = one.checked.scores;
     compute(one, false);
-    const double bound = bound_of(one);
-    double largest = 0, error = 0;
-    for (std::size_t i = 0; i < one.checked.scores.size(); ++i) {
-      const auto first = static_cast<double>(one.checked.scores[i]);
-      largest = std::max(largest, std::abs(first));
-      error = worse(error, std::abs(first - static_cast<double>(one.scored.scores[i])));
-    }
-    if (error > 0) error /= largest;
+    const double bound = bound_of(one), error = error_of_scores(one.checked, one.scored.scores);
     if (error <= bound) return {{.error = error, .bound = bound}, ""};
     return {
         {.error = error, .bound = bound},
@@ -394,14 +413,7 @@ class ModelWorkload final : public Workload {
       if (!own) return verdict;  // nothing of this program takes it
       scores.insert(scores.end(), own->scores.begin(), own->scores.end());
     }
-    double largest = 0, error = scores.size() == one.checked.scores.size() ? 0 : infinity;
-    for (const float value : one.checked.states)
-      largest = std::max(largest, static_cast<double>(std::abs(value)));
-    for (std::size_t i = 0; i < scores.size() && std::isfinite(error); ++i) {
-      error =
-          worse(error, std::abs(static_cast<double>(scores[i]) - one.checked.scores[i]) / largest);
-    }
-    const double bound = 2 * bound_of(one);
+    const double bound = 2 * bound_of(one), error = error_of_scores(one.checked, scores);
     if (error <= bound) return verdict;
     return {{.error = error, .bound = bound},
             fmt::format("a score between the first and the last differs from what this program "
@@ -771,13 +783,7 @@ Verdict judge(const ModelReferences& references, const ModelOutput& output, std:
         worse(error, error_of(*reference, item == 0 ? output.scores.front() : output.scores.back(),
                               std::span(output.states).subspan(at, width)));
   }
-  if (!std::ranges::all_of(output.scores, [](float s) { return std::isfinite(s); }))
-    return {{.error = infinity, .bound = bound}, "a score is not a number"};
-  if (error <= bound) return {{.error = error, .bound = bound}, ""};
-  return {{.error = error, .bound = bound},
-          fmt::format("its states and scores differ from the float64 model's: the relative "
-                      "error is {:.3g}, above {:.3g}",
-                      error, bound)};
+  return verdict_of(error, bound, output.scores, "states and scores");
 }
 
 Verdict judge_scores(const ModelReferences& references, std::span<const float> scores,
@@ -788,24 +794,11 @@ Verdict judge_scores(const ModelReferences& references, std::span<const float> s
     for (const double value : reference->state) largest = std::max(largest, std::abs(value));
     error = worse(error, std::abs(static_cast<double>(scores[item]) - reference->score) / largest);
   }
-  if (!std::ranges::all_of(scores, [](float s) { return std::isfinite(s); }))
-    return {{.error = infinity, .bound = bound}, "a score is not a number"};
-  if (error <= bound) return {{.error = error, .bound = bound}, ""};
-  return {{.error = error, .bound = bound},
-          fmt::format("its scores differ from the float64 model's: the relative error is {:.3g}, "
-                      "above {:.3g}",
-                      error, bound)};
+  return verdict_of(error, bound, scores, "scores");
 }
 
 Verdict judge_again(const ModelOutput& checked, const ModelOutput& later, double bound) {
-  double largest = 0;
-  for (const float value : checked.states)
-    largest = std::max(largest, static_cast<double>(std::abs(value)));
-  double error = checked.scores.size() == later.scores.size() ? 0 : infinity;
-  for (std::size_t i = 0; i < checked.scores.size() && std::isfinite(error); ++i) {
-    const double apart = std::abs(static_cast<double>(checked.scores[i]) - later.scores[i]);
-    error = worse(error, apart == 0 ? 0 : apart / largest);
-  }
+  const double error = error_of_scores(checked, later.scores);
   if (error <= 2 * bound) return {};
   return {{.error = error, .bound = 2 * bound},
           fmt::format("its scores were right when they were checked and others after timed calls: "

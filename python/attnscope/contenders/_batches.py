@@ -16,7 +16,10 @@ def in_batches(score, pairs):
     return of_all
 
 
-def peak_bytes(plan, pairs, tokens):
-    """Of one such batch, and layers that keep dense scores: generous, for a sweep's batch is chosen by it."""
-    rows = pairs * tokens
-    return 4 * (3 * pairs * plan.heads * tokens**2 + rows * (8 * plan.hidden + 2 * plan.feed_forward))
+def peak_bytes_of(most_pairs):
+    """Of one batch of so many, and layers that keep dense scores: generous, for a sweep's batch is chosen by it."""
+    def peak_bytes(plan, pairs, tokens):
+        pairs = min(pairs, most_pairs)
+        rows = pairs * tokens
+        return 4 * (3 * pairs * plan.heads * tokens**2 + rows * (8 * plan.hidden + 2 * plan.feed_forward))
+    return peak_bytes

@@ -6,7 +6,7 @@ import pathlib
 import onnxruntime
 
 from attnscope import model, serve
-from attnscope.contenders._batches import in_batches, peak_bytes
+from attnscope.contenders._batches import in_batches, peak_bytes_of
 
 PAIRS = 8  # of 8, 16 and 32 the fastest in float32, at 174 tokens on two cores
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
@@ -56,17 +56,13 @@ def session_of(file, plan):
     return in_batches(lambda *inputs: session.run(None, dict(zip(INPUTS, inputs)))[0][:, 0], PAIRS)
 
 
-def peak(plan, pairs, tokens):
-    return peak_bytes(plan, min(pairs, PAIRS), tokens)
-
-
-@model("onnxruntime", library="numpy", peak_bytes=peak,
+@model("onnxruntime", library="numpy", peak_bytes=peak_bytes_of(PAIRS),
        summary=f"ONNX Runtime, the graph fused for BERT, {PAIRS} pairs at a time")
 def of_floats(folder, plan):
     return session_of(fused_graph(folder), plan)
 
 
-@model("onnxruntime-int8", library="numpy", precision="int8", peak_bytes=peak,
+@model("onnxruntime-int8", library="numpy", precision="int8", peak_bytes=peak_bytes_of(PAIRS),
        summary=f"the same by dynamic quantization to int8, per channel, {PAIRS} pairs at a time")
 def of_int8(folder, plan):
     return session_of(int8_graph(folder), plan)

@@ -6,7 +6,7 @@ import torch
 from sentence_transformers import CrossEncoder
 
 from attnscope import model, serve
-from attnscope.contenders._batches import in_batches, peak_bytes
+from attnscope.contenders._batches import in_batches, peak_bytes_of
 
 PAIRS = 32  # its predict's own
 SPECIAL = {0: "[PAD]", 100: "[UNK]", 101: "[CLS]", 102: "[SEP]", 103: "[MASK]"}
@@ -18,8 +18,7 @@ def write_words(folder, count):
     pathlib.Path(folder, "vocab.txt").write_text("".join(f"{word}\n" for word in words), encoding="utf-8")
 
 
-@model("sentence-transformers", dtypes=["float32"],
-       peak_bytes=lambda plan, pairs, tokens: peak_bytes(plan, min(pairs, PAIRS), tokens),
+@model("sentence-transformers", dtypes=["float32"], peak_bytes=peak_bytes_of(PAIRS),
        summary=f"sentence-transformers' CrossEncoder from token ids on, {PAIRS} pairs at a time")
 def sentence_transformers(folder, plan):
     write_words(folder, plan.vocabulary)
