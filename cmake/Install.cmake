@@ -46,6 +46,9 @@ install(DIRECTORY ${CMAKE_SOURCE_DIR}/resources/patterns ${CMAKE_SOURCE_DIR}/res
 install(FILES ${CMAKE_SOURCE_DIR}/resources/citations.bib DESTINATION ${data_folder})
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/python/attnscope DESTINATION ${data_folder}/python
         PATTERN "__pycache__" EXCLUDE)
+if(TARGET attnscope_torch)
+  install(TARGETS attnscope_torch LIBRARY DESTINATION ${data_folder}/python/attnscope/torch OPTIONAL)
+endif()
 install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs LICENSES DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN "images" EXCLUDE)
 

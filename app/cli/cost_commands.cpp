@@ -115,10 +115,13 @@ std::string as_text(const json& costs) {
       text += fmt::format("{:<20} {}\n", id, reason);
       continue;
     }
-    const double executed = row.at("executed_flop").get<double>();
-    text += fmt::format("{:<20} {:>14.4g} {:>10} {:>12}\n", id, executed,
-                        useful > 0 ? fmt::format("{:.2f}", executed / useful) : "-",
-                        report::format_bytes(row.at("peak_bytes").get<double>()));
+    const double executed = row.value("executed_flop", 0.0);
+    const bool counted = row.contains("executed_flop");
+    text += fmt::format(
+        "{:<20} {:>14} {:>10} {:>12}\n", id, counted ? fmt::format("{:.4g}", executed) : "not told",
+        counted && useful > 0 ? fmt::format("{:.2f}", executed / useful) : "-",
+        row.contains("peak_bytes") ? report::format_bytes(row.at("peak_bytes").get<double>())
+                                   : "not told");
   }
   return text;
 }
@@ -353,7 +356,8 @@ json pairs_with(WorkerProcess& worker, const Sweep& whole, const NamedPattern& n
     const auto tokens = static_cast<double>(first.sequence_tokens);
     const double flop = 4 * tokens * tokens * static_cast<double>(largest.heads * largest.head_dim);
     for (json& pair : pairs) {
-      pair["item_bytes"] = tensor_bytes(largest);  // at least
+      pair["item_bytes"] = tensor_bytes(largest);
+      pair["is_least"] = true;
       if (pattern.name != "full") continue;
       pair["least_seconds"] = flop / rate;
     }
@@ -367,6 +371,7 @@ json pairs_with(WorkerProcess& worker, const Sweep& whole, const NamedPattern& n
   take(costs_of(worker, named, largest, widest), [&](json& pair, const json& row) {
     if (!row.value("reason", "").empty()) return;
     pair["item_bytes"] = tensor_bytes(largest) + row.value("peak_bytes", 0.0);
+    pair["is_least"] = !row.contains("peak_bytes");
     executed_seconds(pair, row);
   });
   if (!(first == largest)) take(costs_of(worker, named, first, widest), executed_seconds);
@@ -431,8 +436,10 @@ std::string as_text(const Sweep& sweep, const json& answer) {
       seconds = pair.value("least_seconds", 0.0);
       const auto tokens = pair.at("tokens").get<std::int64_t>();
       const double bytes = pair.value("item_bytes", 0.0);
-      words = bytes > 0 ? fmt::format("{} for an item of {} tokens{}", report::format_bytes(bytes),
-                                      tokens, bytes > free ? ", more than is free" : "")
+      words = bytes > 0 ? fmt::format("{}{} for an item of {} tokens{}",
+                                      pair.value("is_least", false) ? "at least " : "",
+                                      report::format_bytes(bytes), tokens,
+                                      bytes > free ? ", more than is free" : "")
                         : fmt::format("not at {} tokens", tokens);
     }
     least += seconds;

@@ -192,7 +192,7 @@ void run(Session& session, const RunCommandArguments& arguments) {
   options.worker_command = arguments.worker.command;
   options.with = arguments.worker.with;
   options.command_line = session.command_line;
-  if (first) options.again_of = first->run.id.uuid;
+  if (first) options.again_of = first->run;
   options.cancel = &interrupts();
   options.pause = &pause_asked;
   bool events_lost = false;

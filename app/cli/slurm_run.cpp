@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <iterator>
@@ -62,6 +64,22 @@ struct Answer {
   std::string out, err;
 };
 
+/// Its exit status; nothing if it is there still after `most`, and then it is killed.
+std::optional<int> status_of(pid_t pid, std::chrono::seconds most) {
+  int status = 0;
+  for (const auto began = std::chrono::steady_clock::now();;) {
+    const pid_t ended = waitpid(pid, &status, WNOHANG);
+    if (ended == pid) return status;
+    if (ended < 0 && errno != EINTR) return std::nullopt;
+    if (std::chrono::steady_clock::now() - began > most) break;
+    poll(nullptr, 0, /*ms=*/20);
+  }
+  kill(pid, SIGKILL);
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return std::nullopt;
+}
+
 /// Runs a program to its end, with no shell between.
 Result<Answer> answer_of(const std::vector<std::string>& command) {
   const File out(std::tmpfile()), err(std::tmpfile());
@@ -76,10 +94,15 @@ Result<Answer> answer_of(const std::vector<std::string>& command) {
                                             {fileno(err.get()), STDERR_FILENO}}},
                            pid);
   if (failed != 0) return fail("{} cannot be started: {}", command[0], system_reason(failed));
-  int status = 0;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  // A controller that is busy lets one wait for a minute or two.
+  constexpr std::chrono::minutes patience{5};
+  const std::optional<int> status = status_of(pid, patience);
+  if (!status) {
+    return fail(
+        "{} gave no answer within {} min and was ended; squeue tells whether there is a job",
+        command[0], patience.count());
   }
-  return Answer{.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+  return Answer{.exit_code = WIFEXITED(*status) ? WEXITSTATUS(*status) : -1,
                 .out = content_of(out.get()),
                 .err = content_of(err.get())};
 }

@@ -233,11 +233,9 @@ void answer_costs(const Asked& asked, ProtocolChannel& channel) {
   json rows = json::array();
   for (const ImplementationCost& cost : *costs) {
     json row = {{"id", cost.id}, {"reason", cost.reason}};
-    if (cost.reason.empty()) {
-      row.update({{"executed_flop", cost.executed_flop},
-                  {"executed_bytes", cost.executed_bytes},
-                  {"peak_bytes", cost.peak_bytes}});
-    }
+    if (cost.executed_flop) row["executed_flop"] = *cost.executed_flop;
+    if (cost.executed_bytes) row["executed_bytes"] = *cost.executed_bytes;
+    if (cost.peak_bytes) row["peak_bytes"] = *cost.peak_bytes;
     rows.push_back(std::move(row));
   }
   if (message.member("model")) rows = rows_of_model(message, std::move(rows));

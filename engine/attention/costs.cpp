@@ -31,10 +31,12 @@ ImplementationCost cost_of(const Implementation& implementation, const Problem& 
       cost.reason = prepared.error().message;
       return cost;
     }
+    const std::int64_t peak = (*prepared)->predicted_peak_bytes();
+    if (!implementation.is_served || peak > 0) cost.peak_bytes = peak;
+    if (implementation.is_served) return cost;
     const ExecutedWork work = (*prepared)->executed();
     cost.executed_flop = work.flop;
     cost.executed_bytes = work.bytes;
-    cost.peak_bytes = (*prepared)->predicted_peak_bytes();
   } catch (const std::bad_alloc&) {
     cost.reason = "not enough memory to prepare it at this length";
   } catch (const std::exception& error) {

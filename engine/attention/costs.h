@@ -5,10 +5,11 @@
 // running it: `attnscope costs` and the window's page Patterns show it beside the useful work.
 //
 //   auto costs = implementation_costs({.pattern_json = text, .window = "4", .layout_json =
-//   layout}); for (const ImplementationCost& cost : *costs) print(cost.id, cost.executed_flop,
+//   layout}); for (const ImplementationCost& cost : *costs) print(cost.id, *cost.executed_flop,
 //   cost.reason);
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,8 +34,9 @@ struct CostRequest {
 struct ImplementationCost {
   std::string id;
   std::string reason;  // why it does not take this; empty: it does, and the rest is known
-  double executed_flop = 0, executed_bytes = 0;
-  std::int64_t peak_bytes = 0;  // beyond inputs and outputs
+  // Nothing where nobody counts it: a program of somebody else's.
+  std::optional<double> executed_flop{}, executed_bytes{};
+  std::optional<std::int64_t> peak_bytes{};  // beyond inputs and outputs
 };
 
 /// In display order. Errors: what no implementation could take (a broken pattern, a missing

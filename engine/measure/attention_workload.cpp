@@ -95,12 +95,15 @@ class PreparedBatch {
     auto made = (*implementation)->prepare(problem(contender));
     if (!made) return tl::unexpected(made.error());
     entry.prepared = std::move(*made);
-    has_served_ = has_served_ || (*implementation)->is_served;
+    entry.is_served = (*implementation)->is_served;
     return entry.prepared.get();
   }
 
   /// Whether one of those that are prepared computes in another process.
-  [[nodiscard]] bool has_served() const { return has_served_; }
+  [[nodiscard]] bool has_served() const { return std::ranges::any_of(entries_, &Entry::is_served); }
+  [[nodiscard]] bool is_served(std::size_t contender) const {
+    return entries_[contender].is_served;
+  }
   /// Of a contender that is prepared.
   [[nodiscard]] const PlannedPattern& planned(std::size_t contender) const {
     return *entries_[contender].planned;
@@ -125,6 +128,7 @@ class PreparedBatch {
   struct Entry {
     const PlannedPattern* planned = nullptr;
     std::unique_ptr<PreparedAttention> prepared;
+    bool is_served = false;
   };
 
   Result<const PlannedPattern*> plan_for(const Contender& contender) {
@@ -148,7 +152,6 @@ class PreparedBatch {
   SequenceLayout layout_;
   std::map<std::string, std::unique_ptr<const PlannedPattern>> plans_;
   std::vector<Entry> entries_;
-  bool has_served_ = false;
 };
 
 class AttentionWorkload final : public Workload {
@@ -158,7 +161,8 @@ class AttentionWorkload final : public Workload {
         point_(setting.heat.point),
         memory_(setting.device.memory()),
         workspaces_(setting.heat.contenders.size()),
-        watches_(setting.heat.contenders.size()) {}
+        watches_(setting.heat.contenders.size()),
+        turned_(setting.heat.contenders.size()) {}
 
   [[nodiscard]] std::int64_t item_bytes() const override {
     const GroupSizes& sizes = setting_.sizes;
@@ -196,6 +200,7 @@ class AttentionWorkload final : public Workload {
 
   void place(int placement) override {
     placement_ = placement;
+    turned_.assign(turned_.size(), false);
     if (!tensors_) {
       tensors_.emplace(setting_.device, shape(), point_.seed, batch_->has_served());
       const std::int64_t item_tokens = batch_->layout().tokens() / batch_->layout().item_count();
@@ -270,11 +275,31 @@ class AttentionWorkload final : public Workload {
     if (!verdict.wrong.empty()) {
       verdict.wrong =
           "it was right when it was checked and wrong after timed calls: " + verdict.wrong;
+      return verdict;
+    }
+    return batch_->is_served(contender) && !turned_[contender] ? judge_turned(contender) : verdict;
+  }
+
+ private:
+  /// Once in each placement, because the inputs are the same from call to call: what a program of
+  /// somebody else's gives must follow them.
+  Verdict judge_turned(std::size_t contender) {
+    turned_[contender] = true;
+    watches_[contender]->poison(tensors_->get().on_device());
+    tensors_->get().turn_sign_of_v();
+    setting_.beacon.calling(static_cast<int>(contender));
+    const Status called = attnscope::call(of(contender), tensors_->get().on_device(),
+                                          workspaces_[contender].bytes(), Pass::both);
+    tensors_->get().turn_sign_of_v();
+    require(called);
+    Verdict verdict = watches_[contender]->judge(tensors_->get().on_device(), /*sign=*/-1);
+    if (!verdict.wrong.empty()) {
+      verdict.wrong = "it gives what it remembers: with the sign of v turned after timed calls, " +
+                      verdict.wrong;
     }
     return verdict;
   }
 
- private:
   /// Makes the batch the current one.
   Result<PreparedAttention*> at(std::int64_t batch, std::size_t contender) {
     if (!batch_ || batch_->layout().item_count() != batch) {
@@ -334,6 +359,7 @@ class AttentionWorkload final : public Workload {
   std::map<const PreparedBatch::PlannedPattern*, Reference> references_;
   std::vector<Buffer> workspaces_;
   std::vector<std::optional<RowWatch>> watches_;
+  std::vector<bool> turned_;  // at this placement: its values' sign, once
 };
 
 }  // namespace

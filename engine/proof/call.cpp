@@ -264,6 +264,14 @@ void CallTensors::watched_by(GuardZones& guards, Pass pass) const {
   }
 }
 
+void CallTensors::turn_sign_of_v() const {
+  constexpr std::byte sign_bit{0x80};  // in a little-endian value's last byte, of every dtype
+  constexpr std::size_t v_part = 2;
+  const std::span<std::byte> values = rooms_[v_part].values;
+  const auto size = static_cast<std::size_t>(size_of(shape_.dtype));
+  for (std::size_t last = size - 1; last < values.size(); last += size) values[last] ^= sign_bit;
+}
+
 const char* CallTensors::not_finite(Pass pass) const {
   for (const Output& output : outputs) {
     if (output.part == lse_part || written(output.part, pass) == nullptr) continue;
@@ -385,7 +393,7 @@ void RowWatch::poison(const CallView& on_device) const {
   }
 }
 
-double RowWatch::error_of(const Watched& watched, const Tensor& tensor) const {
+double RowWatch::error_of(const Watched& watched, const Tensor& tensor, double sign) const {
   std::vector<std::byte> fetched;
   double largest = 0;
   for (const Row& row : watched.rows) {
@@ -393,17 +401,17 @@ double RowWatch::error_of(const Watched& watched, const Tensor& tensor) const {
     for (std::size_t i = 0; i < row.expected.size(); ++i) {
       const double value = read_value(values.data(), tensor.dtype, static_cast<std::int64_t>(i));
       if (!std::isfinite(value)) return std::numeric_limits<double>::infinity();
-      largest = std::max(largest, std::abs(value - row.expected[i]));
+      largest = std::max(largest, std::abs(value - sign * row.expected[i]));
     }
   }
   return largest / watched.scale;
 }
 
-Verdict RowWatch::judge(const CallView& on_device) const {
+Verdict RowWatch::judge(const CallView& on_device, double sign) const {
   Verdict verdict;
   for (const Watched& watched : watched_) {
     const Tensor& tensor = on_device.*watched.tensor;
-    verdict.error.meet(error_of(watched, tensor), watched.bound(tensor.dtype) + watched.beside,
+    verdict.error.meet(error_of(watched, tensor, sign), watched.bound(tensor.dtype) + watched.beside,
                        watched.name);
   }
   if (!verdict.error.is_allowed()) {

@@ -110,6 +110,8 @@ class CallTensors {
   /// A number that changes when a value does that the pass must leave alone.
   [[nodiscard]] std::uint64_t print_of_inputs(Pass pass) const;
   void watched_by(GuardZones& guards, Pass pass) const;
+  /// Of every value of v, on the processor: the output's turns with it, and grad_q's.
+  void turn_sign_of_v() const;
   /// The first of "output", "grad_q", "grad_k", "grad_v" that the pass writes and whose host's
   /// values are not all finite; nullptr when there is none.
   [[nodiscard]] const char* not_finite(Pass pass) const;
@@ -155,7 +157,8 @@ class RowWatch {
 
   /// NaN in the watched rows.
   void poison(const CallView& on_device) const;
-  [[nodiscard]] Verdict judge(const CallView& on_device) const;
+  /// `sign` is -1 of a call with v's sign turned.
+  [[nodiscard]] Verdict judge(const CallView& on_device, double sign = 1) const;
 
  private:
   struct Row {
@@ -170,7 +173,7 @@ class RowWatch {
     double beside;  // the bound is allowed as well
     std::vector<Row> rows;
   };
-  [[nodiscard]] double error_of(const Watched& watched, const Tensor& tensor) const;
+  [[nodiscard]] double error_of(const Watched& watched, const Tensor& tensor, double sign) const;
 
   DeviceKind device_;
   std::vector<Watched> watched_;

@@ -623,9 +623,12 @@ std::optional<std::string> full_contender(const Table& table) {
 
 namespace {
 
-void add_disturbed(Answer& answer, const std::vector<const Row*>& rows) {
-  if (const std::string disturbed = disturbed_cells_in_words(answer.run, rows); !disturbed.empty())
-    answer.notes.push_back(disturbed + ".");
+/// What the times may not be worth.
+void add_doubts(Answer& answer, const std::vector<const Row*>& rows) {
+  for (const std::string& doubt :
+       {disturbed_cells_in_words(answer.run, rows), beyond_limit_in_words(rows)}) {
+    if (!doubt.empty()) answer.notes.push_back(doubt + ".");
+  }
 }
 
 }  // namespace
@@ -659,7 +662,7 @@ std::vector<Answer> make_answers(const Table& table, XAxis x) {
     if (x == XAxis::length && of_a_length)
       answer.fits = find_fits(rows, free_bytes_at_start(table.run, answer.point.device));
     if (!of_a_length) answer.notes.emplace_back(no_answer_to_one_length);
-    add_disturbed(answer, rows);
+    add_doubts(answer, rows);
   }
   return answers;
 }
@@ -705,7 +708,7 @@ std::vector<Answer> make_answers(const RunInfo& run, const std::optional<std::st
     order(answer.contenders);
     answer.to_measure = lengths_to_measure(answer, own);
     say(answer);
-    add_disturbed(answer, own);
+    add_doubts(answer, own);
   }
   return all;
 }

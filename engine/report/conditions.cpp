@@ -128,6 +128,21 @@ std::string disturbed_cells_in_words(const RunInfo& run, const std::vector<const
                                                 : R"( ("Measure again" in the run's menu))");
 }
 
+bool is_beyond_limit(const Row& row) {
+  return row.share_of_limit && *row.share_of_limit > 1;
+}
+
+std::string beyond_limit_in_words(const std::vector<const Row*>& rows) {
+  const auto timed = std::ranges::count_if(rows, [](const Row* row) { return is_measured(*row); });
+  const auto beyond =
+      std::ranges::count_if(rows, [](const Row* row) { return is_beyond_limit(*row); });
+  if (beyond == 0) return {};
+  return fmt::format(
+      "{} of {} cells took less than the measured ceilings allow: rest on none of their times "
+      "before the ceilings are measured again on a quiet machine",
+      beyond, timed);
+}
+
 std::string provenance_line(const Table& table) {
   return provenance_line(table.run, disturbed_share(all_rows(table.rows)));
 }
@@ -156,6 +171,12 @@ std::vector<std::string> notes_on_time(const Row& row) {
   if (!is_measured(row)) return notes;
   if (row.drift.is_flagged) notes.push_back(drift_in_words(row));
   if (is_disturbed(row)) notes.push_back(disturbance_in_words(row));
+  if (is_beyond_limit(row)) {
+    notes.push_back(fmt::format(
+        "{} % of the limit: shorter than the measured ceilings allow, so they or the time are "
+        "disturbed",
+        three_digits(100 * *row.share_of_limit)));
+  }
   if (auto bound = launch_bound_in_words(row)) notes.push_back(std::move(*bound));
   if (const std::int64_t throttled = throttled_samples(row); throttled > 0) {
     notes.push_back(fmt::format("{} of {} samples were taken while throttled for heat or power",

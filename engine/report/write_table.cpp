@@ -167,7 +167,7 @@ struct Kind {
   std::string_view sentence;
   std::string_view word;  // in the row's own note, which stands beside its name where there are few
 };
-constexpr std::array<Kind, 5> kinds{{
+constexpr std::array<Kind, 6> kinds{{
     {[](const Row& r) { return is_measured(r) && r.drift.is_flagged; },
      "~: times that drifted over their heat", "drifted"},
     {is_disturbed,
@@ -177,6 +177,10 @@ constexpr std::array<Kind, 5> kinds{{
      "partly throttled for heat or power", "throttled"},
     {[](const Row& r) { return is_measured(r) && has_unseen_memory(r.cell.cell.memory); },
      "memory outside the counted allocators", "its process grew"},
+    {[](const Row& r) {
+       return is_measured(r) && has_narrow_products(r.cell.cell.contender.model);
+     },
+     "no limit is told of products in fewer bits, of which no ceilings are measured", ""},
     {is_beyond_limit,
      "above 100 % of the limit: shorter than the measured ceilings allow, so the ceilings or the "
      "times are disturbed",
@@ -369,10 +373,6 @@ Sheet sheet_of(const Table& table) {
     sheet.above = {provenance_line(table), "No heat of this run is finished yet."};
   }
   return sheet;
-}
-
-bool is_beyond_limit(const Row& row) {
-  return row.share_of_limit && *row.share_of_limit > 1;
 }
 
 std::vector<std::string> notes_below(const std::vector<const Row*>& rows) {

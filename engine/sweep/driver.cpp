@@ -119,7 +119,7 @@ json slurm_task() {
 /// plan of a run that starts (a resumed one has its own). `again_of` is the run that it repeats, if
 /// any.
 NewRun describe_run(const Sweep& sweep, const json& hello, const std::string& command_line,
-                    const json& plan, const std::string& again_of = {}) {
+                    const json& plan, const RunInfo* again_of = nullptr) {
   const json device = part(hello, "device");
   const json name = device.is_object() ? part(device, "name") : json();
   json provenance = {{"device", device},
@@ -136,7 +136,7 @@ NewRun describe_run(const Sweep& sweep, const json& hello, const std::string& co
   if (!is_this_machine(hello)) provenance["worker"] = {{"elsewhere", true}};
   if (const json task = slurm_task(); device.is_object() && !task.is_null())
     provenance["slurm"] = task;
-  if (!again_of.empty()) provenance["again_of"] = again_of;
+  if (again_of != nullptr) provenance["again_of"] = again_of->id.uuid;
   if (!plan.is_null()) provenance["plan"] = plan;
   if (sweep.measured_runs)
     provenance[stored_runs_key] = effectiveness::to_json(*sweep.measured_runs);
@@ -200,7 +200,9 @@ class Run {
       if (is_over()) return {};
       if (Status done = measure(heat); !done || is_over()) return done;
     }
-    return measure_ceilings();
+    const Status done = measure_ceilings();
+    outcome_.status = RunStatus::done;  // a cancel finds all that was asked for measured
+    return done;
   }
 
   std::string way_on() const {
@@ -495,15 +497,38 @@ Status check_resumable(const RunInfo& run) {
 
 }  // namespace
 
-Status check_implementations(const std::vector<Heat>& heats, const json& hello) {
+namespace {
+
+/// What an earlier run had it by: " (run 3 had it by --with 'mine.py')". Never taken by itself: a
+/// run may come from somebody else.
+std::string had_it_by(const RunInfo* earlier, std::string_view implementation) {
+  if (earlier == nullptr) return {};
+  const json provenance = json::parse(earlier->start.provenance, nullptr, false);
+  const json build = part(provenance.is_object() ? provenance : json::object(), "build");
+  const json served = part(build.is_object() ? build : json::object(), "served");
+  for (const json& one : served.is_array() ? served : json::array()) {
+    if (!one.is_object() || part(one, "id") != implementation) continue;
+    const json program = part(one, "program");
+    if (!program.is_string()) continue;
+    return fmt::format(" (run {} had it by --with '{}')", earlier->number,
+                       in_a_sentence(program.get<std::string>()));
+  }
+  return {};
+}
+
+}  // namespace
+
+Status check_implementations(const std::vector<Heat>& heats, const json& hello,
+                             const RunInfo* earlier) {
   const std::vector<std::string> ids = listed_implementations(hello);
   const std::vector<std::string_view> known(ids.begin(), ids.end());
   for (const Heat& heat : heats) {
     for (const Contender& contender : heat.contenders) {
       if (std::ranges::find(known, contender.implementation) != known.end()) continue;
-      return fail("contender '{}': there is no implementation '{}'; {}; --with PROGRAM adds others",
-                  contender.id(), contender.implementation,
-                  suggest(contender.implementation, known));
+      return fail(
+          "contender '{}': there is no implementation '{}'; {}; --with PROGRAM adds others{}",
+          contender.id(), contender.implementation, suggest(contender.implementation, known),
+          had_it_by(earlier, contender.implementation));
     }
   }
   return {};
@@ -529,7 +554,8 @@ Result<RunOutcome> run_sweep(const Sweep& asked, Store& store, const DriverOptio
   if (!pool) return tl::unexpected(pool.error());
   std::vector<Heat> heats = sweep.heats;
   const int cores = worker_cores(pool->hello());
-  if (Status known = check_implementations(heats, pool->hello()); !known) {
+  const RunInfo* const again_of = options.again_of ? &*options.again_of : nullptr;
+  if (Status known = check_implementations(heats, pool->hello(), again_of); !known) {
     return tl::unexpected(known.error());
   }
   if (Status settled = settle_threads(heats, cores); !settled) {
@@ -537,7 +563,7 @@ Result<RunOutcome> run_sweep(const Sweep& asked, Store& store, const DriverOptio
   }
   RunOutcome outcome{.run = {}, .status = RunStatus::done, .failures = {}, .store_refusal = {}};
   auto id = store.begin_run(
-      describe_run(sweep, pool->hello(), options.command_line, plan_json(heats), options.again_of));
+      describe_run(sweep, pool->hello(), options.command_line, plan_json(heats), again_of));
   if (!id) {
     outcome.status = RunStatus::interrupted;
     outcome.store_refusal = id.error().message;
@@ -568,7 +594,7 @@ Result<RunOutcome> resume_run(const RunInfo& earlier, Store& store, const Driver
   auto pool = WorkerPool::start(options.worker_command, options.with, options.connection,
                                 options.cancel, options.memory_kills);
   if (!pool) return tl::unexpected(pool.error());
-  if (Status known = check_implementations(*heats, pool->hello()); !known) {
+  if (Status known = check_implementations(*heats, pool->hello(), &earlier); !known) {
     return tl::unexpected(known.error());
   }
   NewRun restart = describe_run(

@@ -49,7 +49,7 @@ struct DriverOptions {
   std::string worker_command;     // empty: attnscope-worker beside this program
   std::vector<std::string> with;  // programs whose implementations it has besides
   std::string command_line;       // provenance
-  std::string again_of;           // UUID of the run that this one repeats; provenance
+  std::optional<RunInfo> again_of;  // the run that this one repeats; provenance
   std::function<void(const RunEvent&)> on_event;
   /// Set from a signal handler: 1 cancel (after the current iteration), 2 at once.
   const std::atomic<int>* cancel = nullptr;
@@ -95,9 +95,11 @@ struct RunOutcome {
 [[nodiscard]] Result<NewRun> record_of(const Sweep& sweep, int cores,
                                        const std::string& command_line);
 
-/// Every implementation of the heats is one that the worker's greeting lists.
+/// Every implementation of the heats is one that the worker's greeting lists; else the error says
+/// by which program an earlier run of them had it.
 [[nodiscard]] Status check_implementations(const std::vector<Heat>& heats,
-                                           const nlohmann::json& hello);
+                                           const nlohmann::json& hello,
+                                           const RunInfo* earlier = nullptr);
 
 /// Upper bound of a sweep's duration from its stop rules; rounds that others hold up may take as
 /// much again.

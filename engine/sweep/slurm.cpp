@@ -193,7 +193,10 @@ std::optional<std::string> job_in(std::string_view answer) {
   const std::string_view number = answer.substr(0, answer.find_first_not_of("0123456789"));
   const std::string_view rest = answer.substr(number.size());
   const bool ends = rest.empty() || rest.front() == ';' || rest.front() == '\n';
-  return !number.empty() && ends ? std::optional(std::string(number)) : std::nullopt;
+  constexpr std::size_t most_digits = 10;  // Slurm's numbers have 32 bits
+  return !number.empty() && number.size() <= most_digits && ends
+             ? std::optional(std::string(number))
+             : std::nullopt;
 }
 
 std::string shell_line(const std::vector<std::string>& words) {

@@ -90,6 +90,17 @@ def forks(q, k, v, plan):
     return masked(q, k, v, plan)
 
 
+REMEMBERED = {}
+
+
+@implementation("remembers", patterns=["full"])
+def remembers(q, k, v, plan):
+    """By where the inputs lie, as if they were the same there for ever."""
+    if q.ctypes.data not in REMEMBERED:
+        REMEMBERED[q.ctypes.data] = masked(q, k, v, plan)
+    return REMEMBERED[q.ctypes.data]
+
+
 @implementation("hangs", patterns=["full"])
 def hangs(q, k, v, plan):
     print(os.getpid(), file=sys.stderr, flush=True)

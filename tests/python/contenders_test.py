@@ -96,6 +96,7 @@ class Contenders(unittest.TestCase):
                     "nothing": ("crashed", "it returned nothing"),
                     "raises": ("crashed", "ValueError: not my day (contenders.py:"),
                     "writes": ("wrong", "it changed its inputs"),
+                    "remembers": ("wrong", "it gives what it remembers: with the sign of v turned"),
                     "dies": ("crashed", "was ended by signal 11 (SIGSEGV)"),
                     "leaves": ("crashed", "ended with exit code 3; its last words: I had enough"),
                     "forks": ("ok", ""), "by-hand": ("ok", ""), "sdpa": ("ok", "")}

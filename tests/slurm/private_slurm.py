@@ -6,6 +6,7 @@ ports of its own; gone with stop().
     slurm.run("squeue")
     slurm.stop()
 """
+import contextlib
 import ctypes
 import os
 import pathlib
@@ -134,6 +135,39 @@ class PrivateSlurm:
         if answer.returncode != 0:
             raise RuntimeError(answer.stderr)
         return dict(line.split() for line in answer.stdout.splitlines())
+
+    def lose_node(self, node):
+        """Everything that runs there ends at once, without a word, and the controller learns of it."""
+        daemon, = [one for one in self.daemons if one[1].startswith(str(self.folder / f"slurmd-{2 + NODES.index(node)}"))]
+        self.daemons.remove(daemon)
+        daemon[2].kill()
+        daemon[2].wait()
+        while found := self.parents_at(node):
+            # Who watches a job is nobody's child, and would tell how it ended.
+            watching = {process for process in found.values() if self.is_watcher(process)}
+            for process in [*watching, *found]:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+        self.run("scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=lost")
+
+    @staticmethod
+    def is_watcher(process):
+        try:
+            return pathlib.Path(f"/proc/{process}/comm").read_text() == "slurmstepd\n"
+        except OSError:
+            return False  # gone meanwhile
+
+    def parents_at(self, node):
+        """Of every process of a job there, by what it was started with."""
+        own = {f"SLURM_CONF={self.environment['SLURM_CONF']}".encode(), f"SLURMD_NODENAME={node}".encode()}
+        found = {}
+        for process in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                if own <= set((process / "environ").read_bytes().split(b"\0")):
+                    found[int(process.name)] = int((process / "stat").read_text().rpartition(")")[2].split()[1])
+            except OSError:
+                continue  # gone meanwhile
+        return found
 
     def stop(self):
         if len(self.daemons) == 2 + len(NODES) and not self.ended():

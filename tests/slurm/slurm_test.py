@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """run --slurm by a real Slurm, with a measuring process that needs no LibTorch: slurm_test.py BUILD_FOLDER FAKE_WORKER"""
+import contextlib
 import json
 import os
 import pathlib
@@ -91,6 +92,49 @@ class Slurm(unittest.TestCase):
         self.wait_for_the_queue_to_be_empty()
         self.assertEqual(self.asked(), [missing])
         self.assertIn("which has all 16 now", (folder / "merge.txt").read_text())
+        self.expect_whole()
+
+    def test_a_node_that_dies_costs_the_heats_that_it_had_begun(self):
+        self.hold.touch()
+        job, folder = self.send("sweep.json", "--slurm", "array=8,partition=test,mem=10,time=5")
+        wait_until(lambda: self.asked() == SHORT + LONG, "eight tasks that measure", 120)
+        nodes = self.slurm.run("squeue", "--noheader", "--array", "--states=RUNNING", "--format=%K %N").stdout
+        lost = [task for task, node in (line.split() for line in nodes.splitlines()) if node == "n2"]
+        self.assertTrue(lost)
+        self.slurm.lose_node("n2")
+        self.hold.unlink()
+        # Tasks that are put back wait for two minutes, and for the other node.
+        wait_until(lambda: all(self.slurm.queue().get(f"{job}_{task}") == "PENDING" for task in lost),
+                   "tasks that are put back", 60, lambda: str(self.slurm.queue()))
+        for task in lost:
+            self.slurm.run("scontrol", "update", f"JobId={job}_{task}", "StartTime=now+2")
+        self.wait_for_the_queue_to_be_empty()
+        self.assertEqual(self.lengths(), SHORT + LONG, (folder / "merge.txt").read_text())
+        asked = self.asked()
+        self.assertEqual(len(asked) - len(SHORT + LONG), len(lost), asked)
+        self.expect_whole()
+
+    def test_a_task_whose_disk_is_full_waits_until_it_is_not(self):
+        small = self.home / "small"
+        small.mkdir()
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "small", small], capture_output=True, text=True)
+        if mounted.returncode != 0:
+            self.skipTest(f"no disk of its own: {mounted.stderr.strip()}")
+        self.addCleanup(subprocess.run, ["umount", "--lazy", small])
+        self.hold.touch()
+        _, folder = self.send("sweep.json", "--slurm", f"array=8,partition=test,mem=10,time=5,dir={small}")
+        wait_until(lambda: self.asked() == SHORT + LONG, "eight tasks that measure", 120)
+        filler = small / "filler"
+        with contextlib.suppress(OSError), filler.open("wb", buffering=0) as file:
+            while True:
+                file.write(b" " * 4096)
+        self.hold.unlink()
+        # Each has the last of its answers then: the ceilings before its heats, and those after them.
+        wait_until(lambda: self.log.read_text().split("\n").count("ceilings") == 2 * 8, "eight tasks that have measured", 60)
+        self.assertEqual(sorted(sum((self.lengths_in(folder / f"task-{task}.db") for task in range(8)), [])), SHORT)
+        filler.unlink()
+        self.wait_for_the_queue_to_be_empty()
+        self.assertEqual(self.asked(), SHORT + LONG)
         self.expect_whole()
 
     def lengths_in(self, file):

@@ -114,6 +114,7 @@ TEST(SlurmArray, AJobIsWhatSbatchNames) {
   EXPECT_EQ(job_in("123;cluster\n"), "123");
   EXPECT_EQ(job_in("Submitted batch job 123\n"), std::nullopt);
   EXPECT_EQ(job_in("12x\n"), std::nullopt);
+  EXPECT_EQ(job_in("99999999999999999999\n"), std::nullopt);
   EXPECT_EQ(job_in(""), std::nullopt);
 }
 

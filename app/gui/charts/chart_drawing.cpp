@@ -90,7 +90,7 @@ QString status_text(const report::Series& series) {
   const std::string_view first = series.rail.front().word();
   const bool same = std::ranges::all_of(
       series.rail, [first](const report::RailMark& mark) { return mark.word() == first; });
-  return same ? QString::fromUtf8(first) : QStringLiteral("failed");
+  return same ? QString::fromUtf8(first) : QStringLiteral("no value");
 }
 
 QString nothing_measured(const report::Figure& figure) {

@@ -190,13 +190,8 @@ Section work_section(const report::Row& row) {
   add(tr("Exponentials"), tr("%1 million").arg(three(work.exponentials / 1e6)));
   if (row.limit_ms) add(tr("Machine's limit"), time(*row.limit_ms * 1e6));
   if (row.share_of_limit) {
-    const bool is_beyond = report::is_beyond_limit(row);
-    add(tr("Reached of it"), tr("%1 %").arg(three(100 * *row.share_of_limit)), is_beyond);
-    if (is_beyond) {
-      add(tr("Note"),
-          tr("shorter than the measured ceilings allow: the ceilings or the time are disturbed"),
-          true);
-    }
+    add(tr("Reached of it"), tr("%1 %").arg(three(100 * *row.share_of_limit)),
+        report::is_beyond_limit(row));
   }
   if (report::is_measured(row) && row.cell.summary.median_ns > 0) {
     add(tr("Rate"),

@@ -11,7 +11,9 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -47,12 +49,38 @@ class ServedOffer {
 
   Kind kind;
   std::string id, summary;
-  std::int64_t plans = 0;           // ever prepared
-  const void* last_used = nullptr;  // whose plan the process computes next
 
  private:
+  friend class ServedPlan;
   std::string program_;
   nlohmann::json told_, about_;
+  std::shared_ptr<ServedProcess> process_;
+  std::int64_t plans_ = 0;           // ever prepared
+  const void* last_used_ = nullptr;  // whose plan the process computes next
+};
+
+/// What a process holds for its owner here, by a number that both know it by: an attention with its
+/// plan, or a loaded model. Dropped there when this goes.
+class ServedPlan {
+ public:
+  explicit ServedPlan(ServedOffer& offer) : offer_(offer), number_(++offer.plans_) {}
+  ServedPlan(const ServedPlan&) = delete;
+  ServedPlan& operator=(const ServedPlan&) = delete;
+  ~ServedPlan();
+
+  [[nodiscard]] const ServedOffer& offer() const { return offer_; }
+  /// With the process, started if need be: what makes it is asked next.
+  [[nodiscard]] Status begin(int threads);
+  /// Its answer to {"request": `request`, "plan": the number, ...`fields`}.
+  [[nodiscard]] Result<nlohmann::json> ask(const char* request, nlohmann::json fields = {},
+                                           const ServedProcess::OnQuestion& on_question = {}) const;
+  /// Before calls. `make` makes it anew where the process has ended: another contender's end.
+  [[nodiscard]] Status use(const std::function<Status()>& make);
+  [[nodiscard]] ServedProcess& process() const { return *process_; }
+
+ private:
+  ServedOffer& offer_;
+  std::int64_t number_;
   std::shared_ptr<ServedProcess> process_;
 };
 

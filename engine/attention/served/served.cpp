@@ -54,23 +54,13 @@ constexpr bool is_written(std::size_t tensor) {
 
 class PreparedServed final : public PreparedAttention {
  public:
-  PreparedServed(ServedOffer& offer, const Problem& problem)
-      : offer_(offer), problem_(problem), number_(++offer.plans) {}
-  PreparedServed(const PreparedServed&) = delete;
-  PreparedServed& operator=(const PreparedServed&) = delete;
-  ~PreparedServed() override {
-    if (offer_.last_used == this) offer_.last_used = nullptr;
-    if (process_ && process_->is_there())
-      static_cast<void>(process_->ask({{"request", "drop"}, {"plan", number_}}));
-  }
+  PreparedServed(ServedOffer& offer, const Problem& problem) : plan_(offer), problem_(problem) {}
 
   Status prepare() {
-    auto process = offer_.process(problem_.threads);
-    if (!process) return tl::unexpected(process.error());
-    process_ = std::move(*process);
+    if (Status begun = plan_.begin(problem_.threads); !begun) return begun;
     bound_.fill(std::nullopt);
     keeps_ = false;
-    auto told = process_->ask(description(), answers());
+    const auto told = plan_.ask("prepare", description(), answers());
     if (!told) return tl::unexpected(told.error());
     predicted_peak_ = told->value("peak_bytes", std::int64_t{0});
     return {};
@@ -96,8 +86,7 @@ class PreparedServed final : public PreparedAttention {
   Status keep_outputs(bool keeps) override {
     if (Status used = use(); !used) return used;
     if (std::exchange(keeps_, keeps) == keeps) return {};
-    const auto done =
-        process_->ask({{"request", "keep"}, {"plan", number_}, {"keeps", keeps}}, answers());
+    const auto done = plan_.ask("keep", {{"keeps", keeps}}, answers());
     return done ? Status() : tl::unexpected(done.error());
   }
   std::optional<std::int64_t> own_peak_bytes() const override { return own_peak_; }
@@ -152,9 +141,7 @@ class PreparedServed final : public PreparedAttention {
   }
 
   [[nodiscard]] json description() const {
-    return {{"request", "prepare"},
-            {"plan", number_},
-            {"implementation", offer_.id},
+    return {{"implementation", plan_.offer().id},
             {"pattern", json::parse(pattern_json(problem_.pattern))},
             {"window", problem_.window ? json(problem_.window->text()) : json()},
             {"layout", json::parse(layout_json(problem_.layout))},
@@ -191,16 +178,8 @@ class PreparedServed final : public PreparedAttention {
     };
   }
 
-  /// What another contender has ended is started anew.
   Status use() {
-    if (!process_->is_there()) {
-      if (Status ready = prepare(); !ready) return ready;
-    }
-    if (offer_.last_used == this) return {};
-    const auto used = process_->ask({{"request", "use"}, {"plan", number_}});
-    if (!used) return tl::unexpected(used.error());
-    offer_.last_used = this;
-    return {};
+    return plan_.use([this] { return prepare(); });
   }
 
   Status called(char request, const std::array<std::size_t, 4>& tensors, const Places& where) {
@@ -213,7 +192,7 @@ class PreparedServed final : public PreparedAttention {
     for (const std::size_t i : tensors) {
       if (!is_written(i) && is_staged_[i]) copy(where[i], staged(i, where[i]));
     }
-    const auto done = process_->call(request, answers());
+    const auto done = plan_.process().call(request, answers());
     if (!done) return tl::unexpected(done.error());
     if (done->is_object() && done->contains("peak_bytes"))
       own_peak_ = std::max(own_peak_.value_or(0), done->value("peak_bytes", std::int64_t{0}));
@@ -252,15 +231,12 @@ class PreparedServed final : public PreparedAttention {
                         {"item_tokens", tensor.item_tokens},
                         {"item_stride", tensor.item_stride}});
     }
-    const auto done =
-        process_->ask({{"request", "bind"}, {"plan", number_}, {"tensors", std::move(places)}});
+    const auto done = plan_.ask("bind", {{"tensors", std::move(places)}});
     return done ? Status() : tl::unexpected(done.error());
   }
 
-  ServedOffer& offer_;
+  ServedPlan plan_;
   Problem problem_;
-  std::int64_t number_;
-  std::shared_ptr<ServedProcess> process_;
   std::int64_t predicted_peak_ = 0;
   bool keeps_ = false;
   std::optional<std::int64_t> own_peak_;
@@ -328,7 +304,7 @@ ServedOffer::ServedOffer(Kind kind_in, std::string program, json told, json abou
 Result<std::shared_ptr<ServedProcess>> ServedOffer::process(int threads) {
   if (!process_ || !process_->is_there() || process_->threads() != threads) {
     process_.reset();
-    last_used = nullptr;
+    last_used_ = nullptr;
     auto started = ServedProcess::start(program_, threads);
     if (!started) return tl::unexpected(started.error());
     if (Status greeted = (*started)->greet(); !greeted) return tl::unexpected(greeted.error());
@@ -351,6 +327,35 @@ Status ServedOffer::takes(std::string_view pattern, DType dtype, DeviceKind devi
     return fail("{} takes the patterns {}, not {}", id, listed("patterns"), pattern);
   if (!has("dtypes", name_of(dtype)))
     return fail("{} takes {}, not {}", id, listed("dtypes"), name_of(dtype));
+  return {};
+}
+
+ServedPlan::~ServedPlan() {
+  if (offer_.last_used_ == this) offer_.last_used_ = nullptr;
+  if (process_ && process_->is_there()) static_cast<void>(ask("drop"));
+}
+
+Status ServedPlan::begin(int threads) {
+  auto process = offer_.process(threads);
+  if (!process) return tl::unexpected(process.error());
+  process_ = std::move(*process);
+  return {};
+}
+
+Result<json> ServedPlan::ask(const char* request, json fields,
+                             const ServedProcess::OnQuestion& on_question) const {
+  fields["request"] = request;
+  fields["plan"] = number_;
+  return process_->ask(fields, on_question);
+}
+
+Status ServedPlan::use(const std::function<Status()>& make) {
+  if (!process_->is_there()) {
+    if (Status ready = make(); !ready) return ready;
+  }
+  if (offer_.last_used_ == this) return {};
+  if (const auto used = ask("use"); !used) return tl::unexpected(used.error());
+  offer_.last_used_ = this;
   return {};
 }
 

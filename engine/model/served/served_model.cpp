@@ -28,6 +28,10 @@ constexpr double int8_error_bound = 5e-3;
 // Of two calls of one program that nobody knows.
 constexpr double own_error_bound = 1e-3;
 
+bool is_int8(const ServedOffer& offer) {
+  return offer.told().value("precision", "") == "int8";
+}
+
 /// [pairs, tokens] of the longest.
 struct BatchSize {
   std::int64_t pairs = 0, tokens = 0;
@@ -89,26 +93,14 @@ class LoadedServedModel final : public ServedModel {
  public:
   LoadedServedModel(ServedOffer& offer, std::shared_ptr<const ModelWeights> weights,
                     const ModelVariant& variant, std::string folder)
-      : offer_(offer),
-        weights_(std::move(weights)),
-        variant_(variant),
-        folder_(std::move(folder)),
-        number_(++offer.plans) {}
-  LoadedServedModel(const LoadedServedModel&) = delete;
-  LoadedServedModel& operator=(const LoadedServedModel&) = delete;
-  ~LoadedServedModel() override {
-    if (offer_.last_used == this) offer_.last_used = nullptr;
-    if (process_ && process_->is_there())
-      static_cast<void>(process_->ask({{"request", "drop"}, {"plan", number_}}));
-  }
+      : plan_(offer), weights_(std::move(weights)), variant_(variant), folder_(std::move(folder)) {}
 
   /// An error is what it does not take.
   Status load() {
-    auto process = offer_.process(variant_.threads);
-    if (!process) throw std::runtime_error(process.error().message);
-    process_ = std::move(*process);
+    if (Status begun = plan_.begin(variant_.threads); !begun)
+      throw std::runtime_error(begun.error().message);
     bound_ = {};
-    const auto told = process_->ask(description());
+    const auto told = plan_.ask("load", description());
     if (!told) throw std::runtime_error(told.error().message);
     if (const std::string why = told->value("unsupported", ""); !why.empty())
       return fail("{}", why);
@@ -123,8 +115,7 @@ class LoadedServedModel final : public ServedModel {
   /// What it says itself, or that of a model of this program and room for dense scores beside.
   Result<std::int64_t> predicted_peak_bytes(const PairBatch& batch) const override {
     const BatchSize size = batch_size(batch);
-    const auto told = process_->ask(
-        {{"request", "peak"}, {"plan", number_}, {"pairs", size.pairs}, {"tokens", size.tokens}});
+    const auto told = plan_.ask("peak", {{"pairs", size.pairs}, {"tokens", size.tokens}});
     if (!told) throw std::runtime_error(told.error().message);
     if (const json bytes = told->value("peak_bytes", json()); bytes.is_number_integer())
       return bytes.get<std::int64_t>();
@@ -136,18 +127,20 @@ class LoadedServedModel final : public ServedModel {
     });
   }
 
-  /// The useful work is the model's, whoever computes it; nobody counts what this one executes.
+  /// The useful work is the model's, whoever computes it; nobody counts what this one executes. Of
+  /// products in fewer bits none is told, as of this program's own: no ceiling is of them.
   Result<ModelWork> work(const PairBatch& batch) const override {
-    if (has_own_weights(offer_)) return ModelWork{};
+    if (has_own_weights(plan_.offer()) || is_int8(plan_.offer())) return ModelWork{};
     const auto counted = counted_model();
     return counted ? (*counted)->work(batch) : tl::unexpected(counted.error());
   }
 
   Result<ModelOutput> score(const PairBatch& batch, const Show& show) override {
     if (batch.documents != nullptr || show)
-      return fail("{} gives scores of token ids, and nothing else", offer_.id);
+      return fail("{} gives scores of token ids, and nothing else", plan_.offer().id);
     counted_.reset();
-    if (Status used = use(); !used) return tl::unexpected(used.error());
+    if (Status used = plan_.use([this] { return load(); }); !used)
+      return tl::unexpected(used.error());
     const BatchSize size = batch_size(batch);
     if (size != bound_) {
       if (Status bound = bind(size); !bound) return tl::unexpected(bound.error());
@@ -157,7 +150,7 @@ class LoadedServedModel final : public ServedModel {
     shared_.fill(batch, size.tokens, first);
     const std::span scores(shared_.scores, static_cast<std::size_t>(size.pairs));
     std::ranges::fill(scores, std::numeric_limits<float>::quiet_NaN());
-    const auto done = process_->call('f');
+    const auto done = plan_.process().call('f');
     if (!done) return tl::unexpected(done.error());
     if (done->is_object() && done->contains("peak_bytes"))
       own_peak_ = std::max(own_peak_.value_or(0), done->value("peak_bytes", std::int64_t{0}));
@@ -176,9 +169,7 @@ class LoadedServedModel final : public ServedModel {
  private:
   [[nodiscard]] json description() const {
     const ModelShape& shape = weights_->shape();
-    return {{"request", "load"},
-            {"plan", number_},
-            {"model", offer_.id},
+    return {{"model", plan_.offer().id},
             {"folder", folder_.empty() ? json() : json(folder_)},
             {"pattern", json::parse(pattern_json(variant_.pattern))},
             {"window", variant_.window ? json(variant_.window->text()) : json()},
@@ -207,39 +198,22 @@ class LoadedServedModel final : public ServedModel {
     return tl::unexpected(declined.error());
   }
 
-  /// What has ended is started anew.
-  Status use() {
-    if (!process_->is_there()) {
-      if (Status ready = load(); !ready) return ready;
-    }
-    if (offer_.last_used == this) return {};
-    const auto used = process_->ask({{"request", "use"}, {"plan", number_}});
-    if (!used) return tl::unexpected(used.error());
-    offer_.last_used = this;
-    return {};
-  }
-
   Status bind(BatchSize size) {
     std::byte* const begin = stage_.of(SharedBatch::bytes(size));
     const auto place = shared_place(begin, SharedBatch::bytes(size));
     if (begin == nullptr || !place) throw std::bad_alloc();
     shared_ = SharedBatch(begin, size);
-    const auto bound = process_->ask({{"request", "bind"},
-                                      {"plan", number_},
-                                      {"file", place->file()},
-                                      {"pairs", size.pairs},
-                                      {"tokens", size.tokens}});
+    const auto bound = plan_.ask(
+        "bind", {{"file", place->file()}, {"pairs", size.pairs}, {"tokens", size.tokens}});
     if (!bound) return tl::unexpected(bound.error());
     bound_ = size;
     return {};
   }
 
-  ServedOffer& offer_;
+  ServedPlan plan_;
   std::shared_ptr<const ModelWeights> weights_;
   ModelVariant variant_;
   std::string folder_;
-  std::int64_t number_;
-  std::shared_ptr<ServedProcess> process_;
   mutable std::unique_ptr<Model> counted_;  // until it is called
   BatchSize bound_;                         // what the process knows
   SharedStage stage_;
@@ -290,8 +264,7 @@ double error_bound_of(const ServedOffer& offer, const Family& family, const Mode
                       const ModelShape& shape) {
   if (has_own_weights(offer)) return own_error_bound;
   const double of_dtype = family.error_bound(variant.dtype, shape);
-  const bool is_int8 = offer.told().value("precision", "") == "int8";
-  return is_int8 ? std::max(of_dtype, int8_error_bound) : of_dtype;
+  return is_int8(offer) ? std::max(of_dtype, int8_error_bound) : of_dtype;
 }
 
 Result<std::unique_ptr<ServedModel>> ServedModel::load(ServedOffer& offer,

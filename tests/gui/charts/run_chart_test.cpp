@@ -169,7 +169,7 @@ TEST_F(RunChartTest, RailMark_SplitsTheLine) {
   std::erase_if(first.points, [](const report::Point& point) { return point.x == 256; });
   chart.set_figure(figure);
   EXPECT_EQ(series(0).lines.size(), 2U);
-  EXPECT_EQ(chart.drawing().rail_lanes()[0].label, "failed");
+  EXPECT_EQ(chart.drawing().rail_lanes()[0].label, "no value");
 }
 
 TEST_F(RunChartTest, Zero_IsOnTheRailOfALogAxis_NotANumberIsLeftOutAndSaidSo) {
