@@ -95,19 +95,22 @@ std::vector<Stretch> open_ends(const Crossovers& found) {
 std::string without_crossing(const std::string& a, const std::string& b, const Crossovers& found,
                              const Places& places) {
   const double first = found.stretches.front().first, last = found.stretches.back().last;
+  const auto everywhere = [&](std::string_view each) {
+    const std::string where = places.words(first, last);
+    return first == last ? "at " + where
+                         : fmt::format("at {} measured {} ({})", each, places.noun(), where);
+  };
   std::vector<Stretch> shown, open;
   for (const Stretch& one : found.stretches) (is_shown(one) ? shown : open).push_back(one);
   if (shown.empty() && std::ranges::any_of(open, &Stretch::too_few)) {
     return fmt::format("Between {} and {} {}.", a, b, open_in_words(open, places));
   }
   if (shown.empty()) {
-    return fmt::format("No difference between {} and {} is shown at any measured {} ({}).", a, b,
-                       places.noun(), places.words(first, last));
+    return fmt::format("No difference between {} and {} is shown {}.", a, b, everywhere("any"));
   }
   const std::string_view verdict = name_of(shown.front().verdict);
   if (open.empty()) {
-    return fmt::format("{} is {} than {} at every measured {} ({}).", a, verdict, b, places.noun(),
-                       places.words(first, last));
+    return fmt::format("{} is {} than {} {}.", a, verdict, b, everywhere("every"));
   }
   return fmt::format("{} is {} than {} at {}; {}, so whether they cross there cannot be said.", a,
                      verdict, b, all_of(shown, places), open_in_words(open, places));

@@ -77,7 +77,7 @@ std::vector<ContenderChips::Named> ContenderChips::patterns() const {
 
 void ContenderChips::set_implementations(const QList<ListedImplementation>& implementations,
                                          const QString& problem) {
-  listed_ = implementations;
+  if (problem.isEmpty()) listed_ = implementations;  // else those that were known serve on
   unknown_->set_problem(problem);
   fill();
 }

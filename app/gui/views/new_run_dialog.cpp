@@ -309,6 +309,7 @@ void NewRunDialog::set_device(const QString& kind) {
 void NewRunDialog::set_implementations(const QList<ListedImplementation>& implementations,
                                        const QString& problem) {
   ui_->contenders->set_implementations(implementations, problem);
+  said_of_list_ = problem;
   if (is_checked()) show_checked(checked_);
 }
 
@@ -481,8 +482,12 @@ void NewRunDialog::show_estimate() {
   const QString memory =
       foreseeing_ ? tr("its memory is being foreseen…") : memory_words(forecast_, need);
   if (!memory.isEmpty()) parts.append(memory);
-  if (!foreseeing_ && !forecast_.problem.isEmpty())
-    parts.append(tr("what is possible is not known: %1").arg(forecast_.problem));
+  if (!foreseeing_ && !forecast_.problem.isEmpty()) {
+    // What stands above already is not said again.
+    parts.append(forecast_.problem == said_of_list_
+                     ? tr("what is possible is not known")
+                     : tr("what is possible is not known: %1").arg(forecast_.problem));
+  }
   ui_->estimate->setText(parts.join(QStringLiteral(" · ")));
   if (forecast_.free_bytes && need.bytes > *forecast_.free_bytes) {
     ui_->too_much->set_problem(
