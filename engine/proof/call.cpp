@@ -411,8 +411,8 @@ Verdict RowWatch::judge(const CallView& on_device, double sign) const {
   Verdict verdict;
   for (const Watched& watched : watched_) {
     const Tensor& tensor = on_device.*watched.tensor;
-    verdict.error.meet(error_of(watched, tensor, sign), watched.bound(tensor.dtype) + watched.beside,
-                       watched.name);
+    verdict.error.meet(error_of(watched, tensor, sign),
+                       watched.bound(tensor.dtype) + watched.beside, watched.name);
   }
   if (!verdict.error.is_allowed()) {
     verdict.wrong = differs(verdict.error.tensor, verdict.error.error, verdict.error.bound,

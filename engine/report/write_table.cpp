@@ -13,6 +13,7 @@
 #include <limits>
 #include <utility>
 
+#include "engine/heat/model_row.h"
 #include "engine/report/axes_in_words.h"
 #include "engine/report/conditions.h"
 #include "engine/report/report_parts.h"

@@ -46,9 +46,9 @@ struct RunEvent {
 };
 
 struct DriverOptions {
-  std::string worker_command;     // empty: attnscope-worker beside this program
-  std::vector<std::string> with;  // programs whose implementations it has besides
-  std::string command_line;       // provenance
+  std::string worker_command;       // empty: attnscope-worker beside this program
+  std::vector<std::string> with;    // programs whose implementations it has besides
+  std::string command_line;         // provenance
   std::optional<RunInfo> again_of;  // the run that this one repeats; provenance
   std::function<void(const RunEvent&)> on_event;
   /// Set from a signal handler: 1 cancel (after the current iteration), 2 at once.

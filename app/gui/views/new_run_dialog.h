@@ -111,7 +111,7 @@ class NewRunDialog : public QDialog {
   bool start_wish_ = false;     // once it is checked
   QStringList programs_;
   QString said_of_list_;  // why it is not known which implementations there are
-  QString unknown_;  // what this program does not have, when it was looked at last
+  QString unknown_;       // what this program does not have, when it was looked at last
 
   std::unique_ptr<Ui::NewRunDialog> ui_;
   std::map<QString, Field> fields_;
