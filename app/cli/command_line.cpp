@@ -11,15 +11,18 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "attnscope/build_info.h"
 #include "engine/report/number_text.h"
+#include "engine/store/location.h"
 #include "kernels/base/sentences.h"
 #include "kernels/base/shell_word.h"
 
@@ -159,6 +162,9 @@ Result<OpenRun> open_run(const std::string& text, const std::filesystem::path& d
   if (colon != std::string::npos && colon > 0) {
     file = text.substr(0, colon);
     name = text.substr(colon + 1);
+  } else if (std::error_code none;
+             store::is_exported(text) && std::filesystem::exists(text, none)) {
+    file = std::exchange(name, "last");  // most have one run
   }
   auto store = Store::open(file, Store::Mode::read_only);
   if (!store) return tl::unexpected(store.error());

@@ -369,7 +369,10 @@ json pairs_with(WorkerProcess& worker, const Sweep& whole, const NamedPattern& n
   };
   const std::string widest = window_of(sweep, true);
   take(costs_of(worker, named, largest, widest), [&](json& pair, const json& row) {
-    if (!row.value("reason", "").empty()) return;
+    if (const auto reason = row.value("reason", ""); !reason.empty()) {
+      pair["reason_at_most_tokens"] = reason;
+      return;
+    }
     pair["item_bytes"] = tensor_bytes(largest) + row.value("peak_bytes", 0.0);
     pair["is_least"] = !row.contains("peak_bytes");
     executed_seconds(pair, row);
@@ -436,11 +439,13 @@ std::string as_text(const Sweep& sweep, const json& answer) {
       seconds = pair.value("least_seconds", 0.0);
       const auto tokens = pair.at("tokens").get<std::int64_t>();
       const double bytes = pair.value("item_bytes", 0.0);
-      words = bytes > 0 ? fmt::format("{}{} for an item of {} tokens{}",
-                                      pair.value("is_least", false) ? "at least " : "",
-                                      report::format_bytes(bytes), tokens,
-                                      bytes > free ? ", more than is free" : "")
-                        : fmt::format("not at {} tokens", tokens);
+      words = bytes > 0
+                  ? fmt::format("{}{} for an item of {} tokens{}",
+                                pair.value("is_least", false) ? "at least " : "",
+                                report::format_bytes(bytes), tokens,
+                                bytes > free ? ", more than is free" : "")
+                  : fmt::format("not at {} tokens: {}", tokens,
+                                pair.value("reason_at_most_tokens", "the reason is not told"));
     }
     least += seconds;
     text += fmt::format("{:<{}} {}\n", id, width, words);

@@ -170,6 +170,8 @@ class FamilyDescription {
   /// paper fine-tunes (Schlatt et al., ECIR 2024, Sec. 3.5).
   [[nodiscard]] virtual ModelShape usual_shape() const { return {}; }
   [[nodiscard]] virtual Kept keeps() const { return Kept::nothing; }
+  /// Tokens that it puts into a pair beside those of the tokenizer.
+  [[nodiscard]] virtual std::int64_t tokens_of_its_own() const { return 0; }
   /// Its texts are words of a list (tokens.txt), without [CLS] and [SEP]; else pieces of words.
   [[nodiscard]] virtual bool reads_words() const { return false; }
   /// Of a family that keeps something: tokens before those of a document that is encoded by itself,

@@ -626,7 +626,8 @@ namespace {
 /// What the times may not be worth.
 void add_doubts(Answer& answer, const std::vector<const Row*>& rows) {
   for (const std::string& doubt :
-       {disturbed_cells_in_words(answer.run, rows), beyond_limit_in_words(rows)}) {
+       {disturbed_cells_in_words(answer.run, rows), beyond_limit_in_words(rows),
+        unchecked_in_words(answer.run, rows)}) {
     if (!doubt.empty()) answer.notes.push_back(doubt + ".");
   }
 }

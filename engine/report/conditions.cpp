@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "engine/report/number_text.h"
@@ -141,6 +142,22 @@ std::string beyond_limit_in_words(const std::vector<const Row*>& rows) {
       "{} of {} cells took less than the measured ceilings allow: rest on none of their times "
       "before the ceilings are measured again on a quiet machine",
       beyond, timed);
+}
+
+std::string unchecked_in_words(const RunInfo& run, const std::vector<const Row*>& rows) {
+  std::vector<std::string> ids;
+  for (const auto& one : provenance_at(provenance_of(run), "/build/served")) {
+    const auto id = provenance_at(one, "/id");
+    if (provenance_at(one, "/weights") != "own" || !id.is_string()) continue;
+    const auto is_measured_of_it = [&id](const Row* row) {
+      return is_measured(*row) && row->cell.cell.contender.implementation == id;
+    };
+    if (std::ranges::any_of(rows, is_measured_of_it))
+      ids.push_back(one_line(id.get<std::string>()));
+  }
+  if (ids.empty()) return {};
+  return fmt::format("{} computed with weights of {} own: no reference knows these scores",
+                     fmt::join(ids, ", "), ids.size() == 1 ? "its" : "their");
 }
 
 std::string provenance_line(const Table& table) {

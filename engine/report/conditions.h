@@ -38,6 +38,10 @@ namespace attnscope::report {
 [[nodiscard]] bool is_beyond_limit(const Row& row);
 /// "2 of 48 cells took less than the measured ceilings allow: ..."; empty where none did.
 [[nodiscard]] std::string beyond_limit_in_words(const std::vector<const Row*>& rows);
+/// "NAME has weights of its own, ..."; empty where every measured row's scores were held against
+/// the reference.
+[[nodiscard]] std::string unchecked_in_words(const RunInfo& run,
+                                             const std::vector<const Row*>& rows);
 /// How whoever reads a sentence can do what it asks for: by a command in a shell, or in the window.
 enum class Remedy : std::uint8_t { command, menu };
 /// With it: "..., attnscope run --again 3".

@@ -182,15 +182,29 @@ std::string write_profile(const ModelProfile& profile, TableFormat format) {
     sheet.add(std::move(row));
   }
   const ProfiledPart& whole = parts.back();
-  sheet.below.push_back(fmt::format(
-      "Medians of {} passes; {:.0f} pairs and {:.0f} tokens a second, whole passes {:.1f} to "
-      "{:.1f} ms",
-      profile.rounds(), count / whole.seconds, static_cast<double>(of.tokens) / whole.seconds,
-      1e3 * whole.least, 1e3 * whole.most));
+  const bool is_one = profile.rounds() == 1;
+  sheet.below.push_back(
+      fmt::format("{}; {:.0f} pairs and {:.0f} tokens a second{}",
+                  is_one ? "One pass" : fmt::format("Medians of {} passes", profile.rounds()),
+                  count / whole.seconds, static_cast<double>(of.tokens) / whole.seconds,
+                  is_one ? ""
+                         : fmt::format(", whole passes {:.1f} to {:.1f} ms", 1e3 * whole.least,
+                                       1e3 * whole.most)));
+  constexpr double alike =
+      1.1;  // of passes over the same pairs on a machine that does nothing else
+  if (whole.most > alike * whole.least) {
+    sheet.below.push_back(fmt::format(
+        "The longest pass took {:.0f} % more than the shortest: other programs kept cores busy, or "
+        "the clock changed; close them and repeat it",
+        100 * (whole.most / whole.least - 1)));
+  }
   if (of.flop_per_second > 0) {
     sheet.below.push_back(
         fmt::format("The ceiling is {:.0f} GFLOP/s of multiply-adds in float32, measured beside it",
                     of.flop_per_second / 1e9));
+  } else if (of.dtype != "float32") {
+    sheet.below.push_back(
+        fmt::format("No ceiling is told: the measured one is of float32, not of {}", of.dtype));
   }
   return write_sheet(sheet, format);
 }

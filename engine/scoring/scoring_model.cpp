@@ -100,8 +100,9 @@ Result<PairLimits> limits_of(const ModelQuestion& question, std::int64_t positio
                     .most_query_tokens =
                         question.most_query_tokens > 0 ? question.most_query_tokens : query_tokens};
   if (limits.most_tokens > positions) {
-    return fail("pairs of {} tokens were asked for, and the model knows {} positions; extend them",
-                limits.most_tokens, positions);
+    return fail(
+        "pairs of {} tokens were asked for, and the model has positions for {}; extend them",
+        limits.most_tokens, positions);
   }
   return limits;
 }
@@ -269,7 +270,8 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& question) {
   if (!local) return tl::unexpected(local.error());
   auto limits = config.family->reads_words()
                     ? word_limits_of(question, config)
-                    : limits_of(question, shape.positions, config.most_query_tokens);
+                    : limits_of(question, shape.positions - config.family->tokens_of_its_own(),
+                                config.most_query_tokens);
   if (!limits) return tl::unexpected(limits.error());
   auto options = options_of(question, config, attention->pattern);
   if (!options) return tl::unexpected(options.error());

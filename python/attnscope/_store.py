@@ -34,7 +34,7 @@ UNITS = {
     "clock_mhz": "MHz", "temperature_c": "°C", "foreign_load": "cores",
 }
 _LATER = {"cells": ("cache_bytes", "parts"), "samples": ("cpu_ns", "waited_ns"), "runs": ("state_fingerprint",)}
-_BESIDE_AXES = {"id", "run_number", "heat_index", "cell_count", "fingerprint"}
+_BESIDE_AXES = {"id", "run_number", "heat_index", "cell_count", "fingerprint", "restart"}
 _TRUTHS = ("shared_query", "batch_per_contender")
 # What comes of a value of another kind than the schema's: a damaged row.
 _OTHER_KINDS = (AttributeError, OverflowError, TypeError, ValueError, struct.error)

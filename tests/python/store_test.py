@@ -57,6 +57,16 @@ class Folder(unittest.TestCase):
         return sorted(path.name for path in self.folder.iterdir())
 
 
+class OwnStore(Folder):
+    def test_what_the_program_writes_now_is_read(self):
+        file = self.folder / "now.db"
+        program("import", SMALL, "--db", file)
+        store = attnscope.open(file)
+        self.assertEqual(list(store.runs()["uuid"]), list(attnscope.open(SMALL).runs()["uuid"]))
+        self.assertEqual(len(store.cells()), len(attnscope.open(SMALL).cells()))
+        self.assertEqual(len(store.samples()), len(attnscope.open(SMALL).samples()))
+
+
 class Frames(Folder):
     def test_runs_have_a_row_each_with_what_they_were_made_by(self):
         runs = attnscope.open(SMALL).runs()

@@ -11,6 +11,7 @@ namespace {
 class CrossBertDescription final : public PooledDescription {
  public:
   [[nodiscard]] std::string_view id() const override { return "cross-bert"; }
+  [[nodiscard]] std::int64_t tokens_of_its_own() const override { return 1; }
 
  protected:
   [[nodiscard]] std::vector<NamedRow> named_rows() const override {
