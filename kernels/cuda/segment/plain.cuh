@@ -40,21 +40,6 @@ __device__ inline SeenTokens seen_by(const WorkRule& rule, int token) {
   return {low, high};
 }
 
-/// Position in the run of its first token that is not below `token`.
-__device__ inline int position_of(const WorkRun& run, const std::int32_t* indices, int token) {
-  if (run.listed == 0) return max(0, min(token - run.begin, run.count));
-  int low = 0, high = run.count;
-  while (low < high) {
-    const int middle = (low + high) / 2;
-    if (indices[run.begin + middle] < token) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
-}
-
 __device__ inline bool is_left_out(const WorkSegment& segment, const std::uint32_t* words,
                                    int token) {
   if (segment.skips < 0) return false;
@@ -134,25 +119,6 @@ struct PlainRow {
   }
 };
 
-/// A row as float32 in shared memory. By all lanes of the warp, which wait for each other behind
-/// it.
-template <typename T>
-__device__ __forceinline__ void hold(float* to, const std::byte* row, int columns) {
-  for (int c = static_cast<int>(threadIdx.x) & 31; c < columns; c += 32)
-    to[c] = to_float(reinterpret_cast<const T*>(row)[c]);
-}
-
-/// 16 bytes of a row.
-template <typename T>
-struct Piece {
-  T at[16 / sizeof(T)];
-
-  __device__ __forceinline__ explicit Piece(const std::byte* from) {
-    const uint4 piece = __ldg(reinterpret_cast<const uint4*>(from));
-    memcpy(at, &piece, sizeof piece);
-  }
-};
-
 /// held . row.
 template <typename T>
 __device__ __forceinline__ float dot_with(const float* held, const std::byte* row,
@@ -172,14 +138,7 @@ __device__ __forceinline__ float dot_with(const float* held, const std::byte* ro
   return sum;
 }
 
-__device__ __forceinline__ float sum_of_lanes(float sum) {
-#pragma unroll
-  for (int distance = 16; distance > 0; distance /= 2)
-    sum += __shfl_xor_sync(all_lanes, sum, distance);
-  return sum;
-}
-
-/// The same by all lanes of the warp together.
+/// held . row by all lanes of the warp together.
 template <typename T>
 __device__ __forceinline__ float dot_of_lanes(const float* held, const std::byte* row,
                                               int columns) {
@@ -237,10 +196,7 @@ __global__ void __launch_bounds__(32 * plain_warps, 4)
       const float score =
           key < 0 ? minus_infinity
                   : factor * dot_with<T>(mine.shared.rows[0], k.at(Place(a.items, key)), a);
-      float largest = fmaxf(maximum, score);
-#pragma unroll
-      for (int distance = 16; distance > 0; distance /= 2)
-        largest = fmaxf(largest, __shfl_xor_sync(all_lanes, largest, distance));
+      const float largest = largest_of_lanes(fmaxf(maximum, score));
       const float base = largest == minus_infinity ? 0.0f : largest;
       const float rescale = exp2_approx(maximum - base);
       const float weight = exp2_approx(score - base);
