@@ -53,15 +53,16 @@ void print_walks() {
 }
 
 /// The unfused steps, of the longest rows.
-template <typename T>
+template <DType dtype>
 void print_windowed() {
   using namespace windowed;
+  const char* type = name_of<typename NumberOf<dtype>::T>;
   constexpr int threads = 32 * warps_alone;
-  std::printf("windowed_scores_kernel<%s>\t%d\t%d\n", name_of<T>, threads,
-              static_cast<int>(warps_alone * shared_of_scores(256)));
+  std::printf("windowed_scores_kernel<%s>\t%d\t%ld\n", type, threads,
+              static_cast<long>(shared_of_scores(dtype, 256, false)));
   for (const char* of : {"false", "true"}) {
-    std::printf("windowed_sums_kernel<%s, %s>\t%d\t%d\n", name_of<T>, of, threads,
-                static_cast<int>(warps_alone * shared_of_sums));
+    std::printf("windowed_sums_kernel<%s, %s>\t%d\t%ld\n", type, of, threads,
+                static_cast<long>(shared_of_sums(false)));
   }
 }
 
@@ -77,9 +78,9 @@ void print_others() {
   constexpr long rows = plain_warps * PlainShared::floats(256) * static_cast<long>(sizeof(float));
   std::printf("segment_forward_kernel\t%d\t%ld\n", 32 * plain_warps, rows);
   std::printf("segment_backward_kernel\t%d\t%ld\n", 32 * plain_warps, rows);
-  print_windowed<float>();
-  print_windowed<__half>();
-  print_windowed<__nv_bfloat16>();
+  print_windowed<DType::float32>();
+  print_windowed<DType::float16>();
+  print_windowed<DType::bfloat16>();
   for (const char* kernel : {"windowed_softmax_kernel", "windowed_score_gradients_kernel"}) {
     std::printf("%s\t%d\t0\n", kernel, 32 * windowed::warps_alone);
   }

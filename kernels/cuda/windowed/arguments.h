@@ -42,8 +42,8 @@ enum class Step : std::uint8_t {
 
 [[nodiscard]] Status launch_step(Step step, DType dtype, const Arguments& arguments, Stream stream);
 
-inline constexpr int warps_alone = 4;    // of a block whose warps have a unit each
-inline constexpr int warps_shared = 16;  // of one whose warps share a unit
+inline constexpr int warps_alone = 4;   // of a block whose warps have a unit each
+inline constexpr int warps_shared = 8;  // of one whose warps share a unit
 
 /// A token that passes by, in the shared memory of the warp that sums it.
 struct alignas(16) Passing {
@@ -52,11 +52,20 @@ struct alignas(16) Passing {
   std::uint32_t seen;  // a bit for each weight that counts
   std::uint32_t unused;
 };
+/// What four tiles side by side take of it: rows of 32 and 8 floats that none has, so that lanes
+/// meet in no bank.
+inline constexpr int floats_of_tiles = strip_tokens * 40;
 
-/// Bytes of shared memory of each unit of a block that is scored, and of each warp that sums.
-[[nodiscard]] constexpr std::int64_t shared_of_scores(std::int64_t head_dim) {
-  return strip_tokens * head_dim * std::int64_t{sizeof(float)};
+/// Bytes of shared memory of a block.
+[[nodiscard]] constexpr std::int64_t shared_of_scores(DType dtype, std::int64_t head_dim,
+                                                      bool shared) {
+  constexpr std::int64_t size = sizeof(float);
+  if (dtype == DType::float32) return (shared ? 1 : warps_alone) * strip_tokens * head_dim * size;
+  return (shared ? warps_shared : warps_alone) * floats_of_tiles * size;
 }
-inline constexpr std::int64_t shared_of_sums = 32 * std::int64_t{sizeof(Passing)};
+[[nodiscard]] constexpr std::int64_t shared_of_sums(bool shared) {
+  static_assert(32 * sizeof(Passing) >= floats_of_tiles * sizeof(float));
+  return (shared ? warps_shared : warps_alone) * 32 * std::int64_t{sizeof(Passing)};
+}
 
 }  // namespace attnscope::cuda::windowed
