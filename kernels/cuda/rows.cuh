@@ -63,6 +63,12 @@ __device__ inline int position_of(const WorkRun& run, const std::int32_t* indice
   return low;
 }
 
+/// Whether a listed run has the token.
+__device__ inline bool is_listed(const WorkRun& run, const std::int32_t* indices, int token) {
+  const int at = position_of(run, indices, token);
+  return at < run.count && indices[run.begin + at] == token;
+}
+
 /// A row as float32 in shared memory. By all lanes of the warp, which wait for each other behind
 /// it.
 template <typename T>

@@ -31,6 +31,7 @@ __device__ inline SeenTokens seen_by(const WorkRule& rule, int token) {
     low = max(low, token + rule.offset - rule.window);
     high = min(high, token + rule.offset + rule.window + 1);
   } else if (rule.kind == RuleKind::block) {
+    if (token >= rule.until) return {0, 0};
     const int distance = token + rule.offset - rule.origin;
     const int block = distance / rule.window - (distance % rule.window < 0 ? 1 : 0);
     const int first = rule.origin + block * rule.window - rule.back;
@@ -38,13 +39,6 @@ __device__ inline SeenTokens seen_by(const WorkRule& rule, int token) {
     high = min(high, first + rule.window);
   }
   return {low, high};
-}
-
-__device__ inline bool is_left_out(const WorkSegment& segment, const std::uint32_t* words,
-                                   int token) {
-  if (segment.skips < 0) return false;
-  const int bit = token - segment.skip_origin;
-  return (words[segment.skips + bit / 32] >> (bit % 32) & 1u) != 0;
 }
 
 /// Hands what `token` sees to `take`, up to 32 tokens at a time: the lane's one, or -1, and how
@@ -62,7 +56,7 @@ __device__ __forceinline__ void for_each_seen(const DeviceList& list, const Work
       int passing = -1;
       if (first + lane < end) {
         passing = token_of(segment.run, list.indices, first + lane);
-        if (is_left_out(segment, list.skip_words, passing)) passing = -1;
+        if (is_listed(segment.skipped, list.indices, passing)) passing = -1;
       }
       __syncwarp();
       take(passing, min(32, end - first));

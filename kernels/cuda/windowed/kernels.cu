@@ -92,8 +92,7 @@ __device__ int key_at(const View& view, const DeviceLists& lists, int place) {
   if (place < view.keys.begin || place >= view.keys.begin + view.keys.count) return nowhere;
   const int token = token_in(view.keys, lists, place);
   const WorkRun skipped{view.skip_begin, view.skip_end - view.skip_begin, 1};
-  const int at = position_of(skipped, lists.indices, token);
-  return at < skipped.count && lists.indices[skipped.begin + at] == token ? nowhere : token;
+  return is_listed(skipped, lists.indices, token) ? nowhere : token;
 }
 
 /// The place of a token, or nowhere if no row may see it.

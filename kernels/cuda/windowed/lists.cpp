@@ -71,10 +71,6 @@ Status check_size(const AttentionPlan& plan) {
   return units / heads_per_unit(plan) <= most_units ? Status() : too_many_units();
 }
 
-WorkRun run_of(const TokenRun& run) {
-  return {narrow(run.begin), narrow(run.size()), run.listed ? 1 : 0};
-}
-
 /// Makes the view one of this segment.
 void set_segment(const Segment& segment, View& view) {
   const bool is_band = segment.kind == SegmentKind::band;
