@@ -14,20 +14,22 @@ namespace attnscope::cuda::windowed {
 
 /// Of any launch; what it does not need is left as it is.
 struct Arguments {
-  DeviceLists lists;
-  ItemDivision items;
-  Input x, y;
-  Output out;
+  Input x{}, y{};
+  Output out{};
   float* scores = nullptr;         // written, or changed in place
   const float* weights = nullptr;  // read
   float* lse = nullptr;            // [tokens, heads] or null
   float scale = 1.0f;
   float outside = 0.0f;  // score of what is no key
+  // Of the work list, and of all tensors alike.
+  DeviceLists lists{};
+  ItemDivision items{};
   std::int32_t head_dim = 0;
   std::int32_t heads = 0;
   std::int32_t heads_per_unit = 0;
-  bool vector = false;          // rows of all tensors begin and end at multiples of 16 bytes
-  const Unit* units = nullptr;  // of the launch
+  bool vector = false;  // rows begin and end at multiples of 16 bytes
+  // Of the launch.
+  const Unit* units = nullptr;
   std::int32_t unit_count = 0;
   bool shared = false;  // a unit is a block's, else a warp's
 };

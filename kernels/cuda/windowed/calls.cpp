@@ -2,9 +2,10 @@
 //
 // The calls: what they are given is checked, then their launches are queued.
 #include <initializer_list>
+#include <iterator>
 #include <limits>
 #include <string_view>
-#include <utility>
+#include <vector>
 
 #include "kernels/cuda/windowed.h"
 #include "kernels/cuda/windowed/arguments.h"
@@ -32,7 +33,8 @@ class Call {
        Stream stream)
       : lists_(work.lists()),
         operands_(lists_.dtype, lists_.head_dim, lists_.tokens),
-        stream_(stream) {
+        stream_(stream),
+        list_(list) {
     for (const auto& [name, tensor] : tensors) operands_.add(name, tensor);
     status_ = check_memory(operation, list, work.list().size(), nullptr, 0);
     if (passes == Passes::forward_backward && lists_.passes == Passes::forward) {
@@ -44,69 +46,37 @@ class Call {
       status_ =
           fail("{}: {} has no memory for its {} floats", operation, name, work.score_elements());
     }
-    given_.lists = on_device(lists_, list);
-    given_.items = operands_.items();
-    given_.head_dim = static_cast<std::int32_t>(lists_.head_dim);
-    given_.heads = lists_.heads;
-    given_.heads_per_unit = lists_.heads_per_unit;
-    given_.vector = operands_.in_pieces();
   }
 
   [[nodiscard]] const Status& status() const { return status_; }
 
-  void scores(const ConstTensor& x, const ConstTensor& y, float scale, float outside,
-              float* scores) {
-    Arguments a = given_;
-    a.x = operands_.on_device(x);
-    a.y = operands_.on_device(y);
-    a.scores = scores;
-    a.scale = scale;
-    a.outside = outside;
-    queue(Step::scores, a);
-  }
+  [[nodiscard]] Input in(const ConstTensor& tensor) const { return operands_.on_device(tensor); }
+  [[nodiscard]] Output out(const Tensor& tensor) const { return operands_.on_device(tensor); }
 
-  /// Step::values or Step::keys.
-  void sums(Step step, const float* weights, const ConstTensor& y, float scale, const Tensor& out) {
-    Arguments a = given_;
-    a.y = operands_.on_device(y);
-    a.out = operands_.on_device(out);
-    a.weights = weights;
-    a.scale = scale;
-    queue(step, a);
-  }
-
-  void softmax(float* scores, float* lse) {
-    Arguments a = given_;
-    a.scores = scores;
-    a.lse = lse;
-    queue(Step::softmax, a);
-  }
-
-  void score_gradients(const float* weights, float* gradients) {
-    Arguments a = given_;
-    a.scores = gradients;
-    a.weights = weights;
-    queue(Step::score_gradients, a);
-  }
-
- private:
-  /// Units that are shared, then the others.
+  /// Queues the step, whose own arguments are given: for units that are shared, then the others.
   void queue(Step step, Arguments a) {
     const bool keys = step == Step::keys;
-    const auto all = static_cast<std::int64_t>((keys ? lists_.key_units : lists_.row_units).size());
+    const std::vector<Unit>& units = keys ? lists_.key_units : lists_.row_units;
     const std::int64_t shared = keys ? lists_.shared_key_units : lists_.shared_row_units;
+    a.lists = on_device(lists_, list_);
+    a.items = operands_.items();
+    a.head_dim = static_cast<std::int32_t>(lists_.head_dim);
+    a.heads = lists_.heads;
+    a.heads_per_unit = lists_.heads_per_unit;
+    a.vector = operands_.in_pieces();
     for (const bool is_shared : {true, false}) {
       a.shared = is_shared;
       a.units = (keys ? a.lists.key_units : a.lists.row_units) + (is_shared ? 0 : shared);
-      a.unit_count = static_cast<std::int32_t>(is_shared ? shared : all - shared);
+      a.unit_count = static_cast<std::int32_t>(is_shared ? shared : std::ssize(units) - shared);
       if (status_) status_ = launch_step(step, lists_.dtype, a, stream_);
     }
   }
 
+ private:
   const Lists& lists_;
   Operands operands_;
   Stream stream_;
-  Arguments given_;
+  const std::byte* list_;
   Status status_;
 };
 
@@ -120,7 +90,7 @@ Status windowed_qk(const WindowedWork& work, const std::byte* list, const ConstT
                    const ConstTensor& k, float scale, float* band, Stream stream) {
   Call call("windowed_qk", work, list, Passes::forward, {{"q", q}, {"k", k}}, {{"the band", band}},
             stream);
-  call.scores(q, k, scale, 0.0f, band);
+  call.queue(Step::scores, {.x = call.in(q), .y = call.in(k), .scores = band, .scale = scale});
   return call.status();
 }
 
@@ -128,7 +98,7 @@ Status windowed_pv(const WindowedWork& work, const std::byte* list, const float*
                    const ConstTensor& v, const Tensor& o, Stream stream) {
   Call call("windowed_pv", work, list, Passes::forward, {{"v", v}, {"o", as_const(o)}},
             {{"the band", band}}, stream);
-  call.sums(Step::values, band, v, 1.0f, o);
+  call.queue(Step::values, {.y = call.in(v), .out = call.out(o), .weights = band});
   return call.status();
 }
 
@@ -138,8 +108,10 @@ Status windowed_qk_backward(const WindowedWork& work, const std::byte* list, con
   Call call("windowed_qk_backward", work, list, Passes::forward_backward,
             {{"q", q}, {"k", k}, {"grad_q", as_const(grad_q)}, {"grad_k", as_const(grad_k)}},
             {{"the band's gradient", grad_band}}, stream);
-  call.sums(Step::values, grad_band, k, scale, grad_q);
-  call.sums(Step::keys, grad_band, q, scale, grad_k);
+  call.queue(Step::values,
+             {.y = call.in(k), .out = call.out(grad_q), .weights = grad_band, .scale = scale});
+  call.queue(Step::keys,
+             {.y = call.in(q), .out = call.out(grad_k), .weights = grad_band, .scale = scale});
   return call.status();
 }
 
@@ -149,8 +121,8 @@ Status windowed_pv_backward(const WindowedWork& work, const std::byte* list, con
   Call call("windowed_pv_backward", work, list, Passes::forward_backward,
             {{"v", v}, {"grad_o", grad_o}, {"grad_v", as_const(grad_v)}},
             {{"the band", band}, {"the band's gradient", grad_band}}, stream);
-  call.scores(grad_o, v, 1.0f, 0.0f, grad_band);
-  call.sums(Step::keys, band, grad_o, 1.0f, grad_v);
+  call.queue(Step::scores, {.x = call.in(grad_o), .y = call.in(v), .scores = grad_band});
+  call.queue(Step::keys, {.y = call.in(grad_o), .out = call.out(grad_v), .weights = band});
   return call.status();
 }
 
@@ -159,10 +131,13 @@ Status windowed_forward(const WindowedWork& work, const std::byte* list, const C
                         float* lse, float* scores, Stream stream) {
   Call call("windowed_forward", work, list, Passes::forward,
             {{"q", q}, {"k", k}, {"v", v}, {"o", as_const(o)}}, {{"the scores", scores}}, stream);
-  call.scores(q, k, scale * static_cast<float>(windowed::log2_e),
-              -std::numeric_limits<float>::infinity(), scores);
-  call.softmax(scores, lse);
-  call.sums(Step::values, scores, v, 1.0f, o);
+  call.queue(Step::scores, {.x = call.in(q),
+                            .y = call.in(k),
+                            .scores = scores,
+                            .scale = scale * static_cast<float>(windowed::log2_e),
+                            .outside = -std::numeric_limits<float>::infinity()});
+  call.queue(Step::softmax, {.scores = scores, .lse = lse});
+  call.queue(Step::values, {.y = call.in(v), .out = call.out(o), .weights = scores});
   return call.status();
 }
 
@@ -177,11 +152,15 @@ Status windowed_backward(const WindowedWork& work, const std::byte* list, const 
              {"grad_k", as_const(t.grad_k)},
              {"grad_v", as_const(t.grad_v)}},
             {{"the weights", weights}, {"the scores' gradient", grad_scores}}, stream);
-  call.scores(t.grad_o, t.v, 1.0f, 0.0f, grad_scores);
-  call.score_gradients(weights, grad_scores);
-  call.sums(Step::values, grad_scores, t.k, scale, t.grad_q);
-  call.sums(Step::keys, weights, t.grad_o, 1.0f, t.grad_v);
-  call.sums(Step::keys, grad_scores, t.q, scale, t.grad_k);
+  call.queue(Step::scores, {.x = call.in(t.grad_o), .y = call.in(t.v), .scores = grad_scores});
+  call.queue(Step::score_gradients, {.scores = grad_scores, .weights = weights});
+  call.queue(
+      Step::values,
+      {.y = call.in(t.k), .out = call.out(t.grad_q), .weights = grad_scores, .scale = scale});
+  call.queue(Step::keys, {.y = call.in(t.grad_o), .out = call.out(t.grad_v), .weights = weights});
+  call.queue(
+      Step::keys,
+      {.y = call.in(t.q), .out = call.out(t.grad_k), .weights = grad_scores, .scale = scale});
   return call.status();
 }
 
