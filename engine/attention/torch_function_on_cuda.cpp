@@ -22,7 +22,9 @@ namespace {
 template <typename Work>
 struct Cut {
   explicit Cut(Work work_in) : work(std::move(work_in)), list(work.list()) {
-    if (work.workspace_bytes() > 0) workspace = cuda::Block(work.workspace_bytes());
+    if constexpr (requires { work.workspace_bytes(); }) {
+      if (work.workspace_bytes() > 0) workspace = cuda::Block(work.workspace_bytes());
+    }
   }
   Work work;
   cuda::DeviceList list;  // of work
@@ -99,8 +101,7 @@ std::shared_ptr<Cut<cuda::WindowedWork>> windowed_cut(const SharedPlan& plan, st
   });
 }
 
-template <typename Memory, typename Work>
-Memory memory_of(Cut<Work>& cut) {
+cuda::SegmentMemory memory_of(Cut<cuda::SegmentWork>& cut) {
   return {.list = cut.list.data(), .workspace = cut.workspace.data()};
 }
 
@@ -112,9 +113,8 @@ at::Tensor floats(std::int64_t count) {
 at::Tensor segment_forward(const SharedPlan& plan, const PlanOperands& operands, float scale) {
   const auto cut = segment_cut(plan, operands.q.head_dim, operands.q.dtype);
   at::Tensor lse = floats(plan->tokens * plan->heads);
-  require(cuda::segment_forward(cut->work, memory_of<cuda::SegmentMemory>(*cut), operands.q,
-                                operands.k, operands.v, scale, operands.o, lse.data_ptr<float>(),
-                                cuda::current_stream()));
+  require(cuda::segment_forward(cut->work, memory_of(*cut), operands.q, operands.k, operands.v,
+                                scale, operands.o, lse.data_ptr<float>(), cuda::current_stream()));
   return lse;
 }
 
@@ -122,16 +122,16 @@ void segment_backward(const SharedPlan& plan, GradientTensors tensors, float sca
                       const at::Tensor& lse) {
   tensors.lse = {lse.data_ptr<float>(), static_cast<std::size_t>(lse.numel())};
   const auto cut = segment_cut(plan, tensors.q.head_dim, tensors.q.dtype);
-  require(cuda::segment_backward(cut->work, memory_of<cuda::SegmentMemory>(*cut), tensors, scale,
-                                 cuda::current_stream()));
+  require(
+      cuda::segment_backward(cut->work, memory_of(*cut), tensors, scale, cuda::current_stream()));
 }
 
 at::Tensor windowed_forward(const SharedPlan& plan, const PlanOperands& operands, float scale) {
   const auto cut = windowed_cut(plan, operands.q.head_dim, operands.q.dtype);
   at::Tensor weights = floats(cut->work.score_elements());
-  require(cuda::windowed_forward(cut->work, memory_of<cuda::WindowedMemory>(*cut), operands.q,
-                                 operands.k, operands.v, scale, operands.o, /*lse=*/nullptr,
-                                 weights.data_ptr<float>(), cuda::current_stream()));
+  require(cuda::windowed_forward(cut->work, cut->list.data(), operands.q, operands.k, operands.v,
+                                 scale, operands.o, /*lse=*/nullptr, weights.data_ptr<float>(),
+                                 cuda::current_stream()));
   return weights;
 }
 
@@ -139,7 +139,7 @@ void windowed_backward(const SharedPlan& plan, GradientTensors tensors, float sc
                        const at::Tensor& weights) {
   const auto cut = windowed_cut(plan, tensors.q.head_dim, tensors.q.dtype);
   const at::Tensor grad_scores = floats(cut->work.score_elements());
-  require(cuda::windowed_backward(cut->work, memory_of<cuda::WindowedMemory>(*cut), tensors, scale,
+  require(cuda::windowed_backward(cut->work, cut->list.data(), tensors, scale,
                                   weights.data_ptr<float>(), grad_scores.data_ptr<float>(),
                                   cuda::current_stream()));
 }

@@ -56,57 +56,6 @@ __device__ inline void multiply_add<__nv_bfloat16>(float (&c)[4], const std::uin
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-__device__ inline std::uint32_t shared_address(const void* shared) {
-  return static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
-}
-
-/// Four 8 x 8 matrices of 16-bit numbers from shared memory: lanes 8 i ... 8 i + 7 give the
-/// addresses (16-byte aligned) of the rows of matrix i; r[i] holds row lane/4, columns 2 (lane%4)
-/// and the next of matrix i.
-__device__ inline void load_matrices(std::uint32_t (&r)[4], const void* row) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];\n"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-               : "r"(shared_address(row))
-               : "memory");
-}
-
-/// The same, each matrix transposed: r[i] holds rows 2 (lane%4) and the next of column lane/4.
-__device__ inline void load_matrices_transposed(std::uint32_t (&r)[4], const void* row) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];\n"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-               : "r"(shared_address(row))
-               : "memory");
-}
-
-/// Starts copying Bytes (4, 8 or 16, both addresses aligned to them) from global to shared memory;
-/// with `valid` false the destination becomes 0 and the source is not read.
-template <int Bytes>
-__device__ inline void copy_async(void* shared, const void* global, bool valid) {
-  const int read = valid ? Bytes : 0;
-  if constexpr (Bytes == 16) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n"
-                 :
-                 : "r"(shared_address(shared)), "l"(global), "r"(read)
-                 : "memory");
-  } else {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;\n"
-                 :
-                 : "r"(shared_address(shared)), "l"(global), "n"(Bytes), "r"(read)
-                 : "memory");
-  }
-}
-
-/// Closes the group of this thread's copies since the last call.
-__device__ inline void commit_copies() {
-  asm volatile("cp.async.commit_group;\n" ::: "memory");
-}
-
-/// Waits until at most `Pending` of this thread's latest groups are under way.
-template <int Pending>
-__device__ inline void wait_for_copies() {
-  asm volatile("cp.async.wait_group %0;\n" ::"n"(Pending) : "memory");
-}
-
 /// 2^x, to 2 units in the last place; 0 for x = -inf and below -126 (PTX ISA: ex2.approx.ftz.f32).
 __device__ inline float exp2_approx(float x) {
   float y;

@@ -48,6 +48,61 @@ __device__ inline int token_of(const WorkRun& run, const std::int32_t* indices, 
   return run.listed != 0 ? indices[run.begin + position] : run.begin + position;
 }
 
+/// Position in the run of its first token that is not below `token`.
+__device__ inline int position_of(const WorkRun& run, const std::int32_t* indices, int token) {
+  if (run.listed == 0) return max(0, min(token - run.begin, run.count));
+  int low = 0, high = run.count;
+  while (low < high) {
+    const int middle = (low + high) / 2;
+    if (indices[run.begin + middle] < token) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+/// Whether a listed run has the token.
+__device__ inline bool is_listed(const WorkRun& run, const std::int32_t* indices, int token) {
+  const int at = position_of(run, indices, token);
+  return at < run.count && indices[run.begin + at] == token;
+}
+
+/// A row as float32 in shared memory. By all lanes of the warp, which wait for each other behind
+/// it.
+template <typename T>
+__device__ __forceinline__ void hold(float* to, const std::byte* row, int columns) {
+  for (int c = static_cast<int>(threadIdx.x) & 31; c < columns; c += 32)
+    to[c] = to_float(reinterpret_cast<const T*>(row)[c]);
+}
+
+/// 16 bytes of a row.
+template <typename T>
+struct Piece {
+  T at[16 / sizeof(T)];
+
+  __device__ __forceinline__ explicit Piece(const std::byte* from) {
+    const uint4 piece = __ldg(reinterpret_cast<const uint4*>(from));
+    memcpy(at, &piece, sizeof piece);
+  }
+};
+
+/// The sum of all lanes' numbers, or their largest, in all lanes.
+__device__ __forceinline__ float sum_of_lanes(float sum) {
+#pragma unroll
+  for (int distance = 16; distance > 0; distance /= 2)
+    sum += __shfl_xor_sync(all_lanes, sum, distance);
+  return sum;
+}
+
+__device__ __forceinline__ float largest_of_lanes(float largest) {
+#pragma unroll
+  for (int distance = 16; distance > 0; distance /= 2)
+    largest = fmaxf(largest, __shfl_xor_sync(all_lanes, largest, distance));
+  return largest;
+}
+
 /// A row without keys: output 0, log-sum-exp -inf.
 __device__ __forceinline__ float inverse_of(float sum) {
   return sum == 0.0f ? 0.0f : 1.0f / sum;

@@ -10,20 +10,13 @@ foreach(folder IN LISTS cuda_folders)
   list(REMOVE_ITEM cuda_device_sources_${folder} ${cuda_host_sources})
 endforeach()
 
-# attnscope_cuda_instantiations(VARIABLE FOLDER DIMS...): a folder's kernels that are compiled for a type
-# and one of these head dimensions, a file each so that they compile side by side, from its
-# instantiation.cu.in. segment's, the walks, are for 16-bit types and head dimensions 32 and 64.
-function(attnscope_cuda_instantiations variable folder)
-  set(types float32 float16 bfloat16)
-  set(dims ${ARGN})
-  if(folder STREQUAL segment)
-    list(REMOVE_ITEM types float32)
-    list(REMOVE_ITEM dims 16 128 256)
-  endif()
-  foreach(type IN LISTS types)
-    foreach(columns IN LISTS dims)
-      set(file ${CMAKE_BINARY_DIR}/generated/kernels/cuda/${folder}/${type}_${columns}.cu)
-      configure_file(${cuda}/${folder}/instantiation.cu.in ${file} @ONLY)
+# attnscope_cuda_instantiations(VARIABLE): the walks, for 16-bit types and head dimensions 32 and 64, a file
+# each so that they compile side by side, from segment/instantiation.cu.in.
+function(attnscope_cuda_instantiations variable)
+  foreach(type IN ITEMS float16 bfloat16)
+    foreach(columns IN ITEMS 32 64)
+      set(file ${CMAKE_BINARY_DIR}/generated/kernels/cuda/segment/${type}_${columns}.cu)
+      configure_file(${cuda}/segment/instantiation.cu.in ${file} @ONLY)
       list(APPEND files ${file})
     endforeach()
   endforeach()

@@ -9,12 +9,12 @@
 //   Result<WindowedWork> work = band_work({sequences, /*heads=*/12, /*head_dim=*/32, /*window=*/4},
 //                                         DType::bfloat16, Passes::forward);
 //   copy work->list() to device memory `list`, once; then any number of calls
-//   windowed_qk(*work, {list, workspace}, q, k, scale, band, stream);
-//   windowed_pv(*work, {list, workspace}, band, v, o, stream);
+//   windowed_qk(*work, list, q, k, scale, band, stream);
+//   windowed_pv(*work, list, band, v, o, stream);
 //
-// Tensors, bands, scores and log-sum-exp are device memory; head dimension 8 to 256; float32 (fused
-// multiply-adds) or float16 and bfloat16 (tensor cores); bands, scores and sums are float32 for all
-// three. Results do not depend on the order of blocks: no floating-point atomics.
+// Tensors, bands, scores and log-sum-exp are device memory; head dimension 8 to 256; float32,
+// float16 or bfloat16, all of a call alike; bands, scores and sums are float32 for all three.
+// Results do not depend on the order of blocks: no floating-point atomics.
 
 #include <cstddef>
 #include <cstdint>
@@ -38,9 +38,6 @@ using attnscope::windowed_score_elements;
 /// Why the three-step attention cannot run this plan, or ok.
 [[nodiscard]] Status windowed_supports(const AttentionPlan& plan, std::int64_t head_dim);
 
-/// Floats of windowed_backward's `grad_scores`: as many again.
-[[nodiscard]] std::int64_t windowed_backward_elements(const AttentionPlan& plan);
-
 namespace windowed {
 struct Lists;
 }
@@ -52,9 +49,6 @@ class WindowedWork {
 
   /// To be copied to device memory aligned to 256 bytes, before the first call.
   [[nodiscard]] std::span<const std::byte> list() const;
-  /// Device scratch of a call, for rows and keys that several blocks work on; may be 0. Calls that
-  /// share it must follow each other on one stream; nothing in it outlives a call.
-  [[nodiscard]] std::int64_t workspace_bytes() const;
   /// Floats of the band, or of the scores.
   [[nodiscard]] std::int64_t score_elements() const;
 
@@ -64,59 +58,53 @@ class WindowedWork {
   std::shared_ptr<const windowed::Lists> lists_;
 };
 
-/// Device memory of a call beside its operands.
-struct WindowedMemory {
-  const std::byte* list = nullptr;  // a copy of WindowedWork::list()
-  std::byte* workspace = nullptr;   // aligned to 256 bytes; not read where workspace_bytes() is 0
-};
-
-/// Cut on the host, once per problem: O(tokens / 64 + segments + skipped keys). Passes::forward
-/// serves windowed_qk and windowed_pv (windowed_forward), Passes::forward_backward the gradients
-/// too.
+/// Cut on the host, once per problem: O(tokens / 16 + segments). Passes::forward serves windowed_qk
+/// and windowed_pv (windowed_forward), Passes::forward_backward the gradients too.
 [[nodiscard]] Result<WindowedWork> band_work(const BandProblem& problem, DType dtype,
                                              Passes passes);
 [[nodiscard]] Result<WindowedWork> windowed_work(const AttentionPlan& plan, std::int64_t head_dim,
                                                  DType dtype, Passes passes);
 
+// `list` of the calls is a copy of WindowedWork::list().
+
 /// Q [s,d] x K^T [d,s] -> band [s, c]; entries that are no pair of the window are 0. `work` of
 /// band_work. c is 2w+1, or in sequences of fewer tokens their number (kernels/cpu/windowed.h).
-[[nodiscard]] Status windowed_qk(const WindowedWork& work, const WindowedMemory& memory,
+[[nodiscard]] Status windowed_qk(const WindowedWork& work, const std::byte* list,
                                  const ConstTensor& q, const ConstTensor& k, float scale,
                                  float* band, Stream stream);
 
 /// band [s, c] x V [s,d] -> O [s,d]; every row of the sequences is written.
-[[nodiscard]] Status windowed_pv(const WindowedWork& work, const WindowedMemory& memory,
-                                 const float* band, const ConstTensor& v, const Tensor& o,
-                                 Stream stream);
+[[nodiscard]] Status windowed_pv(const WindowedWork& work, const std::byte* list, const float* band,
+                                 const ConstTensor& v, const Tensor& o, Stream stream);
 
 /// Gradients of windowed_qk: grad_q_i = scale * sum_j grad_band_ij k_j and grad_k_j = scale *
 /// sum_i grad_band_ij q_i, over the pairs of the window; other entries of grad_band are not read.
 /// Every row of the sequences is written.
-[[nodiscard]] Status windowed_qk_backward(const WindowedWork& work, const WindowedMemory& memory,
+[[nodiscard]] Status windowed_qk_backward(const WindowedWork& work, const std::byte* list,
                                           const float* grad_band, const ConstTensor& q,
                                           const ConstTensor& k, float scale, const Tensor& grad_q,
                                           const Tensor& grad_k, Stream stream);
 
 /// Gradients of windowed_pv: grad_band_ij = grad_o_i . v_j, 0 where no pair of the window is, and
 /// grad_v_j = sum_i band_ij grad_o_i.
-[[nodiscard]] Status windowed_pv_backward(const WindowedWork& work, const WindowedMemory& memory,
+[[nodiscard]] Status windowed_pv_backward(const WindowedWork& work, const std::byte* list,
                                           const float* band, const ConstTensor& v,
                                           const ConstTensor& grad_o, float* grad_band,
                                           const Tensor& grad_v, Stream stream);
 
-/// scores -> joint softmax -> values, a launch each (unfused on purpose; one more where a few rows
-/// over very many keys are split over blocks). Writes every row of o; rows without keys become 0.
+/// scores -> joint softmax -> values, a launch each (unfused on purpose), or two where rows of very
+/// many keys have blocks of their own. Writes every row of o; rows without keys become 0.
 /// `lse` [tokens, heads] may be nullptr. `scores`, windowed_score_elements floats, holds the
 /// weights afterwards, 0 outside the pattern. `work` of windowed_work.
-[[nodiscard]] Status windowed_forward(const WindowedWork& work, const WindowedMemory& memory,
+[[nodiscard]] Status windowed_forward(const WindowedWork& work, const std::byte* list,
                                       const ConstTensor& q, const ConstTensor& k,
                                       const ConstTensor& v, float scale, const Tensor& o,
                                       float* lse, float* scores, Stream stream);
 
 /// The gradients of windowed_forward (kernels/plan/gradients.h) in separate passes: of the weights,
 /// of the scores, and the three products. `weights` are the scores as windowed_forward left them;
-/// tensors.o and tensors.lse are not read. `grad_scores`: windowed_backward_elements floats.
-[[nodiscard]] Status windowed_backward(const WindowedWork& work, const WindowedMemory& memory,
+/// tensors.o and tensors.lse are not read. `grad_scores`: windowed_score_elements floats.
+[[nodiscard]] Status windowed_backward(const WindowedWork& work, const std::byte* list,
                                        const GradientTensors& tensors, float scale,
                                        const float* weights, float* grad_scores, Stream stream);
 

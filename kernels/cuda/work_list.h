@@ -7,8 +7,9 @@
 // values it is keys that stand still (the plan transposed). Everything is fixed by the plan alone,
 // and every result is summed by one warp, in one order.
 
-#include <cstddef>
+#include <compare>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "kernels/base/result.h"
@@ -33,7 +34,7 @@ enum class RuleKind : std::int32_t { none, whole, band, block };
 ///   whole  [begin, end)
 ///   band   [t + offset - window, t + offset + window + 1), cut to [begin, end)
 ///   block  with c = floor((t + offset - origin) / window): [origin + c window - back,
-///          + window), cut to [begin, end)
+///          + window), cut to [begin, end); nothing from token `until` on
 struct WorkRule {
   RuleKind kind = RuleKind::none;
   std::int32_t begin = 0, end = 0;
@@ -41,14 +42,15 @@ struct WorkRule {
   std::int32_t offset = 0;
   std::int32_t origin = 0;
   std::int32_t back = 0;
+  std::int32_t until = std::numeric_limits<std::int32_t>::max();
+  friend auto operator<=>(const WorkRule&, const WorkRule&) = default;
 };
 
 /// Tokens that pass by.
 struct WorkSegment {
   WorkRun run;
-  WorkRule rule;                 // never none
-  std::int32_t skips = -1;       // -1, or first 32-bit word of a bitmap in WorkList::skip_words
-  std::int32_t skip_origin = 0;  // bit i stands for token skip_origin + i: set = nobody sees it
+  WorkRule rule;    // none only where segments are still being cut
+  WorkRun skipped;  // tokens that nobody sees, listed; of a contiguous run
 };
 
 struct WorkUnit {
@@ -60,7 +62,6 @@ struct WorkUnit {
 struct WorkList {
   std::vector<WorkUnit> units;  // of rows, then, for the backward pass, of keys
   std::vector<WorkSegment> segments;
-  std::vector<std::uint32_t> skip_words;
   std::vector<std::int32_t> indices;
   std::int32_t row_units = 0;
   std::int32_t heads = 0;           // of the plan

@@ -9,8 +9,7 @@
 #include "engine/attention/longformer_banded/band.cuh"
 #include "kernels/cuda/segment/plain.cuh"
 #include "kernels/cuda/segment/walk_kernels.cuh"
-#include "kernels/cuda/windowed/keys.cuh"
-#include "kernels/cuda/windowed/scores.cuh"
+#include "kernels/cuda/windowed/arguments.h"
 
 namespace attnscope::cuda {
 namespace {
@@ -53,27 +52,24 @@ void print_walks() {
   }
 }
 
-template <DType dtype, int columns>
+/// The unfused steps, of the longest rows.
+template <DType dtype>
 void print_windowed() {
   using namespace windowed;
-  using T = typename NumberOf<dtype>::T;
-  const char* type = name_of<T>;
-  constexpr int rows = tile_rows(columns, dtype);
-  std::printf("scores_kernel<%s, %d, %d>\t%d\t%d\n", type, columns, rows, block_threads,
-              scores_shared<T, columns, rows>);
-  std::printf("values_kernel<%s, %d>\t%d\t%d\n", type, columns, block_threads,
-              values_shared<T, columns>);
-  std::printf("keys_kernel<%s, %d>\t%d\t%d\n", type, columns, block_threads,
-              keys_shared<T, columns>);
+  const char* type = name_of<typename NumberOf<dtype>::T>;
+  constexpr int threads = 32 * warps_alone;
+  std::printf("windowed_scores_kernel<%s>\t%d\t%ld\n", type, threads,
+              static_cast<long>(shared_of_scores(dtype, 256, false)));
+  for (const char* of : {"false", "true"}) {
+    std::printf("windowed_sums_kernel<%s, %s>\t%d\t%ld\n", type, of, threads,
+                static_cast<long>(shared_of_sums(false)));
+  }
 }
 
 template <int columns>
 void print_class() {
   print_walks<DType::float16, columns>();
   print_walks<DType::bfloat16, columns>();
-  print_windowed<DType::float32, columns>();
-  print_windowed<DType::float16, columns>();
-  print_windowed<DType::bfloat16, columns>();
 }
 
 /// Kernels of one instantiation, and those that launch alike whatever their arguments: segment
@@ -82,8 +78,11 @@ void print_others() {
   constexpr long rows = plain_warps * PlainShared::floats(256) * static_cast<long>(sizeof(float));
   std::printf("segment_forward_kernel\t%d\t%ld\n", 32 * plain_warps, rows);
   std::printf("segment_backward_kernel\t%d\t%ld\n", 32 * plain_warps, rows);
-  for (const char* kernel : {"merge_kernel", "softmax_kernel", "score_gradients_kernel"}) {
-    std::printf("%s\t%d\t0\n", kernel, windowed::block_threads);
+  print_windowed<DType::float32>();
+  print_windowed<DType::float16>();
+  print_windowed<DType::bfloat16>();
+  for (const char* kernel : {"windowed_softmax_kernel", "windowed_score_gradients_kernel"}) {
+    std::printf("%s\t%d\t0\n", kernel, 32 * windowed::warps_alone);
   }
   for (const char* kernel :
        {"dense_softmax_kernel", "dense_softmax_backward_kernel", "dense_mask_kernel"}) {
@@ -108,11 +107,8 @@ void print_banded() {
 
 int main() {
   using namespace attnscope::cuda;
-  print_class<16>();
   print_class<32>();
   print_class<64>();
-  print_class<128>();
-  print_class<256>();
   print_others();
   print_banded();
   return 0;

@@ -68,8 +68,8 @@ class CompilerReport(unittest.TestCase):
         self.assertEqual(report.shorten("void attnscope::cuda::segment_backward_walk_kernel<__half, 32, true, "
                                         "(attnscope::cuda::Reach)2>(attnscope::cuda::BackwardWalkArguments)"),
                          "segment_backward_walk_kernel<__half, 32, true, 2>")
-        self.assertEqual(report.shorten("void attnscope::cuda::windowed::(anonymous namespace)::keys_kernel<float, "
-                                        "(int)64>(Arguments)"), "keys_kernel<float, 64>")
+        self.assertEqual(report.shorten("void attnscope::cuda::windowed::(anonymous namespace)::windowed_sums_kernel<float, "
+                                        "true>(Arguments)"), "windowed_sums_kernel<float, true>")
 
     def test_a_log_without_kernels_fails_with_the_way_to_get_one(self):
         status, _, err = run("nothing to do\n", LAUNCHES)
@@ -119,7 +119,7 @@ class Occupancy(unittest.TestCase):
     def test_launch_shapes_are_those_of_the_sources(self):
         launches = report.launch_shapes()
         for kernel in ("segment_forward_kernel", "segment_backward_walk_kernel<__half, 32, 3, 2>",
-                       "keys_kernel<__nv_bfloat16, 64>", "merge_kernel", "dense_softmax_kernel"):
+                       "windowed_sums_kernel<__nv_bfloat16, true>", "dense_softmax_kernel"):
             self.assertGreater(launches[kernel].threads, 0, kernel)
 
 

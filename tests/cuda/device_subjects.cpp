@@ -71,19 +71,16 @@ Gradients segment_backward(const AttentionPlan& plan, const BackwardCase& proble
 
 // ---- windowed
 
-/// A work list in device memory and the workspace that it asks for, which nothing has written.
+/// A work list in device memory.
 struct WindowedOnDevice {
   explicit WindowedOnDevice(const Result<cuda::WindowedWork>& made)
-      : work(made.value()),
-        list("list", work.list()),
-        workspace("workspace", work.workspace_bytes()) {}
-  [[nodiscard]] cuda::WindowedMemory memory() const { return {list.data(), workspace.data()}; }
+      : work(made.value()), list("list", work.list()) {}
   [[nodiscard]] DeviceMemory scores(const std::string& name) const {
     return {name, work.score_elements() * std::int64_t{sizeof(float)}};
   }
 
   cuda::WindowedWork work;
-  DeviceMemory list, workspace;
+  DeviceMemory list;
 };
 
 DeviceMemory on_device(const std::string& name, const std::vector<float>& numbers) {
@@ -100,9 +97,9 @@ Outputs windowed_forward(const AttentionPlan& plan, const Inputs& in, const Call
   const DeviceMemory lse = row_sums(shape, call), scores = device.scores("scores");
   set_order(call.order);
   for (int i = 0; i < call.repeats; ++i) {
-    expect_done(cuda::windowed_forward(device.work, device.memory(), q.view(), k.view(), v.view(),
-                                       scale_of(shape.head_dim), o.tensor(), or_null(lse, call),
-                                       scores.floats(), nullptr));
+    expect_done(cuda::windowed_forward(device.work, device.list.data(), q.view(), k.view(),
+                                       v.view(), scale_of(shape.head_dim), o.tensor(),
+                                       or_null(lse, call), scores.floats(), nullptr));
   }
   return {o.read_back(), lse.read_floats(), scores.read_floats()};
 }
@@ -115,10 +112,9 @@ Gradients windowed_backward(const AttentionPlan& plan, const BackwardCase& probl
   const DeviceGradients gradients(problem);
   const std::vector<float>& kept = problem.forward.scores;
   const DeviceMemory weights = on_device("weights", kept), scratch = device.scores("gradients");
-  EXPECT_EQ(cuda::windowed_backward_elements(plan), device.work.score_elements());
   set_order(call.order);
   for (int i = 0; i < call.repeats; ++i) {
-    expect_done(cuda::windowed_backward(device.work, device.memory(), gradients.tensors(),
+    expect_done(cuda::windowed_backward(device.work, device.list.data(), gradients.tensors(),
                                         scale_of(shape.head_dim), weights.floats(),
                                         scratch.floats(), nullptr));
   }
@@ -135,10 +131,10 @@ Products products(const Band& band, const Inputs& in, const std::vector<float>& 
       v("v", in.v, Content::given), o("o", like(in.q, untouched), Content::given);
   const DeviceMemory scores = device.scores("scores"), given = on_device("band", weights);
   set_order(order);
-  expect_done(cuda::windowed_qk(device.work, device.memory(), q.view(), k.view(), products_scale,
+  expect_done(cuda::windowed_qk(device.work, device.list.data(), q.view(), k.view(), products_scale,
                                 scores.floats(), nullptr));
-  expect_done(cuda::windowed_pv(device.work, device.memory(), given.floats(), v.view(), o.tensor(),
-                                nullptr));
+  expect_done(cuda::windowed_pv(device.work, device.list.data(), given.floats(), v.view(),
+                                o.tensor(), nullptr));
   return {scores.read_floats(), o.read_back()};
 }
 
@@ -152,10 +148,10 @@ ProductGradients product_gradients(const Band& band, const Inputs& in,
       grad_k("grad_k", before, Content::given), grad_v("grad_v", before, Content::given);
   const DeviceMemory given = on_device("band", weights), grad_band = device.scores("grad_band");
   set_order(order);
-  expect_done(cuda::windowed_qk_backward(device.work, device.memory(), given.floats(), q.view(),
+  expect_done(cuda::windowed_qk_backward(device.work, device.list.data(), given.floats(), q.view(),
                                          k.view(), products_scale, grad_q.tensor(), grad_k.tensor(),
                                          nullptr));
-  expect_done(cuda::windowed_pv_backward(device.work, device.memory(), given.floats(), v.view(),
+  expect_done(cuda::windowed_pv_backward(device.work, device.list.data(), given.floats(), v.view(),
                                          q.view(), grad_band.floats(), grad_v.tensor(), nullptr));
   return {grad_q.read_back(), grad_k.read_back(), grad_v.read_back(), grad_band.read_floats()};
 }

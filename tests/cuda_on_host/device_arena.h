@@ -32,7 +32,6 @@ struct Granule {
   std::uint16_t reader_warp = 0;    // or `several`
   bool written = false;
   bool by_atomic = false;
-  bool in_flight = false;            // a copy that has not been waited for will write
   bool read_by_many_blocks = false;  // of the launch that read_epoch is in
 };
 

@@ -9,7 +9,6 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "tests/cuda_on_host/asynchronous_copies.h"
 #include "tests/cuda_on_host/grid.h"
 #include "tests/cuda_on_host/memory_watch.h"
 
@@ -166,7 +165,6 @@ void run_block(std::uint32_t block) {
   now.block = block;
   now.first_epoch_of_block = ++now.epoch;
   begin_block_in_watch();
-  forget_copies();
   for (Warp& warp : now.warps) {
     warp = Warp{};
     draw_order(warp);
@@ -217,7 +215,6 @@ void misuse(std::string what) {
 
 void set_seed(std::uint64_t seed) {
   grid().random = RandomOrder(seed);
-  grid().late_copies = seed % 2 == 1;
 }
 
 Totals totals() {

@@ -51,7 +51,7 @@ void synchronise_block();
 /// nothing on it destroyed.
 [[noreturn]] void misuse(std::string what);
 
-/// Seeds the order of blocks and threads, and whether asynchronous copies are early or late.
+/// Seeds the order of blocks and threads.
 void set_seed(std::uint64_t seed);
 
 struct Totals {

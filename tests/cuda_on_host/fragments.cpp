@@ -57,33 +57,8 @@ void multiply(void* const (&given)[warp_lanes]) {
   }
 }
 
-struct MatrixRow {
-  std::uint32_t* r;
-  const void* row;
-};
-
-template <bool transposed>
-void distribute(void* const (&given)[warp_lanes]) {
-  std::uint16_t matrices[4][8][8];
-  for (int lane = 0; lane < warp_lanes; ++lane) {
-    std::memcpy(matrices[lane / 8][lane % 8], static_cast<const MatrixRow*>(given[lane])->row, 16);
-  }
-  for (int lane = 0; lane < warp_lanes; ++lane) {
-    const auto& mine = *static_cast<const MatrixRow*>(given[lane]);
-    const int line = lane / 4, pair = lane % 4 * 2;
-    for (int i = 0; i < 4; ++i) {
-      const std::uint32_t low = transposed ? matrices[i][pair][line] : matrices[i][line][pair];
-      const std::uint32_t high =
-          transposed ? matrices[i][pair + 1][line] : matrices[i][line][pair + 1];
-      mine.r[i] = high << 16 | low;
-    }
-  }
-}
-
 const Collective mma_half{"mma (float16)", multiply<half_number>};
 const Collective mma_bfloat16{"mma (bfloat16)", multiply<bfloat16_number>};
-const Collective ldmatrix{"ldmatrix", distribute<false>};
-const Collective ldmatrix_transposed{"ldmatrix.trans", distribute<true>};
 
 }  // namespace
 
@@ -97,12 +72,6 @@ void multiply_add_bfloat16(float (&c)[4], const std::uint32_t (&a)[4], std::uint
                            std::uint32_t b1) {
   Product product{c, a, {b0, b1}};
   meet(mma_bfloat16, &product);
-}
-
-void load_matrices(std::uint32_t (&r)[4], const void* row, bool transposed) {
-  check_matrix_row(row);
-  MatrixRow mine{r, row};
-  meet(transposed ? ldmatrix_transposed : ldmatrix, &mine);
 }
 
 float exp2_flushed(float x) {

@@ -5,10 +5,9 @@
 // fragment lies in its matrix:
 //
 //   PTX ISA 9, section 9.7.14.5.8, "Matrix fragments for mma.m16n8k16 with floating point type":
-//   the rows and columns given there for lane = 4 groupID + threadID_in_group CuTe,
-//   include/cute/atom/mma_traits_sm80.hpp, MMA_Traits<SM80_16x8x16_F32F16F16F32_TN>, and
-//   copy_traits_sm75.hpp, Copy_Traits<SM75_U32x4_LDSM_N> and <SM75_U16x8_LDSM_T>: the same as
-//   layouts, which fragments_test.cpp holds this file against.
+//     the rows and columns given there for lane = 4 groupID + threadID_in_group
+//   CuTe, include/cute/atom/mma_traits_sm80.hpp, MMA_Traits<SM80_16x8x16_F32F16F16F32_TN>: the same
+//     as layouts, which fragments_test.cpp holds this file against
 
 #include <cstdint>
 
@@ -33,9 +32,6 @@ void multiply_add_half(float (&c)[4], const std::uint32_t (&a)[4], std::uint32_t
                        std::uint32_t b1);
 void multiply_add_bfloat16(float (&c)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
                            std::uint32_t b1);
-
-/// ldmatrix.x4: `row` is the row of an 8 x 8 matrix that this lane points at.
-void load_matrices(std::uint32_t (&r)[4], const void* row, bool transposed);
 
 /// ex2.approx.ftz.f32: numbers below the smallest normal one, given or computed, are 0.
 [[nodiscard]] float exp2_flushed(float x);

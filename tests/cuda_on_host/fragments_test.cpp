@@ -62,39 +62,6 @@ TEST(Fragments, LieWhereCuTeSays) {
   }
 }
 
-// copy_traits_sm75.hpp: which bit of the 32 rows of 128 bits, as the lanes point at them, comes to
-// which lane; Copy_Traits<SM75_U32x4_LDSM_N> and <SM75_U16x8_LDSM_T>.
-const CuteLayout cute_ldmatrix{{{32, 32}}, {{32, 1}, {4, 1024}}};
-const CuteLayout cute_ldmatrix_transposed{{{4, 256}, {8, 16}}, {{16, 1}, {2, 128}, {4, 1024}}};
-
-void expect_loaded(bool transposed, const CuteLayout& cute) {
-  std::vector<std::uint16_t> numbers(32 * 8);
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    numbers[i] = static_cast<std::uint16_t>(i * 251 + 7);
-  }
-  const DeviceArray<std::uint16_t> rows("rows", std::span<const std::uint16_t>(numbers));
-  const DeviceArray<std::uint32_t> registers("registers", 32 * 4);
-  const Status done = cuda::planted::load({rows.data(), registers.data()}, transposed);
-  ASSERT_TRUE(done) << done.error().message;
-  const std::vector<std::uint32_t> loaded = registers.values();
-  for (int lane = 0; lane < 32; ++lane) {
-    for (int half = 0; half < 8; ++half) {
-      const std::uint32_t word = loaded[static_cast<std::size_t>(lane * 4 + half / 2)];
-      const auto number = static_cast<std::uint16_t>(word >> (16 * (half % 2)));
-      EXPECT_EQ(number, numbers[static_cast<std::size_t>(cute.at(lane, half * 16) / 16)])
-          << "lane " << lane << " half " << half;
-    }
-  }
-}
-
-TEST(LoadMatrices, GiveEachLaneWhatCuTeSays) {
-  expect_loaded(false, cute_ldmatrix);
-}
-
-TEST(LoadMatrices, Transposed_GiveEachLaneWhatCuTeSays) {
-  expect_loaded(true, cute_ldmatrix_transposed);
-}
-
 // ---- products
 
 class TensorCores : public ::testing::TestWithParam<DType> {};
@@ -137,7 +104,7 @@ TEST_P(TensorCores, MultiplyAsMatricesDo) {
 }
 
 TEST_P(TensorCores, ShowAWrongFragmentIndex) {
-  for (const Fragments wrong : {Fragments::registers_of_a_swapped, Fragments::b_not_transposed,
+  for (const Fragments wrong : {Fragments::registers_of_a_swapped, Fragments::pairs_of_b_swapped,
                                 Fragments::halves_of_b_swapped, Fragments::rows_of_c_one_off}) {
     EXPECT_GT(error_of(wrong, GetParam()), 0.1) << static_cast<int>(wrong);
   }

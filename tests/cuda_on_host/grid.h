@@ -65,7 +65,6 @@ struct Grid {
   std::vector<Fibre> fibres;
   Fibre host;
   RandomOrder random{1};
-  bool late_copies = false;
   std::string failure;
 };
 

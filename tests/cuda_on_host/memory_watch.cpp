@@ -194,14 +194,14 @@ struct Now {
 }
 
 /// Whether the granule's last write is ordered before what the thread does now.
-[[nodiscard]] bool ordered_after_write(const Granule& granule, const Now& now, bool for_all_lanes) {
+[[nodiscard]] bool ordered_after_write(const Granule& granule, const Now& now) {
   const Grid& all = grid();
   const std::uint32_t at = granule.write_epoch;
   if (at < now.oldest) return true;
   if (at < all.first_epoch_of_block) {
     return block_order.knows_write(granule, now.thread, now.epoch);
   }
-  if (at < now.epoch || (granule.writer == now.thread && !for_all_lanes)) return true;
+  if (at < now.epoch || granule.writer == now.thread) return true;
   return granule.writer / warp_lanes == now.warp && granule.write_warp_epoch < now.warp_epoch;
 }
 
@@ -216,9 +216,9 @@ struct Now {
   return granule.reader_warp == now.warp && granule.read_warp_epoch < now.warp_epoch;
 }
 
-void remember_read(Granule& granule, const Now& now, bool for_all_lanes) {
+void remember_read(Granule& granule, const Now& now) {
   const Grid& all = grid();
-  const auto thread = for_all_lanes ? Granule::several : static_cast<std::uint16_t>(now.thread);
+  const auto thread = static_cast<std::uint16_t>(now.thread);
   const auto warp = static_cast<std::uint16_t>(now.warp);
   if (granule.read_epoch < now.epoch) {
     const bool still_counts = granule.read_epoch >= now.oldest;
@@ -246,7 +246,6 @@ void remember_write(Granule& granule, const Now& now, bool atomic) {
   granule.writer_fences = block_order.fences(now.thread);
   granule.written = true;
   granule.by_atomic = atomic;
-  granule.in_flight = false;
 }
 
 [[noreturn]] void raced(const Watched& memory, const void* address, const Granule& granule,
@@ -263,24 +262,19 @@ void remember_write(Granule& granule, const Now& now, bool atomic) {
 }
 
 void check_granule(const Watched& memory, const void* address, Granule& granule, Access access,
-                   const Now& now, bool for_all_lanes) {
+                   const Now& now) {
   const bool written =
       granule.written && (!memory.is_shared || granule.write_epoch >= grid().first_epoch_of_block);
-  if (granule.in_flight && written) {
-    misuse(
-        fmt::format("{} {}, which a copy that thread {} has started and not waited for will write",
-                    verb(access), place(memory, address).characters, granule.writer));
-  }
   if (access != Access::write && !written) {
     misuse(fmt::format("{} {}, which nothing has written", verb(access),
                        place(memory, address).characters));
   }
   const bool both_atomic = access == Access::atomic && granule.by_atomic;
-  if (written && !both_atomic && !ordered_after_write(granule, now, for_all_lanes)) {
+  if (written && !both_atomic && !ordered_after_write(granule, now)) {
     raced(memory, address, granule, access, true);
   }
   if (access == Access::read) {
-    remember_read(granule, now, for_all_lanes);
+    remember_read(granule, now);
     return;
   }
   if (!ordered_after_reads(granule, now)) raced(memory, address, granule, access, false);
@@ -294,8 +288,7 @@ void check_granule(const Watched& memory, const void* address, Granule& granule,
   return {memory.granules + first / 2, memory.granules + (end + 1) / 2};
 }
 
-void check_watched(const Watched& memory, const void* address, std::size_t bytes, Access access,
-                   bool for_all_lanes = false) {
+void check_watched(const Watched& memory, const void* address, std::size_t bytes, Access access) {
   ++checked_accesses;
   const std::int64_t offset = static_cast<const std::byte*>(address) - memory.begin;
   if (offset < 0 || offset + static_cast<std::int64_t>(bytes) > memory.bytes) {
@@ -303,7 +296,7 @@ void check_watched(const Watched& memory, const void* address, std::size_t bytes
   }
   const Now now = now_of_thread(memory.is_shared);
   for (Granule& granule : granules(memory, address, bytes)) {
-    check_granule(memory, address, granule, access, now, for_all_lanes);
+    check_granule(memory, address, granule, access, now);
   }
 }
 
@@ -361,36 +354,6 @@ void check_access(const void* address, std::size_t bytes, Access access) {
   }
   misuse(fmt::format("{} {} bytes at an address that is neither device nor shared memory",
                      verb(access), bytes));
-}
-
-void check_matrix_row(const void* row) {
-  const OnHost on_host;
-  constexpr std::size_t bytes = 16;
-  check_aligned(row, bytes, "ldmatrix reads a row");
-  if (!in_shared(row)) misuse("ldmatrix reads a row that is not in shared memory");
-  check_watched(watched_shared(), row, bytes, Access::read, true);
-}
-
-void check_copy(const void* to, const void* from, int bytes, bool valid) {
-  const auto size = static_cast<std::size_t>(bytes);
-  check_aligned(to, size, "cp.async writes");
-  check_aligned(from, size, "cp.async reads");
-  if (!in_shared(to)) misuse("cp.async writes to what is not shared memory");
-  if (valid) {
-    Allocation* allocation = device_arena().find(from);
-    if (allocation == nullptr) misuse("cp.async reads what is not device memory");
-    check_watched(watched(*allocation), from, size, Access::read);
-  }
-  check_watched(watched_shared(), to, size, Access::write);
-  for (Granule& granule : granules(watched_shared(), to, size)) granule.in_flight = true;
-}
-
-void copy_arrived(const void* to, int bytes) {
-  const Now now = now_of_thread(true);
-  for (Granule& granule : granules(watched_shared(), to, static_cast<std::size_t>(bytes))) {
-    granule.in_flight = false;
-    remember_write(granule, now, false);
-  }
 }
 
 void check_read_only(const void* address, std::size_t bytes) {

@@ -11,7 +11,6 @@
 //   - it meets another thread's access to the same bytes, one of the two a write, and neither a
 //     barrier of the block, nor __syncwarp of their warp, nor - between blocks - __threadfence
 //     before and behind an atomic operation orders the two,
-//   - it touches shared memory that an asynchronous copy is about to write,
 //   - it is not aligned to its size, or its index is beyond an array of known size.
 //
 // Memory is watched in units of two bytes.
@@ -28,13 +27,6 @@ enum class Access : std::uint8_t { read, write, atomic };
 /// Of the running thread. Reads and writes outside the device's and the block's memory are checked
 /// too.
 void check_access(const void* address, std::size_t bytes, Access access);
-
-/// Of ldmatrix: 16 bytes that are handed to all lanes.
-void check_matrix_row(const void* row);
-
-/// Start and arrival of an asynchronous copy of the running thread.
-void check_copy(const void* shared, const void* global, int bytes, bool valid);
-void copy_arrived(const void* shared, int bytes);
 
 /// __ldg: nothing in the launch may have written it.
 void check_read_only(const void* address, std::size_t bytes);

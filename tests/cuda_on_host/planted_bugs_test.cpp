@@ -69,7 +69,6 @@ std::string name_of(const ::testing::TestParamInfo<Bug>& parameter) {
 INSTANTIATE_TEST_SUITE_P(Bounds, PlantedBug, ::testing::ValuesIn(cuda::planted::bounds()), name_of);
 INSTANTIATE_TEST_SUITE_P(Barriers, PlantedBug, ::testing::ValuesIn(cuda::planted::barriers()),
                          name_of);
-INSTANTIATE_TEST_SUITE_P(Copies, PlantedBug, ::testing::ValuesIn(cuda::planted::copies()), name_of);
 INSTANTIATE_TEST_SUITE_P(BetweenBlocks, PlantedBug,
                          ::testing::ValuesIn(cuda::planted::between_blocks()), name_of);
 INSTANTIATE_TEST_SUITE_P(Divergence, PlantedBug, ::testing::ValuesIn(cuda::planted::divergence()),

@@ -117,27 +117,25 @@ TEST(CudaWindowedArguments, ThatDoNotFitAreErrors) {
   const std::vector<TokenRange> sequences{{0, 17}, {17, 50}};
   const Inputs in = random_inputs(50, 2, 32, Order::token_major, 0, 5);
   const auto work = *cuda::band_work({sequences, 2, 32, 4}, DType::float32, Passes::forward);
-  const DeviceMemory list("list", work.list()), workspace("workspace", work.workspace_bytes()),
-      scores("scores", work.score_elements() * 4);
+  const DeviceMemory list("list", work.list()), scores("scores", work.score_elements() * 4);
   const DeviceTensor q("q", in.q, DeviceTensor::Content::given),
       k("k", in.k, DeviceTensor::Content::given), o("o", in.v, DeviceTensor::Content::given);
-  const cuda::WindowedMemory memory{list.data(), workspace.data()};
   const auto message = [](const auto& of) { return of ? "none" : of.error().message; };
-  const auto qk = [&](const ConstTensor& keys, const cuda::WindowedMemory& of, float* to) {
+  const auto qk = [&](const ConstTensor& keys, const std::byte* of, float* to) {
     return message(cuda::windowed_qk(work, of, q.view(), keys, 0.5f, to, nullptr));
   };
   ConstTensor narrow = k.view(), other = k.view(), nowhere = k.view();
   narrow.head_dim = 16;
   other.dtype = DType::bfloat16;
   nowhere.data = nullptr;
-  EXPECT_EQ(qk(k.view(), memory, scores.floats()), "none");
-  EXPECT_THAT(qk(narrow, memory, scores.floats()), HasSubstr("k has head dimension 16"));
-  EXPECT_THAT(qk(other, memory, scores.floats()), HasSubstr("k is of another type"));
-  EXPECT_THAT(qk(nowhere, memory, scores.floats()), HasSubstr("k has no data"));
-  EXPECT_THAT(qk(k.view(), {}, scores.floats()), HasSubstr("was given no work list"));
-  EXPECT_THAT(qk(k.view(), memory, nullptr), HasSubstr("the band has no memory"));
-  EXPECT_THAT(message(cuda::windowed_qk_backward(work, memory, scores.floats(), q.view(), k.view(),
-                                                 0.5f, o.tensor(), o.tensor(), nullptr)),
+  EXPECT_EQ(qk(k.view(), list.data(), scores.floats()), "none");
+  EXPECT_THAT(qk(narrow, list.data(), scores.floats()), HasSubstr("k has head dimension 16"));
+  EXPECT_THAT(qk(other, list.data(), scores.floats()), HasSubstr("k is of another type"));
+  EXPECT_THAT(qk(nowhere, list.data(), scores.floats()), HasSubstr("k has no data"));
+  EXPECT_THAT(qk(k.view(), nullptr, scores.floats()), HasSubstr("was given no work list"));
+  EXPECT_THAT(qk(k.view(), list.data(), nullptr), HasSubstr("the band has no memory"));
+  EXPECT_THAT(message(cuda::windowed_qk_backward(work, list.data(), scores.floats(), q.view(),
+                                                 k.view(), 0.5f, o.tensor(), o.tensor(), nullptr)),
               HasSubstr("forward pass alone"));
   const auto refused = [&](const cuda::BandProblem& problem) {
     return message(cuda::band_work(problem, DType::float32, Passes::forward));

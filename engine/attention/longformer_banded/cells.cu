@@ -3,6 +3,7 @@
 // A thread a cell of the band, a warp a row of it.
 
 #include "engine/attention/longformer_banded/band.cuh"
+#include "kernels/cuda/rows.cuh"
 
 namespace attnscope::longformer_banded {
 namespace {
@@ -76,20 +77,6 @@ __device__ std::int32_t lane_of_thread() {
   return static_cast<std::int32_t>(threadIdx.x % 32);
 }
 
-__device__ float sum_of_lanes(float x) {
-#pragma unroll
-  for (int lanes = 16; lanes > 0; lanes /= 2) x += __shfl_xor_sync(cuda::all_lanes, x, lanes);
-  return x;
-}
-
-__device__ float largest_of_lanes(float x) {
-#pragma unroll
-  for (int lanes = 16; lanes > 0; lanes /= 2) {
-    x = fmaxf(x, __shfl_xor_sync(cuda::all_lanes, x, lanes));
-  }
-  return x;
-}
-
 /// What is taken from scores before the exponential: the largest, or 0 where there are none.
 __device__ float base_of(float largest) {
   return largest == cuda::minus_infinity ? 0.0F : largest;
@@ -107,15 +94,14 @@ __global__ __launch_bounds__(block_threads) void banded_softmax_kernel(BandArgum
     sum = sum * exp2_approx(largest - base_of(larger)) + exp2_approx(score - base_of(larger));
     largest = larger;
   }
-  const float base = base_of(largest_of_lanes(largest));
-  sum = sum_of_lanes(sum * exp2_approx(largest - base));
-  const float inverse = sum == 0.0F ? 0.0F : 1.0F / sum;
+  const float base = base_of(cuda::largest_of_lanes(largest));
+  sum = cuda::sum_of_lanes(sum * exp2_approx(largest - base));
+  const float inverse = cuda::inverse_of(sum);
   for (std::int32_t c = lane_of_thread(); c < row.columns; c += 32) {
     scores[c] = exp2_approx(scores[c] - base) * inverse;
   }
   if (a.lse != nullptr && lane_of_thread() == 0) {
-    a.lse[std::int64_t{row.query} * a.heads + row.head] =
-        sum == 0.0F ? cuda::minus_infinity : base * cuda::ln_2 + logf(sum);
+    a.lse[std::int64_t{row.query} * a.heads + row.head] = cuda::log_sum_exp(base, sum);
   }
 }
 
@@ -129,7 +115,7 @@ __global__ __launch_bounds__(block_threads) void banded_row_dots_kernel(BandArgu
   for (std::int32_t i = lane_of_thread(); i < a.head_dim; i += 32) {
     sum = fmaf(to_float(x[i]), to_float(y[i]), sum);
   }
-  sum = sum_of_lanes(sum);
+  sum = cuda::sum_of_lanes(sum);
   if (lane_of_thread() == 0) a.row_dots[row.number] = sum;
 }
 

@@ -12,14 +12,13 @@
 namespace attnscope {
 namespace {
 
-/// The caller's workspace: scores (later weights), backward their gradients, the kernels' scratch.
+/// The caller's workspace: scores (later weights), backward their gradients.
 class Parts {
  public:
-  Parts(std::int64_t scores, std::int64_t gradients, std::int64_t scratch_bytes) {
+  Parts(std::int64_t scores, std::int64_t gradients) {
     if (scores > countable || gradients > countable) return;
     gradients_ = aligned(scores);
-    scratch_ = gradients_ + aligned(gradients);
-    bytes_ = scratch_ + scratch_bytes;
+    bytes_ = gradients_ + aligned(gradients);
   }
   /// Below 0: more than can be counted.
   [[nodiscard]] std::int64_t bytes() const { return bytes_; }
@@ -29,9 +28,6 @@ class Parts {
   [[nodiscard]] float* gradients(std::span<std::byte> workspace) const {
     return reinterpret_cast<float*>(workspace.data() + gradients_);
   }
-  [[nodiscard]] std::byte* scratch(std::span<std::byte> workspace) const {
-    return workspace.data() + scratch_;
-  }
 
  private:
   static std::int64_t aligned(std::int64_t floats) {
@@ -40,7 +36,7 @@ class Parts {
     return (bytes + alignment - 1) / alignment * alignment;
   }
   static constexpr std::int64_t countable = std::numeric_limits<std::int64_t>::max() / 32;
-  std::int64_t gradients_ = 0, scratch_ = 0, bytes_ = -1;
+  std::int64_t gradients_ = 0, bytes_ = -1;
 };
 
 class PreparedOnCuda : public PreparedAttention {
@@ -50,8 +46,7 @@ class PreparedOnCuda : public PreparedAttention {
         work_(std::move(work)),
         list_(work_.list()),
         parts_(work_.score_elements(),
-               problem.direction == Direction::forward_backward ? work_.score_elements() : 0,
-               work_.workspace_bytes()) {}
+               problem.direction == Direction::forward_backward ? work_.score_elements() : 0) {}
 
   ExecutedWork executed() const final {
     return executed_on_scores(problem_, work_.score_elements());
@@ -62,10 +57,6 @@ class PreparedOnCuda : public PreparedAttention {
   }
 
  protected:
-  [[nodiscard]] cuda::WindowedMemory memory(std::span<std::byte> workspace) {
-    return {.list = list_.data(), .workspace = parts_.scratch(workspace)};
-  }
-
   Problem problem_;
   cuda::WindowedWork work_;
   cuda::DeviceList list_;  // of work_
@@ -78,13 +69,13 @@ class PreparedStepsOnCuda final : public PreparedOnCuda {
 
   Status forward(const ForwardCall& call) override {
     float* lse = call.lse.empty() ? nullptr : call.lse.data();
-    return cuda::windowed_forward(work_, memory(call.workspace), call.q, call.k, call.v,
-                                  problem_.scale, call.o, lse, parts_.scores(call.workspace),
+    return cuda::windowed_forward(work_, list_.data(), call.q, call.k, call.v, problem_.scale,
+                                  call.o, lse, parts_.scores(call.workspace),
                                   cuda::current_stream());
   }
 
   Status backward(const BackwardCall& call) override {
-    return cuda::windowed_backward(work_, memory(call.workspace), call.tensors, problem_.scale,
+    return cuda::windowed_backward(work_, list_.data(), call.tensors, problem_.scale,
                                    parts_.scores(call.workspace), parts_.gradients(call.workspace),
                                    cuda::current_stream());
   }
@@ -97,29 +88,27 @@ class PreparedProductsOnCuda final : public PreparedOnCuda {
   using PreparedOnCuda::PreparedOnCuda;
 
   Status forward(const ForwardCall& call) override {
-    const cuda::WindowedMemory memory = this->memory(call.workspace);
     float* band = parts_.scores(call.workspace);
     const cuda::Stream stream = cuda::current_stream();
     if (Status done =
-            cuda::windowed_qk(work_, memory, call.q, call.k, problem_.scale, band, stream);
+            cuda::windowed_qk(work_, list_.data(), call.q, call.k, problem_.scale, band, stream);
         !done) {
       return done;
     }
-    return cuda::windowed_pv(work_, memory, band, call.v, call.o, stream);
+    return cuda::windowed_pv(work_, list_.data(), band, call.v, call.o, stream);
   }
 
   Status backward(const BackwardCall& call) override {
     const GradientTensors& t = call.tensors;
-    const cuda::WindowedMemory memory = this->memory(call.workspace);
     float* grad_band = parts_.gradients(call.workspace);
     const cuda::Stream stream = cuda::current_stream();
-    if (Status done = cuda::windowed_pv_backward(work_, memory, parts_.scores(call.workspace), t.v,
-                                                 t.grad_o, grad_band, t.grad_v, stream);
+    if (Status done = cuda::windowed_pv_backward(work_, list_.data(), parts_.scores(call.workspace),
+                                                 t.v, t.grad_o, grad_band, t.grad_v, stream);
         !done) {
       return done;
     }
-    return cuda::windowed_qk_backward(work_, memory, grad_band, t.q, t.k, problem_.scale, t.grad_q,
-                                      t.grad_k, stream);
+    return cuda::windowed_qk_backward(work_, list_.data(), grad_band, t.q, t.k, problem_.scale,
+                                      t.grad_q, t.grad_k, stream);
   }
 
   bool writes_lse() const override { return false; }

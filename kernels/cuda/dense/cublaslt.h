@@ -3,8 +3,8 @@
 //
 // The part of cuBLASLt that dense attention uses, loaded at run time. Its C interface is declared
 // here in its own words of the binary interface, so that nothing is needed of the library where the
-// program is built; cublaslt_check.cpp holds the declarations against NVIDIA's header where that is
-// there. Statuses and enumerators are ints, descriptors are addresses.
+// program is built; tests/cuda/cublaslt_check.cpp holds the declarations against NVIDIA's header.
+// Statuses and enumerators are ints, descriptors are addresses.
 //
 //   Result<const CublasLt*> library = cublaslt();
 //   if (!library) report(library.error().message);

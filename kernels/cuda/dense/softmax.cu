@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A row is a warp's up to 1024 columns, above that a block's. Its vectors are dealt round: vector j
-// of thread t begins at column (j * Threads + t) * width. Up to Threads * Vectors vectors stay in
-// registers between the passes; with Vectors = 0 every pass reads them again.
+// A row is a warp's up to 1024 columns, above that a block's, whose threads take its vectors in
+// turn. Every pass reads them again, all but the first from the caches.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,8 +9,8 @@
 
 #include "kernels/cuda/dense/softmax.h"
 #include "kernels/cuda/launch.h"
-#include "kernels/cuda/numbers.cuh"
 #include "kernels/cuda/operands.h"
+#include "kernels/cuda/rows.cuh"
 
 namespace attnscope::cuda {
 namespace {
@@ -72,212 +71,162 @@ __device__ unsigned allowed_columns(const std::uint8_t* mask, std::int64_t first
   return allowed;
 }
 
-struct Maximum {
-  __device__ float operator()(float a, float b) const { return fmaxf(a, b); }
-};
-struct Sum {
-  __device__ float operator()(float a, float b) const { return a + b; }
-};
-
-/// One value from the `Threads` threads that share a row: a warp's, or a block's through `shared`,
-/// Threads / 32 floats that nothing else uses in this launch.
-template <int Threads, typename Operation>
-__device__ float over_row(float value, Operation operation, float* shared) {
-#pragma unroll
-  for (int lanes = 16; lanes > 0; lanes /= 2) {
-    value = operation(value, __shfl_xor_sync(all_lanes, value, lanes));
-  }
-  if constexpr (Threads > 32) {
-    const int thread = static_cast<int>(threadIdx.x);
-    if (thread % 32 == 0) shared[thread / 32] = value;
-    __syncthreads();
-    value = shared[0];
-#pragma unroll
-    for (int warp = 1; warp < Threads / 32; ++warp) value = operation(value, shared[warp]);
-  }
-  return value;
-}
-
 constexpr int block_threads = 256;
+/// Rows of more are a block's.
+constexpr std::int64_t most_columns_of_warp = 1024;
 
 struct RowArguments {
   Scores scores;
   std::byte* values;
   const std::byte* weights;  // backward alone
   float* lse;
+  int threads;  // that share a row
 };
 
 /// One row of the scores, as its threads see it.
-template <typename T, int Threads>
+template <typename T>
 struct Row {
-  std::int64_t columns = 0;
-  std::int64_t index = -1;  // of [items, heads, rows]; -1: past the last
-  std::int64_t first = 0;   // column of this thread's first vector
+  const Scores& scores;
+  int threads, thread;  // of the row
+  std::int64_t index;   // of [items, heads, rows]
   const std::uint8_t* mask = nullptr;
 
-  static constexpr std::int64_t step = Threads * vector_width<T>;
+  __device__ explicit Row(const RowArguments& arguments)
+      : scores(arguments.scores),
+        threads(arguments.threads),
+        thread(static_cast<int>(threadIdx.x) % threads),
+        index(static_cast<std::int64_t>(blockIdx.x) * (block_threads / threads) +
+              static_cast<int>(threadIdx.x) / threads) {
+    if (scores.mask == nullptr) return;
+    mask = scores.mask +
+           ((scores.masks > 1 ? head() * scores.rows : 0) + row_of_item()) * scores.columns;
+  }
 
-  __device__ explicit Row(const Scores& scores) : columns(scores.columns) {
-    constexpr int rows_of_block = block_threads / Threads;
-    const int thread = static_cast<int>(threadIdx.x);
-    const std::int64_t row =
-        static_cast<std::int64_t>(blockIdx.x) * rows_of_block + thread / Threads;
-    if (row >= scores.items * scores.heads * scores.rows) return;
-    index = row;
-    first = static_cast<std::int64_t>(thread % Threads) * vector_width<T>;
-    if (scores.mask != nullptr) {
-      const std::int64_t head = row / scores.rows % scores.heads;
-      const std::int64_t place = (scores.masks > 1 ? head * scores.rows : 0) + row % scores.rows;
-      mask = scores.mask + place * columns;
+  [[nodiscard]] __device__ std::int64_t head() const { return index / scores.rows % scores.heads; }
+  [[nodiscard]] __device__ std::int64_t row_of_item() const { return index % scores.rows; }
+
+  /// False past the last, for all threads of the row.
+  [[nodiscard]] __device__ bool is_there() const {
+    return index < scores.items * scores.heads * scores.rows;
+  }
+
+  [[nodiscard]] __device__ T* in(std::byte* values) const {
+    return reinterpret_cast<T*>(values) + index * scores.stride;
+  }
+  [[nodiscard]] __device__ const T* in(const std::byte* values) const {
+    return reinterpret_cast<const T*>(values) + index * scores.stride;
+  }
+
+  /// Calls visit(first column) for each of the thread's vectors.
+  template <typename Visit>
+  __device__ void for_each(const Visit& visit) const {
+    const std::int64_t step = std::int64_t{threads} * vector_width<T>;
+    for (std::int64_t column = std::int64_t{thread} * vector_width<T>; column < scores.columns;
+         column += step) {
+      visit(column);
     }
   }
 
-  [[nodiscard]] __device__ unsigned allowed(std::int64_t column) const {
-    return allowed_columns<T>(mask, column, columns);
+  /// The vector at `column`; 0 past the last column.
+  [[nodiscard]] __device__ Vector<T> load(const T* values, std::int64_t column) const {
+    return load_vector(values, column, scores.columns);
   }
-};
-
-/// A row's numbers as they are; columns past the last count 0.
-template <typename T, int Threads>
-struct AsTheyAre {
-  const T* row;
-  const Row<T, Threads>& place;
-  __device__ Vector<T> operator()(std::int64_t column) const {
-    return load_vector(row, column, place.columns);
-  }
-};
-
-/// The same with -inf where the mask refuses, and past the last column.
-template <typename T, int Threads>
-struct Masked {
-  const T* row;
-  const Row<T, Threads>& place;
-  __device__ Vector<T> operator()(std::int64_t column) const {
-    Vector<T> vector = load_vector(row, column, place.columns);
-    const unsigned allowed = place.allowed(column);
+  /// The same with `refused` where the mask refuses, and past the last column.
+  [[nodiscard]] __device__ Vector<T> load_allowed(const T* values, std::int64_t column,
+                                                  float refused) const {
+    Vector<T> vector = load(values, column);
+    const unsigned allowed = allowed_columns<T>(mask, column, scores.columns);
 #pragma unroll
     for (int i = 0; i < vector_width<T>; ++i) {
-      if ((allowed >> i & 1U) == 0) vector.values[i] = from_float<T>(minus_infinity);
+      if ((allowed >> i & 1U) == 0) vector.values[i] = from_float<T>(refused);
     }
     return vector;
   }
-};
 
-/// A thread's vectors of a row: in registers, or read each time.
-template <typename T, int Threads, int Vectors, typename Load>
-struct Held {
-  const Row<T, Threads>& place;
-  Load load;
-  Vector<T> vectors[Vectors > 0 ? Vectors : 1];
-
-  __device__ Held(const Row<T, Threads>& of, const Load& from) : place(of), load(from) {
-#pragma unroll
-    for (int j = 0; j < Vectors; ++j) {
-      const std::int64_t column = place.first + j * place.step;
-      if (column < place.columns) vectors[j] = load(column);
-    }
+  /// One value from all threads of the row. `shared`: a float for each of the block's warps that
+  /// nothing else uses in this launch.
+  [[nodiscard]] __device__ float largest(float value, float* shared) const {
+    return over_warps(largest_of_lanes(value), shared,
+                      [](float a, float b) { return fmaxf(a, b); });
+  }
+  [[nodiscard]] __device__ float sum(float value, float* shared) const {
+    return over_warps(sum_of_lanes(value), shared, [](float a, float b) { return a + b; });
   }
 
-  [[nodiscard]] __device__ Vector<T> at(std::int64_t column, int j) const {
-    if constexpr (Vectors > 0) {
-      return vectors[j];
-    } else {
-      return load(column);
-    }
-  }
-
-  /// Calls visit(first column, j) for each of the thread's vectors.
-  template <typename Visit>
-  __device__ void for_each(const Visit& visit) const {
-    if constexpr (Vectors > 0) {
-#pragma unroll
-      for (int j = 0; j < Vectors; ++j) {
-        const std::int64_t column = place.first + j * place.step;
-        if (column < place.columns) visit(column, j);
-      }
-    } else {
-      for (std::int64_t column = place.first; column < place.columns; column += place.step) {
-        visit(column, 0);
-      }
-    }
+ private:
+  template <typename Operation>
+  [[nodiscard]] __device__ float over_warps(float value, float* shared,
+                                            const Operation& operation) const {
+    if (threads == 32) return value;
+    if (thread % 32 == 0) shared[thread / 32] = value;
+    __syncthreads();
+    value = shared[0];
+    for (int warp = 1; warp < block_threads / 32; ++warp) value = operation(value, shared[warp]);
+    return value;
   }
 };
 
-__device__ inline void write_lse(const RowArguments& arguments, std::int64_t row, float lse) {
-  const Scores& scores = arguments.scores;
-  const std::int64_t item = row / (scores.heads * scores.rows);
-  const std::int64_t head = row / scores.rows % scores.heads;
-  arguments.lse[(item * scores.rows + row % scores.rows) * scores.heads + head] = lse;
-}
-
-template <typename T, int Threads, int Vectors>
-__global__ void __launch_bounds__(block_threads) dense_softmax_kernel(RowArguments arguments) {
-  const Row<T, Threads> place(arguments.scores);
-  if (place.index < 0) return;  // all the row's threads: the row is a warp's, or the block's
+template <typename T>
+__global__ void __launch_bounds__(block_threads, 5) dense_softmax_kernel(RowArguments arguments) {
+  const Row<T> row(arguments);
+  if (!row.is_there()) return;
   float* shared = reinterpret_cast<float*>(dynamic_shared());
-  T* row = reinterpret_cast<T*>(arguments.values) + place.index * arguments.scores.stride;
-  const Held<T, Threads, Vectors, Masked<T, Threads>> scores(place, {row, place});
+  T* scores = row.in(arguments.values);
 
   float highest = minus_infinity;
-  scores.for_each([&](std::int64_t column, int j) {
-    const Vector<T> vector = scores.at(column, j);
+  row.for_each([&](std::int64_t column) {
+    const Vector<T> vector = row.load_allowed(scores, column, minus_infinity);
 #pragma unroll
     for (const T value : vector.values) highest = fmaxf(highest, to_float(value));
   });
-  highest = over_row<Threads>(highest, Maximum{}, shared);
+  highest = row.largest(highest, shared);
   const bool empty = highest == minus_infinity;
   const float shift = empty ? 0.0F : highest * log2_e;
 
   float sum = 0.0F;
-  scores.for_each([&](std::int64_t column, int j) {
-    const Vector<T> vector = scores.at(column, j);
+  row.for_each([&](std::int64_t column) {
+    const Vector<T> vector = row.load_allowed(scores, column, minus_infinity);
 #pragma unroll
-    for (const T value : vector.values) {
-      sum += exp2_approx(fmaf(to_float(value), log2_e, -shift));
-    }
+    for (const T value : vector.values) sum += exp2_approx(fmaf(to_float(value), log2_e, -shift));
   });
-  sum = over_row<Threads>(sum, Sum{}, shared + Threads / 32);
+  sum = row.sum(sum, shared + block_threads / 32);
 
-  const float factor = empty ? 0.0F : 1.0F / sum;
-  scores.for_each([&](std::int64_t column, int j) {
-    Vector<T> vector = scores.at(column, j);
+  const float factor = inverse_of(sum);
+  row.for_each([&](std::int64_t column) {
+    Vector<T> vector = row.load_allowed(scores, column, minus_infinity);
 #pragma unroll
     for (T& value : vector.values) {
       value = from_float<T>(exp2_approx(fmaf(to_float(value), log2_e, -shift)) * factor);
     }
-    store_vector(row, column, vector);
+    store_vector(scores, column, vector);
   });
-  if (arguments.lse != nullptr && threadIdx.x % Threads == 0) {
-    write_lse(arguments, place.index, empty ? minus_infinity : highest + logf(sum));
-  }
+  if (arguments.lse == nullptr || row.thread != 0) return;
+  const Scores& of = arguments.scores;
+  const std::int64_t item = row.index / (of.heads * of.rows);
+  arguments.lse[(item * of.rows + row.row_of_item()) * of.heads + row.head()] =
+      empty ? minus_infinity : highest + logf(sum);
 }
 
-template <typename T, int Threads, int Vectors>
+template <typename T>
 __global__ void __launch_bounds__(block_threads)
     dense_softmax_backward_kernel(RowArguments arguments) {
-  using As = AsTheyAre<T, Threads>;
-  const Row<T, Threads> place(arguments.scores);
-  if (place.index < 0) return;
-  float* shared = reinterpret_cast<float*>(dynamic_shared());
-  const std::int64_t offset = place.index * arguments.scores.stride;
-  T* row = reinterpret_cast<T*>(arguments.values) + offset;
-  const Held<T, Threads, Vectors, As> weights(
-      place, {reinterpret_cast<const T*>(arguments.weights) + offset, place});
-  const Held<T, Threads, Vectors, As> gradients(place, {row, place});
+  const Row<T> row(arguments);
+  if (!row.is_there()) return;
+  const T* weights = row.in(arguments.weights);
+  T* gradients = row.in(arguments.values);
 
   float sum = 0.0F;
-  weights.for_each([&](std::int64_t column, int j) {
-    const Vector<T> p = weights.at(column, j);
-    const Vector<T> g = gradients.at(column, j);
+  row.for_each([&](std::int64_t column) {
+    const Vector<T> p = row.load(weights, column), g = row.load(gradients, column);
 #pragma unroll
     for (int i = 0; i < vector_width<T>; ++i) {
       sum = fmaf(to_float(p.values[i]), to_float(g.values[i]), sum);
     }
   });
-  sum = over_row<Threads>(sum, Sum{}, shared);
-  weights.for_each([&](std::int64_t column, int j) {
-    const Vector<T> p = weights.at(column, j);
-    Vector<T> g = gradients.at(column, j);
+  sum = row.sum(sum, reinterpret_cast<float*>(dynamic_shared()));
+  row.for_each([&](std::int64_t column) {
+    const Vector<T> p = row.load(weights, column);
+    Vector<T> g = row.load(gradients, column);
 #pragma unroll
     for (int i = 0; i < vector_width<T>; ++i) {
       // Where the weight is 0, as where the mask refuses, whatever stands in the gradient stays
@@ -285,86 +234,55 @@ __global__ void __launch_bounds__(block_threads)
       const float weight = to_float(p.values[i]);
       g.values[i] = from_float<T>(weight == 0.0F ? 0.0F : weight * (to_float(g.values[i]) - sum));
     }
-    store_vector(row, column, g);
+    store_vector(gradients, column, g);
   });
 }
 
-template <typename T, int Threads, int Vectors>
+template <typename T>
 __global__ void __launch_bounds__(block_threads) dense_mask_kernel(RowArguments arguments) {
-  static_assert(Vectors == 0);
-  const Row<T, Threads> place(arguments.scores);
-  if (place.index < 0) return;
-  T* row = reinterpret_cast<T*>(arguments.values) + place.index * arguments.scores.stride;
-  for (std::int64_t column = place.first; column < place.columns; column += place.step) {
-    const unsigned allowed = place.allowed(column);
-    Vector<T> vector = load_vector(row, column, place.columns);
-#pragma unroll
-    for (int i = 0; i < vector_width<T>; ++i) {
-      if ((allowed >> i & 1U) == 0) vector.values[i] = from_float<T>(0.0F);
-    }
-    store_vector(row, column, vector);
-  }
+  const Row<T> row(arguments);
+  if (!row.is_there()) return;
+  T* values = row.in(arguments.values);
+  row.for_each([&](std::int64_t column) {
+    store_vector(values, column, row.load_allowed(values, column, 0.0F));
+  });
 }
 
-Status launch_rows(const char* name, void (*kernel)(RowArguments), int threads,
-                   const RowArguments& arguments, Stream stream) {
+Status launch_rows(const char* name, void (*kernel)(RowArguments), RowArguments arguments,
+                   Stream stream) {
   const Scores& scores = arguments.scores;
+  arguments.threads = scores.columns <= most_columns_of_warp ? 32 : block_threads;
   const std::int64_t rows = scores.items * scores.heads * scores.rows;
-  const std::int64_t rows_of_block = block_threads / threads;
-  const std::int64_t shared_floats = threads > 32 ? 2 * threads / 32 : 0;
+  const std::int64_t rows_of_block = block_threads / arguments.threads;
+  constexpr std::int64_t shared_bytes = 2 * block_threads / 32 * std::int64_t{sizeof(float)};
   return launch(name, kernel,
-                {(rows + rows_of_block - 1) / rows_of_block, block_threads,
-                 shared_floats * static_cast<std::int64_t>(sizeof(float))},
-                stream, arguments);
-}
-
-template <typename T>
-Status forward_of(const RowArguments& arguments, Stream stream) {
-  constexpr int width = vector_width<T>;
-  const std::int64_t columns = arguments.scores.columns;
-  const auto queue = [&](void (*kernel)(RowArguments), int threads) {
-    return launch_rows("softmax_forward", kernel, threads, arguments, stream);
-  };
-  if (columns <= 256) return queue(dense_softmax_kernel<T, 32, 8 / width>, 32);
-  if (columns <= 1024) return queue(dense_softmax_kernel<T, 32, 32 / width>, 32);
-  if (columns <= 4096) return queue(dense_softmax_kernel<T, 256, 16 / width>, 256);
-  if (columns <= 8192) return queue(dense_softmax_kernel<T, 256, 32 / width>, 256);
-  return queue(dense_softmax_kernel<T, 256, 0>, 256);
-}
-
-template <typename T>
-Status backward_of(const RowArguments& arguments, Stream stream) {
-  constexpr int width = vector_width<T>;
-  const std::int64_t columns = arguments.scores.columns;
-  const auto queue = [&](void (*kernel)(RowArguments), int threads) {
-    return launch_rows("softmax_backward", kernel, threads, arguments, stream);
-  };
-  if (columns <= 256) return queue(dense_softmax_backward_kernel<T, 32, 8 / width>, 32);
-  if (columns <= 1024) return queue(dense_softmax_backward_kernel<T, 32, 32 / width>, 32);
-  if (columns <= 4096) return queue(dense_softmax_backward_kernel<T, 256, 16 / width>, 256);
-  return queue(dense_softmax_backward_kernel<T, 256, 0>, 256);
+                {(rows + rows_of_block - 1) / rows_of_block, block_threads, shared_bytes}, stream,
+                arguments);
 }
 
 }  // namespace
 
 Status softmax_forward(const Scores& scores, std::byte* values, float* lse, Stream stream) {
   return with_type(scores.dtype, [&](auto type) {
-    return forward_of<typename NumberOf<type()>::T>({scores, values, nullptr, lse}, stream);
+    return launch_rows("softmax_forward", dense_softmax_kernel<typename NumberOf<type()>::T>,
+                       {scores, values, nullptr, lse, 0}, stream);
   });
 }
 
 Status softmax_backward(const Scores& scores, const std::byte* weights, std::byte* gradients,
                         Stream stream) {
   return with_type(scores.dtype, [&](auto type) {
-    return backward_of<typename NumberOf<type()>::T>({scores, gradients, weights, nullptr}, stream);
+    return launch_rows("softmax_backward",
+                       dense_softmax_backward_kernel<typename NumberOf<type()>::T>,
+                       {scores, gradients, weights, nullptr, 0}, stream);
   });
 }
 
 Status apply_mask(const Scores& scores, std::byte* values, Stream stream) {
   if (scores.mask == nullptr) return {};
   return with_type(scores.dtype, [&](auto type) {
-    return launch_rows("apply_mask", dense_mask_kernel<typename NumberOf<type()>::T, 32, 0>, 32,
-                       {scores, values, nullptr, nullptr}, stream);
+    return launch_rows("apply_mask", dense_mask_kernel<typename NumberOf<type()>::T>,
+                       {scores, values, nullptr, nullptr, 0}, stream);
   });
 }
 

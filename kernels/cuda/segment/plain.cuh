@@ -31,6 +31,7 @@ __device__ inline SeenTokens seen_by(const WorkRule& rule, int token) {
     low = max(low, token + rule.offset - rule.window);
     high = min(high, token + rule.offset + rule.window + 1);
   } else if (rule.kind == RuleKind::block) {
+    if (token >= rule.until) return {0, 0};
     const int distance = token + rule.offset - rule.origin;
     const int block = distance / rule.window - (distance % rule.window < 0 ? 1 : 0);
     const int first = rule.origin + block * rule.window - rule.back;
@@ -38,28 +39,6 @@ __device__ inline SeenTokens seen_by(const WorkRule& rule, int token) {
     high = min(high, first + rule.window);
   }
   return {low, high};
-}
-
-/// Position in the run of its first token that is not below `token`.
-__device__ inline int position_of(const WorkRun& run, const std::int32_t* indices, int token) {
-  if (run.listed == 0) return max(0, min(token - run.begin, run.count));
-  int low = 0, high = run.count;
-  while (low < high) {
-    const int middle = (low + high) / 2;
-    if (indices[run.begin + middle] < token) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
-}
-
-__device__ inline bool is_left_out(const WorkSegment& segment, const std::uint32_t* words,
-                                   int token) {
-  if (segment.skips < 0) return false;
-  const int bit = token - segment.skip_origin;
-  return (words[segment.skips + bit / 32] >> (bit % 32) & 1u) != 0;
 }
 
 /// Hands what `token` sees to `take`, up to 32 tokens at a time: the lane's one, or -1, and how
@@ -77,7 +56,7 @@ __device__ __forceinline__ void for_each_seen(const DeviceList& list, const Work
       int passing = -1;
       if (first + lane < end) {
         passing = token_of(segment.run, list.indices, first + lane);
-        if (is_left_out(segment, list.skip_words, passing)) passing = -1;
+        if (is_listed(segment.skipped, list.indices, passing)) passing = -1;
       }
       __syncwarp();
       take(passing, min(32, end - first));
@@ -134,25 +113,6 @@ struct PlainRow {
   }
 };
 
-/// A row as float32 in shared memory. By all lanes of the warp, which wait for each other behind
-/// it.
-template <typename T>
-__device__ __forceinline__ void hold(float* to, const std::byte* row, int columns) {
-  for (int c = static_cast<int>(threadIdx.x) & 31; c < columns; c += 32)
-    to[c] = to_float(reinterpret_cast<const T*>(row)[c]);
-}
-
-/// 16 bytes of a row.
-template <typename T>
-struct Piece {
-  T at[16 / sizeof(T)];
-
-  __device__ __forceinline__ explicit Piece(const std::byte* from) {
-    const uint4 piece = __ldg(reinterpret_cast<const uint4*>(from));
-    memcpy(at, &piece, sizeof piece);
-  }
-};
-
 /// held . row.
 template <typename T>
 __device__ __forceinline__ float dot_with(const float* held, const std::byte* row,
@@ -172,14 +132,7 @@ __device__ __forceinline__ float dot_with(const float* held, const std::byte* ro
   return sum;
 }
 
-__device__ __forceinline__ float sum_of_lanes(float sum) {
-#pragma unroll
-  for (int distance = 16; distance > 0; distance /= 2)
-    sum += __shfl_xor_sync(all_lanes, sum, distance);
-  return sum;
-}
-
-/// The same by all lanes of the warp together.
+/// held . row by all lanes of the warp together.
 template <typename T>
 __device__ __forceinline__ float dot_of_lanes(const float* held, const std::byte* row,
                                               int columns) {
@@ -237,10 +190,7 @@ __global__ void __launch_bounds__(32 * plain_warps, 4)
       const float score =
           key < 0 ? minus_infinity
                   : factor * dot_with<T>(mine.shared.rows[0], k.at(Place(a.items, key)), a);
-      float largest = fmaxf(maximum, score);
-#pragma unroll
-      for (int distance = 16; distance > 0; distance /= 2)
-        largest = fmaxf(largest, __shfl_xor_sync(all_lanes, largest, distance));
+      const float largest = largest_of_lanes(fmaxf(maximum, score));
       const float base = largest == minus_infinity ? 0.0f : largest;
       const float rescale = exp2_approx(maximum - base);
       const float weight = exp2_approx(score - base);

@@ -1,9 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the host hands to the unfused kernels, and which kernels there are: the products of each
-// type and class of head dimensions, instantiated in a file of its own, and what is done to whole
-// rows of scores.
+// What the host hands to the unfused kernels, by value, and how it starts them.
 
 #include <cstdint>
 
@@ -14,51 +12,62 @@
 
 namespace attnscope::cuda::windowed {
 
-inline constexpr int block_threads = 128;
-
 /// Of any launch; what it does not need is left as it is.
 struct Arguments {
-  DeviceLists lists;
-  ItemDivision items;
-  Input x, y;
-  Output out;
+  Input x{}, y{};
+  Output out{};
   float* scores = nullptr;         // written, or changed in place
   const float* weights = nullptr;  // read
   float* lse = nullptr;            // [tokens, heads] or null
-  float* partials = nullptr;
-  const Merge* merges = nullptr;
   float scale = 1.0f;
   float outside = 0.0f;  // score of what is no key
+  // Of the work list, and of all tensors alike.
+  DeviceLists lists{};
+  ItemDivision items{};
   std::int32_t head_dim = 0;
   std::int32_t heads = 0;
   std::int32_t heads_per_unit = 0;
-  std::int32_t column_parts = 1;  // blocks that share a unit and head, each with its own columns of
-                                  // the sums: 256 float32 columns are too many for registers
-  DType dtype = DType::float32;
-  bool vector = false;  // rows of all tensors begin and end at multiples of 16 bytes
+  bool vector = false;  // rows begin and end at multiples of 16 bytes
+  // Of the launch.
+  const Unit* units = nullptr;
+  std::int32_t unit_count = 0;
+  bool shared = false;  // a unit is a block's, else a warp's
 };
 
-using Launch = Status (*)(const Arguments& arguments, std::int64_t blocks, Stream stream);
+enum class Step : std::uint8_t {
+  scores,           // scores = scale * x_i . y_j for row i's columns; `outside` where no key is
+  softmax,          // scores in units of log 2 become weights: sum 1, or 0 in a row without keys
+  values,           // out_i = scale * sum over row i's keys j of weight_ij y_j
+  score_gradients,  // scores, the gradients dP of the weights P, become P (dP - sum of P dP)
+  keys,             // out_j = scale * sum over the rows i that see key j of weight_ij y_i
+};
 
-/// scores = scale * x_i . y_j for row i's columns; `outside` where no key is.
-template <DType type, int dim>
-[[nodiscard]] Status launch_scores(const Arguments&, std::int64_t blocks, Stream);
+[[nodiscard]] Status launch_step(Step step, DType dtype, const Arguments& arguments, Stream stream);
 
-/// out_i = scale * sum over row i's keys j of weight_ij y_j.
-template <DType type, int dim>
-[[nodiscard]] Status launch_values(const Arguments&, std::int64_t blocks, Stream);
+inline constexpr int warps_alone = 4;   // of a block whose warps have a unit each
+inline constexpr int warps_shared = 8;  // of one whose warps share a unit
 
-/// out_j = scale * sum over the rows i that see key j of weight_ij x_i.
-template <DType type, int dim>
-[[nodiscard]] Status launch_keys(const Arguments&, std::int64_t blocks, Stream);
+/// A token that passes by, in the shared memory of the warp that sums it.
+struct alignas(16) Passing {
+  float weights[strip_tokens];  // for each token that stands still
+  const std::byte* row;
+  std::uint32_t seen;  // a bit for each weight that counts
+  std::uint32_t unused;
+};
+/// What four tiles side by side take of it: rows of 32 and 8 floats that none has, so that lanes
+/// meet in no bank.
+inline constexpr int floats_of_tiles = strip_tokens * 40;
 
-/// Adds up what several units left in the workspace.
-[[nodiscard]] Status launch_merges(const Arguments&, std::int64_t blocks, Stream);
-
-/// Scores in units of log 2 become weights that sum to 1, or to 0 in a row without keys.
-[[nodiscard]] Status launch_softmax(const Arguments&, std::int64_t blocks, Stream);
-
-/// scores holds dP, the gradients of the weights P, and becomes P (dP - sum of P dP).
-[[nodiscard]] Status launch_score_gradients(const Arguments&, std::int64_t blocks, Stream);
+/// Bytes of shared memory of a block.
+[[nodiscard]] constexpr std::int64_t shared_of_scores(DType dtype, std::int64_t head_dim,
+                                                      bool shared) {
+  constexpr std::int64_t size = sizeof(float);
+  if (dtype == DType::float32) return (shared ? 1 : warps_alone) * strip_tokens * head_dim * size;
+  return (shared ? warps_shared : warps_alone) * floats_of_tiles * size;
+}
+[[nodiscard]] constexpr std::int64_t shared_of_sums(bool shared) {
+  static_assert(32 * sizeof(Passing) >= floats_of_tiles * sizeof(float));
+  return (shared ? warps_shared : warps_alone) * 32 * std::int64_t{sizeof(Passing)};
+}
 
 }  // namespace attnscope::cuda::windowed

@@ -36,12 +36,7 @@ WorkList empty_list(const AttentionPlan& plan) {
 
 void add_units(const Direction& direction, HeadRange heads, WorkList& list) {
   const auto first_segment = static_cast<std::int32_t>(list.segments.size());
-  for (const DirectedSegment& segment : direction.segments) {
-    list.segments.push_back({.run = segment.run,
-                             .rule = segment.rule,
-                             .skips = segment.skips,
-                             .skip_origin = segment.skip_origin});
-  }
+  list.segments.insert(list.segments.end(), direction.segments.begin(), direction.segments.end());
   for (std::int32_t head = heads.begin; head < heads.end; head += list.heads_per_unit) {
     for (const DirectedTask& task : direction.tasks) {
       for (std::int32_t first = 0; first < task.run.count; first += strip_tokens) {
@@ -62,7 +57,7 @@ Result<WorkList> cut_into_units(const AttentionPlan& plan, Passes passes) {
                 most_tokens, std::max(plan.tokens, indices));
   }
   WorkList list = empty_list(plan);
-  const std::vector<DirectedSegment> segments = directed_segments(plan, list);
+  const std::vector<WorkSegment> segments = directed_segments(plan, list.indices);
   const std::vector<HeadRange> ranges = head_ranges(plan);
   std::vector<Direction> rows;
   for (const HeadRange& heads : ranges) {

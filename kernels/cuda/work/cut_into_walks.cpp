@@ -33,7 +33,7 @@ struct WalkedTask {
   std::int32_t wide_rows_before = 0;  // of the merge, which others have in the same part
 };
 
-bool is_taken_whole(const DirectedSegment& segment) {
+bool is_taken_whole(const WorkSegment& segment) {
   return segment.rule.kind == RuleKind::whole && segment.skipped.count == 0;
 }
 
@@ -47,7 +47,7 @@ std::optional<WalkedTask> walked(const Direction& direction, const DirectedTask&
   const TokenInterval rows = hull_of(task.run, indices);
   WalkedTask made{.item = task.item, .rows = task.run, .keys = rows, .globals = {}, .wide = {}};
   std::int64_t globals = 0;
-  for (const DirectedSegment& segment : direction.segments_of(task)) {
+  for (const WorkSegment& segment : direction.segments_of(task)) {
     if (is_taken_whole(segment)) {
       globals += segment.run.count;
       if (globals > most_globals(true)) return std::nullopt;
@@ -69,8 +69,8 @@ std::optional<WalkedTask> walked(const Direction& direction, const DirectedTask&
 /// Keys that no walk has taken for a task of wide rows yet.
 class UntakenKeys {
  public:
-  explicit UntakenKeys(std::span<const DirectedSegment> segments) {
-    for (const DirectedSegment& segment : segments) {
+  explicit UntakenKeys(std::span<const WorkSegment> segments) {
+    for (const WorkSegment& segment : segments) {
       intervals_.push_back({segment.run.begin, segment.run.begin + segment.run.count});
     }
   }
@@ -86,11 +86,6 @@ class UntakenKeys {
     return true;
   }
 
-  [[nodiscard]] std::int64_t count() const {
-    std::int64_t count = 0;
-    for (const TokenInterval& interval : intervals_) count += interval.size();
-    return count;
-  }
   [[nodiscard]] std::vector<std::int32_t> tokens() const {
     std::vector<std::int32_t> tokens;
     for (const TokenInterval& interval : intervals_) {
@@ -142,7 +137,7 @@ class Walking {
   [[nodiscard]] std::optional<WideTask> wide_of(const DirectedTask& task) const {
     const auto segments = rows_.segments_of(task);
     const bool fits = task.run.listed == 0 && task.run.count <= most_wide_rows(true) &&
-                      std::ranges::all_of(segments, [](const DirectedSegment& segment) {
+                      std::ranges::all_of(segments, [](const WorkSegment& segment) {
                         return is_taken_whole(segment) && segment.run.listed == 0;
                       });
     const auto found = of_item_.find(task.item);
@@ -155,8 +150,8 @@ class Walking {
                            rows.keys == hull_of(rows.rows, list_.indices);
       if (is_free && keys.take(rows.keys)) wide.takers.push_back(number);
     }
-    if (wide.takers.empty() || keys.count() > most_globals(true)) return std::nullopt;
     wide.others = keys.tokens();
+    if (wide.takers.empty() || std::ssize(wide.others) > most_globals(true)) return std::nullopt;
     return wide;
   }
 
@@ -226,8 +221,9 @@ class Walking {
     std::int64_t strips = list_.shape.broad ? most_broad_strips : most_strips;
     const std::int64_t least = list_.shape.broad ? together() : least_strips;
     while (strips > least && walks_of(strips) * heads_ < enough_walks) strips -= together();
+    number_partial_rows(strips);
     for (const WalkedTask& task : walked_) add_walks(task, walks_of(task, strips));
-    number_partial_rows();
+    std::erase_if(list_.merges, [](const WorkMerge& merge) { return merge.parts == 1; });
   }
 
   /// Strips that are computed side by side and not parted.
@@ -245,21 +241,22 @@ class Walking {
   }
 
   /// Wide rows that one walk has all keys of are finished by it.
-  void number_partial_rows() {
+  void number_partial_rows(std::int64_t strips) {
+    for (const WalkedTask& task : walked_) {
+      if (task.merge < 0 || task.wide_rows_before > 0) continue;
+      merge_of(task).parts += static_cast<std::int32_t>(walks_of(task, strips));
+    }
     for (WorkMerge& merge : list_.merges) {
       if (merge.parts == 1) continue;
       merge.first_slot = list_.partial_rows;
       list_.partial_rows += merge.parts * merge.run.count;
       list_.widest_merge = std::max(list_.widest_merge, merge.run.count);
     }
-    for (std::size_t i = 0; i < list_.walks.size(); ++i) {
-      const Part& part = part_of_[i];
-      if (part.merge < 0) continue;
-      const WorkMerge& merge = list_.merges[static_cast<std::size_t>(part.merge)];
-      if (merge.parts == 1) continue;
-      list_.walks[i].first_slot = merge.first_slot + part.number * merge.run.count + part.first_row;
-    }
-    std::erase_if(list_.merges, [](const WorkMerge& merge) { return merge.parts == 1; });
+    parts_added_.resize(list_.merges.size());
+  }
+
+  [[nodiscard]] WorkMerge& merge_of(const WalkedTask& task) {
+    return list_.merges[static_cast<std::size_t>(task.merge)];
   }
 
   void add_walks(const WalkedTask& task, std::int64_t count) {
@@ -280,16 +277,18 @@ class Walking {
                     .window = task.window,
                     .globals = globals,
                     .wide = task.wide};
-      part_of_.emplace_back();
       if (task.merge >= 0) {
         // A strip's wide rows take the keys that its window begins with.
         walk.wide_begin = i == 0 ? rows.begin : std::max(rows.begin, rows.begin + first - radius);
         walk.wide_end = i + 1 == count ? rows.end : rows.begin + last - radius;
         walk.wide_takes_globals = i == 0 && task.wide_takes_globals ? 1 : 0;
-        std::int32_t& parts = list_.merges[static_cast<std::size_t>(task.merge)].parts;
+        std::int32_t& parts = parts_added_[static_cast<std::size_t>(task.merge)];
         if (task.wide_rows_before == 0) ++parts;
-        part_of_.back() = {task.merge, parts - 1, task.wide_rows_before};
         walk.is_first_part = parts == 1 ? 1 : 0;
+        if (const WorkMerge& merge = merge_of(task); merge.parts > 1) {
+          walk.first_slot =
+              merge.first_slot + (parts - 1) * merge.run.count + task.wide_rows_before;
+        }
       }
       list_.walks.push_back(walk);
     }
@@ -311,13 +310,7 @@ class Walking {
   WalkList& list_;
   std::vector<WalkedTask> walked_;
   std::map<std::int64_t, std::vector<std::size_t>> of_item_;
-  /// The part that a walk has of a merge.
-  struct Part {
-    std::int32_t merge = -1;
-    std::int32_t number = 0;
-    std::int32_t first_row = 0;
-  };
-  std::vector<Part> part_of_;  // each walk's
+  std::vector<std::int32_t> parts_added_;  // of each merge
 };
 
 /// Walks what it can of a direction, which keeps the rest.
@@ -347,7 +340,7 @@ std::optional<Walks> cut_into_walks(const AttentionPlan& plan, std::int64_t head
   WorkList& rest = walks.rest;
   rest = empty_list(plan);
   if (rest.heads_per_unit != plan.heads) return std::nullopt;  // heads differ
-  const std::vector<DirectedSegment> segments = directed_segments(plan, rest);
+  const std::vector<WorkSegment> segments = directed_segments(plan, rest.indices);
   const Direction all_rows = rows_direction(plan, {0, plan.heads}, segments, rest.indices);
   Direction rows = all_rows;
   std::optional<WalkList> of_rows = walk(rows, rest.indices, plan.heads, head_dim, false);

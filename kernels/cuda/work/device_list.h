@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/cuda/sections.h"
 #include "kernels/cuda/walk_list.h"
 #include "kernels/cuda/work_list.h"
 
@@ -19,7 +20,6 @@ namespace attnscope::cuda {
 struct DeviceList {
   const WorkUnit* units = nullptr;
   const WorkSegment* segments = nullptr;
-  const std::uint32_t* skip_words = nullptr;
   const std::int32_t* indices = nullptr;
 };
 
@@ -30,11 +30,33 @@ struct DeviceWalks {
   const std::int32_t* indices = nullptr;
 };
 
-[[nodiscard]] std::vector<std::byte> list_bytes(const WorkList& list);
-[[nodiscard]] std::vector<std::byte> list_bytes(const WalkList& list);
+/// For sections.h.
+inline constexpr auto sections_of_units = [](const WorkList& list, DeviceList& seen,
+                                             const auto& visit) {
+  visit(list.units, seen.units);
+  visit(list.segments, seen.segments);
+  visit(list.indices, seen.indices);
+};
+inline constexpr auto sections_of_walks = [](const WalkList& list, DeviceWalks& seen,
+                                             const auto& visit) {
+  visit(list.walks, seen.walks);
+  visit(list.merges, seen.merges);
+  visit(list.indices, seen.indices);
+};
+
+[[nodiscard]] inline std::vector<std::byte> list_bytes(const WorkList& list) {
+  return bytes_of_sections<DeviceList>(list, sections_of_units);
+}
+[[nodiscard]] inline std::vector<std::byte> list_bytes(const WalkList& list) {
+  return bytes_of_sections<DeviceWalks>(list, sections_of_walks);
+}
 
 /// `base`: a copy of list_bytes(list), aligned to 256 bytes; it is not read here.
-[[nodiscard]] DeviceList device_list(const WorkList& list, const std::byte* base);
-[[nodiscard]] DeviceWalks device_list(const WalkList& list, const std::byte* base);
+[[nodiscard]] inline DeviceList device_list(const WorkList& list, const std::byte* base) {
+  return sections_at<DeviceList>(list, base, sections_of_units);
+}
+[[nodiscard]] inline DeviceWalks device_list(const WalkList& list, const std::byte* base) {
+  return sections_at<DeviceWalks>(list, base, sections_of_walks);
+}
 
 }  // namespace attnscope::cuda

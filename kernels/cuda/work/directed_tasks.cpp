@@ -13,11 +13,6 @@
 namespace attnscope::cuda {
 namespace {
 
-WorkRun work_run(const TokenRun& run) {
-  return {static_cast<std::int32_t>(run.begin), static_cast<std::int32_t>(run.size()),
-          run.listed ? 1 : 0};
-}
-
 /// A listed run without its skipped tokens: a list of its own.
 WorkRun without_skipped(const AttentionPlan& plan, const Segment& segment,
                         std::vector<std::int32_t>& indices) {
@@ -30,75 +25,35 @@ WorkRun without_skipped(const AttentionPlan& plan, const Segment& segment,
   return {begin, static_cast<std::int32_t>(indices.size()) - begin, 1};
 }
 
-/// Bitmaps by their runs and lists of skipped tokens: segments that leave out the same tokens share
-/// one.
-using Bitmaps =
-    std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>, std::int32_t>;
-
-/// Sets the bits of the run's skipped tokens, counted from its first token on. Returns the first
-/// word.
-std::int32_t add_bitmap(std::span<const std::int64_t> skipped, const WorkRun& run,
-                        std::vector<std::uint32_t>& words) {
-  constexpr std::int32_t word_bits = 32;
-  const std::size_t first = words.size();
-  words.resize(first + static_cast<std::size_t>((run.count + word_bits - 1) / word_bits));
-  for (const std::int64_t token : skipped) {
-    const auto bit = static_cast<std::size_t>(token - run.begin);
-    words[first + bit / word_bits] |= std::uint32_t{1} << (bit % word_bits);
-  }
-  return static_cast<std::int32_t>(first);
-}
-
-DirectedSegment directed(const AttentionPlan& plan, const Segment& segment, WorkList& list,
-                         Bitmaps& bitmaps) {
+WorkSegment directed(const AttentionPlan& plan, const Segment& segment,
+                     std::vector<std::int32_t>& indices) {
   const TokenRange keys = hull_of(plan, segment.keys);
   const TokenInterval hull{static_cast<std::int32_t>(keys.begin),
                            static_cast<std::int32_t>(keys.end)};
-  DirectedSegment made;
-  made.run = work_run(segment.keys);
-  made.rule = rule_of(segment, hull, plan.tokens);
+  WorkSegment made{
+      .run = run_of(segment.keys), .rule = rule_of(segment, hull, plan.tokens), .skipped = {}};
   const auto skipped = attnscope::within(plan.skipped_of(segment), keys);
   if (!skipped.empty() && segment.keys.listed) {
-    made.run = without_skipped(plan, segment, list.indices);
+    made.run = without_skipped(plan, segment, indices);
   } else if (!skipped.empty()) {
     made.skipped = {static_cast<std::int32_t>(skipped.data() - plan.indices.data()),
                     static_cast<std::int32_t>(skipped.size()), 1};
-    const auto [bitmap, is_new] = bitmaps.try_emplace(
-        {made.run.begin, made.run.count, made.skipped.begin, made.skipped.count}, 0);
-    if (is_new) bitmap->second = add_bitmap(skipped, made.run, list.skip_words);
-    made.skips = bitmap->second;
-    made.skip_origin = made.run.begin;
   }
   if (made.run.count == 0) made.rule = {};
   return made;
 }
 
-/// A run cut where blocks that are cut short end, so that no row sees one it must not see.
-std::vector<WorkRun> cut_behind_blocks(const WorkRun& run,
-                                       std::span<const DirectedSegment> segments, Indices indices) {
-  std::vector<std::int32_t> cuts{0, run.count};
-  for (const DirectedSegment& segment : segments) {
-    if (segment.rule.kind != RuleKind::block) continue;
-    cuts.push_back(position_of(run, end_of_blocks(segment.rule), indices));
-  }
-  std::ranges::sort(cuts);
-  std::vector<WorkRun> parts;
-  for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
-    if (cuts[i] < cuts[i + 1]) parts.push_back(part_of(run, cuts[i], cuts[i + 1] - cuts[i]));
-  }
-  return parts;
-}
-
-/// Appends a task's segments, neighbouring whole ones as one.
-void append_segments(std::span<const DirectedSegment> segments, Direction& direction,
+/// Appends those of a task's segments that anybody sees, neighbouring whole ones as one.
+void append_segments(std::span<const WorkSegment> segments, Direction& direction,
                      DirectedTask& task) {
-  const auto joinable = [](const DirectedSegment& s) {
-    return s.rule.kind == RuleKind::whole && s.run.listed == 0 && s.skips < 0;
+  const auto joinable = [](const WorkSegment& s) {
+    return s.rule.kind == RuleKind::whole && s.run.listed == 0 && s.skipped.count == 0;
   };
   const std::size_t first = direction.segments.size();
-  for (const DirectedSegment& segment : segments) {
+  for (const WorkSegment& segment : segments) {
+    if (segment.rule.kind == RuleKind::none) continue;
     if (direction.segments.size() > first && joinable(segment)) {
-      DirectedSegment& last = direction.segments.back();
+      WorkSegment& last = direction.segments.back();
       if (joinable(last) && last.rule.end == segment.rule.begin) {
         last.run.count += segment.run.count;
         last.rule.end = segment.rule.end;
@@ -109,25 +64,6 @@ void append_segments(std::span<const DirectedSegment> segments, Direction& direc
   }
   task.first_segment = static_cast<std::int32_t>(first);
   task.segments = static_cast<std::int32_t>(direction.segments.size() - first);
-}
-
-/// Adds tasks for rows that share segments.
-void add_tasks(const WorkRun& run, std::int64_t item, std::span<const DirectedSegment> segments,
-               Indices indices, Direction& direction) {
-  for (const WorkRun& part : cut_behind_blocks(run, segments, indices)) {
-    DirectedTask task{.run = part, .item = item};
-    std::vector<DirectedSegment> visible;
-    for (const DirectedSegment& segment : segments) {
-      if (segment.rule.kind == RuleKind::none) continue;
-      if (segment.rule.kind == RuleKind::block &&
-          token_at(part, 0, indices) >= end_of_blocks(segment.rule)) {
-        continue;
-      }
-      visible.push_back(segment);
-    }
-    append_segments(visible, direction, task);
-    direction.tasks.push_back(task);
-  }
 }
 
 /// The item of several tasks; -1 when they are of several.
@@ -142,7 +78,7 @@ std::vector<TokenInterval> tokens_of(const AttentionPlan& plan,
                                      std::span<const Task* const> tasks) {
   std::vector<TokenInterval> intervals;
   for (const Task* task : tasks) {
-    const WorkRun run = work_run(task->queries);
+    const WorkRun run = run_of(task->queries);
     if (!task->queries.listed) {
       intervals.push_back({run.begin, run.begin + run.count});
       continue;
@@ -158,22 +94,18 @@ std::vector<TokenInterval> tokens_of(const AttentionPlan& plan,
 
 }  // namespace
 
-std::vector<DirectedSegment> directed_segments(const AttentionPlan& plan, WorkList& list) {
-  list.indices.reserve(plan.indices.size());
-  for (const std::int64_t token : plan.indices) {
-    list.indices.push_back(static_cast<std::int32_t>(token));
-  }
-  std::vector<DirectedSegment> segments;
+std::vector<WorkSegment> directed_segments(const AttentionPlan& plan,
+                                           std::vector<std::int32_t>& indices) {
+  indices.reserve(plan.indices.size());
+  for (const std::int64_t token : plan.indices) indices.push_back(static_cast<std::int32_t>(token));
+  std::vector<WorkSegment> segments;
   segments.reserve(plan.segments.size());
-  Bitmaps bitmaps;
-  for (const Segment& segment : plan.segments) {
-    segments.push_back(directed(plan, segment, list, bitmaps));
-  }
+  for (const Segment& segment : plan.segments) segments.push_back(directed(plan, segment, indices));
   return segments;
 }
 
 Direction rows_direction(const AttentionPlan& plan, HeadRange heads,
-                         std::span<const DirectedSegment> segments,
+                         std::span<const WorkSegment> segments,
                          std::vector<std::int32_t>& indices) {
   // Sentence starts cut a document's rows into many tasks with one list of segments, and tiny items
   // may all see nothing but a shared query.
@@ -187,12 +119,16 @@ Direction rows_direction(const AttentionPlan& plan, HeadRange heads,
   Direction direction{.tasks = {}, .segments = {}};
   for (const auto& [key, tasks] : alike) {
     const auto& [first, count] = key;
-    const std::int64_t item = item_of(tasks);
-    const auto of_task =
-        segments.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
-    std::vector<WorkRun> runs{work_run(tasks.front()->queries)};
+    DirectedTask task{.run = {}, .item = item_of(tasks)};
+    append_segments(
+        segments.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)),
+        direction, task);
+    std::vector<WorkRun> runs{run_of(tasks.front()->queries)};
     if (tasks.size() > 1) runs = runs_of(tokens_of(plan, tasks), indices);
-    for (const WorkRun& run : runs) add_tasks(run, item, of_task, indices, direction);
+    for (const WorkRun& run : runs) {
+      task.run = run;
+      direction.tasks.push_back(task);
+    }
   }
   std::ranges::stable_sort(direction.tasks, {}, [&](const DirectedTask& task) {
     return token_at(task.run, 0, indices);
@@ -222,7 +158,7 @@ class Transposition {
   Transposition(const Direction& rows, std::vector<std::int32_t>& indices)
       : rows_(rows), indices_(indices) {
     for (std::size_t task = 0; task < rows.tasks.size(); ++task) {
-      for (const DirectedSegment& segment : rows.segments_of(rows.tasks[task])) {
+      for (const WorkSegment& segment : rows.segments_of(rows.tasks[task])) {
         add_changes(segment, incident_of(static_cast<std::int32_t>(task), segment.rule));
       }
     }
@@ -246,14 +182,13 @@ class Transposition {
   std::int32_t incident_of(std::int32_t task, const WorkRule& rule) {
     const WorkRun& run = rows_.tasks[static_cast<std::size_t>(task)].run;
     const WorkRule back = mirrored(rule, hull_of(run, indices_));
-    const auto [found, is_new] = numbers_.try_emplace(
-        {task, back.kind, back.begin, back.end, back.window, back.offset, back.origin, back.back},
-        static_cast<std::int32_t>(incidents_.size()));
+    const auto [found, is_new] =
+        numbers_.try_emplace({task, back}, static_cast<std::int32_t>(incidents_.size()));
     if (is_new) incidents_.push_back({task, back});
     return found->second;
   }
 
-  void add_changes(const DirectedSegment& segment, std::int32_t incident) {
+  void add_changes(const WorkSegment& segment, std::int32_t incident) {
     const auto add = [&](std::int32_t begin, std::int32_t end) {
       if (begin >= end) return;
       changes_.push_back({begin, incident, true});
@@ -311,15 +246,15 @@ class Transposition {
   }
 
   /// What streams past keys with these incidents, by ascending tokens, and whose item they are.
-  std::vector<DirectedSegment> segments_of(const Incidents& incidents, std::int64_t& item) const {
-    std::vector<DirectedSegment> segments;
+  std::vector<WorkSegment> segments_of(const Incidents& incidents, std::int64_t& item) const {
+    std::vector<WorkSegment> segments;
     for (const std::int32_t number : incidents) {
       const Incident& incident = incidents_[static_cast<std::size_t>(number)];
       const DirectedTask& rows = rows_.tasks[static_cast<std::size_t>(incident.task)];
       item = segments.empty() || item == rows.item ? rows.item : -1;
       segments.push_back({.run = rows.run, .rule = incident.rule, .skipped = {}});
     }
-    std::ranges::stable_sort(segments, {}, [](const DirectedSegment& segment) {
+    std::ranges::stable_sort(segments, {}, [](const WorkSegment& segment) {
       return std::pair(segment.run.listed, segment.run.begin);
     });
     return segments;
@@ -328,10 +263,7 @@ class Transposition {
   const Direction& rows_;
   std::vector<std::int32_t>& indices_;
   std::vector<Incident> incidents_;
-  std::map<std::tuple<std::int32_t, RuleKind, std::int32_t, std::int32_t, std::int32_t,
-                      std::int32_t, std::int32_t, std::int32_t>,
-           std::int32_t>
-      numbers_;
+  std::map<std::pair<std::int32_t, WorkRule>, std::int32_t> numbers_;
   std::vector<Change> changes_;
   std::map<Incidents, std::vector<TokenInterval>> classes_;
 };

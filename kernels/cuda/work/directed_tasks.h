@@ -15,13 +15,6 @@
 
 namespace attnscope::cuda {
 
-struct DirectedSegment {
-  WorkRun run;      // what passes by
-  WorkRule rule;    // never none
-  WorkRun skipped;  // the tokens left out, listed; only of a contiguous run
-  std::int32_t skips = -1, skip_origin = 0;  // their bitmap, as WorkSegment has it
-};
-
 struct DirectedTask {
   WorkRun run;             // what stands still; not empty
   std::int64_t item = -1;  // -1: of several items
@@ -30,23 +23,23 @@ struct DirectedTask {
 
 struct Direction {
   std::vector<DirectedTask> tasks;
-  std::vector<DirectedSegment> segments;
+  std::vector<WorkSegment> segments;
 
-  [[nodiscard]] std::span<const DirectedSegment> segments_of(const DirectedTask& task) const {
+  [[nodiscard]] std::span<const WorkSegment> segments_of(const DirectedTask& task) const {
     return std::span(segments).subspan(static_cast<std::size_t>(task.first_segment),
                                        static_cast<std::size_t>(task.segments));
   }
 };
 
-/// The plan's segments, one for one, with rule none where nobody sees anything. Fills
-/// `list.indices`, at first with the plan's, and `list.skip_words`.
-[[nodiscard]] std::vector<DirectedSegment> directed_segments(const AttentionPlan& plan,
-                                                             WorkList& list);
+/// The plan's segments, one for one, with rule none where nobody sees anything. Fills `indices`, at
+/// first with the plan's.
+[[nodiscard]] std::vector<WorkSegment> directed_segments(const AttentionPlan& plan,
+                                                         std::vector<std::int32_t>& indices);
 
 /// Tasks of the heads `heads`, which each task of the plan serves all or none of. `segments` as
 /// from directed_segments.
 [[nodiscard]] Direction rows_direction(const AttentionPlan& plan, HeadRange heads,
-                                       std::span<const DirectedSegment> segments,
+                                       std::span<const WorkSegment> segments,
                                        std::vector<std::int32_t>& indices);
 
 /// The transposed plan.

@@ -39,7 +39,8 @@ WorkRule block_of(const Segment& segment, const TokenInterval& hull, std::int64_
           .end = hull.end,
           .window = narrow(std::min<std::int64_t>(segment.window, hull.size())),
           .offset = narrow(segment.offset),
-          .origin = hull.begin};
+          .origin = hull.begin,
+          .until = hull.end - narrow(segment.offset)};
 }
 
 }  // namespace
@@ -57,10 +58,6 @@ WorkRule rule_of(const Segment& segment, const TokenInterval& hull, std::int64_t
   return {};
 }
 
-std::int32_t end_of_blocks(const WorkRule& rule) {
-  return rule.end - rule.offset;
-}
-
 WorkRule mirrored(const WorkRule& rule, const TokenInterval& rows) {
   WorkRule back = rule;
   back.begin = rows.begin;
@@ -71,6 +68,7 @@ WorkRule mirrored(const WorkRule& rule, const TokenInterval& rows) {
     back.back = rule.offset;
     back.begin = std::max(rows.begin, rule.begin - rule.offset);
     back.end = std::min(rows.end, rule.end - rule.offset);
+    back.until = WorkRule().until;
   }
   return back;
 }

@@ -16,14 +16,9 @@ inline constexpr std::int64_t most_tokens = std::int64_t{1} << 29;
 
 /// Which keys a query sees through `segment`, whose keys lie in `hull`, in a plan of `tokens`
 /// tokens; skipped keys aside. RuleKind::none when no token number can see any; a band that all see
-/// is whole. A query opposite the empty rest of a hull's last block must not be asked for (see
-/// end_of_blocks).
+/// is whole.
 [[nodiscard]] WorkRule rule_of(const Segment& segment, const TokenInterval& hull,
                                std::int64_t tokens);
-
-/// Queries from this token on see nothing through a rule of blocks whose last block is cut short,
-/// though the rule would show them that block.
-[[nodiscard]] std::int32_t end_of_blocks(const WorkRule& rule);
 
 /// The rule seen from the keys: which of the queries in `rows` see a key.
 [[nodiscard]] WorkRule mirrored(const WorkRule& rule, const TokenInterval& rows);

@@ -24,6 +24,11 @@ std::vector<TokenInterval> joined(std::span<const TokenInterval> tokens) {
 
 }  // namespace
 
+WorkRun run_of(const TokenRun& run) {
+  return {static_cast<std::int32_t>(run.begin), static_cast<std::int32_t>(run.size()),
+          run.listed ? 1 : 0};
+}
+
 std::int32_t token_at(const WorkRun& run, std::int32_t position, Indices indices) {
   const std::int32_t at = run.begin + position;
   return run.listed != 0 ? indices[static_cast<std::size_t>(at)] : at;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/cuda/work_list.h"
+#include "kernels/plan/attention_plan.h"
 
 namespace attnscope::cuda {
 
@@ -21,6 +22,8 @@ struct TokenInterval {
 };
 
 using Indices = std::span<const std::int32_t>;
+
+[[nodiscard]] WorkRun run_of(const TokenRun& run);
 
 [[nodiscard]] std::int32_t token_at(const WorkRun& run, std::int32_t position, Indices indices);
 

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tests/cuda_on_host/asynchronous_copies.h"
 #include "tests/cuda_on_host/cuda_on_host.h"
 #include "tests/cuda_on_host/fragments.h"
 
@@ -29,26 +28,6 @@ template <>
 inline void multiply_add<__nv_bfloat16>(float (&c)[4], const std::uint32_t (&a)[4],
                                         std::uint32_t b0, std::uint32_t b1) {
   on_host::multiply_add_bfloat16(c, a, b0, b1);
-}
-
-inline void load_matrices(std::uint32_t (&r)[4], const void* row) {
-  on_host::load_matrices(r, row, false);
-}
-inline void load_matrices_transposed(std::uint32_t (&r)[4], const void* row) {
-  on_host::load_matrices(r, row, true);
-}
-
-template <int Bytes>
-void copy_async(void* shared, const void* global, bool valid) {
-  static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16);
-  on_host::start_copy(shared, global, Bytes, valid);
-}
-inline void commit_copies() {
-  on_host::commit_copies();
-}
-template <int Pending>
-void wait_for_copies() {
-  on_host::wait_for_copies(Pending);
 }
 
 inline float exp2_approx(float x) {

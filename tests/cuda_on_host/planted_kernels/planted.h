@@ -32,7 +32,6 @@ struct Bug {
 
 [[nodiscard]] std::vector<Bug> bounds();
 [[nodiscard]] std::vector<Bug> barriers();
-[[nodiscard]] std::vector<Bug> copies();
 [[nodiscard]] std::vector<Bug> between_blocks();
 [[nodiscard]] std::vector<Bug> divergence();
 

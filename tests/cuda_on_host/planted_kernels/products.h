@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One product of the tensor cores, C [16 x 8] = A [16 x 16] B [16 x 8], as kernels do it: factors
-// by ldmatrix from shared memory, the result from the registers by its rows and columns.
+// into registers, and the result from them, by its rows and columns.
 
 #include <cstdint>
 
@@ -14,7 +14,7 @@ namespace attnscope::cuda::planted {
 enum class Fragments : std::uint8_t {
   right,
   registers_of_a_swapped,
-  b_not_transposed,
+  pairs_of_b_swapped,
   halves_of_b_swapped,
   rows_of_c_one_off,
 };
@@ -27,15 +27,6 @@ struct Product {
 };
 
 [[nodiscard]] Status multiply(const Product& product, DType dtype);
-
-/// All that a lane's registers hold after ldmatrix, [32 lanes, 4 registers, 2 halves], of 32 rows
-/// of 8 numbers, lane by lane.
-struct Matrices {
-  const std::uint16_t* rows;
-  std::uint32_t* registers;
-};
-
-[[nodiscard]] Status load(const Matrices& matrices, bool transposed);
 
 /// 2^x of 32 numbers.
 struct Powers {

@@ -29,17 +29,15 @@ void expect_same(const T* placed, const std::vector<T>& section) {
 TEST(DeviceList, EverySection_StandsWhereItsPointerPoints) {
   const WorkList list = some_list();
   ASSERT_FALSE(list.segments.empty());
-  ASSERT_FALSE(list.skip_words.empty());
   ASSERT_FALSE(list.indices.empty());
   const std::vector<std::byte> bytes = list_bytes(list);
   const DeviceList placed = device_list(list, bytes.data());
   const auto aligned = [&](const auto* section) {
     return (reinterpret_cast<const std::byte*>(section) - bytes.data()) % 256 == 0;
   };
-  EXPECT_TRUE(aligned(placed.segments) && aligned(placed.skip_words) && aligned(placed.indices));
+  EXPECT_TRUE(aligned(placed.segments) && aligned(placed.indices));
   expect_same(placed.units, list.units);
   expect_same(placed.segments, list.segments);
-  expect_same(placed.skip_words, list.skip_words);
   expect_same(placed.indices, list.indices);
 }
 

@@ -18,6 +18,7 @@ bool sees(const cuda::WorkRule& rule, std::int64_t t, std::int64_t token) {
   if (rule.kind == cuda::RuleKind::band) {
     return token >= opposite - rule.window && token <= opposite + rule.window;
   }
+  if (t >= rule.until) return false;
   std::int64_t block = (opposite - rule.origin) / rule.window;
   if (block * rule.window > opposite - rule.origin) --block;
   const std::int64_t low = rule.origin + block * rule.window - rule.back;
@@ -36,10 +37,10 @@ using ::testing::AssertionResult;
 using ::testing::AssertionSuccess;
 
 bool is_left_out(const WorkList& list, const WorkSegment& segment, std::int32_t token) {
-  if (segment.skips < 0) return false;
-  const std::int32_t bit = token - segment.skip_origin;
-  const std::uint32_t word = list.skip_words.at(static_cast<std::size_t>(segment.skips + bit / 32));
-  return (word >> (bit % 32) & 1U) != 0;
+  for (std::int32_t i = 0; i < segment.skipped.count; ++i) {
+    if (token_of(list, segment.skipped, i) == token) return true;
+  }
+  return false;
 }
 
 std::span<const WorkSegment> segments_of(const WorkList& list, const WorkUnit& unit) {
@@ -68,18 +69,15 @@ AssertionResult run_is_sound(const WorkList& list, const WorkRun& run, std::int3
 AssertionResult segment_is_sound(const WorkList& list, const WorkSegment& segment) {
   if (AssertionResult sound = run_is_sound(list, segment.run, list.tokens); !sound) return sound;
   const WorkRule& rule = segment.rule;
-  const std::int32_t first = token_of(list, segment.run, 0);
-  const std::int32_t last = token_of(list, segment.run, segment.run.count - 1);
   if (rule.kind == cuda::RuleKind::none) return AssertionFailure() << "a segment nobody sees";
   if (rule.kind == cuda::RuleKind::block && rule.window < 1) {
     return AssertionFailure() << "blocks of no tokens";
   }
   if (rule.window < 0) return AssertionFailure() << "a negative window";
-  if (segment.skips >= 0 &&
-      (first < segment.skip_origin ||
-       !lies_in(segment.skips, (last - segment.skip_origin) / 32 + 1, list.skip_words.size()))) {
-    return AssertionFailure() << "a bitmap that does not cover its segment";
+  if (segment.skipped.count > 0 && (segment.skipped.listed == 0 || segment.run.listed != 0)) {
+    return AssertionFailure() << "tokens skipped of a listed run, or no list of them";
   }
+  if (segment.skipped.count > 0) return run_is_sound(list, segment.skipped, list.tokens);
   return AssertionSuccess();
 }
 

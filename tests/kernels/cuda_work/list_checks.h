@@ -32,7 +32,7 @@ void for_each_pair(const cuda::WorkList& list, const cuda::WorkUnit& unit,
 [[nodiscard]] std::span<const cuda::WorkUnit> row_units(const cuda::WorkList& list);
 [[nodiscard]] std::span<const cuda::WorkUnit> key_units(const cuda::WorkList& list);
 
-/// Every number points into its table, every run ascends, bitmaps cover their segments.
+/// Every number points into its table, every run ascends.
 [[nodiscard]] ::testing::AssertionResult is_within_bounds(const cuda::WorkList& list);
 
 /// Every row - and every key, where there are units of keys - is one unit's, once for each head.
