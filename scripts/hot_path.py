@@ -46,34 +46,41 @@ TOLERANCE = 1.10
 # The parts of each kernel, outer loops first: how they are called in walk_counts.cpp, the file and the text that
 # they begin with; they end with the statement or block. A kernel as a whole is "walk"; what is no loop is executed
 # at most as often as the loop around it.
-LOOPS = ("strip", "step", "globals", "band")
+LOOPS = ("strip", "step", "globals", "band", "inner", "whole")
 RARE = [("never", "walk.cuh", "unsigned clean() {"),
-        ("never", "walk.cuh", "void raise(const float (&s)[2][4]) {"),
+        ("never", "walk.cuh", "void raise("),
         ("never", "walk.cuh", "std::uint32_t with_nan("),
         ("never", "walk.cuh", "void spoil(")]
+WIDE = [("wide", "walk.cuh", "struct WideRows {"),
+        ("leave", "walk.cuh", "if (is_part) {\n          float* to"),
+        ("finish", "walk.cuh", "std::byte* to =\n            HeadRows<std::byte>(call.o, head)"),
+        ("finish", "walk.cuh", "reinterpret_cast<std::uint32_t*>(to + Columns / 4 * g)[m] =")]
 PARTS = {
     "segment_walk_kernel": [
         ("strip", "walk.cuh", "for (int row = 0; row < rows; row += strip_tokens) {"),
-        ("wide", "walk.cuh", "struct WideRows {"),
+        *WIDE,
         ("first", "walk.cuh", "if (walk.wide_takes_globals != 0) {"),
         ("edge", "walk.cuh", "const auto wide_sight = [&](int first_key, int end) {"),
         ("cut", "walk.cuh", "WalkSight cut_sight("),
-        ("finish", "walk.cuh", "void finish(int count, const Row& row, const Lse& lse) {"),
-        ("leave", "walk.cuh", "void leave(int count, const Row& row) {"),
         *RARE],
     "segment_broad_walk_kernel": [
         ("step", "broad_walk.cuh", "do {"),
         ("globals", "broad_walk.cuh", "for (int first = 0; first < globals; first += 16) {"),
-        ("band", "broad_walk.cuh", "for (int distance = band_begin - row; distance < band_end; distance += 16) {"),
-        ("edge", "broad_walk.cuh", "if (distance < step - 1 - window || distance > window - 15) {"),
-        ("cut", "broad_walk.cuh", "if (first < keys_begin || first + 16 > keys_end) {"),
+        ("band", "broad_walk.cuh", "while (distance < band_end) {"),
+        ("inner", "broad_walk.cuh", "take_inner(row + distance, std::false_type{});"),
+        ("whole", "broad_walk.cuh", "take_inner(row + distance, std::true_type{});"),
+        ("rim", "broad_walk.cuh", "else {\n        const int first = row + distance;"),
+        ("seen", "broad_walk.cuh", "if (sees(b)) {"),
+        ("edge", "broad_walk.cuh", "if (from_strip < 15 - window) {"),
+        ("edge", "broad_walk.cuh", "if (from_strip > window - 15) {"),
+        ("cut", "broad_walk.cuh", "if (first < keys_begin || first + 16 > keys_end)"),
+        ("outside", "broad_walk.cuh", "const auto there = [&](int own, int behind)"),
+        ("outside", "broad_walk.cuh", "keys[i].read(k.at(there(g, 8 * i)));"),
+        ("outside", "broad_walk.cuh", "values_read[i].read(v.at(there("),
         ("alone", "broad_walk.cuh", "if (globals == 0) {"),
-        ("wide", "broad_walk.cuh", "const auto wide_sight = [&](int first, int begin, int end) {"),
-        ("rim", "broad_walk.cuh", "if (first < begin || first + 16 > end) {"),
-        ("wide", "walk.cuh", "struct WideRows {"),
-        ("finish", "walk.cuh", "void finish(int count, const Row& row, const Lse& lse) {"),
-        ("leave", "walk.cuh", "void leave(int count, const Row& row) {"),
-        ("never", "broad_walk.cuh", "if (careful != 0) {\n      unsigned"),
+        ("wide", "broad_walk.cuh", "if (by_wide) {"),
+        *WIDE,
+        ("never", "broad_walk.cuh", "take_step(row, std::true_type{});"),
         *RARE],
     "segment_backward_walk_kernel": [
         ("strip", "walk_backward.cuh", "for (int first_row = 0; first_row < rows; first_row += strip_tokens) {"),

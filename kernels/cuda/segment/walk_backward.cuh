@@ -185,7 +185,7 @@ struct StandingStrip {
 
   /// Writes the lane's share of row g + 8 h of a gradient's tensor, times `scale`.
   __device__ __forceinline__ void store(int i, int h, std::byte* share, float scale) const {
-    store_share<T, Columns>(sums[i], scale, h, share);
+    store_share<T, Columns>(sums[i], scale, h, share, true);
   }
   /// Leaves the sums of row g + 8 h, gradient by gradient, in a partial row.
   __device__ __forceinline__ void leave(int h, float* row) const {
