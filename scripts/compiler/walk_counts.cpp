@@ -94,6 +94,7 @@ void count_broad(const WorkWalk& walk, std::int32_t strips, Counts& counts) {
     counts["globals"] += globals;
     if (globals == 0) ++counts["alone"];
     if (row == 0 && walk.wide_takes_globals != 0) counts["globals, wide"] += globals;
+    if (walk.globals.count % 16 < 8) counts["globals, cut"] += std::min<std::int64_t>(globals, 1);
     if (window < 0) continue;
     const std::int32_t inner_begin = std::max(own.keys_begin - row, step - 1 - window);
     const std::int32_t inner_end = std::min(own.keys_end - row - 31, window - 14);
@@ -110,7 +111,7 @@ void count_broad(const WorkWalk& walk, std::int32_t strips, Counts& counts) {
       if (is_inner && (!is_of_wide || is_whole)) {
         const std::int32_t end = is_of_wide ? step : by_wide && distance < 0 ? 0 : inner_end;
         for (; distance < std::min(inner_end, end); distance += 16)
-          ++counts[is_of_wide ? "whole" : "inner"];
+          ++counts[is_of_wide ? "whole" : "stretch"];
         continue;
       }
       const std::int32_t first = row + distance;
@@ -147,7 +148,7 @@ void count_chunks(const WorkWalk& walk, Counts& counts) {
       const bool is_edge = first < row + strip_tokens - 1 - walk.window ||
                            first > row + walk.window - 15 || first < own.keys_begin ||
                            first + 16 > own.keys_end;
-      if (is_edge) ++counts["band, edge"];
+      ++counts[is_edge ? "band, edge" : "band, inner"];
       if (walk.wide.count > 0 && first == row) ++counts["band, wide"];
     }
   }
@@ -181,8 +182,8 @@ class Launches {
  private:
   void print_walks(const char* direction, const std::string& kernel, const WalkList& list,
                    std::int32_t strips) const {
-    Counts counts{{"alone", 0}, {"cut", 0},   {"edge", 0},  {"last", 0},         {"finish", 0},
-                  {"leave", 0}, {"inner", 0}, {"whole", 0}, {"step, outside", 0}};
+    Counts counts{{"alone", 0}, {"cut", 0},     {"edge", 0},  {"last", 0},         {"finish", 0},
+                  {"leave", 0}, {"stretch", 0}, {"whole", 0}, {"step, outside", 0}};
     const bool is_backward = kernel.find("backward") != std::string::npos;
     for (const WorkWalk& walk : list.walks) {
       ++counts["walk"];

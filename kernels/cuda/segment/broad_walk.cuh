@@ -179,7 +179,7 @@ __global__ void __maxnreg__((broad_registers<Columns, Many>))
       v(call.v, head, origin, Values::begin());
   k.base = k.at(g);
   v.base = v.at(2 * t);
-  const RowsFrom<std::byte> o(call.o, head, origin, OutputShare<Columns>::begin());
+  const RowsFrom<std::byte> o(call.o, head, origin, output_begin<Columns>());
   const int rows = same_in_all(walk.rows.count);
   const int window = same_in_all(walk.window);
   const int keys_begin = same_in_all(walk.keys_begin - walk.rows.begin);
@@ -258,12 +258,12 @@ __global__ void __maxnreg__((broad_registers<Columns, Many>))
       }
     }
   };
-  /// And those with keys before `begin` and from `end` on.
-  const auto cut_by_keys = [&](Scores& s, int first, int begin, int end) {
+  /// And those of tile i with keys before `begin` and from `end` on.
+  const auto cut_by_keys = [&](Scores& s, int i, int first, int begin, int end) {
 #pragma unroll
-    for (int e = 0; e < 8; ++e) {
-      const int key = first + 2 * t + 8 * (e / 4) + e % 2;
-      if (key < begin || key >= end) s[e / 4][e % 4] = minus_infinity;
+    for (int e = 0; e < 4; ++e) {
+      const int key = first + 2 * t + 8 * i + e % 2;
+      if (key < begin || key >= end) s[i][e] = minus_infinity;
     }
   };
 
@@ -336,7 +336,10 @@ __global__ void __maxnreg__((broad_registers<Columns, Many>))
       read_globals();
       take_rim(
           careful, Many ? first == 0 : true, [](int) { return true; },
-          [&](int, Scores& s) { cut_by_keys(s, first, 0, globals); },
+          [&](int, Scores& s) {
+            if (first + 8 > globals) cut_by_keys(s, 0, first, 0, globals);
+            cut_by_keys(s, 1, first, 0, globals);
+          },
           by_wide && row == 0 && walk.wide_takes_globals != 0, first, 0, globals);
     }
     if (globals == 0) {
@@ -366,16 +369,20 @@ __global__ void __maxnreg__((broad_registers<Columns, Many>))
         for (; distance < end; distance += 16) take_inner(row + distance, std::true_type{});
       } else {
         const int first = row + distance;
+        const bool is_cut = first < keys_begin || first + 16 > keys_end;
+        const int from_first = distance + window + 15, most_from_first = 2 * window + 30;
         take_rim(
             careful, false,
             [&](int b) {
-              const auto within = static_cast<unsigned>(distance - strip_tokens * b + window + 15);
-              return within <= static_cast<unsigned>(2 * (window + 15));
+              return static_cast<unsigned>(from_first - strip_tokens * b) <=
+                     static_cast<unsigned>(most_from_first);
             },
             [&](int b, Scores& s) {
               cut_by_window(s, b, distance);
-              if (first < keys_begin || first + 16 > keys_end)
-                cut_by_keys(s, first, keys_begin, keys_end);
+              if (is_cut) {
+                cut_by_keys(s, 0, first, keys_begin, keys_end);
+                cut_by_keys(s, 1, first, keys_begin, keys_end);
+              }
             },
             is_of_wide, first, wide_begin, wide_end);
         read_band(first + 16);
@@ -400,7 +407,7 @@ __global__ void __maxnreg__((broad_registers<Columns, Many>))
     }
     const int its_row = row + 8 * t + g;
     if (call.lse != nullptr && t < 2 * strips && its_row < rows) {
-      call.lse[(static_cast<std::int64_t>(walk.rows.begin) + its_row) * call.heads + head] =
+      call.lse[static_cast<std::int64_t>(walk.rows.begin + its_row) * call.heads + head] =
           log2_sum_exp(maximum, sum);
     }
     return __any_sync(all_lanes, is_odd || trace != 0 ? 1 : 0) != 0;

@@ -87,10 +87,6 @@ struct RowShare {
 #pragma unroll
     for (int p = 0; p < pieces; ++p) piece[p] = load<uint4>(share + 64 * p);
   }
-  __device__ __forceinline__ void set_zero() {
-#pragma unroll
-    for (int p = 0; p < pieces; ++p) piece[p] = uint4{0, 0, 0, 0};
-  }
 };
 
 /// Queries as the tensor cores take them: rows g and g + 8.
@@ -103,8 +99,9 @@ struct QueryFragments {
 #pragma unroll
     for (int p = 0; p < steps / 2; ++p) {
       const uint4 x = low.piece[p], y = high.piece[p];
-      set(2 * p, x.x, y.x, x.y, y.y);
-      set(2 * p + 1, x.z, y.z, x.w, y.w);
+      const std::uint32_t of_both[8] = {x.x, y.x, x.y, y.y, x.z, y.z, x.w, y.w};
+#pragma unroll
+      for (int i = 0; i < 8; ++i) a[2 * p + i / 4][i % 4] = of_both[i];
     }
   }
   /// By `signs`, the sign bits of both numbers, or 0 that the compiler does not know: computed, if
@@ -116,15 +113,6 @@ struct QueryFragments {
 #pragma unroll
       for (int r = 0; r < 4; ++r) a[i][r] ^= signs;
     }
-  }
-
- private:
-  __device__ __forceinline__ void set(int step, std::uint32_t a0, std::uint32_t a1,
-                                      std::uint32_t a2, std::uint32_t a3) {
-    a[step][0] = a0;
-    a[step][1] = a1;
-    a[step][2] = a2;
-    a[step][3] = a3;
   }
 };
 
@@ -436,35 +424,6 @@ struct WalkSight {
   unsigned row[2];
 };
 
-template <typename Tiles>
-__device__ __forceinline__ WalkSight sight_of(int globals, int window) {
-  const int lane = static_cast<int>(threadIdx.x) & 31;
-  const int column = 2 * (lane & 3);
-  WalkSight sight{};
-#pragma unroll
-  for (int i = 0; i < Tiles::of_globals; ++i) {
-#pragma unroll
-    for (int e = 0; e < 2; ++e) {
-      if (8 * i + column + e < globals) sight.row[0] |= 1u << (2 * i + e);
-    }
-  }
-  sight.row[1] = sight.row[0];
-  // Both of the lane's rows are opposite the same columns of their own tiles.
-  unsigned band = 0;
-#pragma unroll
-  for (int i = 0; i + 1 < Tiles::of_window; ++i) {
-#pragma unroll
-    for (int e = 0; e < 2; ++e) {
-      const int distance = 8 * i + column + e - Tiles::radius - (lane >> 2);
-      if (distance >= -window && distance <= window) band |= 1u << (2 * i + e);
-    }
-  }
-  if (window < 0) band = 0;
-  sight.row[0] |= band << 2 * Tiles::of_globals;
-  sight.row[1] |= band << 2 * Tiles::of_globals;
-  return sight;
-}
-
 /// Bits of the window's tiles as those of each row.
 template <typename Tiles>
 __device__ __forceinline__ WalkSight by_rows(unsigned window) {
@@ -472,32 +431,30 @@ __device__ __forceinline__ WalkSight by_rows(unsigned window) {
   return {{(window & of_row) << 2 * Tiles::of_globals, window >> 2 << 2 * Tiles::of_globals}};
 }
 
+template <typename Tiles>
+__device__ __forceinline__ WalkSight sight_of(int globals, int window) {
+  const int g = (static_cast<int>(threadIdx.x) & 31) >> 2;
+  // Both of the lane's rows are opposite the same columns of their own tiles.
+  const unsigned band = seen_keys<Tiles::of_window - 1>(-Tiles::radius - g, -window, window + 1);
+  const unsigned of_row =
+      seen_keys<Tiles::of_globals>(0, 0, globals) | band << 2 * Tiles::of_globals;
+  return {{of_row, of_row}};
+}
+
 /// A sight without the keys before `begin` and from `end` on; the window begins at key `first`.
 template <typename Tiles>
 __device__ __forceinline__ WalkSight cut_sight(const WalkSight& whole, int first, int begin,
                                                int end) {
-  const int column = opaque(2 * (static_cast<int>(threadIdx.x) & 3));
-  unsigned missing = 0;
-#pragma unroll
-  for (int i = 0; i < Tiles::of_window; ++i) {
-#pragma unroll
-    for (int e = 0; e < 2; ++e) {
-      const int key = first + 8 * i + column + e;
-      if (key < begin || key >= end) missing |= 1u << (2 * i + e);
-    }
-  }
-  const WalkSight cut = by_rows<Tiles>(missing);
-  return {{whole.row[0] & ~cut.row[0], whole.row[1] & ~cut.row[1]}};
+  constexpr unsigned of_globals = (1u << 2 * Tiles::of_globals) - 1u;
+  const WalkSight there = by_rows<Tiles>(seen_keys<Tiles::of_window>(first, begin, end));
+  return {{whole.row[0] & (there.row[0] | of_globals), whole.row[1] & (there.row[1] | of_globals)}};
 }
 
-/// A lane's share of a row of the output.
+/// Where in a row of the output a lane's share begins.
 template <int Columns>
-struct OutputShare {
-  /// Where in the row it begins.
-  static __device__ __forceinline__ int begin() {
-    return Columns / 2 * (static_cast<int>(threadIdx.x) & 3);
-  }
-};
+__device__ __forceinline__ int output_begin() {
+  return Columns / 2 * (static_cast<int>(threadIdx.x) & 3);
+}
 
 /// Writes the lane's share of a row of half h, times `factor`, if `is_row`. Goes on with a trace of
 /// numbers that are not finite.
@@ -691,22 +648,16 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
     const Place origin = place(walk.rows.begin);
     const RowsFrom<const std::byte> q(call.q, head, origin, Keys::begin()),
         k(call.k, head, origin, Keys::begin()), v(call.v, head, origin, Values::begin());
-    const RowsFrom<std::byte> o(call.o, head, origin, OutputShare<Columns>::begin());
+    const RowsFrom<std::byte> o(call.o, head, origin, output_begin<Columns>());
     const int keys_begin = same_in_all(walk.keys_begin - walk.rows.begin);
     const int keys_end = same_in_all(walk.keys_end - walk.rows.begin);
     const int wide_begin = same_in_all(walk.wide_begin - walk.rows.begin);
     const int wide_end = same_in_all(walk.wide_end - walk.rows.begin);
     // Which of 16 keys the wide rows take, if those before `end`.
     const auto wide_sight = [&](int first_key, int end) {
-      if (first_key >= wide_begin && first_key + 16 <= end) return 0xfu;
-      const int column = opaque(2 * t);
-      unsigned seen = 0;
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        const int key = first_key + 8 * (e / 2) + column + e % 2;
-        if (key >= wide_begin && key < end) seen |= 1u << e;
-      }
-      return seen;
+      return first_key >= wide_begin && first_key + 16 <= end
+                 ? 0xfu
+                 : seen_keys<2>(first_key, wide_begin, end);
     };
 
     Keys keys[window_tiles];
@@ -776,7 +727,7 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
       // Lanes t = 0 and 1 have a row each.
       const int mine = here + g + 8 * t;
       if (call.lse != nullptr && t < 2 && mine < rows) {
-        call.lse[(static_cast<std::int64_t>(walk.rows.begin) + mine) * call.heads + head] =
+        call.lse[static_cast<std::int64_t>(walk.rows.begin + mine) * call.heads + head] =
             log2_sum_exp(t == 0 ? strip.maximum[0] : strip.maximum[1],
                          t == 0 ? strip.sum[0] : strip.sum[1]);
       }
@@ -804,10 +755,9 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
 /// parts.
 struct MergedWalkRow {
   bool exists = false;
-  int head = 0, token = 0;
-  const float* first = nullptr;  // the parts, `step` floats apart
-  std::int64_t step = 0;
-  int parts = 0;
+  int head = 0, token = 0, parts = 0;
+  const float* first = nullptr;
+  std::int64_t step = 0;  // floats
 
   __device__ __forceinline__ explicit MergedWalkRow(const WalkArguments& call) {
     std::int64_t number = warp_number();
@@ -817,14 +767,14 @@ struct MergedWalkRow {
     number /= call.widest_merge;
     if (number >= call.merges) return;
     const WorkMerge merge = call.list.merges[number];
-    if (row >= merge.run.count) return;
-    exists = true;
+    exists = row < merge.run.count;
     token = merge.run.begin + row;
-    first = call.partials +
-            (static_cast<std::int64_t>(head) * call.partial_rows + merge.first_slot + row) *
-                call.partial_pitch;
-    step = static_cast<std::int64_t>(merge.run.count) * call.partial_pitch;
     parts = merge.parts;
+    first = partial_row(call, head, merge.first_slot + row);
+    step = static_cast<std::int64_t>(merge.run.count) * call.partial_pitch;
+  }
+  [[nodiscard]] __device__ __forceinline__ const float* part(int p) const {
+    return first + p * step;
   }
 };
 
@@ -835,24 +785,26 @@ __global__ void merge_walks_kernel(ForwardWalkArguments call) {
   const MergedWalkRow merged(call);
   if (!merged.exists) return;
   const int lane = static_cast<int>(threadIdx.x) & 31;
-  const auto part = [&](int p) { return merged.first + p * merged.step; };
-  float maximum = minus_infinity;
-  for (int p = lane; p < merged.parts; p += 32) maximum = fmaxf(maximum, part(p)[call.head_dim]);
+  float maximum = no_maximum;
+  for (int p = lane; p < merged.parts; p += 32)
+    maximum = fmaxf(maximum, merged.part(p)[call.head_dim]);
 #pragma unroll
   for (int distance = 16; distance > 0; distance /= 2)
     maximum = fmaxf(maximum, __shfl_xor_sync(all_lanes, maximum, distance));
-  const float base = maximum == minus_infinity ? 0.0f : maximum;
   float sum = 0.0f;
   for (int p = 0; p < merged.parts; ++p) {
-    sum = fmaf(exp2_approx(part(p)[call.head_dim] - base), part(p)[call.head_dim + 1], sum);
+    const float* part = merged.part(p) + call.head_dim;
+    sum = fmaf(exp2_approx(part[0] - maximum), part[1], sum);
   }
   const float inverse = inverse_of(sum);
   std::byte* row = HeadRows<std::byte>(call.o, merged.head).at(Place(call.items, merged.token));
   for (int column = lane; column < call.head_dim; column += 32) {
     float total = 0.0f;
 #pragma unroll 4
-    for (int p = 0; p < merged.parts; ++p)
-      total = fmaf(exp2_approx(part(p)[call.head_dim] - base), part(p)[column], total);
+    for (int p = 0; p < merged.parts; ++p) {
+      const float* part = merged.part(p);
+      total = fmaf(exp2_approx(part[call.head_dim] - maximum), part[column], total);
+    }
     reinterpret_cast<T*>(row)[column] = from_float<T>(total * inverse);
   }
   if (call.lse != nullptr && lane == 0) {
