@@ -237,8 +237,7 @@ def executions(lines, depth, parts, counts):
     loop = ["walk", *(part for part in within if part in LOOPS)][:depth + 1][-1]
     times = counts[loop]
     for part in within:
-        if part not in LOOPS:
-            times = min(times, counts.get(f"{loop}, {part}", counts.get(part, times)))
+        times = min(times, counts.get(f"{loop}, {part}", times if part in LOOPS else counts.get(part, times)))
     return times
 
 

@@ -110,6 +110,7 @@ void count_broad(const WorkWalk& walk, std::int32_t strips, Counts& counts) {
       const bool is_inner = distance >= inner_begin && distance < inner_end;
       if (is_inner && (!is_of_wide || is_whole)) {
         const std::int32_t end = is_of_wide ? step : by_wide && distance < 0 ? 0 : inner_end;
+        ++counts[is_of_wide ? "band, whole" : "band, stretch"];
         for (; distance < std::min(inner_end, end); distance += 16)
           ++counts[is_of_wide ? "whole" : "stretch"];
         continue;
