@@ -46,46 +46,56 @@ TOLERANCE = 1.10
 # The parts of each kernel, outer loops first: how they are called in walk_counts.cpp, the file and the text that
 # they begin with; they end with the statement or block. A kernel as a whole is "walk"; what is no loop is executed
 # at most as often as the loop around it.
-LOOPS = ("strip", "step", "globals", "band")
+LOOPS = ("strip", "step", "globals", "band", "stretch", "whole")
 RARE = [("never", "walk.cuh", "unsigned clean() {"),
-        ("never", "walk.cuh", "void raise(const float (&s)[2][4]) {"),
+        ("never", "walk.cuh", "void raise("),
         ("never", "walk.cuh", "std::uint32_t with_nan("),
         ("never", "walk.cuh", "void spoil(")]
+WIDE = [("wide", "walk.cuh", "struct WideRows {"),
+        ("leave", "walk.cuh", "if (is_part) {\n          float* to"),
+        ("finish", "walk.cuh", "std::byte* to =\n            HeadRows<std::byte>(call.o, head)"),
+        ("finish", "walk.cuh", "reinterpret_cast<std::uint32_t*>(to + Columns / 4 * g)[m] =")]
 PARTS = {
     "segment_walk_kernel": [
         ("strip", "walk.cuh", "for (int row = 0; row < rows; row += strip_tokens) {"),
-        ("wide", "walk.cuh", "struct WideRows {"),
+        *WIDE,
         ("first", "walk.cuh", "if (walk.wide_takes_globals != 0) {"),
-        ("edge", "walk.cuh", "const auto wide_sight = [&](int first_key, int end) {"),
+        ("edge", "walk.cuh", ": seen_keys<2>(first_key, wide_begin, end);"),
         ("cut", "walk.cuh", "WalkSight cut_sight("),
-        ("finish", "walk.cuh", "void finish(int count, const Row& row, const Lse& lse) {"),
-        ("leave", "walk.cuh", "void leave(int count, const Row& row) {"),
         *RARE],
     "segment_broad_walk_kernel": [
         ("step", "broad_walk.cuh", "do {"),
         ("globals", "broad_walk.cuh", "for (int first = 0; first < globals; first += 16) {"),
-        ("band", "broad_walk.cuh", "for (int distance = band_begin - row; distance < band_end; distance += 16) {"),
-        ("edge", "broad_walk.cuh", "if (distance < step - 1 - window || distance > window - 15) {"),
-        ("cut", "broad_walk.cuh", "if (first < keys_begin || first + 16 > keys_end) {"),
+        ("band", "broad_walk.cuh", "while (distance < band_end) {"),
+        ("stretch", "broad_walk.cuh", "take_inner(row + distance, std::false_type{});"),
+        ("whole", "broad_walk.cuh", "take_inner(row + distance, std::true_type{});"),
+        ("rim", "broad_walk.cuh", "else {\n        const int first = row + distance;"),
+        ("seen", "broad_walk.cuh", "if (sees(b)) {"),
+        ("edge", "broad_walk.cuh", "if (from_strip < 15 - window) {"),
+        ("edge", "broad_walk.cuh", "if (from_strip > window - 15) {"),
+        ("cut", "broad_walk.cuh", "if (is_cut) {"),
+        ("cut", "broad_walk.cuh", "if (first + 8 > globals) cut_by_keys("),
+        ("outside", "broad_walk.cuh", "const auto there = [&](int own, int behind)"),
+        ("outside", "broad_walk.cuh", "keys[i].read(k.at(there(g, 8 * i)));"),
+        ("outside", "broad_walk.cuh", "values_read[i].read(v.at(there("),
         ("alone", "broad_walk.cuh", "if (globals == 0) {"),
-        ("wide", "broad_walk.cuh", "const auto wide_sight = [&](int first, int begin, int end) {"),
-        ("rim", "broad_walk.cuh", "if (first < begin || first + 16 > end) {"),
-        ("wide", "walk.cuh", "struct WideRows {"),
-        ("finish", "walk.cuh", "void finish(int count, const Row& row, const Lse& lse) {"),
-        ("leave", "walk.cuh", "void leave(int count, const Row& row) {"),
-        ("never", "broad_walk.cuh", "if (careful != 0) {\n      unsigned"),
+        ("wide", "broad_walk.cuh", "if (by_wide) {"),
+        *WIDE,
+        ("never", "broad_walk.cuh", "take_step(row, std::true_type{});"),
         *RARE],
     "segment_backward_walk_kernel": [
         ("strip", "walk_backward.cuh", "for (int first_row = 0; first_row < rows; first_row += strip_tokens) {"),
         ("band", "walk_backward.cuh", "for (int first = band_begin; first < band_end; first += 16) {"),
         ("cut", "walk.cuh", "WalkSight cut_sight("),
-        ("edge", "walk_backward.cuh", "WalkSight chunk_sight("),
+        ("inner", "walk_backward.cuh", "take_two(std::false_type{}, first, {0xfu, 0xfu}, by_wide);"),
+        ("edge", "walk_backward.cuh", "seen[h] = seen_keys<2>(first, max(mine - window"),
+        ("edge", "walk_backward.cuh", "take_two(std::true_type{}, first, seen, by_wide);"),
         ("wide", "walk_backward.cuh", "const unsigned seen_by_wide = wide_sight(first, 16);"),
         ("wide", "walk_backward.cuh", "wide.template take<2>(tiles, {seen_by_wide, seen_by_wide}, factor);"),
         ("first", "walk_backward.cuh", "if (walk.wide_takes_globals != 0) {"),
         ("last", "walk_backward.cuh", "if (has_wide && is_last) {"),
         ("leave", "walk_backward.cuh", "if (walk.first_slot >= 0) {"),
-        ("finish", "walk_backward.cuh", "wide.store(i, h, to + lane_bytes * t"),
+        ("finish", "walk_backward.cuh", "wide.store(i, h, to + output_begin<Columns>()"),
         ("never", "walk_backward.cuh", "if (tiles.spoilt[i] != 0) {"),
         *RARE],
 }
@@ -160,7 +170,8 @@ def passed(ways, roots):
 
 
 def executed_together(blocks):
-    """Groups of the blocks that are reached: each of them is executed exactly when the others are."""
+    """Groups of the blocks that are reached: each of them is executed exactly when the others are; and in how many
+    loops, one in the other, each group is."""
     ways = ways_on(blocks)
     before = passed([[j for j in of if j is not None] for of in ways], {0})
     back = [[] for _ in blocks]
@@ -169,17 +180,21 @@ def executed_together(blocks):
             if j is not None:
                 back[j].append(i)
     after = passed(back, {i for i in before if None in ways[i]})
-    loops = [loop_of(back, i, j) for i in before for j in ways[i] if j is not None and before[i] >> j & 1]
+    loops = collections.defaultdict(set)
+    for i in before:
+        for j in ways[i]:
+            if j is not None and before[i] >> j & 1:
+                loops[j] |= loop_of(back, i, j)
     groups = []
     for i in sorted(before):
-        around = [i in loop for loop in loops]
+        around = [i in loop for loop in loops.values()]
         group = next((group for group, same in groups if same == around and before[i] >> group[0] & 1
                       and after.get(group[0], 0) >> i & 1), None)
         if group is None:
             groups.append(([i], around))
         else:
             group.append(i)
-    return [[blocks[i] for i in group] for group, _ in groups]
+    return [([blocks[i] for i in group], sum(around)) for group, around in groups]
 
 
 def loop_of(back, end, begin):
@@ -209,8 +224,9 @@ def lines_of(file, beginning):
         end += 1
 
 
-def executions(lines, parts, counts):
-    """Of an instruction, by all warps of a launch."""
+def executions(lines, depth, parts, counts):
+    """Of an instruction, by all warps of a launch; one that the compiler took out of a loop of the source is in fewer
+    of the machine code's, `depth`."""
     def has(file, beginning):
         first, last = lines_of(file, beginning)
         return any(of == file and first <= line <= last for of, line in lines)
@@ -218,11 +234,10 @@ def executions(lines, parts, counts):
     within = [part for part, file, beginning in parts if has(file, beginning)]
     if "never" in within:
         return 0
-    loop = next((part for part in reversed(within) if part in LOOPS), "walk")
+    loop = ["walk", *(part for part in within if part in LOOPS)][:depth + 1][-1]
     times = counts[loop]
     for part in within:
-        if part not in LOOPS:
-            times = min(times, counts.get(f"{loop}, {part}", counts.get(part, times)))
+        times = min(times, counts.get(f"{loop}, {part}", times if part in LOOPS else counts.get(part, times)))
     return times
 
 
@@ -236,8 +251,9 @@ class Issued:
 
 def issued(blocks, parts, counts):
     total = Issued()
-    for group in executed_together(blocks):
-        votes = collections.Counter(executions(lines, parts, counts) for block in group for lines in block.lines)
+    for group, depth in executed_together(blocks):
+        votes = collections.Counter(executions(lines, depth, parts, counts)
+                                    for block in group for lines in block.lines)
         times = votes.most_common(1)[0][0]
         operations = [re.sub(r"^@!?U?P\w+ ", "", instruction) for block in group for instruction in block.instructions]
         total.instructions += times * len(operations)

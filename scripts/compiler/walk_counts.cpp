@@ -81,34 +81,76 @@ void count_narrow(const WorkWalk& walk, bool far, Counts& counts) {
   }
 }
 
-/// Of chunks of 16 keys beside `step` rows (broad_walk.cuh, and walk_backward.cuh from 17 tokens
-/// on).
-void count_broad(const WorkWalk& walk, std::int32_t step, bool is_backward, Counts& counts) {
+/// Of steps of some strips side by side (broad_walk.cuh).
+void count_broad(const WorkWalk& walk, std::int32_t strips, Counts& counts) {
   const OwnTokens own(walk);
+  const std::int32_t step = strip_tokens * strips, window = walk.window;
+  // Of strips, whose code stands there `strips` times, and twice that of a window's two edges.
+  std::int64_t seen = 0, edges = 0, cuts = 0;
   for (std::int32_t row = 0; row < own.rows; row += step) {
     const std::int64_t globals = (walk.globals.count + 15) / 16;
     ++counts["step"];
     counts["strip"] += (std::min(step, own.rows - row) + strip_tokens - 1) / strip_tokens;
     counts["globals"] += globals;
     if (globals == 0) ++counts["alone"];
-    if (row == 0 && walk.wide_takes_globals != 0) {
-      counts["globals, wide"] += globals;
-      counts["globals, rim"] += std::min<std::int64_t>(walk.globals.count % 16, 1);
+    if (row == 0 && walk.wide_takes_globals != 0) counts["globals, wide"] += globals;
+    if (walk.globals.count % 16 < 8) counts["globals, cut"] += std::min<std::int64_t>(globals, 1);
+    if (window < 0) continue;
+    const std::int32_t inner_begin = std::max(own.keys_begin - row, step - 1 - window);
+    const std::int32_t inner_end = std::min(own.keys_end - row - 31, window - 14);
+    const std::int32_t band_end = std::min(own.keys_end - row, step + window);
+    const bool is_whole = row >= own.wide_begin && row + step <= own.wide_end;
+    const bool by_wide = walk.wide.count > 0;
+    std::int32_t distance = std::max(own.keys_begin - row, -window) & ~15;
+    if (row + distance < own.keys_begin || row + distance + 16 > own.keys_end)
+      ++counts["step, outside"];
+    while (distance < band_end) {
+      ++counts["band"];
+      const bool is_of_wide = by_wide && distance >= 0 && distance < step;
+      const bool is_inner = distance >= inner_begin && distance < inner_end;
+      if (is_inner && (!is_of_wide || is_whole)) {
+        const std::int32_t end = is_of_wide ? step : by_wide && distance < 0 ? 0 : inner_end;
+        ++counts[is_of_wide ? "band, whole" : "band, stretch"];
+        for (; distance < std::min(inner_end, end); distance += 16)
+          ++counts[is_of_wide ? "whole" : "stretch"];
+        continue;
+      }
+      const std::int32_t first = row + distance;
+      const bool is_cut = first < own.keys_begin || first + 16 > own.keys_end;
+      ++counts["band, rim"];
+      if (first + 16 < own.keys_begin || first + 32 > own.keys_end) ++counts["band, outside"];
+      if (is_of_wide) ++counts["band, wide"];
+      for (std::int32_t b = 0; b < strips; ++b) {
+        const std::int32_t from_strip = distance - strip_tokens * b;
+        if (from_strip <= -16 - window || from_strip >= 16 + window) continue;
+        ++seen;
+        edges += from_strip < 15 - window ? 1 : 0;
+        edges += from_strip > window - 15 ? 1 : 0;
+        cuts += is_cut ? 1 : 0;
+      }
+      distance += 16;
     }
+  }
+  counts["band, seen"] += seen / strips;
+  counts["band, edge"] += edges / (2 * strips);
+  counts["band, cut"] += cuts / strips;
+}
+
+/// Of chunks of 16 keys beside a strip (walk_backward.cuh from 17 tokens on).
+void count_chunks(const WorkWalk& walk, Counts& counts) {
+  const OwnTokens own(walk);
+  for (std::int32_t row = 0; row < own.rows; row += strip_tokens) {
+    ++counts["strip"];
     if (walk.window < 0) continue;
     const std::int32_t from = std::max(own.keys_begin, row - walk.window);
-    const std::int32_t begin = from - ((from - row) & 15);
-    const std::int32_t end = std::min(own.keys_end, row + step + walk.window);
-    for (std::int32_t first = begin; first < end; first += 16) {
+    const std::int32_t end = std::min(own.keys_end, row + strip_tokens + walk.window);
+    for (std::int32_t first = from - ((from - row) & 15); first < end; first += 16) {
       ++counts["band"];
-      const bool is_edge = first < row + step - 1 - walk.window || first > row + walk.window - 15;
-      const bool is_cut = first < own.keys_begin || first + 16 > own.keys_end;
-      // Backward they are one part.
-      if (is_edge || (is_cut && is_backward)) ++counts["band, edge"];
-      if (is_cut) ++counts["band, cut"];
-      if (walk.wide.count == 0 || first < row || first >= row + step) continue;
-      ++counts["band, wide"];
-      if (first < own.wide_begin || first + 16 > own.wide_end) ++counts["band, rim"];
+      const bool is_edge = first < row + strip_tokens - 1 - walk.window ||
+                           first > row + walk.window - 15 || first < own.keys_begin ||
+                           first + 16 > own.keys_end;
+      ++counts[is_edge ? "band, edge" : "band, inner"];
+      if (walk.wide.count > 0 && first == row) ++counts["band, wide"];
     }
   }
 }
@@ -121,13 +163,13 @@ class Launches {
     const std::string shape = std::string(list.shape.many ? "true" : "false") + ">";
     if (list.shape.broad) {
       print_walks("forward", "segment_broad_walk_kernel<__nv_bfloat16, 32, " + shape, list,
-                  16 * broad_strips_of(head_dim));
+                  broad_strips_of(head_dim));
       return;
     }
     print_walks("forward",
                 std::string("segment_walk_kernel<__nv_bfloat16, 32, ") +
                     (list.shape.far ? "true, " : "false, ") + shape,
-                list, strip_tokens);
+                list, 1);
   }
 
   void print_backward(const WalkList& list, bool keys) const {
@@ -135,14 +177,14 @@ class Launches {
     print_walks("backward",
                 std::string("segment_backward_walk_kernel<__nv_bfloat16, 32, ") +
                     (keys ? "3, " : "0, ") + std::to_string(reach) + ">",
-                list, strip_tokens);
+                list, 1);
   }
 
  private:
   void print_walks(const char* direction, const std::string& kernel, const WalkList& list,
-                   std::int32_t step) const {
-    Counts counts{{"alone", 0},  {"cut", 0},   {"edge", 0}, {"last", 0},
-                  {"finish", 0}, {"leave", 0}, {"rim", 0}};
+                   std::int32_t strips) const {
+    Counts counts{{"alone", 0}, {"cut", 0},     {"edge", 0},  {"last", 0},         {"finish", 0},
+                  {"leave", 0}, {"stretch", 0}, {"whole", 0}, {"step, outside", 0}};
     const bool is_backward = kernel.find("backward") != std::string::npos;
     for (const WorkWalk& walk : list.walks) {
       ++counts["walk"];
@@ -151,8 +193,10 @@ class Launches {
         ++counts[walk.first_slot < 0 ? "finish" : "leave"];
       }
       counts["first"] += walk.wide_takes_globals;
-      if (list.shape.broad) {
-        count_broad(walk, step, is_backward, counts);
+      if (list.shape.broad && is_backward) {
+        count_chunks(walk, counts);
+      } else if (list.shape.broad) {
+        count_broad(walk, strips, counts);
       } else {
         count_narrow(walk, list.shape.far, counts);
       }

@@ -62,7 +62,12 @@ struct WalkArguments {
 
 struct ForwardArguments : UnitArguments, ForwardTensors {};
 struct BackwardArguments : UnitArguments, BackwardTensors {};
-struct ForwardWalkArguments : WalkArguments, ForwardTensors {};
+struct ForwardWalkArguments : WalkArguments, ForwardTensors {
+  // A score is multiplied by `factor` after the maximum is known, so that it is positive: the scale
+  // in units of log2, its sign aside; of scale 0 enough to tell what is not seen.
+  float factor = 0.0f;
+  std::uint32_t signs = 0;  // the sign bits that queries change for a scale below 0
+};
 struct BackwardWalkArguments : WalkArguments, BackwardTensors {};
 
 /// What stands still: queries, or keys.

@@ -2,6 +2,7 @@
 #include "kernels/cuda/segment.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -191,7 +192,11 @@ Status segment_forward(const SegmentWork& work, const SegmentMemory& memory, con
     const WalkArguments of_walks = walk_arguments(work, memory, scale, operands, walks->rows,
                                                   memory.list + work.places().walks);
     const WalkKernels kernels = walk_kernels_of(work.dtype(), work.head_dim());
-    if (Status s = kernels.forward({of_walks, tensors}, walks->rows.shape, stream); !s) return s;
+    constexpr float log2_e = 1.4426950408889634f, least_factor = 1e-30f;
+    const ForwardWalkArguments arguments{of_walks, tensors,
+                                         std::max(std::abs(scale * log2_e), least_factor),
+                                         scale < 0.0f ? 0x80008000u : 0u};
+    if (Status s = kernels.forward(arguments, walks->rows.shape, stream); !s) return s;
   }
   const UnitArguments units =
       unit_arguments(work, scale, operands, walks == nullptr ? work.work() : walks->rest,

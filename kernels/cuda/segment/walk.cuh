@@ -87,10 +87,6 @@ struct RowShare {
 #pragma unroll
     for (int p = 0; p < pieces; ++p) piece[p] = load<uint4>(share + 64 * p);
   }
-  __device__ __forceinline__ void set_zero() {
-#pragma unroll
-    for (int p = 0; p < pieces; ++p) piece[p] = uint4{0, 0, 0, 0};
-  }
 };
 
 /// Queries as the tensor cores take them: rows g and g + 8.
@@ -103,8 +99,9 @@ struct QueryFragments {
 #pragma unroll
     for (int p = 0; p < steps / 2; ++p) {
       const uint4 x = low.piece[p], y = high.piece[p];
-      set(2 * p, x.x, y.x, x.y, y.y);
-      set(2 * p + 1, x.z, y.z, x.w, y.w);
+      const std::uint32_t of_both[8] = {x.x, y.x, x.y, y.y, x.z, y.z, x.w, y.w};
+#pragma unroll
+      for (int i = 0; i < 8; ++i) a[2 * p + i / 4][i % 4] = of_both[i];
     }
   }
   /// By `signs`, the sign bits of both numbers, or 0 that the compiler does not know: computed, if
@@ -116,15 +113,6 @@ struct QueryFragments {
 #pragma unroll
       for (int r = 0; r < 4; ++r) a[i][r] ^= signs;
     }
-  }
-
- private:
-  __device__ __forceinline__ void set(int step, std::uint32_t a0, std::uint32_t a1,
-                                      std::uint32_t a2, std::uint32_t a3) {
-    a[step][0] = a0;
-    a[step][1] = a1;
-    a[step][2] = a2;
-    a[step][3] = a3;
   }
 };
 
@@ -228,74 +216,115 @@ __device__ __forceinline__ std::uint32_t with_nan(std::uint32_t weights, unsigne
   return weights | ((bits & 1u) != 0 ? 0x7fffu : 0u) | ((bits & 2u) != 0 ? 0x7fff0000u : 0u);
 }
 
-/// Rows that see all keys which pass by: one softmax over a walk, whose maximum lags behind, so
+/// Bits 2 i, 2 i + 1: which of the lane's keys of tile i lie from `begin` to `end`; tile 0 begins
+/// at key `first`.
+template <int Tiles>
+__device__ __forceinline__ unsigned seen_keys(int first, int begin, int end) {
+  const int mine = first + 2 * (static_cast<int>(threadIdx.x) & 3);
+  const auto keys_before = [&](int key) {
+    const int distance = max(0, min(key - mine, 8 * Tiles));
+    return distance / 8 * 2 + min(distance % 8, 2);
+  };
+  return ~0u << keys_before(begin) & ~(~0u << keys_before(end));
+}
+
+/// By what a row's weighted values are multiplied; 0 for a row without keys.
+__device__ __forceinline__ float approximate_inverse_of(float sum) {
+  return sum == 0.0f ? 0.0f : reciprocal_approx(sum);
+}
+/// From a maximum in units of log2; -inf where the sum is 0.
+__device__ __forceinline__ float log2_sum_exp(float maximum, float sum) {
+  return sum == 0.0f ? minus_infinity : (maximum + log2_approx(sum)) * ln_2;
+}
+/// The maximum of no scores: below all, but finite, so that it can be subtracted.
+inline constexpr float no_maximum = -3e38f;
+
+/// Where a wide row leaves its part.
+__device__ __forceinline__ float* partial_row(const WalkArguments& call, int head, int slot) {
+  return call.partials +
+         (static_cast<std::int64_t>(head) * call.partial_rows + slot) * call.partial_pitch;
+}
+
+/// A walk's wide rows, which see all keys that pass by: one softmax, whose maximum lags behind, so
 /// that sums are rarely rescaled. Their weights are transposed for the product with the values, so
 /// that values are the factor of 16 rows: o[u][m] are columns 2 m, 2 m + 1 (+ Columns / 8 * g) of
-/// rows 8 u + 2 t and the next.
+/// rows 8 u + 2 t and the next. All functions are called by all lanes of the warp.
 template <typename T, int Columns, int Tiles>
 struct WideRows {
   static constexpr float slack = 8.0f;  // of a maximum: weights are at most 2^8
 
   QueryFragments<Columns> q;
   std::uint32_t weights[Tiles][2];  // of the two tiles of keys that were weighed last
-  float maximum[Tiles];             // of rows g
+  float maximum[Tiles];             // of rows g, in units of log2
   float sum[Tiles];                 // this lane's share
   float o[Tiles][Columns / 16][4];
 
-  /// Of `count` rows; the others are 0.
-  template <typename Row>
-  __device__ __forceinline__ void begin(int count, const Row& row) {
-    const int lane = static_cast<int>(threadIdx.x) & 31;
+  __device__ __forceinline__ void begin(const ForwardWalkArguments& call, const WorkWalk& walk,
+                                        int head) {
+    const int g = (static_cast<int>(threadIdx.x) & 31) >> 2;
     RowShare<Columns> rows[2];
 #pragma unroll
     for (int u = 0; u < 2; ++u) {
-      const int number = 8 * u + (lane >> 2);
-      rows[u].set_zero();
-      if (u < Tiles && number < count) rows[u].read(row(number) + RowShare<Columns>::begin());
+      // What is in place of a row is not looked at.
+      const int token = walk.wide.begin + min(8 * u + g, walk.wide.count - 1);
+      rows[u].read(HeadRows<const std::byte>(call.q, head).at(Place(call.items, token)) +
+                   RowShare<Columns>::begin());
     }
     q.put(rows[0], rows[1]);
+    q.flip(call.signs);
 #pragma unroll
     for (int u = 0; u < Tiles; ++u) {
-      maximum[u] = minus_infinity;
+      maximum[u] = no_maximum;
       sum[u] = 0.0f;
 #pragma unroll
       for (int m = 0; m < Columns / 16; ++m) o[u][m][0] = o[u][m][1] = o[u][m][2] = o[u][m][3] = 0;
     }
   }
 
-  /// Weighs two tiles of keys; bits 0, 1 of `seen` are the lane's keys of the first, 2, 3 of the
-  /// second. By all lanes of the warp.
+  /// Weighs two tiles of keys, of which those of `seen` (seen_keys) are seen.
   __device__ __forceinline__ void weigh(const RowShare<Columns>& first,
                                         const RowShare<Columns>& second, unsigned seen,
                                         float factor) {
     float s[2][4] = {};
     add_scores<T>(s[0], q, first);
     add_scores<T>(s[1], q, second);
+    float above[2][2 * Tiles];  // the maximum
     bool rises = false;
+    const auto compare = [&] {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+#pragma unroll
+        for (int e = 0; e < 2 * Tiles; ++e) {
+          above[i][e] = fmaf(s[i][e], factor, -maximum[e / 2]);
+          rises = rises || above[i][e] > slack;
+        }
+      }
+    };
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
 #pragma unroll
       for (int e = 0; e < 2 * Tiles; ++e) {
-        s[i][e] = (seen >> (2 * i + (e & 1)) & 1u) != 0 ? s[i][e] * factor : minus_infinity;
-        rises = rises || s[i][e] > maximum[e >> 1] + slack;
+        if ((seen >> (2 * i + e % 2) & 1u) == 0) s[i][e] = minus_infinity;
       }
     }
-    if (__any_sync(all_lanes, rises ? 1 : 0) != 0) raise(s);
+    compare();
+    if (__any_sync(all_lanes, rises ? 1 : 0) != 0) {
+      raise(s, factor);
+      compare();
+    }
 #pragma unroll
     for (int u = 0; u < Tiles; ++u) {
-      const float base = maximum[u] == minus_infinity ? 0.0f : maximum[u];
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
-        const float low = exp2_approx(s[i][2 * u] - base);
-        const float high_key = exp2_approx(s[i][2 * u + 1] - base);
-        sum[u] += low + high_key;
-        weights[u][i] = pair_of<T>(low, high_key);
+        const float even = exp2_approx(above[i][2 * u]), odd = exp2_approx(above[i][2 * u + 1]);
+        sum[u] += even + odd;
+        weights[u][i] = pair_of<T>(even, odd);
       }
     }
   }
 
   /// Adds their values, times the weights; `spoilt`: those of the keys seen whose values were not
-  /// finite. By all lanes of the warp.
+  /// finite.
   __device__ __forceinline__ void accumulate(const ValueTile<Columns>& first,
                                              const ValueTile<Columns>& second, unsigned spoilt) {
     if (spoilt != 0) {
@@ -315,88 +344,65 @@ struct WideRows {
     }
   }
 
-  /// Leaves sums, maximum and sum of weights in the partial rows row(r), r < count.
-  template <typename Row>
-  __device__ __forceinline__ void leave(int count, const Row& row) {
+  /// Leaves sums of weighted values, maximum and sum of weights in the walk's partial rows; where
+  /// it has all keys, writes the rows.
+  __device__ __forceinline__ void end(const ForwardWalkArguments& call, const WorkWalk& walk,
+                                      int head) {
     const int lane = static_cast<int>(threadIdx.x) & 31;
     const int g = lane >> 2;
     const int t = lane & 3;
-    add_up();
-#pragma unroll
-    for (int u = 0; u < Tiles; ++u) {
-      if (t == 0 && 8 * u + g < count) {
-        float* to = row(8 * u + g) + Columns;
-        to[0] = maximum[u];
-        to[1] = sum[u];
-      }
-#pragma unroll
-      for (int e = 0; e < 2; ++e) {
-        const int number = 8 * u + 2 * t + e;
-        if (number >= count) continue;
-        float* to = row(number) + Columns / 8 * g;
-#pragma unroll
-        for (int m = 0; m < Columns / 16; m += 2) {
-          *reinterpret_cast<float4*>(to + 2 * m) =
-              float4{o[u][m][e], o[u][m][2 + e], o[u][m + 1][e], o[u][m + 1][2 + e]};
-        }
-      }
-    }
-  }
-
-  /// Writes the rows of the output, row(r), r < count, where no other walk has a part of them; and
-  /// their log-sum-exps, lse(r), unless null.
-  template <typename Row, typename Lse>
-  __device__ __forceinline__ void finish(int count, const Row& row, const Lse& lse) {
-    const int lane = static_cast<int>(threadIdx.x) & 31;
-    const int g = lane >> 2;
-    const int t = lane & 3;
-    add_up();
-#pragma unroll
-    for (int u = 0; u < Tiles; ++u) {
-#pragma unroll
-      for (int e = 0; e < 2; ++e) {
-        const int number = 8 * u + 2 * t + e;
-        const float inverse = inverse_of(__shfl_sync(all_lanes, sum[u], 8 * t + 4 * e));
-        std::uint32_t pairs[Columns / 16];
-#pragma unroll
-        for (int m = 0; m < Columns / 16; ++m) {
-          pairs[m] = pair_of<T>(o[u][m][e] * inverse, o[u][m][2 + e] * inverse);
-        }
-        if (number >= count) continue;
-        std::byte* to = row(number) + Columns / 4 * g;
-        if constexpr (Columns == 32) {
-          *reinterpret_cast<uint2*>(to) = uint2{pairs[0], pairs[1]};
-        } else {
-          *reinterpret_cast<uint4*>(to) = uint4{pairs[0], pairs[1], pairs[2], pairs[3]};
-        }
-      }
-      if (t != 0 || 8 * u + g >= count) continue;
-      if (float* to = lse(8 * u + g); to != nullptr) *to = log_sum_exp(maximum[u], sum[u]);
-    }
-  }
-
- private:
-  /// The lanes' shares of the sums of weights.
-  __device__ __forceinline__ void add_up() {
+    const int count = walk.wide.count;
+    const bool is_part = walk.first_slot >= 0;
 #pragma unroll
     for (int u = 0; u < Tiles; ++u) {
       sum[u] += __shfl_xor_sync(all_lanes, sum[u], 1);
       sum[u] += __shfl_xor_sync(all_lanes, sum[u], 2);
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        const int number = 8 * u + 2 * t + e;
+        const float inverse = approximate_inverse_of(__shfl_sync(all_lanes, sum[u], 8 * t + 4 * e));
+        if (number >= count) continue;
+        if (is_part) {
+          float* to = partial_row(call, head, walk.first_slot + number) + Columns / 8 * g;
+#pragma unroll
+          for (int m = 0; m < Columns / 16; m += 2) {
+            *reinterpret_cast<float4*>(to + 2 * m) =
+                float4{o[u][m][e], o[u][m][2 + e], o[u][m + 1][e], o[u][m + 1][2 + e]};
+          }
+          continue;
+        }
+        std::byte* to =
+            HeadRows<std::byte>(call.o, head).at(Place(call.items, walk.wide.begin + number));
+#pragma unroll
+        for (int m = 0; m < Columns / 16; ++m) {
+          reinterpret_cast<std::uint32_t*>(to + Columns / 4 * g)[m] =
+              pair_of<T>(o[u][m][e] * inverse, o[u][m][2 + e] * inverse);
+        }
+      }
+      const int number = 8 * u + g;
+      if (t != 0 || number >= count) continue;
+      if (is_part) {
+        float* to = partial_row(call, head, walk.first_slot + number) + Columns;
+        to[0] = maximum[u];
+        to[1] = sum[u];
+      } else if (call.lse != nullptr) {
+        call.lse[static_cast<std::int64_t>(walk.wide.begin + number) * call.heads + head] =
+            log2_sum_exp(maximum[u], sum[u]);
+      }
     }
   }
-  __device__ __forceinline__ void raise(const float (&s)[2][4]) {
+
+ private:
+  __device__ __forceinline__ void raise(const float (&s)[2][4], float factor) {
     const int t = opaque(static_cast<int>(threadIdx.x)) & 3;
 #pragma unroll
     for (int u = 0; u < Tiles; ++u) {
-      float largest = maximum[u];
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        largest = fmaxf(largest, fmaxf(s[i][2 * u], s[i][2 * u + 1]));
-      }
+      float largest =
+          fmaxf(fmaxf(s[0][2 * u], s[0][2 * u + 1]), fmaxf(s[1][2 * u], s[1][2 * u + 1]));
       largest = fmaxf(largest, __shfl_xor_sync(all_lanes, largest, 1));
       largest = fmaxf(largest, __shfl_xor_sync(all_lanes, largest, 2));
-      // A row that has seen nothing yet must not subtract infinities.
-      const float rescale = largest == minus_infinity ? 1.0f : exp2_approx(maximum[u] - largest);
+      largest = fmaxf(largest * factor, maximum[u]);
+      const float rescale = exp2_approx(maximum[u] - largest);
       maximum[u] = largest;
       sum[u] *= rescale;
       const float even = __shfl_sync(all_lanes, rescale, 8 * t);
@@ -412,66 +418,11 @@ struct WideRows {
   }
 };
 
-/// Leaves the wide rows of a walk in its partial rows, or finishes them where it has all keys.
-template <typename T, int Columns, int Tiles>
-__device__ __forceinline__ void leave_or_finish(WideRows<T, Columns, Tiles>& wide,
-                                                const WorkWalk& walk,
-                                                const ForwardWalkArguments& call, int head) {
-  if (walk.first_slot >= 0) {
-    wide.leave(walk.wide.count, [&](int row) {
-      return call.partials +
-             (static_cast<std::int64_t>(head) * call.partial_rows + walk.first_slot + row) *
-                 call.partial_pitch;
-    });
-    return;
-  }
-  wide.finish(
-      walk.wide.count,
-      [&](int row) {
-        return HeadRows<std::byte>(call.o, head).at(Place(call.items, walk.wide.begin + row));
-      },
-      [&](int row) {
-        return call.lse == nullptr
-                   ? nullptr
-                   : call.lse + static_cast<std::int64_t>(walk.wide.begin + row) * call.heads +
-                         head;
-      });
-}
-
 /// What each of a lane's two rows sees: bits 2 i, 2 i + 1 are its columns of tile i of the row, the
 /// globals' tiles first.
 struct WalkSight {
   unsigned row[2];
 };
-
-template <typename Tiles>
-__device__ __forceinline__ WalkSight sight_of(int globals, int window) {
-  const int lane = static_cast<int>(threadIdx.x) & 31;
-  const int column = 2 * (lane & 3);
-  WalkSight sight{};
-#pragma unroll
-  for (int i = 0; i < Tiles::of_globals; ++i) {
-#pragma unroll
-    for (int e = 0; e < 2; ++e) {
-      if (8 * i + column + e < globals) sight.row[0] |= 1u << (2 * i + e);
-    }
-  }
-  sight.row[1] = sight.row[0];
-  // Both of the lane's rows are opposite the same columns of their own tiles.
-  unsigned band = 0;
-#pragma unroll
-  for (int i = 0; i + 1 < Tiles::of_window; ++i) {
-#pragma unroll
-    for (int e = 0; e < 2; ++e) {
-      const int distance = 8 * i + column + e - Tiles::radius - (lane >> 2);
-      if (distance >= -window && distance <= window) band |= 1u << (2 * i + e);
-    }
-  }
-  if (window < 0) band = 0;
-  sight.row[0] |= band << 2 * Tiles::of_globals;
-  sight.row[1] |= band << 2 * Tiles::of_globals;
-  return sight;
-}
 
 /// Bits of the window's tiles as those of each row.
 template <typename Tiles>
@@ -480,45 +431,38 @@ __device__ __forceinline__ WalkSight by_rows(unsigned window) {
   return {{(window & of_row) << 2 * Tiles::of_globals, window >> 2 << 2 * Tiles::of_globals}};
 }
 
+template <typename Tiles>
+__device__ __forceinline__ WalkSight sight_of(int globals, int window) {
+  const int g = (static_cast<int>(threadIdx.x) & 31) >> 2;
+  // Both of the lane's rows are opposite the same columns of their own tiles.
+  const unsigned band = seen_keys<Tiles::of_window - 1>(-Tiles::radius - g, -window, window + 1);
+  const unsigned of_row =
+      seen_keys<Tiles::of_globals>(0, 0, globals) | band << 2 * Tiles::of_globals;
+  return {{of_row, of_row}};
+}
+
 /// A sight without the keys before `begin` and from `end` on; the window begins at key `first`.
 template <typename Tiles>
 __device__ __forceinline__ WalkSight cut_sight(const WalkSight& whole, int first, int begin,
                                                int end) {
-  const int column = opaque(2 * (static_cast<int>(threadIdx.x) & 3));
-  unsigned missing = 0;
-#pragma unroll
-  for (int i = 0; i < Tiles::of_window; ++i) {
-#pragma unroll
-    for (int e = 0; e < 2; ++e) {
-      const int key = first + 8 * i + column + e;
-      if (key < begin || key >= end) missing |= 1u << (2 * i + e);
-    }
-  }
-  const WalkSight cut = by_rows<Tiles>(missing);
-  return {{whole.row[0] & ~cut.row[0], whole.row[1] & ~cut.row[1]}};
+  constexpr unsigned of_globals = (1u << 2 * Tiles::of_globals) - 1u;
+  const WalkSight there = by_rows<Tiles>(seen_keys<Tiles::of_window>(first, begin, end));
+  return {{whole.row[0] & (there.row[0] | of_globals), whole.row[1] & (there.row[1] | of_globals)}};
 }
 
-/// A lane's share of a row of the output.
+/// Where in a row of the output a lane's share begins.
 template <int Columns>
-struct OutputShare {
-  /// Where in the row it begins.
-  static __device__ __forceinline__ int begin() {
-    return Columns / 2 * (static_cast<int>(threadIdx.x) & 3);
-  }
-};
-
-/// By what a row's weighted values are multiplied; 0 for a row without keys.
-__device__ __forceinline__ float approximate_inverse_of(float sum) {
-  return sum == 0.0f ? 0.0f : reciprocal_approx(sum);
+__device__ __forceinline__ int output_begin() {
+  return Columns / 2 * (static_cast<int>(threadIdx.x) & 3);
 }
 
-/// Writes the lane's share of a row of half h, times `factor`. Returns 0 where all its numbers are
-/// finite.
+/// Writes the lane's share of a row of half h, times `factor`, if `is_row`. Goes on with a trace of
+/// numbers that are not finite.
 template <typename T, int Columns>
 __device__ __forceinline__ std::uint32_t store_share(const float (&o)[Columns / 8][4], float factor,
-                                                     int h, std::byte* share) {
+                                                     int h, std::byte* share, bool is_row,
+                                                     std::uint32_t trace = 0) {
   constexpr int half = Columns / 8;  // columns of accumulator column 2 t, then of 2 t + 1
-  std::uint32_t trace = 0;
 #pragma unroll
   for (int first = 0; first < 2 * half; first += 8) {
     std::uint32_t pairs[4];
@@ -527,16 +471,13 @@ __device__ __forceinline__ std::uint32_t store_share(const float (&o)[Columns / 
       const int c = first + 2 * i;
       pairs[i] = pair_of<T>(o[c % half][2 * h + c / half] * factor,
                             o[c % half + 1][2 * h + c / half] * factor);
-      trace = trace_non_finite<T>(pairs[i], trace);
     }
-    *reinterpret_cast<uint4*>(share + 2 * first) = uint4{pairs[0], pairs[1], pairs[2], pairs[3]};
+    if (is_row)
+      *reinterpret_cast<uint4*>(share + 2 * first) = uint4{pairs[0], pairs[1], pairs[2], pairs[3]};
+#pragma unroll
+    for (int i = 0; i < 4; ++i) trace = trace_non_finite<T>(pairs[i], trace);
   }
   return trace;
-}
-
-/// From a maximum in units of log2; -inf where the sum is 0.
-__device__ __forceinline__ float log2_sum_exp(float maximum, float sum) {
-  return sum == 0.0f ? minus_infinity : (maximum + log2_approx(sum)) * ln_2;
 }
 
 /// The scores and weights of a strip.
@@ -642,17 +583,6 @@ struct WalkStrip {
   }
 };
 
-/// Scores are multiplied by it after the maximum is known, so that it is positive; for a scale
-/// below 0 queries change their signs, and of scale 0 remains enough to tell what is not seen.
-__device__ __forceinline__ std::uint32_t signs_of(float scale) {
-  return scale < 0.0f ? 0x80008000u : 0u;
-}
-__device__ __forceinline__ float positive_factor(float scale) {
-  constexpr float least = 1e-30f;
-  const float factor = fabsf(scale * log2_e);
-  return factor < least ? least : factor;
-}
-
 /// Registers a thread; no instantiation spills. With narrow windows an SM has 16 warps. (With 12,
 /// each of which read its next strip while it computed one, 100 x 2048 tokens took an H200 1.14
 /// times as long.)
@@ -677,8 +607,7 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
   if (number >= call.walks * call.heads) return;
   const WorkWalk& walk = call.list.walks[number / call.heads];
   const int head = number % call.heads;
-  const float factor = positive_factor(call.scale);
-  const std::uint32_t signs = signs_of(call.scale);
+  const float factor = call.factor;
 
   const auto place = [&](int token) { return Place(call.items, token); };
   Keys global_keys[Tiles::of_globals];
@@ -702,10 +631,7 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
   WideRows<T, Columns, Tiles::of_wide> wide;
   const bool has_wide = same_in_all(walk.wide.count) > 0;
   if (has_wide) {
-    wide.begin(walk.wide.count, [&](int row) {
-      return HeadRows<const std::byte>(call.q, head).at(place(walk.wide.begin + row));
-    });
-    wide.q.flip(signs);
+    wide.begin(call, walk, head);
     if (walk.wide_takes_globals != 0) {
 #pragma unroll
       for (int i = 0; i < Tiles::of_globals; i += 2) {
@@ -722,22 +648,16 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
     const Place origin = place(walk.rows.begin);
     const RowsFrom<const std::byte> q(call.q, head, origin, Keys::begin()),
         k(call.k, head, origin, Keys::begin()), v(call.v, head, origin, Values::begin());
-    const RowsFrom<std::byte> o(call.o, head, origin, OutputShare<Columns>::begin());
+    const RowsFrom<std::byte> o(call.o, head, origin, output_begin<Columns>());
     const int keys_begin = same_in_all(walk.keys_begin - walk.rows.begin);
     const int keys_end = same_in_all(walk.keys_end - walk.rows.begin);
     const int wide_begin = same_in_all(walk.wide_begin - walk.rows.begin);
     const int wide_end = same_in_all(walk.wide_end - walk.rows.begin);
     // Which of 16 keys the wide rows take, if those before `end`.
     const auto wide_sight = [&](int first_key, int end) {
-      if (first_key >= wide_begin && first_key + 16 <= end) return 0xfu;
-      const int column = opaque(2 * t);
-      unsigned seen = 0;
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        const int key = first_key + 8 * (e / 2) + column + e % 2;
-        if (key >= wide_begin && key < end) seen |= 1u << e;
-      }
-      return seen;
+      return first_key >= wide_begin && first_key + 16 <= end
+                 ? 0xfu
+                 : seen_keys<2>(first_key, wide_begin, end);
     };
 
     Keys keys[window_tiles];
@@ -773,7 +693,7 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
       }
       QueryFragments<Columns> queries;
       queries.put(low, high);
-      queries.flip(signs);
+      queries.flip(call.signs);
       Strip strip;
       strip.score(queries, global_keys, keys);
       unsigned seen_by_wide = 0;
@@ -801,13 +721,13 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
         const int mine = here + g + 8 * h;
-        if (mine >= rows) continue;
-        store_share<T, Columns>(strip.o, approximate_inverse_of(strip.sum[h]), h, o.at(mine));
+        store_share<T, Columns>(strip.o, approximate_inverse_of(strip.sum[h]), h, o.at(mine),
+                                mine < rows);
       }
       // Lanes t = 0 and 1 have a row each.
       const int mine = here + g + 8 * t;
       if (call.lse != nullptr && t < 2 && mine < rows) {
-        call.lse[(static_cast<std::int64_t>(walk.rows.begin) + mine) * call.heads + head] =
+        call.lse[static_cast<std::int64_t>(walk.rows.begin + mine) * call.heads + head] =
             log2_sum_exp(t == 0 ? strip.maximum[0] : strip.maximum[1],
                          t == 0 ? strip.sum[0] : strip.sum[1]);
       }
@@ -828,17 +748,16 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
       }
     }
   }
-  if (has_wide) leave_or_finish(wide, walk, call, head);
+  if (has_wide) wide.end(call, walk, head);
 }
 
 /// The wide row and head of a warp of a merge's launch: a row that several walks left in float32
 /// parts.
 struct MergedWalkRow {
   bool exists = false;
-  int head = 0, token = 0;
-  const float* first = nullptr;  // the parts, `step` floats apart
-  std::int64_t step = 0;
-  int parts = 0;
+  int head = 0, token = 0, parts = 0;
+  const float* first = nullptr;
+  std::int64_t step = 0;  // floats
 
   __device__ __forceinline__ explicit MergedWalkRow(const WalkArguments& call) {
     std::int64_t number = warp_number();
@@ -848,14 +767,14 @@ struct MergedWalkRow {
     number /= call.widest_merge;
     if (number >= call.merges) return;
     const WorkMerge merge = call.list.merges[number];
-    if (row >= merge.run.count) return;
-    exists = true;
+    exists = row < merge.run.count;
     token = merge.run.begin + row;
-    first = call.partials +
-            (static_cast<std::int64_t>(head) * call.partial_rows + merge.first_slot + row) *
-                call.partial_pitch;
-    step = static_cast<std::int64_t>(merge.run.count) * call.partial_pitch;
     parts = merge.parts;
+    first = partial_row(call, head, merge.first_slot + row);
+    step = static_cast<std::int64_t>(merge.run.count) * call.partial_pitch;
+  }
+  [[nodiscard]] __device__ __forceinline__ const float* part(int p) const {
+    return first + p * step;
   }
 };
 
@@ -866,24 +785,26 @@ __global__ void merge_walks_kernel(ForwardWalkArguments call) {
   const MergedWalkRow merged(call);
   if (!merged.exists) return;
   const int lane = static_cast<int>(threadIdx.x) & 31;
-  const auto part = [&](int p) { return merged.first + p * merged.step; };
-  float maximum = minus_infinity;
-  for (int p = lane; p < merged.parts; p += 32) maximum = fmaxf(maximum, part(p)[call.head_dim]);
+  float maximum = no_maximum;
+  for (int p = lane; p < merged.parts; p += 32)
+    maximum = fmaxf(maximum, merged.part(p)[call.head_dim]);
 #pragma unroll
   for (int distance = 16; distance > 0; distance /= 2)
     maximum = fmaxf(maximum, __shfl_xor_sync(all_lanes, maximum, distance));
-  const float base = maximum == minus_infinity ? 0.0f : maximum;
   float sum = 0.0f;
   for (int p = 0; p < merged.parts; ++p) {
-    sum = fmaf(exp2_approx(part(p)[call.head_dim] - base), part(p)[call.head_dim + 1], sum);
+    const float* part = merged.part(p) + call.head_dim;
+    sum = fmaf(exp2_approx(part[0] - maximum), part[1], sum);
   }
   const float inverse = inverse_of(sum);
   std::byte* row = HeadRows<std::byte>(call.o, merged.head).at(Place(call.items, merged.token));
   for (int column = lane; column < call.head_dim; column += 32) {
     float total = 0.0f;
 #pragma unroll 4
-    for (int p = 0; p < merged.parts; ++p)
-      total = fmaf(exp2_approx(part(p)[call.head_dim] - base), part(p)[column], total);
+    for (int p = 0; p < merged.parts; ++p) {
+      const float* part = merged.part(p);
+      total = fmaf(exp2_approx(part[call.head_dim] - maximum), part[column], total);
+    }
     reinterpret_cast<T*>(row)[column] = from_float<T>(total * inverse);
   }
   if (call.lse != nullptr && lane == 0) {

@@ -48,11 +48,11 @@ struct PassingTiles {
   RowNumbers numbers[Of::of_keys ? 2 : 1][2];  // of queries 2 t and 2 t + 1
   unsigned spoilt[summed] = {};
 
-  /// Tile u; `token(i)` is its token i, counted from `origin` on; `row(tensor, token)` is the
-  /// lane's share of a row as RowShare reads it, `values_of` as ValueTile does.
+  /// Tile u; `token(i)` is its token i, of `heads` numbers each; `row(tensor, token)` is the lane's
+  /// share of a row as RowShare reads it, `values_of` as ValueTile does.
   template <typename Token, typename Row, typename ValuesOf>
-  __device__ __forceinline__ void read(int u, const BackwardWalkArguments& call, int head,
-                                       int origin, const Token& token, const Row& row,
+  __device__ __forceinline__ void read(int u, const float* lses, const float* dots, int heads,
+                                       const Token& token, const Row& row,
                                        const ValuesOf& values_of) {
     const int lane = static_cast<int>(threadIdx.x) & 31;
     const int column = 2 * (lane & 3);
@@ -67,8 +67,7 @@ struct PassingTiles {
     if constexpr (Of::of_keys) {
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
-        const std::int64_t its_token = origin + (e == 0 ? even : odd);
-        numbers[u][e].read(call.lse, call.dots, its_token * call.heads + head);
+        numbers[u][e].read(lses, dots, static_cast<std::int64_t>(e == 0 ? even : odd) * heads);
       }
     }
   }
@@ -185,7 +184,7 @@ struct StandingStrip {
 
   /// Writes the lane's share of row g + 8 h of a gradient's tensor, times `scale`.
   __device__ __forceinline__ void store(int i, int h, std::byte* share, float scale) const {
-    store_share<T, Columns>(sums[i], scale, h, share);
+    store_share<T, Columns>(sums[i], scale, h, share, true);
   }
   /// Leaves the sums of row g + 8 h, gradient by gradient, in a partial row.
   __device__ __forceinline__ void leave(int h, float* row) const {
@@ -214,29 +213,6 @@ template <int Columns, Sums sums, Reach reach>
 inline constexpr int backward_walk_registers =
     Columns == 64 || WalkSums<sums>::of_keys || reach == Reach::far ? 255 : 168;
 
-/// Bits 2 u, 2 u + 1 of row[h]: what the lane's row g + 8 h of a strip sees of tile u of the 16
-/// that begin at `first`; rows begin at `row`, seen keys at `begin` and end before `end`.
-__device__ __forceinline__ WalkSight chunk_sight(int first, int row, int window, int begin,
-                                                 int end) {
-  if (first >= max(row + strip_tokens - 1 - window, begin) &&
-      first <= min(row + window - 15, end - 16)) {
-    return {{0xfu, 0xfu}};
-  }
-  const int lane = static_cast<int>(threadIdx.x) & 31;
-  WalkSight sight{};
-#pragma unroll
-  for (int h = 0; h < 2; ++h) {
-    const int mine = row + (lane >> 2) + 8 * h;
-    const int low = max(mine - window, begin), high = min(mine + window, end - 1);
-#pragma unroll
-    for (int e = 0; e < 4; ++e) {
-      const int key = first + 2 * (lane & 3) + 8 * (e / 2) + e % 2;
-      if (key >= low && key <= high) sight.row[h] |= 1u << e;
-    }
-  }
-  return sight;
-}
-
 template <typename T, int Columns, Sums sums, Reach reach>
 __global__ void __maxnreg__((backward_walk_registers<Columns, sums, reach>))
     segment_backward_walk_kernel(BackwardWalkArguments call) {
@@ -247,7 +223,6 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums, reach>))
   using Share = RowShare<Columns>;
   using Values = ValueTile<Columns>;
   constexpr int gradients = Of::gradients;
-  constexpr int lane_bytes = Columns / 2;  // of a row of results
   const int lane = static_cast<int>(threadIdx.x) & 31;
   const int g = lane >> 2;
   const int t = lane & 3;
@@ -274,7 +249,7 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums, reach>))
 #pragma unroll
     for (int u = 0; u < 2; ++u) {
       globals.read(
-          u, call, head, 0,
+          u, call.lse + head, call.dots + head, call.heads,
           [&](int i) {
             const int position = min(8 * u + i, last_global);
             return position < 0 ? walk.rows.begin
@@ -344,29 +319,26 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums, reach>))
     const RowsFrom<const std::byte> values[2] = {{passing0, head, its_place, Values::begin()},
                                                  {passing1, head, its_place, Values::begin()}};
     const RowsFrom<std::byte> results[2] = {
-        {Of::gradient(call, 0), head, its_place, lane_bytes * t},
-        {Of::gradient(call, 1), head, its_place, lane_bytes * t}};
+        {Of::gradient(call, 0), head, its_place, output_begin<Columns>()},
+        {Of::gradient(call, 1), head, its_place, output_begin<Columns>()}};
     WalkSight whole{};
     if constexpr (reach != Reach::broad) whole = sight_of<Tiles>(0, window);
-    const auto read = [&](Passing& tiles, int u, int first_key) {
+    const std::int64_t first_number = static_cast<std::int64_t>(origin) * call.heads + head;
+    /// Of the band; where `may_miss` keys, the nearest in their place.
+    const auto read = [&](auto may_miss, Passing& tiles, int u, int first_key) {
       tiles.read(
-          u, call, head, origin,
-          [&](int i) { return max(keys_begin, min(first_key + i, keys_end - 1)); },
+          u, call.lse + first_number, call.dots + first_number, call.heads,
+          [&](int i) {
+            if constexpr (!decltype(may_miss)::value) return first_key + i;
+            return max(keys_begin, min(first_key + i, keys_end - 1));
+          },
           [&](int tensor, int key) { return passing[tensor].at(key); },
           [&](int tensor, int key) { return values[tensor].at(key); });
     };
     // Of two tiles, or the first alone.
     const auto wide_sight = [&](int first_key, int keys) {
-      const int first = origin + first_key + 2 * t;
-      const int begin = walk.wide_begin;
-      const int end = min(walk.wide_end, origin + first_key + keys);
-      unsigned seen = 0;
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        const int key = first + 8 * (e / 2) + e % 2;
-        if (key >= begin && key < end) seen |= 1u << e;
-      }
-      return seen;
+      return seen_keys<2>(origin + first_key, walk.wide_begin,
+                          min(walk.wide_end, origin + first_key + keys));
     };
 #pragma unroll 1
     for (int first_row = 0; first_row < rows; first_row += strip_tokens) {
@@ -380,10 +352,10 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums, reach>))
       });
       read_numbers(strip, origin + here, rows - here, true);
       /// Two tiles from `first` on, and what the wide rows take of them.
-      const auto take_two = [&](int first, const unsigned(&seen)[2], bool by_wide) {
+      const auto take_two = [&](auto may_miss, int first, const unsigned(&seen)[2], bool by_wide) {
         Passing tiles;
-        read(tiles, 0, first);
-        read(tiles, 1, first + 8);
+        read(may_miss, tiles, 0, first);
+        read(may_miss, tiles, 1, first + 8);
         tiles.template clean_values<T, 2>();
         strip.template take<2>(tiles, seen, factor);
         if (!by_wide) return;
@@ -395,11 +367,25 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums, reach>))
         // Strips' own keys are one of these 16, which is the wide rows'.
         const int band_begin = band_from - ((band_from - here) & 15);
         const int band_end = window < 0 ? band_begin : min(keys_end, here + strip_tokens + window);
+        // Where the strip sees all keys of a chunk.
+        const int inner_begin = max(here + strip_tokens - 1 - window, keys_begin);
+        const int inner_end = min(here + window - 15, keys_end - 16);
 #pragma unroll 1
         for (int first = band_begin; first < band_end; first += 16) {
           __syncwarp();
-          const WalkSight sight = chunk_sight(first, here, window, keys_begin, keys_end);
-          take_two(first, sight.row, has_wide && first == here);
+          const bool by_wide = has_wide && first == here;
+          if (first >= inner_begin && first <= inner_end) {
+            take_two(std::false_type{}, first, {0xfu, 0xfu}, by_wide);
+            continue;
+          }
+          unsigned seen[2];
+#pragma unroll
+          for (int h = 0; h < 2; ++h) {
+            const int mine = here + g + 8 * h;
+            seen[h] = seen_keys<2>(first, max(mine - window, keys_begin),
+                                   min(mine + window + 1, keys_end));
+          }
+          take_two(std::true_type{}, first, seen, by_wide);
         }
       } else {
         const int first_key = here - Tiles::radius;
@@ -416,11 +402,12 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums, reach>))
           const unsigned seen[2] = {low >> 2 * tile & 0xfu, high >> 2 * tile & 0xfu};
           if (tile + 1 < Tiles::of_window) {
             // The wide rows take the keys that a strip's window begins with, and at the end all.
-            take_two(first_key + 8 * tile, seen, has_wide && (tile == 0 || is_last));
+            take_two(std::true_type{}, first_key + 8 * tile, seen,
+                     has_wide && (tile == 0 || is_last));
             continue;
           }
           Passing tiles;
-          read(tiles, 0, first_key + 8 * tile);
+          read(std::true_type{}, tiles, 0, first_key + 8 * tile);
           tiles.template clean_values<T, 1>();
           strip.template take<1>(tiles, seen, factor);
           if (has_wide && is_last) {
@@ -452,16 +439,14 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums, reach>))
     const int row = g + 8 * h;
     if (row >= walk.wide.count) continue;
     if (walk.first_slot >= 0) {
-      wide.leave(h, call.partials + (static_cast<std::int64_t>(head) * call.partial_rows +
-                                     walk.first_slot + row) *
-                                        call.partial_pitch);
+      wide.leave(h, partial_row(call, head, walk.first_slot + row));
       continue;
     }
 #pragma unroll
     for (int i = 0; i < gradients; ++i) {
       std::byte* to =
           HeadRows<std::byte>(Of::gradient(call, i), head).at(place(walk.wide.begin + row));
-      wide.store(i, h, to + lane_bytes * t, Of::by_score(i) ? call.scale : 1.0f);
+      wide.store(i, h, to + output_begin<Columns>(), Of::by_score(i) ? call.scale : 1.0f);
     }
   }
 }
@@ -477,8 +462,7 @@ __global__ void merge_backward_walks_kernel(BackwardWalkArguments call) {
 #pragma unroll
     for (int i = 0; i < WalkSums<sums>::gradients; ++i) {
       float total = 0.0f;
-      for (int p = 0; p < merged.parts; ++p)
-        total += merged.first[p * merged.step + i * a.head_dim + column];
+      for (int p = 0; p < merged.parts; ++p) total += merged.part(p)[i * a.head_dim + column];
       std::byte* row = HeadRows<std::byte>(WalkSums<sums>::gradient(call, i), merged.head)
                            .at(Place(a.items, merged.token));
       reinterpret_cast<T*>(row)[column] =

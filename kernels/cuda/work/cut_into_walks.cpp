@@ -12,13 +12,12 @@
 namespace attnscope::cuda {
 namespace {
 
-/// Strips of a walk: many, because what a walk begins with - its globals - costs about a strip;
+/// Strips of a walk: many, because what a walk begins and ends with costs about a strip;
 /// fewer where the walks would not be enough for the warps of a large machine, 12 on each of its
 /// 132 multiprocessors.
 constexpr std::int64_t least_strips = 4;
 constexpr std::int64_t most_strips = 16;
 constexpr std::int64_t enough_walks = 132 * 12;
-constexpr std::int64_t most_broad_strips = 4;  // they begin with nothing that costs
 
 /// Rows that walks take.
 struct WalkedTask {
@@ -218,7 +217,7 @@ class Walking {
   }
 
   void lay_out() {
-    std::int64_t strips = list_.shape.broad ? most_broad_strips : most_strips;
+    std::int64_t strips = most_strips;
     const std::int64_t least = list_.shape.broad ? together() : least_strips;
     while (strips > least && walks_of(strips) * heads_ < enough_walks) strips -= together();
     number_partial_rows(strips);
