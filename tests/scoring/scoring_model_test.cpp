@@ -119,6 +119,7 @@ TEST(ScoringModel, OneThatEncodesDocumentsApartLimitsThemApart) {
   ASSERT_TRUE(cross.has_value()) << cross.error().message;
   EXPECT_FALSE(cross->keeps_documents);
   EXPECT_EQ(cross->limits.most_document_tokens, 0);
+  EXPECT_EQ(cross->limits.most_tokens, cross->shape.positions - 1);  // its document's own [CLS]
   EXPECT_FALSE(open(TinyCheckpoint::bert())->keeps_documents);
 }
 
