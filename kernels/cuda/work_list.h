@@ -43,7 +43,7 @@ struct WorkRule {
   std::int32_t origin = 0;
   std::int32_t back = 0;
   std::int32_t until = std::numeric_limits<std::int32_t>::max();
-  friend auto operator<=>(const WorkRule&, const WorkRule&) = default;
+  friend auto operator<=>(const WorkRule&, const WorkRule&) = default;  // NOLINT: no null pointer
 };
 
 /// Tokens that pass by.
