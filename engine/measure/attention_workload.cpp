@@ -162,6 +162,7 @@ class AttentionWorkload final : public Workload {
         memory_(setting.device.memory()),
         workspaces_(setting.heat.contenders.size()),
         watches_(setting.heat.contenders.size()),
+        has_spoilt_(setting.heat.contenders.size()),
         turned_(setting.heat.contenders.size()) {}
 
   [[nodiscard]] std::int64_t item_bytes() const override {
@@ -256,6 +257,7 @@ class AttentionWorkload final : public Workload {
   void before_rounds() override {
     if (grad_o_is_sparse_) tensors_->fill_grad_o();
     grad_o_is_sparse_ = false;
+    if (batch_->has_served()) print_of_inputs_ = tensors_->get().print_of_inputs(Pass::both);
   }
   void enter(std::size_t contender) override {
     workspaces_[contender] = Buffer(memory_, of(contender).workspace_bytes());
@@ -266,11 +268,14 @@ class AttentionWorkload final : public Workload {
   void leave(std::size_t contender) override {
     static_cast<void>(of(contender).keep_outputs(false));
     workspaces_[contender] = Buffer();
+    if (batch_->is_served(contender) && has_changed_inputs()) has_spoilt_[contender] = true;
   }
 
   Verdict judge_sample(std::size_t contender) override {
     if (const Status fetched = of(contender).keep_outputs(false); !fetched)
       return {.error = {}, .wrong = fetched.error().message};
+    if (batch_->is_served(contender) && (has_changed_inputs() || has_spoilt_[contender]))
+      return {.error = {}, .wrong = "it changed its inputs after it was checked"};
     Verdict verdict = watches_[contender]->judge(tensors_->get().on_device());
     if (!verdict.wrong.empty()) {
       verdict.wrong =
@@ -281,18 +286,30 @@ class AttentionWorkload final : public Workload {
   }
 
  private:
+  /// They are everybody's, and are there again afterwards.
+  bool has_changed_inputs() {
+    if (tensors_->get().print_of_inputs(Pass::both) == print_of_inputs_) return false;
+    place_tensors();
+    return true;
+  }
+
   /// Once in each placement, because the inputs are the same from call to call: what a program of
-  /// somebody else's gives must follow them.
+  /// somebody else's gives must follow them, in every compared row. The outputs are those of the
+  /// call before: nothing in them tells that somebody will look.
   Verdict judge_turned(std::size_t contender) {
     turned_[contender] = true;
-    watches_[contender]->poison(tensors_->get().on_device());
-    tensors_->get().turn_sign_of_v();
+    const CallTensors& tensors = tensors_->get();
+    tensors.turn_sign_of_v();
     setting_.beacon.calling(static_cast<int>(contender));
-    const Status called = attnscope::call(of(contender), tensors_->get().on_device(),
+    const Status called = attnscope::call(of(contender), tensors.on_device(),
                                           workspaces_[contender].bytes(), Pass::both);
-    tensors_->get().turn_sign_of_v();
+    tensors.turn_sign_of_v();
     require(called);
-    Verdict verdict = watches_[contender]->judge(tensors_->get().on_device(), /*sign=*/-1);
+    const Reference& reference = reference_of(contender);
+    Verdict verdict = RowWatch(point_.device, reference, reference.rows.rows.size())
+                          .judge(tensors.on_device(), /*sign=*/-1);
+    if (const char* name = tensors.not_finite(Pass::both); name != nullptr && verdict.wrong.empty())
+      verdict.wrong = fmt::format("its {} holds values that are not finite", name);
     if (!verdict.wrong.empty()) {
       verdict.wrong = "it gives what it remembers: with the sign of v turned after timed calls, " +
                       verdict.wrong;
@@ -359,7 +376,9 @@ class AttentionWorkload final : public Workload {
   std::map<const PreparedBatch::PlannedPattern*, Reference> references_;
   std::vector<Buffer> workspaces_;
   std::vector<std::optional<RowWatch>> watches_;
-  std::vector<bool> turned_;  // at this placement: its values' sign, once
+  std::uint64_t print_of_inputs_ = 0;  // where somebody else's program may change them
+  std::vector<bool> has_spoilt_;       // in a call that no sample has
+  std::vector<bool> turned_;           // at this placement: its values' sign, once
 };
 
 }  // namespace

@@ -233,6 +233,7 @@ class ModelWorkload final : public Workload {
     if (!std::exchange(is_placed_, true)) return;
     for (OneContender& one : contenders_) {
       one.served = nullptr;
+      one.had_other_words = false;
       one.model.reset();
       one.weights.reset();
       one.kept.reset();
@@ -318,7 +319,13 @@ class ModelWorkload final : public Workload {
 
   Verdict judge_sample(std::size_t contender) override {
     OneContender& one = contenders_[contender];
-    return judge_again(one.checked, output_of(one), bound_of(one));
+    Verdict verdict = judge_again(one.checked, output_of(one), bound_of(one));
+    if (one.served == nullptr || one.had_other_words || !verdict.wrong.empty()) return verdict;
+    one.had_other_words = true;
+    setting_.beacon.calling(static_cast<int>(contender));
+    if (std::string wrong = wrong_of_other_words(one); !wrong.empty())
+      verdict.wrong = std::move(wrong);
+    return verdict;
   }
 
  private:
@@ -335,6 +342,7 @@ class ModelWorkload final : public Workload {
     std::unique_ptr<Model> model{};
     ServedOffer* offer = nullptr;                // of a program that computes it
     const ServedModel* served = nullptr;         // the model, where it does
+    bool had_other_words = false;                // at this placement
     std::optional<DocumentCache> kept{};         // of a call's documents, likewise
     std::unique_ptr<CacheFile> file{};           // the same to be loaded
     std::vector<PairBatch> batches{};            // of a call
@@ -402,6 +410,38 @@ class ModelWorkload final : public Workload {
         {.error = error, .bound = bound},
         fmt::format("it scores the same ids otherwise in its next call: by {:.3g}, above {:.3g}",
                     error, bound)};
+  }
+
+  /// Once in each placement: all words of a document become its first, and other tokens must have
+  /// other scores, if only in their last digits. That tells who remembers, also of weights that
+  /// nobody knows and of 8 bits, whose bound is wider than what documents move.
+  static std::string wrong_of_other_words(OneContender& one) {
+    std::size_t place = 0, others = 0, same = 0;
+    bool differ_among_themselves = false;
+    for (const PairBatch& batch : one.batches) {
+      PairBatch with_others = batch;
+      std::vector<std::vector<std::int32_t>> documents;
+      documents.reserve(batch.items.size());
+      for (PairBatch::Item& item : with_others.items) {
+        auto& document = documents.emplace_back(item.document.begin(), item.document.end());
+        if (!document.empty()) std::fill(document.begin(), document.end() - 1, document.front());
+        item.document = document;
+      }
+      const auto output = one.model->score(with_others);
+      require(output.map([](const ModelOutput&) {}));
+      for (std::size_t i = 0; i < batch.items.size(); ++i, ++place) {
+        const auto& was = batch.items[i].document;
+        differ_among_themselves |= one.scored.scores[place] != one.scored.scores.front();
+        if (std::ranges::equal(was, documents[i])) continue;
+        ++others;
+        same += output->scores[i] == one.scored.scores[place] ? 1 : 0;
+      }
+    }
+    if (others > 0 && same == others)
+      return "it gives what it remembers: other documents have the very same scores";
+    if (others > 1 && !differ_among_themselves)
+      return fmt::format("all {} documents have the very same score", place);
+    return {};
   }
 
   /// The reference tells of the first document and the last one: of those between, what this

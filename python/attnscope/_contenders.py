@@ -391,6 +391,9 @@ class _Prepared(_Called):
 
     def check(self, result):
         expected = self.arrays["o"]
+        if not isinstance(result, type(expected)):
+            raise Unusable(f"it returned a {type(result).__name__}, not a {type(expected).__module__}."
+                           f"{type(expected).__name__}; what is computed only when it is looked at would not be timed")
         self.check_shape(result, expected.shape)
         if result.dtype != expected.dtype:
             raise Unusable(f"it returned {str(result.dtype).replace('torch.', '')}, not {self.plan.dtype}")

@@ -94,6 +94,8 @@ class Contenders(unittest.TestCase):
                     "shape": ("crashed", "it returned the shape [3, 2, 24, 1] where [3, 2, 24, 8] is asked for"),
                     "dtype": ("crashed", "it returned float64, not float32"),
                     "nothing": ("crashed", "it returned nothing"),
+                    "lazy": ("crashed", "it returned a Later, not a numpy.ndarray"),
+                    "spoils-later": ("wrong", "it changed its inputs after it was checked"),
                     "raises": ("crashed", "ValueError: not my day (contenders.py:"),
                     "writes": ("wrong", "it changed its inputs"),
                     "remembers": ("wrong", "it gives what it remembers: with the sign of v turned"),
