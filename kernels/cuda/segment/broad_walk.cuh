@@ -327,9 +327,10 @@ __global__ void __maxnreg__((broad_registers<Columns, Many>))
     // Chunks lie alike beside all steps, so that each key is in one of the wide rows' chunks.
     // Counted from the step's first row.
     const int band_begin = max(keys_begin - row, -window) & ~15;
-    const int band_end = window < 0 ? band_begin : min(keys_end - row, step + window);
-    const int inner_begin = max(keys_begin - row, step - 1 - window);
-    const int inner_end = with_care ? inner_begin : min(keys_end - row - 31, window - 14);
+    // Not to be computed anew for every chunk, hence `opaque`.
+    const int band_end = opaque(window < 0 ? band_begin : min(keys_end - row, step + window));
+    const int inner_begin = opaque(max(keys_begin - row, step - 1 - window));
+    const int inner_end = opaque(with_care ? inner_begin : min(keys_end - row - 31, window - 14));
 #pragma unroll 1
     for (int first = 0; first < globals; first += 16) {
       if (Many && globals > 16) find_globals(first);
