@@ -263,16 +263,16 @@ TEST(SparseDocuments, AreWalkedInStretchesOf256Rows) {
   for (const WorkWalk& walk : walks.rows.walks) EXPECT_LE(walk.rows.count, 256);
 }
 
-TEST(SparseDocumentsOfBroadWindows, AreWalkedInStretchesOf64Rows) {
+TEST(SparseDocumentsOfBroadWindows, AreWalkedInStretchesOf256RowsToo) {
   const Walks walks =
       walks_of("sparse", 64, SequenceLayout::uniform(100, {.query = 11, .documents = {4084}}));
   EXPECT_TRUE(walks.rows.shape.broad);
   EXPECT_TRUE(walks.rest.units.empty());
   ASSERT_TRUE(walks.backward_keys);
   EXPECT_TRUE(walks.backward_keys->shape.broad);
-  EXPECT_EQ(walks.rows.walks.size(), 6500U);
-  EXPECT_EQ(walks.rows.merges.at(0).parts, 64);
-  for (const WorkWalk& walk : walks.rows.walks) EXPECT_LE(walk.rows.count, 64);
+  EXPECT_EQ(walks.rows.walks.size(), 1700U);
+  EXPECT_EQ(walks.rows.merges.at(0).parts, 16);
+  for (const WorkWalk& walk : walks.rows.walks) EXPECT_LE(walk.rows.count, 256);
 }
 
 TEST(SharedQuery, IsAGlobalOfEveryItem) {
