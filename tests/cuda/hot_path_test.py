@@ -176,10 +176,11 @@ class OurKernels(unittest.TestCase):
         # 4,084 rows of a document are 256 strips, in walks of 16; the query's 11 are one more.
         counts = cases[4096, 4]["forward"]["segment_walk_kernel<__nv_bfloat16, 32, false, false>"]
         self.assertEqual((counts["strip"], counts["walk"]), (1200 * 257, 1200 * 17))
-        # 64 rows and 64 keys to both sides are 12 chunks of 16, and what a document's ends cut off is missing.
+        # A step's 32 rows and 64 keys to both sides are 10 chunks of 16, at the rims or within, and what a document's ends cut off is missing.
         counts = cases[4096, 64]["forward"]["segment_broad_walk_kernel<__nv_bfloat16, 32, false>"]
         self.assertEqual(counts["step"], 1200 * (128 + 1))
-        self.assertEqual(counts["band"], 1200 * (128 * 10 - 2 * (4 + 2)))
+        chunks = counts["band, rim"] + counts["stretch"] + counts["whole"]
+        self.assertEqual(chunks, 1200 * (128 * 10 - 2 * (4 + 2)))
 
     def test_the_report_tells_where_nothing_can_be_counted(self):
         self.assertIn("nvdisasm", report.hot_path_section(None, report.as_markdown))
