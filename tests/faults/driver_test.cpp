@@ -302,6 +302,18 @@ TEST_F(DriverTest, CancelDuringTheSearch_EndsTheRunAsCancelled) {
   EXPECT_THAT(ran.cells, IsEmpty());
 }
 
+TEST_F(DriverTest, CancelBehindTheLastHeat_FindsTheRunDone) {
+  std::atomic<int> cancel = 0;
+  DriverOptions how = options();
+  how.cancel = &cancel;
+  how.on_event = [&](const RunEvent& event) {
+    if (event.kind == Kind::heat_finished) cancel = 1;
+  };
+  const Ran ran = measured(sweep_of(R"("full/dense")", "64"), how);
+  EXPECT_EQ(ran.outcome->status, RunStatus::done);
+  EXPECT_EQ(ran.cells.size(), 1U);
+}
+
 TEST_F(DriverTest, DeathWhileNothingRan_IsTriedOnceMoreThenAlone) {
   misbehave("heats-die-before-running");
   const Ran ran = measured(sweep_of(R"("full/dense", "full/sdpa")", "64"));
