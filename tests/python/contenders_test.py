@@ -153,6 +153,15 @@ class Contenders(unittest.TestCase):
         self.assertEqual(cells["full/own-drifts"]["status"], "wrong")
         self.assertIn("it scores the same ids otherwise in its next call", cells["full/own-drifts"]["reason"])
 
+    def test_a_model_whose_scores_do_not_follow_its_documents_is_wrong(self):
+        of_the_same = "it gives what it remembers: other documents have the very same scores"
+        for pairs, name, reason in ((1, "bert-remembers", of_the_same), (1, "bert-remembers-int8", of_the_same),
+                                    (3, "bert-remembers-int8", of_the_same),
+                                    (3, "bert-of-one-for-all-int8", "all 3 documents have the very same score")):
+            with self.subTest(contender=name, pairs=pairs):
+                cell = self.models(["full/bert", f"full/{name}"], code=1, batch={"max": pairs})[f"full/{name}"]
+                self.assertEqual((cell["status"], cell["reason"]), ("wrong", reason))
+
     def test_models_that_misbehave_cost_one_cell_and_say_why(self):
         expected = {"bert-off": ("wrong", "scores differ from the float64 model's"),
                     "bert-of-one-text": ("wrong", "scores differ from the float64 model's"),
