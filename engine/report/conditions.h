@@ -34,7 +34,7 @@ namespace attnscope::report {
 /// "31 of 48 cells were disturbed by other programs: close those and measure again"; empty where
 /// none was. One sentence for all of a run, its way out in it.
 [[nodiscard]] std::string disturbed_cells_in_words(const std::vector<const Row*>& rows);
-/// Its time is shorter than the machine's measured limit.
+/// Its time is shorter than the measured ceilings allow: then the ceilings or it are wrong.
 [[nodiscard]] bool is_beyond_limit(const Row& row);
 /// "2 of 48 cells took less than the measured ceilings allow: ..."; empty where none did.
 [[nodiscard]] std::string beyond_limit_in_words(const std::vector<const Row*>& rows);

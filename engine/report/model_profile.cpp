@@ -190,8 +190,7 @@ std::string write_profile(const ModelProfile& profile, TableFormat format) {
                   is_one ? ""
                          : fmt::format(", whole passes {:.1f} to {:.1f} ms", 1e3 * whole.least,
                                        1e3 * whole.most)));
-  constexpr double alike =
-      1.1;  // of passes over the same pairs on a machine that does nothing else
+  constexpr double alike = 1.1;  // passes over the same pairs, on a machine that does nothing else
   if (whole.most > alike * whole.least) {
     sheet.below.push_back(fmt::format(
         "The longest pass took {:.0f} % more than the shortest: other programs kept cores busy, or "

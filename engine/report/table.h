@@ -111,7 +111,6 @@ inline constexpr std::string_view damaged_status = "damaged";
 [[nodiscard]] std::vector<std::string> notes_below(const std::vector<const Row*>& rows);
 /// Those, and how far the widest intervals reach: below tables that have no room for each.
 [[nodiscard]] std::vector<std::string> notes_with_intervals(const std::vector<const Row*>& rows);
-/// Whether a time is shorter than the measured ceilings allow: then the ceilings or it are wrong.
 
 /// "executes 1.95x the useful products"; empty where the work is not known.
 [[nodiscard]] std::string executed_in_words(const Row& row);

@@ -17,6 +17,7 @@
 #include "engine/sweep/run_plan.h"
 #include "engine/sweep/time_left.h"
 #include "engine/sweep/worker_pool.h"
+#include "kernels/base/json.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope {
@@ -503,7 +504,7 @@ namespace {
 /// run may come from somebody else.
 std::string had_it_by(const RunInfo* earlier, std::string_view implementation) {
   if (earlier == nullptr) return {};
-  const json provenance = json::parse(earlier->start.provenance, nullptr, false);
+  const json provenance = parse_json(earlier->start.provenance);
   const json build = part(provenance.is_object() ? provenance : json::object(), "build");
   const json served = part(build.is_object() ? build : json::object(), "served");
   for (const json& one : served.is_array() ? served : json::array()) {
