@@ -76,6 +76,15 @@ __device__ inline std::uint32_t pair_of<__nv_bfloat16>(float low, float high) {
   return bits;
 }
 
+/// x, of which the bits of `signs` are changed.
+__device__ inline float flipped(float x, std::uint32_t signs) {
+  std::uint32_t bits = 0;
+  memcpy(&bits, &x, sizeof bits);
+  bits ^= signs;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
 /// A mask of the halves of `pair` that hold no finite number.
 template <typename T>
 __device__ std::uint32_t non_finite_halves(std::uint32_t pair) {

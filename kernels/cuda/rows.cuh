@@ -5,6 +5,7 @@
 
 #include "kernels/cuda/numbers.cuh"
 #include "kernels/cuda/operands.h"
+#include "kernels/cuda/segment/arguments.h"
 #include "kernels/cuda/work_list.h"
 
 namespace attnscope::cuda {
@@ -112,21 +113,13 @@ __device__ __forceinline__ float log_sum_exp(float maximum, float sum) {
   return sum == 0.0f ? minus_infinity : fmaf(maximum, ln_2, logf(sum));
 }
 
-/// What backward knows of a row, in units of log2. A row without keys has no weights: +inf makes
-/// them 0, where -inf would make them infinite.
-struct RowNumbers {
-  float subtrahend = 0.0f;  // log-sum-exp
-  float dot = 0.0f;         // D = grad_o . o
-
-  /// `at`: token * heads + head.
-  __device__ __forceinline__ void read_lse(const float* lses, std::int64_t at) {
-    const float lse = __ldg(lses + at);
-    subtrahend = lse == minus_infinity ? -minus_infinity : lse * log2_e;
-  }
-  __device__ __forceinline__ void read(const float* lses, const float* dots, std::int64_t at) {
-    read_lse(lses, at);
-    dot = __ldg(dots + at);
-  }
-};
+/// RowNumbers::subtrahend of a log-sum-exp.
+__device__ __forceinline__ float subtrahend_of(float lse) {
+  return lse == minus_infinity ? -minus_infinity : lse * log2_e;
+}
+__device__ __forceinline__ RowNumbers read_numbers(const RowNumbers* of) {
+  const float2 both = __ldg(reinterpret_cast<const float2*>(of));
+  return {both.x, both.y};
+}
 
 }  // namespace attnscope::cuda

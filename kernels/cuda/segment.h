@@ -47,7 +47,7 @@ class SegmentWork {
   [[nodiscard]] const Walks* walks() const { return walks_.get(); }
   /// Where in list() the lists of walks, and of their rest, begin.
   struct Places {
-    std::int64_t rest = 0, walks = 0, backward_rows = 0, backward_keys = 0;
+    std::int64_t rest = 0, rows = 0, keys = 0;
   };
   [[nodiscard]] const Places& places() const { return places_; }
   [[nodiscard]] std::int64_t head_dim() const { return head_dim_; }

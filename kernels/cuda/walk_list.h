@@ -93,11 +93,7 @@ struct WalkList {
 /// Of segment_forward, and of segment_backward where there are walks of keys.
 struct Walks {
   WalkList rows;
-  std::optional<WalkList> backward_rows;  // where they are not those of segment_forward
-  std::optional<WalkList> backward_keys;
-  [[nodiscard]] const WalkList& rows_of_backward() const {
-    return backward_rows ? *backward_rows : rows;
-  }
+  std::optional<WalkList> keys;
   WorkList rest;  // units of what no walk has; of keys only where these have walks
 };
 
@@ -106,10 +102,6 @@ struct Walks {
 [[nodiscard]] constexpr bool has_walks(std::int64_t head_dim, DType dtype, WalkShape shape = {}) {
   return size_of(dtype) == 2 &&
          (head_dim == 32 || (head_dim == 64 && (shape.broad || !(shape.far && shape.many))));
-}
-/// Backward those of head dimension 64 are broad, however narrow their windows.
-[[nodiscard]] constexpr bool are_broad_backward(std::int64_t head_dim) {
-  return head_dim == 64;
 }
 
 /// Cuts a plan that cut_into_units takes; nothing where no row can be walked.

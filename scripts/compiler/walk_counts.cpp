@@ -66,7 +66,7 @@ struct OwnTokens {
         wide_end(walk.wide_end - walk.rows.begin) {}
 };
 
-/// Of strips whose windows are held at once (walk.cuh, and walk_backward.cuh up to 16 tokens).
+/// Of strips whose windows are held at once (walk.cuh).
 void count_narrow(const WorkWalk& walk, bool far, Counts& counts) {
   const OwnTokens own(walk);
   const int radius = radius_of(far);
@@ -77,7 +77,6 @@ void count_narrow(const WorkWalk& walk, bool far, Counts& counts) {
     if (walk.wide.count == 0) continue;
     ++counts["wide"];
     if (first < own.wide_begin || first + 16 > own.wide_end) ++counts["edge"];
-    if (row + strip_tokens >= own.rows) ++counts["last"];
   }
 }
 
@@ -136,23 +135,52 @@ void count_broad(const WorkWalk& walk, std::int32_t strips, Counts& counts) {
   counts["band, cut"] += cuts / strips;
 }
 
-/// Of chunks of 16 keys beside a strip (walk_backward.cuh from 17 tokens on).
-void count_chunks(const WorkWalk& walk, Counts& counts) {
+/// Of the same backward, whatever the windows (walk_backward.cuh).
+void count_backward(const WorkWalk& walk, std::int32_t strips, Counts& counts) {
   const OwnTokens own(walk);
-  for (std::int32_t row = 0; row < own.rows; row += strip_tokens) {
-    ++counts["strip"];
-    if (walk.window < 0) continue;
-    const std::int32_t from = std::max(own.keys_begin, row - walk.window);
-    const std::int32_t end = std::min(own.keys_end, row + strip_tokens + walk.window);
-    for (std::int32_t first = from - ((from - row) & 15); first < end; first += 16) {
+  const std::int32_t step = strip_tokens * strips, window = walk.window, phase = (window + 7) & 8;
+  std::int64_t seen = 0, edges = 0, cuts = 0;
+  for (std::int32_t row = 0; row < own.rows; row += step) {
+    ++counts["step"];
+    if (window < 0) continue;
+    const std::int32_t left = own.rows - row;
+    const std::int32_t inner_begin = std::max(own.keys_begin - row, step - 1 - window);
+    const std::int32_t inner_end = std::min(own.keys_end - row - 31, window - 14);
+    const std::int32_t end = std::min(own.keys_end - row, std::min(step, left) + window);
+    const auto is_there = [&](std::int32_t first) {
+      return first >= own.keys_begin && first + 16 <= own.keys_end;
+    };
+    std::int32_t distance = ((std::max(own.keys_begin - row, -window) + phase) & ~15) - phase;
+    if (!is_there(row + distance)) ++counts["step, outside"];
+    for (; distance < end; distance += 16) {
+      const std::int32_t first = row + distance;
       ++counts["band"];
-      const bool is_edge = first < row + strip_tokens - 1 - walk.window ||
-                           first > row + walk.window - 15 || first < own.keys_begin ||
-                           first + 16 > own.keys_end;
-      ++counts[is_edge ? "band, edge" : "band, inner"];
-      if (walk.wide.count > 0 && first == row) ++counts["band, wide"];
+      if (walk.wide.count > 0 && distance >= -phase && first < own.rows &&
+          (distance < step - phase || left <= step)) {
+        ++counts["band, wide"];
+        if (first < 0 || first + 16 > own.rows) ++counts["band, wide cut"];
+      }
+      if (distance >= inner_begin && distance < inner_end) {
+        ++counts["band, inner"];
+        continue;
+      }
+      ++counts["band, rim"];
+      if (distance + 16 < end && !is_there(first + 16)) ++counts["band, outside"];
+      for (std::int32_t b = 0; b < strips; ++b) {
+        const std::int32_t from_strip = distance - strip_tokens * b;
+        if (left <= strip_tokens * b || from_strip < -15 - window || from_strip > 15 + window)
+          continue;
+        ++seen;
+        edges += from_strip < 15 - window ? 1 : 0;
+        edges += from_strip > window - 15 ? 1 : 0;
+        cuts += is_there(first) ? 0 : 1;
+      }
     }
   }
+  // A strip's code stands there `strips` times, and twice that of a window's two edges.
+  counts["band, seen"] += seen / strips;
+  counts["band, edge"] += edges / (2 * strips);
+  counts["band, cut"] += cuts / strips;
 }
 
 class Launches {
@@ -173,18 +201,17 @@ class Launches {
   }
 
   void print_backward(const WalkList& list, bool keys) const {
-    const int reach = list.shape.broad ? 2 : list.shape.far ? 1 : 0;
-    print_walks("backward",
-                std::string("segment_backward_walk_kernel<__nv_bfloat16, 32, ") +
-                    (keys ? "3, " : "0, ") + std::to_string(reach) + ">",
-                list, 1);
+    print_walks(
+        "backward",
+        std::string("segment_backward_walk_kernel<__nv_bfloat16, 32, ") + (keys ? "3>" : "0>"),
+        list, broad_strips_of(head_dim));
   }
 
  private:
   void print_walks(const char* direction, const std::string& kernel, const WalkList& list,
                    std::int32_t strips) const {
-    Counts counts{{"alone", 0}, {"cut", 0},     {"edge", 0},  {"last", 0},         {"finish", 0},
-                  {"leave", 0}, {"stretch", 0}, {"whole", 0}, {"step, outside", 0}};
+    Counts counts{{"alone", 0},   {"cut", 0},   {"edge", 0},          {"finish", 0}, {"leave", 0},
+                  {"stretch", 0}, {"whole", 0}, {"step, outside", 0}, {"inner", 0},  {"rim", 0}};
     const bool is_backward = kernel.find("backward") != std::string::npos;
     for (const WorkWalk& walk : list.walks) {
       ++counts["walk"];
@@ -193,18 +220,13 @@ class Launches {
         ++counts[walk.first_slot < 0 ? "finish" : "leave"];
       }
       counts["first"] += walk.wide_takes_globals;
-      if (list.shape.broad && is_backward) {
-        count_chunks(walk, counts);
+      if (is_backward) {
+        count_backward(walk, strips, counts);
       } else if (list.shape.broad) {
         count_broad(walk, strips, counts);
       } else {
         count_narrow(walk, list.shape.far, counts);
       }
-    }
-    // Backward, what wide rows take of a far window stands three times in the code, once for every
-    // two tiles; beside the first all strips execute it, beside the others a walk's last one.
-    if (is_backward && list.shape.far) {
-      counts["wide"] = (counts["wide"] + 2 * counts["last"]) / 3;
     }
     for (const auto& [part, executions] : counts)
       print(direction, kernel, part, executions * heads);
@@ -224,7 +246,7 @@ int print_case(std::int64_t tokens, std::int32_t window) {
   const auto walks = cut_into_walks(sparse_plan(tokens, window), head_dim, DType::bfloat16,
                                     Passes::forward_backward);
   // What walks do not take is not counted.
-  if (!walks || !walks->backward_keys || !walks->rest.units.empty()) {
+  if (!walks || !walks->keys || !walks->rest.units.empty()) {
     std::fprintf(stderr,
                  "walk_counts: walks do not take all of %ld tokens, window %d (%zu units)\n",
                  static_cast<long>(tokens), window, walks ? walks->rest.units.size() : 0);
@@ -232,8 +254,8 @@ int print_case(std::int64_t tokens, std::int32_t window) {
   }
   const Launches launches(tokens, window);
   launches.print_forward(walks->rows);
-  launches.print_backward(walks->rows_of_backward(), false);
-  launches.print_backward(*walks->backward_keys, true);
+  launches.print_backward(walks->rows, false);
+  launches.print_backward(*walks->keys, true);
   return 0;
 }
 

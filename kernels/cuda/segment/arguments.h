@@ -23,11 +23,18 @@ struct ForwardTensors {
   Output o;
   float* lse = nullptr;  // [tokens, heads], or null
 };
+/// What backward knows of a row: its log-sum-exp in units of log2, but +inf for a row without keys,
+/// which makes its weights 0; and -D, D = grad_o . o.
+struct alignas(8) RowNumbers {
+  float subtrahend = 0.0f;
+  float minus_dot = 0.0f;
+};
 struct BackwardTensors {
   Input q, k, v, o, grad_o;
   Output grad_q, grad_k, grad_v;
-  const float* lse = nullptr;  // [tokens, heads]
-  float* dots = nullptr;       // [tokens, heads], D = grad_o . o: rows leave it for keys
+  const float* lse = nullptr;     // [tokens, heads]
+  RowNumbers* numbers = nullptr;  // [heads, tokens]: rows leave them for keys
+  std::int64_t tokens = 0;
 };
 
 /// What the plain kernels need in both directions.
@@ -52,7 +59,13 @@ struct WalkArguments {
   std::int32_t widest_merge = 0;
   std::int32_t heads = 0;
   std::int32_t head_dim = 0;
+  bool broad = false;  // WalkShape::broad
   float scale = 0.0f;
+  // A score is multiplied by `factor` after what is not seen has become -inf, so that it is
+  // positive: the scale in units of log2, its sign aside; of scale 0 enough to tell what is not
+  // seen.
+  float factor = 0.0f;
+  std::uint32_t signs = 0;  // the sign bits that queries, or keys in their place, change below 0
   // Partial rows, [head, row, pitch]: forward o, maximum and sum; backward grad_q, or grad_k and
   // grad_v.
   float* partials = nullptr;
@@ -62,12 +75,7 @@ struct WalkArguments {
 
 struct ForwardArguments : UnitArguments, ForwardTensors {};
 struct BackwardArguments : UnitArguments, BackwardTensors {};
-struct ForwardWalkArguments : WalkArguments, ForwardTensors {
-  // A score is multiplied by `factor` after the maximum is known, so that it is positive: the scale
-  // in units of log2, its sign aside; of scale 0 enough to tell what is not seen.
-  float factor = 0.0f;
-  std::uint32_t signs = 0;  // the sign bits that queries change for a scale below 0
-};
+struct ForwardWalkArguments : WalkArguments, ForwardTensors {};
 struct BackwardWalkArguments : WalkArguments, BackwardTensors {};
 
 /// What stands still: queries, or keys.
@@ -85,7 +93,7 @@ template <DType type>
 struct WalkKernels {
   Status (*forward)(const ForwardWalkArguments& arguments, WalkShape shape,
                     Stream stream) = nullptr;
-  Status (*backward)(const BackwardWalkArguments& arguments, Standing what, WalkShape shape,
+  Status (*backward)(const BackwardWalkArguments& arguments, Standing what,
                      Stream stream) = nullptr;
 };
 /// Of a 16-bit type and head dimension 32 or 64, compiled in a file of its own each, which the

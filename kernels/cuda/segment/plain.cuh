@@ -219,6 +219,7 @@ __global__ void __launch_bounds__(32 * plain_warps, 4)
                                                 {Keys ? call.grad_o : call.v, mine.head}};
   const HeadRows<std::byte> result(Keys ? call.grad_k : call.grad_q, mine.head),
       grad_v(call.grad_v, mine.head);
+  RowNumbers* const numbers = call.numbers + mine.head * call.tokens;
   float* const first = mine.shared.rows[0];
   float* const second = mine.shared.rows[1];
   const float factor = a.scale * log2_e;
@@ -229,25 +230,23 @@ __global__ void __launch_bounds__(32 * plain_warps, 4)
     hold<T>(first, standing[0].at(place), a.head_dim);
     hold<T>(second, standing[1].at(place), a.head_dim);
     __syncwarp();
-    const auto number_of = [&](int row) {
-      return static_cast<std::int64_t>(row) * a.heads + mine.head;
-    };
     RowNumbers row;
     if constexpr (!Keys) {
-      row.read_lse(call.lse, number_of(token));
-      row.dot = dot_of_lanes<T>(second, HeadRows<const std::byte>(call.o, mine.head).at(place),
-                                a.head_dim);
-      if ((threadIdx.x & 31u) == 0) call.dots[number_of(token)] = row.dot;
+      row.subtrahend =
+          subtrahend_of(call.lse[static_cast<std::int64_t>(token) * a.heads + mine.head]);
+      row.minus_dot = -dot_of_lanes<T>(
+          second, HeadRows<const std::byte>(call.o, mine.head).at(place), a.head_dim);
+      if ((threadIdx.x & 31u) == 0) numbers[token] = row;
     }
     ColumnSums sums, value_sums;  // the latter of keys alone
     for_each_seen(a.list, mine.unit, token, [&](int other, int count) {
       float weight = 0.0f, by_score = 0.0f;
       if (other >= 0) {
         const Place at(a.items, other);
-        if constexpr (Keys) row.read(call.lse, call.dots, number_of(other));
+        if constexpr (Keys) row = read_numbers(numbers + other);
         const float score = dot_with<T>(first, passing[0].at(at), a);
         weight = exp2_approx(fmaf(score, factor, -row.subtrahend));
-        by_score = weight * (dot_with<T>(second, passing[1].at(at), a) - row.dot);
+        by_score = weight * (dot_with<T>(second, passing[1].at(at), a) + row.minus_dot);
       }
       mine.share(count, other, by_score, weight, [&](int token_of_lane, int lane) {
         const Place at(a.items, token_of_lane);

@@ -52,8 +52,8 @@ bool has_backward(const WorkList& list) {
   return static_cast<std::size_t>(list.row_units) < list.units.size();
 }
 
-/// The sections of the workspace, in bytes. D stands at its beginning. Calls follow each other, so
-/// that the walks of both directions may leave their partial rows at one place.
+/// The sections of the workspace, in bytes. RowNumbers stand at its beginning. Calls follow each
+/// other, so that the walks of both directions may leave their partial rows at one place.
 struct Workspace {
   std::int64_t walk_partials_at = 0;
   std::int64_t pitch = 0;  // floats of a partial row
@@ -64,9 +64,9 @@ struct Workspace {
     const WorkList& list = work.work();
     const std::int64_t head_dim = work.head_dim();
     const bool backward = has_backward(list);
-    const std::int64_t dots =
-        backward ? static_cast<std::int64_t>(list.tokens) * list.heads * 4 : 0;
-    walk_partials_at = bytes = round_up(dots, section);
+    const std::int64_t numbers =
+        backward ? std::int64_t{list.tokens} * list.heads * std::int64_t{sizeof(RowNumbers)} : 0;
+    walk_partials_at = bytes = round_up(numbers, section);
     if (work.walks() == nullptr) return;
     // Forward o, maximum and sum; backward two gradients.
     pitch = round_up(backward ? std::max(2 * head_dim, head_dim + 2) : head_dim + 2, 4);
@@ -74,8 +74,7 @@ struct Workspace {
       return walk_partials_at + std::int64_t{walks.partial_rows} * list.heads * pitch * 4;
     };
     bytes = end_of(work.walks()->rows);
-    for (const auto* of : {&work.walks()->backward_rows, &work.walks()->backward_keys})
-      if (*of) bytes = std::max(bytes, end_of(**of));
+    if (work.walks()->keys) bytes = std::max(bytes, end_of(*work.walks()->keys));
   }
 };
 
@@ -99,6 +98,7 @@ UnitArguments unit_arguments(const SegmentWork& work, float scale, const Operand
 WalkArguments walk_arguments(const SegmentWork& work, const SegmentMemory& memory, float scale,
                              const Operands& operands, const WalkList& list,
                              const std::byte* list_at) {
+  constexpr float log2_e = 1.4426950408889634f, least_factor = 1e-30f;
   const Workspace places(work);
   return {.list = device_list(list, list_at),
           .items = operands.items(),
@@ -107,7 +107,10 @@ WalkArguments walk_arguments(const SegmentWork& work, const SegmentMemory& memor
           .widest_merge = list.widest_merge,
           .heads = work.work().heads,
           .head_dim = static_cast<std::int32_t>(work.head_dim()),
+          .broad = list.shape.broad,
           .scale = scale,
+          .factor = std::max(std::abs(scale * log2_e), least_factor),
+          .signs = scale < 0.0f ? 0x80008000u : 0u,
           .partials = reinterpret_cast<float*>(memory.workspace + places.walk_partials_at),
           .partial_rows = list.partial_rows,
           .partial_pitch = static_cast<std::int32_t>(places.pitch)};
@@ -126,10 +129,8 @@ SegmentWork::SegmentWork(std::shared_ptr<const WorkList> list, std::int64_t head
   };
   if (walks_ != nullptr) {
     places_.rest = append(list_bytes(walks_->rest));
-    places_.walks = append(list_bytes(walks_->rows));
-    places_.backward_rows =
-        walks_->backward_rows ? append(list_bytes(*walks_->backward_rows)) : places_.walks;
-    if (walks_->backward_keys) places_.backward_keys = append(list_bytes(*walks_->backward_keys));
+    places_.rows = append(list_bytes(walks_->rows));
+    if (walks_->keys) places_.keys = append(list_bytes(*walks_->keys));
   }
   bytes_ = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
 }
@@ -190,13 +191,9 @@ Status segment_forward(const SegmentWork& work, const SegmentMemory& memory, con
   if (walks != nullptr && !can_be_walked(operands, walks->rows)) walks = nullptr;
   if (walks != nullptr) {
     const WalkArguments of_walks = walk_arguments(work, memory, scale, operands, walks->rows,
-                                                  memory.list + work.places().walks);
+                                                  memory.list + work.places().rows);
     const WalkKernels kernels = walk_kernels_of(work.dtype(), work.head_dim());
-    constexpr float log2_e = 1.4426950408889634f, least_factor = 1e-30f;
-    const ForwardWalkArguments arguments{of_walks, tensors,
-                                         std::max(std::abs(scale * log2_e), least_factor),
-                                         scale < 0.0f ? 0x80008000u : 0u};
-    if (Status s = kernels.forward(arguments, walks->rows.shape, stream); !s) return s;
+    if (Status s = kernels.forward({of_walks, tensors}, walks->rows.shape, stream); !s) return s;
   }
   const UnitArguments units =
       unit_arguments(work, scale, operands, walks == nullptr ? work.work() : walks->rest,
@@ -241,23 +238,22 @@ Status segment_backward(const SegmentWork& work, const SegmentMemory& memory,
                                   .grad_k = operands.on_device(tensors.grad_k),
                                   .grad_v = operands.on_device(tensors.grad_v),
                                   .lse = tensors.lse.data(),
-                                  .dots = reinterpret_cast<float*>(memory.workspace)};
+                                  .numbers = reinterpret_cast<RowNumbers*>(memory.workspace),
+                                  .tokens = tokens};
   const Walks* walks = work.walks();
-  if (walks != nullptr &&
-      (!walks->backward_keys || !can_be_walked(operands, walks->rows_of_backward()) ||
-       !can_be_walked(operands, *walks->backward_keys))) {
+  if (walks != nullptr && (!walks->keys || !can_be_walked(operands, walks->rows) ||
+                           !can_be_walked(operands, *walks->keys))) {
     walks = nullptr;
   }
   // Keys need what all rows leave.
   for (const Standing what : {Standing::rows, Standing::keys}) {
     if (walks != nullptr) {
       const bool is_rows = what == Standing::rows;
-      const WalkList& of = is_rows ? walks->rows_of_backward() : *walks->backward_keys;
-      const WalkArguments of_walks = walk_arguments(
-          work, memory, scale, operands, of,
-          memory.list + (is_rows ? work.places().backward_rows : work.places().backward_keys));
+      const WalkArguments of_walks =
+          walk_arguments(work, memory, scale, operands, is_rows ? walks->rows : *walks->keys,
+                         memory.list + (is_rows ? work.places().rows : work.places().keys));
       const WalkKernels kernels = walk_kernels_of(work.dtype(), work.head_dim());
-      if (Status s = kernels.backward({of_walks, on_device}, what, of.shape, stream); !s) return s;
+      if (Status s = kernels.backward({of_walks, on_device}, what, stream); !s) return s;
     }
     const UnitArguments units =
         unit_arguments(work, scale, operands, walks == nullptr ? list : walks->rest,

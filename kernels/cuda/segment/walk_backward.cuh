@@ -2,25 +2,35 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Backward for 16-bit numbers: walks along rows (grad_q) and along keys (grad_k, grad_v), the plan
-// transposed. What stands still is a strip of 16 rows or keys, what passes by are the other ones,
-// 16 at a time: the window, then the globals. With the weights known from the log-sum-exp there is
-// no maximum, so that nothing of a strip but its sums outlives 16 of them. Windows of 17 to 128
-// tokens pass by in a loop, and only where they end are places compared.
+// transposed. What stands still are strips of 16 rows or keys, some side by side; what passes by
+// are the other ones in chunks of 16, first the window's, then the globals. With the weights known
+// from the log-sum-exp there is no maximum, so that nothing of a strip but its sums outlives a
+// chunk. All windows up to 128 tokens take the same way.
 //
 //             stands still   passes by   sums
 //   rows      q, grad_o      k, v        grad_q += dS k, and D = grad_o . o, left for keys
 //   keys      k, v           q, grad_o   grad_k += dS^T q, grad_v += P^T grad_o
 //
 // In both the scores are the first of what stands still times the first of what passes by, and dP
-// the second times the second. Memory is read and written as in walk.cuh.
+// the second times the second, onto -D. Memory is read and written as in walk.cuh, and as in
+// broad_walk.cuh nothing is looked at meanwhile: where a result is not finite, a step is computed
+// again with care, so that what a row does not see leaves nothing in it.
+//
+//   chunks    lie alike beside all steps of a walk: from as many tokens before a step's first row
+//             as the window has, rounded up to 8; a strip takes those that it sees
+//   globals   wait in shared memory, as each lane wants them
+//   wide      take the chunks that begin beside the walk's own rows, each of them once
 
 #include "kernels/cuda/segment/walk.cuh"
 
 namespace attnscope::cuda {
 
-/// What a walk sums up, which tells what stands still. Past keys of head dimension 64 there is no
-/// room for the sums of both gradients: two launches.
+/// What a walk sums up, which tells what stands still.
 enum class Sums : std::uint8_t { queries, keys, values, keys_and_values };
+/// Past keys of head dimension 64 there is no room for the sums of both gradients: two launches.
+constexpr bool sums_both(int columns) {
+  return columns == 32;
+}
 
 template <Sums sums>
 struct WalkSums {
@@ -36,74 +46,123 @@ struct WalkSums {
   }
 };
 
-/// Two tiles that pass by; bits 2 u, 2 u + 1 of `spoilt[i]`: the lane's numbers of tile u have
-/// values of tensor i that are not finite.
-template <int Columns, Sums sums>
-struct PassingTiles {
-  using Of = WalkSums<sums>;
-  static constexpr int summed = Of::gradients;
+/// The scores of a strip with a chunk: [tile of 8][row g: 2 t, 2 t + 1, row g + 8: the same].
+using ChunkScores = float[2][4];
 
-  RowShare<Columns> first[2], second[2];
-  ValueTile<Columns> values[summed][2];
-  RowNumbers numbers[Of::of_keys ? 2 : 1][2];  // of queries 2 t and 2 t + 1
-  unsigned spoilt[summed] = {};
+/// Where a warp's lanes leave what they need later: in shared memory, each at a place of its own.
+struct LanePlaces {
+  std::byte* next;
+  bool keeps;  // else what was left is found again
 
-  /// Tile u; `token(i)` is its token i, of `heads` numbers each; `row(tensor, token)` is the lane's
-  /// share of a row as RowShare reads it, `values_of` as ValueTile does.
-  template <typename Token, typename Row, typename ValuesOf>
-  __device__ __forceinline__ void read(int u, const float* lses, const float* dots, int heads,
-                                       const Token& token, const Row& row,
-                                       const ValuesOf& values_of) {
-    const int lane = static_cast<int>(threadIdx.x) & 31;
-    const int column = 2 * (lane & 3);
-    const int mine = token(lane >> 2);
-    first[u].read(row(0, mine));
-    if constexpr (Of::has_by_score) second[u].read(row(1, mine));
-    const int even = token(column), odd = token(column + 1);
+  template <typename Part>
+  __device__ __forceinline__ void operator()(Part& part) {
+    using Vector = std::conditional_t<sizeof(Part) % 16 == 0, uint4, uint2>;
 #pragma unroll
-    for (int i = 0; i < summed; ++i) {
-      values[i][u].read(values_of(Of::tensor_of(i), even), values_of(Of::tensor_of(i), odd));
-    }
-    if constexpr (Of::of_keys) {
-#pragma unroll
-      for (int e = 0; e < 2; ++e) {
-        numbers[u][e].read(lses, dots, static_cast<std::int64_t>(e == 0 ? even : odd) * heads);
+    for (std::size_t i = 0; i < sizeof part; i += sizeof(Vector)) {
+      Vector& place = reinterpret_cast<Vector*>(next)[threadIdx.x & 31];
+      std::byte* const here = reinterpret_cast<std::byte*>(&part) + i;
+      Vector vector;
+      if (keeps) {
+        memcpy(&vector, here, sizeof vector);
+        place = vector;
+      } else {
+        vector = place;
+        memcpy(here, &vector, sizeof vector);
       }
-    }
-  }
-
-  /// By all lanes of the warp, when both tiles are read, or the first alone.
-  template <typename T, int Count>
-  __device__ __forceinline__ void clean_values() {
-#pragma unroll
-    for (int i = 0; i < summed; ++i) {
-      spoilt[i] = 0;
-      clean<T, 0, Count>(values[i], spoilt[i]);
+      next += 32 * sizeof vector;
     }
   }
 };
 
-/// 16 rows or keys that stand still, and their sums.
+/// RowNumbers beside a lane's four scores of a tile.
+struct TileNumbers {
+  float minus_dots[4];
+  float subtrahends[2];  // of its two rows
+
+  /// Of the scores' columns.
+  __device__ __forceinline__ void put(const RowNumbers (&rows)[2]) {
+#pragma unroll
+    for (int e = 0; e < 4; ++e) minus_dots[e] = rows[e % 2].minus_dot;
+    subtrahends[0] = rows[0].subtrahend;
+    subtrahends[1] = rows[1].subtrahend;
+  }
+};
+
+/// 16 tokens that pass by, as they are read; tile u has those from 8 u on.
+template <int Columns, Sums sums>
+struct PassingChunk {
+  using Of = WalkSums<sums>;
+
+  RowShare<Columns> first[2], second[2];  // of token g of a tile; the second for dP alone
+  // Of tokens 2 t and 2 t + 1, the numbers of queries alone.
+  typename ValueTile<Columns>::Rows values[Of::gradients][2];
+  RowNumbers numbers[2][2];
+};
+
+/// Their values and numbers as all strips take them.
+template <int Columns, Sums sums>
+struct SummedChunk {
+  using Of = WalkSums<sums>;
+
+  ValueTile<Columns> values[Of::gradients][2];
+  TileNumbers numbers[2];
+
+  __device__ __forceinline__ void put(const PassingChunk<Columns, sums>& chunk) {
+#pragma unroll
+    for (int u = 0; u < 2; ++u) {
+#pragma unroll
+      for (int i = 0; i < Of::gradients; ++i) {
+        values[i][u].put(chunk.values[i][u]);
+        // Not for every strip anew.
+#pragma unroll
+        for (std::uint32_t& pair : values[i][u].pair)
+          pair = static_cast<std::uint32_t>(opaque(static_cast<int>(pair)));
+      }
+      if constexpr (Of::of_keys) numbers[u].put(chunk.numbers[u]);
+    }
+  }
+};
+
+/// 16 rows or keys that stand still, and their sums. All functions are called by all lanes of the
+/// warp.
 template <typename T, int Columns, Sums sums_of>
 struct StandingStrip {
   using Of = WalkSums<sums_of>;
   static constexpr int gradients = Of::gradients;
 
   QueryFragments<Columns> first, second;
-  RowNumbers numbers[2];  // of rows g and g + 8
+  TileNumbers numbers;  // of rows g and g + 8
   float sums[gradients][Columns / 8][4];
 
-  /// `count` rows; row(tensor, i) is the lane's share of row i of a tensor, 2 being o. `zero`:
-  /// see QueryFragments::flip. By all lanes of the warp.
-  template <typename Row>
-  __device__ __forceinline__ void begin(int count, std::uint32_t zero, const Row& row) {
+  /// All that is in use, the sums last.
+  __device__ __forceinline__ void pass(LanePlaces places) {
+    places(first);
+    if constexpr (Of::has_by_score) places(second);
+    if constexpr (!Of::of_keys) {
+      places(numbers.minus_dots);
+      places(numbers.subtrahends);
+    }
+    places(sums);
+  }
+  __device__ __forceinline__ void pass_sums(LanePlaces places) {
+    places.next +=
+        32 * (sizeof first * (Of::has_by_score ? 2 : 1) + (Of::of_keys ? 0 : sizeof numbers));
+    places(sums);
+  }
+
+  /// row(tensor, i) is the lane's share of row i of a tensor, 2 being o; lse(i) the row's
+  /// log-sum-exp; know(i, numbers) is told what is known of it then. The first tensor's signs are
+  /// changed by `signs`, the others' by `zero` (QueryFragments::flip).
+  template <typename Row, typename Lse, typename Know>
+  __device__ __forceinline__ void begin(int count, std::uint32_t signs, std::uint32_t zero,
+                                        const Row& row, const Lse& lse, const Know& know) {
     const int g = (static_cast<int>(threadIdx.x) & 31) >> 2;
     const int low = min(g, count - 1), high = min(g + 8, count - 1);
     RowShare<Columns> a, b;
     a.read(row(0, low));
     b.read(row(0, high));
     first.put(a, b);
-    first.flip(zero);
+    first.flip(signs);
     if constexpr (Of::has_by_score) {
       a.read(row(1, low));
       b.read(row(1, high));
@@ -118,8 +177,22 @@ struct StandingStrip {
       add_scores<T>(of_low, second, a);
       add_scores<T>(of_high, second, b);
       const int owner = 4 * g + (g >> 1);
-      numbers[0].dot = __shfl_sync(all_lanes, (g & 1) != 0 ? of_low[1] : of_low[0], owner);
-      numbers[1].dot = __shfl_sync(all_lanes, (g & 1) != 0 ? of_high[3] : of_high[2], owner);
+      const bool is_odd = (g & 1) != 0;
+      const float dots[2] = {is_odd ? of_low[1] : of_low[0], is_odd ? of_high[3] : of_high[2]};
+      // The tensor cores take four registers, and these as they are: each is asked for by itself,
+      // and negated as a number of which the compiler does not know that it is.
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        numbers.minus_dots[e] =
+            flipped(__shfl_sync(all_lanes, dots[e / 2], owner), zero | 0x80000000u);
+      }
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        numbers.subtrahends[h] = subtrahend_of(lse(h == 0 ? low : high));
+        if (g + 8 * h < count) {
+          know(g + 8 * h, {numbers.subtrahends[h], numbers.minus_dots[3 * h]});
+        }
+      }
     }
 #pragma unroll
     for (int i = 0; i < gradients; ++i) {
@@ -131,60 +204,70 @@ struct StandingStrip {
     }
   }
 
-  /// Takes `Count` tiles; bits 2 u, 2 u + 1 of seen[h] are what the lane's row g + 8 h sees of tile
-  /// u. By all lanes of the warp.
-  template <int Count>
-  __device__ __forceinline__ void take(const PassingTiles<Columns, sums_of>& tiles,
-                                       const unsigned (&seen)[2], float factor) {
-    std::uint32_t weights[gradients][4] = {};  // dS and P
+  /// Takes a chunk; `cut(s)` makes the scores of what is not seen -inf, and after_scores() is
+  /// called when the chunk's `first` and `second` are no longer needed. With care, what is not seen
+  /// counts nothing, and NaN is what sees those that the bits 2 u, 2 u + 1 of `spoilt[i]` stand
+  /// for.
+  template <bool Careful, typename Cut, typename AfterScores>
+  __device__ __forceinline__ void take(const PassingChunk<Columns, sums_of>& chunk,
+                                       const SummedChunk<Columns, sums_of>& summed,
+                                       const unsigned (&spoilt)[gradients], float factor,
+                                       const Cut& cut, const AfterScores& after_scores) {
+    ChunkScores s = {}, gradient = {};
 #pragma unroll
-    for (int u = 0; u < Count; ++u) {
-      float s[4] = {}, gradient[4] = {};
-      add_scores<T>(s, first, tiles.first[u]);
-      if constexpr (Of::has_by_score) add_scores<T>(gradient, second, tiles.second[u]);
+    for (int u = 0; u < 2; ++u) {
+      add_scores<T>(s[u], first, chunk.first[u]);
+      if constexpr (Of::has_by_score) {
+        const TileNumbers& of_rows = Of::of_keys ? summed.numbers[u] : numbers;
+#pragma unroll
+        for (int e = 0; e < 4; ++e) gradient[u][e] = of_rows.minus_dots[e];
+        add_scores<T>(gradient[u], second, chunk.second[u]);
+      }
+    }
+    after_scores();
+    cut(s);
+    std::uint32_t weights[gradients][4];  // dS and P
+    [[maybe_unused]] unsigned seen[2] = {};
+#pragma unroll
+    for (int u = 0; u < 2; ++u) {
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
-        const RowNumbers& of_row =
-            !Of::of_keys ? numbers[e >> 1] : tiles.numbers[Of::of_keys ? u : 0][e & 1];
-        const float weight = exp2_approx(fmaf(s[e], factor, -of_row.subtrahend));
-        const float by_score = weight * (gradient[e] - of_row.dot);
-        const bool counts = (seen[e >> 1] >> (2 * u + (e & 1)) & 1u) != 0;
-        s[e] = counts ? weight : 0.0f;
-        gradient[e] = counts ? by_score : 0.0f;
+        const bool counts = !Careful || s[u][e] != minus_infinity;
+        if constexpr (Careful) seen[e / 2] |= (counts ? 1u : 0u) << (2 * u + e % 2);
+        const float subtrahend =
+            Of::of_keys ? summed.numbers[u].subtrahends[e % 2] : numbers.subtrahends[e / 2];
+        const float weight = exp2_approx(fmaf(s[u][e], factor, -subtrahend));
+        gradient[u][e] = counts ? weight * gradient[u][e] : 0.0f;
+        s[u][e] = counts ? weight : 0.0f;
       }
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
 #pragma unroll
         for (int i = 0; i < gradients; ++i) {
-          const float(&of)[4] = Of::by_score(i) ? gradient : s;
-          weights[i][2 * u + h] = pair_of<T>(of[2 * h], of[2 * h + 1]);
+          const float(&of)[4] = Of::by_score(i) ? gradient[u] : s[u];
+          std::uint32_t& pair = weights[i][2 * u + h];
+          pair = pair_of<T>(of[2 * h], of[2 * h + 1]);
+          if constexpr (Careful) pair = with_nan(pair, (seen[h] & spoilt[i]) >> 2 * u);
         }
       }
     }
+    if constexpr (Careful) __syncwarp();
 #pragma unroll
     for (int i = 0; i < gradients; ++i) {
-      if (tiles.spoilt[i] != 0) {
-#pragma unroll
-        for (int h = 0; h < 2; ++h) {
-          const unsigned bits = seen[h] & tiles.spoilt[i];
-#pragma unroll
-          for (int u = 0; u < Count; ++u) {
-            weights[i][2 * u + h] = with_nan(weights[i][2 * u + h], bits >> 2 * u);
-          }
-        }
-      }
-      __syncwarp();
 #pragma unroll
       for (int n = 0; n < Columns / 8; ++n) {
-        multiply_add<T>(sums[i][n], weights[i], tiles.values[i][0].pair[n],
-                        tiles.values[i][Count - 1].pair[n]);
+        multiply_add<T>(sums[i][n], weights[i], summed.values[i][0].pair[n],
+                        summed.values[i][1].pair[n]);
       }
     }
   }
 
-  /// Writes the lane's share of row g + 8 h of a gradient's tensor, times `scale`.
-  __device__ __forceinline__ void store(int i, int h, std::byte* share, float scale) const {
-    store_share<T, Columns>(sums[i], scale, h, share, true);
+  /// Writes the lane's share of row g + 8 h of gradient i, if `is_row`. Goes on with a trace of
+  /// numbers that are not finite.
+  __device__ __forceinline__ std::uint32_t store(int i, int h, std::byte* share, float scale,
+                                                 bool is_row, std::uint32_t trace) const {
+    return store_share<T, Columns>(sums[i], Of::by_score(i) ? scale : 1.0f, h, share, is_row,
+                                   trace);
   }
   /// Leaves the sums of row g + 8 h, gradient by gradient, in a partial row.
   __device__ __forceinline__ void leave(int h, float* row) const {
@@ -204,104 +287,121 @@ struct StandingStrip {
   }
 };
 
-/// How far a walk's window may reach: 4, 16 or 128 tokens.
-enum class Reach : std::uint8_t { narrow, far, broad };
+/// Strips that stand side by side.
+template <int Columns>
+inline constexpr int backward_strips = broad_strips_of(Columns);
+/// Registers a thread: an SM has 8 warps. No instantiation spills.
+template <int Columns, Sums sums>
+inline constexpr int backward_walk_registers = 255;
+/// Bytes that a warp keeps in shared memory: of the globals, then of the wide rows.
+template <int Columns, Sums sums>
+inline constexpr int kept_of_globals = 32 * (sizeof(RowShare<Columns>[2][2]) +
+                                             sizeof(SummedChunk<Columns, sums>));
+template <int Columns, Sums sums>
+inline constexpr int kept_by_warp = kept_of_globals<Columns, sums> +
+                                    32 * sizeof(StandingStrip<__half, Columns, sums>);
 
-/// Registers a thread: an SM has 12 warps by rows, but for windows of 5 to 16 tokens, else 8. No
-/// instantiation spills.
-template <int Columns, Sums sums, Reach reach>
-inline constexpr int backward_walk_registers =
-    Columns == 64 || WalkSums<sums>::of_keys || reach == Reach::far ? 255 : 168;
-
-template <typename T, int Columns, Sums sums, Reach reach>
-__global__ void __maxnreg__((backward_walk_registers<Columns, sums, reach>))
+template <typename T, int Columns, Sums sums>
+__global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
     segment_backward_walk_kernel(BackwardWalkArguments call) {
-  using Tiles = WalkTiles<reach != Reach::narrow, false>;
   using Of = WalkSums<sums>;
-  using Passing = PassingTiles<Columns, sums>;
+  using Chunk = PassingChunk<Columns, sums>;
+  using Summed = SummedChunk<Columns, sums>;
   using Strip = StandingStrip<T, Columns, sums>;
   using Share = RowShare<Columns>;
   using Values = ValueTile<Columns>;
   constexpr int gradients = Of::gradients;
+  constexpr int strips = backward_strips<Columns>;
+  constexpr int step = strip_tokens * strips;
+  constexpr unsigned unspoilt[gradients] = {};
   const int lane = static_cast<int>(threadIdx.x) & 31;
   const int g = lane >> 2;
   const int t = lane & 3;
   const int number = static_cast<int>(warp_number());
   if (number >= call.walks * call.heads) return;
   // Broad walks that stand side by side share what passes by: they are of one head.
-  const bool by_heads = reach != Reach::broad;
-  const WorkWalk& walk = call.list.walks[by_heads ? number / call.heads : number % call.walks];
-  const int head = by_heads ? number % call.heads : number / call.walks;
-  const float factor = call.scale * log2_e;
+  const WorkWalk& walk = call.list.walks[call.broad ? number % call.walks : number / call.heads];
+  const int head = call.broad ? number / call.walks : number % call.heads;
   const std::uint32_t zero = static_cast<std::uint32_t>(call.head_dim) >> 16;
   const Input& standing0 = Of::of_keys ? call.k : call.q;
   const Input& standing1 = Of::of_keys ? call.v : call.grad_o;
   const Input& passing0 = Of::of_keys ? call.q : call.k;
   const Input& passing1 = Of::of_keys ? call.grad_o : call.v;
-  const auto place = [&](int token) { return Place(call.items, token); };
+  RowNumbers* const numbers = call.numbers + head * call.tokens;
+  const auto lse_of = [&](int token) {
+    return call.lse[static_cast<std::int64_t>(token) * call.heads + head];
+  };
+  const auto row_of = [&](const Input& tensor, int token) {
+    return HeadRows<const std::byte>(tensor, head).at(Place(call.items, token));
+  };
+  const auto uncut = [](ChunkScores&) {};
+  const auto nothing = [] {};
 
-  const auto read_globals = [&](Passing& globals) {
-    const int last_global = walk.globals.count - 1;
-    const auto row_of = [&](int tensor, int token, int share) {
-      return HeadRows<const std::byte>(tensor == 0 ? passing0 : passing1, head).at(place(token)) +
-             share;
-    };
+  std::byte* const kept =
+      dynamic_shared() + static_cast<int>(threadIdx.x >> 5) * kept_by_warp<Columns, sums>;
+  std::byte* const wide_kept = kept + kept_of_globals<Columns, sums>;
+  const auto pass_globals = [&](Chunk& chunk, Summed& summed, bool keeps) {
+    LanePlaces places{kept, keeps};
+    places(chunk.first);
+    if constexpr (Of::has_by_score) places(chunk.second);
+    places(summed.values);
+    if constexpr (Of::of_keys) places(summed.numbers);
+  };
+  const int globals = same_in_all(walk.globals.count);
+  if (globals > 0) {
+    // In place of one that is not there the last, of which there are no values.
+    Chunk chunk;
 #pragma unroll
     for (int u = 0; u < 2; ++u) {
-      globals.read(
-          u, call.lse + head, call.dots + head, call.heads,
-          [&](int i) {
-            const int position = min(8 * u + i, last_global);
-            return position < 0 ? walk.rows.begin
-                                : token_of(walk.globals, call.list.indices, position);
-          },
-          [&](int tensor, int token) { return row_of(tensor, token, Share::begin()); },
-          [&](int tensor, int token) { return row_of(tensor, token, Values::begin()); });
-    }
-    globals.template clean_values<T, 2>();
-  };
-  // Beside a broad window they are a small part of a strip's work: read again for each.
-  Passing held;
-  if constexpr (reach != Reach::broad) read_globals(held);
-  const auto with_globals = [&](auto&& use) {
-    if constexpr (reach != Reach::broad) {
-      use(held);
-    } else {
-      Passing globals;
-      read_globals(globals);
-      use(globals);
-    }
-  };
-  // Whatever is not one of them is seen by nobody.
-  const unsigned are_globals = sight_of<Tiles>(walk.globals.count, -1).row[0];
-  const unsigned global_sight[2] = {are_globals, are_globals};
-
-  /// What is known of `count` rows from token `first` on; D, if `leaves_dots`, is left for keys.
-  const auto read_numbers = [&](Strip& strip, int first, int count, bool leaves_dots) {
-    if constexpr (!Of::of_keys) {
+      const auto token = [&](int i) {
+        return token_of(walk.globals, call.list.indices, min(8 * u + i, globals - 1));
+      };
+      chunk.first[u].read(row_of(passing0, token(g)) + Share::begin());
+      if constexpr (Of::has_by_score)
+        chunk.second[u].read(row_of(passing1, token(g)) + Share::begin());
 #pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        const int row = g + 8 * h;
-        const std::int64_t at =
-            static_cast<std::int64_t>(first + min(row, count - 1)) * call.heads + head;
-        strip.numbers[h].read_lse(call.lse, at);
-        if (leaves_dots && t == 0 && row < count) call.dots[at] = strip.numbers[h].dot;
+      for (int i = 0; i < gradients; ++i) {
+        const Input& of = Of::tensor_of(i) == 0 ? passing0 : passing1;
+        typename Values::Rows& values = chunk.values[i][u];
+        values.read(row_of(of, token(2 * t)) + Values::begin(),
+                    row_of(of, token(2 * t + 1)) + Values::begin());
+        if (8 * u + 2 * t >= globals) values.first = {};
+        if (8 * u + 2 * t + 1 >= globals) values.second = {};
+      }
+      if constexpr (Of::of_keys) {
+        chunk.numbers[u][0] = read_numbers(numbers + token(2 * t));
+        chunk.numbers[u][1] = read_numbers(numbers + token(2 * t + 1));
       }
     }
+    Summed summed;
+    summed.put(chunk);
+    pass_globals(chunk, summed, true);
+  }
+  const auto take_globals = [&](auto& by) {
+    if (globals == 0) return;
+    Chunk chunk;
+    Summed summed;
+    pass_globals(chunk, summed, false);
+#pragma unroll
+    for (Strip& strip : by)
+      strip.template take<false>(chunk, summed, unspoilt, call.factor, uncut, nothing);
   };
 
-  Strip wide;
   const bool has_wide = same_in_all(walk.wide.count) > 0;
   if (has_wide) {
-    wide.begin(walk.wide.count, zero, [&](int tensor, int row) {
-      const Input& of = tensor == 0 ? standing0 : tensor == 1 ? standing1 : call.o;
-      return HeadRows<const std::byte>(of, head).at(place(walk.wide.begin + row)) + Share::begin();
-    });
-    read_numbers(wide, walk.wide.begin, walk.wide.count, walk.is_first_part != 0);
-    if (walk.wide_takes_globals != 0) {
-      with_globals(
-          [&](const Passing& globals) { wide.template take<2>(globals, global_sight, factor); });
-    }
+    Strip wide[1];
+    wide[0].begin(
+        walk.wide.count, call.signs, zero,
+        [&](int tensor, int i) {
+          const Input& of = tensor == 0 ? standing0 : tensor == 1 ? standing1 : call.o;
+          return row_of(of, walk.wide.begin + i) + Share::begin();
+        },
+        [&](int i) { return lse_of(walk.wide.begin + i); },
+        [&](int i, const RowNumbers& known) {
+          if (walk.is_first_part != 0 && t == 0) numbers[walk.wide.begin + i] = known;
+        });
+    if (walk.wide_takes_globals != 0) take_globals(wide);
+    wide[0].pass({wide_kept, true});
   }
 
   // From here on tokens are counted from the walk's first row.
@@ -310,130 +410,205 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums, reach>))
   const int window = same_in_all(walk.window);
   const int keys_begin = same_in_all(walk.keys_begin) - origin;
   const int keys_end = same_in_all(walk.keys_end) - origin;
-  if (rows > 0) {
-    const Place its_place = place(origin);
-    const RowsFrom<const std::byte> standing[2] = {{standing0, head, its_place, Share::begin()},
-                                                   {standing1, head, its_place, Share::begin()}};
-    const RowsFrom<const std::byte> passing[2] = {{passing0, head, its_place, Share::begin()},
-                                                  {passing1, head, its_place, Share::begin()}};
-    const RowsFrom<const std::byte> values[2] = {{passing0, head, its_place, Values::begin()},
-                                                 {passing1, head, its_place, Values::begin()}};
-    const RowsFrom<std::byte> results[2] = {
-        {Of::gradient(call, 0), head, its_place, output_begin<Columns>()},
-        {Of::gradient(call, 1), head, its_place, output_begin<Columns>()}};
-    WalkSight whole{};
-    if constexpr (reach != Reach::broad) whole = sight_of<Tiles>(0, window);
-    const std::int64_t first_number = static_cast<std::int64_t>(origin) * call.heads + head;
-    /// Of the band; where `may_miss` keys, the nearest in their place.
-    const auto read = [&](auto may_miss, Passing& tiles, int u, int first_key) {
-      tiles.read(
-          u, call.lse + first_number, call.dots + first_number, call.heads,
-          [&](int i) {
-            if constexpr (!decltype(may_miss)::value) return first_key + i;
-            return max(keys_begin, min(first_key + i, keys_end - 1));
-          },
-          [&](int tensor, int key) { return passing[tensor].at(key); },
-          [&](int tensor, int key) { return values[tensor].at(key); });
+  const int phase = (window + 7) & 8;
+  const Place its_place(call.items, origin);
+  const RowsFrom<const std::byte> standing[3] = {{standing0, head, its_place, Share::begin()},
+                                                 {standing1, head, its_place, Share::begin()},
+                                                 {call.o, head, its_place, Share::begin()}};
+  const RowsFrom<std::byte> results[2] = {
+      {Of::gradient(call, 0), head, its_place, output_begin<Columns>()},
+      {Of::gradient(call, 1), head, its_place, output_begin<Columns>()}};
+  // Of a chunk, those behind the lane's first one, g and 2 t.
+  RowsFrom<const std::byte> scored[2] = {{passing0, head, its_place, Share::begin()},
+                                         {passing1, head, its_place, Share::begin()}};
+  RowsFrom<const std::byte> summed[2] = {{passing0, head, its_place, Values::begin()},
+                                         {passing1, head, its_place, Values::begin()}};
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    scored[i].base = scored[i].at(g);
+    summed[i].base = summed[i].at(2 * t);
+  }
+  RowNumbers* const its_numbers = numbers + origin;
+
+  Chunk chunk;
+  // Of numbers that it knows the compiler would make two additions of 32 bits for each address.
+  const int one = same_in_all(1), eight = same_in_all(8);
+  /// Of the band, from `first` on: what scores are made of, and the rest.
+  const auto read_scored = [&](int first) {
+#pragma unroll
+    for (int i = 0; i < (Of::has_by_score ? 2 : 1); ++i) {
+      Share(&to)[2] = i == 0 ? chunk.first : chunk.second;
+      const std::byte* at = scored[i].at(first);
+      to[0].read(at);
+      to[1].read(row_at(at, eight, scored[i].stride));
+    }
+  };
+  const auto read_summed = [&](int first) {
+#pragma unroll
+    for (int i = 0; i < gradients; ++i) {
+      const RowsFrom<const std::byte>& of = summed[Of::tensor_of(i)];
+      const std::byte *at = of.at(first), *behind = row_at(at, eight, of.stride);
+      chunk.values[i][0].read(at, row_at(at, one, of.stride));
+      chunk.values[i][1].read(behind, row_at(behind, one, of.stride));
+    }
+    if constexpr (Of::of_keys) {
+      const RowNumbers* const at = its_numbers + first + 2 * t;
+#pragma unroll
+      for (int e = 0; e < 4; ++e)
+        chunk.numbers[e / 2][e % 2] = read_numbers(at + 8 * (e / 2) + e % 2);
+    }
+  };
+  const auto is_there = [&](int first) { return first >= keys_begin && first + 16 <= keys_end; };
+  /// In place of a token that is not there, the nearest.
+  const auto read_band = [&](int first) {
+    if (is_there(first)) {
+      read_scored(first);
+      read_summed(first);
+      return;
+    }
+    const auto near = [&](int own, int behind) {
+      return max(keys_begin, min(first + own + behind, keys_end - 1)) - own;
     };
-    // Of two tiles, or the first alone.
-    const auto wide_sight = [&](int first_key, int keys) {
-      return seen_keys<2>(origin + first_key, walk.wide_begin,
-                          min(walk.wide_end, origin + first_key + keys));
-    };
-#pragma unroll 1
-    for (int first_row = 0; first_row < rows; first_row += strip_tokens) {
-      __syncwarp();
-      const int here = opaque(first_row);
-      Strip strip;
-      // Its address would be a register of its own.
-      const RowsFrom<const std::byte> o(call.o, opaque(head), its_place, Share::begin());
-      strip.begin(rows - here, zero, [&](int tensor, int row) {
-        return tensor == 2 ? o.at(here + row) : standing[tensor].at(here + row);
-      });
-      read_numbers(strip, origin + here, rows - here, true);
-      /// Two tiles from `first` on, and what the wide rows take of them.
-      const auto take_two = [&](auto may_miss, int first, const unsigned(&seen)[2], bool by_wide) {
-        Passing tiles;
-        read(may_miss, tiles, 0, first);
-        read(may_miss, tiles, 1, first + 8);
-        tiles.template clean_values<T, 2>();
-        strip.template take<2>(tiles, seen, factor);
-        if (!by_wide) return;
-        const unsigned seen_by_wide = wide_sight(first, 16);
-        wide.template take<2>(tiles, {seen_by_wide, seen_by_wide}, factor);
-      };
-      if constexpr (reach == Reach::broad) {
-        const int band_from = max(keys_begin, here - window);
-        // Strips' own keys are one of these 16, which is the wide rows'.
-        const int band_begin = band_from - ((band_from - here) & 15);
-        const int band_end = window < 0 ? band_begin : min(keys_end, here + strip_tokens + window);
-        // Where the strip sees all keys of a chunk.
-        const int inner_begin = max(here + strip_tokens - 1 - window, keys_begin);
-        const int inner_end = min(here + window - 15, keys_end - 16);
-#pragma unroll 1
-        for (int first = band_begin; first < band_end; first += 16) {
-          __syncwarp();
-          const bool by_wide = has_wide && first == here;
-          if (first >= inner_begin && first <= inner_end) {
-            take_two(std::false_type{}, first, {0xfu, 0xfu}, by_wide);
-            continue;
-          }
-          unsigned seen[2];
 #pragma unroll
-          for (int h = 0; h < 2; ++h) {
-            const int mine = here + g + 8 * h;
-            seen[h] = seen_keys<2>(first, max(mine - window, keys_begin),
-                                   min(mine + window + 1, keys_end));
-          }
-          take_two(std::true_type{}, first, seen, by_wide);
-        }
-      } else {
-        const int first_key = here - Tiles::radius;
-        WalkSight sight = whole;
-        if (first_key < keys_begin || first_key + 8 * Tiles::of_window > keys_end) {
-          sight = cut_sight<Tiles>(whole, first_key, keys_begin, keys_end);
-        }
-        const bool is_last = here + strip_tokens >= rows;
+    for (int u = 0; u < 2; ++u) {
+      chunk.first[u].read(scored[0].at(near(g, 8 * u)));
+      if constexpr (Of::has_by_score) chunk.second[u].read(scored[1].at(near(g, 8 * u)));
+      const int even = near(2 * t, 8 * u), odd = near(2 * t, 8 * u + 1);
 #pragma unroll
-        for (int tile = 0; tile < Tiles::of_window; tile += 2) {
-          constexpr int shift = 2 * Tiles::of_globals;
-          // Row g sees tiles from 0 on, row g + 8 from 1 on.
-          const unsigned low = sight.row[0] >> shift, high = sight.row[1] >> shift << 2;
-          const unsigned seen[2] = {low >> 2 * tile & 0xfu, high >> 2 * tile & 0xfu};
-          if (tile + 1 < Tiles::of_window) {
-            // The wide rows take the keys that a strip's window begins with, and at the end all.
-            take_two(std::true_type{}, first_key + 8 * tile, seen,
-                     has_wide && (tile == 0 || is_last));
-            continue;
-          }
-          Passing tiles;
-          read(std::true_type{}, tiles, 0, first_key + 8 * tile);
-          tiles.template clean_values<T, 1>();
-          strip.template take<1>(tiles, seen, factor);
-          if (has_wide && is_last) {
-            const unsigned seen_by_wide = wide_sight(first_key + 8 * tile, 8);
-            wide.template take<1>(tiles, {seen_by_wide, seen_by_wide}, factor);
-          }
-        }
+      for (int i = 0; i < gradients; ++i) {
+        const RowsFrom<const std::byte>& of = summed[Of::tensor_of(i)];
+        chunk.values[i][u].read(of.at(even), of.at(odd));
       }
-      // Last, when no window's rows are under way, for the registers' sake.
-      if (walk.globals.count > 0) {
-        with_globals(
-            [&](const Passing& globals) { strip.template take<2>(globals, global_sight, factor); });
-      }
-#pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        const int mine = here + g + 8 * h;
-        if (mine >= rows) continue;
-#pragma unroll
-        for (int i = 0; i < gradients; ++i) {
-          strip.store(i, h, results[i].at(mine), Of::by_score(i) ? call.scale : 1.0f);
-        }
+      if constexpr (Of::of_keys) {
+        chunk.numbers[u][0] = read_numbers(its_numbers + even + 2 * t);
+        chunk.numbers[u][1] = read_numbers(its_numbers + odd + 2 * t);
       }
     }
+  };
+  const auto cut_by_window = [&](ChunkScores& s, int from_strip) {
+    const auto distance_of = [](int e) { return 8 * (e / 4) + e % 2 - 8 * (e / 2 % 2); };
+    const int mine = from_strip + 2 * t - g;
+    if (from_strip < 15 - window) {
+#pragma unroll
+      for (int e = 0; e < 8; ++e) {
+        if (mine + window < -distance_of(e)) s[e / 4][e % 4] = minus_infinity;
+      }
+    }
+    if (from_strip > window - 15) {
+#pragma unroll
+      for (int e = 0; e < 8; ++e) {
+        if (mine - window > -distance_of(e)) s[e / 4][e % 4] = minus_infinity;
+      }
+    }
+  };
+  const auto cut_by_keys = [&](ChunkScores& s, int first, int begin, int end) {
+#pragma unroll
+    for (int e = 0; e < 8; ++e) {
+      const int key = first + 2 * t + 8 * (e / 4) + e % 2;
+      if (key < begin || key >= end) s[e / 4][e % 4] = minus_infinity;
+    }
+  };
+
+  /// Computes and writes the rows from `row` on; with care, again. Returns whether a result is not
+  /// finite.
+  const auto take_step = [&](int row, bool careful) {
     __syncwarp();
-  }
+    const int left = rows - row;
+    // Counted from the step's first row.
+    const int band_begin = ((max(keys_begin - row, -window) + phase) & ~15) - phase;
+    const int band_end =
+        opaque(window < 0 ? band_begin : min(keys_end - row, min(step, left) + window));
+    const int inner_begin = opaque(max(keys_begin - row, step - 1 - window));
+    const int inner_end = opaque(careful ? inner_begin : min(keys_end - row - 31, window - 14));
+    // How far the wide rows take chunks; behind the last step's rows, the rest.
+    const int wide_end = opaque(!has_wide || careful ? -phase : left <= step ? left : step - phase);
+    if (band_begin < band_end) read_band(row + band_begin);
+    Strip strip[strips];
+#pragma unroll
+    for (int b = 0; b < strips; ++b) {
+      const int first = row + strip_tokens * b;
+      const int from = min(first, rows - 1);
+      strip[b].begin(
+          max(left - strip_tokens * b, 1), call.signs, zero,
+          [&](int tensor, int i) { return standing[tensor].at(from + i); },
+          [&](int i) { return lse_of(origin + from + i); },
+          [&](int i, const RowNumbers& known) {
+            if (t == 0 && first < rows) its_numbers[from + i] = known;
+          });
+    }
+#pragma unroll 1
+    for (int distance = band_begin; distance < band_end; distance += 16) {
+      const int first = row + distance;
+      Summed values;
+      values.put(chunk);
+      unsigned spoilt[gradients] = {};
+      if (careful) {
+#pragma unroll
+        for (int i = 0; i < gradients; ++i) clean<T, 0, 2>(values.values[i], spoilt[i]);
+      }
+      if (distance >= -phase && distance < wide_end) {
+        Strip wide;
+        wide.pass({wide_kept, false});
+        wide.template take<false>(
+            chunk, values, unspoilt, call.factor,
+            [&](ChunkScores& s) {
+              if (first < 0 || first + 16 > rows) cut_by_keys(s, first, 0, rows);
+            },
+            nothing);
+        wide.pass_sums({wide_kept, true});
+      }
+      if (distance >= inner_begin && distance < inner_end) {
+#pragma unroll
+        for (int b = 0; b < strips; ++b) {
+          strip[b].template take<false>(chunk, values, unspoilt, call.factor, uncut, [&] {
+            if (b + 1 == strips) read_scored(first + 16);
+          });
+        }
+        read_summed(first + 16);
+      } else {
+        const auto sees = [&](int b) {
+          return left > strip_tokens * b &&
+                 static_cast<unsigned>(distance + window + 15 - strip_tokens * b) <=
+                     static_cast<unsigned>(2 * window + 30);
+        };
+#pragma unroll
+        for (int b = 0; b < strips; ++b) {
+          if (sees(b)) {
+            const auto cut = [&](ChunkScores& s) {
+              cut_by_window(s, distance - strip_tokens * b);
+              if (!is_there(first)) cut_by_keys(s, first, keys_begin, keys_end);
+            };
+            if (!careful) {
+              strip[b].template take<false>(chunk, values, unspoilt, call.factor, cut, nothing);
+            } else {
+              strip[b].template take<true>(chunk, values, spoilt, call.factor, cut, nothing);
+            }
+          }
+        }
+        if (distance + 16 < band_end) read_band(first + 16);
+      }
+    }
+    take_globals(strip);
+    std::uint32_t trace = 0;
+#pragma unroll
+    for (int b = 0; b < strips; ++b) {
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        const int mine = row + strip_tokens * b + g + 8 * h;
+#pragma unroll
+        for (int i = 0; i < gradients; ++i)
+          trace = strip[b].store(i, h, results[i].at(mine), call.scale, mine < rows, trace);
+      }
+    }
+    return __any_sync(all_lanes, trace != 0 ? 1 : 0) != 0;
+  };
+#pragma unroll 1
+  for (int row = 0, again = 0; row < rows; row += again != 0 ? 0 : step)
+    again = take_step(row, again != 0) && again == 0 ? 1 : 0;
+  __syncwarp();
   if (!has_wide) return;
+  Strip wide;
+  wide.pass({wide_kept, false});
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
     const int row = g + 8 * h;
@@ -444,9 +619,9 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums, reach>))
     }
 #pragma unroll
     for (int i = 0; i < gradients; ++i) {
-      std::byte* to =
-          HeadRows<std::byte>(Of::gradient(call, i), head).at(place(walk.wide.begin + row));
-      wide.store(i, h, to + output_begin<Columns>(), Of::by_score(i) ? call.scale : 1.0f);
+      std::byte* to = HeadRows<std::byte>(Of::gradient(call, i), head)
+                          .at(Place(call.items, walk.wide.begin + row));
+      wide.store(i, h, to + output_begin<Columns>(), call.scale, true, 0);
     }
   }
 }

@@ -41,17 +41,11 @@ Status launch_walks(const ForwardWalkArguments& arguments, WalkShape shape, Stre
 }
 
 template <typename T, int Columns, Sums sums>
-Status launch_backward_walks(const BackwardWalkArguments& arguments, WalkShape shape,
-                             Stream stream) {
-  auto* kernel = segment_backward_walk_kernel<T, Columns, sums, Reach::broad>;
-  if constexpr (!are_broad_backward(Columns)) {
-    if (!shape.broad) {
-      kernel = shape.far ? segment_backward_walk_kernel<T, Columns, sums, Reach::far>
-                         : segment_backward_walk_kernel<T, Columns, sums, Reach::narrow>;
-    }
-  }
-  if (Status s =
-          launch("segment_backward (walks)", kernel, walks_shape(arguments), stream, arguments);
+Status launch_backward_walks(const BackwardWalkArguments& arguments, Stream stream) {
+  LaunchShape shape = walks_shape(arguments);
+  shape.shared_bytes = std::int64_t{walk_warps} * kept_by_warp<Columns, sums>;
+  if (Status s = launch("segment_backward (walks)", segment_backward_walk_kernel<T, Columns, sums>,
+                        shape, stream, arguments);
       !s) {
     return s;
   }
@@ -60,16 +54,14 @@ Status launch_backward_walks(const BackwardWalkArguments& arguments, WalkShape s
 }
 
 template <typename T, int Columns>
-Status launch_backward_walks(const BackwardWalkArguments& arguments, Standing what, WalkShape shape,
-                             Stream stream) {
+Status launch_backward_walks(const BackwardWalkArguments& arguments, Standing what, Stream stream) {
   if (what == Standing::rows)
-    return launch_backward_walks<T, Columns, Sums::queries>(arguments, shape, stream);
-  if constexpr (!are_broad_backward(Columns)) {
-    return launch_backward_walks<T, Columns, Sums::keys_and_values>(arguments, shape, stream);
+    return launch_backward_walks<T, Columns, Sums::queries>(arguments, stream);
+  if constexpr (sums_both(Columns)) {
+    return launch_backward_walks<T, Columns, Sums::keys_and_values>(arguments, stream);
   } else {
-    if (Status s = launch_backward_walks<T, Columns, Sums::keys>(arguments, shape, stream); !s)
-      return s;
-    return launch_backward_walks<T, Columns, Sums::values>(arguments, shape, stream);
+    if (Status s = launch_backward_walks<T, Columns, Sums::keys>(arguments, stream); !s) return s;
+    return launch_backward_walks<T, Columns, Sums::values>(arguments, stream);
   }
 }
 

@@ -100,7 +100,6 @@ class UntakenKeys {
 
 class Walking {
  public:
-  /// As the list's shape is broad beforehand, so are all walks.
   Walking(Direction& rows, std::int32_t heads, std::int64_t head_dim, WalkList& list)
       : rows_(rows), heads_(heads), head_dim_(head_dim), list_(list) {}
 
@@ -314,9 +313,8 @@ class Walking {
 
 /// Walks what it can of a direction, which keeps the rest.
 std::optional<WalkList> walk(Direction& direction, Indices indices, std::int32_t heads,
-                             std::int64_t head_dim, bool broad) {
+                             std::int64_t head_dim) {
   WalkList list;
-  list.shape.broad = broad;
   list.indices.assign(indices.begin(), indices.end());
   Walking(direction, heads, head_dim, list).take();
   const std::int64_t warps = static_cast<std::int64_t>(list.walks.size()) * heads;
@@ -342,21 +340,16 @@ std::optional<Walks> cut_into_walks(const AttentionPlan& plan, std::int64_t head
   const std::vector<WorkSegment> segments = directed_segments(plan, rest.indices);
   const Direction all_rows = rows_direction(plan, {0, plan.heads}, segments, rest.indices);
   Direction rows = all_rows;
-  std::optional<WalkList> of_rows = walk(rows, rest.indices, plan.heads, head_dim, false);
+  std::optional<WalkList> of_rows = walk(rows, rest.indices, plan.heads, head_dim);
   if (!of_rows || !has_walks(head_dim, dtype, of_rows->shape)) return std::nullopt;
   walks.rows = *std::move(of_rows);
   add_units(rows, {0, plan.heads}, rest);
   rest.row_units = static_cast<std::int32_t>(rest.units.size());
   if (passes == Passes::forward || !suits_backward(walks.rows)) return walks;
-  const bool broad = are_broad_backward(head_dim);
   Direction keys = keys_direction(all_rows, rest.tokens, rest.indices);
-  std::optional<WalkList> of_keys = walk(keys, rest.indices, plan.heads, head_dim, broad);
+  std::optional<WalkList> of_keys = walk(keys, rest.indices, plan.heads, head_dim);
   if (!of_keys || !suits_backward(*of_keys)) return walks;
-  if (broad) {
-    Direction rows_again = all_rows;
-    walks.backward_rows = walk(rows_again, rest.indices, plan.heads, head_dim, broad);
-  }
-  walks.backward_keys = std::move(of_keys);
+  walks.keys = std::move(of_keys);
   add_units(keys, {0, plan.heads}, rest);
   return walks;
 }
