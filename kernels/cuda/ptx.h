@@ -82,16 +82,22 @@ __device__ inline int opaque(int x) {
   asm volatile("" : "+r"(x));
   return x;
 }
+/// The same of a place in global memory: an address, which would be computed partly anew for each
+/// use.
+template <typename Byte>
+__device__ inline Byte* opaque(Byte* x) {
+  asm volatile("" : "+l"(x));
+  __builtin_assume(__isGlobal(x));
+  return x;
+}
 
-/// base + row * stride in one instruction, which the compiler does not find where the stride's sign
-/// is extended elsewhere.
+/// base + row * stride in one instruction: the sum of a `mad.wide` stays two of its own, and a
+/// product of numbers whose signs are extended elsewhere is made of three.
 template <typename Byte>
 __device__ inline Byte* row_at(Byte* base, int row, int stride) {
-  std::uint64_t address = 0;
-  asm("mad.wide.s32 %0, %1, %2, %3;"
-      : "=l"(address)
-      : "r"(row), "r"(stride), "l"(reinterpret_cast<std::uint64_t>(base)));
-  return reinterpret_cast<Byte*>(address);
+  std::int64_t distance = 0;
+  asm("mul.wide.s32 %0, %1, %2;" : "=l"(distance) : "r"(row), "r"(stride));
+  return base + distance;
 }
 
 /// trace + 0 * pair, in both 16-bit halves: a trace that began as 0 stays 0 as long as all numbers

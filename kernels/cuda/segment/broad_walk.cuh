@@ -25,9 +25,9 @@ namespace attnscope::cuda {
 /// Strips that a warp computes side by side.
 template <int Columns>
 inline constexpr int broad_strips = broad_strips_of(Columns);
-/// Registers a thread; no instantiation spills.
+/// Registers a thread; no instantiation spills. A multiprocessor has 12 such warps, or 8.
 template <int Columns, bool Many>
-inline constexpr int broad_registers = (Columns == 64 ? 200 : 168) + (Many ? 24 : 0);
+inline constexpr int broad_registers = Columns == 64 || Many ? 255 : 168;
 
 /// Rows g (h = 0) and g + 8 (h = 1) of 16, over all that they see. All functions are called by all
 /// lanes of the warp.
@@ -177,8 +177,8 @@ __global__ void __maxnreg__((broad_registers<Columns, Many>))
   // Rows of a chunk: those behind the lane's first one, g and 2 t.
   RowsFrom<const std::byte> k(call.k, head, origin, Keys::begin()),
       v(call.v, head, origin, Values::begin());
-  k.base = k.at(g);
-  v.base = v.at(2 * t);
+  k.base = opaque(k.at(g));
+  v.base = opaque(v.at(2 * t));
   const RowsFrom<std::byte> o(call.o, head, origin, output_begin<Columns>());
   const int rows = same_in_all(walk.rows.count);
   const int window = same_in_all(walk.window);
@@ -269,9 +269,10 @@ __global__ void __maxnreg__((broad_registers<Columns, Many>))
 
   const auto take_inner = [&](int first, auto with_wide) {
     Scores s[strips];
-#pragma unroll
-    for (int b = 0; b < strips; ++b) strip[b].score(keys, s[b]);
+    strip[0].score(keys, s[0]);
     if constexpr (decltype(with_wide)::value) wide.weigh(keys[0], keys[1], 0xfu, factor);
+#pragma unroll
+    for (int b = 1; b < strips; ++b) strip[b].score(keys, s[b]);
     read_keys(first + 16);
     Values values[2];
     values[0].put(values_read[0]);

@@ -62,8 +62,8 @@ struct RowsFrom {
 
   __device__ __forceinline__ RowsFrom(const DeviceTensor<Byte>& tensor, int head,
                                       const Place& origin, int share)
-      // By one instruction, whose result stands in neighbouring registers, as row_at wants it.
-      : base(row_at(HeadRows<Byte>(tensor, head).at(origin), share / 8, 8)),
+      // Opaque, so that it is computed here, and not partly anew for every row.
+      : base(opaque(HeadRows<Byte>(tensor, head).at(origin) + share)),
         stride(static_cast<int>(tensor.token_stride)) {}
 
   __device__ __forceinline__ Byte* at(int row) const { return row_at(base, row, stride); }

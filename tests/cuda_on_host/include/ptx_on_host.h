@@ -40,7 +40,8 @@ inline float reciprocal_approx(float x) {
   return 1.0f / x;
 }
 
-inline int opaque(int x) {
+template <typename X>
+X opaque(X x) {
   return x;
 }
 template <typename Byte>
