@@ -95,11 +95,11 @@ PARTS = {
         ("outside", "walk_backward.cuh", "for (int u = 0; u < 2; ++u) {\n      chunk.first[u].read(scored[0]"),
         ("wide", "walk_backward.cuh", "if (distance >= -phase && distance < wide_end) {"),
         ("wide cut", "walk_backward.cuh", "if (first < 0 || first + 16 > rows) cut_by_keys("),
-        ("first", "walk_backward.cuh", "if (walk.wide_takes_globals != 0) take_globals(wide);"),
-        ("leave", "walk_backward.cuh", "if (walk.first_slot >= 0) {"),
-        ("finish", "walk_backward.cuh", "wide.store(i, h, to + output_begin<Columns>()"),
+        ("first", "walk_backward.cuh", "if (walk.wide_takes_globals != 0) take_globals(wide, sums_of_wide);"),
+        ("leave", "walk_backward.cuh", "if (walk.first_slot >= 0) {\n        sum.leave"),
+        ("finish", "walk_backward.cuh", "else {\n        std::byte* to = HeadRows<std::byte>(Of::gradient"),
         ("never", "walk_backward.cuh", "if (careful) {"),
-        ("never", "walk_backward.cuh", "else {\n              strip[b].template take<true>("),
+        ("never", "walk_backward.cuh", "else {\n              strip[b].template weigh<true>("),
         *RARE],
 }
 
@@ -277,11 +277,12 @@ def read_counts(text):
 
 def moved_bytes(tokens, direction):
     """(what the launches read and write, what has to be read and written): rows and log-sum-exps, each read once a
-    launch. Backward has two launches: q, k, v, o, grad_o -> grad_q, D; q, k, v, grad_o, D -> grad_k, grad_v."""
+    launch. Backward has two launches: q, k, v, o, grad_o, lse -> grad_q, lse and D; q, k, v, grad_o, lse and D ->
+    grad_k, grad_v."""
     rows = DOCUMENTS * tokens * HEADS
     if direction == "forward":
         return rows * (4 * ROW_BYTES + 4), rows * 4 * ROW_BYTES
-    return rows * (12 * ROW_BYTES + 4 * 4), rows * 8 * ROW_BYTES
+    return rows * (12 * ROW_BYTES + 4 + 8 + 8), rows * 8 * ROW_BYTES
 
 
 @dataclasses.dataclass

@@ -31,17 +31,18 @@ void print_walks() {
     std::printf("segment_broad_walk_kernel<%s, %d, %s>\t%d\t0\n", type, columns,
                 many ? "true" : "false", threads);
   }
-  constexpr bool broad = are_broad_backward(columns);
-  for (const Sums sums : {Sums::queries, Sums::keys, Sums::values, Sums::keys_and_values}) {
-    const bool is_split = sums == Sums::keys || sums == Sums::values;
-    if (!has_walks(columns, dtype) || (sums != Sums::queries && is_split != broad)) continue;
+  const auto print_backward = [&]<Sums sums> {
     std::printf("merge_backward_walks_kernel<%s, %d>\t%d\t0\n", type, static_cast<int>(sums),
                 threads);
-    for (const Reach reach : {Reach::narrow, Reach::far, Reach::broad}) {
-      if (broad && reach != Reach::broad) continue;
-      std::printf("segment_backward_walk_kernel<%s, %d, %d, %d>\t%d\t0\n", type, columns,
-                  static_cast<int>(sums), static_cast<int>(reach), threads);
-    }
+    std::printf("segment_backward_walk_kernel<%s, %d, %d>\t%d\t%d\n", type, columns,
+                static_cast<int>(sums), threads, walk_warps * kept_by_warp<columns, sums>);
+  };
+  print_backward.template operator()<Sums::queries>();
+  if constexpr (sums_both(columns)) {
+    print_backward.template operator()<Sums::keys_and_values>();
+  } else {
+    print_backward.template operator()<Sums::keys>();
+    print_backward.template operator()<Sums::values>();
   }
   for (const bool far : {false, true}) {
     for (const bool many : {false, true}) {

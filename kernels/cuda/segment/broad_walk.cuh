@@ -143,12 +143,6 @@ struct BroadStrip {
   }
 };
 
-/// `from` of another lane.
-__device__ __forceinline__ const std::byte* of_lane(const std::byte* from, int lane) {
-  return reinterpret_cast<const std::byte*>(
-      __shfl_sync(all_lanes, reinterpret_cast<unsigned long long>(from), lane));
-}
-
 template <typename T, int Columns, bool Many>
 __global__ void __maxnreg__((broad_registers<Columns, Many>))
     segment_broad_walk_kernel(ForwardWalkArguments call) {

@@ -38,6 +38,12 @@ __device__ __forceinline__ int same_in_all(int x) {
   return __shfl_sync(all_lanes, x, 0);
 }
 
+/// `from` of another lane.
+__device__ __forceinline__ const std::byte* of_lane(const std::byte* from, int lane) {
+  return reinterpret_cast<const std::byte*>(
+      __shfl_sync(all_lanes, reinterpret_cast<unsigned long long>(from), lane));
+}
+
 /// The warp's number in its launch.
 __device__ __forceinline__ std::int64_t warp_number() {
   return static_cast<std::int64_t>(blockIdx.x) * walk_warps +

@@ -123,31 +123,51 @@ struct SummedChunk {
   }
 };
 
-/// 16 rows or keys that stand still, and their sums. All functions are called by all lanes of the
-/// warp.
-template <typename T, int Columns, Sums sums_of>
+/// dS and P of a strip and a chunk, as factors of their products with values.
+template <Sums sums>
+using StripWeights = std::uint32_t[WalkSums<sums>::gradients][4];
+
+/// What is summed up of a strip. All functions are called by all lanes of the warp.
+template <typename T, int Columns>
+struct StripSums {
+  float of[Columns / 8][4] = {};
+
+  __device__ __forceinline__ void add(const std::uint32_t (&weights)[4],
+                                      const ValueTile<Columns> (&values)[2]) {
+#pragma unroll
+    for (int n = 0; n < Columns / 8; ++n)
+      multiply_add<T>(of[n], weights, values[0].pair[n], values[1].pair[n]);
+  }
+  /// Leaves those of row g + 8 h in a partial row.
+  __device__ __forceinline__ void leave(int h, float* row) const {
+    const int t = static_cast<int>(threadIdx.x) & 3;
+#pragma unroll
+    for (int e = 0; e < 2; ++e) {
+#pragma unroll
+      for (int n = 0; n < Columns / 8; n += 4) {
+        *reinterpret_cast<float4*>(row + Columns / 8 * (2 * t + e) + n) = float4{
+            of[n][2 * h + e], of[n + 1][2 * h + e], of[n + 2][2 * h + e], of[n + 3][2 * h + e]};
+      }
+    }
+  }
+};
+
+/// 16 rows or keys that stand still. All functions are called by all lanes of the warp.
+template <typename T, int Columns, Sums sums>
 struct StandingStrip {
-  using Of = WalkSums<sums_of>;
+  using Of = WalkSums<sums>;
   static constexpr int gradients = Of::gradients;
 
   QueryFragments<Columns> first, second;
   TileNumbers numbers;  // of rows g and g + 8
-  float sums[gradients][Columns / 8][4];
 
-  /// All that is in use, the sums last.
-  __device__ __forceinline__ void pass(LanePlaces places) {
+  __device__ __forceinline__ void pass(LanePlaces& places) {
     places(first);
     if constexpr (Of::has_by_score) places(second);
     if constexpr (!Of::of_keys) {
       places(numbers.minus_dots);
       places(numbers.subtrahends);
     }
-    places(sums);
-  }
-  __device__ __forceinline__ void pass_sums(LanePlaces places) {
-    places.next +=
-        32 * (sizeof first * (Of::has_by_score ? 2 : 1) + (Of::of_keys ? 0 : sizeof numbers));
-    places(sums);
   }
 
   /// row(tensor, i) is the lane's share of row i of a tensor, 2 being o; lse(i) the row's
@@ -194,25 +214,18 @@ struct StandingStrip {
         }
       }
     }
-#pragma unroll
-    for (int i = 0; i < gradients; ++i) {
-#pragma unroll
-      for (int n = 0; n < Columns / 8; ++n) {
-#pragma unroll
-        for (int e = 0; e < 4; ++e) sums[i][n][e] = 0.0f;
-      }
-    }
   }
 
-  /// Takes a chunk; `cut(s)` makes the scores of what is not seen -inf, and after_scores() is
+  /// Weighs a chunk; `cut(s)` makes the scores of what is not seen -inf, and after_scores() is
   /// called when the chunk's `first` and `second` are no longer needed. With care, what is not seen
   /// counts nothing, and NaN is what sees those that the bits 2 u, 2 u + 1 of `spoilt[i]` stand
   /// for.
   template <bool Careful, typename Cut, typename AfterScores>
-  __device__ __forceinline__ void take(const PassingChunk<Columns, sums_of>& chunk,
-                                       const SummedChunk<Columns, sums_of>& summed,
-                                       const unsigned (&spoilt)[gradients], float factor,
-                                       const Cut& cut, const AfterScores& after_scores) {
+  __device__ __forceinline__ void weigh(StripWeights<sums>& weights,
+                                        const PassingChunk<Columns, sums>& chunk,
+                                        const SummedChunk<Columns, sums>& summed,
+                                        const unsigned (&spoilt)[gradients], float factor,
+                                        const Cut& cut, const AfterScores& after_scores) const {
     ChunkScores s = {}, gradient = {};
 #pragma unroll
     for (int u = 0; u < 2; ++u) {
@@ -226,7 +239,6 @@ struct StandingStrip {
     }
     after_scores();
     cut(s);
-    std::uint32_t weights[gradients][4];  // dS and P
     [[maybe_unused]] unsigned seen[2] = {};
 #pragma unroll
     for (int u = 0; u < 2; ++u) {
@@ -252,38 +264,6 @@ struct StandingStrip {
       }
     }
     if constexpr (Careful) __syncwarp();
-#pragma unroll
-    for (int i = 0; i < gradients; ++i) {
-#pragma unroll
-      for (int n = 0; n < Columns / 8; ++n) {
-        multiply_add<T>(sums[i][n], weights[i], summed.values[i][0].pair[n],
-                        summed.values[i][1].pair[n]);
-      }
-    }
-  }
-
-  /// Writes the lane's share of row g + 8 h of gradient i, if `is_row`. Goes on with a trace of
-  /// numbers that are not finite.
-  __device__ __forceinline__ std::uint32_t store(int i, int h, std::byte* share, float scale,
-                                                 bool is_row, std::uint32_t trace) const {
-    return store_share<T, Columns>(sums[i], Of::by_score(i) ? scale : 1.0f, h, share, is_row,
-                                   trace);
-  }
-  /// Leaves the sums of row g + 8 h, gradient by gradient, in a partial row.
-  __device__ __forceinline__ void leave(int h, float* row) const {
-    const int t = static_cast<int>(threadIdx.x) & 3;
-#pragma unroll
-    for (int i = 0; i < gradients; ++i) {
-#pragma unroll
-      for (int e = 0; e < 2; ++e) {
-#pragma unroll
-        for (int n = 0; n < Columns / 8; n += 4) {
-          *reinterpret_cast<float4*>(row + i * Columns + Columns / 8 * (2 * t + e) + n) =
-              float4{sums[i][n][2 * h + e], sums[i][n + 1][2 * h + e], sums[i][n + 2][2 * h + e],
-                     sums[i][n + 3][2 * h + e]};
-        }
-      }
-    }
   }
 };
 
@@ -292,14 +272,18 @@ template <int Columns>
 inline constexpr int backward_strips = broad_strips_of(Columns);
 /// Registers a thread: an SM has 8 warps. No instantiation spills.
 template <int Columns, Sums sums>
-inline constexpr int backward_walk_registers = 255;
-/// Bytes that a warp keeps in shared memory: of the globals, then of the wide rows.
+inline constexpr int backward_walk_registers = Columns == 32 && sums == Sums::queries ? 168 : 255;
+/// Bytes that a warp keeps in shared memory: of the globals, where rows are, and of
+/// the wide rows.
 template <int Columns, Sums sums>
 inline constexpr int kept_of_globals = 32 * (sizeof(RowShare<Columns>[2][2]) +
                                              sizeof(SummedChunk<Columns, sums>));
+inline constexpr int kept_of_rows = 32 * 5 * sizeof(std::byte*);
 template <int Columns, Sums sums>
-inline constexpr int kept_by_warp = kept_of_globals<Columns, sums> +
-                                    32 * sizeof(StandingStrip<__half, Columns, sums>);
+inline constexpr int kept_by_warp = kept_of_globals<Columns, sums> + kept_of_rows +
+                                    32 * (sizeof(StandingStrip<__half, Columns, sums>) +
+                                          WalkSums<sums>::gradients *
+                                              sizeof(StripSums<__half, Columns>));
 
 template <typename T, int Columns, Sums sums>
 __global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
@@ -308,6 +292,7 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
   using Chunk = PassingChunk<Columns, sums>;
   using Summed = SummedChunk<Columns, sums>;
   using Strip = StandingStrip<T, Columns, sums>;
+  using StripSum = StripSums<T, Columns>;
   using Share = RowShare<Columns>;
   using Values = ValueTile<Columns>;
   constexpr int gradients = Of::gradients;
@@ -320,26 +305,34 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
   const int number = static_cast<int>(warp_number());
   if (number >= call.walks * call.heads) return;
   // Broad walks that stand side by side share what passes by: they are of one head.
-  const WorkWalk& walk = call.list.walks[call.broad ? number % call.walks : number / call.heads];
-  const int head = call.broad ? number / call.walks : number % call.heads;
+  const int divisor = call.broad ? call.walks : call.heads, whole = number / divisor;
+  const int remainder = number - whole * divisor;
+  const WorkWalk& walk = call.list.walks[call.broad ? remainder : whole];
+  const int head = call.broad ? whole : remainder;
   const std::uint32_t zero = static_cast<std::uint32_t>(call.head_dim) >> 16;
-  const Input& standing0 = Of::of_keys ? call.k : call.q;
-  const Input& standing1 = Of::of_keys ? call.v : call.grad_o;
+  constexpr int standing_tensors = Of::of_keys ? 2 : 3;
+  const auto standing_of = [&](int tensor) -> const Input& {
+    return tensor == 2   ? call.o
+           : tensor == 1 ? (Of::of_keys ? call.v : call.grad_o)
+                         : (Of::of_keys ? call.k : call.q);
+  };
   const Input& passing0 = Of::of_keys ? call.q : call.k;
   const Input& passing1 = Of::of_keys ? call.grad_o : call.v;
   RowNumbers* const numbers = call.numbers + head * call.tokens;
   const auto lse_of = [&](int token) {
-    return call.lse[static_cast<std::int64_t>(token) * call.heads + head];
+    return __ldg(call.lse + static_cast<std::int64_t>(token) * call.heads + head);
   };
   const auto row_of = [&](const Input& tensor, int token) {
     return HeadRows<const std::byte>(tensor, head).at(Place(call.items, token));
   };
+  const auto scale_of = [&](int i) { return Of::by_score(i) ? call.scale : 1.0f; };
   const auto uncut = [](ChunkScores&) {};
   const auto nothing = [] {};
 
   std::byte* const kept =
       dynamic_shared() + static_cast<int>(threadIdx.x >> 5) * kept_by_warp<Columns, sums>;
-  std::byte* const wide_kept = kept + kept_of_globals<Columns, sums>;
+  std::byte* const rows_kept = kept + kept_of_globals<Columns, sums>;
+  std::byte* const wide_kept = rows_kept + kept_of_rows;
   const auto pass_globals = [&](Chunk& chunk, Summed& summed, bool keeps) {
     LanePlaces places{kept, keeps};
     places(chunk.first);
@@ -349,59 +342,75 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
   };
   const int globals = same_in_all(walk.globals.count);
   if (globals > 0) {
-    // In place of one that is not there the last, of which there are no values.
+    // A lane looks for one, and has it for all; in place of one that is not there the last, of
+    // which there are no values.
+    const int token = token_of(walk.globals, call.list.indices, min(lane & 15, globals - 1));
+    const std::byte* const found[2] = {row_of(passing0, token), row_of(passing1, token)};
     Chunk chunk;
 #pragma unroll
     for (int u = 0; u < 2; ++u) {
-      const auto token = [&](int i) {
-        return token_of(walk.globals, call.list.indices, min(8 * u + i, globals - 1));
-      };
-      chunk.first[u].read(row_of(passing0, token(g)) + Share::begin());
+      chunk.first[u].read(of_lane(found[0], 8 * u + g) + Share::begin());
       if constexpr (Of::has_by_score)
-        chunk.second[u].read(row_of(passing1, token(g)) + Share::begin());
+        chunk.second[u].read(of_lane(found[1], 8 * u + g) + Share::begin());
+      const int even = 8 * u + 2 * t;
 #pragma unroll
       for (int i = 0; i < gradients; ++i) {
-        const Input& of = Of::tensor_of(i) == 0 ? passing0 : passing1;
+        const std::byte* const rows = found[Of::tensor_of(i)];
         typename Values::Rows& values = chunk.values[i][u];
-        values.read(row_of(of, token(2 * t)) + Values::begin(),
-                    row_of(of, token(2 * t + 1)) + Values::begin());
-        if (8 * u + 2 * t >= globals) values.first = {};
-        if (8 * u + 2 * t + 1 >= globals) values.second = {};
+        values.read(of_lane(rows, even) + Values::begin(),
+                    of_lane(rows, even + 1) + Values::begin());
+        if (even >= globals) values.first = {};
+        if (even + 1 >= globals) values.second = {};
       }
       if constexpr (Of::of_keys) {
-        chunk.numbers[u][0] = read_numbers(numbers + token(2 * t));
-        chunk.numbers[u][1] = read_numbers(numbers + token(2 * t + 1));
+        const RowNumbers mine = read_numbers(numbers + token);
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+          chunk.numbers[u][e] = {__shfl_sync(all_lanes, mine.subtrahend, even + e),
+                                 __shfl_sync(all_lanes, mine.minus_dot, even + e)};
+        }
       }
     }
     Summed summed;
     summed.put(chunk);
     pass_globals(chunk, summed, true);
   }
-  const auto take_globals = [&](auto& by) {
+  const auto add = [](const StripWeights<sums>& weights, const Summed& summed,
+                      StripSum(&to)[gradients]) {
+#pragma unroll
+    for (int i = 0; i < gradients; ++i) to[i].add(weights[i], summed.values[i]);
+  };
+  const auto take_globals = [&]<int count>(const Strip(&by)[count],
+                                           StripSum(&sums_of)[count][gradients]) {
     if (globals == 0) return;
     Chunk chunk;
     Summed summed;
     pass_globals(chunk, summed, false);
 #pragma unroll
-    for (Strip& strip : by)
-      strip.template take<false>(chunk, summed, unspoilt, call.factor, uncut, nothing);
+    for (int b = 0; b < count; ++b) {
+      StripWeights<sums> weights;
+      by[b].template weigh<false>(weights, chunk, summed, unspoilt, call.factor, uncut, nothing);
+      add(weights, summed, sums_of[b]);
+    }
   };
 
   const bool has_wide = same_in_all(walk.wide.count) > 0;
   if (has_wide) {
     Strip wide[1];
+    StripSum sums_of_wide[1][gradients];
     wide[0].begin(
         walk.wide.count, call.signs, zero,
         [&](int tensor, int i) {
-          const Input& of = tensor == 0 ? standing0 : tensor == 1 ? standing1 : call.o;
-          return row_of(of, walk.wide.begin + i) + Share::begin();
+          return row_of(standing_of(tensor), walk.wide.begin + i) + Share::begin();
         },
         [&](int i) { return lse_of(walk.wide.begin + i); },
         [&](int i, const RowNumbers& known) {
           if (walk.is_first_part != 0 && t == 0) numbers[walk.wide.begin + i] = known;
         });
-    if (walk.wide_takes_globals != 0) take_globals(wide);
-    wide[0].pass({wide_kept, true});
+    if (walk.wide_takes_globals != 0) take_globals(wide, sums_of_wide);
+    LanePlaces places{wide_kept, true};
+    wide[0].pass(places);
+    places(sums_of_wide);
   }
 
   // From here on tokens are counted from the walk's first row.
@@ -412,27 +421,34 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
   const int keys_end = same_in_all(walk.keys_end) - origin;
   const int phase = (window + 7) & 8;
   const Place its_place(call.items, origin);
-  const RowsFrom<const std::byte> standing[3] = {{standing0, head, its_place, Share::begin()},
-                                                 {standing1, head, its_place, Share::begin()},
-                                                 {call.o, head, its_place, Share::begin()}};
-  const RowsFrom<std::byte> results[2] = {
-      {Of::gradient(call, 0), head, its_place, output_begin<Columns>()},
-      {Of::gradient(call, 1), head, its_place, output_begin<Columns>()}};
+  // What a step needs but once waits in shared memory.
+  {
+    const std::byte* standing[standing_tensors];
+#pragma unroll
+    for (int i = 0; i < standing_tensors; ++i)
+      standing[i] = HeadRows<const std::byte>(standing_of(i), head).at(its_place) + Share::begin();
+    std::byte* results[gradients];
+#pragma unroll
+    for (int i = 0; i < gradients; ++i) {
+      results[i] =
+          HeadRows<std::byte>(Of::gradient(call, i), head).at(its_place) + output_begin<Columns>();
+    }
+    LanePlaces places{rows_kept, true};
+    places(standing);
+    places(results);
+  }
   // Of a chunk, those behind the lane's first one, g and 2 t.
   RowsFrom<const std::byte> scored[2] = {{passing0, head, its_place, Share::begin()},
                                          {passing1, head, its_place, Share::begin()}};
-  RowsFrom<const std::byte> summed[2] = {{passing0, head, its_place, Values::begin()},
-                                         {passing1, head, its_place, Values::begin()}};
+  RowsFrom<const std::byte> summed[2] = {scored[0], scored[1]};
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
-    scored[i].base = scored[i].at(g);
-    summed[i].base = summed[i].at(2 * t);
+    scored[i].base = opaque(scored[i].at(g));
+    summed[i].base = opaque(summed[i].at(2 * t) + (Values::begin() - Share::begin()));
   }
   RowNumbers* const its_numbers = numbers + origin;
 
   Chunk chunk;
-  // Of numbers that it knows the compiler would make two additions of 32 bits for each address.
-  const int one = same_in_all(1), eight = same_in_all(8);
   /// Of the band, from `first` on: what scores are made of, and the rest.
   const auto read_scored = [&](int first) {
 #pragma unroll
@@ -440,16 +456,16 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
       Share(&to)[2] = i == 0 ? chunk.first : chunk.second;
       const std::byte* at = scored[i].at(first);
       to[0].read(at);
-      to[1].read(row_at(at, eight, scored[i].stride));
+      to[1].read(row_at(at, 8, scored[i].stride));
     }
   };
   const auto read_summed = [&](int first) {
 #pragma unroll
     for (int i = 0; i < gradients; ++i) {
       const RowsFrom<const std::byte>& of = summed[Of::tensor_of(i)];
-      const std::byte *at = of.at(first), *behind = row_at(at, eight, of.stride);
-      chunk.values[i][0].read(at, row_at(at, one, of.stride));
-      chunk.values[i][1].read(behind, row_at(behind, one, of.stride));
+      const std::byte *at = of.at(first), *behind = row_at(at, 8, of.stride);
+      chunk.values[i][0].read(at, row_at(at, 1, of.stride));
+      chunk.values[i][1].read(behind, row_at(behind, 1, of.stride));
     }
     if constexpr (Of::of_keys) {
       const RowNumbers* const at = its_numbers + first + 2 * t;
@@ -523,14 +539,21 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
     // How far the wide rows take chunks; behind the last step's rows, the rest.
     const int wide_end = opaque(!has_wide || careful ? -phase : left <= step ? left : step - phase);
     if (band_begin < band_end) read_band(row + band_begin);
+    LanePlaces places{rows_kept, false};
+    const std::byte* standing[standing_tensors];
+    places(standing);
     Strip strip[strips];
+    StripSum sums_of[strips][gradients];
 #pragma unroll
     for (int b = 0; b < strips; ++b) {
       const int first = row + strip_tokens * b;
       const int from = min(first, rows - 1);
       strip[b].begin(
           max(left - strip_tokens * b, 1), call.signs, zero,
-          [&](int tensor, int i) { return standing[tensor].at(from + i); },
+          [&](int tensor, int i) {
+            return row_at(standing[tensor], from + i,
+                          static_cast<int>(standing_of(tensor).token_stride));
+          },
           [&](int i) { return lse_of(origin + from + i); },
           [&](int i, const RowNumbers& known) {
             if (t == 0 && first < rows) its_numbers[from + i] = known;
@@ -548,21 +571,32 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
       }
       if (distance >= -phase && distance < wide_end) {
         Strip wide;
-        wide.pass({wide_kept, false});
-        wide.template take<false>(
-            chunk, values, unspoilt, call.factor,
+        StripWeights<sums> weights;
+        LanePlaces of_wide{wide_kept, false};
+        wide.pass(of_wide);
+        wide.template weigh<false>(
+            weights, chunk, values, unspoilt, call.factor,
             [&](ChunkScores& s) {
               if (first < 0 || first + 16 > rows) cut_by_keys(s, first, 0, rows);
             },
             nothing);
-        wide.pass_sums({wide_kept, true});
+#pragma unroll
+        for (int i = 0; i < gradients; ++i) {
+          StripSum sum;
+          LanePlaces{of_wide.next, false}(sum);
+          sum.add(weights[i], values.values[i]);
+          of_wide.keeps = true;
+          of_wide(sum);
+        }
       }
       if (distance >= inner_begin && distance < inner_end) {
 #pragma unroll
         for (int b = 0; b < strips; ++b) {
-          strip[b].template take<false>(chunk, values, unspoilt, call.factor, uncut, [&] {
+          StripWeights<sums> weights;
+          strip[b].template weigh<false>(weights, chunk, values, unspoilt, call.factor, uncut, [&] {
             if (b + 1 == strips) read_scored(first + 16);
           });
+          add(weights, values, sums_of[b]);
         }
         read_summed(first + 16);
       } else {
@@ -578,17 +612,23 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
               cut_by_window(s, distance - strip_tokens * b);
               if (!is_there(first)) cut_by_keys(s, first, keys_begin, keys_end);
             };
+            StripWeights<sums> weights;
             if (!careful) {
-              strip[b].template take<false>(chunk, values, unspoilt, call.factor, cut, nothing);
+              strip[b].template weigh<false>(weights, chunk, values, unspoilt, call.factor, cut,
+                                             nothing);
             } else {
-              strip[b].template take<true>(chunk, values, spoilt, call.factor, cut, nothing);
+              strip[b].template weigh<true>(weights, chunk, values, spoilt, call.factor, cut,
+                                            nothing);
             }
+            add(weights, values, sums_of[b]);
           }
         }
         if (distance + 16 < band_end) read_band(first + 16);
       }
     }
-    take_globals(strip);
+    take_globals(strip, sums_of);
+    std::byte* results[gradients];
+    places(results);
     std::uint32_t trace = 0;
 #pragma unroll
     for (int b = 0; b < strips; ++b) {
@@ -596,8 +636,11 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
       for (int h = 0; h < 2; ++h) {
         const int mine = row + strip_tokens * b + g + 8 * h;
 #pragma unroll
-        for (int i = 0; i < gradients; ++i)
-          trace = strip[b].store(i, h, results[i].at(mine), call.scale, mine < rows, trace);
+        for (int i = 0; i < gradients; ++i) {
+          std::byte* const to =
+              row_at(results[i], mine, static_cast<int>(Of::gradient(call, i).token_stride));
+          trace = store_share<T, Columns>(sums_of[b][i].of, scale_of(i), h, to, mine < rows, trace);
+        }
       }
     }
     return __any_sync(all_lanes, trace != 0 ? 1 : 0) != 0;
@@ -607,21 +650,24 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
     again = take_step(row, again != 0) && again == 0 ? 1 : 0;
   __syncwarp();
   if (!has_wide) return;
+  LanePlaces places{wide_kept, false};
   Strip wide;
-  wide.pass({wide_kept, false});
+  wide.pass(places);
 #pragma unroll
-  for (int h = 0; h < 2; ++h) {
-    const int row = g + 8 * h;
-    if (row >= walk.wide.count) continue;
-    if (walk.first_slot >= 0) {
-      wide.leave(h, partial_row(call, head, walk.first_slot + row));
-      continue;
-    }
+  for (int i = 0; i < gradients; ++i) {
+    StripSum sum;
+    places(sum);
 #pragma unroll
-    for (int i = 0; i < gradients; ++i) {
-      std::byte* to = HeadRows<std::byte>(Of::gradient(call, i), head)
-                          .at(Place(call.items, walk.wide.begin + row));
-      wide.store(i, h, to + output_begin<Columns>(), call.scale, true, 0);
+    for (int h = 0; h < 2; ++h) {
+      const int row = g + 8 * h;
+      if (row >= walk.wide.count) continue;
+      if (walk.first_slot >= 0) {
+        sum.leave(h, partial_row(call, head, walk.first_slot + row) + i * Columns);
+      } else {
+        std::byte* to = HeadRows<std::byte>(Of::gradient(call, i), head)
+                            .at(Place(call.items, walk.wide.begin + row));
+        store_share<T, Columns>(sum.of, scale_of(i), h, to + output_begin<Columns>(), true);
+      }
     }
   }
 }
