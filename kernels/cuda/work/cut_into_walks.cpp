@@ -7,7 +7,6 @@
 
 #include "kernels/cuda/walk_list.h"
 #include "kernels/cuda/work/directed_tasks.h"
-#include "kernels/cuda/work/rules.h"
 
 namespace attnscope::cuda {
 namespace {
@@ -32,10 +31,6 @@ struct WalkedTask {
   std::int32_t wide_rows_before = 0;  // of the merge, which others have in the same part
 };
 
-bool is_taken_whole(const WorkSegment& segment) {
-  return segment.rule.kind == RuleKind::whole && segment.skipped.count == 0;
-}
-
 void append_tokens(const WorkRun& run, Indices indices, std::vector<std::int32_t>& tokens) {
   for (std::int32_t i = 0; i < run.count; ++i) tokens.push_back(token_at(run, i, indices));
 }
@@ -47,18 +42,17 @@ std::optional<WalkedTask> walked(const Direction& direction, const DirectedTask&
   WalkedTask made{.item = task.item, .rows = task.run, .keys = rows, .globals = {}, .wide = {}};
   std::int64_t globals = 0;
   for (const WorkSegment& segment : direction.segments_of(task)) {
-    if (is_taken_whole(segment)) {
+    if (segment.is_whole()) {
       globals += segment.run.count;
       if (globals > most_globals(true)) return std::nullopt;
       append_tokens(segment.run, indices, made.globals);
       continue;
     }
-    const bool is_plain_band = segment.rule.kind == RuleKind::band && segment.run.listed == 0 &&
-                               segment.skipped.count == 0 && segment.rule.offset == 0 &&
-                               segment.rule.window <= broadest_window;
+    const bool is_plain_band = segment.run.listed == 0 && segment.low == 1 - segment.high &&
+                               segment.high <= broadest_window + 1;
     if (!is_plain_band || made.window >= 0) return std::nullopt;
     made.keys = hull_of(segment.run, indices);
-    made.window = segment.rule.window;
+    made.window = segment.high - 1;
     if (made.keys.begin > rows.begin || made.keys.end < rows.end) return std::nullopt;
   }
   std::ranges::sort(made.globals);
@@ -137,7 +131,7 @@ class Walking {
     const auto segments = rows_.segments_of(task);
     const bool fits = task.run.listed == 0 && task.run.count <= most_wide_rows(true) &&
                       std::ranges::all_of(segments, [](const WorkSegment& segment) {
-                        return is_taken_whole(segment) && segment.run.listed == 0;
+                        return segment.is_whole() && segment.run.listed == 0;
                       });
     const auto found = of_item_.find(task.item);
     if (!fits || found == of_item_.end()) return std::nullopt;
