@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstddef>
 #include <limits>
 #include <map>
 #include <span>
@@ -59,39 +60,6 @@ std::optional<WalkedTask> walked(const Direction& direction, const DirectedTask&
   return made;
 }
 
-/// Keys that no walk has taken for a task of wide rows yet.
-class UntakenKeys {
- public:
-  explicit UntakenKeys(std::span<const WorkSegment> segments) {
-    for (const WorkSegment& segment : segments) {
-      intervals_.push_back({segment.run.begin, segment.run.begin + segment.run.count});
-    }
-  }
-
-  bool take(const TokenInterval& keys) {
-    const auto found = std::ranges::find_if(intervals_, [&](const TokenInterval& interval) {
-      return interval.begin <= keys.begin && keys.end <= interval.end;
-    });
-    if (found == intervals_.end()) return false;
-    const TokenInterval behind{keys.end, found->end};
-    found->end = keys.begin;
-    if (!behind.empty()) intervals_.push_back(behind);
-    return true;
-  }
-
-  [[nodiscard]] std::vector<std::int32_t> tokens() const {
-    std::vector<std::int32_t> tokens;
-    for (const TokenInterval& interval : intervals_) {
-      for (std::int32_t t = interval.begin; t < interval.end; ++t) tokens.push_back(t);
-    }
-    std::ranges::sort(tokens);
-    return tokens;
-  }
-
- private:
-  std::vector<TokenInterval> intervals_;
-};
-
 class Walking {
  public:
   /// As the list's shape is broad beforehand, so are all walks.
@@ -135,15 +103,21 @@ class Walking {
                       });
     const auto found = of_item_.find(task.item);
     if (!fits || found == of_item_.end()) return std::nullopt;
-    UntakenKeys keys(segments);
     WideTask wide{.run = task.run, .takers = {}, .others = {}};
+    for (const WorkSegment& segment : segments)
+      append_tokens(segment.run, list_.indices, wide.others);
+    std::ranges::sort(wide.others);
     for (const std::size_t number : found->second) {
       const WalkedTask& rows = walked_[number];
       const bool is_free = rows.window >= 0 && rows.wide.count == 0 &&
                            rows.keys == hull_of(rows.rows, list_.indices);
-      if (is_free && keys.take(rows.keys)) wide.takers.push_back(number);
+      const std::ptrdiff_t size = rows.keys.size();
+      const auto first = std::ranges::lower_bound(wide.others, rows.keys.begin);
+      if (!is_free || wide.others.end() - first < size || first[size - 1] != rows.keys.end - 1)
+        continue;
+      wide.takers.push_back(number);
+      wide.others.erase(first, first + size);
     }
-    wide.others = keys.tokens();
     if (wide.takers.empty() || std::ssize(wide.others) > most_globals(true)) return std::nullopt;
     return wide;
   }
