@@ -19,18 +19,9 @@ inline constexpr float ln_2 = 0.6931471805599453f;
 inline constexpr float minus_infinity = -__builtin_inff();
 
 template <DType type>
-struct NumberOf;
-template <>
-struct NumberOf<DType::float32> {
-  using T = float;
-};
-template <>
-struct NumberOf<DType::float16> {
-  using T = __half;
-};
-template <>
-struct NumberOf<DType::bfloat16> {
-  using T = __nv_bfloat16;
+struct NumberOf {
+  using T = std::conditional_t<type == DType::float32, float,
+                               std::conditional_t<type == DType::float16, __half, __nv_bfloat16>>;
 };
 
 __device__ inline float to_float(float x) {
@@ -44,33 +35,26 @@ __device__ inline float to_float(__nv_bfloat16 x) {
 }
 
 template <typename T>
-__device__ T from_float(float x);
-template <>
-__device__ inline float from_float<float>(float x) {
-  return x;
-}
-template <>
-__device__ inline __half from_float<__half>(float x) {
-  return __float2half_rn(x);
-}
-template <>
-__device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float x) {
-  return __float2bfloat16_rn(x);
+__device__ inline T from_float(float x) {
+  if constexpr (std::is_same_v<T, __half>) {
+    return __float2half_rn(x);
+  } else if constexpr (std::is_same_v<T, __nv_bfloat16>) {
+    return __float2bfloat16_rn(x);
+  } else {
+    return x;
+  }
 }
 
 /// A pair of 16-bit numbers, `low` in the low half.
 template <typename T>
-__device__ std::uint32_t pair_of(float low, float high);
-template <>
-__device__ inline std::uint32_t pair_of<__half>(float low, float high) {
-  const __half2 pair = __floats2half2_rn(low, high);
-  std::uint32_t bits = 0;
-  memcpy(&bits, &pair, sizeof bits);
-  return bits;
-}
-template <>
-__device__ inline std::uint32_t pair_of<__nv_bfloat16>(float low, float high) {
-  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+__device__ inline std::uint32_t pair_of(float low, float high) {
+  const auto pair = [&] {
+    if constexpr (std::is_same_v<T, __half>) {
+      return __floats2half2_rn(low, high);
+    } else {
+      return __floats2bfloat162_rn(low, high);
+    }
+  }();
   std::uint32_t bits = 0;
   memcpy(&bits, &pair, sizeof bits);
   return bits;

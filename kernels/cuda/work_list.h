@@ -3,13 +3,11 @@
 //
 // How a plan is cut for the plain kernels (kernels/cuda/segment/plain.cuh), which take any: a unit
 // is one thread block's work for one head, some tokens that stand still and the segments of those
-// that pass by, of which each sees what the segments' rules show it. In the gradients of keys and
-// values it is keys that stand still (the plan transposed). Everything is fixed by the plan alone,
-// and every result is summed by one warp, in one order.
+// that pass by, of which each sees those from so far before it to so far behind it. In the
+// gradients of keys and values it is keys that stand still (the plan transposed). Everything is
+// fixed by the plan alone, and every result is summed by one warp, in one order.
 
-#include <compare>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #include "kernels/base/result.h"
@@ -27,30 +25,16 @@ struct WorkRun {
   std::int32_t listed = 0;
 };
 
-enum class RuleKind : std::int32_t { none, whole, band, block };
+/// Further from any token than all others, which are below 2^29.
+inline constexpr std::int32_t everywhere = std::int32_t{1} << 30;
 
-/// Which of a segment's tokens the token t sees: those in the interval [low, high) of
-///   none   nothing
-///   whole  [begin, end)
-///   band   [t + offset - window, t + offset + window + 1), cut to [begin, end)
-///   block  with c = floor((t + offset - origin) / window): [origin + c window - back,
-///          + window), cut to [begin, end); nothing from token `until` on
-struct WorkRule {
-  RuleKind kind = RuleKind::none;
-  std::int32_t begin = 0, end = 0;
-  std::int32_t window = 0;
-  std::int32_t offset = 0;
-  std::int32_t origin = 0;
-  std::int32_t back = 0;
-  std::int32_t until = std::numeric_limits<std::int32_t>::max();
-  friend auto operator<=>(const WorkRule&, const WorkRule&) = default;  // NOLINT: no null pointer
-};
-
-/// Tokens that pass by.
+/// Tokens that pass by; the token t sees those from t + low to before t + high.
 struct WorkSegment {
   WorkRun run;
-  WorkRule rule;    // none only where segments are still being cut
-  WorkRun skipped;  // tokens that nobody sees, listed; of a contiguous run
+  std::int32_t low = -everywhere, high = everywhere + 1;
+
+  /// Whether all see all of them.
+  [[nodiscard]] bool is_whole() const { return low == -everywhere && high == everywhere + 1; }
 };
 
 struct WorkUnit {
@@ -69,7 +53,7 @@ struct WorkList {
   std::int32_t tokens = 0;
 };
 
-/// Errors: more than 2^29 tokens, because sums of three token numbers must fit 32 bits.
+/// Errors: more than 2^29 tokens, because t + high must fit 32 bits.
 [[nodiscard]] Result<WorkList> cut_into_units(const AttentionPlan& plan, Passes passes);
 
 }  // namespace attnscope::cuda

@@ -76,7 +76,8 @@ void print_class() {
 /// Kernels of one instantiation, and those that launch alike whatever their arguments: segment
 /// attention's plain ones and dense attention's (kernels/cuda/dense/softmax.cu).
 void print_others() {
-  constexpr long rows = plain_warps * PlainShared::floats(256) * static_cast<long>(sizeof(float));
+  constexpr long rows =
+      plain_warps * PlainRow::shared_floats(256) * static_cast<long>(sizeof(float));
   std::printf("segment_forward_kernel\t%d\t%ld\n", 32 * plain_warps, rows);
   std::printf("segment_backward_kernel\t%d\t%ld\n", 32 * plain_warps, rows);
   print_windowed<DType::float32>();

@@ -27,16 +27,13 @@ struct WrongList {
 };
 
 /// Of the fewest tokens, of which each weighs much.
-cuda::WorkRule& shortest(cuda::WorkList& list, cuda::RuleKind kind) {
-  return std::ranges::min_element(list.segments, {},
-                                  [&](const cuda::WorkSegment& segment) {
-                                    return segment.rule.kind == kind ? segment.run.count
-                                                                     : list.tokens + 1;
-                                  })
-      ->rule;
+cuda::WorkSegment& shortest(cuda::WorkList& list, bool whole) {
+  return *std::ranges::min_element(list.segments, {}, [&](const cuda::WorkSegment& segment) {
+    return segment.is_whole() == whole ? segment.run.count : list.tokens + 1;
+  });
 }
-cuda::WorkRule& shortest_band(cuda::WorkList& list) {
-  return shortest(list, cuda::RuleKind::band);
+cuda::WorkSegment& shortest_band(cuda::WorkList& list) {
+  return shortest(list, /*whole=*/false);
 }
 
 class WrongLists : public ::testing::TestWithParam<DType> {
@@ -76,13 +73,17 @@ TEST_P(WrongLists, WithoutAMistake_AreWithinTheBoundOfTheseTests) {
   EXPECT_LT(seen.error, 0.02);
 }
 
-TEST_P(WrongLists, WithAnOffByOneInARule_AreSeenToBeWrong) {
+TEST_P(WrongLists, WithAnOffByOneInASegment_AreSeenToBeWrong) {
   const std::vector<WrongList> wrong{
-      {"a window one too wide", [](cuda::WorkList& list) { ++shortest_band(list).window; }},
-      {"a window one too narrow", [](cuda::WorkList& list) { --shortest_band(list).window; }},
-      {"a band one to the right", [](cuda::WorkList& list) { ++shortest_band(list).offset; }},
-      {"an interval that begins one too late",
-       [](cuda::WorkList& list) { ++shortest(list, cuda::RuleKind::whole).begin; }},
+      {"a window one too wide", [](cuda::WorkList& list) { ++shortest_band(list).high; }},
+      {"a window one too narrow", [](cuda::WorkList& list) { --shortest_band(list).high; }},
+      {"a window one too late", [](cuda::WorkList& list) { ++shortest_band(list).low; }},
+      {"keys that begin one too late",
+       [](cuda::WorkList& list) {
+         cuda::WorkRun& run = shortest(list, /*whole=*/true).run;
+         ++run.begin;
+         --run.count;
+       }},
   };
   for (const WrongList& mistake : wrong) {
     cuda::WorkList list = right_list();
@@ -98,7 +99,6 @@ TEST_P(WrongLists, WithASegmentOneTokenPastTheTensor_ReadOutOfBounds) {
   });
   ASSERT_NE(last, list.segments.end());
   ++last->run.count;
-  ++last->rule.end;
   EXPECT_THAT(look_at(list).message,
               ::testing::ContainsRegex("reads [0-9]+ bytes outside [kv], byte"));
 }

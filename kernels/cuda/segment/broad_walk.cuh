@@ -183,7 +183,8 @@ __global__ void __maxnreg__((broad_registers<Columns, Many>))
   const int globals = same_in_all(walk.globals.count);
   const int last_row = max(rows - 1, 0);
 
-  // A chunk's keys are read when those of the one before have been used, and so are its values.
+  // A chunk's keys are read when those of the one before have been used, and so are its values:
+  // in another order they are read into other registers, and moved.
   Keys keys[2];
   typename Values::Rows values_read[2];
   /// Of the band, from key `first` on, where all are there.
@@ -213,23 +214,7 @@ __global__ void __maxnreg__((broad_registers<Columns, Many>))
       values_read[i].read(v.at(there(2 * t, 8 * i)), v.at(there(2 * t, 8 * i + 1)));
     }
   };
-  /// 16 globals from `first` on: a lane looks for the rows of one, and has them for all.
-  const std::byte *global_key = nullptr, *global_value = nullptr;
-  const auto find_globals = [&](int first) {
-    const int position = min(first + (lane & 15), globals - 1);
-    const Place at(call.items, token_of(walk.globals, call.list.indices, position));
-    global_key = HeadRows<const std::byte>(call.k, head).at(at);
-    global_value = HeadRows<const std::byte>(call.v, head).at(at);
-  };
-  const auto read_globals = [&] {
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      keys[i].read(of_lane(global_key, 8 * i + g) + Keys::begin());
-      values_read[i].read(of_lane(global_value, 8 * i + 2 * t) + Values::begin(),
-                          of_lane(global_value, 8 * i + 2 * t + 1) + Values::begin());
-    }
-  };
-  if (globals > 0) find_globals(0);
+  const GlobalRows of_globals(call, walk, head);
   BroadStrip<T, Columns> strip[strips];
 
   /// Of a lane's score e: its key behind the lane's first key, less its row behind the first row.
@@ -328,8 +313,8 @@ __global__ void __maxnreg__((broad_registers<Columns, Many>))
     const int inner_end = opaque(with_care ? inner_begin : min(keys_end - row - 31, window - 14));
 #pragma unroll 1
     for (int first = 0; first < globals; first += 16) {
-      if (Many && globals > 16) find_globals(first);
-      read_globals();
+#pragma unroll
+      for (int i = 0; i < 2; ++i) of_globals.read(first + 8 * i, keys[i], values_read[i]);
       take_rim(
           careful, Many ? first == 0 : true, [](int) { return true; },
           [&](int, Scores& s) {

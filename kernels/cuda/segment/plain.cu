@@ -6,9 +6,9 @@ namespace attnscope::cuda {
 namespace {
 
 LaunchShape shape_of(const UnitArguments& call) {
-  return {
-      std::int64_t{call.units} * call.heads_per_unit, 32 * plain_warps,
-      std::int64_t{plain_warps * PlainShared::floats(call.head_dim)} * std::int64_t{sizeof(float)}};
+  return {std::int64_t{call.units} * call.heads_per_unit, 32 * plain_warps,
+          std::int64_t{plain_warps * PlainRow::shared_floats(call.head_dim)} *
+              std::int64_t{sizeof(float)}};
 }
 
 template <typename T>

@@ -20,81 +20,48 @@ namespace attnscope::cuda {
 inline constexpr int plain_warps = 4;           // of a block
 inline constexpr int plain_columns_a_lane = 8;  // of rows of up to 256 numbers
 
-/// Tokens [low, high).
-struct SeenTokens {
-  int low, high;
-};
-
-__device__ inline SeenTokens seen_by(const WorkRule& rule, int token) {
-  int low = rule.begin, high = rule.end;
-  if (rule.kind == RuleKind::band) {
-    low = max(low, token + rule.offset - rule.window);
-    high = min(high, token + rule.offset + rule.window + 1);
-  } else if (rule.kind == RuleKind::block) {
-    if (token >= rule.until) return {0, 0};
-    const int distance = token + rule.offset - rule.origin;
-    const int block = distance / rule.window - (distance % rule.window < 0 ? 1 : 0);
-    const int first = rule.origin + block * rule.window - rule.back;
-    low = max(low, first);
-    high = min(high, first + rule.window);
-  }
-  return {low, high};
-}
-
 /// Hands what `token` sees to `take`, up to 32 tokens at a time: the lane's one, or -1, and how
-/// many lanes may have one. By all lanes of the warp.
+/// many lanes have one. By all lanes of the warp.
 template <typename Take>
 __device__ __forceinline__ void for_each_seen(const DeviceList& list, const WorkUnit& unit,
                                               int token, const Take& take) {
   const int lane = static_cast<int>(threadIdx.x) & 31;
   for (int s = 0; s < unit.segments; ++s) {
     const WorkSegment& segment = list.segments[unit.first_segment + s];
-    const SeenTokens seen = seen_by(segment.rule, token);
-    const int begin = position_of(segment.run, list.indices, seen.low);
-    const int end = position_of(segment.run, list.indices, seen.high);
+    const int begin = position_of(segment.run, list.indices, token + segment.low);
+    const int end = position_of(segment.run, list.indices, token + segment.high);
     for (int first = begin; first < end; first += 32) {
-      int passing = -1;
-      if (first + lane < end) {
-        passing = token_of(segment.run, list.indices, first + lane);
-        if (is_listed(segment.skipped, list.indices, passing)) passing = -1;
-      }
+      const int passing =
+          first + lane < end ? token_of(segment.run, list.indices, first + lane) : -1;
       __syncwarp();
       take(passing, min(32, end - first));
     }
   }
 }
 
-/// What a warp has in shared memory: for each lane the token that passes by and its two weights,
-/// then two rows of `head_dim` numbers.
-struct PlainShared {
+/// A row of a unit, a warp's. In shared memory the warp has for each lane the token that passes by
+/// and its two weights, then two rows of `head_dim` numbers.
+struct PlainRow {
+  const WorkUnit& unit;
+  int head;
   int* tokens;
   float* weights[2];
   float* rows[2];
 
-  __device__ __forceinline__ explicit PlainShared(int head_dim) {
-    const int warp = static_cast<int>(threadIdx.x) >> 5;
-    float* mine = reinterpret_cast<float*>(dynamic_shared()) + warp * floats(head_dim);
+  __device__ __forceinline__ explicit PlainRow(const UnitArguments& call)
+      : unit(call.list.units[call.first_unit + blockIdx.x / call.heads_per_unit]),
+        head(unit.first_head + static_cast<int>(blockIdx.x % call.heads_per_unit)) {
+    float* mine = reinterpret_cast<float*>(dynamic_shared()) +
+                  static_cast<int>(threadIdx.x >> 5) * shared_floats(call.head_dim);
     tokens = reinterpret_cast<int*>(mine);
     weights[0] = mine + 32;
     weights[1] = mine + 64;
     rows[0] = mine + 96;
-    rows[1] = rows[0] + head_dim;
+    rows[1] = rows[0] + call.head_dim;
   }
-  [[nodiscard]] static __host__ __device__ constexpr int floats(int head_dim) {
+  [[nodiscard]] static __host__ __device__ constexpr int shared_floats(int head_dim) {
     return 96 + 2 * head_dim;
   }
-};
-
-/// A row of a unit, a warp's.
-struct PlainRow {
-  const WorkUnit& unit;
-  int head;
-  PlainShared shared;
-
-  __device__ __forceinline__ explicit PlainRow(const UnitArguments& call)
-      : unit(call.list.units[call.first_unit + blockIdx.x / call.heads_per_unit]),
-        head(unit.first_head + static_cast<int>(blockIdx.x % call.heads_per_unit)),
-        shared(call.head_dim) {}
 
   /// Hands each of the tokens of the first `count` lanes, with its weights, to all lanes:
   /// use(token, place of its weights). By all lanes of the warp.
@@ -102,14 +69,12 @@ struct PlainRow {
   __device__ __forceinline__ void share(int count, int token, float first, float second,
                                         const Use& use) const {
     const int lane = static_cast<int>(threadIdx.x) & 31;
-    shared.tokens[lane] = token;
-    shared.weights[0][lane] = first;
-    shared.weights[1][lane] = second;
+    tokens[lane] = token;
+    weights[0][lane] = first;
+    weights[1][lane] = second;
     __syncwarp();
 #pragma unroll 1
-    for (int i = 0; i < count; ++i) {
-      if (const int of_lane = shared.tokens[i]; of_lane >= 0) use(of_lane, i);
-    }
+    for (int i = 0; i < count; ++i) use(tokens[i], i);
   }
 };
 
@@ -130,16 +95,6 @@ __device__ __forceinline__ float dot_with(const float* held, const std::byte* ro
     for (int i = 0; i < numbers; ++i) sum = fmaf(held[c + i], to_float(x.at[i]), sum);
   }
   return sum;
-}
-
-/// held . row by all lanes of the warp together.
-template <typename T>
-__device__ __forceinline__ float dot_of_lanes(const float* held, const std::byte* row,
-                                              int columns) {
-  float sum = 0.0f;
-  for (int c = static_cast<int>(threadIdx.x) & 31; c < columns; c += 32)
-    sum = fmaf(held[c], to_float(reinterpret_cast<const T*>(row)[c]), sum);
-  return sum_of_lanes(sum);
 }
 
 /// Sums of rows that lanes pass by, a lane some columns.
@@ -182,14 +137,14 @@ __global__ void __launch_bounds__(32 * plain_warps, 4)
     const int token = token_of(mine.unit.run, a.list.indices, i);
     const Place place(a.items, token);
     __syncwarp();
-    hold<T>(mine.shared.rows[0], q.at(place), a.head_dim);
+    hold<T>(mine.rows[0], q.at(place), a.head_dim);
     __syncwarp();
     float maximum = minus_infinity, sum = 0.0f;
     ColumnSums sums;
     for_each_seen(a.list, mine.unit, token, [&](int key, int count) {
-      const float score =
-          key < 0 ? minus_infinity
-                  : factor * dot_with<T>(mine.shared.rows[0], k.at(Place(a.items, key)), a);
+      const float score = key < 0
+                              ? minus_infinity
+                              : factor * dot_with<T>(mine.rows[0], k.at(Place(a.items, key)), a);
       const float largest = largest_of_lanes(fmaxf(maximum, score));
       const float base = largest == minus_infinity ? 0.0f : largest;
       const float rescale = exp2_approx(maximum - base);
@@ -198,7 +153,7 @@ __global__ void __launch_bounds__(32 * plain_warps, 4)
       sum = fmaf(sum, rescale, weight);
       sums.scale(rescale);
       mine.share(count, key, weight, 0.0f, [&](int token_of_lane, int lane) {
-        sums.add<T>(mine.shared.weights[0][lane], v.at(Place(a.items, token_of_lane)), a.head_dim);
+        sums.add<T>(mine.weights[0][lane], v.at(Place(a.items, token_of_lane)), a.head_dim);
       });
     });
     sum = sum_of_lanes(sum);
@@ -220,8 +175,8 @@ __global__ void __launch_bounds__(32 * plain_warps, 4)
   const HeadRows<std::byte> result(Keys ? call.grad_k : call.grad_q, mine.head),
       grad_v(call.grad_v, mine.head);
   RowNumbers* const numbers = call.numbers + mine.head * call.tokens;
-  float* const first = mine.shared.rows[0];
-  float* const second = mine.shared.rows[1];
+  float* const first = mine.rows[0];
+  float* const second = mine.rows[1];
   const float factor = a.scale * log2_e;
   for (int i = static_cast<int>(threadIdx.x) >> 5; i < mine.unit.run.count; i += plain_warps) {
     const int token = token_of(mine.unit.run, a.list.indices, i);
@@ -234,8 +189,8 @@ __global__ void __launch_bounds__(32 * plain_warps, 4)
     if constexpr (!Keys) {
       row.subtrahend =
           subtrahend_of(call.lse[static_cast<std::int64_t>(token) * a.heads + mine.head]);
-      row.minus_dot = -dot_of_lanes<T>(
-          second, HeadRows<const std::byte>(call.o, mine.head).at(place), a.head_dim);
+      row.minus_dot =
+          -dot_with<T>(second, HeadRows<const std::byte>(call.o, mine.head).at(place), a);
       if ((threadIdx.x & 31u) == 0) numbers[token] = row;
     }
     ColumnSums sums, value_sums;  // the latter of keys alone
@@ -250,9 +205,8 @@ __global__ void __launch_bounds__(32 * plain_warps, 4)
       }
       mine.share(count, other, by_score, weight, [&](int token_of_lane, int lane) {
         const Place at(a.items, token_of_lane);
-        sums.add<T>(mine.shared.weights[0][lane], passing[0].at(at), a.head_dim);
-        if constexpr (Keys)
-          value_sums.add<T>(mine.shared.weights[1][lane], passing[1].at(at), a.head_dim);
+        sums.add<T>(mine.weights[0][lane], passing[0].at(at), a.head_dim);
+        if constexpr (Keys) value_sums.add<T>(mine.weights[1][lane], passing[1].at(at), a.head_dim);
       });
     });
     sums.store<T>(a.scale, result.at(place), a.head_dim);

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string_view>
 #include <utility>
 
+#include "kernels/cuda/sections.h"
 #include "kernels/cuda/segment/arguments.h"
 #include "kernels/cuda/walk_list.h"
 #include "kernels/cuda/work/device_list.h"
@@ -29,8 +31,11 @@ PlainKernels plain_kernels_of(DType dtype) {
   return with_type(dtype, [](auto type) { return plain_kernels<type()>(); });
 }
 
-Operands operands_of(const SegmentWork& work) {
-  return {work.dtype(), work.head_dim(), work.work().tokens};
+Status checked(std::string_view operation, const Operands& operands, const SegmentWork& work,
+               const SegmentMemory& memory) {
+  if (!operands.status()) return operands.status();
+  return check_memory(operation, memory.list, work.list().size(), memory.workspace,
+                      work.workspace_bytes());
 }
 
 /// Whether walks can read these tensors.
@@ -44,77 +49,68 @@ bool can_be_walked(const Operands& operands, const WalkList& list) {
          std::ranges::all_of(list.neighbours, is_one_run);
 }
 
-std::int64_t round_up(std::int64_t value, std::int64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
-
 bool has_backward(const WorkList& list) {
   return static_cast<std::size_t>(list.row_units) < list.units.size();
 }
 
-/// The sections of the workspace, in bytes. RowNumbers stand at its beginning. Calls follow each
-/// other, so that the walks of both directions may leave their partial rows at one place.
-struct Workspace {
-  std::int64_t walk_partials_at = 0;
-  std::int64_t pitch = 0;  // floats of a partial row
-  std::int64_t bytes = 0;
+/// Floats of a walk's partial row: forward o, maximum and sum, backward two gradients.
+std::int64_t partial_pitch(const SegmentWork& work) {
+  const std::int64_t forward = work.head_dim() + 2;
+  const std::int64_t floats =
+      has_backward(work.work()) ? std::max(2 * work.head_dim(), forward) : forward;
+  return (floats + 3) / 4 * 4;
+}
 
-  explicit Workspace(const SegmentWork& work) {
-    constexpr std::int64_t section = 256;
-    const WorkList& list = work.work();
-    const std::int64_t head_dim = work.head_dim();
-    const bool backward = has_backward(list);
-    const std::int64_t numbers =
-        backward ? std::int64_t{list.tokens} * list.heads * std::int64_t{sizeof(RowNumbers)} : 0;
-    walk_partials_at = bytes = round_up(numbers, section);
-    if (work.walks() == nullptr) return;
-    // Forward o, maximum and sum; backward two gradients.
-    pitch = round_up(backward ? std::max(2 * head_dim, head_dim + 2) : head_dim + 2, 4);
-    const auto end_of = [&](const WalkList& walks) {
-      return walk_partials_at + std::int64_t{walks.partial_rows} * list.heads * pitch * 4;
-    };
-    bytes = end_of(work.walks()->rows);
-    if (work.walks()->keys) bytes = std::max(bytes, end_of(*work.walks()->keys));
+/// Where in the workspace partial rows begin, behind RowNumbers. Calls follow each other, so that
+/// the walks of both directions may leave theirs at one place.
+std::int64_t partials_at(const WorkList& list) {
+  return has_backward(list) ? section_behind(std::int64_t{list.tokens} * list.heads *
+                                             std::int64_t{sizeof(RowNumbers)})
+                            : 0;
+}
+
+/// What the launches of a call have in common.
+struct Call {
+  const SegmentWork& work;
+  const SegmentMemory& memory;
+  const Operands& operands;
+  float scale;
+
+  /// Of the walks of one direction, whose list lies at `list_at` of the call's.
+  [[nodiscard]] WalkArguments of_walks(const WalkList& list, std::int64_t list_at) const {
+    constexpr float log2_e = 1.4426950408889634f, least_factor = 1e-30f;
+    return {.list = device_list(list, memory.list + list_at),
+            .items = operands.items(),
+            .walks = static_cast<std::int32_t>(list.walks.size()),
+            .merges = static_cast<std::int32_t>(list.merges.size()),
+            .widest_merge = list.widest_merge,
+            .heads = work.work().heads,
+            .head_dim = static_cast<std::int32_t>(work.head_dim()),
+            .broad = list.shape.broad,
+            .scale = scale,
+            .factor = std::max(std::abs(scale * log2_e), least_factor),
+            .signs = scale < 0.0f ? 0x80008000u : 0u,
+            .partials = reinterpret_cast<float*>(memory.workspace + partials_at(work.work())),
+            .partial_rows = list.partial_rows,
+            .partial_pitch = static_cast<std::int32_t>(partial_pitch(work))};
+  }
+
+  /// Of the units of one direction: all, or where walks are taken their rest.
+  [[nodiscard]] UnitArguments of_units(const Walks* walks, Standing what) const {
+    const WorkList& list = walks == nullptr ? work.work() : walks->rest;
+    const auto units = static_cast<std::int32_t>(list.units.size());
+    const bool is_rows = what == Standing::rows;
+    return {.list = device_list(list, memory.list + (walks == nullptr ? 0 : work.places().rest)),
+            .items = operands.items(),
+            .first_unit = is_rows ? 0 : list.row_units,
+            .units = is_rows ? list.row_units : units - list.row_units,
+            .heads = list.heads,
+            .heads_per_unit = list.heads_per_unit,
+            .head_dim = static_cast<std::int32_t>(work.head_dim()),
+            .vector = operands.in_pieces(),
+            .scale = scale};
   }
 };
-
-/// Of one of the call's work lists, which lies in device memory at `list_at`.
-UnitArguments unit_arguments(const SegmentWork& work, float scale, const Operands& operands,
-                             const WorkList& list, const std::byte* list_at, Standing what) {
-  const bool is_rows = what == Standing::rows;
-  return {.list = device_list(list, list_at),
-          .items = operands.items(),
-          .first_unit = is_rows ? 0 : list.row_units,
-          .units = is_rows ? list.row_units
-                           : static_cast<std::int32_t>(list.units.size()) - list.row_units,
-          .heads = list.heads,
-          .heads_per_unit = list.heads_per_unit,
-          .head_dim = static_cast<std::int32_t>(work.head_dim()),
-          .vector = operands.in_pieces(),
-          .scale = scale};
-}
-
-/// Of the walks of one direction, whose list lies in device memory at `list_at`.
-WalkArguments walk_arguments(const SegmentWork& work, const SegmentMemory& memory, float scale,
-                             const Operands& operands, const WalkList& list,
-                             const std::byte* list_at) {
-  constexpr float log2_e = 1.4426950408889634f, least_factor = 1e-30f;
-  const Workspace places(work);
-  return {.list = device_list(list, list_at),
-          .items = operands.items(),
-          .walks = static_cast<std::int32_t>(list.walks.size()),
-          .merges = static_cast<std::int32_t>(list.merges.size()),
-          .widest_merge = list.widest_merge,
-          .heads = work.work().heads,
-          .head_dim = static_cast<std::int32_t>(work.head_dim()),
-          .broad = list.shape.broad,
-          .scale = scale,
-          .factor = std::max(std::abs(scale * log2_e), least_factor),
-          .signs = scale < 0.0f ? 0x80008000u : 0u,
-          .partials = reinterpret_cast<float*>(memory.workspace + places.walk_partials_at),
-          .partial_rows = list.partial_rows,
-          .partial_pitch = static_cast<std::int32_t>(places.pitch)};
-}
 
 }  // namespace
 
@@ -140,7 +136,10 @@ std::span<const std::byte> SegmentWork::list() const {
 }
 
 std::int64_t SegmentWork::workspace_bytes() const {
-  return Workspace(*this).bytes;
+  std::int64_t rows = walks_ == nullptr ? 0 : walks_->rows.partial_rows;
+  if (walks_ != nullptr && walks_->keys)
+    rows = std::max<std::int64_t>(rows, walks_->keys->partial_rows);
+  return partials_at(*work_) + rows * work_->heads * partial_pitch(*this) * 4;
 }
 
 Status segment_supports(const AttentionPlan& plan, std::int64_t head_dim) {
@@ -172,16 +171,12 @@ Result<SegmentWork> segment_work(const AttentionPlan& plan, std::int64_t head_di
 Status segment_forward(const SegmentWork& work, const SegmentMemory& memory, const ConstTensor& q,
                        const ConstTensor& k, const ConstTensor& v, float scale, const Tensor& o,
                        float* lse, Stream stream) {
-  Operands operands = operands_of(work);
+  Operands operands(work.dtype(), work.head_dim(), work.work().tokens);
   operands.add("q", q);
   operands.add("k", k);
   operands.add("v", v);
   operands.add("o", o);
-  if (!operands.status()) return operands.status();
-  if (Status s = check_memory("segment_forward", memory.list, work.list().size(), memory.workspace,
-                              work.workspace_bytes());
-      !s)
-    return s;
+  if (Status s = checked("segment_forward", operands, work, memory); !s) return s;
   const ForwardTensors tensors{.q = operands.on_device(q),
                                .k = operands.on_device(k),
                                .v = operands.on_device(v),
@@ -189,16 +184,16 @@ Status segment_forward(const SegmentWork& work, const SegmentMemory& memory, con
                                .lse = lse};
   const Walks* walks = work.walks();
   if (walks != nullptr && !can_be_walked(operands, walks->rows)) walks = nullptr;
+  const Call call{work, memory, operands, scale};
   if (walks != nullptr) {
-    const WalkArguments of_walks = walk_arguments(work, memory, scale, operands, walks->rows,
-                                                  memory.list + work.places().rows);
     const WalkKernels kernels = walk_kernels_of(work.dtype(), work.head_dim());
-    if (Status s = kernels.forward({of_walks, tensors}, walks->rows.shape, stream); !s) return s;
+    if (Status s = kernels.forward({call.of_walks(walks->rows, work.places().rows), tensors},
+                                   walks->rows.shape, stream);
+        !s)
+      return s;
   }
-  const UnitArguments units =
-      unit_arguments(work, scale, operands, walks == nullptr ? work.work() : walks->rest,
-                     memory.list + (walks == nullptr ? 0 : work.places().rest), Standing::rows);
-  return plain_kernels_of(work.dtype()).forward({units, tensors}, stream);
+  return plain_kernels_of(work.dtype())
+      .forward({call.of_units(walks, Standing::rows), tensors}, stream);
 }
 
 Status segment_backward(const SegmentWork& work, const SegmentMemory& memory,
@@ -208,7 +203,7 @@ Status segment_backward(const SegmentWork& work, const SegmentMemory& memory,
   if (tokens > 0 && !has_backward(list)) {
     return made_for_forward_alone("segment_backward");
   }
-  Operands operands = operands_of(work);
+  Operands operands(work.dtype(), work.head_dim(), tokens);
   operands.add("q", tensors.q);
   operands.add("k", tensors.k);
   operands.add("v", tensors.v);
@@ -217,7 +212,7 @@ Status segment_backward(const SegmentWork& work, const SegmentMemory& memory,
   operands.add("grad_q", tensors.grad_q);
   operands.add("grad_k", tensors.grad_k);
   operands.add("grad_v", tensors.grad_v);
-  if (!operands.status()) return operands.status();
+  if (Status s = checked("segment_backward", operands, work, memory); !s) return s;
   const std::int64_t rows = tokens * list.heads;
   if (static_cast<std::int64_t>(tensors.lse.size()) != rows) {
     return fail(
@@ -225,10 +220,6 @@ Status segment_backward(const SegmentWork& work, const SegmentMemory& memory,
         "segment_forward wrote",
         tensors.lse.size(), rows);
   }
-  if (Status s = check_memory("segment_backward", memory.list, work.list().size(), memory.workspace,
-                              work.workspace_bytes());
-      !s)
-    return s;
   const BackwardTensors on_device{.q = operands.on_device(tensors.q),
                                   .k = operands.on_device(tensors.k),
                                   .v = operands.on_device(tensors.v),
@@ -245,20 +236,19 @@ Status segment_backward(const SegmentWork& work, const SegmentMemory& memory,
                            !can_be_walked(operands, *walks->keys))) {
     walks = nullptr;
   }
+  const Call call{work, memory, operands, scale};
   // Keys need what all rows leave.
   for (const Standing what : {Standing::rows, Standing::keys}) {
     if (walks != nullptr) {
       const bool is_rows = what == Standing::rows;
-      const WalkArguments of_walks =
-          walk_arguments(work, memory, scale, operands, is_rows ? walks->rows : *walks->keys,
-                         memory.list + (is_rows ? work.places().rows : work.places().keys));
+      const WalkArguments of_walks = call.of_walks(
+          is_rows ? walks->rows : *walks->keys, is_rows ? work.places().rows : work.places().keys);
       const WalkKernels kernels = walk_kernels_of(work.dtype(), work.head_dim());
       if (Status s = kernels.backward({of_walks, on_device}, what, stream); !s) return s;
     }
-    const UnitArguments units =
-        unit_arguments(work, scale, operands, walks == nullptr ? list : walks->rest,
-                       memory.list + (walks == nullptr ? 0 : work.places().rest), what);
-    if (Status s = plain_kernels_of(work.dtype()).backward({units, on_device}, what, stream); !s)
+    if (Status s = plain_kernels_of(work.dtype())
+                       .backward({call.of_units(walks, what), on_device}, what, stream);
+        !s)
       return s;
   }
   return {};

@@ -456,6 +456,38 @@ __device__ __forceinline__ WalkSight cut_sight(const WalkSight& whole, int first
   return {{whole.row[0] & (there.row[0] | of_globals), whole.row[1] & (there.row[1] | of_globals)}};
 }
 
+/// `from` of another lane.
+__device__ __forceinline__ const std::byte* of_lane(const std::byte* from, int lane) {
+  return reinterpret_cast<const std::byte*>(
+      __shfl_sync(all_lanes, reinterpret_cast<unsigned long long>(from), lane));
+}
+
+/// A walk's globals: a lane looks for the rows of one, and has them for all. By all lanes.
+struct GlobalRows {
+  const std::byte *key, *value;
+
+  __device__ __forceinline__ GlobalRows(const ForwardWalkArguments& call, const WorkWalk& walk,
+                                        int head) {
+    const int position = min(static_cast<int>(threadIdx.x) & 31, walk.globals.count - 1);
+    // What is in place of one that is not there is not looked at.
+    const Place at(call.items, position < 0 ? walk.rows.begin
+                                            : token_of(walk.globals, call.list.indices, position));
+    key = HeadRows<const std::byte>(call.k, head).at(at);
+    value = HeadRows<const std::byte>(call.v, head).at(at);
+  }
+
+  /// 8 of them from `first` on.
+  template <int Columns>
+  __device__ __forceinline__ void read(int first, RowShare<Columns>& keys,
+                                       typename ValueTile<Columns>::Rows& values) const {
+    const int lane = static_cast<int>(threadIdx.x) & 31;
+    const int own = first + 2 * (lane & 3);
+    keys.read(of_lane(key, first + (lane >> 2)) + RowShare<Columns>::begin());
+    values.read(of_lane(value, own) + ValueTile<Columns>::begin(),
+                of_lane(value, own + 1) + ValueTile<Columns>::begin());
+  }
+};
+
 /// Where in a row of the output a lane's share begins.
 template <int Columns>
 __device__ __forceinline__ int output_begin() {
@@ -615,20 +647,14 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
   const int head = number % call.heads;
   const float factor = call.factor;
 
-  const auto place = [&](int token) { return Place(call.items, token); };
   Keys global_keys[Tiles::of_globals];
   Values global_values[Tiles::of_globals];
+  const GlobalRows of_globals(call, walk, head);
 #pragma unroll
   for (int i = 0; i < Tiles::of_globals; ++i) {
-    const auto row = [&](const Input& tensor, int column) {
-      const int position = min(8 * i + column, walk.globals.count - 1);
-      const int token =
-          position < 0 ? walk.rows.begin : token_of(walk.globals, call.list.indices, position);
-      return HeadRows<const std::byte>(tensor, head).at(place(token));
-    };
-    global_keys[i].read(row(call.k, g) + Keys::begin());
-    global_values[i].read(row(call.v, 2 * t) + Values::begin(),
-                          row(call.v, 2 * t + 1) + Values::begin());
+    typename Values::Rows rows;
+    of_globals.read(8 * i, global_keys[i], rows);
+    global_values[i].put(rows);
   }
   unsigned spoilt_globals = 0;
   clean<T, 0, Tiles::of_globals>(global_values, spoilt_globals);
@@ -651,7 +677,7 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
   // From here on tokens are counted from the walk's first row.
   const int rows = same_in_all(walk.rows.count);
   if (rows > 0) {
-    const Place origin = place(walk.rows.begin);
+    const Place origin(call.items, walk.rows.begin);
     const RowsFrom<const std::byte> q(call.q, head, origin, Keys::begin()),
         k(call.k, head, origin, Keys::begin()), v(call.v, head, origin, Values::begin());
     const RowsFrom<std::byte> o(call.o, head, origin, output_begin<Columns>());

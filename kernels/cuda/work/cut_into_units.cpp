@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <iterator>
+#include <set>
 #include <vector>
 
 #include "kernels/cuda/work/directed_tasks.h"
-#include "kernels/cuda/work/rules.h"
 #include "kernels/cuda/work_list.h"
 
 namespace attnscope::cuda {
 namespace {
 
+/// More are declined (work_list.h).
+constexpr std::int64_t most_tokens = std::int64_t{1} << 29;
+
 /// The heads, cut wherever a task's heads begin or end.
 std::vector<HeadRange> head_ranges(const AttentionPlan& plan) {
-  std::vector<std::int32_t> cuts{0, plan.heads};
-  for (const Task& task : plan.tasks) {
-    if (task.heads.begin == 0 && task.heads.end == plan.heads) continue;
-    cuts.push_back(task.heads.begin);
-    cuts.push_back(task.heads.end);
-  }
-  std::ranges::sort(cuts);
-  cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+  std::set<std::int32_t> cuts{0, plan.heads};
+  for (const Task& task : plan.tasks) cuts.insert({task.heads.begin, task.heads.end});
   std::vector<HeadRange> ranges;
-  for (std::size_t i = 0; i + 1 < cuts.size(); ++i) ranges.push_back({cuts[i], cuts[i + 1]});
+  for (auto cut = cuts.begin(); std::next(cut) != cuts.end(); ++cut)
+    ranges.push_back({*cut, *std::next(cut)});
   return ranges;
 }
 

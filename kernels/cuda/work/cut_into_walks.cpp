@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstddef>
 #include <limits>
 #include <map>
 #include <span>
@@ -7,7 +8,6 @@
 
 #include "kernels/cuda/walk_list.h"
 #include "kernels/cuda/work/directed_tasks.h"
-#include "kernels/cuda/work/rules.h"
 
 namespace attnscope::cuda {
 namespace {
@@ -32,10 +32,6 @@ struct WalkedTask {
   std::int32_t wide_rows_before = 0;  // of the merge, which others have in the same part
 };
 
-bool is_taken_whole(const WorkSegment& segment) {
-  return segment.rule.kind == RuleKind::whole && segment.skipped.count == 0;
-}
-
 void append_tokens(const WorkRun& run, Indices indices, std::vector<std::int32_t>& tokens) {
   for (std::int32_t i = 0; i < run.count; ++i) tokens.push_back(token_at(run, i, indices));
 }
@@ -47,56 +43,22 @@ std::optional<WalkedTask> walked(const Direction& direction, const DirectedTask&
   WalkedTask made{.item = task.item, .rows = task.run, .keys = rows, .globals = {}, .wide = {}};
   std::int64_t globals = 0;
   for (const WorkSegment& segment : direction.segments_of(task)) {
-    if (is_taken_whole(segment)) {
+    if (segment.is_whole()) {
       globals += segment.run.count;
       if (globals > most_globals(true)) return std::nullopt;
       append_tokens(segment.run, indices, made.globals);
       continue;
     }
-    const bool is_plain_band = segment.rule.kind == RuleKind::band && segment.run.listed == 0 &&
-                               segment.skipped.count == 0 && segment.rule.offset == 0 &&
-                               segment.rule.window <= broadest_window;
+    const bool is_plain_band = segment.run.listed == 0 && segment.low == 1 - segment.high &&
+                               segment.high <= broadest_window + 1;
     if (!is_plain_band || made.window >= 0) return std::nullopt;
     made.keys = hull_of(segment.run, indices);
-    made.window = segment.rule.window;
+    made.window = segment.high - 1;
     if (made.keys.begin > rows.begin || made.keys.end < rows.end) return std::nullopt;
   }
   std::ranges::sort(made.globals);
   return made;
 }
-
-/// Keys that no walk has taken for a task of wide rows yet.
-class UntakenKeys {
- public:
-  explicit UntakenKeys(std::span<const WorkSegment> segments) {
-    for (const WorkSegment& segment : segments) {
-      intervals_.push_back({segment.run.begin, segment.run.begin + segment.run.count});
-    }
-  }
-
-  bool take(const TokenInterval& keys) {
-    const auto found = std::ranges::find_if(intervals_, [&](const TokenInterval& interval) {
-      return interval.begin <= keys.begin && keys.end <= interval.end;
-    });
-    if (found == intervals_.end()) return false;
-    const TokenInterval behind{keys.end, found->end};
-    found->end = keys.begin;
-    if (!behind.empty()) intervals_.push_back(behind);
-    return true;
-  }
-
-  [[nodiscard]] std::vector<std::int32_t> tokens() const {
-    std::vector<std::int32_t> tokens;
-    for (const TokenInterval& interval : intervals_) {
-      for (std::int32_t t = interval.begin; t < interval.end; ++t) tokens.push_back(t);
-    }
-    std::ranges::sort(tokens);
-    return tokens;
-  }
-
- private:
-  std::vector<TokenInterval> intervals_;
-};
 
 class Walking {
  public:
@@ -136,19 +98,25 @@ class Walking {
     const auto segments = rows_.segments_of(task);
     const bool fits = task.run.listed == 0 && task.run.count <= most_wide_rows(true) &&
                       std::ranges::all_of(segments, [](const WorkSegment& segment) {
-                        return is_taken_whole(segment) && segment.run.listed == 0;
+                        return segment.is_whole() && segment.run.listed == 0;
                       });
     const auto found = of_item_.find(task.item);
     if (!fits || found == of_item_.end()) return std::nullopt;
-    UntakenKeys keys(segments);
     WideTask wide{.run = task.run, .takers = {}, .others = {}};
+    for (const WorkSegment& segment : segments)
+      append_tokens(segment.run, list_.indices, wide.others);
+    std::ranges::sort(wide.others);
     for (const std::size_t number : found->second) {
       const WalkedTask& rows = walked_[number];
       const bool is_free = rows.window >= 0 && rows.wide.count == 0 &&
                            rows.keys == hull_of(rows.rows, list_.indices);
-      if (is_free && keys.take(rows.keys)) wide.takers.push_back(number);
+      const std::ptrdiff_t size = rows.keys.size();
+      const auto first = std::ranges::lower_bound(wide.others, rows.keys.begin);
+      if (!is_free || wide.others.end() - first < size || first[size - 1] != rows.keys.end - 1)
+        continue;
+      wide.takers.push_back(number);
+      wide.others.erase(first, first + size);
     }
-    wide.others = keys.tokens();
     if (wide.takers.empty() || std::ssize(wide.others) > most_globals(true)) return std::nullopt;
     return wide;
   }

@@ -2,97 +2,92 @@
 #include "kernels/cuda/work/directed_tasks.h"
 
 #include <algorithm>
-#include <iterator>
+#include <compare>
+#include <limits>
 #include <map>
-#include <tuple>
 #include <utility>
 
-#include "kernels/cuda/work/rules.h"
 #include "kernels/plan/key_runs.h"
 
 namespace attnscope::cuda {
 namespace {
 
-/// A listed run without its skipped tokens: a list of its own.
-WorkRun without_skipped(const AttentionPlan& plan, const Segment& segment,
-                        std::vector<std::int32_t>& indices) {
-  const auto begin = static_cast<std::int32_t>(indices.size());
-  const auto skipped = plan.skipped_of(segment);
-  for (const std::int64_t token : listed_tokens(plan, segment.keys)) {
-    if (std::ranges::binary_search(skipped, token)) continue;
-    indices.push_back(static_cast<std::int32_t>(token));
-  }
-  return {begin, static_cast<std::int32_t>(indices.size()) - begin, 1};
-}
-
-WorkSegment directed(const AttentionPlan& plan, const Segment& segment,
-                     std::vector<std::int32_t>& indices) {
-  const TokenRange keys = hull_of(plan, segment.keys);
-  const TokenInterval hull{static_cast<std::int32_t>(keys.begin),
-                           static_cast<std::int32_t>(keys.end)};
-  WorkSegment made{
-      .run = run_of(segment.keys), .rule = rule_of(segment, hull, plan.tokens), .skipped = {}};
-  const auto skipped = attnscope::within(plan.skipped_of(segment), keys);
-  if (!skipped.empty() && segment.keys.listed) {
-    made.run = without_skipped(plan, segment, indices);
-  } else if (!skipped.empty()) {
-    made.skipped = {static_cast<std::int32_t>(skipped.data() - plan.indices.data()),
-                    static_cast<std::int32_t>(skipped.size()), 1};
-  }
-  if (made.run.count == 0) made.rule = {};
-  return made;
-}
-
-/// Appends those of a task's segments that anybody sees, neighbouring whole ones as one.
-void append_segments(std::span<const WorkSegment> segments, Direction& direction,
-                     DirectedTask& task) {
-  const auto joinable = [](const WorkSegment& s) {
-    return s.rule.kind == RuleKind::whole && s.run.listed == 0 && s.skipped.count == 0;
-  };
+/// Appends a task for tokens that see the same, neighbouring whole segments as one.
+void add_tasks(std::span<const WorkSegment> segments, std::int64_t item,
+               std::vector<TokenRange> tokens, std::vector<std::int32_t>& indices,
+               Direction& direction) {
+  const auto joinable = [](const WorkSegment& s) { return s.is_whole() && s.run.listed == 0; };
   const std::size_t first = direction.segments.size();
   for (const WorkSegment& segment : segments) {
-    if (segment.rule.kind == RuleKind::none) continue;
+    if (segment.run.count == 0) continue;
     if (direction.segments.size() > first && joinable(segment)) {
       WorkSegment& last = direction.segments.back();
-      if (joinable(last) && last.rule.end == segment.rule.begin) {
+      if (joinable(last) && last.run.begin + last.run.count == segment.run.begin) {
         last.run.count += segment.run.count;
-        last.rule.end = segment.rule.end;
         continue;
       }
     }
     direction.segments.push_back(segment);
   }
-  task.first_segment = static_cast<std::int32_t>(first);
-  task.segments = static_cast<std::int32_t>(direction.segments.size() - first);
+  for (const WorkRun& run : runs_of(std::move(tokens), indices)) {
+    direction.tasks.push_back(
+        {.run = run,
+         .item = item,
+         .first_segment = static_cast<std::int32_t>(first),
+         .segments = static_cast<std::int32_t>(direction.segments.size() - first)});
+  }
 }
 
-/// The item of several tasks; -1 when they are of several.
-std::int64_t item_of(std::span<const Task* const> tasks) {
-  const std::int64_t item = tasks.front()->item;
-  const bool same = std::ranges::all_of(tasks, [&](const Task* t) { return t->item == item; });
-  return same ? item : -1;
+void sort_by_tokens(Direction& direction, Indices indices) {
+  std::ranges::stable_sort(direction.tasks, {}, [&](const DirectedTask& task) {
+    return token_at(task.run, 0, indices);
+  });
 }
 
-/// The tokens of several tasks, ascending.
-std::vector<TokenInterval> tokens_of(const AttentionPlan& plan,
-                                     std::span<const Task* const> tasks) {
-  std::vector<TokenInterval> intervals;
-  for (const Task* task : tasks) {
-    const WorkRun run = run_of(task->queries);
-    if (!task->queries.listed) {
-      intervals.push_back({run.begin, run.begin + run.count});
-      continue;
-    }
-    for (const std::int64_t token : listed_tokens(plan, task->queries)) {
-      const auto t = static_cast<std::int32_t>(token);
-      intervals.push_back({t, t + 1});
+/// The block that a row sees, of a segment of blocks.
+TokenRange block_of(const AttentionPlan& plan, const Segment& segment, std::int64_t row) {
+  return window_within(hull_of(plan, segment.keys), segment, row);
+}
+
+/// Rows, by the blocks that they see of the segments that have blocks.
+using RowsByBlocks = std::map<std::vector<std::int64_t>, std::vector<TokenRange>>;
+
+RowsByBlocks by_blocks(const AttentionPlan& plan, std::span<const Segment> segments,
+                       std::span<const TokenRange> rows) {
+  RowsByBlocks parted;
+  for (TokenRange rest : rows) {
+    while (!rest.empty()) {
+      TokenRange part = rest;
+      std::vector<std::int64_t> seen;
+      for (const Segment& segment : segments) {
+        if (segment.kind != SegmentKind::block) continue;
+        const TokenRange block = block_of(plan, segment, part.begin);
+        seen.push_back(block.empty() ? -1 : block.begin);
+        // Rows before the first block see none either.
+        const std::int64_t next = block.end - segment.offset;
+        if (next > part.begin) part.end = std::min(part.end, next);
+      }
+      parted[seen].push_back(part);
+      rest.begin = part.end;
     }
   }
-  std::ranges::sort(intervals, {}, &TokenInterval::begin);
-  return intervals;
+  return parted;
 }
 
 }  // namespace
+
+WorkSegment directed(const Segment& segment, const WorkRun& run, std::int64_t tokens) {
+  if (segment.kind != SegmentKind::band) return {.run = run};
+  constexpr std::int64_t far = std::int64_t{1} << 60, most = everywhere;
+  const std::int64_t window = std::min(segment.window, far);
+  const std::int64_t offset = std::clamp(segment.offset, -far, far);
+  const std::int64_t low = offset - window, high = offset + window + 1;
+  if (low >= tokens || high <= 1 - tokens) return {.run = {}};
+  if (low <= 1 - tokens && high >= tokens) return {.run = run};
+  return {.run = run,
+          .low = static_cast<std::int32_t>(std::max(low, -most)),
+          .high = static_cast<std::int32_t>(std::min(high, most))};
+}
 
 std::vector<WorkSegment> directed_segments(const AttentionPlan& plan,
                                            std::vector<std::int32_t>& indices) {
@@ -100,7 +95,16 @@ std::vector<WorkSegment> directed_segments(const AttentionPlan& plan,
   for (const std::int64_t token : plan.indices) indices.push_back(static_cast<std::int32_t>(token));
   std::vector<WorkSegment> segments;
   segments.reserve(plan.segments.size());
-  for (const Segment& segment : plan.segments) segments.push_back(directed(plan, segment, indices));
+  for (const Segment& segment : plan.segments) {
+    WorkRun run = run_of(segment.keys);
+    const TokenRange hull = hull_of(plan, segment.keys);
+    if (!within(plan.skipped_of(segment), hull).empty()) {
+      std::vector<TokenRange> kept;
+      append_keys_within(plan, segment, hull, kept);
+      run = as_run(kept, indices);
+    }
+    segments.push_back(directed(segment, run, plan.tokens));
+  }
   return segments;
 }
 
@@ -117,162 +121,105 @@ Direction rows_direction(const AttentionPlan& plan, HeadRange heads,
     alike[{first, task.segment_count}].push_back(&task);
   }
   Direction direction{.tasks = {}, .segments = {}};
-  for (const auto& [key, tasks] : alike) {
-    const auto& [first, count] = key;
-    DirectedTask task{.run = {}, .item = item_of(tasks)};
-    append_segments(
-        segments.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)),
-        direction, task);
-    std::vector<WorkRun> runs{run_of(tasks.front()->queries)};
-    if (tasks.size() > 1) runs = runs_of(tokens_of(plan, tasks), indices);
-    for (const WorkRun& run : runs) {
-      task.run = run;
-      direction.tasks.push_back(task);
+  for (const auto& [of_plan, tasks] : alike) {
+    const auto own = plan.segments_of(*tasks.front());
+    const auto whole = segments.subspan(static_cast<std::size_t>(of_plan.first), own.size());
+    std::int64_t item = tasks.front()->item;
+    std::vector<TokenRange> rows;
+    for (const Task* task : tasks) {
+      if (task->item != item) item = -1;
+      append_intervals(run_of(task->queries), indices, rows);
+    }
+    for (const auto& [blocks, tokens] : by_blocks(plan, own, rows)) {
+      std::vector<WorkSegment> seen(whole.begin(), whole.end());
+      for (std::size_t i = 0; i < own.size(); ++i) {
+        if (own[i].kind != SegmentKind::block) continue;
+        const TokenRange block = block_of(plan, own[i], tokens.front().begin);
+        const WorkRun& all = seen[i].run;
+        const auto place_of = [&](std::int64_t token) {
+          return position_of(all, static_cast<std::int32_t>(token), indices);
+        };
+        const std::int32_t first = place_of(block.begin);
+        seen[i].run = part_of(all, first, place_of(block.end) - first);
+      }
+      add_tasks(seen, item, tokens, indices, direction);
     }
   }
-  std::ranges::stable_sort(direction.tasks, {}, [&](const DirectedTask& task) {
-    return token_at(task.run, 0, indices);
-  });
+  sort_by_tokens(direction, indices);
   return direction;
 }
 
 namespace {
 
-/// Rows that see keys by one rule.
+/// Rows that see keys from as far away.
 struct Incident {
-  std::int32_t task = 0;  // of the rows
-  WorkRule rule;          // from a key to the rows that see it
+  std::int32_t task = 0;           // of the rows
+  std::int32_t low = 0, high = 0;  // from a key to the rows that see it
+  friend auto operator<=>(const Incident&, const Incident&) = default;  // NOLINT: no null pointer
 };
 
-/// An incident begins or ends to hold at a token.
+/// An incident begins (1) or ends (-1) to hold at a token.
 struct Change {
-  std::int32_t token = 0;
+  std::int64_t token = 0;
   std::int32_t incident = 0;
-  bool begins = false;
-};
-
-using Incidents = std::vector<std::int32_t>;  // ascending
-
-class Transposition {
- public:
-  Transposition(const Direction& rows, std::vector<std::int32_t>& indices)
-      : rows_(rows), indices_(indices) {
-    for (std::size_t task = 0; task < rows.tasks.size(); ++task) {
-      for (const WorkSegment& segment : rows.segments_of(rows.tasks[task])) {
-        add_changes(segment, incident_of(static_cast<std::int32_t>(task), segment.rule));
-      }
-    }
-    std::ranges::sort(changes_, {}, [](const Change& change) {
-      return std::tuple(change.token, change.incident, change.begins);
-    });
-  }
-
-  Direction keys(std::int32_t tokens) {
-    gather_classes(tokens);
-    Direction direction{.tasks = {}, .segments = {}};
-    for (const auto& [incidents, intervals] : classes_) add_tasks(incidents, intervals, direction);
-    std::ranges::stable_sort(direction.tasks, {}, [&](const DirectedTask& task) {
-      return token_at(task.run, 0, indices_);
-    });
-    return direction;
-  }
-
- private:
-  /// One number for the same rows and rule, whatever segment they come from.
-  std::int32_t incident_of(std::int32_t task, const WorkRule& rule) {
-    const WorkRun& run = rows_.tasks[static_cast<std::size_t>(task)].run;
-    const WorkRule back = mirrored(rule, hull_of(run, indices_));
-    const auto [found, is_new] =
-        numbers_.try_emplace({task, back}, static_cast<std::int32_t>(incidents_.size()));
-    if (is_new) incidents_.push_back({task, back});
-    return found->second;
-  }
-
-  void add_changes(const WorkSegment& segment, std::int32_t incident) {
-    const auto add = [&](std::int32_t begin, std::int32_t end) {
-      if (begin >= end) return;
-      changes_.push_back({begin, incident, true});
-      changes_.push_back({end, incident, false});
-    };
-    if (segment.run.listed != 0) {
-      for (std::int32_t i = 0; i < segment.run.count; ++i) {
-        const std::int32_t token = token_at(segment.run, i, indices_);
-        add(token, token + 1);
-      }
-      return;
-    }
-    std::int32_t begin = segment.run.begin;
-    for (std::int32_t i = 0; i < segment.skipped.count; ++i) {
-      const std::int32_t token = token_at(segment.skipped, i, indices_);
-      add(begin, token);
-      begin = token + 1;
-    }
-    add(begin, segment.run.begin + segment.run.count);
-  }
-
-  void gather_classes(std::int32_t tokens) {
-    Incidents held;
-    std::int32_t token = 0;
-    std::size_t change = 0;
-    while (token < tokens) {
-      held = after_changes(held, token, change);
-      const std::int32_t next = change < changes_.size() ? changes_[change].token : tokens;
-      classes_[held].push_back({token, next});
-      token = next;
-    }
-  }
-
-  /// What holds from `token` on; `change` moves behind its changes. An incident that ends where it
-  /// begins anew goes on.
-  Incidents after_changes(const Incidents& held, std::int32_t token, std::size_t& change) const {
-    Incidents begun, ended, kept, all;
-    for (; change < changes_.size() && changes_[change].token == token; ++change) {
-      (changes_[change].begins ? begun : ended).push_back(changes_[change].incident);
-    }
-    if (begun.empty() && ended.empty()) return held;
-    std::ranges::set_difference(held, ended, std::back_inserter(kept));
-    std::ranges::set_union(kept, begun, std::back_inserter(all));
-    return all;
-  }
-
-  void add_tasks(const Incidents& incidents, std::span<const TokenInterval> intervals,
-                 Direction& direction) {
-    DirectedTask task;
-    append_segments(segments_of(incidents, task.item), direction, task);
-    for (const WorkRun& run : runs_of(intervals, indices_)) {
-      task.run = run;
-      direction.tasks.push_back(task);
-    }
-  }
-
-  /// What streams past keys with these incidents, by ascending tokens, and whose item they are.
-  std::vector<WorkSegment> segments_of(const Incidents& incidents, std::int64_t& item) const {
-    std::vector<WorkSegment> segments;
-    for (const std::int32_t number : incidents) {
-      const Incident& incident = incidents_[static_cast<std::size_t>(number)];
-      const DirectedTask& rows = rows_.tasks[static_cast<std::size_t>(incident.task)];
-      item = segments.empty() || item == rows.item ? rows.item : -1;
-      segments.push_back({.run = rows.run, .rule = incident.rule, .skipped = {}});
-    }
-    std::ranges::stable_sort(segments, {}, [](const WorkSegment& segment) {
-      return std::pair(segment.run.listed, segment.run.begin);
-    });
-    return segments;
-  }
-
-  const Direction& rows_;
-  std::vector<std::int32_t>& indices_;
-  std::vector<Incident> incidents_;
-  std::map<std::pair<std::int32_t, WorkRule>, std::int32_t> numbers_;
-  std::vector<Change> changes_;
-  std::map<Incidents, std::vector<TokenInterval>> classes_;
+  std::int32_t by = 0;
 };
 
 }  // namespace
 
 Direction keys_direction(const Direction& rows, std::int32_t tokens,
                          std::vector<std::int32_t>& indices) {
-  return Transposition(rows, indices).keys(tokens);
+  std::vector<Incident> incidents;
+  std::map<Incident, std::int32_t> numbers;
+  std::vector<Change> changes;
+  for (std::size_t task = 0; task < rows.tasks.size(); ++task) {
+    for (const WorkSegment& segment : rows.segments_of(rows.tasks[task])) {
+      const Incident incident{static_cast<std::int32_t>(task), 1 - segment.high, 1 - segment.low};
+      const auto [found, is_new] =
+          numbers.try_emplace(incident, static_cast<std::int32_t>(incidents.size()));
+      if (is_new) incidents.push_back(incident);
+      std::vector<TokenRange> keys;
+      append_intervals(segment.run, indices, keys);
+      for (const TokenRange& interval : keys) {
+        changes.push_back({interval.begin, found->second, 1});
+        changes.push_back({interval.end, found->second, -1});
+      }
+    }
+  }
+  std::ranges::sort(changes, {}, &Change::token);
+
+  std::map<std::int32_t, std::int32_t> held;  // how often each incident holds
+  std::map<std::vector<std::int32_t>, std::vector<TokenRange>> classes;
+  auto change = changes.begin();
+  for (std::int64_t token = 0; token < tokens;) {
+    for (; change != changes.end() && change->token == token; ++change)
+      held[change->incident] += change->by;
+    std::erase_if(held, [](const auto& incident) { return incident.second == 0; });
+    const std::int64_t next = change != changes.end() ? change->token : tokens;
+    std::vector<std::int32_t> alike;
+    alike.reserve(held.size());
+    for (const auto& [incident, times] : held) alike.push_back(incident);
+    classes[alike].push_back({token, next});
+    token = next;
+  }
+
+  Direction direction{.tasks = {}, .segments = {}};
+  for (const auto& [alike, keys] : classes) {
+    std::vector<WorkSegment> segments;
+    std::int64_t item = -1;
+    for (const std::int32_t number : alike) {
+      const Incident& incident = incidents[static_cast<std::size_t>(number)];
+      const DirectedTask& seeing = rows.tasks[static_cast<std::size_t>(incident.task)];
+      item = segments.empty() || item == seeing.item ? seeing.item : -1;
+      segments.push_back({.run = seeing.run, .low = incident.low, .high = incident.high});
+    }
+    std::ranges::stable_sort(segments, {}, [](const WorkSegment& segment) {
+      return std::pair(segment.run.listed, segment.run.begin);
+    });
+    add_tasks(segments, item, keys, indices, direction);
+  }
+  sort_by_tokens(direction, indices);
+  return direction;
 }
 
 }  // namespace attnscope::cuda

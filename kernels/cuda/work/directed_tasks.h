@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A plan in one direction: tokens that stand still, treated alike, and what passes by them. For
-// rows these are the plan's tasks, joined where they share their segments; for keys it is the plan
-// transposed: every key belongs to one class of keys that the same rows see by the same rules.
+// rows these are the plan's tasks, joined where they share their segments and parted where their
+// blocks differ; for keys it is the plan transposed: every key belongs to one class of keys that
+// the same rows see from as far away.
 
 #include <cstdint>
 #include <span>
@@ -31,8 +32,12 @@ struct Direction {
   }
 };
 
-/// The plan's segments, one for one, with rule none where nobody sees anything. Fills `indices`, at
-/// first with the plan's.
+/// `segment` of a plan of so many tokens, its keys in `run`; without tokens where no token can see
+/// any, and whole where all see all. Of blocks all keys, whoever sees them.
+[[nodiscard]] WorkSegment directed(const Segment& segment, const WorkRun& run, std::int64_t tokens);
+
+/// The plan's segments, one for one; skipped keys are in none. Fills `indices`, at first with the
+/// plan's.
 [[nodiscard]] std::vector<WorkSegment> directed_segments(const AttentionPlan& plan,
                                                          std::vector<std::int32_t>& indices);
 

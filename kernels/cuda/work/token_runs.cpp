@@ -3,26 +3,9 @@
 
 #include <algorithm>
 
+#include "kernels/plan/key_runs.h"
+
 namespace attnscope::cuda {
-namespace {
-
-/// From here on an interval fills units by itself.
-constexpr std::int32_t long_interval = 512;
-
-std::vector<TokenInterval> joined(std::span<const TokenInterval> tokens) {
-  std::vector<TokenInterval> intervals;
-  for (const TokenInterval& interval : tokens) {
-    if (interval.empty()) continue;
-    if (!intervals.empty() && intervals.back().end == interval.begin) {
-      intervals.back().end = interval.end;
-    } else {
-      intervals.push_back(interval);
-    }
-  }
-  return intervals;
-}
-
-}  // namespace
 
 WorkRun run_of(const TokenRun& run) {
   return {static_cast<std::int32_t>(run.begin), static_cast<std::int32_t>(run.size()),
@@ -50,24 +33,37 @@ std::int32_t position_of(const WorkRun& run, std::int32_t token, Indices indices
   return static_cast<std::int32_t>(std::ranges::lower_bound(listed, token) - listed.begin());
 }
 
-std::vector<WorkRun> runs_of(std::span<const TokenInterval> tokens,
-                             std::vector<std::int32_t>& indices) {
-  std::vector<WorkRun> runs;
-  std::vector<TokenInterval> gathered;
-  for (const TokenInterval& interval : joined(tokens)) {
-    if (interval.size() < long_interval) {
-      gathered.push_back(interval);
-    } else {
-      runs.push_back({interval.begin, interval.size(), 0});
-    }
+void append_intervals(const WorkRun& run, Indices indices, std::vector<TokenRange>& intervals) {
+  for (std::int32_t i = 0; i < run.count;) {
+    const std::int64_t begin = token_at(run, i, indices);
+    std::int64_t end = run.listed != 0 ? begin + 1 : begin + run.count;
+    i += static_cast<std::int32_t>(end - begin);
+    for (; i < run.count && token_at(run, i, indices) == end; ++i) ++end;
+    intervals.push_back({begin, end});
   }
-  if (gathered.size() == 1) runs.push_back({gathered[0].begin, gathered[0].size(), 0});
-  if (gathered.size() < 2) return runs;
+}
+
+WorkRun as_run(std::span<const TokenRange> intervals, std::vector<std::int32_t>& indices) {
+  if (intervals.empty()) return {};
+  if (intervals.size() == 1) return run_of({intervals[0].begin, intervals[0].end});
   const auto begin = static_cast<std::int32_t>(indices.size());
-  for (const TokenInterval& interval : gathered) {
-    for (std::int32_t t = interval.begin; t < interval.end; ++t) indices.push_back(t);
+  for (const TokenRange& interval : intervals) {
+    for (std::int64_t token = interval.begin; token < interval.end; ++token)
+      indices.push_back(static_cast<std::int32_t>(token));
   }
-  runs.push_back({begin, static_cast<std::int32_t>(indices.size()) - begin, 1});
+  return {begin, static_cast<std::int32_t>(indices.size()) - begin, 1};
+}
+
+std::vector<WorkRun> runs_of(std::vector<TokenRange> tokens, std::vector<std::int32_t>& indices) {
+  constexpr std::int64_t long_interval = 512;  // fills units by itself
+  merge_intervals(tokens);
+  const auto first_short = std::ranges::stable_partition(tokens, [](const TokenRange& interval) {
+                             return interval.size() >= long_interval;
+                           }).begin();
+  std::vector<WorkRun> runs;
+  for (auto interval = tokens.begin(); interval != first_short; ++interval)
+    runs.push_back(run_of({interval->begin, interval->end}));
+  if (first_short != tokens.end()) runs.push_back(as_run({first_short, tokens.end()}, indices));
   return runs;
 }
 

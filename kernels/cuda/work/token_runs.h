@@ -40,9 +40,16 @@ using Indices = std::span<const std::int32_t>;
   return (run.count + strip_tokens - 1) / strip_tokens;
 }
 
-/// Runs for tokens that are treated alike, given as ascending intervals that may touch. Short
-/// intervals become one listed run, so that units are full; long ones stay contiguous.
-[[nodiscard]] std::vector<WorkRun> runs_of(std::span<const TokenInterval> tokens,
+/// Appends a run's tokens as ascending intervals that do not touch each other.
+void append_intervals(const WorkRun& run, Indices indices, std::vector<TokenRange>& intervals);
+
+/// Ascending intervals as one run: of a list, unless it is one interval.
+[[nodiscard]] WorkRun as_run(std::span<const TokenRange> intervals,
+                             std::vector<std::int32_t>& indices);
+
+/// Runs for tokens that are treated alike, given as intervals that may touch. Short intervals
+/// become one listed run, so that units are full; long ones stay contiguous.
+[[nodiscard]] std::vector<WorkRun> runs_of(std::vector<TokenRange> tokens,
                                            std::vector<std::int32_t>& indices);
 
 }  // namespace attnscope::cuda

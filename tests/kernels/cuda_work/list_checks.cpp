@@ -11,37 +11,19 @@ std::int32_t token_of(const cuda::WorkList& list, const cuda::WorkRun& run, std:
   return run.listed != 0 ? list.indices.at(static_cast<std::size_t>(at)) : at;
 }
 
-bool sees(const cuda::WorkRule& rule, std::int64_t t, std::int64_t token) {
-  if (rule.kind == cuda::RuleKind::none || token < rule.begin || token >= rule.end) return false;
-  if (rule.kind == cuda::RuleKind::whole) return true;
-  const std::int64_t opposite = t + rule.offset;
-  if (rule.kind == cuda::RuleKind::band) {
-    return token >= opposite - rule.window && token <= opposite + rule.window;
-  }
-  if (t >= rule.until) return false;
-  std::int64_t block = (opposite - rule.origin) / rule.window;
-  if (block * rule.window > opposite - rule.origin) --block;
-  const std::int64_t low = rule.origin + block * rule.window - rule.back;
-  return token >= low && token < low + rule.window;
+bool sees(const cuda::WorkSegment& segment, std::int64_t t, std::int64_t token) {
+  return token >= t + segment.low && token < t + segment.high;
 }
 
 namespace {
 
 using cuda::WorkList;
-using cuda::WorkRule;
 using cuda::WorkRun;
 using cuda::WorkSegment;
 using cuda::WorkUnit;
 using ::testing::AssertionFailure;
 using ::testing::AssertionResult;
 using ::testing::AssertionSuccess;
-
-bool is_left_out(const WorkList& list, const WorkSegment& segment, std::int32_t token) {
-  for (std::int32_t i = 0; i < segment.skipped.count; ++i) {
-    if (token_of(list, segment.skipped, i) == token) return true;
-  }
-  return false;
-}
 
 std::span<const WorkSegment> segments_of(const WorkList& list, const WorkUnit& unit) {
   return std::span(list.segments)
@@ -63,21 +45,6 @@ AssertionResult run_is_sound(const WorkList& list, const WorkRun& run, std::int3
     if (token <= last || token >= list.tokens) return AssertionFailure() << "tokens out of order";
     last = token;
   }
-  return AssertionSuccess();
-}
-
-AssertionResult segment_is_sound(const WorkList& list, const WorkSegment& segment) {
-  if (AssertionResult sound = run_is_sound(list, segment.run, list.tokens); !sound) return sound;
-  const WorkRule& rule = segment.rule;
-  if (rule.kind == cuda::RuleKind::none) return AssertionFailure() << "a segment nobody sees";
-  if (rule.kind == cuda::RuleKind::block && rule.window < 1) {
-    return AssertionFailure() << "blocks of no tokens";
-  }
-  if (rule.window < 0) return AssertionFailure() << "a negative window";
-  if (segment.skipped.count > 0 && (segment.skipped.listed == 0 || segment.run.listed != 0)) {
-    return AssertionFailure() << "tokens skipped of a listed run, or no list of them";
-  }
-  if (segment.skipped.count > 0) return run_is_sound(list, segment.skipped, list.tokens);
   return AssertionSuccess();
 }
 
@@ -126,10 +93,9 @@ void for_each_pair(const WorkList& list, const WorkUnit& unit,
   for (const WorkSegment& segment : segments_of(list, unit)) {
     for (std::int32_t j = 0; j < segment.run.count; ++j) {
       const std::int32_t token = token_of(list, segment.run, j);
-      if (is_left_out(list, segment, token)) continue;
       for (std::int32_t i = 0; i < unit.run.count; ++i) {
         const std::int32_t t = token_of(list, unit.run, i);
-        if (sees(segment.rule, t, token)) visit(t, token);
+        if (sees(segment, t, token)) visit(t, token);
       }
     }
   }
@@ -147,7 +113,8 @@ AssertionResult is_within_bounds(const WorkList& list) {
   if (list.row_units > static_cast<std::int32_t>(list.units.size()))
     return AssertionFailure() << "more units of rows than units";
   for (const WorkSegment& segment : list.segments) {
-    if (AssertionResult sound = segment_is_sound(list, segment); !sound) return sound;
+    if (AssertionResult sound = run_is_sound(list, segment.run, list.tokens); !sound) return sound;
+    if (segment.low >= segment.high) return AssertionFailure() << "a segment nobody sees";
   }
   for (const WorkUnit& unit : list.units) {
     if (!lies_in(unit.first_segment, unit.segments, list.segments.size()) ||

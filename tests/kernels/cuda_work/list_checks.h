@@ -20,9 +20,8 @@ namespace attnscope::testing {
 [[nodiscard]] std::int32_t token_of(const cuda::WorkList& list, const cuda::WorkRun& run,
                                     std::int32_t position);
 
-/// Whether token `t`, which stands still, sees `token`, which passes by, by `rule`; the segment's
-/// left-out tokens aside.
-[[nodiscard]] bool sees(const cuda::WorkRule& rule, std::int64_t t, std::int64_t token);
+/// Whether token `t`, which stands still, sees `token` of the segment, which passes by.
+[[nodiscard]] bool sees(const cuda::WorkSegment& segment, std::int64_t t, std::int64_t token);
 
 /// Calls `visit(token that stands still, token that passes by)` for every pair the unit computes.
 void for_each_pair(const cuda::WorkList& list, const cuda::WorkUnit& unit,

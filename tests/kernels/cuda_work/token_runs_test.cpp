@@ -22,7 +22,7 @@ std::vector<std::vector<std::int32_t>> tokens_of(const std::vector<WorkRun>& run
 
 TEST(Runs, OfIntervalsThatTouch_AreOneContiguousRun) {
   std::vector<std::int32_t> indices;
-  const std::vector<TokenInterval> touching{{3, 5}, {5, 5}, {5, 9}};
+  const std::vector<TokenRange> touching{{3, 5}, {5, 5}, {5, 9}};
   const std::vector<WorkRun> runs = runs_of(touching, indices);
   ASSERT_EQ(runs.size(), 1U);
   EXPECT_EQ(runs[0].listed, 0);
@@ -31,7 +31,7 @@ TEST(Runs, OfIntervalsThatTouch_AreOneContiguousRun) {
 
 TEST(Runs, OfShortIntervals_AreOneList) {
   std::vector<std::int32_t> indices{7};
-  const std::vector<TokenInterval> apart{{3, 5}, {8, 9}, {300, 302}};
+  const std::vector<TokenRange> apart{{3, 5}, {8, 9}, {300, 302}};
   const std::vector<WorkRun> runs = runs_of(apart, indices);
   ASSERT_EQ(runs.size(), 1U);
   EXPECT_EQ(runs[0].listed, 1);
@@ -41,12 +41,22 @@ TEST(Runs, OfShortIntervals_AreOneList) {
 
 TEST(Runs, OfLongIntervals_StayContiguous) {
   std::vector<std::int32_t> indices;
-  const std::vector<TokenInterval> mixed{{0, 2}, {10, 2000}, {2001, 2003}};
+  const std::vector<TokenRange> mixed{{0, 2}, {10, 2000}, {2001, 2003}};
   const std::vector<WorkRun> runs = runs_of(mixed, indices);
   ASSERT_EQ(runs.size(), 2U);
   EXPECT_EQ(runs[0].listed, 0);
   EXPECT_EQ(runs[0].count, 1990);
   EXPECT_THAT(indices, ElementsAre(0, 1, 2001, 2002));
+}
+
+TEST(Intervals, OfARun_DoNotTouch) {
+  const std::vector<std::int32_t> indices{99, 2, 3, 8, 16};
+  std::vector<TokenRange> intervals;
+  append_intervals({1, 4, 1}, indices, intervals);
+  append_intervals({20, 3, 0}, indices, intervals);
+  append_intervals({20, 0, 0}, indices, intervals);
+  EXPECT_THAT(intervals, ElementsAre(TokenRange{2, 4}, TokenRange{8, 9}, TokenRange{16, 17},
+                                     TokenRange{20, 23}));
 }
 
 TEST(Hulls, ReachFromTheFirstToTheLastToken) {

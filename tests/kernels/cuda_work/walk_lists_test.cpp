@@ -180,10 +180,8 @@ AssertionResult walks_well(const AttentionPlan& plan, const KeysOf& keys_of, int
   }
   AssertionResult result = is_within_bounds(walks->rest);
   if (result) result = walks_well(*walks, walks->rows, false, by_row);
-  if (!result || !walks->backward_keys) return result;
-  result = walks_well(*walks, walks->rows_of_backward(), false, by_row);
-  if (result) result = walks_well(*walks, *walks->backward_keys, true, by_key);
-  return result;
+  if (!result || !walks->keys) return result;
+  return walks_well(*walks, *walks->keys, true, by_key);
 }
 
 AssertionResult walks_well(const AttentionPlan& plan, const KeysOf& keys_of, int& walked) {
@@ -239,12 +237,12 @@ TEST(SparsePassages, AreWalkedByKeysToo_WithClsAndQueryAsWideKeys) {
   const Walks walks =
       walks_of("sparse", 4, SequenceLayout::uniform(100, {.query = 11, .documents = {162}}));
   EXPECT_TRUE(walks.rest.units.empty());
-  ASSERT_TRUE(walks.backward_keys);
+  ASSERT_TRUE(walks.keys);
   // A document's keys, whose global is the row of [CLS]; what else sees the key of [CLS], and those
   // of the query.
-  EXPECT_EQ(walks.backward_keys->walks.size(), 300U);
-  EXPECT_EQ(walks.backward_keys->merges.at(0).run.count, 12);
-  EXPECT_EQ(walks.backward_keys->merges.at(0).parts, 2);
+  EXPECT_EQ(walks.keys->walks.size(), 300U);
+  EXPECT_EQ(walks.keys->merges.at(0).run.count, 12);
+  EXPECT_EQ(walks.keys->merges.at(0).parts, 2);
 }
 
 TEST(SparsePassage, IsWalkedInParts_ForTheMachineToBeFilled) {
@@ -268,8 +266,8 @@ TEST(SparseDocumentsOfBroadWindows, AreWalkedInStretchesOf256RowsToo) {
       walks_of("sparse", 64, SequenceLayout::uniform(100, {.query = 11, .documents = {4084}}));
   EXPECT_TRUE(walks.rows.shape.broad);
   EXPECT_TRUE(walks.rest.units.empty());
-  ASSERT_TRUE(walks.backward_keys);
-  EXPECT_TRUE(walks.backward_keys->shape.broad);
+  ASSERT_TRUE(walks.keys);
+  EXPECT_TRUE(walks.keys->shape.broad);
   EXPECT_EQ(walks.rows.walks.size(), 1700U);
   EXPECT_EQ(walks.rows.merges.at(0).parts, 16);
   for (const WorkWalk& walk : walks.rows.walks) EXPECT_LE(walk.rows.count, 256);
