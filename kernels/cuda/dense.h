@@ -56,8 +56,9 @@ struct DenseProblem {
 
 /// Device memory of a call.
 struct DenseMemory {
-  std::byte* workspace = nullptr;      // workspace_bytes(), aligned to 256 bytes
-  const std::uint8_t* mask = nullptr;  // [masks, rows, columns], 1 allowed, 0 refused
+  std::byte* workspace = nullptr;  // workspace_bytes(), aligned to 256 bytes
+  /// [masks, rows, mask_stride()], 1 allowed, 0 refused, 0 behind a row's last column.
+  const std::uint8_t* mask = nullptr;
 };
 
 /// Base addresses of whole packed tensors, strided as the problem said; the ranges pick from them.
@@ -95,13 +96,11 @@ class DenseAttention {
   [[nodiscard]] static Result<DenseAttention> prepare(const DenseProblem& problem,
                                                       const CublasLt& library);
 
-  DenseAttention(DenseAttention&&) noexcept;
-  DenseAttention& operator=(DenseAttention&&) noexcept;
-  ~DenseAttention();
-
   /// Scores in the tensors' dtype - forward_backward: twice, weights and their gradient - and what
   /// cuBLASLt's first algorithms ask for; none that asks for more is taken.
   [[nodiscard]] std::int64_t workspace_bytes() const;
+  /// Bytes from row to row of a mask.
+  [[nodiscard]] std::int64_t mask_stride() const;
   /// Floating-point operations of the products: two forward, four more backward.
   [[nodiscard]] double flop() const;
 
@@ -110,8 +109,8 @@ class DenseAttention {
 
  private:
   struct Prepared;
-  explicit DenseAttention(std::unique_ptr<Prepared> prepared);
-  std::unique_ptr<Prepared> prepared_;
+  explicit DenseAttention(std::shared_ptr<const Prepared> prepared);
+  std::shared_ptr<const Prepared> prepared_;
 };
 
 /// Bytes of the scores of one problem, once, without preparing anything: for predictions.

@@ -21,7 +21,7 @@ namespace attnscope::cuda {
 struct LaunchShape {
   std::int64_t blocks = 0;
   int threads = 0;
-  std::int64_t shared_bytes = 0;  // dynamic shared memory of a block
+  std::int64_t shared_bytes = 0;  // dynamic shared memory of a block, at most 48 KiB
 };
 
 [[nodiscard]] inline Status checked(cudaError_t error, const char* call, const char* file,
@@ -34,7 +34,7 @@ struct LaunchShape {
 #define ATTNSCOPE_CUDA(call)                                                                      \
   if (::attnscope::Status status = ::attnscope::cuda::checked((call), #call, __FILE__, __LINE__); \
       !status)                                                                                    \
-  return ::attnscope::Result<void>(tl::unexpect, std::move(status.error()))
+  return ::tl::unexpected<::attnscope::Error>(std::move(status.error()))
 
 /// Queues `kernel`, a __global__ function of one argument, on `stream` (on the host: runs it).
 template <typename Argument>
@@ -49,14 +49,6 @@ template <typename Argument>
       {name, reinterpret_cast<const void*>(kernel)}, [kernel, argument] { kernel(argument); },
       shape.blocks, shape.threads, shape.shared_bytes);
 #else
-  constexpr std::int64_t without_asking = 48 * 1024;
-  if (shape.shared_bytes > without_asking) {
-    // All that there is, whatever this launch takes: no thread lowers what another has asked for.
-    int device = 0, most = 0;
-    ATTNSCOPE_CUDA(cudaGetDevice(&device));
-    ATTNSCOPE_CUDA(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-    ATTNSCOPE_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most));
-  }
   void* arguments[] = {&argument};
   return checked(cudaLaunchKernel(reinterpret_cast<const void*>(kernel),
                                   dim3(static_cast<unsigned>(shape.blocks)),

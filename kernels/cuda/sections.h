@@ -6,7 +6,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <iterator>
+#include <span>
 #include <type_traits>
 #include <vector>
 
@@ -24,19 +25,12 @@ template <typename Seen, typename List, typename Sections>
 [[nodiscard]] std::vector<std::byte> bytes_of_sections(const List& list, const Sections& sections) {
   std::vector<std::byte> bytes;
   Seen nowhere;
-  const auto pad = [&bytes] {
-    bytes.resize(static_cast<std::size_t>(section_behind(static_cast<std::int64_t>(bytes.size()))));
-  };
-  sections(list, nowhere, [&](const auto& section, const auto&) {
-    using T = typename std::decay_t<decltype(section)>::value_type;
+  sections(list, nowhere, [&]<typename T>(const std::vector<T>& section, const T*&) {
     static_assert(std::is_trivially_copyable_v<T>);
-    pad();
-    const std::size_t begin = bytes.size();
-    bytes.resize(begin + section.size() * sizeof(T));
-    if (section.empty()) return;
-    std::memcpy(bytes.data() + begin, section.data(), section.size() * sizeof(T));
+    const std::span<const std::byte> more = std::as_bytes(std::span(section));
+    bytes.insert(bytes.end(), more.begin(), more.end());
+    bytes.resize(static_cast<std::size_t>(section_behind(std::ssize(bytes))));
   });
-  pad();
   return bytes;
 }
 
@@ -44,10 +38,9 @@ template <typename Seen, typename List, typename Sections>
 template <typename Seen, typename List, typename Sections>
 [[nodiscard]] Seen sections_at(const List& list, const std::byte* base, const Sections& sections) {
   Seen seen;
-  std::int64_t end = 0;
   sections(list, seen, [&]<typename T>(const std::vector<T>& section, const T*& pointer) {
-    pointer = reinterpret_cast<const T*>(base + section_behind(end));
-    end = section_behind(end) + static_cast<std::int64_t>(section.size() * sizeof(T));
+    pointer = reinterpret_cast<const T*>(base);
+    base += section_behind(static_cast<std::int64_t>(section.size() * sizeof(T)));
   });
   return seen;
 }

@@ -58,12 +58,12 @@ template <DType dtype>
 void print_windowed() {
   using namespace windowed;
   const char* type = name_of<typename NumberOf<dtype>::T>;
-  constexpr int threads = 32 * warps_alone;
+  constexpr int threads = 32 * few_warps;
   std::printf("windowed_scores_kernel<%s>\t%d\t%ld\n", type, threads,
-              static_cast<long>(shared_of_scores(dtype, 256, false)));
+              static_cast<long>(shared_of_scores(256)));
   for (const char* of : {"false", "true"}) {
     std::printf("windowed_sums_kernel<%s, %s>\t%d\t%ld\n", type, of, threads,
-                static_cast<long>(shared_of_sums(false)));
+                static_cast<long>(shared_of_sums(few_warps)));
   }
 }
 
@@ -84,7 +84,7 @@ void print_others() {
   print_windowed<DType::float16>();
   print_windowed<DType::bfloat16>();
   for (const char* kernel : {"windowed_softmax_kernel", "windowed_score_gradients_kernel"}) {
-    std::printf("%s\t%d\t0\n", kernel, 32 * windowed::warps_alone);
+    std::printf("%s\t%d\t0\n", kernel, 32 * windowed::few_warps);
   }
   for (const char* kernel :
        {"dense_softmax_kernel", "dense_softmax_backward_kernel", "dense_mask_kernel"}) {

@@ -22,8 +22,8 @@ static_assert(lt::layout_batch_count == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT &&
               lt::layout_batch_offset == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET);
 static_assert(lt::preference_workspace == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);
 static_assert(lt::preference_alignment_a == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES &&
-              lt::preference_alignment_b == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES &&
-              lt::preference_alignment_c == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES &&
+              lt::preference_alignment_a + 1 == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES &&
+              lt::preference_alignment_a + 2 == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES &&
               lt::preference_alignment_d == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES);
 static_assert(sizeof(lt::Algorithm) == sizeof(cublasLtMatmulAlgo_t));
 static_assert(sizeof(lt::Choice) == sizeof(cublasLtMatmulHeuristicResult_t));
@@ -50,7 +50,7 @@ struct Agree<R (*)(A...), S (*)(B...)>
   }
 };
 
-#define ATTNSCOPE_AGREE(member, name)                                          \
+#define ATTNSCOPE_AGREE(member, name, ...)                                     \
   static_assert(Agree<decltype(CublasLt::member), decltype(&(name))>::value && \
                 Agree<decltype(CublasLt::member), decltype(&(name))>::arguments())
 ATTNSCOPE_CUBLASLT_FUNCTIONS(ATTNSCOPE_AGREE);

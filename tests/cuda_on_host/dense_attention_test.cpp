@@ -39,6 +39,15 @@ struct Case {
     return mask[static_cast<std::size_t>(
                (matrix * problem.queries.size() + row) * problem.keys.size() + column)] != 0;
   }
+  /// Its rows `stride` apart.
+  [[nodiscard]] std::vector<std::uint8_t> padded_mask(std::int64_t stride) const {
+    std::vector<std::uint8_t> padded;
+    for (auto row = mask.begin(); row != mask.end(); row += problem.keys.size()) {
+      padded.insert(padded.end(), row, row + problem.keys.size());
+      padded.resize(padded.size() + static_cast<std::size_t>(stride - problem.keys.size()));
+    }
+    return padded;
+  }
 };
 
 /// A batch of equal items, every token a query and a key.
@@ -128,7 +137,7 @@ void expect_right(const Case& c) {
         dgrad_o("grad_o", grad_o, given), o("o", shape, given), grad_q("grad_q", shape, given),
         grad_k("grad_k", shape, given), grad_v("grad_v", shape, given);
     const DeviceArray<float> lse("lse", c.tokens * c.problem.heads);
-    const DeviceArray<std::uint8_t> mask("mask", c.mask);
+    const DeviceArray<std::uint8_t> mask("mask", c.padded_mask(dense->mask_stride()));
     const DeviceArray<std::byte> workspace("workspace", dense->workspace_bytes());
     const DenseMemory memory = {workspace.data(), mask.data()};
     const Status forward = dense->forward({dq.view().data, dk.view().data, dv.view().data,

@@ -77,10 +77,11 @@ Scores scores_of(std::int64_t columns, DType dtype, std::int64_t rows = 3) {
 /// Which pairs a mask of `masks` matrices allows: half of them, and none in row 1.
 std::vector<std::uint8_t> random_mask(const Scores& shape, std::int64_t masks) {
   std::mt19937 random(7);
-  std::vector<std::uint8_t> mask(at(masks * shape.rows * shape.columns));
+  std::vector<std::uint8_t> mask(at(masks * shape.rows * shape.stride));
   for (std::size_t i = 0; i < mask.size(); ++i) {
-    const auto row = static_cast<std::int64_t>(i) / shape.columns % shape.rows;
-    mask[i] = row != 1 && random() % 2 == 0 ? 1 : 0;
+    const auto row = static_cast<std::int64_t>(i) / shape.stride % shape.rows;
+    const bool is_column = static_cast<std::int64_t>(i) % shape.stride < shape.columns;
+    mask[i] = is_column && row != 1 && random() % 2 == 0 ? 1 : 0;
   }
   return mask;
 }
@@ -89,7 +90,7 @@ bool allows(const std::vector<std::uint8_t>& mask, const Scores& shape, std::int
             std::int64_t column) {
   if (mask.empty()) return true;
   const std::int64_t head = shape.masks > 1 ? row / shape.rows % shape.heads : 0;
-  return mask[at((head * shape.rows + row % shape.rows) * shape.columns + column)] != 0;
+  return mask[at((head * shape.rows + row % shape.rows) * shape.stride + column)] != 0;
 }
 
 /// Of a float32 result of about `size`, rounded to the dtype.
@@ -158,7 +159,7 @@ TEST_P(DenseSoftmax, RefusedPairsWeighNothingAndARowWithoutKeysIsZero) {
 TEST_P(DenseSoftmax, WhatIsNotANumberInRefusedPairsStaysThere) {
   Scores shape = scores_of(20, GetParam(), 1);
   shape.masks = 1;
-  std::vector<std::uint8_t> mask(20, 1);
+  std::vector<std::uint8_t> mask(at(shape.stride), 1);
   mask[4] = 0;
   const DeviceArray<std::uint8_t> device_mask("mask", mask);
   shape.mask = device_mask.data();

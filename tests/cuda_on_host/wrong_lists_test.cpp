@@ -144,7 +144,7 @@ TEST(CudaWindowedArguments, ThatDoNotFitAreErrors) {
   EXPECT_THAT(refused({sequences, 2, 257, 4}), HasSubstr("not 257"));
   EXPECT_THAT(refused({sequences, 2, 32, -1}), HasSubstr("at least 0"));
   EXPECT_THAT(refused({sequences, 0, 32, 4}), HasSubstr("at least 1"));
-  EXPECT_THAT(refused({sequences, 2, 32, std::int64_t{1} << 62}), HasSubstr("infinite"));
+  EXPECT_EQ(refused({sequences, 2, 32, std::int64_t{1} << 62}), "none");
   EXPECT_EQ(refused({{}, 2, 32, 4}), "none");
   for (const HandMadePlan& made : hand_made_plans()) {
     if (!made.windows_over_listed_keys) continue;

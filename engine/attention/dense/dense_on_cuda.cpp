@@ -60,13 +60,14 @@ cuda::DenseProblem dense_problem(const Problem& problem, const Block& block, std
           .passes = passes_of(problem.direction)};
 }
 
-/// What the kernels take of a block's mask: 1 where a row sees a column, by heads that differ.
+/// What the kernels take of a block's mask: 1 where a row sees a column, by heads that differ; rows
+/// `stride` apart.
 std::vector<std::byte> mask_of(const Problem& problem, const TaskIndex& tasks, const Block& block,
-                               std::int64_t masks) {
-  std::vector<std::byte> mask(static_cast<std::size_t>(masks * block.rows() * block.columns()));
+                               std::int64_t masks, std::int64_t stride) {
+  std::vector<std::byte> mask(static_cast<std::size_t>(masks * block.rows() * stride));
   for (std::int64_t head = 0; head < masks; ++head) {
     for (std::int64_t row = 0; row < block.rows(); ++row) {
-      const auto line = mask.begin() + (head * block.rows() + row) * block.columns();
+      const auto line = mask.begin() + (head * block.rows() + row) * stride;
       for (const TokenRange& run :
            visible_columns(problem.plan, tasks, block, row, static_cast<std::int32_t>(head))) {
         std::fill(line + run.begin, line + run.end, std::byte{1});
@@ -101,7 +102,7 @@ class PreparedDenseOnCuda final : public PreparedAttention {
     std::int64_t gathered = 0;
     std::int64_t gradients = 0;
     for (const DenseBlock& one : blocks_) {
-      bytes += masks_ * one.block.rows() * one.block.columns();
+      bytes += masks_ * one.block.rows() * one.attention.mask_stride();
       if (!gathers(one.block)) continue;
       const std::int64_t keys =
           one.block.columns() * heads_ * problem_.head_dim * size_of(problem_.dtype);
@@ -236,7 +237,8 @@ class PreparedDenseOnCuda final : public PreparedAttention {
     if (masks_ == 0) return;
     for (DenseBlock& one : blocks_) {
       if (one.mask.data() != nullptr) continue;
-      const std::vector<std::byte> mask = mask_of(problem_, tasks_, one.block, masks_);
+      const std::vector<std::byte> mask =
+          mask_of(problem_, tasks_, one.block, masks_, one.attention.mask_stride());
       cuda::Block on_device(static_cast<std::int64_t>(mask.size()));
       cuda::copy_to_device(on_device.data(), mask);
       one.mask = std::move(on_device);

@@ -17,16 +17,11 @@ constexpr const char* usual_files[] = {"libcublasLt.so.13",
 #endif
                                        "libcublasLt.so.12"};
 
-template <typename Function>
-bool find(void* library, const char* name, Function*& function) {
-  function = reinterpret_cast<Function*>(dlsym(library, name));
-  return function != nullptr;
-}
-
 /// The name of a function that is missing, or nullptr.
 const char* find_all(void* library, CublasLt& found) {
-#define ATTNSCOPE_FIND(member, name) \
-  if (!find(library, #name, found.member)) return #name
+#define ATTNSCOPE_FIND(member, name, ...)                                         \
+  found.member = reinterpret_cast<decltype(found.member)>(dlsym(library, #name)); \
+  if (found.member == nullptr) return #name
   ATTNSCOPE_CUBLASLT_FUNCTIONS(ATTNSCOPE_FIND);
 #undef ATTNSCOPE_FIND
   return nullptr;

@@ -11,6 +11,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <utility>
 
 #include "kernels/base/result.h"
 #include "kernels/cuda/stream.h"
@@ -25,8 +28,7 @@ inline constexpr int transposed = 1;
 inline constexpr int matmul_transa = 3, matmul_transb = 4;
 inline constexpr int layout_batch_count = 5, layout_batch_offset = 6;
 inline constexpr int preference_workspace = 1;
-inline constexpr int preference_alignment_a = 5, preference_alignment_b = 6,
-                     preference_alignment_c = 7, preference_alignment_d = 8;
+inline constexpr int preference_alignment_a = 5, preference_alignment_d = 8;  // and between
 
 struct Algorithm {
   std::uint64_t data[8];
@@ -41,47 +43,47 @@ struct Choice {  // cublasLtMatmulHeuristicResult_t
 };
 }  // namespace lt
 
-/// The functions.
+/// of(member, the library's name, its type) for each function.
+#define ATTNSCOPE_CUBLASLT_FUNCTIONS(of)                                                          \
+  of(create, cublasLtCreate, int(void** handle));                                                 \
+  of(destroy, cublasLtDestroy, int(void* handle));                                                \
+  of(status_name, cublasLtGetStatusName, const char*(int status));                                \
+  of(status_text, cublasLtGetStatusString, const char*(int status));                              \
+  of(matmul_create, cublasLtMatmulDescCreate, int(void** matmul, int compute, int scale_type));   \
+  of(matmul_destroy, cublasLtMatmulDescDestroy, int(void* matmul));                               \
+  of(matmul_set, cublasLtMatmulDescSetAttribute,                                                  \
+     int(void* matmul, int attribute, const void* value, std::size_t bytes));                     \
+  of(layout_create, cublasLtMatrixLayoutCreate,                                                   \
+     int(void** layout, int type, std::uint64_t rows, std::uint64_t columns,                      \
+         std::int64_t leading));                                                                  \
+  of(layout_destroy, cublasLtMatrixLayoutDestroy, int(void* layout));                             \
+  of(layout_set, cublasLtMatrixLayoutSetAttribute,                                                \
+     int(void* layout, int attribute, const void* value, std::size_t bytes));                     \
+  of(preference_create, cublasLtMatmulPreferenceCreate, int(void** preference));                  \
+  of(preference_destroy, cublasLtMatmulPreferenceDestroy, int(void* preference));                 \
+  of(preference_set, cublasLtMatmulPreferenceSetAttribute,                                        \
+     int(void* preference, int attribute, const void* value, std::size_t bytes));                 \
+  of(choose, cublasLtMatmulAlgoGetHeuristic,                                                      \
+     int(void* handle, void* matmul, void* a, void* b, void* c, void* d, void* preference,        \
+         int wanted, lt::Choice* choices, int* found));                                           \
+  of(multiply, cublasLtMatmul,                                                                    \
+     int(void* handle, void* matmul, const void* alpha, const void* a, void* a_layout,            \
+         const void* b, void* b_layout, const void* beta, const void* c, void* c_layout, void* d, \
+         void* d_layout, const lt::Algorithm* algorithm, void* workspace,                         \
+         std::size_t workspace_bytes, Stream stream))
+
 struct CublasLt {
-  int (*create)(void** handle);
-  int (*destroy)(void* handle);
-  const char* (*status_name)(int status);
-  const char* (*status_text)(int status);
-  int (*matmul_create)(void** matmul, int compute, int scale_type);
-  int (*matmul_destroy)(void* matmul);
-  int (*matmul_set)(void* matmul, int attribute, const void* value, std::size_t bytes);
-  int (*layout_create)(void** layout, int type, std::uint64_t rows, std::uint64_t columns,
-                       std::int64_t leading);
-  int (*layout_destroy)(void* layout);
-  int (*layout_set)(void* layout, int attribute, const void* value, std::size_t bytes);
-  int (*preference_create)(void** preference);
-  int (*preference_destroy)(void* preference);
-  int (*preference_set)(void* preference, int attribute, const void* value, std::size_t bytes);
-  int (*choose)(void* handle, void* matmul, void* a, void* b, void* c, void* d, void* preference,
-                int wanted, lt::Choice* choices, int* found);
-  int (*multiply)(void* handle, void* matmul, const void* alpha, const void* a, void* a_layout,
-                  const void* b, void* b_layout, const void* beta, const void* c, void* c_layout,
-                  void* d, void* d_layout, const lt::Algorithm* algorithm, void* workspace,
-                  std::size_t workspace_bytes, Stream stream);
+#define ATTNSCOPE_MEMBER(member, name, ...) std::add_pointer_t<__VA_ARGS__> member
+  ATTNSCOPE_CUBLASLT_FUNCTIONS(ATTNSCOPE_MEMBER);
+#undef ATTNSCOPE_MEMBER
 };
 
-/// of(member, the library's name) for each of them.
-#define ATTNSCOPE_CUBLASLT_FUNCTIONS(of)                    \
-  of(create, cublasLtCreate);                               \
-  of(destroy, cublasLtDestroy);                             \
-  of(status_name, cublasLtGetStatusName);                   \
-  of(status_text, cublasLtGetStatusString);                 \
-  of(matmul_create, cublasLtMatmulDescCreate);              \
-  of(matmul_destroy, cublasLtMatmulDescDestroy);            \
-  of(matmul_set, cublasLtMatmulDescSetAttribute);           \
-  of(layout_create, cublasLtMatrixLayoutCreate);            \
-  of(layout_destroy, cublasLtMatrixLayoutDestroy);          \
-  of(layout_set, cublasLtMatrixLayoutSetAttribute);         \
-  of(preference_create, cublasLtMatmulPreferenceCreate);    \
-  of(preference_destroy, cublasLtMatmulPreferenceDestroy);  \
-  of(preference_set, cublasLtMatmulPreferenceSetAttribute); \
-  of(choose, cublasLtMatmulAlgoGetHeuristic);               \
-  of(multiply, cublasLtMatmul)
+/// Of a handle or a descriptor of the library.
+struct Destroy {
+  int (*destroy)(void*) = nullptr;
+  void operator()(void* owned) const { destroy(owned); }
+};
+using Descriptor = std::unique_ptr<void, Destroy>;
 
 /// The library of this process, loaded by the first call. Error: it is not on this machine, or it
 /// lacks a function.
@@ -99,4 +101,4 @@ struct CublasLt {
   if (::attnscope::Status status =                                                          \
           ::attnscope::cuda::checked((library), (library).call, #call, __FILE__, __LINE__); \
       !status)                                                                              \
-  return ::attnscope::Status(tl::unexpect, std::move(status.error()))
+  return ::tl::unexpected<::attnscope::Error>(std::move(status.error()))

@@ -8,7 +8,10 @@
 #include "kernels/cuda/dense.h"
 
 #include <algorithm>
+#include <initializer_list>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 #include "kernels/cuda/dense/cublaslt.h"
 #include "kernels/cuda/dense/product.h"
@@ -17,44 +20,32 @@
 namespace attnscope::cuda {
 namespace {
 
-constexpr std::int64_t alignment_bytes = 256;
-
-std::int64_t aligned(std::int64_t bytes) {
-  return (bytes + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
-}
-
 std::int64_t stride_of(const DenseProblem& problem) {
   return score_stride(problem.keys.size(), problem.rows_like.dtype);
 }
 
-/// Bytes that all these counts of elements are multiples of, at most the 16 that kernels ask for.
-std::int64_t common_alignment(std::initializer_list<std::int64_t> elements, DType dtype) {
-  std::int64_t bytes = 16;
-  for (const std::int64_t count : elements) {
-    while (count * size_of(dtype) % bytes != 0) bytes /= 2;
-  }
-  return bytes;
-}
-
-/// How a problem's rectangles lie in a tensor: item 0's `tokens`, and `step` tokens on from item to
-/// item.
-Result<MatrixStrides> strides_in(const ConstTensor& like, TokenRange tokens, std::int64_t step,
-                                 std::int64_t items) {
-  const std::int64_t split = like.item_tokens;
+/// How a problem's rectangles lie in a tensor: item 0's `tokens`, and as many tokens on as it has
+/// rows from item to item.
+Result<MatrixStrides> strides_in(const ConstTensor& like, TokenRange tokens,
+                                 const DenseProblem& problem) {
+  const std::int64_t split = like.item_tokens, step = problem.queries.size();
   if (split > 0 &&
-      (tokens.begin % split + tokens.size() > split || (items > 1 && step % split != 0))) {
+      (tokens.begin % split + tokens.size() > split || (problem.batch > 1 && step % split != 0))) {
     return fail(
         "dense attention over tokens {} to {} crosses the items of {} tokens that the tensor is "
         "stored in",
         tokens.begin, tokens.end, split);
   }
-  const std::int64_t first = like.offset(tokens.begin, 0);
-  MatrixStrides strides = {.row = like.token_stride,
-                           .head = like.head_stride,
-                           .item = like.offset(tokens.begin + step, 0) - first};
-  strides.alignment =
-      common_alignment({first, strides.row, strides.head, strides.item}, like.dtype);
-  return strides;
+  return MatrixStrides{.row = like.token_stride,
+                       .head = like.head_stride,
+                       .item = like.offset(tokens.begin + step, 0) - like.offset(tokens.begin, 0)};
+}
+
+/// Bytes that all these counts of elements are multiples of, at most the 16 that kernels ask for.
+std::int64_t common_alignment(std::initializer_list<std::int64_t> elements, DType dtype) {
+  std::int64_t bytes = 16;
+  for (const std::int64_t count : elements) bytes = std::gcd(bytes, count * size_of(dtype));
+  return bytes;
 }
 
 Status check(const DenseProblem& problem) {
@@ -73,53 +64,21 @@ Status check(const DenseProblem& problem) {
   return {};
 }
 
-}  // namespace
-
-std::int64_t dense_score_bytes(const DenseProblem& problem) {
-  return problem.batch * problem.heads * problem.queries.size() * stride_of(problem) *
-         size_of(problem.rows_like.dtype);
-}
-
-struct DenseAttention::Prepared {
-  Prepared(const DenseProblem& of, const CublasLt& from) : problem(of), library(from) {}
-  Prepared(const Prepared&) = delete;
-  Prepared& operator=(const Prepared&) = delete;
-  ~Prepared() {
-    if (handle != nullptr) library.destroy(handle);
-  }
-
-  Status prepare_products();
-  Status add(Product Prepared::*product, const ProductShape& shape);
-  [[nodiscard]] Scores scores(const DenseMemory& memory) const;
-  [[nodiscard]] bool with_gradients() const { return problem.passes == Passes::forward_backward; }
-
-  DenseProblem problem;
-  const CublasLt& library;
-  void* handle = nullptr;
-  MatrixStrides rows, columns;                   // of the tensors
-  std::int64_t row_bytes = 0, column_bytes = 0;  // to the first element of item 0 in them
-  std::int64_t score_bytes = 0;                  // once, aligned
-  std::int64_t product_bytes = 0;                // of the algorithms' scratch
-  double flop = 0;
-  Product scores_of, values_of;                                // forward
-  Product values_grad, weights_grad, queries_grad, keys_grad;  // backward
+/// The products in the order of `product_shapes`.
+enum Which : std::uint8_t {
+  scores_of,
+  values_of,
+  values_grad,
+  weights_grad,
+  queries_grad,
+  keys_grad
 };
 
-Status DenseAttention::Prepared::add(Product Prepared::*product, const ProductShape& shape) {
-  Result<Product> prepared = Product::prepare(library, handle, shape);
-  if (!prepared) return tl::unexpected(prepared.error());
-  product_bytes = std::max(product_bytes, prepared->workspace_bytes());
-  flop += prepared->flop();
-  this->*product = std::move(*prepared);
-  return {};
-}
-
-Status DenseAttention::Prepared::prepare_products() {
-  const std::int64_t n = problem.queries.size();
-  const std::int64_t m = problem.keys.size();
-  const std::int64_t dim = problem.rows_like.head_dim;
-  const std::int64_t stride = stride_of(problem);
-  const MatrixStrides square = {stride, n * stride, problem.heads * n * stride, 16};
+std::vector<ProductShape> product_shapes(const DenseProblem& problem, const MatrixStrides& rows,
+                                         const MatrixStrides& columns, std::int64_t alignment) {
+  const std::int64_t n = problem.queries.size(), m = problem.keys.size();
+  const std::int64_t dim = problem.rows_like.head_dim, stride = stride_of(problem);
+  const MatrixStrides square = {stride, n * stride, problem.heads * n * stride};
   // [rows, columns] = rows columns^T;   rows = [rows, columns] columns;   columns = its^T rows
   ProductShape to_scores = {.m = n,
                             .n = m,
@@ -130,6 +89,7 @@ Status DenseAttention::Prepared::prepare_products() {
                             .c = square,
                             .items = problem.batch,
                             .heads = problem.heads,
+                            .alignment = alignment,
                             .dtype = problem.rows_like.dtype};
   ProductShape to_rows = to_scores;
   to_rows.n = dim, to_rows.k = m, to_rows.transposed_b = false;
@@ -137,31 +97,56 @@ Status DenseAttention::Prepared::prepare_products() {
   ProductShape to_columns = to_rows;
   to_columns.m = m, to_columns.k = n, to_columns.transposed_a = true;
   to_columns.b = rows, to_columns.c = columns;
-  const auto scaled = [this](ProductShape shape) {
+  const auto scaled = [&](ProductShape shape) {
     shape.alpha = problem.scale;
     return shape;
   };
-
-  Status s = add(&Prepared::scores_of, scaled(to_scores));
-  if (s) s = add(&Prepared::values_of, to_rows);
-  if (!with_gradients()) return s;
-  if (s) s = add(&Prepared::values_grad, to_columns);
-  if (s) s = add(&Prepared::weights_grad, to_scores);
-  if (s) s = add(&Prepared::queries_grad, scaled(to_rows));
-  if (s) s = add(&Prepared::keys_grad, scaled(to_columns));
-  return s;
+  if (problem.passes == Passes::forward) return {scaled(to_scores), to_rows};
+  return {scaled(to_scores), to_rows, to_columns, to_scores, scaled(to_rows), scaled(to_columns)};
 }
 
-Scores DenseAttention::Prepared::scores(const DenseMemory& memory) const {
-  return {.items = problem.batch,
-          .heads = problem.heads,
-          .rows = problem.queries.size(),
-          .columns = problem.keys.size(),
-          .stride = stride_of(problem),
-          .dtype = problem.rows_like.dtype,
-          .mask = problem.masks > 0 ? memory.mask : nullptr,
-          .masks = problem.masks};
+}  // namespace
+
+std::int64_t dense_score_bytes(const DenseProblem& problem) {
+  return problem.batch * problem.heads * problem.queries.size() * stride_of(problem) *
+         size_of(problem.rows_like.dtype);
 }
+
+struct DenseAttention::Prepared {
+  DenseProblem problem;
+  std::int64_t row_bytes = 0, column_bytes = 0;  // to the first element of item 0 in the tensors
+  Descriptor handle{};
+  std::vector<Product> products{};
+
+  [[nodiscard]] bool with_gradients() const { return problem.passes == Passes::forward_backward; }
+  [[nodiscard]] bool has_softmax() const { return problem.weights == DenseWeights::softmax; }
+  /// Once, aligned.
+  [[nodiscard]] std::int64_t score_bytes() const {
+    constexpr std::int64_t alignment = 256;
+    return (dense_score_bytes(problem) + alignment - 1) / alignment * alignment;
+  }
+  /// Of the weights, and with gradients of theirs.
+  [[nodiscard]] std::int64_t all_score_bytes() const {
+    return (with_gradients() ? 2 : 1) * score_bytes();
+  }
+  [[nodiscard]] Scores scores(const DenseMemory& memory) const {
+    return {.items = problem.batch,
+            .heads = problem.heads,
+            .rows = problem.queries.size(),
+            .columns = problem.keys.size(),
+            .stride = stride_of(problem),
+            .dtype = problem.rows_like.dtype,
+            .mask = problem.masks > 0 ? memory.mask : nullptr,
+            .masks = problem.masks};
+  }
+  /// Queues one of the products, its scratch behind the scores.
+  [[nodiscard]] auto runner(const DenseMemory& memory, Stream stream) const {
+    return [this, scratch = memory.workspace + all_score_bytes(), stream](
+               Which which, const std::byte* a, const std::byte* b, std::byte* c) {
+      return products[which].run(a, b, c, scratch, stream);
+    };
+  }
+};
 
 Result<DenseAttention> DenseAttention::prepare(const DenseProblem& problem) {
   const Result<const CublasLt*> library = cublaslt();
@@ -172,59 +157,65 @@ Result<DenseAttention> DenseAttention::prepare(const DenseProblem& problem) {
 Result<DenseAttention> DenseAttention::prepare(const DenseProblem& problem,
                                                const CublasLt& library) {
   if (Status ok = check(problem); !ok) return tl::unexpected(ok.error());
-  const std::int64_t step = problem.queries.size();
-  const Result<MatrixStrides> rows =
-      strides_in(problem.rows_like, problem.queries, step, problem.batch);
+  const auto rows = strides_in(problem.rows_like, problem.queries, problem);
   if (!rows) return tl::unexpected(rows.error());
-  const Result<MatrixStrides> columns =
-      strides_in(problem.columns_like, problem.keys, step, problem.batch);
+  const auto columns = strides_in(problem.columns_like, problem.keys, problem);
   if (!columns) return tl::unexpected(columns.error());
 
-  auto prepared = std::make_unique<Prepared>(problem, library);
-  if (Status ok = checked(library, library.create(&prepared->handle), "create", __FILE__, __LINE__);
-      !ok) {
-    return tl::unexpected(ok.error());
+  const DType dtype = problem.rows_like.dtype;
+  const std::int64_t first_row = problem.rows_like.offset(problem.queries.begin, 0);
+  const std::int64_t first_column = problem.columns_like.offset(problem.keys.begin, 0);
+  auto prepared =
+      std::make_unique<Prepared>(Prepared{.problem = problem,
+                                          .row_bytes = first_row * size_of(dtype),
+                                          .column_bytes = first_column * size_of(dtype)});
+  void* handle = nullptr;
+  ATTNSCOPE_CUBLASLT(library, create(&handle));
+  prepared->handle = {handle, {library.destroy}};
+  const std::int64_t alignment =
+      common_alignment({first_row, rows->row, rows->head, rows->item, first_column, columns->row,
+                        columns->head, columns->item},
+                       dtype);
+  for (const ProductShape& shape : product_shapes(problem, *rows, *columns, alignment)) {
+    Result<Product> product = Product::prepare(library, handle, shape);
+    if (!product) return tl::unexpected(product.error());
+    prepared->products.push_back(std::move(*product));
   }
-  const std::int64_t element = size_of(problem.rows_like.dtype);
-  prepared->rows = *rows;
-  prepared->columns = *columns;
-  prepared->row_bytes = problem.rows_like.offset(problem.queries.begin, 0) * element;
-  prepared->column_bytes = problem.columns_like.offset(problem.keys.begin, 0) * element;
-  prepared->score_bytes = aligned(dense_score_bytes(problem));
-  if (Status ok = prepared->prepare_products(); !ok) return tl::unexpected(ok.error());
   return DenseAttention(std::move(prepared));
 }
 
-DenseAttention::DenseAttention(std::unique_ptr<Prepared> prepared)
+DenseAttention::DenseAttention(std::shared_ptr<const Prepared> prepared)
     : prepared_(std::move(prepared)) {}
-DenseAttention::DenseAttention(DenseAttention&&) noexcept = default;
-DenseAttention& DenseAttention::operator=(DenseAttention&&) noexcept = default;
-DenseAttention::~DenseAttention() = default;
 
 std::int64_t DenseAttention::workspace_bytes() const {
-  const Prepared& p = *prepared_;
-  return (p.with_gradients() ? 2 : 1) * p.score_bytes + p.product_bytes;
+  std::int64_t scratch = 0;
+  for (const Product& product : prepared_->products)
+    scratch = std::max(scratch, product.workspace_bytes());
+  return prepared_->all_score_bytes() + scratch;
+}
+
+std::int64_t DenseAttention::mask_stride() const {
+  return stride_of(prepared_->problem);
 }
 
 double DenseAttention::flop() const {
-  return prepared_->flop;
+  double flop = 0;
+  for (const Product& product : prepared_->products) flop += product.flop();
+  return flop;
 }
 
 Status DenseAttention::forward(const DenseForward& call, Stream stream) const {
   const Prepared& p = *prepared_;
   std::byte* weights = call.memory.workspace;
-  std::byte* scratch = weights + (p.with_gradients() ? 2 : 1) * p.score_bytes;
   const Scores scores = p.scores(call.memory);
-  const bool softmax = p.problem.weights == DenseWeights::softmax;
   float* lse = call.lse == nullptr ? nullptr : call.lse + p.problem.queries.begin * p.problem.heads;
-  Status s =
-      p.scores_of.run(call.q + p.row_bytes, call.k + p.column_bytes, weights, scratch, stream);
+  const auto run = p.runner(call.memory, stream);
+  Status s = run(scores_of, call.q + p.row_bytes, call.k + p.column_bytes, weights);
   if (s) {
-    s = softmax ? softmax_forward(scores, weights, lse, stream)
-                : apply_mask(scores, weights, stream);
+    s = p.has_softmax() ? softmax_forward(scores, weights, lse, stream)
+                        : apply_mask(scores, weights, stream);
   }
-  if (s)
-    s = p.values_of.run(weights, call.v + p.column_bytes, call.o + p.row_bytes, scratch, stream);
+  if (s) s = run(values_of, weights, call.v + p.column_bytes, call.o + p.row_bytes);
   return s;
 }
 
@@ -234,25 +225,18 @@ Status DenseAttention::backward(const DenseBackward& call, Stream stream) const 
     return fail("this dense attention was prepared for its forward pass alone");
   }
   std::byte* weights = call.memory.workspace;
-  std::byte* gradients = weights + p.score_bytes;
-  std::byte* scratch = gradients + p.score_bytes;
+  std::byte* gradients = weights + p.score_bytes();
   const Scores scores = p.scores(call.memory);
   const std::byte* grad_o = call.grad_o + p.row_bytes;
-  const bool softmax = p.problem.weights == DenseWeights::softmax;
-  Status s = p.values_grad.run(weights, grad_o, call.grad_v + p.column_bytes, scratch, stream);
-  if (s) s = p.weights_grad.run(grad_o, call.v + p.column_bytes, gradients, scratch, stream);
+  const auto run = p.runner(call.memory, stream);
+  Status s = run(values_grad, weights, grad_o, call.grad_v + p.column_bytes);
+  if (s) s = run(weights_grad, grad_o, call.v + p.column_bytes, gradients);
   if (s) {
-    s = softmax ? softmax_backward(scores, weights, gradients, stream)
-                : apply_mask(scores, gradients, stream);
+    s = p.has_softmax() ? softmax_backward(scores, weights, gradients, stream)
+                        : apply_mask(scores, gradients, stream);
   }
-  if (s) {
-    s = p.queries_grad.run(gradients, call.k + p.column_bytes, call.grad_q + p.row_bytes, scratch,
-                           stream);
-  }
-  if (s) {
-    s = p.keys_grad.run(gradients, call.q + p.row_bytes, call.grad_k + p.column_bytes, scratch,
-                        stream);
-  }
+  if (s) s = run(queries_grad, gradients, call.k + p.column_bytes, call.grad_q + p.row_bytes);
+  if (s) s = run(keys_grad, gradients, call.q + p.row_bytes, call.grad_k + p.column_bytes);
   return s;
 }
 

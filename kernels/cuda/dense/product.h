@@ -15,7 +15,9 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <functional>
+#include <optional>
+#include <vector>
 
 #include "kernels/base/result.h"
 #include "kernels/cuda/dense/cublaslt.h"
@@ -23,13 +25,11 @@
 
 namespace attnscope::cuda {
 
-/// How the matrices of one factor lie, in elements. `alignment` is the bytes that every matrix's
-/// first element is aligned to.
+/// How the matrices of one factor lie, in elements.
 struct MatrixStrides {
   std::int64_t row = 0;
   std::int64_t head = 0;
   std::int64_t item = 0;
-  std::int64_t alignment = 0;
   friend auto operator<=>(const MatrixStrides&, const MatrixStrides&) = default;
 };
 
@@ -39,6 +39,7 @@ struct ProductShape {
   bool transposed_a = false, transposed_b = false;
   MatrixStrides a, b, c;
   std::int64_t items = 1, heads = 1;
+  std::int64_t alignment = 0;  // bytes that each matrix's first element is aligned to
   DType dtype = DType::float32;
   float alpha = 1.0F;
   friend auto operator<=>(const ProductShape&, const ProductShape&) = default;
@@ -56,15 +57,23 @@ class Product {
                            std::byte* workspace, Stream stream) const;
   [[nodiscard]] double flop() const;
 
-  Product();
-  Product(Product&&) noexcept;
-  Product& operator=(Product&&) noexcept;
-  ~Product();
-
  private:
-  struct Operands;
-  struct Prepared;
-  std::unique_ptr<Prepared> prepared_;
+  using Multiply = std::function<Status(const lt::Choice&)>;
+
+  Product(const CublasLt& library, void* handle, const ProductShape& shape);
+  Status describe();
+  Status describe(Descriptor& layout, std::int64_t rows, std::int64_t columns,
+                  const MatrixStrides& strides) const;
+  Status find_choices();
+  [[nodiscard]] Result<lt::Choice> fastest(Stream stream, const Multiply& multiply) const;
+  [[nodiscard]] Result<lt::Choice> choose(Stream stream, const Multiply& multiply) const;
+
+  const CublasLt* library_;
+  void* handle_;
+  ProductShape shape_;  // a call for each item
+  Descriptor matmul_, a_, b_, c_;
+  std::vector<lt::Choice> choices_;           // in the order of the heuristics
+  mutable std::optional<lt::Choice> chosen_;  // since the first run
 };
 
 }  // namespace attnscope::cuda

@@ -22,7 +22,7 @@ struct Scores {
   std::int64_t items = 0, heads = 0, rows = 0, columns = 0;
   std::int64_t stride = 0;  // of rows, in elements
   DType dtype = DType::float32;
-  const std::uint8_t* mask = nullptr;  // [masks, rows, columns], 0: refused; nullptr: none
+  const std::uint8_t* mask = nullptr;  // [masks, rows, stride], 0: refused; nullptr: none
   std::int64_t masks = 0;              // 0, 1 or heads
 };
 
@@ -40,8 +40,8 @@ struct Scores {
 
 /// gradients = weights * (gradients - sum of weights * gradients over the row): from the gradient
 /// of the weights to that of the scores.
-[[nodiscard]] Status softmax_backward(const Scores& scores, const std::byte* weights,
-                                      std::byte* gradients, Stream stream);
+[[nodiscard]] Status softmax_backward(Scores scores, const std::byte* weights, std::byte* gradients,
+                                      Stream stream);
 
 /// scores = 0 where the mask refuses; nothing without a mask.
 [[nodiscard]] Status apply_mask(const Scores& scores, std::byte* values, Stream stream);

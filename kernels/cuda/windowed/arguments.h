@@ -1,16 +1,84 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the host hands to the unfused kernels, by value, and how it starts them.
+// How a band problem or a plan is cut for the unfused steps, and what their kernels are handed. A
+// unit is up to 16 tokens that stand still, for one head, by which others pass:
+//
+//   row units  rows of a task, by which the keys of its segments pass: scores are written for
+//              them, and values summed
+//   key units  tokens as keys, by which the rows that see them pass: gradients of keys and values
+//
+// A *place* is where a token stands in its run: the token itself, or, if the run is listed, its
+// position in the plan's indices. A row sees `reach` places of a segment's keys from its first one
+// on, of which those outside the run are no keys (a band cut off at the ends of its sequence);
+// first places ascend with rows. Its columns stand for the same places or, if the segment is stored
+// by key (kernels/plan/score_columns.h), for all of the run.
 
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "kernels/base/result.h"
 #include "kernels/cuda/operands.h"
 #include "kernels/cuda/stream.h"
-#include "kernels/cuda/windowed/lists.h"
+#include "kernels/cuda/work_list.h"
+#include "kernels/plan/attention_plan.h"
+#include "kernels/plan/counts.h"
+#include "kernels/plan/tensor.h"
 
 namespace attnscope::cuda::windowed {
+
+/// A segment of a task, and where its scores stand: that of row r, head h and column c at
+/// first_score + (h - first_head) * head_stride + r * columns + c.
+struct View {
+  std::int64_t first_score = 0;
+  std::int64_t head_stride = 0;
+  std::int64_t columns = 0;  // of the task's rows
+  std::int32_t first_head = 0;
+  WorkRun rows{}, keys{};
+  WorkRun skipped{};  // keys that nobody sees, listed
+  SegmentKind kind = SegmentKind::whole;
+  bool by_key = false;     // columns stand for all of the run
+  std::int32_t width = 0;  // columns of the segment, never 0
+  std::int32_t reach = 0;  // places that a row sees
+  std::int32_t shift = 0;  // band: from a row to its first place; block: the segment's offset
+};
+
+struct Unit {
+  WorkRun tokens{};  // of at most strip_tokens
+  std::int32_t first_head = 0;
+  std::int32_t first_view = 0, views = 0;  // of rows in `views`, of keys in `seeing`
+  std::int64_t passing = 0;                // about so many tokens pass by
+};
+
+/// As kernels read it: pointers into the caller's copy of Lists::bytes.
+struct DeviceLists {
+  const View* views = nullptr;
+  const std::int32_t* seeing = nullptr;
+  const Unit* row_units = nullptr;
+  const Unit* key_units = nullptr;
+  const std::int32_t* indices = nullptr;
+};
+
+struct Lists {
+  std::vector<View> views;
+  std::vector<std::int32_t> seeing;                 // the views whose rows see the keys of a unit
+  std::vector<Unit> row_units, key_units;           // first those by which much passes
+  std::int64_t much_by_rows = 0, much_by_keys = 0;  // how many these are
+  std::vector<std::int32_t> indices;
+
+  std::int64_t head_dim = 0;
+  DType dtype = DType::float32;
+  Passes passes = Passes::forward;
+  std::int32_t tokens = 0;
+  std::int32_t heads = 0;
+  std::int32_t heads_per_unit = 0;  // a unit stands for so many heads from its first one on
+  std::int64_t score_elements = 0;
+
+  std::vector<std::byte> bytes;  // for the device
+};
+
+[[nodiscard]] DeviceLists on_device(const Lists& lists, const std::byte* base);
 
 /// Of any launch; what it does not need is left as it is.
 struct Arguments {
@@ -28,10 +96,7 @@ struct Arguments {
   std::int32_t heads = 0;
   std::int32_t heads_per_unit = 0;
   bool vector = false;  // rows begin and end at multiples of 16 bytes
-  // Of the launch.
   const Unit* units = nullptr;
-  std::int32_t unit_count = 0;
-  bool shared = false;  // a unit is a block's, else a warp's
 };
 
 enum class Step : std::uint8_t {
@@ -42,10 +107,12 @@ enum class Step : std::uint8_t {
   keys,             // out_j = scale * sum over the rows i that see key j of weight_ij y_i
 };
 
-[[nodiscard]] Status launch_step(Step step, DType dtype, const Arguments& arguments, Stream stream);
+// Of a block, which has a unit: as many as share what passes by without one being idle.
+inline constexpr int few_warps = 2, many_warps = 8;
 
-inline constexpr int warps_alone = 4;   // of a block whose warps have a unit each
-inline constexpr int warps_shared = 8;  // of one whose warps share a unit
+/// For `units` units from arguments.units on.
+[[nodiscard]] Status launch_step(Step step, DType dtype, const Arguments& arguments,
+                                 std::int64_t units, int warps, Stream stream);
 
 /// A token that passes by, in the shared memory of the warp that sums it.
 struct alignas(16) Passing {
@@ -54,20 +121,13 @@ struct alignas(16) Passing {
   std::uint32_t seen;  // a bit for each weight that counts
   std::uint32_t unused;
 };
-/// What four tiles side by side take of it: rows of 32 and 8 floats that none has, so that lanes
-/// meet in no bank.
-inline constexpr int floats_of_tiles = strip_tokens * 40;
 
-/// Bytes of shared memory of a block.
-[[nodiscard]] constexpr std::int64_t shared_of_scores(DType dtype, std::int64_t head_dim,
-                                                      bool shared) {
-  constexpr std::int64_t size = sizeof(float);
-  if (dtype == DType::float32) return (shared ? 1 : warps_alone) * strip_tokens * head_dim * size;
-  return (shared ? warps_shared : warps_alone) * floats_of_tiles * size;
+/// Bytes of shared memory of a block: its rows as float32, or what passes by each of its warps.
+[[nodiscard]] constexpr std::int64_t shared_of_scores(std::int64_t head_dim) {
+  return strip_tokens * head_dim * std::int64_t{sizeof(float)};
 }
-[[nodiscard]] constexpr std::int64_t shared_of_sums(bool shared) {
-  static_assert(32 * sizeof(Passing) >= floats_of_tiles * sizeof(float));
-  return (shared ? warps_shared : warps_alone) * 32 * std::int64_t{sizeof(Passing)};
+[[nodiscard]] constexpr std::int64_t shared_of_sums(int warps) {
+  return warps * 32 * std::int64_t{sizeof(Passing)};
 }
 
 }  // namespace attnscope::cuda::windowed

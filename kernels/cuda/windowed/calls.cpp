@@ -5,7 +5,7 @@
 #include <iterator>
 #include <limits>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include "kernels/cuda/windowed.h"
 #include "kernels/cuda/windowed/arguments.h"
@@ -14,23 +14,16 @@ namespace attnscope::cuda {
 namespace windowed {
 namespace {
 
-constexpr double log2_e = 1.44269504088896340736;
+constexpr float log2_e = 1.4426950408889634f;
 
-struct NamedTensor {
-  std::string_view name;
-  ConstTensor tensor;
-};
-struct NamedFloats {
-  std::string_view name;
-  const float* floats;
-};
+template <typename T>
+using Named = std::initializer_list<std::pair<std::string_view, T>>;
 
 /// The launches of one call. Where something is wrong nothing more is queued, and status() tells.
 class Call {
  public:
   Call(std::string_view operation, const WindowedWork& work, const std::byte* list, Passes passes,
-       std::initializer_list<NamedTensor> tensors, std::initializer_list<NamedFloats> all_floats,
-       Stream stream)
+       Named<ConstTensor> tensors, Named<const float*> all_floats, Stream stream)
       : lists_(work.lists()),
         operands_(lists_.dtype, lists_.head_dim, lists_.tokens),
         stream_(stream),
@@ -53,23 +46,21 @@ class Call {
   [[nodiscard]] Input in(const ConstTensor& tensor) const { return operands_.on_device(tensor); }
   [[nodiscard]] Output out(const Tensor& tensor) const { return operands_.on_device(tensor); }
 
-  /// Queues the step, whose own arguments are given: for units that are shared, then the others.
+  /// Queues the step, whose own arguments are given: for units by which much passes, then the rest.
   void queue(Step step, Arguments a) {
     const bool keys = step == Step::keys;
-    const std::vector<Unit>& units = keys ? lists_.key_units : lists_.row_units;
-    const std::int64_t shared = keys ? lists_.shared_key_units : lists_.shared_row_units;
+    const std::int64_t units = std::ssize(keys ? lists_.key_units : lists_.row_units);
+    const std::int64_t much = keys ? lists_.much_by_keys : lists_.much_by_rows;
     a.lists = on_device(lists_, list_);
     a.items = operands_.items();
     a.head_dim = static_cast<std::int32_t>(lists_.head_dim);
     a.heads = lists_.heads;
     a.heads_per_unit = lists_.heads_per_unit;
     a.vector = operands_.in_pieces();
-    for (const bool is_shared : {true, false}) {
-      a.shared = is_shared;
-      a.units = (keys ? a.lists.key_units : a.lists.row_units) + (is_shared ? 0 : shared);
-      a.unit_count = static_cast<std::int32_t>(is_shared ? shared : std::ssize(units) - shared);
-      if (status_) status_ = launch_step(step, lists_.dtype, a, stream_);
-    }
+    a.units = keys ? a.lists.key_units : a.lists.row_units;
+    if (status_) status_ = launch_step(step, lists_.dtype, a, much, many_warps, stream_);
+    a.units += much;
+    if (status_) status_ = launch_step(step, lists_.dtype, a, units - much, few_warps, stream_);
   }
 
  private:
@@ -134,7 +125,7 @@ Status windowed_forward(const WindowedWork& work, const std::byte* list, const C
   call.queue(Step::scores, {.x = call.in(q),
                             .y = call.in(k),
                             .scores = scores,
-                            .scale = scale * static_cast<float>(windowed::log2_e),
+                            .scale = scale * windowed::log2_e,
                             .outside = -std::numeric_limits<float>::infinity()});
   call.queue(Step::softmax, {.scores = scores, .lse = lse});
   call.queue(Step::values, {.y = call.in(v), .out = call.out(o), .weights = scores});

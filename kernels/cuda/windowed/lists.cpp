@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cuda/windowed/lists.h"
-
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 #include "kernels/cuda/sections.h"
 #include "kernels/cuda/windowed.h"
+#include "kernels/cuda/windowed/arguments.h"
 #include "kernels/cuda/work/token_runs.h"
 #include "kernels/plan/key_runs.h"
 #include "kernels/plan/windowed_layout.h"
@@ -16,12 +14,10 @@ namespace attnscope::cuda {
 namespace windowed {
 namespace {
 
-/// Tokens, offsets and windows up to here: their sums are places, counted in 32 bits.
-constexpr std::int64_t most = std::int64_t{1} << 29;
-/// A list of so many units takes gigabytes; their scores would take terabytes.
-constexpr std::int64_t most_units = std::int64_t{1} << 26;
+/// Sums of four numbers of tokens are places, counted in 32 bits.
+constexpr std::int64_t most_tokens = std::int64_t{1} << 29;
 constexpr std::int64_t countable = std::numeric_limits<std::int32_t>::max();
-/// The warps of a block share a unit by which more tokens than this pass.
+/// Units by which more tokens than this pass have many warps.
 constexpr std::int64_t much = 1024;
 
 template <typename Integer>
@@ -29,181 +25,116 @@ std::int32_t narrow(Integer value) {
   return static_cast<std::int32_t>(value);
 }
 
-std::int32_t heads_per_unit(const AttentionPlan& plan) {
-  std::int32_t common = plan.heads;
-  for (const Task& task : plan.tasks) {
-    common = std::gcd(common, std::gcd(task.heads.begin, task.heads.end));
-  }
-  return std::max(common, 1);
-}
-
-Status too_many_units() {
-  return fail(
-      "The score matrices of this plan are too large for the GPU's grid; make the batch smaller");
-}
-
-Status check_size(const AttentionPlan& plan) {
-  if (plan.tokens > most || static_cast<std::int64_t>(plan.indices.size()) > most) {
-    return fail("Windowed attention on CUDA takes up to {} tokens and listed tokens, not {} and {}",
-                most, plan.tokens, plan.indices.size());
-  }
-  for (const Segment& segment : plan.segments) {
-    if (segment.kind == SegmentKind::whole) continue;
-    if (segment.window > most || segment.offset > most || segment.offset < -most) {
-      return fail(
-          "Windowed attention on CUDA takes windows and offsets up to {}, not {} and {}; use an "
-          "infinite window",
-          most, segment.window, segment.offset);
-    }
-  }
-  std::int64_t units = 0;
-  for (const Task& task : plan.tasks) {
-    if (task.queries.size() == 0) continue;
-    const std::int64_t columns = columns_of(plan, task);
-    if (columns > countable) {
-      return fail(
-          "The score matrices of this plan have rows of {} floats, too many for the GPU's grid; "
-          "use a smaller window or an infinite one",
-          columns);
-    }
-    units += (task.queries.size() / strip_tokens + 1) * (task.heads.end - task.heads.begin);
-  }
-  return units / heads_per_unit(plan) <= most_units ? Status() : too_many_units();
-}
-
-/// Makes the view one of this segment.
-void set_segment(const Segment& segment, View& view) {
-  const bool is_band = segment.kind == SegmentKind::band;
-  view.keys = run_of(segment.keys);
-  view.kind = segment.kind;
-  view.width = narrow(columns_of(segment));
-  view.reach = is_band ? narrow(2 * segment.window + 1) : view.width;
-  view.by_key = stored_by_key(segment) ? 1 : 0;
-  view.window = narrow(segment.window);
-  view.shift = narrow(is_band ? segment.offset - segment.window : segment.offset);
-  view.skip_begin = narrow(segment.skip_begin);
-  view.skip_end = narrow(segment.skip_end);
-}
-
 class Cut {
  public:
-  Cut(const AttentionPlan& plan, Lists& lists) : plan_(plan), lists_(lists) {}
+  Cut(const AttentionPlan& plan, Lists& lists) : plan_(plan), lists_(lists) {
+    const auto is_for_all = [&](const Task& task) {
+      return task.heads.begin == 0 && task.heads.end == plan.heads;
+    };
+    lists_.heads_per_unit = std::ranges::all_of(plan.tasks, is_for_all) ? plan.heads : 1;
+    for (const std::int64_t token : plan.indices) lists_.indices.push_back(narrow(token));
+  }
 
   void add_rows() {
-    for (const std::int64_t token : plan_.indices) lists_.indices.push_back(narrow(token));
     for (const Task& task : plan_.tasks) {
-      if (task.queries.size() > 0) add_row_units(task, add_views(task));
+      if (task.queries.size() > 0) add_row_units(task);
       lists_.score_elements += rows_of(task) * columns_of(plan_, task);
     }
-    lists_.shared_row_units = put_shared_first(lists_.row_units);
+    lists_.much_by_rows = put_much_first(lists_.row_units);
   }
 
   /// The keys of the ascending ranges, by which rows pass in the plan's order.
   void add_keys(const std::vector<TokenRange>& ranges) {
-    std::vector<TokenRange> tiles;
     for (const TokenRange& range : ranges) {
-      for (std::int64_t begin = range.begin; begin < range.end; begin += strip_tokens) {
-        tiles.push_back({begin, std::min<std::int64_t>(begin + strip_tokens, range.end)});
+      for (std::int64_t key = range.begin; key < range.end; key += strip_tokens) {
+        const std::int64_t count = std::min<std::int64_t>(strip_tokens, range.end - key);
+        add_for_heads({0, lists_.heads}, {.tokens = {narrow(key), narrow(count), 0}},
+                      lists_.key_units);
       }
     }
-    const auto groups = static_cast<std::size_t>(lists_.heads / lists_.heads_per_unit);
-    std::vector<std::vector<Part>> parts(tiles.size() * groups);
-    for (std::size_t view = 0; view < lists_.views.size(); ++view) {
+    std::vector<std::vector<std::int32_t>> seeing(lists_.key_units.size());
+    for (std::size_t view = 0; view < viewed_.size(); ++view) {
       const auto& [task, segment] = viewed_[view];
       const TokenRange seen =
           reach_of(hull_of(plan_, segment->keys), *segment, hull_of(plan_, task->queries));
-      const auto first = std::ranges::upper_bound(tiles, seen.begin, {}, &TokenRange::end);
-      for (auto tile = first; tile != tiles.end() && tile->begin < seen.end; ++tile) {
-        const Part part = rows_that_see(intersect(seen, *tile), view);
-        if (part.begin >= part.end) continue;
-        const auto at = static_cast<std::size_t>(tile - tiles.begin()) * groups;
-        for (std::int32_t head = task->heads.begin; head < task->heads.end;
-             head += lists_.heads_per_unit) {
-          parts[at + static_cast<std::size_t>(head / lists_.heads_per_unit)].push_back(part);
+      const auto end_of = [](const Unit& unit) { return unit.tokens.begin + unit.tokens.count; };
+      auto unit = std::ranges::upper_bound(lists_.key_units, seen.begin, {}, end_of);
+      for (; unit != lists_.key_units.end() && unit->tokens.begin < seen.end; ++unit) {
+        const bool of_others =
+            unit->first_head < task->heads.begin || unit->first_head >= task->heads.end;
+        const TokenRange keys{unit->tokens.begin, end_of(*unit)};
+        if (of_others ||
+            (segment->keys.listed && within(listed_tokens(plan_, segment->keys), keys).empty())) {
+          continue;
         }
+        seeing[static_cast<std::size_t>(unit - lists_.key_units.begin())].push_back(narrow(view));
+        const bool by_all = segment->kind == SegmentKind::whole;
+        unit->passing += std::min<std::int64_t>(
+            task->queries.size(), by_all ? countable : lists_.views[view].reach + strip_tokens);
       }
     }
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      const TokenRange& tile = tiles[i / groups];
-      lists_.key_units.push_back({.tokens = {narrow(tile.begin), narrow(tile.size()), 0},
-                                  .first_head = narrow(i % groups) * lists_.heads_per_unit,
-                                  .first_part = narrow(std::ssize(lists_.parts)),
-                                  .parts = narrow(std::ssize(parts[i]))});
-      lists_.parts.insert(lists_.parts.end(), parts[i].begin(), parts[i].end());
+    for (std::size_t i = 0; i < seeing.size(); ++i) {
+      lists_.key_units[i].first_view = narrow(lists_.seeing.size());
+      lists_.key_units[i].views = narrow(seeing[i].size());
+      lists_.seeing.insert(lists_.seeing.end(), seeing[i].begin(), seeing[i].end());
     }
-    lists_.shared_key_units = put_shared_first(lists_.key_units);
+    lists_.much_by_keys = put_much_first(lists_.key_units);
   }
 
  private:
-  /// Views of the task's segments that have columns; returns how many.
-  std::int32_t add_views(const Task& task) {
-    const std::int64_t columns = columns_of(plan_, task);
-    const std::size_t before = lists_.views.size();
-    View view{.first_score = lists_.score_elements,
-              .head_stride = task.queries.size() * columns,
-              .columns = narrow(columns),
-              .first_head = task.heads.begin,
-              .rows = run_of(task.queries),
-              .keys = {}};
+  void add_row_units(const Task& task) {
+    Unit unit{.first_view = narrow(lists_.views.size()), .passing = columns_of(plan_, task)};
+    std::int64_t first_score = lists_.score_elements;
     for (const Segment& segment : plan_.segments_of(task)) {
-      set_segment(segment, view);
-      if (view.width == 0) continue;
-      lists_.views.push_back(view);
+      if (segment.keys.size() == 0) continue;
+      lists_.views.push_back(view_of(task, segment, first_score));
       viewed_.emplace_back(&task, &segment);
-      view.first_score += view.width;
+      first_score += columns_of(segment);
+      ++unit.views;
     }
-    return narrow(lists_.views.size() - before);
-  }
-
-  /// Of a task whose views were added last.
-  void add_row_units(const Task& task, std::int32_t views) {
-    const TokenRun& all = task.queries;
-    for (std::int64_t row = all.begin; row < all.end; row += strip_tokens) {
-      const TokenRun rows{row, std::min<std::int64_t>(row + strip_tokens, all.end), all.listed};
-      Unit unit{
-          .tokens = run_of(rows), .first_part = narrow(std::ssize(lists_.parts)), .parts = views};
-      for (std::size_t view = viewed_.size() - static_cast<std::size_t>(views);
-           view < viewed_.size(); ++view) {
-        const Segment& segment = *viewed_[view].second;
-        TokenRange keys{segment.keys.begin, segment.keys.end};
-        if (!segment.keys.listed) keys = reach_of(keys, segment, hull_of(plan_, rows));
-        lists_.parts.push_back({narrow(view), narrow(keys.begin), narrow(keys.end)});
-      }
-      for (unit.first_head = task.heads.begin; unit.first_head < task.heads.end;
-           unit.first_head += lists_.heads_per_unit) {
-        lists_.row_units.push_back(unit);
-      }
+    const WorkRun rows = run_of(task.queries);
+    for (std::int32_t first = 0; first < rows.count; first += strip_tokens) {
+      unit.tokens = part_of(rows, first, std::min(strip_tokens, rows.count - first));
+      add_for_heads(task.heads, unit, lists_.row_units);
     }
   }
 
-  /// Of the view's rows those that see any of the keys.
-  [[nodiscard]] Part rows_that_see(const TokenRange& keys, std::size_t view) const {
-    const Segment& segment = *viewed_[view].second;
-    const bool none =
-        segment.keys.listed && within(listed_tokens(plan_, segment.keys), keys).empty();
-    if (none || keys.empty()) return {};
-    const WorkRun& rows = lists_.views[view].rows;
-    const auto place_of = [&](std::int64_t token) {
-      const std::int64_t within_plan = std::clamp<std::int64_t>(token, 0, plan_.tokens);
-      return rows.begin + position_of(rows, narrow(within_plan), lists_.indices);
-    };
-    const TokenRange hull = hull_of(plan_, segment.keys);
-    return {.view = narrow(view),
-            .begin = place_of(rows_seeing(hull, segment, keys.begin).begin),
-            .end = place_of(rows_seeing(hull, segment, keys.end - 1).end)};
+  void add_for_heads(const HeadRange& heads, Unit unit, std::vector<Unit>& units) const {
+    for (unit.first_head = heads.begin; unit.first_head < heads.end;
+         unit.first_head += lists_.heads_per_unit) {
+      units.push_back(unit);
+    }
   }
 
-  /// How many are to be shared.
-  [[nodiscard]] std::int64_t put_shared_first(std::vector<Unit>& units) const {
-    const auto is_shared = [this](const Unit& unit) {
-      std::int64_t passing = 0;
-      for (std::int32_t i = unit.first_part; i < unit.first_part + unit.parts; ++i) {
-        const Part& part = lists_.parts[static_cast<std::size_t>(i)];
-        passing += part.end - part.begin;
-      }
-      return passing > much;
+  [[nodiscard]] View view_of(const Task& task, const Segment& segment,
+                             std::int64_t first_score) const {
+    // Tokens cannot tell apart what lies farther from them than all others.
+    constexpr std::int64_t far = std::int64_t{1} << 60;
+    const auto near = [this](std::int64_t distance) {
+      return narrow(std::clamp(distance, -2 * plan_.tokens, plan_.tokens));
     };
-    return std::stable_partition(units.begin(), units.end(), is_shared) - units.begin();
+    const bool is_band = segment.kind == SegmentKind::band;
+    const std::int64_t offset = std::clamp(segment.offset, -far, far);
+    const std::int64_t window = is_band ? std::min(segment.window, far) : 0;
+    const std::int64_t columns = columns_of(plan_, task), width = columns_of(segment);
+    return {.first_score = first_score,
+            .head_stride = task.queries.size() * columns,
+            .columns = columns,
+            .first_head = task.heads.begin,
+            .rows = run_of(task.queries),
+            .keys = run_of(segment.keys),
+            .skipped = run_of({segment.skip_begin, segment.skip_end, true}),
+            .kind = segment.kind,
+            .by_key = stored_by_key(segment),
+            .width = narrow(width),
+            .reach = narrow(is_band ? near(offset + window) - near(offset - window) + 1 : width),
+            .shift = near(offset - window)};
+  }
+
+  /// Returns how many these are.
+  static std::int64_t put_much_first(std::vector<Unit>& units) {
+    const auto has_much = [](const Unit& unit) { return unit.passing > much; };
+    return std::ranges::stable_partition(units, has_much).begin() - units.begin();
   }
 
   const AttentionPlan& plan_;
@@ -213,7 +144,7 @@ class Cut {
 
 constexpr auto sections = [](const Lists& lists, DeviceLists& seen, const auto& visit) {
   visit(lists.views, seen.views);
-  visit(lists.parts, seen.parts);
+  visit(lists.seeing, seen.seeing);
   visit(lists.row_units, seen.row_units);
   visit(lists.key_units, seen.key_units);
   visit(lists.indices, seen.indices);
@@ -223,18 +154,22 @@ constexpr auto sections = [](const Lists& lists, DeviceLists& seen, const auto& 
 Result<WindowedWork> cut(const AttentionPlan& plan, const std::vector<TokenRange>& written,
                          std::int64_t head_dim, DType dtype, Passes passes) {
   if (Status s = windowed_supports(plan, head_dim); !s) return tl::unexpected(s.error());
-  if (Status s = check_size(plan); !s) return tl::unexpected(s.error());
+  if (plan.tokens > most_tokens || std::ssize(plan.indices) > most_tokens) {
+    return fail("Windowed attention on CUDA takes up to {} tokens and listed tokens, not {} and {}",
+                most_tokens, plan.tokens, plan.indices.size());
+  }
   auto lists = std::make_shared<Lists>();
   lists->head_dim = head_dim;
   lists->dtype = dtype;
   lists->passes = passes;
   lists->tokens = narrow(plan.tokens);
   lists->heads = plan.heads;
-  lists->heads_per_unit = heads_per_unit(plan);
   Cut cut(plan, *lists);
   cut.add_rows();
   if (passes == Passes::forward_backward) cut.add_keys(written);
-  if (std::ssize(lists->parts) > countable) return tl::unexpected(too_many_units().error());
+  if (std::max(std::ssize(lists->views), std::ssize(lists->seeing)) > countable) {
+    return fail("This plan has too many segments for the GPU's work list; make the batch smaller");
+  }
   lists->bytes = bytes_of_sections<DeviceLists>(*lists, sections);
   return WindowedWork(std::move(lists));
 }
