@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a plan of narrow windows is cut for the kernels that keep all of a strip's scores in
-// registers (kernels/cuda/segment/walk.cuh, walk_backward.cuh). A walk is one warp's work for one
-// head: rows of one task, 16 at a time, each of which sees
+// How a plan of windows of up to 128 tokens is cut for the kernels of the tensor cores
+// (kernels/cuda/segment/walk.cuh, broad_walk.cuh, walk_backward.cuh). A walk is one warp's work for
+// one head: rows of one task, 16 or 32 at a time, each of which sees
 //
 //   globals   a few tokens, the same for all rows: [CLS] and the query
 //   a band    the tokens up to `window` beside it, within one run of keys
@@ -36,8 +36,9 @@ struct WorkWalk {
   std::int32_t keys_begin = 0, keys_end = 0;  // of the band; the rows lie within
   std::int32_t window = -1;                   // -1: no band
   WorkRun globals;
-  WorkRun wide;                               // contiguous; none where the walk has no wide rows
-  std::int32_t wide_begin = 0, wide_end = 0;  // the band's keys that the wide rows take here
+  WorkRun wide;  // contiguous; none where the walk has no wide rows
+  // The band's keys that the wide rows take here; backward, those that are the walk's own rows.
+  std::int32_t wide_begin = 0, wide_end = 0;
   std::int32_t wide_takes_globals = 0;
   // Wide row r leaves partial row first_slot + r; -1: the walk has all of the rows' keys and
   // finishes them.

@@ -55,8 +55,7 @@ struct BroadStrip {
     for (int n = 0; n < Columns / 8; ++n) o[n][0] = o[n][1] = o[n][2] = o[n][3] = 0.0f;
   }
 
-  __device__ __forceinline__ void score(const RowShare<Columns> (&keys)[2],
-                                        float (&s)[2][4]) const {
+  __device__ __forceinline__ void score(const RowShare<Columns> (&keys)[2], ChunkScores& s) const {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       s[i][0] = s[i][1] = s[i][2] = s[i][3] = 0.0f;
@@ -72,7 +71,7 @@ struct BroadStrip {
     for (int h = 0; h < 2; ++h) maximum[h] = fmaxf(fmaf(score[h], factor, headroom), no_maximum);
   }
 
-  __device__ __forceinline__ void weigh(const float (&s)[2][4], float factor) {
+  __device__ __forceinline__ void weigh(const ChunkScores& s, float factor) {
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
       float of_tile[2];
@@ -89,7 +88,7 @@ struct BroadStrip {
 
   /// With care: weighs again where the maximum had to be raised, and makes NaN of what sees the
   /// keys that the bits of `spoilt` stand for.
-  __device__ __forceinline__ void mend(const float (&s)[2][4], float factor, unsigned spoilt) {
+  __device__ __forceinline__ void mend(const ChunkScores& s, float factor, unsigned spoilt) {
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
       unsigned rises = sum[h] + part[h] <= most ? 0u : 1u;
@@ -148,7 +147,6 @@ __global__ void __maxnreg__((broad_registers<Columns, Many>))
     segment_broad_walk_kernel(ForwardWalkArguments call) {
   using Keys = RowShare<Columns>;
   using Values = ValueTile<Columns>;
-  using Scores = float[2][4];
   constexpr int strips = broad_strips<Columns>;
   constexpr int step = strip_tokens * strips;
   const int lane = static_cast<int>(threadIdx.x) & 31;
@@ -214,40 +212,11 @@ __global__ void __maxnreg__((broad_registers<Columns, Many>))
       values_read[i].read(v.at(there(2 * t, 8 * i)), v.at(there(2 * t, 8 * i + 1)));
     }
   };
-  const GlobalRows of_globals(call, walk, head);
+  const GlobalRows of_globals(call, walk, head, call.k, call.v);
   BroadStrip<T, Columns> strip[strips];
 
-  /// Of a lane's score e: its key behind the lane's first key, less its row behind the first row.
-  const auto distance_of = [](int e) { return 8 * (e / 4) + e % 2 - 8 * (e / 2 % 2); };
-  /// The scores of strip b with the keys from `distance` behind the step's first row on become -inf
-  /// where these lie in no window.
-  const auto cut_by_window = [&](Scores& s, int b, int distance) {
-    const int from_strip = distance - strip_tokens * b;
-    const int mine = from_strip + 2 * t - g;
-    if (from_strip < 15 - window) {
-#pragma unroll
-      for (int e = 0; e < 8; ++e) {
-        if (mine + window < -distance_of(e)) s[e / 4][e % 4] = minus_infinity;
-      }
-    }
-    if (from_strip > window - 15) {
-#pragma unroll
-      for (int e = 0; e < 8; ++e) {
-        if (mine - window > -distance_of(e)) s[e / 4][e % 4] = minus_infinity;
-      }
-    }
-  };
-  /// And those of tile i with keys before `begin` and from `end` on.
-  const auto cut_by_keys = [&](Scores& s, int i, int first, int begin, int end) {
-#pragma unroll
-    for (int e = 0; e < 4; ++e) {
-      const int key = first + 2 * t + 8 * i + e % 2;
-      if (key < begin || key >= end) s[i][e] = minus_infinity;
-    }
-  };
-
   const auto take_inner = [&](int first, auto with_wide) {
-    Scores s[strips];
+    ChunkScores s[strips];
     strip[0].score(keys, s[0]);
     if constexpr (decltype(with_wide)::value) wide.weigh(keys[0], keys[1], 0xfu, factor);
 #pragma unroll
@@ -275,7 +244,7 @@ __global__ void __maxnreg__((broad_registers<Columns, Many>))
 #pragma unroll
     for (int b = 0; b < strips; ++b) {
       if (sees(b)) {
-        Scores s;
+        ChunkScores s;
         strip[b].score(keys, s);
         if (is_first) strip[b].set_maximum(s[0][0], s[0][2], lane & 28, factor);
         cut(b, s);
@@ -317,9 +286,9 @@ __global__ void __maxnreg__((broad_registers<Columns, Many>))
       for (int i = 0; i < 2; ++i) of_globals.read(first + 8 * i, keys[i], values_read[i]);
       take_rim(
           careful, Many ? first == 0 : true, [](int) { return true; },
-          [&](int, Scores& s) {
-            if (first + 8 > globals) cut_by_keys(s, 0, first, 0, globals);
-            cut_by_keys(s, 1, first, 0, globals);
+          [&](int, ChunkScores& s) {
+            if (first + 8 > globals) cut_by_keys(s[0], first, 0, globals);
+            cut_by_keys(s[1], first + 8, 0, globals);
           },
           by_wide && row == 0 && walk.wide_takes_globals != 0, first, 0, globals);
     }
@@ -327,7 +296,7 @@ __global__ void __maxnreg__((broad_registers<Columns, Many>))
 #pragma unroll
       for (int b = 0; b < strips; ++b) {
         read_band(row + strip_tokens * b);
-        Scores s;
+        ChunkScores s;
         strip[b].score(keys, s);
         const bool is_odd = (g & 1) != 0;
         strip[b].set_maximum(is_odd ? s[0][1] : s[0][0], is_odd ? s[1][3] : s[1][2],
@@ -358,11 +327,11 @@ __global__ void __maxnreg__((broad_registers<Columns, Many>))
               return static_cast<unsigned>(from_first - strip_tokens * b) <=
                      static_cast<unsigned>(most_from_first);
             },
-            [&](int b, Scores& s) {
-              cut_by_window(s, b, distance);
+            [&](int b, ChunkScores& s) {
+              cut_by_window(s, distance - strip_tokens * b, window);
               if (is_cut) {
-                cut_by_keys(s, 0, first, keys_begin, keys_end);
-                cut_by_keys(s, 1, first, keys_begin, keys_end);
+                cut_by_keys(s[0], first, keys_begin, keys_end);
+                cut_by_keys(s[1], first + 8, keys_begin, keys_end);
               }
             },
             is_of_wide, first, wide_begin, wide_end);

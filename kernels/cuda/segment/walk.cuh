@@ -234,6 +234,37 @@ __device__ __forceinline__ unsigned seen_keys(int first, int begin, int end) {
   return ~0u << keys_before(begin) & ~(~0u << keys_before(end));
 }
 
+/// The scores of a strip with 16 tokens, two tiles of the tensor cores. Those with tokens that lie
+/// in no window become -inf; the first token is `distance` behind the strip's first row.
+using ChunkScores = float[2][4];
+__device__ __forceinline__ void cut_by_window(ChunkScores& s, int distance, int window) {
+  const int lane = static_cast<int>(threadIdx.x) & 31;
+  // Of a lane's score e: its token behind its first token, less its row behind its first row.
+  const auto distance_of = [](int e) { return 8 * (e / 4) + e % 2 - 8 * (e / 2 % 2); };
+  const int mine = distance + 2 * (lane & 3) - (lane >> 2);
+  if (distance < 15 - window) {
+#pragma unroll
+    for (int e = 0; e < 8; ++e) {
+      if (mine + window < -distance_of(e)) s[e / 4][e % 4] = minus_infinity;
+    }
+  }
+  if (distance > window - 15) {
+#pragma unroll
+    for (int e = 0; e < 8; ++e) {
+      if (mine - window > -distance_of(e)) s[e / 4][e % 4] = minus_infinity;
+    }
+  }
+}
+/// And those of one tile, whose first token is `first`, with tokens before `begin` and from `end`
+/// on.
+__device__ __forceinline__ void cut_by_keys(float (&s)[4], int first, int begin, int end) {
+#pragma unroll
+  for (int e = 0; e < 4; ++e) {
+    const int token = first + 2 * (static_cast<int>(threadIdx.x) & 3) + e % 2;
+    if (token < begin || token >= end) s[e] = minus_infinity;
+  }
+}
+
 /// By what a row's weighted values are multiplied; 0 for a row without keys.
 __device__ __forceinline__ float approximate_inverse_of(float sum) {
   return sum == 0.0f ? 0.0f : reciprocal_approx(sum);
@@ -456,24 +487,20 @@ __device__ __forceinline__ WalkSight cut_sight(const WalkSight& whole, int first
   return {{whole.row[0] & (there.row[0] | of_globals), whole.row[1] & (there.row[1] | of_globals)}};
 }
 
-/// `from` of another lane.
-__device__ __forceinline__ const std::byte* of_lane(const std::byte* from, int lane) {
-  return reinterpret_cast<const std::byte*>(
-      __shfl_sync(all_lanes, reinterpret_cast<unsigned long long>(from), lane));
-}
-
-/// A walk's globals: a lane looks for the rows of one, and has them for all. By all lanes.
+/// A walk's globals: a lane looks for the rows of one in two tensors, and has them for all. By all
+/// lanes.
 struct GlobalRows {
+  int token;
   const std::byte *key, *value;
 
-  __device__ __forceinline__ GlobalRows(const ForwardWalkArguments& call, const WorkWalk& walk,
-                                        int head) {
+  /// In place of one that is not there stands the last.
+  __device__ __forceinline__ GlobalRows(const WalkArguments& call, const WorkWalk& walk, int head,
+                                        const Input& keys, const Input& values) {
     const int position = min(static_cast<int>(threadIdx.x) & 31, walk.globals.count - 1);
-    // What is in place of one that is not there is not looked at.
-    const Place at(call.items, position < 0 ? walk.rows.begin
-                                            : token_of(walk.globals, call.list.indices, position));
-    key = HeadRows<const std::byte>(call.k, head).at(at);
-    value = HeadRows<const std::byte>(call.v, head).at(at);
+    token = position < 0 ? walk.rows.begin : token_of(walk.globals, call.list.indices, position);
+    const Place at(call.items, token);
+    key = HeadRows<const std::byte>(keys, head).at(at);
+    value = HeadRows<const std::byte>(values, head).at(at);
   }
 
   /// 8 of them from `first` on.
@@ -649,7 +676,7 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
 
   Keys global_keys[Tiles::of_globals];
   Values global_values[Tiles::of_globals];
-  const GlobalRows of_globals(call, walk, head);
+  const GlobalRows of_globals(call, walk, head, call.k, call.v);
 #pragma unroll
   for (int i = 0; i < Tiles::of_globals; ++i) {
     typename Values::Rows rows;

@@ -46,9 +46,6 @@ struct WalkSums {
   }
 };
 
-/// The scores of a strip with a chunk: [tile of 8][row g: 2 t, 2 t + 1, row g + 8: the same].
-using ChunkScores = float[2][4];
-
 /// Where a warp's lanes leave what they need later: in shared memory, each at a place of its own.
 struct LanePlaces {
   std::byte* next;
@@ -342,28 +339,26 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
   };
   const int globals = same_in_all(walk.globals.count);
   if (globals > 0) {
-    // A lane looks for one, and has it for all; in place of one that is not there the last, of
-    // which there are no values.
-    const int token = token_of(walk.globals, call.list.indices, min(lane & 15, globals - 1));
-    const std::byte* const found[2] = {row_of(passing0, token), row_of(passing1, token)};
+    const GlobalRows found(call, walk, head, passing0, passing1);
     Chunk chunk;
 #pragma unroll
     for (int u = 0; u < 2; ++u) {
-      chunk.first[u].read(of_lane(found[0], 8 * u + g) + Share::begin());
+      chunk.first[u].read(of_lane(found.key, 8 * u + g) + Share::begin());
       if constexpr (Of::has_by_score)
-        chunk.second[u].read(of_lane(found[1], 8 * u + g) + Share::begin());
+        chunk.second[u].read(of_lane(found.value, 8 * u + g) + Share::begin());
       const int even = 8 * u + 2 * t;
 #pragma unroll
       for (int i = 0; i < gradients; ++i) {
-        const std::byte* const rows = found[Of::tensor_of(i)];
+        const std::byte* const rows = Of::tensor_of(i) == 0 ? found.key : found.value;
         typename Values::Rows& values = chunk.values[i][u];
         values.read(of_lane(rows, even) + Values::begin(),
                     of_lane(rows, even + 1) + Values::begin());
+        // Of what stands in place of one that is not there, there are no values.
         if (even >= globals) values.first = {};
         if (even + 1 >= globals) values.second = {};
       }
       if constexpr (Of::of_keys) {
-        const RowNumbers mine = read_numbers(numbers + token);
+        const RowNumbers mine = read_numbers(numbers + found.token);
 #pragma unroll
         for (int e = 0; e < 2; ++e) {
           chunk.numbers[u][e] = {__shfl_sync(all_lanes, mine.subtrahend, even + e),
@@ -501,28 +496,9 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
       }
     }
   };
-  const auto cut_by_window = [&](ChunkScores& s, int from_strip) {
-    const auto distance_of = [](int e) { return 8 * (e / 4) + e % 2 - 8 * (e / 2 % 2); };
-    const int mine = from_strip + 2 * t - g;
-    if (from_strip < 15 - window) {
-#pragma unroll
-      for (int e = 0; e < 8; ++e) {
-        if (mine + window < -distance_of(e)) s[e / 4][e % 4] = minus_infinity;
-      }
-    }
-    if (from_strip > window - 15) {
-#pragma unroll
-      for (int e = 0; e < 8; ++e) {
-        if (mine - window > -distance_of(e)) s[e / 4][e % 4] = minus_infinity;
-      }
-    }
-  };
-  const auto cut_by_keys = [&](ChunkScores& s, int first, int begin, int end) {
-#pragma unroll
-    for (int e = 0; e < 8; ++e) {
-      const int key = first + 2 * t + 8 * (e / 4) + e % 2;
-      if (key < begin || key >= end) s[e / 4][e % 4] = minus_infinity;
-    }
+  const auto cut_outside = [&](ChunkScores& s, int first, int begin, int end) {
+    cut_by_keys(s[0], first, begin, end);
+    cut_by_keys(s[1], first + 8, begin, end);
   };
 
   /// Computes and writes the rows from `row` on; with care, again. Returns whether a result is not
@@ -577,7 +553,7 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
         wide.template weigh<false>(
             weights, chunk, values, unspoilt, call.factor,
             [&](ChunkScores& s) {
-              if (first < 0 || first + 16 > rows) cut_by_keys(s, first, 0, rows);
+              if (first < 0 || first + 16 > rows) cut_outside(s, first, 0, rows);
             },
             nothing);
 #pragma unroll
@@ -609,8 +585,8 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
         for (int b = 0; b < strips; ++b) {
           if (sees(b)) {
             const auto cut = [&](ChunkScores& s) {
-              cut_by_window(s, distance - strip_tokens * b);
-              if (!is_there(first)) cut_by_keys(s, first, keys_begin, keys_end);
+              cut_by_window(s, distance - strip_tokens * b, window);
+              if (!is_there(first)) cut_outside(s, first, keys_begin, keys_end);
             };
             StripWeights<sums> weights;
             if (!careful) {
