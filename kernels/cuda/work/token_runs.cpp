@@ -57,9 +57,9 @@ WorkRun as_run(std::span<const TokenRange> intervals, std::vector<std::int32_t>&
 std::vector<WorkRun> runs_of(std::vector<TokenRange> tokens, std::vector<std::int32_t>& indices) {
   constexpr std::int64_t long_interval = 512;  // fills units by itself
   merge_intervals(tokens);
-  const auto first_short = std::ranges::stable_partition(tokens, [](const TokenRange& interval) {
-                             return interval.size() >= long_interval;
-                           }).begin();
+  const auto first_short = std::stable_partition(
+      tokens.begin(), tokens.end(),
+      [](const TokenRange& interval) { return interval.size() >= long_interval; });
   std::vector<WorkRun> runs;
   for (auto interval = tokens.begin(); interval != first_short; ++interval)
     runs.push_back(run_of({interval->begin, interval->end}));
