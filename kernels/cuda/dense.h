@@ -14,15 +14,14 @@
 //
 // A batch of equal items is one DenseAttention, ragged items are one each. All tensors are device
 // memory; the current device is used and everything is queued on the caller's stream. Only the
-// first call of a shape in this process waits, too: it times up to eight algorithms for each
-// product on its operands, and the fastest is kept (dense/product.h); it cannot be captured into a
-// CUDA graph. cuBLASLt (540 MB; mapping it takes 0.08 s) is loaded by the first prepare, not
-// linked, so that a process that never asks for dense attention starts without it; where it is
-// missing, prepare says so.
+// first call of a shape in this process waits and cannot be captured into a CUDA graph: it chooses
+// algorithms by time (docs/cuda-kernels.md). cuBLASLt (540 MB) is loaded by the first prepare, not
+// linked.
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "kernels/base/result.h"
 #include "kernels/cuda/stream.h"
@@ -109,11 +108,9 @@ class DenseAttention {
 
  private:
   struct Prepared;
-  explicit DenseAttention(std::shared_ptr<const Prepared> prepared);
+  explicit DenseAttention(std::shared_ptr<const Prepared> prepared)
+      : prepared_(std::move(prepared)) {}
   std::shared_ptr<const Prepared> prepared_;
 };
-
-/// Bytes of the scores of one problem, once, without preparing anything: for predictions.
-[[nodiscard]] std::int64_t dense_score_bytes(const DenseProblem& problem);
 
 }  // namespace attnscope::cuda

@@ -66,13 +66,9 @@ Status check_memory(std::string_view operation, const std::byte* list, std::size
                     const std::byte* workspace, std::int64_t workspace_bytes) {
   const auto check = [&](std::string_view name, const std::byte* data, std::int64_t bytes,
                          std::int64_t alignment) -> Status {
-    if (bytes == 0) return {};
-    if (data == nullptr) {
-      return fail("{} was given no {}; hand in {} bytes of device memory", operation, name, bytes);
-    }
-    if (is_aligned(data, alignment)) return {};
-    return fail("The {} of {} is not aligned to {} bytes; hand in aligned device memory", name,
-                operation, alignment);
+    if (bytes == 0 || (data != nullptr && is_aligned(data, alignment))) return {};
+    return fail("{} was given no {} aligned to {} bytes; hand in {} bytes of such device memory",
+                operation, name, alignment, bytes);
   };
   if (Status s = check("work list", list, static_cast<std::int64_t>(list_bytes), 256); !s) return s;
   return check("workspace", workspace, workspace_bytes, 16);

@@ -85,12 +85,12 @@ int set_matmul(void* matmul, int attribute, const void* value, std::size_t bytes
   return invalid_value;
 }
 
-int create_layout(void** layout, int type, std::uint64_t rows, std::uint64_t columns,
+int create_layout(void** layout, int type, std::int64_t rows, std::int64_t columns,
                   std::int64_t leading) {
   make<Layout>(layout);
   Layout& made = *static_cast<Layout*>(*layout);
-  made.rows = static_cast<std::int64_t>(rows);
-  made.columns = static_cast<std::int64_t>(columns);
+  made.rows = rows;
+  made.columns = columns;
   made.leading = leading;
   made.dtype = type == lt::real_16f    ? DType::float16
                : type == lt::real_16bf ? DType::bfloat16

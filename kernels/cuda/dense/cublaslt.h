@@ -4,13 +4,14 @@
 // The part of cuBLASLt that dense attention uses, loaded at run time. Its C interface is declared
 // here in its own words of the binary interface, so that nothing is needed of the library where the
 // program is built; tests/cuda/cublaslt_check.cpp holds the declarations against NVIDIA's header.
-// Statuses and enumerators are ints, descriptors are addresses.
+// Statuses and enumerators are ints, descriptors are addresses, sizes of matrices are signed.
 //
-//   Result<const CublasLt*> library = cublaslt();
+//   const Result<CublasLt>& library = cublaslt();
 //   if (!library) report(library.error().message);
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -44,32 +45,31 @@ struct Choice {  // cublasLtMatmulHeuristicResult_t
 }  // namespace lt
 
 /// of(member, the library's name, its type) for each function.
-#define ATTNSCOPE_CUBLASLT_FUNCTIONS(of)                                                          \
-  of(create, cublasLtCreate, int(void** handle));                                                 \
-  of(destroy, cublasLtDestroy, int(void* handle));                                                \
-  of(status_name, cublasLtGetStatusName, const char*(int status));                                \
-  of(status_text, cublasLtGetStatusString, const char*(int status));                              \
-  of(matmul_create, cublasLtMatmulDescCreate, int(void** matmul, int compute, int scale_type));   \
-  of(matmul_destroy, cublasLtMatmulDescDestroy, int(void* matmul));                               \
-  of(matmul_set, cublasLtMatmulDescSetAttribute,                                                  \
-     int(void* matmul, int attribute, const void* value, std::size_t bytes));                     \
-  of(layout_create, cublasLtMatrixLayoutCreate,                                                   \
-     int(void** layout, int type, std::uint64_t rows, std::uint64_t columns,                      \
-         std::int64_t leading));                                                                  \
-  of(layout_destroy, cublasLtMatrixLayoutDestroy, int(void* layout));                             \
-  of(layout_set, cublasLtMatrixLayoutSetAttribute,                                                \
-     int(void* layout, int attribute, const void* value, std::size_t bytes));                     \
-  of(preference_create, cublasLtMatmulPreferenceCreate, int(void** preference));                  \
-  of(preference_destroy, cublasLtMatmulPreferenceDestroy, int(void* preference));                 \
-  of(preference_set, cublasLtMatmulPreferenceSetAttribute,                                        \
-     int(void* preference, int attribute, const void* value, std::size_t bytes));                 \
-  of(choose, cublasLtMatmulAlgoGetHeuristic,                                                      \
-     int(void* handle, void* matmul, void* a, void* b, void* c, void* d, void* preference,        \
-         int wanted, lt::Choice* choices, int* found));                                           \
-  of(multiply, cublasLtMatmul,                                                                    \
-     int(void* handle, void* matmul, const void* alpha, const void* a, void* a_layout,            \
-         const void* b, void* b_layout, const void* beta, const void* c, void* c_layout, void* d, \
-         void* d_layout, const lt::Algorithm* algorithm, void* workspace,                         \
+#define ATTNSCOPE_CUBLASLT_FUNCTIONS(of)                                                           \
+  of(create, cublasLtCreate, int(void** handle));                                                  \
+  of(destroy, cublasLtDestroy, int(void* handle));                                                 \
+  of(status_name, cublasLtGetStatusName, const char*(int status));                                 \
+  of(status_text, cublasLtGetStatusString, const char*(int status));                               \
+  of(matmul_create, cublasLtMatmulDescCreate, int(void** matmul, int compute, int scale_type));    \
+  of(matmul_destroy, cublasLtMatmulDescDestroy, int(void* matmul));                                \
+  of(matmul_set, cublasLtMatmulDescSetAttribute,                                                   \
+     int(void* matmul, int attribute, const void* value, std::size_t bytes));                      \
+  of(layout_create, cublasLtMatrixLayoutCreate,                                                    \
+     int(void** layout, int type, std::int64_t rows, std::int64_t columns, std::int64_t leading)); \
+  of(layout_destroy, cublasLtMatrixLayoutDestroy, int(void* layout));                              \
+  of(layout_set, cublasLtMatrixLayoutSetAttribute,                                                 \
+     int(void* layout, int attribute, const void* value, std::size_t bytes));                      \
+  of(preference_create, cublasLtMatmulPreferenceCreate, int(void** preference));                   \
+  of(preference_destroy, cublasLtMatmulPreferenceDestroy, int(void* preference));                  \
+  of(preference_set, cublasLtMatmulPreferenceSetAttribute,                                         \
+     int(void* preference, int attribute, const void* value, std::size_t bytes));                  \
+  of(choose, cublasLtMatmulAlgoGetHeuristic,                                                       \
+     int(void* handle, void* matmul, void* a, void* b, void* c, void* d, void* preference,         \
+         int wanted, lt::Choice* choices, int* found));                                            \
+  of(multiply, cublasLtMatmul,                                                                     \
+     int(void* handle, void* matmul, const void* alpha, const void* a, void* a_layout,             \
+         const void* b, void* b_layout, const void* beta, const void* c, void* c_layout, void* d,  \
+         void* d_layout, const lt::Algorithm* algorithm, void* workspace,                          \
          std::size_t workspace_bytes, Stream stream))
 
 struct CublasLt {
@@ -78,19 +78,15 @@ struct CublasLt {
 #undef ATTNSCOPE_MEMBER
 };
 
-/// Of a handle or a descriptor of the library.
-struct Destroy {
-  int (*destroy)(void*) = nullptr;
-  void operator()(void* owned) const { destroy(owned); }
-};
-using Descriptor = std::unique_ptr<void, Destroy>;
+/// A handle or a descriptor of the library, made with the function that destroys it.
+using Descriptor = std::shared_ptr<void>;
 
 /// The library of this process, loaded by the first call. Error: it is not on this machine, or it
 /// lacks a function.
-[[nodiscard]] Result<const CublasLt*> cublaslt();
+[[nodiscard]] const Result<CublasLt>& cublaslt();
 
 /// The same from the first of `files` that can be loaded.
-[[nodiscard]] Result<CublasLt> load_cublaslt(const char* const* files, std::size_t count);
+[[nodiscard]] Result<CublasLt> load_cublaslt(std::initializer_list<const char*> files);
 
 [[nodiscard]] Status checked(const CublasLt& library, int status, const char* call,
                              const char* file, int line);

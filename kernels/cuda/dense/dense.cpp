@@ -8,7 +8,7 @@
 #include "kernels/cuda/dense.h"
 
 #include <algorithm>
-#include <initializer_list>
+#include <array>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -16,6 +16,7 @@
 #include "kernels/cuda/dense/cublaslt.h"
 #include "kernels/cuda/dense/product.h"
 #include "kernels/cuda/dense/softmax.h"
+#include "kernels/cuda/sections.h"
 
 namespace attnscope::cuda {
 namespace {
@@ -26,26 +27,13 @@ std::int64_t stride_of(const DenseProblem& problem) {
 
 /// How a problem's rectangles lie in a tensor: item 0's `tokens`, and as many tokens on as it has
 /// rows from item to item.
-Result<MatrixStrides> strides_in(const ConstTensor& like, TokenRange tokens,
-                                 const DenseProblem& problem) {
-  const std::int64_t split = like.item_tokens, step = problem.queries.size();
-  if (split > 0 &&
-      (tokens.begin % split + tokens.size() > split || (problem.batch > 1 && step % split != 0))) {
-    return fail(
-        "dense attention over tokens {} to {} crosses the items of {} tokens that the tensor is "
-        "stored in",
-        tokens.begin, tokens.end, split);
-  }
-  return MatrixStrides{.row = like.token_stride,
-                       .head = like.head_stride,
-                       .item = like.offset(tokens.begin + step, 0) - like.offset(tokens.begin, 0)};
-}
-
-/// Bytes that all these counts of elements are multiples of, at most the 16 that kernels ask for.
-std::int64_t common_alignment(std::initializer_list<std::int64_t> elements, DType dtype) {
-  std::int64_t bytes = 16;
-  for (const std::int64_t count : elements) bytes = std::gcd(bytes, count * size_of(dtype));
-  return bytes;
+Matrix matrix_in(const ConstTensor& like, TokenRange tokens, const DenseProblem& problem) {
+  const std::int64_t next = tokens.begin + problem.queries.size();
+  return {.rows = tokens.size(),
+          .columns = like.head_dim,
+          .row = like.token_stride,
+          .head = like.head_stride,
+          .item = like.offset(next, 0) - like.offset(tokens.begin, 0)};
 }
 
 Status check(const DenseProblem& problem) {
@@ -61,56 +49,45 @@ Status check(const DenseProblem& problem) {
       problem.rows_like.head_dim != problem.columns_like.head_dim) {
     return fail("dense attention takes queries and keys of one dtype and one head dimension");
   }
+  for (const auto& [like, tokens] : {std::pair(problem.rows_like, problem.queries),
+                                     std::pair(problem.columns_like, problem.keys)}) {
+    const std::int64_t split = like.item_tokens;
+    if (split > 0 && (tokens.begin % split + tokens.size() > split ||
+                      (problem.batch > 1 && problem.queries.size() % split != 0))) {
+      return fail(
+          "dense attention over tokens {} to {} crosses the items of {} tokens that the tensor is "
+          "stored in",
+          tokens.begin, tokens.end, split);
+    }
+  }
   return {};
 }
 
-/// The products in the order of `product_shapes`.
-enum Which : std::uint8_t {
-  scores_of,
-  values_of,
-  values_grad,
-  weights_grad,
-  queries_grad,
-  keys_grad
-};
+/// [rows, columns] = rows columns^T; rows = [rows, columns] columns; columns = its^T rows. Forward
+/// needs the first two.
+enum Which : std::uint8_t { to_scores, to_rows, to_columns };
 
-std::vector<ProductShape> product_shapes(const DenseProblem& problem, const MatrixStrides& rows,
-                                         const MatrixStrides& columns, std::int64_t alignment) {
-  const std::int64_t n = problem.queries.size(), m = problem.keys.size();
-  const std::int64_t dim = problem.rows_like.head_dim, stride = stride_of(problem);
-  const MatrixStrides square = {stride, n * stride, problem.heads * n * stride};
-  // [rows, columns] = rows columns^T;   rows = [rows, columns] columns;   columns = its^T rows
-  ProductShape to_scores = {.m = n,
-                            .n = m,
-                            .k = dim,
-                            .transposed_b = true,
-                            .a = rows,
-                            .b = columns,
-                            .c = square,
-                            .items = problem.batch,
-                            .heads = problem.heads,
-                            .alignment = alignment,
-                            .dtype = problem.rows_like.dtype};
-  ProductShape to_rows = to_scores;
-  to_rows.n = dim, to_rows.k = m, to_rows.transposed_b = false;
-  to_rows.a = square, to_rows.c = rows;
-  ProductShape to_columns = to_rows;
-  to_columns.m = m, to_columns.k = n, to_columns.transposed_a = true;
-  to_columns.b = rows, to_columns.c = columns;
-  const auto scaled = [&](ProductShape shape) {
-    shape.alpha = problem.scale;
-    return shape;
-  };
-  if (problem.passes == Passes::forward) return {scaled(to_scores), to_rows};
-  return {scaled(to_scores), to_rows, to_columns, to_scores, scaled(to_rows), scaled(to_columns)};
+std::array<ProductShape, 3> product_shapes(const DenseProblem& problem, const Matrix& rows,
+                                           const Matrix& columns, std::int64_t alignment) {
+  const std::int64_t stride = stride_of(problem), size = rows.rows * stride;
+  const Matrix square = {rows.rows, columns.rows, stride, size, problem.heads * size};
+  std::array<ProductShape, 3> shapes;
+  shapes[to_scores] = {.a = rows,
+                       .b = columns,
+                       .c = square,
+                       .transposed_b = true,
+                       .items = problem.batch,
+                       .heads = problem.heads,
+                       .alignment = alignment,
+                       .dtype = problem.rows_like.dtype};
+  ProductShape& forward = shapes[to_rows] = shapes[to_scores];
+  forward.a = square, forward.c = rows, forward.transposed_b = false;
+  ProductShape& backward = shapes[to_columns] = forward;
+  backward.b = rows, backward.c = columns, backward.transposed_a = true;
+  return shapes;
 }
 
 }  // namespace
-
-std::int64_t dense_score_bytes(const DenseProblem& problem) {
-  return problem.batch * problem.heads * problem.queries.size() * stride_of(problem) *
-         size_of(problem.rows_like.dtype);
-}
 
 struct DenseAttention::Prepared {
   DenseProblem problem;
@@ -122,8 +99,8 @@ struct DenseAttention::Prepared {
   [[nodiscard]] bool has_softmax() const { return problem.weights == DenseWeights::softmax; }
   /// Once, aligned.
   [[nodiscard]] std::int64_t score_bytes() const {
-    constexpr std::int64_t alignment = 256;
-    return (dense_score_bytes(problem) + alignment - 1) / alignment * alignment;
+    return section_behind(problem.batch * problem.heads * problem.queries.size() *
+                          stride_of(problem) * size_of(problem.rows_like.dtype));
   }
   /// Of the weights, and with gradients of theirs.
   [[nodiscard]] std::int64_t all_score_bytes() const {
@@ -142,50 +119,42 @@ struct DenseAttention::Prepared {
   /// Queues one of the products, its scratch behind the scores.
   [[nodiscard]] auto runner(const DenseMemory& memory, Stream stream) const {
     return [this, scratch = memory.workspace + all_score_bytes(), stream](
-               Which which, const std::byte* a, const std::byte* b, std::byte* c) {
-      return products[which].run(a, b, c, scratch, stream);
+               Which which, float alpha, const std::byte* a, const std::byte* b, std::byte* c) {
+      return products[which].run(alpha, a, b, c, scratch, stream);
     };
   }
 };
 
 Result<DenseAttention> DenseAttention::prepare(const DenseProblem& problem) {
-  const Result<const CublasLt*> library = cublaslt();
-  if (!library) return tl::unexpected(library.error());
-  return prepare(problem, **library);
+  return cublaslt().and_then([&](const CublasLt& library) { return prepare(problem, library); });
 }
 
 Result<DenseAttention> DenseAttention::prepare(const DenseProblem& problem,
                                                const CublasLt& library) {
   if (Status ok = check(problem); !ok) return tl::unexpected(ok.error());
-  const auto rows = strides_in(problem.rows_like, problem.queries, problem);
-  if (!rows) return tl::unexpected(rows.error());
-  const auto columns = strides_in(problem.columns_like, problem.keys, problem);
-  if (!columns) return tl::unexpected(columns.error());
-
-  const DType dtype = problem.rows_like.dtype;
-  const std::int64_t first_row = problem.rows_like.offset(problem.queries.begin, 0);
-  const std::int64_t first_column = problem.columns_like.offset(problem.keys.begin, 0);
-  auto prepared =
-      std::make_unique<Prepared>(Prepared{.problem = problem,
-                                          .row_bytes = first_row * size_of(dtype),
-                                          .column_bytes = first_column * size_of(dtype)});
+  const Matrix rows = matrix_in(problem.rows_like, problem.queries, problem);
+  const Matrix columns = matrix_in(problem.columns_like, problem.keys, problem);
+  const std::int64_t size = size_of(problem.rows_like.dtype);
+  const std::int64_t row_bytes = problem.rows_like.offset(problem.queries.begin, 0) * size;
+  const std::int64_t column_bytes = problem.columns_like.offset(problem.keys.begin, 0) * size;
+  auto prepared = std::make_shared<Prepared>(
+      Prepared{.problem = problem, .row_bytes = row_bytes, .column_bytes = column_bytes});
   void* handle = nullptr;
   ATTNSCOPE_CUBLASLT(library, create(&handle));
-  prepared->handle = {handle, {library.destroy}};
-  const std::int64_t alignment =
-      common_alignment({first_row, rows->row, rows->head, rows->item, first_column, columns->row,
-                        columns->head, columns->item},
-                       dtype);
-  for (const ProductShape& shape : product_shapes(problem, *rows, *columns, alignment)) {
+  prepared->handle = {handle, library.destroy};
+  std::int64_t alignment = std::gcd(16, std::gcd(row_bytes, column_bytes));  // kernels ask for 16
+  for (const Matrix& of : {rows, columns}) {
+    for (const std::int64_t stride : {of.row, of.head, of.item})
+      alignment = std::gcd(alignment, stride * size);
+  }
+  for (const ProductShape& shape : product_shapes(problem, rows, columns, alignment)) {
+    if (shape.transposed_a && !prepared->with_gradients()) break;
     Result<Product> product = Product::prepare(library, handle, shape);
     if (!product) return tl::unexpected(product.error());
     prepared->products.push_back(std::move(*product));
   }
   return DenseAttention(std::move(prepared));
 }
-
-DenseAttention::DenseAttention(std::shared_ptr<const Prepared> prepared)
-    : prepared_(std::move(prepared)) {}
 
 std::int64_t DenseAttention::workspace_bytes() const {
   std::int64_t scratch = 0;
@@ -199,23 +168,25 @@ std::int64_t DenseAttention::mask_stride() const {
 }
 
 double DenseAttention::flop() const {
-  double flop = 0;
-  for (const Product& product : prepared_->products) flop += product.flop();
-  return flop;
+  const DenseProblem& p = prepared_->problem;
+  const auto rows = static_cast<double>(p.batch * p.heads * p.queries.size());
+  const auto terms = static_cast<double>(p.keys.size() * p.rows_like.head_dim);
+  return (prepared_->with_gradients() ? 6 : 2) * 2.0 * rows * terms;
 }
 
 Status DenseAttention::forward(const DenseForward& call, Stream stream) const {
   const Prepared& p = *prepared_;
+  const float scale = p.problem.scale;
   std::byte* weights = call.memory.workspace;
   const Scores scores = p.scores(call.memory);
   float* lse = call.lse == nullptr ? nullptr : call.lse + p.problem.queries.begin * p.problem.heads;
   const auto run = p.runner(call.memory, stream);
-  Status s = run(scores_of, call.q + p.row_bytes, call.k + p.column_bytes, weights);
+  Status s = run(to_scores, scale, call.q + p.row_bytes, call.k + p.column_bytes, weights);
   if (s) {
     s = p.has_softmax() ? softmax_forward(scores, weights, lse, stream)
                         : apply_mask(scores, weights, stream);
   }
-  if (s) s = run(values_of, weights, call.v + p.column_bytes, call.o + p.row_bytes);
+  if (s) s = run(to_rows, 1.0F, weights, call.v + p.column_bytes, call.o + p.row_bytes);
   return s;
 }
 
@@ -224,19 +195,20 @@ Status DenseAttention::backward(const DenseBackward& call, Stream stream) const 
   if (!p.with_gradients()) {
     return fail("this dense attention was prepared for its forward pass alone");
   }
+  const float scale = p.problem.scale;
   std::byte* weights = call.memory.workspace;
   std::byte* gradients = weights + p.score_bytes();
   const Scores scores = p.scores(call.memory);
   const std::byte* grad_o = call.grad_o + p.row_bytes;
   const auto run = p.runner(call.memory, stream);
-  Status s = run(values_grad, weights, grad_o, call.grad_v + p.column_bytes);
-  if (s) s = run(weights_grad, grad_o, call.v + p.column_bytes, gradients);
+  Status s = run(to_columns, 1.0F, weights, grad_o, call.grad_v + p.column_bytes);
+  if (s) s = run(to_scores, 1.0F, grad_o, call.v + p.column_bytes, gradients);
   if (s) {
     s = p.has_softmax() ? softmax_backward(scores, weights, gradients, stream)
                         : apply_mask(scores, gradients, stream);
   }
-  if (s) s = run(queries_grad, gradients, call.k + p.column_bytes, call.grad_q + p.row_bytes);
-  if (s) s = run(keys_grad, gradients, call.q + p.row_bytes, call.grad_k + p.column_bytes);
+  if (s) s = run(to_rows, scale, gradients, call.k + p.column_bytes, call.grad_q + p.row_bytes);
+  if (s) s = run(to_columns, scale, gradients, call.q + p.row_bytes, call.grad_k + p.column_bytes);
   return s;
 }
 

@@ -1,8 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The device's own clock, for choices that are made by time. The emulation has a twin of it
-// (tests/cuda_on_host/host_cublaslt.cpp).
+// The device's own clock, for choices that are made by time; the emulation has a twin of it.
 
 #include <functional>
 

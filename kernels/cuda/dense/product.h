@@ -5,17 +5,15 @@
 // memory, with the fastest of the algorithms that cuBLASLt's heuristics put first. Batches are
 // [items, heads].
 //
-//   Result<Product> scores = Product::prepare(library, handle, {.m = rows, .n = columns, ...});
-//   Status queued = scores->run(q, k, s, workspace, stream);
+//   Result<Product> scores = Product::prepare(library, handle, {.a = rows, .b = columns, ...});
+//   Status queued = scores->run(scale, q, k, s, workspace, stream);
 //
-// The first run of a shape in this process times each algorithm on its operands - C is written
-// again and again - and waits for the device (device_time.h). The choice is kept for the shape and
-// device: all later runs, also of other products of that shape, only queue, and give the same bits.
+// The first run of a shape on a device chooses by time (docs/cuda-kernels.md): C is written again
+// and again. All later ones, also of other products of that shape, give the same bits.
 
 #include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <vector>
 
@@ -25,24 +23,21 @@
 
 namespace attnscope::cuda {
 
-/// How the matrices of one factor lie, in elements.
-struct MatrixStrides {
-  std::int64_t row = 0;
-  std::int64_t head = 0;
-  std::int64_t item = 0;
-  friend auto operator<=>(const MatrixStrides&, const MatrixStrides&) = default;
+/// A factor's matrices as they lie, one for each item and head; strides in elements.
+struct Matrix {
+  std::int64_t rows = 0, columns = 0;
+  std::int64_t row = 0, head = 0, item = 0;                         // strides
+  friend auto operator<=>(const Matrix&, const Matrix&) = default;  // NOLINT: no null pointer
 };
 
-/// C [m, n] = alpha op(A) [m, k] op(B) [k, n]; a transposed factor lies as [k, m], [n, k].
+/// A transposed factor lies as [k, m] or [n, k].
 struct ProductShape {
-  std::int64_t m = 0, n = 0, k = 0;
+  Matrix a, b, c;
   bool transposed_a = false, transposed_b = false;
-  MatrixStrides a, b, c;
   std::int64_t items = 1, heads = 1;
   std::int64_t alignment = 0;  // bytes that each matrix's first element is aligned to
   DType dtype = DType::float32;
-  float alpha = 1.0F;
-  friend auto operator<=>(const ProductShape&, const ProductShape&) = default;
+  friend auto operator<=>(const ProductShape&, const ProductShape&) = default;  // NOLINT: the same
 };
 
 class Product {
@@ -50,23 +45,19 @@ class Product {
   [[nodiscard]] static Result<Product> prepare(const CublasLt& library, void* handle,
                                                const ProductShape& shape);
   /// Scratch for any of the algorithms.
-  [[nodiscard]] std::int64_t workspace_bytes() const;
+  [[nodiscard]] std::int64_t workspace_bytes() const {
+    return static_cast<std::int64_t>(choices_.front().workspace_bytes);
+  }
   /// Not from several threads at once. Errors: cuBLASLt's; the stream is being captured and this
   /// shape's algorithm is not yet chosen.
-  [[nodiscard]] Status run(const std::byte* a, const std::byte* b, std::byte* c,
+  [[nodiscard]] Status run(float alpha, const std::byte* a, const std::byte* b, std::byte* c,
                            std::byte* workspace, Stream stream) const;
-  [[nodiscard]] double flop() const;
 
  private:
-  using Multiply = std::function<Status(const lt::Choice&)>;
-
   Product(const CublasLt& library, void* handle, const ProductShape& shape);
   Status describe();
-  Status describe(Descriptor& layout, std::int64_t rows, std::int64_t columns,
-                  const MatrixStrides& strides) const;
+  Status describe(const Matrix& matrix, Descriptor& layout) const;
   Status find_choices();
-  [[nodiscard]] Result<lt::Choice> fastest(Stream stream, const Multiply& multiply) const;
-  [[nodiscard]] Result<lt::Choice> choose(Stream stream, const Multiply& multiply) const;
 
   const CublasLt* library_;
   void* handle_;

@@ -104,26 +104,17 @@ struct Row {
     *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(&vector);
   }
 
-  /// One value from all threads of the row. `shared`: a float for each of the block's warps that
-  /// nothing else uses in this launch.
-  [[nodiscard]] __device__ float largest(float value, float* shared) const {
-    return over_warps(largest_of_lanes(value), shared,
-                      [](float a, float b) { return fmaxf(a, b); });
-  }
-  [[nodiscard]] __device__ float sum(float value, float* shared) const {
-    return over_warps(sum_of_lanes(value), shared, [](float a, float b) { return a + b; });
-  }
-
- private:
-  template <typename Operation>
-  [[nodiscard]] __device__ float over_warps(float value, float* shared,
-                                            const Operation& operation) const {
+  /// One value from all threads of the row, by what makes one of a warp's and ignores `nothing`.
+  /// `shared`: a float for each of the block's warps that nothing else uses in this launch.
+  template <typename OfLanes>
+  [[nodiscard]] __device__ float over_threads(float value, float nothing, float* shared,
+                                              const OfLanes& of_lanes) const {
+    value = of_lanes(value);
     if (threads == 32) return value;
-    if (thread % 32 == 0) shared[thread / 32] = value;
+    const int lane = thread % 32;
+    if (lane == 0) shared[thread / 32] = value;
     __syncthreads();
-    value = shared[0];
-    for (int warp = 1; warp < block_threads / 32; ++warp) value = operation(value, shared[warp]);
-    return value;
+    return of_lanes(lane < block_threads / 32 ? shared[lane] : nothing);
   }
 };
 
@@ -150,8 +141,9 @@ __global__ void __launch_bounds__(block_threads, 5) dense_softmax_kernel(RowArgu
 #pragma unroll
     for (const T value : vector.values) sum += exp2_approx(fmaf(to_float(value), log2_e, -base));
   });
-  const float base = base_of(row.largest(largest, shared));
-  sum = row.sum(sum * exp2_approx(largest - base), shared + block_threads / 32);
+  const float base = base_of(row.over_threads(largest, minus_infinity, shared, largest_of_lanes));
+  sum = row.over_threads(sum * exp2_approx(largest - base), 0.0F, shared + block_threads / 32,
+                         sum_of_lanes);
 
   const float factor = inverse_of(sum);
   row.for_each([&](std::int64_t column) {
@@ -183,14 +175,13 @@ __global__ void __launch_bounds__(block_threads)
       sum = fmaf(to_float(p.values[i]), to_float(g.values[i]), sum);
     }
   });
-  sum = row.sum(sum, reinterpret_cast<float*>(dynamic_shared()));
+  sum = row.over_threads(sum, 0.0F, reinterpret_cast<float*>(dynamic_shared()), sum_of_lanes);
   row.for_each([&](std::int64_t column) {
     const Vector<T> p = row.load(arguments.weights, column, 0.0F);
     Vector<T> g = row.load(arguments.values, column, 0.0F);
 #pragma unroll
     for (int i = 0; i < vector_width<T>; ++i) {
-      // Where the weight is 0, as where the mask refuses, whatever stands in the gradient stays
-      // out.
+      // Where the weight is 0, as where the mask refuses, the gradient is not looked at.
       const float weight = to_float(p.values[i]);
       g.values[i] = from_float<T>(weight == 0.0F ? 0.0F : weight * (to_float(g.values[i]) - sum));
     }
@@ -207,42 +198,39 @@ __global__ void __launch_bounds__(block_threads) dense_mask_kernel(RowArguments 
   });
 }
 
-Status launch_rows(const char* name, void (*kernel)(RowArguments), const RowArguments& arguments,
-                   Stream stream) {
+/// Launches kernel_of(a number of the scores' type) over all rows.
+template <typename KernelOf>
+Status launch_rows(const char* name, const RowArguments& arguments, Stream stream,
+                   const KernelOf& kernel_of) {
   const Scores& scores = arguments.scores;
   const std::int64_t rows = scores.items * scores.heads * scores.rows;
   const std::int64_t rows_of_block = block_threads / threads_of_row(scores);
   constexpr std::int64_t shared_bytes = 2 * block_threads / 32 * std::int64_t{sizeof(float)};
-  return launch(name, kernel,
-                {(rows + rows_of_block - 1) / rows_of_block, block_threads, shared_bytes}, stream,
-                arguments);
+  const LaunchShape shape = {(rows + rows_of_block - 1) / rows_of_block, block_threads,
+                             shared_bytes};
+  return with_type(scores.dtype, [&](auto type) {
+    return launch(name, kernel_of(typename NumberOf<type()>::T{}), shape, stream, arguments);
+  });
 }
 
 }  // namespace
 
 Status softmax_forward(const Scores& scores, std::byte* values, float* lse, Stream stream) {
-  return with_type(scores.dtype, [&](auto type) {
-    return launch_rows("softmax_forward", dense_softmax_kernel<typename NumberOf<type()>::T>,
-                       {scores, values, nullptr, lse}, stream);
-  });
+  return launch_rows("softmax_forward", {scores, values, nullptr, lse}, stream,
+                     [](auto number) { return dense_softmax_kernel<decltype(number)>; });
 }
 
 Status softmax_backward(Scores scores, const std::byte* weights, std::byte* gradients,
                         Stream stream) {
   scores.mask = nullptr;  // the weights know
-  return with_type(scores.dtype, [&](auto type) {
-    return launch_rows("softmax_backward",
-                       dense_softmax_backward_kernel<typename NumberOf<type()>::T>,
-                       {scores, gradients, weights, nullptr}, stream);
-  });
+  return launch_rows("softmax_backward", {scores, gradients, weights, nullptr}, stream,
+                     [](auto number) { return dense_softmax_backward_kernel<decltype(number)>; });
 }
 
 Status apply_mask(const Scores& scores, std::byte* values, Stream stream) {
   if (scores.mask == nullptr) return {};
-  return with_type(scores.dtype, [&](auto type) {
-    return launch_rows("apply_mask", dense_mask_kernel<typename NumberOf<type()>::T>,
-                       {scores, values, nullptr, nullptr}, stream);
-  });
+  return launch_rows("apply_mask", {scores, values, nullptr, nullptr}, stream,
+                     [](auto number) { return dense_mask_kernel<decltype(number)>; });
 }
 
 }  // namespace attnscope::cuda

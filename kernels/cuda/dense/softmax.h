@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What dense attention does to its scores between the products, in place: mask and softmax, their
-// backward, and the mask alone. Memory is read and written once for each score, the caches are read
-// again. Everything is computed in float32.
+// backward, and the mask alone. Everything is computed in float32.
 //
 // Rows of the scores begin `stride` elements apart, a multiple of 16 bytes; what lies between a
 // row's last column and the next row is scratch, written with 0.
