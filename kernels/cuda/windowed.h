@@ -31,10 +31,6 @@
 
 namespace attnscope::cuda {
 
-using attnscope::band_elements;
-using attnscope::BandProblem;
-using attnscope::windowed_score_elements;
-
 /// Why the three-step attention cannot run this plan, or ok.
 [[nodiscard]] Status windowed_supports(const AttentionPlan& plan, std::int64_t head_dim);
 
@@ -43,29 +39,21 @@ struct Lists;
 }
 
 /// A band problem or a plan cut into thread blocks, as bytes for the device.
-class WindowedWork {
- public:
-  explicit WindowedWork(std::shared_ptr<const windowed::Lists> lists);
-
-  /// To be copied to device memory aligned to 256 bytes, before the first call.
+struct WindowedWork {
+  /// To be copied to device memory aligned to 256 bytes, the `list` of all calls.
   [[nodiscard]] std::span<const std::byte> list() const;
   /// Floats of the band, or of the scores.
   [[nodiscard]] std::int64_t score_elements() const;
 
-  [[nodiscard]] const windowed::Lists& lists() const { return *lists_; }
-
- private:
-  std::shared_ptr<const windowed::Lists> lists_;
+  std::shared_ptr<const windowed::Lists> lists;
 };
 
-/// Cut on the host, once per problem: O(tokens / 16 + segments). Passes::forward serves windowed_qk
-/// and windowed_pv (windowed_forward), Passes::forward_backward the gradients too.
+/// Cut on the host, once per problem: O(tokens / 16 + segments). Passes::forward_backward serves
+/// the gradients too.
 [[nodiscard]] Result<WindowedWork> band_work(const BandProblem& problem, DType dtype,
                                              Passes passes);
 [[nodiscard]] Result<WindowedWork> windowed_work(const AttentionPlan& plan, std::int64_t head_dim,
                                                  DType dtype, Passes passes);
-
-// `list` of the calls is a copy of WindowedWork::list().
 
 /// Q [s,d] x K^T [d,s] -> band [s, c]; entries that are no pair of the window are 0. `work` of
 /// band_work. c is 2w+1, or in sequences of fewer tokens their number (kernels/cpu/windowed.h).
@@ -92,8 +80,8 @@ class WindowedWork {
                                           const ConstTensor& grad_o, float* grad_band,
                                           const Tensor& grad_v, Stream stream);
 
-/// scores -> joint softmax -> values, a launch each (unfused on purpose), or two where rows of very
-/// many keys have blocks of their own. Writes every row of o; rows without keys become 0.
+/// scores -> joint softmax -> values, unfused on purpose. Writes every row of o; rows without keys
+/// become 0.
 /// `lse` [tokens, heads] may be nullptr. `scores`, windowed_score_elements floats, holds the
 /// weights afterwards, 0 outside the pattern. `work` of windowed_work.
 [[nodiscard]] Status windowed_forward(const WindowedWork& work, const std::byte* list,

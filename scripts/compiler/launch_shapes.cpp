@@ -83,7 +83,7 @@ void print_others() {
   print_windowed<DType::float32>();
   print_windowed<DType::float16>();
   print_windowed<DType::bfloat16>();
-  for (const char* kernel : {"windowed_softmax_kernel", "windowed_score_gradients_kernel"}) {
+  for (const char* kernel : {"windowed_rows_kernel<false>", "windowed_rows_kernel<true>"}) {
     std::printf("%s\t%d\t0\n", kernel, 32 * windowed::few_warps);
   }
   for (const char* kernel :

@@ -91,7 +91,7 @@ Outputs windowed_forward(const AttentionPlan& plan, const Inputs& in, const Call
   const Packed& shape = in.q;
   const WindowedOnDevice device(
       cuda::windowed_work(plan, shape.head_dim, shape.dtype, passes_of(call)));
-  EXPECT_EQ(device.work.score_elements(), cuda::windowed_score_elements(plan));
+  EXPECT_EQ(device.work.score_elements(), windowed_score_elements(plan));
   const DeviceTensor q("q", in.q, Content::given), k("k", in.k, Content::given),
       v("v", in.v, Content::given), o("o", shape, Content::unwritten);
   const DeviceMemory lse = row_sums(shape, call), scores = device.scores("scores");

@@ -133,11 +133,11 @@ TEST(CudaWindowedArguments, ThatDoNotFitAreErrors) {
   EXPECT_THAT(qk(other, list.data(), scores.floats()), HasSubstr("k is of another type"));
   EXPECT_THAT(qk(nowhere, list.data(), scores.floats()), HasSubstr("k has no data"));
   EXPECT_THAT(qk(k.view(), nullptr, scores.floats()), HasSubstr("was given no work list"));
-  EXPECT_THAT(qk(k.view(), list.data(), nullptr), HasSubstr("the band has no memory"));
+  EXPECT_THAT(qk(k.view(), list.data(), nullptr), HasSubstr("was given no workspace"));
   EXPECT_THAT(message(cuda::windowed_qk_backward(work, list.data(), scores.floats(), q.view(),
                                                  k.view(), 0.5f, o.tensor(), o.tensor(), nullptr)),
               HasSubstr("forward pass alone"));
-  const auto refused = [&](const cuda::BandProblem& problem) {
+  const auto refused = [&](const BandProblem& problem) {
     return message(cuda::band_work(problem, DType::float32, Passes::forward));
   };
   EXPECT_THAT(refused({sequences, 2, 7, 4}), HasSubstr("head dimensions 8 to 256, not 7"));

@@ -1,12 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a band problem or a plan is cut for the unfused steps, and what their kernels are handed. A
-// unit is up to 16 tokens that stand still, for one head, by which others pass:
-//
-//   row units  rows of a task, by which the keys of its segments pass: scores are written for
-//              them, and values summed
-//   key units  tokens as keys, by which the rows that see them pass: gradients of keys and values
+// How a band problem or a plan is cut for the unfused steps (docs/cuda-kernels.md), and what their
+// kernels are handed. A unit is up to 16 tokens that stand still, for one head: rows, by which the
+// keys of their segments pass, or keys, by which the rows that see them pass.
 //
 // A *place* is where a token stands in its run: the token itself, or, if the run is listed, its
 // position in the plan's indices. A row sees `reach` places of a segment's keys from its first one
@@ -18,9 +15,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/base/result.h"
 #include "kernels/cuda/operands.h"
-#include "kernels/cuda/stream.h"
 #include "kernels/cuda/work_list.h"
 #include "kernels/plan/attention_plan.h"
 #include "kernels/plan/counts.h"
@@ -51,7 +46,7 @@ struct Unit {
   std::int64_t passing = 0;                // about so many tokens pass by
 };
 
-/// As kernels read it: pointers into the caller's copy of Lists::bytes.
+/// As kernels read it: pointers into the caller's copy of WindowedWork::list().
 struct DeviceLists {
   const View* views = nullptr;
   const std::int32_t* seeing = nullptr;
@@ -61,20 +56,21 @@ struct DeviceLists {
 };
 
 struct Lists {
+  struct Units {
+    std::vector<Unit> all;  // first those by which much passes
+    std::int64_t much = 0;  // how many these are
+  };
+  Units rows, keys;
   std::vector<View> views;
-  std::vector<std::int32_t> seeing;                 // the views whose rows see the keys of a unit
-  std::vector<Unit> row_units, key_units;           // first those by which much passes
-  std::int64_t much_by_rows = 0, much_by_keys = 0;  // how many these are
+  std::vector<std::int32_t> seeing;  // the views whose rows see the keys of a unit
   std::vector<std::int32_t> indices;
-
   std::int64_t head_dim = 0;
   DType dtype = DType::float32;
   Passes passes = Passes::forward;
-  std::int32_t tokens = 0;
+  std::int64_t tokens = 0;
   std::int32_t heads = 0;
   std::int32_t heads_per_unit = 0;  // a unit stands for so many heads from its first one on
   std::int64_t score_elements = 0;
-
   std::vector<std::byte> bytes;  // for the device
 };
 
@@ -99,20 +95,8 @@ struct Arguments {
   const Unit* units = nullptr;
 };
 
-enum class Step : std::uint8_t {
-  scores,           // scores = scale * x_i . y_j for row i's columns; `outside` where no key is
-  softmax,          // scores in units of log 2 become weights: sum 1, or 0 in a row without keys
-  values,           // out_i = scale * sum over row i's keys j of weight_ij y_j
-  score_gradients,  // scores, the gradients dP of the weights P, become P (dP - sum of P dP)
-  keys,             // out_j = scale * sum over the rows i that see key j of weight_ij y_i
-};
-
 // Of a block, which has a unit: as many as share what passes by without one being idle.
 inline constexpr int few_warps = 2, many_warps = 8;
-
-/// For `units` units from arguments.units on.
-[[nodiscard]] Status launch_step(Step step, DType dtype, const Arguments& arguments,
-                                 std::int64_t units, int warps, Stream stream);
 
 /// A token that passes by, in the shared memory of the warp that sums it.
 struct alignas(16) Passing {

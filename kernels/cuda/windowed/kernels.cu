@@ -1,19 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The unfused steps, of fused multiply-adds in float32. A block has a unit of up to 16 tokens that
-// stand still, for one head; what passes by comes 32 tokens at a time, one a lane. Its warps take
-// these 32s in turn; where they sum, what they have is added up in their order.
+// The unfused steps, in float32 (docs/cuda-kernels.md), and the calls that queue them.
+
+#include <iterator>
+#include <string_view>
 
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/rows.cuh"
+#include "kernels/cuda/windowed.h"
 #include "kernels/cuda/windowed/arguments.h"
 
-namespace attnscope::cuda::windowed {
+namespace attnscope::cuda {
+namespace windowed {
 namespace {
 
 constexpr int most_threads = 32 * many_warps;
 /// Of a result's row, that a block sums: one a lane.
 constexpr int columns_of_block = 32;
+
+__host__ __device__ constexpr unsigned column_parts(const Arguments& a) {
+  return static_cast<unsigned>(a.head_dim + columns_of_block - 1) / columns_of_block;
+}
 
 /// A block's unit, as one of its threads sees it.
 struct BlockUnit {
@@ -57,7 +64,8 @@ __device__ int column_0(const View& view, int first) {
   return view.by_key ? view.keys.begin : first;
 }
 
-constexpr int nowhere = -1;
+/// 2^31 from place 0 and so, in 32 bits, farther from all places than rows reach.
+constexpr int nowhere = -2147483647 - 1;
 
 /// The token at a place, or nowhere if no row may see it.
 __device__ int key_at(const View& view, const DeviceLists& lists, int place) {
@@ -72,20 +80,6 @@ __device__ int place_of(const View& view, const DeviceLists& lists, int token) {
   return key_at(view, lists, place) == token ? place : nowhere;
 }
 
-/// The place of the first row that sees nothing before `least`.
-__device__ int first_row(const View& view, const DeviceLists& lists, int least) {
-  int low = 0, high = view.rows.count;
-  while (low < high) {
-    const int middle = (low + high) / 2;
-    if (first_seen(view, token_of(view.rows, lists.indices, middle)) < least) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return view.rows.begin + low;
-}
-
 /// Places [begin, end).
 struct Places {
   int begin, end;
@@ -97,14 +91,21 @@ template <bool of_keys>
 __device__ Places passing_by(const WorkRun& tokens, const View& view, const DeviceLists& lists) {
   const int first = token_of(tokens, lists.indices, 0);
   const int last = token_of(tokens, lists.indices, tokens.count - 1);
-  const int begin = view.keys.begin;
   if constexpr (!of_keys) {
+    const int begin = view.keys.begin;
     return {max(begin, first_seen(view, first)),
             min(begin + view.keys.count, first_seen(view, last) + view.reach)};
   }
-  const int low = begin + position_of(view.keys, lists.indices, first);
-  const int high = begin + position_of(view.keys, lists.indices, last + 1);
-  return {first_row(view, lists, low - view.reach + 1), first_row(view, lists, high)};
+  int from = 0, to = everywhere;
+  if (view.kind == SegmentKind::band) {
+    from = first - (view.shift + view.reach - 1);
+    to = last + 1 - view.shift;
+  } else if (view.kind == SegmentKind::block) {
+    from = first_seen(view, first - view.shift) - view.shift;
+    to = first_seen(view, last - view.shift) + view.width - view.shift;
+  }
+  return {view.rows.begin + position_of(view.rows, lists.indices, from),
+          view.rows.begin + position_of(view.rows, lists.indices, to)};
 }
 
 /// Where the scores of a view's row begin, which stands at this place.
@@ -133,6 +134,7 @@ __device__ void multiply(float (&s)[strip_tokens], const float* x, const std::by
   }
 }
 
+/// scores = scale * x_i . y_j for row i's columns; `outside` where no key is.
 template <typename T>
 __global__ void __launch_bounds__(most_threads, 1) windowed_scores_kernel(Arguments a) {
   const BlockUnit mine(a);
@@ -172,46 +174,41 @@ __global__ void __launch_bounds__(most_threads, 1) windowed_scores_kernel(Argume
   }
 }
 
-/// A warp's rows of scores, one after the other: visit(row of the unit, its first score, columns).
-template <typename Visit>
-__device__ void for_each_row(const Arguments& a, const BlockUnit& mine, const Visit& visit) {
+/// A warp's rows of scores, one after the other. In units of log 2 they become weights: sum 1, or 0
+/// in a row without keys. The gradients dP of weights P become P (dP - sum of P dP).
+template <bool gradients>
+__global__ void __launch_bounds__(most_threads, 1) windowed_rows_kernel(Arguments a) {
+  const BlockUnit mine(a);
   const WorkRun& rows = mine.unit.tokens;
   const View view = mine.unit.views > 0 ? a.lists.views[mine.unit.first_view] : View{};
-  for (int r = mine.warp; r < rows.count; r += mine.warps)
-    visit(r, first_score(view, mine.head, rows.begin + r), view.columns);
-}
-
-__global__ void __launch_bounds__(most_threads, 1) windowed_softmax_kernel(Arguments a) {
-  const BlockUnit mine(a);
-  for_each_row(a, mine, [&](int r, std::int64_t first, std::int64_t columns) {
+  for (int r = mine.warp; r < rows.count; r += mine.warps) {
+    const std::int64_t first = first_score(view, mine.head, rows.begin + r);
     float* scores = a.scores + first;
-    float maximum = minus_infinity, sum = 0.0f;
-    for (std::int64_t c = mine.lane; c < columns; c += 32) maximum = fmaxf(maximum, scores[c]);
-    maximum = largest_of_lanes(maximum);
-    const float base = maximum == minus_infinity ? 0.0f : maximum;
-    for (std::int64_t c = mine.lane; c < columns; c += 32) sum += exp2_approx(scores[c] - base);
-    sum = sum_of_lanes(sum);
-    const float inverse = inverse_of(sum);
-    for (std::int64_t c = mine.lane; c < columns; c += 32)
-      scores[c] = exp2_approx(scores[c] - base) * inverse;
-    if (a.lse == nullptr || mine.lane != 0) return;
-    const int token = token_of(mine.unit.tokens, a.lists.indices, r);
-    a.lse[std::int64_t{token} * a.heads + mine.head] = log_sum_exp(maximum, sum);
-  });
-}
-
-__global__ void __launch_bounds__(most_threads, 1) windowed_score_gradients_kernel(Arguments a) {
-  const BlockUnit mine(a);
-  for_each_row(a, mine, [&](int, std::int64_t first, std::int64_t columns) {
-    const float* weights = a.weights + first;
-    float* gradients = a.scores + first;
-    float mean = 0.0f;
-    for (std::int64_t c = mine.lane; c < columns; c += 32)
-      mean = fmaf(weights[c], gradients[c], mean);
-    mean = sum_of_lanes(mean);
-    for (std::int64_t c = mine.lane; c < columns; c += 32)
-      gradients[c] = weights[c] * (gradients[c] - mean);
-  });
+    float sum = 0.0f;
+    if constexpr (gradients) {
+      const float* weights = a.weights + first;
+      for (std::int64_t c = mine.lane; c < view.columns; c += 32)
+        sum = fmaf(weights[c], scores[c], sum);
+      sum = sum_of_lanes(sum);
+      for (std::int64_t c = mine.lane; c < view.columns; c += 32)
+        scores[c] = weights[c] * (scores[c] - sum);
+    } else {
+      float maximum = minus_infinity;
+      for (std::int64_t c = mine.lane; c < view.columns; c += 32)
+        maximum = fmaxf(maximum, scores[c]);
+      maximum = largest_of_lanes(maximum);
+      const float base = maximum == minus_infinity ? 0.0f : maximum;
+      for (std::int64_t c = mine.lane; c < view.columns; c += 32)
+        sum += exp2_approx(scores[c] - base);
+      sum = sum_of_lanes(sum);
+      const float inverse = inverse_of(sum);
+      for (std::int64_t c = mine.lane; c < view.columns; c += 32)
+        scores[c] = exp2_approx(scores[c] - base) * inverse;
+      if (a.lse == nullptr || mine.lane != 0) continue;
+      const int token = token_of(rows, a.lists.indices, r);
+      a.lse[std::int64_t{token} * a.heads + mine.head] = log_sum_exp(maximum, sum);
+    }
+  }
 }
 
 /// sums_s += weights of s times what has passed, in each lane its column: pair by pair, so that
@@ -240,11 +237,11 @@ __device__ void add_pairs(float (&sums)[strip_tokens], const Passing* passed, in
   for (int s = 0; s < strip_tokens; ++s) sums[s] += latest[s];
 }
 
-/// Rows that stand still, or keys (`of_keys`).
+/// out_i = scale * sum over row i's keys j of weight_ij y_j or, of keys, out_j = scale * sum over
+/// the rows i that see key j of weight_ij y_i.
 template <typename T, bool of_keys>
 __global__ void __launch_bounds__(most_threads, 1) windowed_sums_kernel(Arguments a) {
-  const BlockUnit mine(a,
-                       static_cast<unsigned>(a.head_dim + columns_of_block - 1) / columns_of_block);
+  const BlockUnit mine(a, column_parts(a));
   const WorkRun& tokens = mine.unit.tokens;
   const HeadRows<const std::byte> rows(a.y, mine.head);
   const int column = mine.first_column + mine.lane;
@@ -254,14 +251,11 @@ __global__ void __launch_bounds__(most_threads, 1) windowed_sums_kernel(Argument
   for (int v = mine.unit.first_view; v < mine.unit.first_view + mine.unit.views; ++v) {
     const View view = a.lists.views[of_keys ? a.lists.seeing[v] : v];
     // Of the token that stands still in this lane: the first place that it sees, or its own.
-    int standing = 0;
-    bool stands = mine.lane < tokens.count;
-    if (stands) {
+    int standing = nowhere;
+    if (mine.lane < tokens.count) {
       const int token = token_of(tokens, a.lists.indices, mine.lane);
       standing = of_keys ? place_of(view, a.lists, token) : first_seen(view, token);
-      stands = !of_keys || standing != nowhere;
     }
-    const unsigned standing_lanes = __ballot_sync(all_lanes, stands ? 1 : 0);
     const Places passing_by_all = passing_by<of_keys>(tokens, view, a.lists);
     for (int chunk = passing_by_all.begin; chunk < passing_by_all.end; chunk += 32) {
       if (!mine.takes(chunks)) continue;
@@ -280,7 +274,7 @@ __global__ void __launch_bounds__(most_threads, 1) windowed_sums_kernel(Argument
       for (int s = 0; s < strip_tokens; ++s) {
         const int other = __shfl_sync(all_lanes, standing, s);
         const int first = of_keys ? first_of_row : other, place = of_keys ? other : at;
-        const bool counts = passes && (standing_lanes >> s & 1u) != 0 && sees(view, first, place);
+        const bool counts = passes && sees(view, first, place);
         passing.weights[s] = counts ? row[place - column_0(view, first)] : 0.0f;
         passing.seen |= counts ? 1u << s : 0u;
         if (!of_keys) row += view.columns;
@@ -305,31 +299,151 @@ __global__ void __launch_bounds__(most_threads, 1) windowed_sums_kernel(Argument
   }
 }
 
-}  // namespace
+template <typename Byte>
+struct Named {
+  std::string_view name;
+  const StridedTensor<Byte>& tensor;
+};
 
-Status launch_step(Step step, DType dtype, const Arguments& a, std::int64_t units, int warps,
-                   Stream stream) {
-  const std::int64_t blocks = units * a.heads_per_unit;
-  const LaunchShape rows{blocks, 32 * warps, 0};
-  const LaunchShape scores{blocks, 32 * warps, shared_of_scores(a.head_dim)};
-  const LaunchShape sums{blocks * ((a.head_dim + columns_of_block - 1) / columns_of_block),
-                         32 * warps, shared_of_sums(warps)};
-  return with_type(dtype, [&](auto type) -> Status {
-    using T = typename NumberOf<type()>::T;
-    switch (step) {
-      case Step::scores:
-        return launch("windowed scores", windowed_scores_kernel<T>, scores, stream, a);
-      case Step::softmax:
-        return launch("windowed softmax", windowed_softmax_kernel, rows, stream, a);
-      case Step::score_gradients:
-        return launch("windowed score gradients", windowed_score_gradients_kernel, rows, stream, a);
-      case Step::values:
-        return launch("windowed values", windowed_sums_kernel<T, false>, sums, stream, a);
-      case Step::keys:
-        break;
+/// The launches of one call, which return its status: where something is wrong nothing more is
+/// queued.
+class Call {
+ public:
+  Call(std::string_view operation, const WindowedWork& work, const std::byte* list, Stream stream)
+      : operation_(operation),
+        lists_(*work.lists),
+        list_(list),
+        stream_(stream),
+        status_(check_memory(operation, list, work.list().size(), nullptr, 0)) {}
+
+  const Status& scores(const Named<const std::byte>& x, const Named<const std::byte>& y, float* to,
+                       float scale = 1.0f, float outside = 0.0f) {
+    operands_.add(x.name, x.tensor);
+    operands_.add(y.name, y.tensor);
+    const auto kernel = with_type(lists_.dtype, [](auto type) -> Kernel {
+      return windowed_scores_kernel<typename NumberOf<type()>::T>;
+    });
+    return queue("windowed scores", kernel, shared_of_scores(lists_.head_dim), lists_.rows,
+                 {.x = operands_.on_device(x.tensor),
+                  .y = operands_.on_device(y.tensor),
+                  .scores = to,
+                  .scale = scale,
+                  .outside = outside});
+  }
+  template <bool gradients>
+  const Status& rows(float* scores, const float* weights, float* lse) {
+    return queue(gradients ? "windowed score gradients" : "windowed softmax",
+                 windowed_rows_kernel<gradients>, 0, lists_.rows,
+                 {.scores = scores, .weights = weights, .lse = lse});
+  }
+  template <bool of_keys>
+  const Status& sums(const float* weights, const Named<const std::byte>& y,
+                     const Named<std::byte>& to, float scale = 1.0f) {
+    operands_.add(y.name, y.tensor);
+    operands_.add(to.name, to.tensor);
+    if (of_keys && status_ && lists_.passes == Passes::forward)
+      status_ = made_for_forward_alone(operation_);
+    const auto kernel = with_type(lists_.dtype, [](auto type) -> Kernel {
+      return windowed_sums_kernel<typename NumberOf<type()>::T, of_keys>;
+    });
+    return queue(of_keys ? "windowed keys" : "windowed values", kernel, 0,
+                 of_keys ? lists_.keys : lists_.rows,
+                 {.y = operands_.on_device(y.tensor),
+                  .out = operands_.on_device(to.tensor),
+                  .weights = weights,
+                  .scale = scale});
+  }
+
+ private:
+  using Kernel = void (*)(Arguments);
+
+  /// For units by which much passes, then the rest.
+  const Status& queue(const char* name, Kernel kernel, std::int64_t shared,
+                      const Lists::Units& units, Arguments a) {
+    if (status_) status_ = operands_.status();
+    if (status_ && a.scores == nullptr && a.weights == nullptr) {
+      const std::int64_t bytes = lists_.score_elements * std::int64_t{sizeof(float)};
+      status_ = check_memory(operation_, nullptr, 0, nullptr, bytes);
     }
-    return launch("windowed keys", windowed_sums_kernel<T, true>, sums, stream, a);
-  });
+    a.lists = on_device(lists_, list_);
+    a.items = operands_.items();
+    a.head_dim = static_cast<std::int32_t>(lists_.head_dim);
+    a.heads = lists_.heads;
+    a.heads_per_unit = lists_.heads_per_unit;
+    a.vector = operands_.in_pieces();
+    a.units = &units == &lists_.keys ? a.lists.key_units : a.lists.row_units;
+    operands_ = {lists_.dtype, lists_.head_dim, lists_.tokens};
+    const bool sums = a.out.data != nullptr;
+    const std::int64_t parts = sums ? column_parts(a) : 1;
+    const auto launch_some = [&](std::int64_t count, int warps) {
+      if (!status_) return;
+      status_ = launch(
+          name, kernel,
+          {count * a.heads_per_unit * parts, 32 * warps, sums ? shared_of_sums(warps) : shared},
+          stream_, a);
+      a.units += count;
+    };
+    launch_some(units.much, many_warps);
+    launch_some(std::ssize(units.all) - units.much, few_warps);
+    return status_;
+  }
+
+  std::string_view operation_;
+  const Lists& lists_;
+  const std::byte* list_;
+  Stream stream_;
+  Status status_;
+  Operands operands_{lists_.dtype, lists_.head_dim, lists_.tokens};  // those of the next step
+};
+
+}  // namespace
+}  // namespace windowed
+
+using windowed::Call;
+
+Status windowed_qk(const WindowedWork& work, const std::byte* list, const ConstTensor& q,
+                   const ConstTensor& k, float scale, float* band, Stream stream) {
+  return Call("windowed_qk", work, list, stream).scores({"q", q}, {"k", k}, band, scale);
 }
 
-}  // namespace attnscope::cuda::windowed
+Status windowed_pv(const WindowedWork& work, const std::byte* list, const float* band,
+                   const ConstTensor& v, const Tensor& o, Stream stream) {
+  return Call("windowed_pv", work, list, stream).sums<false>(band, {"v", v}, {"o", o});
+}
+
+Status windowed_qk_backward(const WindowedWork& work, const std::byte* list, const float* grad_band,
+                            const ConstTensor& q, const ConstTensor& k, float scale,
+                            const Tensor& grad_q, const Tensor& grad_k, Stream stream) {
+  Call call("windowed_qk_backward", work, list, stream);
+  call.sums<true>(grad_band, {"q", q}, {"grad_k", grad_k}, scale);
+  return call.sums<false>(grad_band, {"k", k}, {"grad_q", grad_q}, scale);
+}
+
+Status windowed_pv_backward(const WindowedWork& work, const std::byte* list, const float* band,
+                            const ConstTensor& v, const ConstTensor& grad_o, float* grad_band,
+                            const Tensor& grad_v, Stream stream) {
+  Call call("windowed_pv_backward", work, list, stream);
+  call.sums<true>(band, {"grad_o", grad_o}, {"grad_v", grad_v});
+  return call.scores({"grad_o", grad_o}, {"v", v}, grad_band);
+}
+
+Status windowed_forward(const WindowedWork& work, const std::byte* list, const ConstTensor& q,
+                        const ConstTensor& k, const ConstTensor& v, float scale, const Tensor& o,
+                        float* lse, float* scores, Stream stream) {
+  Call call("windowed_forward", work, list, stream);
+  call.scores({"q", q}, {"k", k}, scores, scale * log2_e, minus_infinity);
+  call.rows<false>(scores, nullptr, lse);
+  return call.sums<false>(scores, {"v", v}, {"o", o});
+}
+
+Status windowed_backward(const WindowedWork& work, const std::byte* list, const GradientTensors& t,
+                         float scale, const float* weights, float* grad_scores, Stream stream) {
+  Call call("windowed_backward", work, list, stream);
+  call.sums<true>(weights, {"grad_o", t.grad_o}, {"grad_v", t.grad_v});
+  call.scores({"grad_o", t.grad_o}, {"v", t.v}, grad_scores);
+  call.rows<true>(grad_scores, weights, nullptr);
+  call.sums<true>(grad_scores, {"q", t.q}, {"grad_k", t.grad_k}, scale);
+  return call.sums<false>(grad_scores, {"k", t.k}, {"grad_q", t.grad_q}, scale);
+}
+
+}  // namespace attnscope::cuda

@@ -1,24 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// How a plan is cut into units.
 #include <algorithm>
+#include <iterator>
 #include <limits>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "kernels/cuda/sections.h"
 #include "kernels/cuda/windowed.h"
 #include "kernels/cuda/windowed/arguments.h"
+#include "kernels/cuda/work/directed_tasks.h"
 #include "kernels/cuda/work/token_runs.h"
 #include "kernels/plan/key_runs.h"
-#include "kernels/plan/windowed_layout.h"
 
 namespace attnscope::cuda {
+
 namespace windowed {
 namespace {
 
 /// Sums of four numbers of tokens are places, counted in 32 bits.
 constexpr std::int64_t most_tokens = std::int64_t{1} << 29;
 constexpr std::int64_t countable = std::numeric_limits<std::int32_t>::max();
-/// Units by which more tokens than this pass have many warps.
-constexpr std::int64_t much = 1024;
 
 template <typename Integer>
 std::int32_t narrow(Integer value) {
@@ -33,33 +37,26 @@ class Cut {
     };
     lists_.heads_per_unit = std::ranges::all_of(plan.tasks, is_for_all) ? plan.heads : 1;
     for (const std::int64_t token : plan.indices) lists_.indices.push_back(narrow(token));
-  }
-
-  void add_rows() {
-    for (const Task& task : plan_.tasks) {
-      if (task.queries.size() > 0) add_row_units(task);
+    for (const Task& task : plan.tasks) {
+      if (task.queries.size() > 0) add_rows(task);
       lists_.score_elements += rows_of(task) * columns_of(plan_, task);
     }
-    lists_.much_by_rows = put_much_first(lists_.row_units);
+    put_much_first(lists_.rows);
   }
 
   /// The keys of the ascending ranges, by which rows pass in the plan's order.
-  void add_keys(const std::vector<TokenRange>& ranges) {
-    for (const TokenRange& range : ranges) {
-      for (std::int64_t key = range.begin; key < range.end; key += strip_tokens) {
-        const std::int64_t count = std::min<std::int64_t>(strip_tokens, range.end - key);
-        add_for_heads({0, lists_.heads}, {.tokens = {narrow(key), narrow(count), 0}},
-                      lists_.key_units);
-      }
-    }
-    std::vector<std::vector<std::int32_t>> seeing(lists_.key_units.size());
+  void add_keys(std::span<const TokenRange> ranges) {
+    std::vector<Unit>& units = lists_.keys.all;
+    for (const TokenRange& range : ranges)
+      add_units(run_of({range.begin, range.end}), {0, lists_.heads}, {}, units);
+    std::vector<std::vector<std::int32_t>> seeing(units.size());
     for (std::size_t view = 0; view < viewed_.size(); ++view) {
       const auto& [task, segment] = viewed_[view];
       const TokenRange seen =
           reach_of(hull_of(plan_, segment->keys), *segment, hull_of(plan_, task->queries));
       const auto end_of = [](const Unit& unit) { return unit.tokens.begin + unit.tokens.count; };
-      auto unit = std::ranges::upper_bound(lists_.key_units, seen.begin, {}, end_of);
-      for (; unit != lists_.key_units.end() && unit->tokens.begin < seen.end; ++unit) {
+      auto unit = std::ranges::upper_bound(units, seen.begin, {}, end_of);
+      for (; unit != units.end() && unit->tokens.begin < seen.end; ++unit) {
         const bool of_others =
             unit->first_head < task->heads.begin || unit->first_head >= task->heads.end;
         const TokenRange keys{unit->tokens.begin, end_of(*unit)};
@@ -67,22 +64,22 @@ class Cut {
             (segment->keys.listed && within(listed_tokens(plan_, segment->keys), keys).empty())) {
           continue;
         }
-        seeing[static_cast<std::size_t>(unit - lists_.key_units.begin())].push_back(narrow(view));
-        const bool by_all = segment->kind == SegmentKind::whole;
-        unit->passing += std::min<std::int64_t>(
-            task->queries.size(), by_all ? countable : lists_.views[view].reach + strip_tokens);
+        seeing[static_cast<std::size_t>(unit - units.begin())].push_back(narrow(view));
+        const std::int64_t rows = task->queries.size(),
+                           near = lists_.views[view].reach + strip_tokens;
+        unit->passing += segment->kind == SegmentKind::whole ? rows : std::min(rows, near);
       }
     }
     for (std::size_t i = 0; i < seeing.size(); ++i) {
-      lists_.key_units[i].first_view = narrow(lists_.seeing.size());
-      lists_.key_units[i].views = narrow(seeing[i].size());
+      units[i].first_view = narrow(lists_.seeing.size());
+      units[i].views = narrow(seeing[i].size());
       lists_.seeing.insert(lists_.seeing.end(), seeing[i].begin(), seeing[i].end());
     }
-    lists_.much_by_keys = put_much_first(lists_.key_units);
+    put_much_first(lists_.keys);
   }
 
  private:
-  void add_row_units(const Task& task) {
+  void add_rows(const Task& task) {
     Unit unit{.first_view = narrow(lists_.views.size()), .passing = columns_of(plan_, task)};
     std::int64_t first_score = lists_.score_elements;
     for (const Segment& segment : plan_.segments_of(task)) {
@@ -92,49 +89,45 @@ class Cut {
       first_score += columns_of(segment);
       ++unit.views;
     }
-    const WorkRun rows = run_of(task.queries);
-    for (std::int32_t first = 0; first < rows.count; first += strip_tokens) {
-      unit.tokens = part_of(rows, first, std::min(strip_tokens, rows.count - first));
-      add_for_heads(task.heads, unit, lists_.row_units);
-    }
+    add_units(run_of(task.queries), task.heads, unit, lists_.rows.all);
   }
 
-  void add_for_heads(const HeadRange& heads, Unit unit, std::vector<Unit>& units) const {
-    for (unit.first_head = heads.begin; unit.first_head < heads.end;
-         unit.first_head += lists_.heads_per_unit) {
-      units.push_back(unit);
+  /// Of a run, each like `unit`.
+  void add_units(const WorkRun& run, HeadRange heads, Unit unit, std::vector<Unit>& units) const {
+    for (std::int32_t first = 0; first < run.count; first += strip_tokens) {
+      unit.tokens = part_of(run, first, std::min(strip_tokens, run.count - first));
+      for (unit.first_head = heads.begin; unit.first_head < heads.end;
+           unit.first_head += lists_.heads_per_unit) {
+        units.push_back(unit);
+      }
     }
   }
 
   [[nodiscard]] View view_of(const Task& task, const Segment& segment,
                              std::int64_t first_score) const {
-    // Tokens cannot tell apart what lies farther from them than all others.
-    constexpr std::int64_t far = std::int64_t{1} << 60;
-    const auto near = [this](std::int64_t distance) {
-      return narrow(std::clamp(distance, -2 * plan_.tokens, plan_.tokens));
-    };
-    const bool is_band = segment.kind == SegmentKind::band;
-    const std::int64_t offset = std::clamp(segment.offset, -far, far);
-    const std::int64_t window = is_band ? std::min(segment.window, far) : 0;
+    const WorkSegment seen = directed(segment, run_of(segment.keys), plan_.tokens);
+    const bool is_band = segment.kind == SegmentKind::band && !seen.is_whole();
+    const bool is_block = segment.kind == SegmentKind::block;
     const std::int64_t columns = columns_of(plan_, task), width = columns_of(segment);
+    const std::int64_t offset = std::clamp(segment.offset, -2 * plan_.tokens, plan_.tokens);
     return {.first_score = first_score,
             .head_stride = task.queries.size() * columns,
             .columns = columns,
             .first_head = task.heads.begin,
             .rows = run_of(task.queries),
-            .keys = run_of(segment.keys),
+            .keys = seen.run,
             .skipped = run_of({segment.skip_begin, segment.skip_end, true}),
-            .kind = segment.kind,
-            .by_key = stored_by_key(segment),
+            .kind = is_band || is_block ? segment.kind : SegmentKind::whole,
+            .by_key = !is_block && (!is_band || stored_by_key(segment)),
             .width = narrow(width),
-            .reach = narrow(is_band ? near(offset + window) - near(offset - window) + 1 : width),
-            .shift = near(offset - window)};
+            .reach = is_band ? seen.high - seen.low : narrow(width),
+            .shift = is_band ? seen.low : narrow(offset)};
   }
 
-  /// Returns how many these are.
-  static std::int64_t put_much_first(std::vector<Unit>& units) {
-    const auto has_much = [](const Unit& unit) { return unit.passing > much; };
-    return std::ranges::stable_partition(units, has_much).begin() - units.begin();
+  /// More than 1,024 tokens.
+  static void put_much_first(Lists::Units& units) {
+    const auto has_much = [](const Unit& unit) { return unit.passing > 1024; };
+    units.much = std::ranges::stable_partition(units.all, has_much).begin() - units.all.begin();
   }
 
   const AttentionPlan& plan_;
@@ -145,13 +138,13 @@ class Cut {
 constexpr auto sections = [](const Lists& lists, DeviceLists& seen, const auto& visit) {
   visit(lists.views, seen.views);
   visit(lists.seeing, seen.seeing);
-  visit(lists.row_units, seen.row_units);
-  visit(lists.key_units, seen.key_units);
+  visit(lists.rows.all, seen.row_units);
+  visit(lists.keys.all, seen.key_units);
   visit(lists.indices, seen.indices);
 };
 
 /// `written`: the keys whose gradients are written.
-Result<WindowedWork> cut(const AttentionPlan& plan, const std::vector<TokenRange>& written,
+Result<WindowedWork> cut(const AttentionPlan& plan, std::span<const TokenRange> written,
                          std::int64_t head_dim, DType dtype, Passes passes) {
   if (Status s = windowed_supports(plan, head_dim); !s) return tl::unexpected(s.error());
   if (plan.tokens > most_tokens || std::ssize(plan.indices) > most_tokens) {
@@ -162,16 +155,15 @@ Result<WindowedWork> cut(const AttentionPlan& plan, const std::vector<TokenRange
   lists->head_dim = head_dim;
   lists->dtype = dtype;
   lists->passes = passes;
-  lists->tokens = narrow(plan.tokens);
+  lists->tokens = plan.tokens;
   lists->heads = plan.heads;
   Cut cut(plan, *lists);
-  cut.add_rows();
   if (passes == Passes::forward_backward) cut.add_keys(written);
   if (std::max(std::ssize(lists->views), std::ssize(lists->seeing)) > countable) {
     return fail("This plan has too many segments for the GPU's work list; make the batch smaller");
   }
   lists->bytes = bytes_of_sections<DeviceLists>(*lists, sections);
-  return WindowedWork(std::move(lists));
+  return WindowedWork{std::move(lists)};
 }
 
 }  // namespace
@@ -182,15 +174,12 @@ DeviceLists on_device(const Lists& lists, const std::byte* base) {
 
 }  // namespace windowed
 
-WindowedWork::WindowedWork(std::shared_ptr<const windowed::Lists> lists)
-    : lists_(std::move(lists)) {}
-
 std::span<const std::byte> WindowedWork::list() const {
-  return lists_->bytes;
+  return lists->bytes;
 }
 
 std::int64_t WindowedWork::score_elements() const {
-  return lists_->score_elements;
+  return lists->score_elements;
 }
 
 Status windowed_supports(const AttentionPlan& plan, std::int64_t head_dim) {
@@ -210,7 +199,6 @@ Result<WindowedWork> band_work(const BandProblem& problem, DType dtype, Passes p
   // A band is a plan whose sequences see nothing but themselves.
   AttentionPlan plan;
   plan.heads = static_cast<std::int32_t>(problem.heads);
-  std::vector<TokenRange> written;
   for (const TokenRange& sequence : problem.sequences) {
     if (sequence.empty()) continue;
     plan.tasks.push_back({.queries = {sequence.begin, sequence.end},
@@ -219,14 +207,14 @@ Result<WindowedWork> band_work(const BandProblem& problem, DType dtype, Passes p
                           .segment_count = 1});
     plan.segments.push_back(band_of(problem, sequence));
     plan.tokens = sequence.end;
-    written.push_back(sequence);
   }
-  return windowed::cut(plan, written, problem.head_dim, dtype, passes);
+  return windowed::cut(plan, problem.sequences, problem.head_dim, dtype, passes);
 }
 
 Result<WindowedWork> windowed_work(const AttentionPlan& plan, std::int64_t head_dim, DType dtype,
                                    Passes passes) {
-  return windowed::cut(plan, {{0, plan.tokens}}, head_dim, dtype, passes);
+  const TokenRange all{0, plan.tokens};
+  return windowed::cut(plan, {&all, 1}, head_dim, dtype, passes);
 }
 
 }  // namespace attnscope::cuda
