@@ -93,7 +93,6 @@ void count_broad(const WorkWalk& walk, std::int32_t strips, Counts& counts) {
     counts["globals"] += globals;
     if (globals == 0) ++counts["alone"];
     if (row == 0 && walk.wide_takes_globals != 0) counts["globals, wide"] += globals;
-    if (walk.globals.count % 16 < 8) counts["globals, cut"] += std::min<std::int64_t>(globals, 1);
     if (window < 0) continue;
     const std::int32_t inner_begin = std::max(own.keys_begin - row, step - 1 - window);
     const std::int32_t inner_end = std::min(own.keys_end - row - 31, window - 14);

@@ -286,10 +286,7 @@ __global__ void __maxnreg__((broad_registers<Columns, Many>))
       for (int i = 0; i < 2; ++i) of_globals.read(first + 8 * i, keys[i], values_read[i]);
       take_rim(
           careful, Many ? first == 0 : true, [](int) { return true; },
-          [&](int, ChunkScores& s) {
-            if (first + 8 > globals) cut_by_keys(s[0], first, 0, globals);
-            cut_by_keys(s[1], first + 8, 0, globals);
-          },
+          [&](int, ChunkScores& s) { cut_by_keys(s, first, 0, globals); },
           by_wide && row == 0 && walk.wide_takes_globals != 0, first, 0, globals);
     }
     if (globals == 0) {
@@ -329,10 +326,7 @@ __global__ void __maxnreg__((broad_registers<Columns, Many>))
             },
             [&](int b, ChunkScores& s) {
               cut_by_window(s, distance - strip_tokens * b, window);
-              if (is_cut) {
-                cut_by_keys(s[0], first, keys_begin, keys_end);
-                cut_by_keys(s[1], first + 8, keys_begin, keys_end);
-              }
+              if (is_cut) cut_by_keys(s, first, keys_begin, keys_end);
             },
             is_of_wide, first, wide_begin, wide_end);
         read_band(first + 16);

@@ -255,13 +255,12 @@ __device__ __forceinline__ void cut_by_window(ChunkScores& s, int distance, int 
     }
   }
 }
-/// And those of one tile, whose first token is `first`, with tokens before `begin` and from `end`
-/// on.
-__device__ __forceinline__ void cut_by_keys(float (&s)[4], int first, int begin, int end) {
+/// And those with tokens before `begin` and from `end` on; the first token is `first`.
+__device__ __forceinline__ void cut_by_keys(ChunkScores& s, int first, int begin, int end) {
 #pragma unroll
-  for (int e = 0; e < 4; ++e) {
-    const int token = first + 2 * (static_cast<int>(threadIdx.x) & 3) + e % 2;
-    if (token < begin || token >= end) s[e] = minus_infinity;
+  for (int e = 0; e < 8; ++e) {
+    const int token = first + 2 * (static_cast<int>(threadIdx.x) & 3) + 8 * (e / 4) + e % 2;
+    if (token < begin || token >= end) s[e / 4][e % 4] = minus_infinity;
   }
 }
 

@@ -319,9 +319,6 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
   const auto lse_of = [&](int token) {
     return __ldg(call.lse + static_cast<std::int64_t>(token) * call.heads + head);
   };
-  const auto row_of = [&](const Input& tensor, int token) {
-    return HeadRows<const std::byte>(tensor, head).at(Place(call.items, token));
-  };
   const auto scale_of = [&](int i) { return Of::by_score(i) ? call.scale : 1.0f; };
   const auto uncut = [](ChunkScores&) {};
   const auto nothing = [] {};
@@ -396,7 +393,8 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
     wide[0].begin(
         walk.wide.count, call.signs, zero,
         [&](int tensor, int i) {
-          return row_of(standing_of(tensor), walk.wide.begin + i) + Share::begin();
+          const Place at(call.items, walk.wide.begin + i);
+          return HeadRows<const std::byte>(standing_of(tensor), head).at(at) + Share::begin();
         },
         [&](int i) { return lse_of(walk.wide.begin + i); },
         [&](int i, const RowNumbers& known) {
@@ -496,10 +494,6 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
       }
     }
   };
-  const auto cut_outside = [&](ChunkScores& s, int first, int begin, int end) {
-    cut_by_keys(s[0], first, begin, end);
-    cut_by_keys(s[1], first + 8, begin, end);
-  };
 
   /// Computes and writes the rows from `row` on; with care, again. Returns whether a result is not
   /// finite.
@@ -553,7 +547,7 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
         wide.template weigh<false>(
             weights, chunk, values, unspoilt, call.factor,
             [&](ChunkScores& s) {
-              if (first < 0 || first + 16 > rows) cut_outside(s, first, 0, rows);
+              if (first < 0 || first + 16 > rows) cut_by_keys(s, first, 0, rows);
             },
             nothing);
 #pragma unroll
@@ -586,7 +580,7 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
           if (sees(b)) {
             const auto cut = [&](ChunkScores& s) {
               cut_by_window(s, distance - strip_tokens * b, window);
-              if (!is_there(first)) cut_outside(s, first, keys_begin, keys_end);
+              if (!is_there(first)) cut_by_keys(s, first, keys_begin, keys_end);
             };
             StripWeights<sums> weights;
             if (!careful) {

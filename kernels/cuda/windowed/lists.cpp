@@ -127,7 +127,8 @@ class Cut {
   /// More than 1,024 tokens.
   static void put_much_first(Lists::Units& units) {
     const auto has_much = [](const Unit& unit) { return unit.passing > 1024; };
-    units.much = std::ranges::stable_partition(units.all, has_much).begin() - units.all.begin();
+    units.much =
+        std::stable_partition(units.all.begin(), units.all.end(), has_much) - units.all.begin();
   }
 
   const AttentionPlan& plan_;
