@@ -8,6 +8,10 @@ Status failed_call(const char* call, const char* file, int line, const char* tex
   return fail("CUDA: {} failed at {}:{}: {} ({})", call, file, line, text, name);
 }
 
+Status no_memory_for(std::string_view operation, std::string_view what, std::int64_t floats) {
+  return fail("{}: {} has no memory for its {} floats", operation, what, floats);
+}
+
 Status refused_capture(const char* what) {
   return fail("CUDA: {} cannot be captured into a graph; make one call before the capture", what);
 }

@@ -5,6 +5,7 @@
 // fmt's checked format strings in C++20.
 
 #include <cstdint>
+#include <string_view>
 
 #include "kernels/base/result.h"
 
@@ -12,6 +13,9 @@ namespace attnscope::cuda {
 
 [[nodiscard]] Status failed_call(const char* call, const char* file, int line, const char* text,
                                  const char* name);
+
+[[nodiscard]] Status no_memory_for(std::string_view operation, std::string_view what,
+                                   std::int64_t floats);
 
 /// `what` waits or allocates, and its stream is being captured.
 [[nodiscard]] Status refused_capture(const char* what);

@@ -5,7 +5,6 @@
 
 #include "kernels/cuda/numbers.cuh"
 #include "kernels/cuda/operands.h"
-#include "kernels/cuda/segment/arguments.h"
 #include "kernels/cuda/work_list.h"
 
 namespace attnscope::cuda {
@@ -113,13 +112,9 @@ __device__ __forceinline__ float log_sum_exp(float maximum, float sum) {
   return sum == 0.0f ? minus_infinity : fmaf(maximum, ln_2, logf(sum));
 }
 
-/// RowNumbers::subtrahend of a log-sum-exp.
+/// A log-sum-exp in units of log2, as it is subtracted; +inf for a row without keys.
 __device__ __forceinline__ float subtrahend_of(float lse) {
   return lse == minus_infinity ? -minus_infinity : lse * log2_e;
-}
-__device__ __forceinline__ RowNumbers read_numbers(const RowNumbers* of) {
-  const float2 both = __ldg(reinterpret_cast<const float2*>(of));
-  return {both.x, both.y};
 }
 
 }  // namespace attnscope::cuda

@@ -17,6 +17,8 @@
 namespace attnscope::cuda {
 
 inline constexpr std::int32_t strip_tokens = 16;
+/// More are declined: sums of three or four token numbers must fit 32 bits.
+inline constexpr std::int64_t most_tokens = std::int64_t{1} << 29;
 
 /// Tokens begin ... begin+count, or, if listed, the tokens at indices[begin ... begin+count).
 struct WorkRun {
@@ -53,7 +55,7 @@ struct WorkList {
   std::int32_t tokens = 0;
 };
 
-/// Errors: more than 2^29 tokens, because t + high must fit 32 bits.
+/// Errors: more than most_tokens.
 [[nodiscard]] Result<WorkList> cut_into_units(const AttentionPlan& plan, Passes passes);
 
 }  // namespace attnscope::cuda

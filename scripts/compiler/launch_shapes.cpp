@@ -38,7 +38,7 @@ void print_walks() {
                 static_cast<int>(sums), threads, walk_warps * kept_by_warp<columns, sums>);
   };
   print_backward.template operator()<Sums::queries>();
-  if constexpr (sums_both(columns)) {
+  if constexpr (columns <= most_columns_of_both) {
     print_backward.template operator()<Sums::keys_and_values>();
   } else {
     print_backward.template operator()<Sums::keys>();

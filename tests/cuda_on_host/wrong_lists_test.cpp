@@ -133,7 +133,7 @@ TEST(CudaWindowedArguments, ThatDoNotFitAreErrors) {
   EXPECT_THAT(qk(other, list.data(), scores.floats()), HasSubstr("k is of another type"));
   EXPECT_THAT(qk(nowhere, list.data(), scores.floats()), HasSubstr("k has no data"));
   EXPECT_THAT(qk(k.view(), nullptr, scores.floats()), HasSubstr("was given no work list"));
-  EXPECT_THAT(qk(k.view(), list.data(), nullptr), HasSubstr("was given no workspace"));
+  EXPECT_THAT(qk(k.view(), list.data(), nullptr), HasSubstr("the band has no memory"));
   EXPECT_THAT(message(cuda::windowed_qk_backward(work, list.data(), scores.floats(), q.view(),
                                                  k.view(), 0.5f, o.tensor(), o.tensor(), nullptr)),
               HasSubstr("forward pass alone"));

@@ -22,9 +22,6 @@
 
 namespace attnscope::cuda {
 
-/// Strips that a warp computes side by side.
-template <int Columns>
-inline constexpr int broad_strips = broad_strips_of(Columns);
 /// Registers a thread; no instantiation spills. A multiprocessor has 12 such warps, or 8.
 template <int Columns, bool Many>
 inline constexpr int broad_registers = Columns == 64 || Many ? 255 : 168;

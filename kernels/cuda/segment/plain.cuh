@@ -198,7 +198,7 @@ __global__ void __launch_bounds__(32 * plain_warps, 4)
       float weight = 0.0f, by_score = 0.0f;
       if (other >= 0) {
         const Place at(a.items, other);
-        if constexpr (Keys) row = read_numbers(numbers + other);
+        if constexpr (Keys) row = numbers[other];
         const float score = dot_with<T>(first, passing[0].at(at), a);
         weight = exp2_approx(fmaf(score, factor, -row.subtrahend));
         by_score = weight * (dot_with<T>(second, passing[1].at(at), a) + row.minus_dot);

@@ -32,6 +32,10 @@ namespace attnscope::cuda {
 
 inline constexpr int walk_warps = 2;  // of a block; they have nothing in common
 
+/// Strips that a warp computes side by side in chunks (broad_walk.cuh, walk_backward.cuh).
+template <int Columns>
+inline constexpr int broad_strips = broad_strips_of(Columns);
+
 /// What is the same in all lanes. As it comes from one, the compiler knows it, and branches on what
 /// follows from it need no care.
 __device__ __forceinline__ int same_in_all(int x) {

@@ -28,9 +28,7 @@ namespace attnscope::cuda {
 /// What a walk sums up, which tells what stands still.
 enum class Sums : std::uint8_t { queries, keys, values, keys_and_values };
 /// Past keys of head dimension 64 there is no room for the sums of both gradients: two launches.
-constexpr bool sums_both(int columns) {
-  return columns == 32;
-}
+inline constexpr int most_columns_of_both = 32;
 
 template <Sums sums>
 struct WalkSums {
@@ -71,28 +69,23 @@ struct LanePlaces {
   }
 };
 
+__device__ __forceinline__ RowNumbers read_numbers(const RowNumbers* of) {
+  const float2 both = __ldg(reinterpret_cast<const float2*>(of));
+  return {both.x, both.y};
+}
+
 /// RowNumbers beside a lane's four scores of a tile.
 struct TileNumbers {
   float minus_dots[4];
   float subtrahends[2];  // of its two rows
-
-  /// Of the scores' columns.
-  __device__ __forceinline__ void put(const RowNumbers (&rows)[2]) {
-#pragma unroll
-    for (int e = 0; e < 4; ++e) minus_dots[e] = rows[e % 2].minus_dot;
-    subtrahends[0] = rows[0].subtrahend;
-    subtrahends[1] = rows[1].subtrahend;
-  }
 };
 
 /// 16 tokens that pass by, as they are read; tile u has those from 8 u on.
 template <int Columns, Sums sums>
 struct PassingChunk {
-  using Of = WalkSums<sums>;
-
   RowShare<Columns> first[2], second[2];  // of token g of a tile; the second for dP alone
   // Of tokens 2 t and 2 t + 1, the numbers of queries alone.
-  typename ValueTile<Columns>::Rows values[Of::gradients][2];
+  typename ValueTile<Columns>::Rows values[WalkSums<sums>::gradients][2];
   RowNumbers numbers[2][2];
 };
 
@@ -115,7 +108,11 @@ struct SummedChunk {
         for (std::uint32_t& pair : values[i][u].pair)
           pair = static_cast<std::uint32_t>(opaque(static_cast<int>(pair)));
       }
-      if constexpr (Of::of_keys) numbers[u].put(chunk.numbers[u]);
+      if constexpr (Of::of_keys) {
+        const RowNumbers &even = chunk.numbers[u][0], &odd = chunk.numbers[u][1];
+        numbers[u] = {{even.minus_dot, odd.minus_dot, even.minus_dot, odd.minus_dot},
+                      {even.subtrahend, odd.subtrahend}};
+      }
     }
   }
 };
@@ -161,10 +158,7 @@ struct StandingStrip {
   __device__ __forceinline__ void pass(LanePlaces& places) {
     places(first);
     if constexpr (Of::has_by_score) places(second);
-    if constexpr (!Of::of_keys) {
-      places(numbers.minus_dots);
-      places(numbers.subtrahends);
-    }
+    if constexpr (!Of::of_keys) places(numbers);
   }
 
   /// row(tensor, i) is the lane's share of row i of a tensor, 2 being o; lse(i) the row's
@@ -220,9 +214,9 @@ struct StandingStrip {
   template <bool Careful, typename Cut, typename AfterScores>
   __device__ __forceinline__ void weigh(StripWeights<sums>& weights,
                                         const PassingChunk<Columns, sums>& chunk,
-                                        const SummedChunk<Columns, sums>& summed,
-                                        const unsigned (&spoilt)[gradients], float factor,
-                                        const Cut& cut, const AfterScores& after_scores) const {
+                                        const SummedChunk<Columns, sums>& summed, float factor,
+                                        const Cut& cut, const AfterScores& after_scores,
+                                        const unsigned* spoilt = nullptr) const {
     ChunkScores s = {}, gradient = {};
 #pragma unroll
     for (int u = 0; u < 2; ++u) {
@@ -264,10 +258,7 @@ struct StandingStrip {
   }
 };
 
-/// Strips that stand side by side.
-template <int Columns>
-inline constexpr int backward_strips = broad_strips_of(Columns);
-/// Registers a thread: an SM has 8 warps. No instantiation spills.
+/// Registers a thread: an SM has 12 warps or 8. No instantiation spills.
 template <int Columns, Sums sums>
 inline constexpr int backward_walk_registers = Columns == 32 && sums == Sums::queries ? 168 : 255;
 /// Bytes that a warp keeps in shared memory: of the globals, where rows are, and of
@@ -293,9 +284,8 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
   using Share = RowShare<Columns>;
   using Values = ValueTile<Columns>;
   constexpr int gradients = Of::gradients;
-  constexpr int strips = backward_strips<Columns>;
+  constexpr int strips = broad_strips<Columns>;
   constexpr int step = strip_tokens * strips;
-  constexpr unsigned unspoilt[gradients] = {};
   const int lane = static_cast<int>(threadIdx.x) & 31;
   const int g = lane >> 2;
   const int t = lane & 3;
@@ -381,7 +371,7 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
 #pragma unroll
     for (int b = 0; b < count; ++b) {
       StripWeights<sums> weights;
-      by[b].template weigh<false>(weights, chunk, summed, unspoilt, call.factor, uncut, nothing);
+      by[b].template weigh<false>(weights, chunk, summed, call.factor, uncut, nothing);
       add(weights, summed, sums_of[b]);
     }
   };
@@ -545,7 +535,7 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
         LanePlaces of_wide{wide_kept, false};
         wide.pass(of_wide);
         wide.template weigh<false>(
-            weights, chunk, values, unspoilt, call.factor,
+            weights, chunk, values, call.factor,
             [&](ChunkScores& s) {
               if (first < 0 || first + 16 > rows) cut_by_keys(s, first, 0, rows);
             },
@@ -563,7 +553,7 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
 #pragma unroll
         for (int b = 0; b < strips; ++b) {
           StripWeights<sums> weights;
-          strip[b].template weigh<false>(weights, chunk, values, unspoilt, call.factor, uncut, [&] {
+          strip[b].template weigh<false>(weights, chunk, values, call.factor, uncut, [&] {
             if (b + 1 == strips) read_scored(first + 16);
           });
           add(weights, values, sums_of[b]);
@@ -584,11 +574,10 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
             };
             StripWeights<sums> weights;
             if (!careful) {
-              strip[b].template weigh<false>(weights, chunk, values, unspoilt, call.factor, cut,
-                                             nothing);
+              strip[b].template weigh<false>(weights, chunk, values, call.factor, cut, nothing);
             } else {
-              strip[b].template weigh<true>(weights, chunk, values, spoilt, call.factor, cut,
-                                            nothing);
+              strip[b].template weigh<true>(weights, chunk, values, call.factor, cut, nothing,
+                                            spoilt);
             }
             add(weights, values, sums_of[b]);
           }

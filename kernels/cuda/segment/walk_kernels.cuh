@@ -57,7 +57,7 @@ template <typename T, int Columns>
 Status launch_backward_walks(const BackwardWalkArguments& arguments, Standing what, Stream stream) {
   if (what == Standing::rows)
     return launch_backward_walks<T, Columns, Sums::queries>(arguments, stream);
-  if constexpr (sums_both(Columns)) {
+  if constexpr (Columns <= most_columns_of_both) {
     return launch_backward_walks<T, Columns, Sums::keys_and_values>(arguments, stream);
   } else {
     if (Status s = launch_backward_walks<T, Columns, Sums::keys>(arguments, stream); !s) return s;

@@ -2,9 +2,12 @@
 //
 // The unfused steps, in float32 (docs/cuda-kernels.md), and the calls that queue them.
 
+#include <initializer_list>
 #include <iterator>
 #include <string_view>
+#include <utility>
 
+#include "kernels/cuda/failures.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/rows.cuh"
 #include "kernels/cuda/windowed.h"
@@ -299,33 +302,36 @@ __global__ void __launch_bounds__(most_threads, 1) windowed_sums_kernel(Argument
   }
 }
 
-template <typename Byte>
-struct Named {
-  std::string_view name;
-  const StridedTensor<Byte>& tensor;
-};
+template <typename X>
+using Named = std::initializer_list<std::pair<std::string_view, X>>;
 
-/// The launches of one call, which return its status: where something is wrong nothing more is
-/// queued.
+/// The launches of one call, which return its status: all that it is given is checked before the
+/// first, and where something is wrong nothing more is queued.
 class Call {
  public:
-  Call(std::string_view operation, const WindowedWork& work, const std::byte* list, Stream stream)
+  Call(std::string_view operation, const WindowedWork& work, const std::byte* list, Stream stream,
+       Named<ConstTensor> tensors, Named<const float*> all_floats)
       : operation_(operation),
         lists_(*work.lists),
         list_(list),
         stream_(stream),
-        status_(check_memory(operation, list, work.list().size(), nullptr, 0)) {}
+        status_(check_memory(operation, list, work.list().size(), nullptr, 0)) {
+    for (const auto& [name, tensor] : tensors) operands_.add(name, tensor);
+    if (!operands_.status()) status_ = operands_.status();
+    for (const auto& [name, floats] : all_floats) {
+      if (status_ && floats == nullptr && work.score_elements() > 0)
+        status_ = no_memory_for(operation, name, work.score_elements());
+    }
+  }
 
-  const Status& scores(const Named<const std::byte>& x, const Named<const std::byte>& y, float* to,
-                       float scale = 1.0f, float outside = 0.0f) {
-    operands_.add(x.name, x.tensor);
-    operands_.add(y.name, y.tensor);
+  const Status& scores(const ConstTensor& x, const ConstTensor& y, float* to, float scale = 1.0f,
+                       float outside = 0.0f) {
     const auto kernel = with_type(lists_.dtype, [](auto type) -> Kernel {
       return windowed_scores_kernel<typename NumberOf<type()>::T>;
     });
     return queue("windowed scores", kernel, shared_of_scores(lists_.head_dim), lists_.rows,
-                 {.x = operands_.on_device(x.tensor),
-                  .y = operands_.on_device(y.tensor),
+                 {.x = operands_.on_device(x),
+                  .y = operands_.on_device(y),
                   .scores = to,
                   .scale = scale,
                   .outside = outside});
@@ -337,10 +343,8 @@ class Call {
                  {.scores = scores, .weights = weights, .lse = lse});
   }
   template <bool of_keys>
-  const Status& sums(const float* weights, const Named<const std::byte>& y,
-                     const Named<std::byte>& to, float scale = 1.0f) {
-    operands_.add(y.name, y.tensor);
-    operands_.add(to.name, to.tensor);
+  const Status& sums(const float* weights, const ConstTensor& y, const Tensor& to,
+                     float scale = 1.0f) {
     if (of_keys && status_ && lists_.passes == Passes::forward)
       status_ = made_for_forward_alone(operation_);
     const auto kernel = with_type(lists_.dtype, [](auto type) -> Kernel {
@@ -348,8 +352,8 @@ class Call {
     });
     return queue(of_keys ? "windowed keys" : "windowed values", kernel, 0,
                  of_keys ? lists_.keys : lists_.rows,
-                 {.y = operands_.on_device(y.tensor),
-                  .out = operands_.on_device(to.tensor),
+                 {.y = operands_.on_device(y),
+                  .out = operands_.on_device(to),
                   .weights = weights,
                   .scale = scale});
   }
@@ -360,11 +364,6 @@ class Call {
   /// For units by which much passes, then the rest.
   const Status& queue(const char* name, Kernel kernel, std::int64_t shared,
                       const Lists::Units& units, Arguments a) {
-    if (status_) status_ = operands_.status();
-    if (status_ && a.scores == nullptr && a.weights == nullptr) {
-      const std::int64_t bytes = lists_.score_elements * std::int64_t{sizeof(float)};
-      status_ = check_memory(operation_, nullptr, 0, nullptr, bytes);
-    }
     a.lists = on_device(lists_, list_);
     a.items = operands_.items();
     a.head_dim = static_cast<std::int32_t>(lists_.head_dim);
@@ -372,7 +371,6 @@ class Call {
     a.heads_per_unit = lists_.heads_per_unit;
     a.vector = operands_.in_pieces();
     a.units = &units == &lists_.keys ? a.lists.key_units : a.lists.row_units;
-    operands_ = {lists_.dtype, lists_.head_dim, lists_.tokens};
     const bool sums = a.out.data != nullptr;
     const std::int64_t parts = sums ? column_parts(a) : 1;
     const auto launch_some = [&](std::int64_t count, int warps) {
@@ -393,7 +391,7 @@ class Call {
   const std::byte* list_;
   Stream stream_;
   Status status_;
-  Operands operands_{lists_.dtype, lists_.head_dim, lists_.tokens};  // those of the next step
+  Operands operands_{lists_.dtype, lists_.head_dim, lists_.tokens};
 };
 
 }  // namespace
@@ -403,47 +401,63 @@ using windowed::Call;
 
 Status windowed_qk(const WindowedWork& work, const std::byte* list, const ConstTensor& q,
                    const ConstTensor& k, float scale, float* band, Stream stream) {
-  return Call("windowed_qk", work, list, stream).scores({"q", q}, {"k", k}, band, scale);
+  Call call("windowed_qk", work, list, stream, {{"q", q}, {"k", k}}, {{"the band", band}});
+  return call.scores(q, k, band, scale);
 }
 
 Status windowed_pv(const WindowedWork& work, const std::byte* list, const float* band,
                    const ConstTensor& v, const Tensor& o, Stream stream) {
-  return Call("windowed_pv", work, list, stream).sums<false>(band, {"v", v}, {"o", o});
+  Call call("windowed_pv", work, list, stream, {{"v", v}, {"o", as_const(o)}},
+            {{"the band", band}});
+  return call.sums<false>(band, v, o);
 }
 
 Status windowed_qk_backward(const WindowedWork& work, const std::byte* list, const float* grad_band,
                             const ConstTensor& q, const ConstTensor& k, float scale,
                             const Tensor& grad_q, const Tensor& grad_k, Stream stream) {
-  Call call("windowed_qk_backward", work, list, stream);
-  call.sums<true>(grad_band, {"q", q}, {"grad_k", grad_k}, scale);
-  return call.sums<false>(grad_band, {"k", k}, {"grad_q", grad_q}, scale);
+  Call call("windowed_qk_backward", work, list, stream,
+            {{"q", q}, {"k", k}, {"grad_q", as_const(grad_q)}, {"grad_k", as_const(grad_k)}},
+            {{"the band's gradient", grad_band}});
+  call.sums<true>(grad_band, q, grad_k, scale);
+  return call.sums<false>(grad_band, k, grad_q, scale);
 }
 
 Status windowed_pv_backward(const WindowedWork& work, const std::byte* list, const float* band,
                             const ConstTensor& v, const ConstTensor& grad_o, float* grad_band,
                             const Tensor& grad_v, Stream stream) {
-  Call call("windowed_pv_backward", work, list, stream);
-  call.sums<true>(band, {"grad_o", grad_o}, {"grad_v", grad_v});
-  return call.scores({"grad_o", grad_o}, {"v", v}, grad_band);
+  Call call("windowed_pv_backward", work, list, stream,
+            {{"v", v}, {"grad_o", grad_o}, {"grad_v", as_const(grad_v)}},
+            {{"the band", band}, {"the band's gradient", grad_band}});
+  call.sums<true>(band, grad_o, grad_v);
+  return call.scores(grad_o, v, grad_band);
 }
 
 Status windowed_forward(const WindowedWork& work, const std::byte* list, const ConstTensor& q,
                         const ConstTensor& k, const ConstTensor& v, float scale, const Tensor& o,
                         float* lse, float* scores, Stream stream) {
-  Call call("windowed_forward", work, list, stream);
-  call.scores({"q", q}, {"k", k}, scores, scale * log2_e, minus_infinity);
+  Call call("windowed_forward", work, list, stream,
+            {{"q", q}, {"k", k}, {"v", v}, {"o", as_const(o)}}, {{"the scores", scores}});
+  call.scores(q, k, scores, scale * log2_e, minus_infinity);
   call.rows<false>(scores, nullptr, lse);
-  return call.sums<false>(scores, {"v", v}, {"o", o});
+  return call.sums<false>(scores, v, o);
 }
 
 Status windowed_backward(const WindowedWork& work, const std::byte* list, const GradientTensors& t,
                          float scale, const float* weights, float* grad_scores, Stream stream) {
-  Call call("windowed_backward", work, list, stream);
-  call.sums<true>(weights, {"grad_o", t.grad_o}, {"grad_v", t.grad_v});
-  call.scores({"grad_o", t.grad_o}, {"v", t.v}, grad_scores);
+  Call call("windowed_backward", work, list, stream,
+            {{"q", t.q},
+             {"k", t.k},
+             {"v", t.v},
+             {"grad_o", t.grad_o},
+             {"grad_q", as_const(t.grad_q)},
+             {"grad_k", as_const(t.grad_k)},
+             {"grad_v", as_const(t.grad_v)}},
+            {{"the weights", weights}, {"the scores' gradient", grad_scores}});
+  call.sums<true>(weights, t.grad_o, t.grad_v);
+  call.scores(t.grad_o, t.v, grad_scores);
   call.rows<true>(grad_scores, weights, nullptr);
-  call.sums<true>(grad_scores, {"q", t.q}, {"grad_k", t.grad_k}, scale);
-  return call.sums<false>(grad_scores, {"k", t.k}, {"grad_q", t.grad_q}, scale);
+  call.sums<true>(grad_scores, t.q, t.grad_k, scale);
+  return call.sums<false>(grad_scores, t.k, t.grad_q, scale);
 }
 
 }  // namespace attnscope::cuda

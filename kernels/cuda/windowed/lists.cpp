@@ -20,8 +20,6 @@ namespace attnscope::cuda {
 namespace windowed {
 namespace {
 
-/// Sums of four numbers of tokens are places, counted in 32 bits.
-constexpr std::int64_t most_tokens = std::int64_t{1} << 29;
 constexpr std::int64_t countable = std::numeric_limits<std::int32_t>::max();
 
 template <typename Integer>

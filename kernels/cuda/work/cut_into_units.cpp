@@ -10,9 +10,6 @@
 namespace attnscope::cuda {
 namespace {
 
-/// More are declined (work_list.h).
-constexpr std::int64_t most_tokens = std::int64_t{1} << 29;
-
 /// The heads, cut wherever a task's heads begin or end.
 std::vector<HeadRange> head_ranges(const AttentionPlan& plan) {
   std::set<std::int32_t> cuts{0, plan.heads};
