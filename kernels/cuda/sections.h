@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <ranges>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -25,8 +26,8 @@ template <typename Seen, typename List, typename Sections>
 [[nodiscard]] std::vector<std::byte> bytes_of_sections(const List& list, const Sections& sections) {
   std::vector<std::byte> bytes;
   Seen nowhere;
-  sections(list, nowhere, [&]<typename T>(const std::vector<T>& section, const T*&) {
-    static_assert(std::is_trivially_copyable_v<T>);
+  sections(list, nowhere, [&](const auto& section, auto&) {
+    static_assert(std::is_trivially_copyable_v<std::ranges::range_value_t<decltype(section)>>);
     const std::span<const std::byte> more = std::as_bytes(std::span(section));
     bytes.insert(bytes.end(), more.begin(), more.end());
     bytes.resize(static_cast<std::size_t>(section_behind(std::ssize(bytes))));
@@ -38,9 +39,10 @@ template <typename Seen, typename List, typename Sections>
 template <typename Seen, typename List, typename Sections>
 [[nodiscard]] Seen sections_at(const List& list, const std::byte* base, const Sections& sections) {
   Seen seen;
-  sections(list, seen, [&]<typename T>(const std::vector<T>& section, const T*& pointer) {
-    pointer = reinterpret_cast<const T*>(base);
-    base += section_behind(static_cast<std::int64_t>(section.size() * sizeof(T)));
+  std::int64_t begin = 0;
+  sections(list, seen, [&](const auto& section, const auto*& pointer) {
+    pointer = reinterpret_cast<decltype(section.data())>(base + begin);
+    begin = section_behind(begin + std::ssize(std::as_bytes(std::span(section))));
   });
   return seen;
 }

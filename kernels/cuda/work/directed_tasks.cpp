@@ -29,7 +29,8 @@ void add_tasks(std::span<const WorkSegment> segments, std::int64_t item,
     }
     direction.segments.push_back(segment);
   }
-  for (const WorkRun& run : runs_of(std::move(tokens), indices)) {
+  const std::vector<WorkRun> runs = runs_of(std::move(tokens), indices);
+  for (const WorkRun& run : runs) {
     direction.tasks.push_back(
         {.run = run,
          .item = item,
