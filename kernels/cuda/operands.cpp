@@ -14,18 +14,34 @@ bool is_aligned(const std::byte* data, std::int64_t bytes) {
 
 }  // namespace
 
-void Operands::add(std::string_view name, const ConstTensor& tensor) {
-  if (status_) status_ = check(name, tensor);
-  if (!status_) return;
-  const std::int64_t size = size_of(tensor.dtype);
-  const auto fits = [&](std::int64_t stride) { return stride * size % 16 == 0; };
-  const bool split = is_split(tensor.item_tokens);
-  in_pieces_ = in_pieces_ && is_aligned(tensor.data, 16) && fits(tensor.head_dim) &&
-               fits(tensor.token_stride) && fits(tensor.head_stride) &&
-               (!split || fits(tensor.item_stride));
-  if (split) item_tokens_ = tensor.item_tokens;
-  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
-  short_strides_ = short_strides_ && std::abs(tensor.token_stride) <= most / size;
+std::vector<NamedTensor> named(const GradientTensors& t) {
+  return {{"q", t.q},
+          {"k", t.k},
+          {"v", t.v},
+          {"grad_o", t.grad_o},
+          {"grad_q", as_const(t.grad_q)},
+          {"grad_k", as_const(t.grad_k)},
+          {"grad_v", as_const(t.grad_v)},
+          {"o", t.o}};
+}
+
+Operands::Operands(DType dtype, std::int64_t head_dim, std::int64_t tokens,
+                   const std::vector<NamedTensor>& tensors)
+    : dtype_(dtype), head_dim_(head_dim), tokens_(tokens) {
+  for (const NamedTensor& named : tensors) {
+    if (status_) status_ = check(named);
+    if (!status_) return;
+    const ConstTensor& tensor = named.tensor;
+    const std::int64_t size = size_of(dtype);
+    const auto fits = [&](std::int64_t stride) { return stride * size % 16 == 0; };
+    const bool split = is_split(tensor.item_tokens);
+    in_pieces_ = in_pieces_ && is_aligned(tensor.data, 16) && fits(head_dim) &&
+                 fits(tensor.token_stride) && fits(tensor.head_stride) &&
+                 (!split || fits(tensor.item_stride));
+    if (split) item_tokens_ = tensor.item_tokens;
+    constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+    short_strides_ = short_strides_ && std::abs(tensor.token_stride) <= most / size;
+  }
 }
 
 ItemDivision Operands::items() const {
@@ -39,7 +55,8 @@ ItemDivision Operands::items() const {
           .shift = static_cast<std::uint32_t>(power - 32)};
 }
 
-Status Operands::check(std::string_view name, const ConstTensor& tensor) const {
+Status Operands::check(const NamedTensor& named) const {
+  const auto& [name, tensor] = named;
   if (tensor.dtype != dtype_) {
     return fail("{} is of another type than the work list was made for; give all of one type",
                 name);

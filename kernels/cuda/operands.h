@@ -4,8 +4,7 @@
 // The tensors and the device memory of a call: how kernels are handed them, by value, and whether
 // they are as the call's work list needs them.
 //
-//   Operands operands(dtype, head_dim, tokens);  // of the work list
-//   operands.add("q", q);
+//   const Operands operands(dtype, head_dim, tokens, {{"q", q}});  // of the work list
 //   if (!operands.status()) return operands.status();
 //   arguments.q = operands.on_device(q);
 
@@ -13,8 +12,10 @@
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "kernels/base/result.h"
+#include "kernels/plan/gradients.h"
 #include "kernels/plan/tensor.h"
 
 namespace attnscope::cuda {
@@ -39,14 +40,18 @@ struct DeviceTensor {
 using Input = DeviceTensor<const std::byte>;
 using Output = DeviceTensor<std::byte>;
 
-/// The tensors of a call, one after the other, and what their memory has in common.
+struct NamedTensor {
+  std::string_view name;
+  ConstTensor tensor;
+};
+/// What gradients are computed of and written to, `o` the last.
+[[nodiscard]] std::vector<NamedTensor> named(const GradientTensors& tensors);
+
+/// The tensors of a call, and what their memory has in common.
 class Operands {
  public:
-  Operands(DType dtype, std::int64_t head_dim, std::int64_t tokens)
-      : dtype_(dtype), head_dim_(head_dim), tokens_(tokens) {}
-
-  void add(std::string_view name, const ConstTensor& tensor);
-  void add(std::string_view name, const Tensor& tensor) { add(name, as_const(tensor)); }
+  Operands(DType dtype, std::int64_t head_dim, std::int64_t tokens,
+           const std::vector<NamedTensor>& tensors);
 
   [[nodiscard]] const Status& status() const { return status_; }
   /// Whether all rows begin and end at multiples of 16 bytes.
@@ -67,7 +72,7 @@ class Operands {
   }
 
  private:
-  [[nodiscard]] Status check(std::string_view name, const ConstTensor& tensor) const;
+  [[nodiscard]] Status check(const NamedTensor& named) const;
   /// Where all tokens lie in one item there is nothing to divide.
   [[nodiscard]] bool is_split(std::int64_t item_tokens) const {
     return item_tokens > 0 && item_tokens < tokens_;
@@ -92,14 +97,8 @@ class Operands {
 /// visit() of the type as a constant: what depends on it is chosen once.
 template <typename Visit>
 [[nodiscard]] auto with_type(DType dtype, const Visit& visit) {
-  switch (dtype) {
-    case DType::float32:
-      return visit(std::integral_constant<DType, DType::float32>{});
-    case DType::float16:
-      return visit(std::integral_constant<DType, DType::float16>{});
-    case DType::bfloat16:
-      break;
-  }
+  if (dtype == DType::float32) return visit(std::integral_constant<DType, DType::float32>{});
+  if (dtype == DType::float16) return visit(std::integral_constant<DType, DType::float16>{});
   return visit(std::integral_constant<DType, DType::bfloat16>{});
 }
 

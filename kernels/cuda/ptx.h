@@ -22,6 +22,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace attnscope::cuda {
 
@@ -33,27 +34,20 @@ __device__ inline std::byte* dynamic_shared() {
 
 /// c += a b for factors of type T (__half or __nv_bfloat16), sums in float32.
 template <typename T>
-__device__ void multiply_add(float (&c)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
-                             std::uint32_t b1);
-
-template <>
-__device__ inline void multiply_add<__half>(float (&c)[4], const std::uint32_t (&a)[4],
-                                            std::uint32_t b0, std::uint32_t b1) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-      "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};\n"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-
-template <>
-__device__ inline void multiply_add<__nv_bfloat16>(float (&c)[4], const std::uint32_t (&a)[4],
-                                                   std::uint32_t b0, std::uint32_t b1) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
-      "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};\n"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+__device__ inline void multiply_add(float (&c)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
+                                    std::uint32_t b1) {
+#define ATTNSCOPE_MMA(type)                                              \
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." type "." type    \
+               ".f32 "                                                   \
+               "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};\n" \
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])          \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1))
+  if constexpr (std::is_same_v<T, __half>) {
+    ATTNSCOPE_MMA("f16");
+  } else {
+    ATTNSCOPE_MMA("bf16");
+  }
+#undef ATTNSCOPE_MMA
 }
 
 /// 2^x, to 2 units in the last place; 0 for x = -inf and below -126 (PTX ISA: ex2.approx.ftz.f32).
@@ -103,18 +97,12 @@ __device__ inline Byte* row_at(Byte* base, int row, int stride) {
 /// trace + 0 * pair, in both 16-bit halves: a trace that began as 0 stays 0 as long as all numbers
 /// of the pairs are finite.
 template <typename T>
-__device__ std::uint32_t trace_non_finite(std::uint32_t pair, std::uint32_t trace);
-
-template <>
-__device__ inline std::uint32_t trace_non_finite<__half>(std::uint32_t pair, std::uint32_t trace) {
-  asm("fma.rn.f16x2 %0, %1, %2, %0;" : "+r"(trace) : "r"(pair), "r"(0u));
-  return trace;
-}
-
-template <>
-__device__ inline std::uint32_t trace_non_finite<__nv_bfloat16>(std::uint32_t pair,
-                                                                std::uint32_t trace) {
-  asm("fma.rn.bf16x2 %0, %1, %2, %0;" : "+r"(trace) : "r"(pair), "r"(0u));
+__device__ inline std::uint32_t trace_non_finite(std::uint32_t pair, std::uint32_t trace) {
+  if constexpr (std::is_same_v<T, __half>) {
+    asm("fma.rn.f16x2 %0, %1, %2, %0;" : "+r"(trace) : "r"(pair), "r"(0u));
+  } else {
+    asm("fma.rn.bf16x2 %0, %1, %2, %0;" : "+r"(trace) : "r"(pair), "r"(0u));
+  }
   return trace;
 }
 

@@ -69,36 +69,56 @@ __device__ inline bool is_listed(const WorkRun& run, const std::int32_t* indices
   return at < run.count && indices[run.begin + at] == token;
 }
 
+/// The thread's lane of its warp, 4 g + t as fragments count them (ptx.h).
+__device__ __forceinline__ int lane_of_warp() {
+  return static_cast<int>(threadIdx.x) & 31;
+}
+__device__ __forceinline__ int g_of_lane() {
+  return lane_of_warp() >> 2;
+}
+__device__ __forceinline__ int t_of_lane() {
+  return static_cast<int>(threadIdx.x) & 3;
+}
+
 /// A row as float32 in shared memory. By all lanes of the warp, which wait for each other behind
 /// it.
 template <typename T>
 __device__ __forceinline__ void hold(float* to, const std::byte* row, int columns) {
-  for (int c = static_cast<int>(threadIdx.x) & 31; c < columns; c += 32)
+  for (int c = lane_of_warp(); c < columns; c += 32)
     to[c] = to_float(reinterpret_cast<const T*>(row)[c]);
 }
 
-/// 16 bytes of a row.
-template <typename T>
-struct Piece {
-  T at[16 / sizeof(T)];
-
-  __device__ __forceinline__ explicit Piece(const std::byte* from) {
-    const uint4 piece = __ldg(reinterpret_cast<const uint4*>(from));
-    memcpy(at, &piece, sizeof piece);
+/// visit(column, number) for all numbers of a row; `in_pieces`: 16 bytes at a time.
+template <typename T, typename Visit>
+__device__ __forceinline__ void for_each_number(const std::byte* row, int columns, bool in_pieces,
+                                                const Visit& visit) {
+  if (!in_pieces) {
+    for (int c = 0; c < columns; ++c) visit(c, to_float(reinterpret_cast<const T*>(row)[c]));
+    return;
   }
-};
+  constexpr int width = 16 / static_cast<int>(sizeof(T));
+  for (int c = 0; c < columns; c += width) {
+    const uint4 piece = __ldg(reinterpret_cast<const uint4*>(row + c * sizeof(T)));
+    T numbers[width];
+    memcpy(numbers, &piece, sizeof piece);
+#pragma unroll
+    for (int i = 0; i < width; ++i) visit(c + i, to_float(numbers[i]));
+  }
+}
 
-/// The sum of all lanes' numbers, or their largest, in all lanes.
+/// The sum of the numbers of as many lanes side by side, or their largest, in all of them.
+template <int lanes = 32>
 __device__ __forceinline__ float sum_of_lanes(float sum) {
 #pragma unroll
-  for (int distance = 16; distance > 0; distance /= 2)
+  for (int distance = 1; distance < lanes; distance *= 2)
     sum += __shfl_xor_sync(all_lanes, sum, distance);
   return sum;
 }
 
+template <int lanes = 32>
 __device__ __forceinline__ float largest_of_lanes(float largest) {
 #pragma unroll
-  for (int distance = 16; distance > 0; distance /= 2)
+  for (int distance = 1; distance < lanes; distance *= 2)
     largest = fmaxf(largest, __shfl_xor_sync(all_lanes, largest, distance));
   return largest;
 }

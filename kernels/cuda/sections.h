@@ -2,7 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Lists as device memory holds them: sections one after the other in a single block, each aligned
-// to 256 bytes, that kernels read through pointers into their copy.
+// to 256 bytes, that kernels read through pointers into their copy. A list names these pointers,
+// its OnDevice, and has visit_sections(list, OnDevice&, visit) call visit(section, pointer) for
+// each of its vectors and the pointer that kernels read it through.
+//
+//   std::vector<std::byte> bytes = list_bytes(list);     // copy them to `memory` on the device
+//   DeviceList on_device = device_list(list, memory);    // a kernel argument, by value
 
 #include <cstddef>
 #include <cstdint>
@@ -20,13 +25,11 @@ namespace attnscope::cuda {
   return (end + alignment - 1) / alignment * alignment;
 }
 
-/// A list as one block. `sections(list, seen, visit)` calls visit(section, pointer) for each of its
-/// vectors and the pointer of `seen` that kernels read it through.
-template <typename Seen, typename List, typename Sections>
-[[nodiscard]] std::vector<std::byte> bytes_of_sections(const List& list, const Sections& sections) {
+template <typename List>
+[[nodiscard]] std::vector<std::byte> list_bytes(const List& list) {
   std::vector<std::byte> bytes;
-  Seen nowhere;
-  sections(list, nowhere, [&](const auto& section, auto&) {
+  typename List::OnDevice nowhere;
+  visit_sections(list, nowhere, [&](const auto& section, auto&) {
     static_assert(std::is_trivially_copyable_v<std::ranges::range_value_t<decltype(section)>>);
     const std::span<const std::byte> more = std::as_bytes(std::span(section));
     bytes.insert(bytes.end(), more.begin(), more.end());
@@ -35,12 +38,12 @@ template <typename Seen, typename List, typename Sections>
   return bytes;
 }
 
-/// The pointers into a copy at `base`, which is not read here.
-template <typename Seen, typename List, typename Sections>
-[[nodiscard]] Seen sections_at(const List& list, const std::byte* base, const Sections& sections) {
-  Seen seen;
+/// `base`: a copy of list_bytes(list), aligned to 256 bytes; it is not read here.
+template <typename List>
+[[nodiscard]] typename List::OnDevice device_list(const List& list, const std::byte* base) {
+  typename List::OnDevice seen;
   std::int64_t begin = 0;
-  sections(list, seen, [&](const auto& section, const auto*& pointer) {
+  visit_sections(list, seen, [&](const auto& section, const auto*& pointer) {
     pointer = reinterpret_cast<decltype(section.data())>(base + begin);
     begin = section_behind(begin + std::ssize(std::as_bytes(std::span(section))));
   });

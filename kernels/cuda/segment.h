@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Fused segment attention on CUDA, the twin of kernels/cpu/segment.h: the whole plan, all items and
-// heads, in a few launches. Nothing here allocates device memory or
-// synchronises; the current device is used, and everything is queued on the caller's stream.
+// heads, in a few launches. Nothing here allocates device memory or synchronises; the current
+// device is used, and everything is queued on the caller's stream.
 //
 //   Result<SegmentWork> work = segment_work(plan, head_dim, dtype, Passes::forward);
 //   copy work->list() to device memory `list`, once a plan

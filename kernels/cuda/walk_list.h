@@ -79,9 +79,17 @@ inline constexpr std::int32_t broadest_window = 128;
   return many ? 16 : 8;
 }
 
+/// As kernels read a list of walks (sections.h).
+struct DeviceWalks {
+  const WorkWalk* walks = nullptr;
+  const WorkMerge* merges = nullptr;
+  const std::int32_t* indices = nullptr;
+};
+
 /// Walks in one direction: of rows, or of keys that queries pass by (the plan transposed), for the
 /// gradients of keys and values.
 struct WalkList {
+  using OnDevice = DeviceWalks;
   std::vector<WorkWalk> walks;
   std::vector<WorkMerge> merges;  // of wide rows
   std::vector<std::int32_t> indices;
@@ -90,6 +98,13 @@ struct WalkList {
   std::vector<WorkRun> neighbours;  // tokens that walks read as one strided run
   WalkShape shape;
 };
+
+template <typename Visit>
+void visit_sections(const WalkList& list, DeviceWalks& seen, const Visit& visit) {
+  visit(list.walks, seen.walks);
+  visit(list.merges, seen.merges);
+  visit(list.indices, seen.indices);
+}
 
 /// Of segment_forward, and of segment_backward where there are walks of keys.
 struct Walks {

@@ -81,8 +81,7 @@ struct WindowedWork {
                                           const Tensor& grad_v, Stream stream);
 
 /// scores -> joint softmax -> values, unfused on purpose. Writes every row of o; rows without keys
-/// become 0.
-/// `lse` [tokens, heads] may be nullptr. `scores`, windowed_score_elements floats, holds the
+/// become 0. `lse` [tokens, heads] may be nullptr. `scores`, score_elements() floats, holds the
 /// weights afterwards, 0 outside the pattern. `work` of windowed_work.
 [[nodiscard]] Status windowed_forward(const WindowedWork& work, const std::byte* list,
                                       const ConstTensor& q, const ConstTensor& k,
@@ -91,7 +90,7 @@ struct WindowedWork {
 
 /// The gradients of windowed_forward (kernels/plan/gradients.h) in separate passes: of the weights,
 /// of the scores, and the three products. `weights` are the scores as windowed_forward left them;
-/// tensors.o and tensors.lse are not read. `grad_scores`: windowed_score_elements floats.
+/// tensors.o and tensors.lse are not read. `grad_scores`: score_elements() floats.
 [[nodiscard]] Status windowed_backward(const WindowedWork& work, const std::byte* list,
                                        const GradientTensors& tensors, float scale,
                                        const float* weights, float* grad_scores, Stream stream);

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a plan is cut for the plain kernels (kernels/cuda/segment/plain.cuh), which take any: a unit
+// How a plan is cut for the plain kernels (kernels/cuda/segment/plain.cu), which take any: a unit
 // is one thread block's work for one head, some tokens that stand still and the segments of those
 // that pass by, of which each sees those from so far before it to so far behind it. In the
 // gradients of keys and values it is keys that stand still (the plan transposed). Everything is
@@ -45,7 +45,15 @@ struct WorkUnit {
   std::int32_t first_head = 0;  // heads first_head ... first_head + heads_per_unit
 };
 
+/// As kernels read the list (sections.h).
+struct DeviceList {
+  const WorkUnit* units = nullptr;
+  const WorkSegment* segments = nullptr;
+  const std::int32_t* indices = nullptr;
+};
+
 struct WorkList {
+  using OnDevice = DeviceList;
   std::vector<WorkUnit> units;  // of rows, then, for the backward pass, of keys
   std::vector<WorkSegment> segments;
   std::vector<std::int32_t> indices;
@@ -54,6 +62,13 @@ struct WorkList {
   std::int32_t heads_per_unit = 0;  // all units alike
   std::int32_t tokens = 0;
 };
+
+template <typename Visit>
+void visit_sections(const WorkList& list, DeviceList& seen, const Visit& visit) {
+  visit(list.units, seen.units);
+  visit(list.segments, seen.segments);
+  visit(list.indices, seen.indices);
+}
 
 /// Errors: more than most_tokens.
 [[nodiscard]] Result<WorkList> cut_into_units(const AttentionPlan& plan, Passes passes);

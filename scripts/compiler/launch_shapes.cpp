@@ -7,7 +7,7 @@
 #include <cstdio>
 
 #include "engine/attention/longformer_banded/band.cuh"
-#include "kernels/cuda/segment/plain.cuh"
+#include "kernels/cuda/segment/arguments.h"
 #include "kernels/cuda/segment/walk_kernels.cuh"
 #include "kernels/cuda/windowed/arguments.h"
 
@@ -60,7 +60,7 @@ void print_windowed() {
   const char* type = name_of<typename NumberOf<dtype>::T>;
   constexpr int threads = 32 * few_warps;
   std::printf("windowed_scores_kernel<%s>\t%d\t%ld\n", type, threads,
-              static_cast<long>(shared_of_scores(256)));
+              static_cast<long>(shared_of_scores(256, few_warps)));
   for (const char* of : {"false", "true"}) {
     std::printf("windowed_sums_kernel<%s, %s>\t%d\t%ld\n", type, of, threads,
                 static_cast<long>(shared_of_sums(few_warps)));
@@ -76,8 +76,7 @@ void print_class() {
 /// Kernels of one instantiation, and those that launch alike whatever their arguments: segment
 /// attention's plain ones and dense attention's (kernels/cuda/dense/softmax.cu).
 void print_others() {
-  constexpr long rows =
-      plain_warps * PlainRow::shared_floats(256) * static_cast<long>(sizeof(float));
+  constexpr long rows = plain_warps * (plain_floats + 2 * 256) * static_cast<long>(sizeof(float));
   std::printf("segment_forward_kernel\t%d\t%ld\n", 32 * plain_warps, rows);
   std::printf("segment_backward_kernel\t%d\t%ld\n", 32 * plain_warps, rows);
   print_windowed<DType::float32>();

@@ -16,11 +16,9 @@ namespace {
 
 /// Rows are read and written in vectors of 16 bytes.
 template <typename T>
-constexpr int vector_width = 16 / static_cast<int>(sizeof(T));
-
-template <typename T>
 struct alignas(16) Vector {
-  T values[vector_width<T>];
+  static constexpr int width = 16 / static_cast<int>(sizeof(T));
+  T values[width];
 };
 
 constexpr int block_threads = 256;
@@ -66,8 +64,8 @@ struct Row {
   /// Calls visit(first column) for each of the thread's vectors.
   template <typename Visit>
   __device__ void for_each(const Visit& visit) const {
-    const std::int64_t step = std::int64_t{threads} * vector_width<T>;
-    for (std::int64_t column = std::int64_t{thread} * vector_width<T>; column < scores.columns;
+    const std::int64_t step = std::int64_t{threads} * Vector<T>::width;
+    for (std::int64_t column = std::int64_t{thread} * Vector<T>::width; column < scores.columns;
          column += step) {
       visit(column);
     }
@@ -77,7 +75,7 @@ struct Row {
   /// which nobody has written.
   [[nodiscard]] __device__ Vector<T> load(const std::byte* matrices, std::int64_t column,
                                           float refused) const {
-    constexpr int width = vector_width<T>;
+    constexpr int width = Vector<T>::width;
     const T* from = reinterpret_cast<const T*>(matrices) + index * scores.stride + column;
     const std::int64_t left = scores.columns - column;
     Vector<T> vector;
@@ -141,9 +139,9 @@ __global__ void __launch_bounds__(block_threads, 5) dense_softmax_kernel(RowArgu
 #pragma unroll
     for (const T value : vector.values) sum += exp2_approx(fmaf(to_float(value), log2_e, -base));
   });
-  const float base = base_of(row.over_threads(largest, minus_infinity, shared, largest_of_lanes));
+  const float base = base_of(row.over_threads(largest, minus_infinity, shared, largest_of_lanes<>));
   sum = row.over_threads(sum * exp2_approx(largest - base), 0.0F, shared + block_threads / 32,
-                         sum_of_lanes);
+                         sum_of_lanes<>);
 
   const float factor = inverse_of(sum);
   row.for_each([&](std::int64_t column) {
@@ -171,16 +169,16 @@ __global__ void __launch_bounds__(block_threads)
     const Vector<T> p = row.load(arguments.weights, column, 0.0F);
     const Vector<T> g = row.load(arguments.values, column, 0.0F);
 #pragma unroll
-    for (int i = 0; i < vector_width<T>; ++i) {
+    for (int i = 0; i < Vector<T>::width; ++i) {
       sum = fmaf(to_float(p.values[i]), to_float(g.values[i]), sum);
     }
   });
-  sum = row.over_threads(sum, 0.0F, reinterpret_cast<float*>(dynamic_shared()), sum_of_lanes);
+  sum = row.over_threads(sum, 0.0F, reinterpret_cast<float*>(dynamic_shared()), sum_of_lanes<>);
   row.for_each([&](std::int64_t column) {
     const Vector<T> p = row.load(arguments.weights, column, 0.0F);
     Vector<T> g = row.load(arguments.values, column, 0.0F);
 #pragma unroll
-    for (int i = 0; i < vector_width<T>; ++i) {
+    for (int i = 0; i < Vector<T>::width; ++i) {
       // Where the weight is 0, as where the mask refuses, the gradient is not looked at.
       const float weight = to_float(p.values[i]);
       g.values[i] = from_float<T>(weight == 0.0F ? 0.0F : weight * (to_float(g.values[i]) - sum));

@@ -11,7 +11,6 @@
 #include "kernels/cuda/operands.h"
 #include "kernels/cuda/stream.h"
 #include "kernels/cuda/walk_list.h"
-#include "kernels/cuda/work/device_list.h"
 #include "kernels/plan/tensor.h"
 
 namespace attnscope::cuda {
@@ -81,13 +80,12 @@ struct BackwardWalkArguments : WalkArguments, BackwardTensors {};
 /// What stands still: queries, or keys.
 enum class Standing : std::uint8_t { rows, keys };
 
-struct PlainKernels {
-  Status (*forward)(const ForwardArguments& arguments, Stream stream) = nullptr;
-  Status (*backward)(const BackwardArguments& arguments, Standing what, Stream stream) = nullptr;
-};
-/// Of one type, whatever the head dimension (plain.cu).
-template <DType type>
-[[nodiscard]] PlainKernels plain_kernels();
+/// Of the plain kernels: warps of a block, and floats of shared memory of each beside two rows.
+inline constexpr int plain_warps = 4, plain_floats = 96;
+/// The units of one direction, whatever the head dimension (plain.cu).
+[[nodiscard]] Status plain_forward(DType dtype, const ForwardArguments& arguments, Stream stream);
+[[nodiscard]] Status plain_backward(DType dtype, const BackwardArguments& arguments, Standing what,
+                                    Stream stream);
 
 /// The walks of one direction, then their merges.
 struct WalkKernels {

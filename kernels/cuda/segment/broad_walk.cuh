@@ -93,9 +93,7 @@ struct BroadStrip {
       rises |= __shfl_xor_sync(all_lanes, rises, 2);
       float largest = fmaxf(fmaxf(s[0][2 * h], s[0][2 * h + 1]),  //
                             fmaxf(s[1][2 * h], s[1][2 * h + 1]));
-      largest = fmaxf(largest, __shfl_xor_sync(all_lanes, largest, 1));
-      largest = fmaxf(largest, __shfl_xor_sync(all_lanes, largest, 2));
-      const float raised = fmaf(largest, factor, headroom);
+      const float raised = fmaf(largest_of_lanes<4>(largest), factor, headroom);
       if (rises == 0) continue;
       const float rescale = exp2_approx(maximum[h] - raised);
       maximum[h] = raised;
@@ -128,15 +126,6 @@ struct BroadStrip {
                       values[0].pair[n], values[1].pair[n]);
     }
   }
-
-  /// Sums become those of whole rows.
-  __device__ __forceinline__ void finish() {
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      sum[h] += __shfl_xor_sync(all_lanes, sum[h], 1);
-      sum[h] += __shfl_xor_sync(all_lanes, sum[h], 2);
-    }
-  }
 };
 
 template <typename T, int Columns, bool Many>
@@ -146,9 +135,7 @@ __global__ void __maxnreg__((broad_registers<Columns, Many>))
   using Values = ValueTile<Columns>;
   constexpr int strips = broad_strips<Columns>;
   constexpr int step = strip_tokens * strips;
-  const int lane = static_cast<int>(threadIdx.x) & 31;
-  const int g = lane >> 2;
-  const int t = lane & 3;
+  const int lane = lane_of_warp(), g = g_of_lane(), t = t_of_lane();
   const int number = static_cast<int>(warp_number());
   if (number >= call.walks * call.heads) return;
   const WorkWalk& walk = call.list.walks[number % call.walks];
@@ -330,15 +317,14 @@ __global__ void __maxnreg__((broad_registers<Columns, Many>))
         distance += 16;
       }
     }
-#pragma unroll
-    for (int b = 0; b < strips; ++b) strip[b].finish();
     std::uint32_t trace = 0;  // of results
     bool is_odd = false;      // a sum
     // Lane t writes the log-sum-exps of half t of the step's rows.
-    float maximum = strip[0].maximum[0], sum = strip[0].sum[0];
+    float maximum = 0.0f, sum = 0.0f;
 #pragma unroll
     for (int i = 0; i < 2 * strips; ++i) {
-      const BroadStrip<T, Columns>& mine = strip[i / 2];
+      BroadStrip<T, Columns>& mine = strip[i / 2];
+      mine.sum[i % 2] = sum_of_lanes<4>(mine.sum[i % 2]);
       const int its_row = row + 8 * i + g;
       trace = store_share<T, Columns>(mine.o, approximate_inverse_of(mine.sum[i % 2]), i % 2,
                                       o.at(its_row), its_row < rows, trace);

@@ -10,14 +10,10 @@
 #include "kernels/cuda/sections.h"
 #include "kernels/cuda/segment/arguments.h"
 #include "kernels/cuda/walk_list.h"
-#include "kernels/cuda/work/device_list.h"
 #include "kernels/cuda/work_list.h"
 
 namespace attnscope::cuda {
 namespace {
-
-constexpr std::int64_t smallest_head_dim = 8;
-constexpr std::int64_t largest_head_dim = 256;
 
 /// Of a type and head dimension that has walks.
 WalkKernels walk_kernels_of(DType dtype, std::int64_t head_dim) {
@@ -25,10 +21,6 @@ WalkKernels walk_kernels_of(DType dtype, std::int64_t head_dim) {
     return head_dim == 32 ? walk_kernels<DType::float16, 32>() : walk_kernels<DType::float16, 64>();
   }
   return head_dim == 32 ? walk_kernels<DType::bfloat16, 32>() : walk_kernels<DType::bfloat16, 64>();
-}
-
-PlainKernels plain_kernels_of(DType dtype) {
-  return with_type(dtype, [](auto type) { return plain_kernels<type()>(); });
 }
 
 Status checked(std::string_view operation, const Operands& operands, const SegmentWork& work,
@@ -143,9 +135,8 @@ std::int64_t SegmentWork::workspace_bytes() const {
 }
 
 Status segment_supports(const AttentionPlan& plan, std::int64_t head_dim) {
-  if (head_dim < smallest_head_dim || head_dim > largest_head_dim) {
-    return fail("Segment attention on CUDA takes head dimensions {} to {}, not {}",
-                smallest_head_dim, largest_head_dim, head_dim);
+  if (head_dim < 8 || head_dim > 256) {
+    return fail("Segment attention on CUDA takes head dimensions 8 to 256, not {}", head_dim);
   }
   for (const Segment& segment : plan.segments) {
     if (segment.kind == SegmentKind::block && segment.window < 1) {
@@ -171,11 +162,8 @@ Result<SegmentWork> segment_work(const AttentionPlan& plan, std::int64_t head_di
 Status segment_forward(const SegmentWork& work, const SegmentMemory& memory, const ConstTensor& q,
                        const ConstTensor& k, const ConstTensor& v, float scale, const Tensor& o,
                        float* lse, Stream stream) {
-  Operands operands(work.dtype(), work.head_dim(), work.work().tokens);
-  operands.add("q", q);
-  operands.add("k", k);
-  operands.add("v", v);
-  operands.add("o", o);
+  const Operands operands(work.dtype(), work.head_dim(), work.work().tokens,
+                          {{"q", q}, {"k", k}, {"v", v}, {"o", as_const(o)}});
   if (Status s = checked("segment_forward", operands, work, memory); !s) return s;
   const ForwardTensors tensors{.q = operands.on_device(q),
                                .k = operands.on_device(k),
@@ -192,8 +180,7 @@ Status segment_forward(const SegmentWork& work, const SegmentMemory& memory, con
         !s)
       return s;
   }
-  return plain_kernels_of(work.dtype())
-      .forward({call.of_units(walks, Standing::rows), tensors}, stream);
+  return plain_forward(work.dtype(), {call.of_units(walks, Standing::rows), tensors}, stream);
 }
 
 Status segment_backward(const SegmentWork& work, const SegmentMemory& memory,
@@ -203,15 +190,7 @@ Status segment_backward(const SegmentWork& work, const SegmentMemory& memory,
   if (tokens > 0 && !has_backward(list)) {
     return made_for_forward_alone("segment_backward");
   }
-  Operands operands(work.dtype(), work.head_dim(), tokens);
-  operands.add("q", tensors.q);
-  operands.add("k", tensors.k);
-  operands.add("v", tensors.v);
-  operands.add("o", tensors.o);
-  operands.add("grad_o", tensors.grad_o);
-  operands.add("grad_q", tensors.grad_q);
-  operands.add("grad_k", tensors.grad_k);
-  operands.add("grad_v", tensors.grad_v);
+  const Operands operands(work.dtype(), work.head_dim(), tokens, named(tensors));
   if (Status s = checked("segment_backward", operands, work, memory); !s) return s;
   const std::int64_t rows = tokens * list.heads;
   if (static_cast<std::int64_t>(tensors.lse.size()) != rows) {
@@ -246,10 +225,11 @@ Status segment_backward(const SegmentWork& work, const SegmentMemory& memory,
       const WalkKernels kernels = walk_kernels_of(work.dtype(), work.head_dim());
       if (Status s = kernels.backward({of_walks, on_device}, what, stream); !s) return s;
     }
-    if (Status s = plain_kernels_of(work.dtype())
-                       .backward({call.of_units(walks, what), on_device}, what, stream);
-        !s)
+    if (Status s =
+            plain_backward(work.dtype(), {call.of_units(walks, what), on_device}, what, stream);
+        !s) {
       return s;
+    }
   }
   return {};
 }

@@ -91,7 +91,7 @@ struct RowShare {
   uint4 piece[pieces];
 
   /// Where in a row it begins.
-  static __device__ __forceinline__ int begin() { return 16 * (static_cast<int>(threadIdx.x) & 3); }
+  static __device__ __forceinline__ int begin() { return 16 * t_of_lane(); }
 
   __device__ __forceinline__ void read(const std::byte* share) {
 #pragma unroll
@@ -145,9 +145,7 @@ struct ValueTile {
   std::uint32_t pair[pairs];
 
   /// Where in a row the lane's share begins.
-  static __device__ __forceinline__ int begin() {
-    return 2 * pairs * ((static_cast<int>(threadIdx.x) & 31) >> 2);
-  }
+  static __device__ __forceinline__ int begin() { return 2 * pairs * g_of_lane(); }
 
   /// Rows 2 t and 2 t + 1 as they are read, which may be under way until they are put in.
   struct Rows {
@@ -230,7 +228,7 @@ __device__ __forceinline__ std::uint32_t with_nan(std::uint32_t weights, unsigne
 /// at key `first`.
 template <int Tiles>
 __device__ __forceinline__ unsigned seen_keys(int first, int begin, int end) {
-  const int mine = first + 2 * (static_cast<int>(threadIdx.x) & 3);
+  const int mine = first + 2 * t_of_lane();
   const auto keys_before = [&](int key) {
     const int distance = max(0, min(key - mine, 8 * Tiles));
     return distance / 8 * 2 + min(distance % 8, 2);
@@ -242,10 +240,9 @@ __device__ __forceinline__ unsigned seen_keys(int first, int begin, int end) {
 /// in no window become -inf; the first token is `distance` behind the strip's first row.
 using ChunkScores = float[2][4];
 __device__ __forceinline__ void cut_by_window(ChunkScores& s, int distance, int window) {
-  const int lane = static_cast<int>(threadIdx.x) & 31;
   // Of a lane's score e: its token behind its first token, less its row behind its first row.
   const auto distance_of = [](int e) { return 8 * (e / 4) + e % 2 - 8 * (e / 2 % 2); };
-  const int mine = distance + 2 * (lane & 3) - (lane >> 2);
+  const int mine = distance + 2 * t_of_lane() - g_of_lane();
   if (distance < 15 - window) {
 #pragma unroll
     for (int e = 0; e < 8; ++e) {
@@ -263,7 +260,7 @@ __device__ __forceinline__ void cut_by_window(ChunkScores& s, int distance, int 
 __device__ __forceinline__ void cut_by_keys(ChunkScores& s, int first, int begin, int end) {
 #pragma unroll
   for (int e = 0; e < 8; ++e) {
-    const int token = first + 2 * (static_cast<int>(threadIdx.x) & 3) + 8 * (e / 4) + e % 2;
+    const int token = first + 2 * t_of_lane() + 8 * (e / 4) + e % 2;
     if (token < begin || token >= end) s[e / 4][e % 4] = minus_infinity;
   }
 }
@@ -301,7 +298,7 @@ struct WideRows {
 
   __device__ __forceinline__ void begin(const ForwardWalkArguments& call, const WorkWalk& walk,
                                         int head) {
-    const int g = (static_cast<int>(threadIdx.x) & 31) >> 2;
+    const int g = g_of_lane();
     RowShare<Columns> rows[2];
 #pragma unroll
     for (int u = 0; u < 2; ++u) {
@@ -388,15 +385,11 @@ struct WideRows {
   /// it has all keys, writes the rows.
   __device__ __forceinline__ void end(const ForwardWalkArguments& call, const WorkWalk& walk,
                                       int head) {
-    const int lane = static_cast<int>(threadIdx.x) & 31;
-    const int g = lane >> 2;
-    const int t = lane & 3;
-    const int count = walk.wide.count;
+    const int g = g_of_lane(), t = t_of_lane(), count = walk.wide.count;
     const bool is_part = walk.first_slot >= 0;
 #pragma unroll
     for (int u = 0; u < Tiles; ++u) {
-      sum[u] += __shfl_xor_sync(all_lanes, sum[u], 1);
-      sum[u] += __shfl_xor_sync(all_lanes, sum[u], 2);
+      sum[u] = sum_of_lanes<4>(sum[u]);
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
         const int number = 8 * u + 2 * t + e;
@@ -439,9 +432,7 @@ struct WideRows {
     for (int u = 0; u < Tiles; ++u) {
       float largest =
           fmaxf(fmaxf(s[0][2 * u], s[0][2 * u + 1]), fmaxf(s[1][2 * u], s[1][2 * u + 1]));
-      largest = fmaxf(largest, __shfl_xor_sync(all_lanes, largest, 1));
-      largest = fmaxf(largest, __shfl_xor_sync(all_lanes, largest, 2));
-      largest = fmaxf(largest * factor, maximum[u]);
+      largest = fmaxf(largest_of_lanes<4>(largest) * factor, maximum[u]);
       const float rescale = exp2_approx(maximum[u] - largest);
       maximum[u] = largest;
       sum[u] *= rescale;
@@ -473,7 +464,7 @@ __device__ __forceinline__ WalkSight by_rows(unsigned window) {
 
 template <typename Tiles>
 __device__ __forceinline__ WalkSight sight_of(int globals, int window) {
-  const int g = (static_cast<int>(threadIdx.x) & 31) >> 2;
+  const int g = g_of_lane();
   // Both of the lane's rows are opposite the same columns of their own tiles.
   const unsigned band = seen_keys<Tiles::of_window - 1>(-Tiles::radius - g, -window, window + 1);
   const unsigned of_row =
@@ -499,7 +490,7 @@ struct GlobalRows {
   /// In place of one that is not there stands the last.
   __device__ __forceinline__ GlobalRows(const WalkArguments& call, const WorkWalk& walk, int head,
                                         const Input& keys, const Input& values) {
-    const int position = min(static_cast<int>(threadIdx.x) & 31, walk.globals.count - 1);
+    const int position = min(lane_of_warp(), walk.globals.count - 1);
     token = position < 0 ? walk.rows.begin : token_of(walk.globals, call.list.indices, position);
     const Place at(call.items, token);
     key = HeadRows<const std::byte>(keys, head).at(at);
@@ -510,9 +501,8 @@ struct GlobalRows {
   template <int Columns>
   __device__ __forceinline__ void read(int first, RowShare<Columns>& keys,
                                        typename ValueTile<Columns>::Rows& values) const {
-    const int lane = static_cast<int>(threadIdx.x) & 31;
-    const int own = first + 2 * (lane & 3);
-    keys.read(of_lane(key, first + (lane >> 2)) + RowShare<Columns>::begin());
+    const int own = first + 2 * t_of_lane();
+    keys.read(of_lane(key, first + g_of_lane()) + RowShare<Columns>::begin());
     values.read(of_lane(value, own) + ValueTile<Columns>::begin(),
                 of_lane(value, own + 1) + ValueTile<Columns>::begin());
   }
@@ -521,7 +511,7 @@ struct GlobalRows {
 /// Where in a row of the output a lane's share begins.
 template <int Columns>
 __device__ __forceinline__ int output_begin() {
-  return Columns / 2 * (static_cast<int>(threadIdx.x) & 3);
+  return Columns / 2 * t_of_lane();
 }
 
 /// Writes the lane's share of a row of half h, times `factor`, if `is_row`. Goes on with a trace of
@@ -588,8 +578,7 @@ struct WalkStrip {
           largest = fmaxf(largest, score);
         }
       }
-      largest = fmaxf(largest, __shfl_xor_sync(all_lanes, largest, 1));
-      largest = fmaxf(largest, __shfl_xor_sync(all_lanes, largest, 2));
+      largest = largest_of_lanes<4>(largest);
       maximum[h] = largest * factor;
       // A row that sees nothing must not subtract infinities.
       const float base = largest == minus_infinity ? 0.0f : maximum[h];
@@ -602,8 +591,7 @@ struct WalkStrip {
         total += first + second;
         weights[h][i] = pair_of<T>(first, second);
       }
-      total += __shfl_xor_sync(all_lanes, total, 1);
-      sum[h] = total + __shfl_xor_sync(all_lanes, total, 2);
+      sum[h] = sum_of_lanes<4>(total);
     }
   }
 
@@ -668,9 +656,7 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
   using Values = ValueTile<Columns>;
   using Strip = WalkStrip<T, Columns, Tiles>;
   constexpr int window_tiles = Tiles::of_window;
-  const int lane = static_cast<int>(threadIdx.x) & 31;
-  const int g = lane >> 2;
-  const int t = lane & 3;
+  const int g = g_of_lane(), t = t_of_lane();
   const int number = static_cast<int>(warp_number());
   if (number >= call.walks * call.heads) return;
   const WorkWalk& walk = call.list.walks[number / call.heads];
@@ -846,13 +832,11 @@ template <typename T>
 __global__ void merge_walks_kernel(ForwardWalkArguments call) {
   const MergedWalkRow merged(call);
   if (!merged.exists) return;
-  const int lane = static_cast<int>(threadIdx.x) & 31;
+  const int lane = lane_of_warp();
   float maximum = no_maximum;
   for (int p = lane; p < merged.parts; p += 32)
     maximum = fmaxf(maximum, merged.part(p)[call.head_dim]);
-#pragma unroll
-  for (int distance = 16; distance > 0; distance /= 2)
-    maximum = fmaxf(maximum, __shfl_xor_sync(all_lanes, maximum, distance));
+  maximum = largest_of_lanes(maximum);
   float sum = 0.0f;
   for (int p = 0; p < merged.parts; ++p) {
     const float* part = merged.part(p) + call.head_dim;

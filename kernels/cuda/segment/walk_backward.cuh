@@ -54,7 +54,7 @@ struct LanePlaces {
     using Vector = std::conditional_t<sizeof(Part) % 16 == 0, uint4, uint2>;
 #pragma unroll
     for (std::size_t i = 0; i < sizeof part; i += sizeof(Vector)) {
-      Vector& place = reinterpret_cast<Vector*>(next)[threadIdx.x & 31];
+      Vector& place = reinterpret_cast<Vector*>(next)[lane_of_warp()];
       std::byte* const here = reinterpret_cast<std::byte*>(&part) + i;
       Vector vector;
       if (keeps) {
@@ -134,7 +134,7 @@ struct StripSums {
   }
   /// Leaves those of row g + 8 h in a partial row.
   __device__ __forceinline__ void leave(int h, float* row) const {
-    const int t = static_cast<int>(threadIdx.x) & 3;
+    const int t = t_of_lane();
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
 #pragma unroll
@@ -167,7 +167,7 @@ struct StandingStrip {
   template <typename Row, typename Lse, typename Know>
   __device__ __forceinline__ void begin(int count, std::uint32_t signs, std::uint32_t zero,
                                         const Row& row, const Lse& lse, const Know& know) {
-    const int g = (static_cast<int>(threadIdx.x) & 31) >> 2;
+    const int g = g_of_lane();
     const int low = min(g, count - 1), high = min(g + 8, count - 1);
     RowShare<Columns> a, b;
     a.read(row(0, low));
@@ -261,8 +261,7 @@ struct StandingStrip {
 /// Registers a thread: an SM has 12 warps or 8. No instantiation spills.
 template <int Columns, Sums sums>
 inline constexpr int backward_walk_registers = Columns == 32 && sums == Sums::queries ? 168 : 255;
-/// Bytes that a warp keeps in shared memory: of the globals, where rows are, and of
-/// the wide rows.
+/// Bytes that a warp keeps in shared memory: of globals, of where rows are, and of wide rows.
 template <int Columns, Sums sums>
 inline constexpr int kept_of_globals = 32 * (sizeof(RowShare<Columns>[2][2]) +
                                              sizeof(SummedChunk<Columns, sums>));
@@ -286,9 +285,7 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
   constexpr int gradients = Of::gradients;
   constexpr int strips = broad_strips<Columns>;
   constexpr int step = strip_tokens * strips;
-  const int lane = static_cast<int>(threadIdx.x) & 31;
-  const int g = lane >> 2;
-  const int t = lane & 3;
+  const int g = g_of_lane(), t = t_of_lane();
   const int number = static_cast<int>(warp_number());
   if (number >= call.walks * call.heads) return;
   // Broad walks that stand side by side share what passes by: they are of one head.
@@ -637,7 +634,7 @@ __global__ void merge_backward_walks_kernel(BackwardWalkArguments call) {
   const WalkArguments& a = call;
   const MergedWalkRow merged(a);
   if (!merged.exists) return;
-  const int lane = static_cast<int>(threadIdx.x) & 31;
+  const int lane = lane_of_warp();
   for (int column = lane; column < a.head_dim; column += 32) {
 #pragma unroll
     for (int i = 0; i < WalkSums<sums>::gradients; ++i) {

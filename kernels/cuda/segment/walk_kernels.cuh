@@ -10,14 +10,12 @@
 
 namespace attnscope::cuda {
 
-inline LaunchShape walks_shape(const WalkArguments& arguments) {
-  const std::int64_t warps = std::int64_t{arguments.walks} * arguments.heads;
-  return {(warps + walk_warps - 1) / walk_warps, 32 * walk_warps, 0};
+/// A warp for each of `each` and of the heads.
+inline LaunchShape walks_shape(const WalkArguments& arguments, std::int64_t each) {
+  return {(each * arguments.heads + walk_warps - 1) / walk_warps, 32 * walk_warps, 0};
 }
 inline LaunchShape merges_shape(const WalkArguments& arguments) {
-  const std::int64_t warps =
-      std::int64_t{arguments.merges} * arguments.widest_merge * arguments.heads;
-  return {(warps + walk_warps - 1) / walk_warps, 32 * walk_warps, 0};
+  return walks_shape(arguments, std::int64_t{arguments.merges} * arguments.widest_merge);
 }
 
 template <typename T, int Columns>
@@ -35,20 +33,19 @@ Status launch_walks(const ForwardWalkArguments& arguments, WalkShape shape, Stre
       kernel = segment_walk_kernel<T, Columns, true, true>;
   }
   const char* name = shape.broad ? "segment_forward (broad walks)" : "segment_forward (walks)";
-  if (Status s = launch(name, kernel, walks_shape(arguments), stream, arguments); !s) return s;
+  const Status s = launch(name, kernel, walks_shape(arguments, arguments.walks), stream, arguments);
+  if (!s) return s;
   return launch("segment_forward (merges)", merge_walks_kernel<T>, merges_shape(arguments), stream,
                 arguments);
 }
 
 template <typename T, int Columns, Sums sums>
 Status launch_backward_walks(const BackwardWalkArguments& arguments, Stream stream) {
-  LaunchShape shape = walks_shape(arguments);
+  LaunchShape shape = walks_shape(arguments, arguments.walks);
   shape.shared_bytes = std::int64_t{walk_warps} * kept_by_warp<Columns, sums>;
-  if (Status s = launch("segment_backward (walks)", segment_backward_walk_kernel<T, Columns, sums>,
-                        shape, stream, arguments);
-      !s) {
-    return s;
-  }
+  auto* const kernel = segment_backward_walk_kernel<T, Columns, sums>;
+  const Status s = launch("segment_backward (walks)", kernel, shape, stream, arguments);
+  if (!s) return s;
   return launch("segment_backward (merges)", merge_backward_walks_kernel<T, sums>,
                 merges_shape(arguments), stream, arguments);
 }

@@ -11,6 +11,7 @@
 // first places ascend with rows. Its columns stand for the same places or, if the segment is stored
 // by key (kernels/plan/score_columns.h), for all of the run.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -56,6 +57,7 @@ struct DeviceLists {
 };
 
 struct Lists {
+  using OnDevice = DeviceLists;
   struct Units {
     std::vector<Unit> all;  // first those by which much passes
     std::int64_t much = 0;  // how many these are
@@ -74,7 +76,14 @@ struct Lists {
   std::vector<std::byte> bytes;  // for the device
 };
 
-[[nodiscard]] DeviceLists on_device(const Lists& lists, const std::byte* base);
+template <typename Visit>
+void visit_sections(const Lists& lists, DeviceLists& seen, const Visit& visit) {
+  visit(lists.views, seen.views);
+  visit(lists.seeing, seen.seeing);
+  visit(lists.rows.all, seen.row_units);
+  visit(lists.keys.all, seen.key_units);
+  visit(lists.indices, seen.indices);
+}
 
 /// Of any launch; what it does not need is left as it is.
 struct Arguments {
@@ -106,9 +115,15 @@ struct alignas(16) Passing {
   std::uint32_t unused;
 };
 
-/// Bytes of shared memory of a block: its rows as float32, or what passes by each of its warps.
-[[nodiscard]] constexpr std::int64_t shared_of_scores(std::int64_t head_dim) {
-  return strip_tokens * head_dim * std::int64_t{sizeof(float)};
+/// Floats from row to row of 16 x 32 that the tensor cores have made.
+inline constexpr int tile_stride = 40;
+static_assert(strip_tokens * tile_stride * sizeof(float) <= 32 * sizeof(Passing));
+
+/// Bytes of shared memory of a block: its rows as float32, or what each of its warps has of tiles
+/// or what passes by it.
+[[nodiscard]] constexpr std::int64_t shared_of_scores(std::int64_t head_dim, int warps) {
+  return strip_tokens * std::max<std::int64_t>(head_dim, warps * tile_stride) *
+         std::int64_t{sizeof(float)};
 }
 [[nodiscard]] constexpr std::int64_t shared_of_sums(int warps) {
   return warps * 32 * std::int64_t{sizeof(Passing)};

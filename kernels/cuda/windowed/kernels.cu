@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The unfused steps, in float32 (docs/cuda-kernels.md), and the calls that queue them.
+// The unfused steps (docs/cuda-kernels.md) and the calls that queue them. Products of 16-bit
+// numbers are the tensor cores', all others float32's.
 
 #include <initializer_list>
 #include <iterator>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "kernels/cuda/failures.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/rows.cuh"
+#include "kernels/cuda/sections.h"
 #include "kernels/cuda/windowed.h"
 #include "kernels/cuda/windowed/arguments.h"
 
@@ -30,7 +33,7 @@ struct BlockUnit {
   Unit unit;
   int head;
   int first_column;  // of those that are summed
-  int lane = static_cast<int>(threadIdx.x) % 32;
+  int lane = lane_of_warp();
   int warp = static_cast<int>(threadIdx.x) / 32;
   int warps = static_cast<int>(blockDim.x) / 32;
 
@@ -121,25 +124,60 @@ __device__ std::int64_t first_score(const View& view, int head, int row) {
 template <typename T>
 __device__ void multiply(float (&s)[strip_tokens], const float* x, const std::byte* y,
                          const Arguments& a) {
-  const auto add = [&](int c, float number) {
+  for_each_number<T>(y, a.head_dim, a.vector, [&](int c, float number) {
 #pragma unroll
     for (int r = 0; r < strip_tokens; ++r) s[r] = fmaf(x[c * strip_tokens + r], number, s[r]);
-  };
-  if (!a.vector) {
-    for (int c = 0; c < a.head_dim; ++c) add(c, to_float(reinterpret_cast<const T*>(y)[c]));
-    return;
-  }
-  constexpr int numbers = 16 / static_cast<int>(sizeof(T));
-  for (int c = 0; c < a.head_dim; c += numbers) {
-    const Piece<T> piece(y + c * sizeof(T));
+  });
+}
+
+/// 16 x 32 numbers as the tensor cores make them (ptx.h): tiles 2 m and 2 m + 1 have columns
+/// 16 m + 2 g and 16 m + 2 g + 1 in place of column g.
+using Tiles = float[4][4];
+
+/// As a column a lane. `room`: strip_tokens * tile_stride floats of the warp's.
+__device__ void to_columns(float (&columns)[strip_tokens], const Tiles& tiles, float* room) {
+  const int g = g_of_lane(), t = t_of_lane();
+  __syncwarp();  // all have done with what was there
 #pragma unroll
-    for (int i = 0; i < numbers; ++i) add(c + i, to_float(piece.at[i]));
+  for (int i = 0; i < 4; ++i) {
+    const int h = i % 2 * 2, n = i / 2 * 2;
+    *reinterpret_cast<float4*>(room + (g + 4 * h) * tile_stride + 8 * n + 4 * t) =
+        float4{tiles[n][h], tiles[n + 1][h], tiles[n][h + 1], tiles[n + 1][h + 1]};
   }
+  __syncwarp();
+#pragma unroll
+  for (int r = 0; r < strip_tokens; ++r) columns[r] = room[r * tile_stride + lane_of_warp()];
+}
+
+/// s_r = x_r . y by the tensor cores, for rows in pieces of 16 bytes: `x` are rows g and g + 8, and
+/// each lane has its key or nowhere.
+template <typename T>
+__device__ void multiply(float (&s)[strip_tokens], const std::byte* const (&x)[2],
+                         const HeadRows<const std::byte>& keys, int key, float* room,
+                         const Arguments& a) {
+  const std::byte* y[4];
+#pragma unroll
+  for (int n = 0; n < 4; ++n) {
+    const int token = __shfl_sync(all_lanes, key, n / 2 * 16 + 2 * g_of_lane() + n % 2);
+    y[n] = token == nowhere ? nullptr : keys.at(Place(a.items, token));
+  }
+  Tiles tiles = {};
+  for (int c = 0; c < a.head_dim; c += 16) {
+    const auto pair = [&](const std::byte* row, int h) -> std::uint32_t {
+      const int column = c + 8 * h + 2 * t_of_lane();
+      if (row == nullptr || column >= a.head_dim) return 0;
+      return __ldg(reinterpret_cast<const std::uint32_t*>(row + column * 2));
+    };
+    const std::uint32_t of_x[4] = {pair(x[0], 0), pair(x[1], 0), pair(x[0], 1), pair(x[1], 1)};
+#pragma unroll
+    for (int n = 0; n < 4; ++n) multiply_add<T>(tiles[n], of_x, pair(y[n], 0), pair(y[n], 1));
+  }
+  to_columns(s, tiles, room);
 }
 
 /// scores = scale * x_i . y_j for row i's columns; `outside` where no key is.
 template <typename T>
-__global__ void __launch_bounds__(most_threads, 1) windowed_scores_kernel(Arguments a) {
+__global__ void __launch_bounds__(most_threads, 2) windowed_scores_kernel(Arguments a) {
   const BlockUnit mine(a);
   const Unit& unit = mine.unit;
   const HeadRows<const std::byte> rows(a.x, mine.head), keys(a.y, mine.head);
@@ -147,9 +185,14 @@ __global__ void __launch_bounds__(most_threads, 1) windowed_scores_kernel(Argume
   const auto row_of = [&](int r) {
     return token_of(unit.tokens, a.lists.indices, min(r, unit.tokens.count - 1));
   };
+  const auto row_at = [&](int r) { return rows.at(Place(a.items, row_of(r))); };
+  const bool by_tiles = sizeof(T) == 2 && a.vector;
   float* const x = reinterpret_cast<float*>(dynamic_shared());
-  for (int i = static_cast<int>(threadIdx.x); i < strip_tokens * a.head_dim; i += 32 * mine.warps) {
-    const std::byte* row = rows.at(Place(a.items, row_of(i % strip_tokens)));
+  float* const room = x + mine.warp * strip_tokens * tile_stride;
+  const std::byte* const of_tile[2] = {row_at(g_of_lane()), row_at(g_of_lane() + 8)};
+  for (int i = static_cast<int>(threadIdx.x); !by_tiles && i < strip_tokens * a.head_dim;
+       i += 32 * mine.warps) {
+    const std::byte* row = row_at(i % strip_tokens);
     x[i] = to_float(reinterpret_cast<const T*>(row)[i / strip_tokens]);
   }
   __syncthreads();
@@ -164,12 +207,16 @@ __global__ void __launch_bounds__(most_threads, 1) windowed_scores_kernel(Argume
       const int place = chunk + mine.lane;
       const int key = key_at(view, a.lists, place);
       float s[strip_tokens] = {};
-      if (key != nowhere) multiply<T>(s, x, keys.at(Place(a.items, key)), a);
+      if (!by_tiles) {
+        if (key != nowhere) multiply<T>(s, x, keys.at(Place(a.items, key)), a);
+      } else if constexpr (sizeof(T) == 2) {
+        multiply<T>(s, of_tile, keys, key, room, a);
+      }
       float* scores = a.scores + first_score(view, mine.head, unit.tokens.begin);
 #pragma unroll
       for (int r = 0; r < strip_tokens; ++r, scores += view.columns) {
         const int first = __shfl_sync(all_lanes, first_of_row, r);
-        const int column = place - __shfl_sync(all_lanes, origin_of_row, r);
+        const int column = place - column_0(view, first);
         if (r >= unit.tokens.count || column < 0 || column >= view.width) continue;
         scores[column] = key != nowhere && sees(view, first, place) ? a.scale * s[r] : a.outside;
       }
@@ -214,13 +261,12 @@ __global__ void __launch_bounds__(most_threads, 1) windowed_rows_kernel(Argument
   }
 }
 
-/// sums_s += weights of s times what has passed, in each lane its column: pair by pair, so that
-/// what a token does not see is left out, whatever it holds.
+/// sums_s = weights of s times what has passed, in each lane its column: pair by pair, so that what
+/// a token does not see is left out, whatever it holds. `sums` are 0 before.
 template <typename T>
-__device__ void add_pairs(float (&sums)[strip_tokens], const Passing* passed, int count, int column,
+__device__ void sum_pairs(float (&sums)[strip_tokens], const Passing* passed, int count, int column,
                           int columns) {
   constexpr unsigned all = (1u << strip_tokens) - 1;
-  float latest[strip_tokens] = {};
 #pragma unroll 4
   for (int k = 0; k < count; ++k) {
     const Passing one = passed[k];
@@ -229,15 +275,77 @@ __device__ void add_pairs(float (&sums)[strip_tokens], const Passing* passed, in
       number = to_float(reinterpret_cast<const T*>(one.row)[column]);
     if (one.seen == all) {
 #pragma unroll
-      for (int s = 0; s < strip_tokens; ++s) latest[s] = fmaf(one.weights[s], number, latest[s]);
+      for (int s = 0; s < strip_tokens; ++s) sums[s] = fmaf(one.weights[s], number, sums[s]);
       continue;
     }
 #pragma unroll
     for (int s = 0; s < strip_tokens; ++s)
-      if ((one.seen >> s & 1u) != 0) latest[s] = fmaf(one.weights[s], number, latest[s]);
+      if ((one.seen >> s & 1u) != 0) sums[s] = fmaf(one.weights[s], number, sums[s]);
   }
+}
+
+/// The same of 32 by the tensor cores, for rows in pieces. A weight is the sum of two 16-bit
+/// numbers, so that it keeps more of its float32 than one would hold.
+template <typename T>
+__device__ void sum_tiles(float (&sums)[strip_tokens], Passing* passed, int first_column,
+                          int columns) {
+  const int g = g_of_lane(), t = t_of_lane();
+  Tiles tiles;
+  std::uint32_t trace = 0;
+  const auto make = [&] {
+    memset(tiles, 0, sizeof tiles);
 #pragma unroll
-  for (int s = 0; s < strip_tokens; ++s) sums[s] += latest[s];
+    for (int k = 0; k < 32; k += 16) {
+      const Passing* const two[2] = {passed + k + 2 * t, passed + k + 2 * t + 8};
+      std::uint32_t whole[4], rest[4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const int s = g + i % 2 * 8;
+        const float low = two[i / 2][0].weights[s], high = two[i / 2][1].weights[s];
+        whole[i] = pair_of<T>(low, high);
+        rest[i] =
+            pair_of<T>(low - to_float(from_float<T>(low)), high - to_float(from_float<T>(high)));
+      }
+#pragma unroll
+      for (int m = 0; m < 2; ++m) {
+        const int column = first_column + 16 * m + 2 * g;
+        const auto pair = [&](const Passing& one) {
+          std::uint32_t two_columns = 0;
+          if (one.seen != 0 && column < columns)
+            two_columns = __ldg(reinterpret_cast<const std::uint32_t*>(one.row + column * 2));
+          trace = trace_non_finite<T>(two_columns, trace);
+          return two_columns;
+        };
+        std::uint32_t y[2][2];
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+          const std::uint32_t low = pair(two[h][0]), high = pair(two[h][1]);
+          y[0][h] = (low & 0xffffu) | high << 16;
+          y[1][h] = low >> 16 | (high & 0xffff0000u);
+        }
+#pragma unroll
+        for (int p = 0; p < 2; ++p) {
+          multiply_add<T>(tiles[2 * m + p], whole, y[p][0], y[p][1]);
+          multiply_add<T>(tiles[2 * m + p], rest, y[p][0], y[p][1]);
+        }
+      }
+    }
+  };
+  make();
+  if (__any_sync(all_lanes, trace != 0 ? 1 : 0) != 0) {
+    // 0 times NaN is NaN. A row with such numbers is left out, and what sees it has weight NaN.
+    Passing& own = passed[lane_of_warp()];
+    float check = 0.0f;
+    for (int c = first_column; own.seen != 0 && c < min(columns, first_column + 32); ++c)
+      check = fmaf(0.0f, to_float(reinterpret_cast<const T*>(own.row)[c]), check);
+#pragma unroll
+    for (int s = 0; s < strip_tokens; ++s)
+      own.weights[s] += (own.seen >> s & 1u) != 0 ? check : 0.0f;
+    if (check != 0.0f) own.seen = 0;
+    __syncwarp();
+    make();
+  }
+  to_columns(sums, tiles, reinterpret_cast<float*>(passed));
 }
 
 /// out_i = scale * sum over row i's keys j of weight_ij y_j or, of keys, out_j = scale * sum over
@@ -271,6 +379,7 @@ __global__ void __launch_bounds__(most_threads, 1) windowed_sums_kernel(Argument
       const bool passes = token != nowhere;
       const int first_of_row = of_keys && passes ? first_seen(view, token) : 0;
       Passing passing{};
+      bool wild = false;  // whether a weight is beyond float16, but finite
       if (passes) passing.row = rows.at(Place(a.items, token));
       const float* row = a.weights + first_score(view, mine.head, of_keys ? at : tokens.begin);
 #pragma unroll
@@ -280,12 +389,21 @@ __global__ void __launch_bounds__(most_threads, 1) windowed_sums_kernel(Argument
         const bool counts = passes && sees(view, first, place);
         passing.weights[s] = counts ? row[place - column_0(view, first)] : 0.0f;
         passing.seen |= counts ? 1u << s : 0u;
+        const float size = fabsf(passing.weights[s]);
+        wild = wild || (std::is_same_v<T, __half> && size > 65504.0f && size < -minus_infinity);
         if (!of_keys) row += view.columns;
       }
       __syncwarp();  // all have done with the 32 before
       passed[mine.lane] = passing;
       __syncwarp();
-      add_pairs<T>(sums, passed, min(32, passing_by_all.end - chunk), column, a.head_dim);
+      float latest[strip_tokens] = {};
+      if (sizeof(T) == 4 || !a.vector || __any_sync(all_lanes, wild ? 1 : 0) != 0) {
+        sum_pairs<T>(latest, passed, min(32, passing_by_all.end - chunk), column, a.head_dim);
+      } else if constexpr (sizeof(T) == 2) {
+        sum_tiles<T>(latest, passed, mine.first_column, a.head_dim);
+      }
+#pragma unroll
+      for (int s = 0; s < strip_tokens; ++s) sums[s] += latest[s];
     }
   }
   float* const room = reinterpret_cast<float*>(dynamic_shared()) + mine.lane;
@@ -302,21 +420,20 @@ __global__ void __launch_bounds__(most_threads, 1) windowed_sums_kernel(Argument
   }
 }
 
-template <typename X>
-using Named = std::initializer_list<std::pair<std::string_view, X>>;
+using NamedFloats = std::initializer_list<std::pair<std::string_view, const float*>>;
 
 /// The launches of one call, which return its status: all that it is given is checked before the
 /// first, and where something is wrong nothing more is queued.
 class Call {
  public:
   Call(std::string_view operation, const WindowedWork& work, const std::byte* list, Stream stream,
-       Named<ConstTensor> tensors, Named<const float*> all_floats)
+       const std::vector<NamedTensor>& tensors, NamedFloats all_floats)
       : operation_(operation),
         lists_(*work.lists),
         list_(list),
         stream_(stream),
+        operands_(lists_.dtype, lists_.head_dim, lists_.tokens, tensors),
         status_(check_memory(operation, list, work.list().size(), nullptr, 0)) {
-    for (const auto& [name, tensor] : tensors) operands_.add(name, tensor);
     if (!operands_.status()) status_ = operands_.status();
     for (const auto& [name, floats] : all_floats) {
       if (status_ && floats == nullptr && work.score_elements() > 0)
@@ -329,7 +446,7 @@ class Call {
     const auto kernel = with_type(lists_.dtype, [](auto type) -> Kernel {
       return windowed_scores_kernel<typename NumberOf<type()>::T>;
     });
-    return queue("windowed scores", kernel, shared_of_scores(lists_.head_dim), lists_.rows,
+    return queue("windowed scores", kernel, lists_.rows,
                  {.x = operands_.on_device(x),
                   .y = operands_.on_device(y),
                   .scores = to,
@@ -339,7 +456,7 @@ class Call {
   template <bool gradients>
   const Status& rows(float* scores, const float* weights, float* lse) {
     return queue(gradients ? "windowed score gradients" : "windowed softmax",
-                 windowed_rows_kernel<gradients>, 0, lists_.rows,
+                 windowed_rows_kernel<gradients>, lists_.rows,
                  {.scores = scores, .weights = weights, .lse = lse});
   }
   template <bool of_keys>
@@ -350,7 +467,7 @@ class Call {
     const auto kernel = with_type(lists_.dtype, [](auto type) -> Kernel {
       return windowed_sums_kernel<typename NumberOf<type()>::T, of_keys>;
     });
-    return queue(of_keys ? "windowed keys" : "windowed values", kernel, 0,
+    return queue(of_keys ? "windowed keys" : "windowed values", kernel,
                  of_keys ? lists_.keys : lists_.rows,
                  {.y = operands_.on_device(y),
                   .out = operands_.on_device(to),
@@ -362,9 +479,8 @@ class Call {
   using Kernel = void (*)(Arguments);
 
   /// For units by which much passes, then the rest.
-  const Status& queue(const char* name, Kernel kernel, std::int64_t shared,
-                      const Lists::Units& units, Arguments a) {
-    a.lists = on_device(lists_, list_);
+  const Status& queue(const char* name, Kernel kernel, const Lists::Units& units, Arguments a) {
+    a.lists = device_list(lists_, list_);
     a.items = operands_.items();
     a.head_dim = static_cast<std::int32_t>(lists_.head_dim);
     a.heads = lists_.heads;
@@ -375,10 +491,11 @@ class Call {
     const std::int64_t parts = sums ? column_parts(a) : 1;
     const auto launch_some = [&](std::int64_t count, int warps) {
       if (!status_) return;
-      status_ = launch(
-          name, kernel,
-          {count * a.heads_per_unit * parts, 32 * warps, sums ? shared_of_sums(warps) : shared},
-          stream_, a);
+      std::int64_t shared = 0;
+      if (sums) shared = shared_of_sums(warps);
+      if (a.x.data != nullptr) shared = shared_of_scores(a.head_dim, warps);
+      status_ =
+          launch(name, kernel, {count * a.heads_per_unit * parts, 32 * warps, shared}, stream_, a);
       a.units += count;
     };
     launch_some(units.much, many_warps);
@@ -390,8 +507,8 @@ class Call {
   const Lists& lists_;
   const std::byte* list_;
   Stream stream_;
+  Operands operands_;
   Status status_;
-  Operands operands_{lists_.dtype, lists_.head_dim, lists_.tokens};
 };
 
 }  // namespace
@@ -444,14 +561,9 @@ Status windowed_forward(const WindowedWork& work, const std::byte* list, const C
 
 Status windowed_backward(const WindowedWork& work, const std::byte* list, const GradientTensors& t,
                          float scale, const float* weights, float* grad_scores, Stream stream) {
-  Call call("windowed_backward", work, list, stream,
-            {{"q", t.q},
-             {"k", t.k},
-             {"v", t.v},
-             {"grad_o", t.grad_o},
-             {"grad_q", as_const(t.grad_q)},
-             {"grad_k", as_const(t.grad_k)},
-             {"grad_v", as_const(t.grad_v)}},
+  std::vector<NamedTensor> tensors = named(t);
+  tensors.pop_back();  // o
+  Call call("windowed_backward", work, list, stream, tensors,
             {{"the weights", weights}, {"the scores' gradient", grad_scores}});
   call.sums<true>(weights, t.grad_o, t.grad_v);
   call.scores(t.grad_o, t.v, grad_scores);

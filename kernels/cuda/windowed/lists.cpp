@@ -134,14 +134,6 @@ class Cut {
   std::vector<std::pair<const Task*, const Segment*>> viewed_;  // by the views
 };
 
-constexpr auto sections = [](const Lists& lists, DeviceLists& seen, const auto& visit) {
-  visit(lists.views, seen.views);
-  visit(lists.seeing, seen.seeing);
-  visit(lists.rows.all, seen.row_units);
-  visit(lists.keys.all, seen.key_units);
-  visit(lists.indices, seen.indices);
-};
-
 /// `written`: the keys whose gradients are written.
 Result<WindowedWork> cut(const AttentionPlan& plan, std::span<const TokenRange> written,
                          std::int64_t head_dim, DType dtype, Passes passes) {
@@ -161,15 +153,11 @@ Result<WindowedWork> cut(const AttentionPlan& plan, std::span<const TokenRange> 
   if (std::max(std::ssize(lists->views), std::ssize(lists->seeing)) > countable) {
     return fail("This plan has too many segments for the GPU's work list; make the batch smaller");
   }
-  lists->bytes = bytes_of_sections<DeviceLists>(*lists, sections);
+  lists->bytes = list_bytes(*lists);
   return WindowedWork{std::move(lists)};
 }
 
 }  // namespace
-
-DeviceLists on_device(const Lists& lists, const std::byte* base) {
-  return sections_at<DeviceLists>(lists, base, sections);
-}
 
 }  // namespace windowed
 

@@ -8,6 +8,7 @@
 
 #include "kernels/cuda/walk_list.h"
 #include "kernels/cuda/work/directed_tasks.h"
+#include "kernels/plan/key_runs.h"
 
 namespace attnscope::cuda {
 namespace {
@@ -23,7 +24,7 @@ constexpr std::int64_t enough_walks = 132 * 12;
 struct WalkedTask {
   std::int64_t item = -1;
   WorkRun rows;
-  TokenInterval keys;  // of the band
+  TokenRange keys;  // of the band
   std::int32_t window = -1;
   std::vector<std::int32_t> globals;  // ascending
   WorkRun wide;
@@ -39,7 +40,7 @@ void append_tokens(const WorkRun& run, Indices indices, std::vector<std::int32_t
 std::optional<WalkedTask> walked(const Direction& direction, const DirectedTask& task,
                                  Indices indices) {
   if (task.run.listed != 0 || task.segments == 0) return std::nullopt;
-  const TokenInterval rows = hull_of(task.run, indices);
+  const TokenRange rows = hull_of(task.run, indices);
   WalkedTask made{.item = task.item, .rows = task.run, .keys = rows, .globals = {}, .wide = {}};
   std::int64_t globals = 0;
   for (const WorkSegment& segment : direction.segments_of(task)) {
@@ -197,8 +198,12 @@ class Walking {
     return list_.shape.broad ? broad_strips_of(head_dim_) : 1;
   }
 
+  /// Of as many rows as the task has, `size` at a time.
+  [[nodiscard]] static std::int64_t parts_of(const WalkedTask& task, std::int64_t size) {
+    return (task.rows.count + size - 1) / size;
+  }
   [[nodiscard]] static std::int64_t walks_of(const WalkedTask& task, std::int64_t strips) {
-    return std::max<std::int64_t>(1, (strips_of(task.rows) + strips - 1) / strips);
+    return std::max<std::int64_t>(1, parts_of(task, strips * strip_tokens));
   }
   [[nodiscard]] std::int64_t walks_of(std::int64_t strips) const {
     std::int64_t count = 0;
@@ -226,27 +231,26 @@ class Walking {
   }
 
   void add_walks(const WalkedTask& task, std::int64_t count) {
-    const std::int64_t steps = (strips_of(task.rows) + together() - 1) / together();
-    const std::int64_t step_tokens = together() * strip_tokens;
+    const std::int64_t step_tokens = together() * strip_tokens, steps = parts_of(task, step_tokens);
     const WorkRun globals = run_of(task.globals);
     // Broad walks have their wide rows take the keys beside their rows.
     const std::int32_t radius = list_.shape.broad ? 0 : radius_of(list_.shape.far);
-    const TokenInterval rows{task.rows.begin, task.rows.begin + task.rows.count};
-    list_.neighbours.push_back({task.keys.begin, task.keys.size(), 0});
+    const WorkRun rows = task.rows, keys = cuda::run_of({task.keys.begin, task.keys.end});
+    list_.neighbours.push_back(keys);
     for (std::int64_t i = 0; i < count; ++i) {
       const auto first = static_cast<std::int32_t>(i * steps / count * step_tokens);
-      const auto last = std::min(static_cast<std::int32_t>((i + 1) * steps / count * step_tokens),
-                                 task.rows.count);
-      WorkWalk walk{.rows = part_of(task.rows, first, last - first),
-                    .keys_begin = task.keys.begin,
-                    .keys_end = task.keys.end,
+      const auto last =
+          std::min(static_cast<std::int32_t>((i + 1) * steps / count * step_tokens), rows.count);
+      WorkWalk walk{.rows = part_of(rows, first, last - first),
+                    .keys_begin = keys.begin,
+                    .keys_end = keys.begin + keys.count,
                     .window = task.window,
                     .globals = globals,
                     .wide = task.wide};
       if (task.merge >= 0) {
         // A strip's wide rows take the keys that its window begins with.
         walk.wide_begin = i == 0 ? rows.begin : std::max(rows.begin, rows.begin + first - radius);
-        walk.wide_end = i + 1 == count ? rows.end : rows.begin + last - radius;
+        walk.wide_end = i + 1 == count ? rows.begin + rows.count : rows.begin + last - radius;
         walk.wide_takes_globals = i == 0 && task.wide_takes_globals ? 1 : 0;
         std::int32_t& parts = parts_added_[static_cast<std::size_t>(task.merge)];
         if (task.wide_rows_before == 0) ++parts;
@@ -262,12 +266,11 @@ class Walking {
 
   /// The tokens themselves where they are neighbours.
   WorkRun run_of(const std::vector<std::int32_t>& tokens) {
-    if (tokens.empty()) return {};
-    const auto count = static_cast<std::int32_t>(tokens.size());
-    if (tokens.back() - tokens.front() + 1 == count) return {tokens.front(), count, 0};
-    const auto begin = static_cast<std::int32_t>(list_.indices.size());
-    list_.indices.insert(list_.indices.end(), tokens.begin(), tokens.end());
-    return {begin, count, 1};
+    std::vector<TokenRange> intervals;
+    intervals.reserve(tokens.size());
+    for (const std::int64_t token : tokens) intervals.push_back({token, token + 1});
+    merge_intervals(intervals);
+    return as_run(intervals, list_.indices);
   }
 
   Direction& rows_;

@@ -3,8 +3,9 @@
 
 #include <algorithm>
 #include <compare>
-#include <limits>
+#include <iterator>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "kernels/plan/key_runs.h"
@@ -73,6 +74,30 @@ RowsByBlocks by_blocks(const AttentionPlan& plan, std::span<const Segment> segme
     }
   }
   return parted;
+}
+
+/// Rows that see keys from as far away.
+struct Incident {
+  std::int32_t task = 0;           // of the rows
+  std::int32_t low = 0, high = 0;  // from a key to the rows that see it
+  friend auto operator<=>(const Incident&, const Incident&) = default;  // NOLINT: no null pointer
+};
+
+/// An incident begins (1) or ends (-1) to hold at a token.
+struct Change {
+  std::int64_t token = 0;
+  std::int32_t incident = 0;
+  std::int32_t by = 0;
+};
+
+/// The heads, cut wherever a task's heads begin or end.
+std::vector<HeadRange> head_ranges(const AttentionPlan& plan) {
+  std::set<std::int32_t> cuts{0, plan.heads};
+  for (const Task& task : plan.tasks) cuts.insert({task.heads.begin, task.heads.end});
+  std::vector<HeadRange> ranges;
+  for (auto cut = cuts.begin(); std::next(cut) != cuts.end(); ++cut)
+    ranges.push_back({*cut, *std::next(cut)});
+  return ranges;
 }
 
 }  // namespace
@@ -150,24 +175,6 @@ Direction rows_direction(const AttentionPlan& plan, HeadRange heads,
   return direction;
 }
 
-namespace {
-
-/// Rows that see keys from as far away.
-struct Incident {
-  std::int32_t task = 0;           // of the rows
-  std::int32_t low = 0, high = 0;  // from a key to the rows that see it
-  friend auto operator<=>(const Incident&, const Incident&) = default;  // NOLINT: no null pointer
-};
-
-/// An incident begins (1) or ends (-1) to hold at a token.
-struct Change {
-  std::int64_t token = 0;
-  std::int32_t incident = 0;
-  std::int32_t by = 0;
-};
-
-}  // namespace
-
 Direction keys_direction(const Direction& rows, std::int32_t tokens,
                          std::vector<std::int32_t>& indices) {
   std::vector<Incident> incidents;
@@ -221,6 +228,50 @@ Direction keys_direction(const Direction& rows, std::int32_t tokens,
   }
   sort_by_tokens(direction, indices);
   return direction;
+}
+
+WorkList empty_list(const AttentionPlan& plan) {
+  WorkList list;
+  list.heads = plan.heads;
+  list.heads_per_unit = head_ranges(plan).size() == 1 ? plan.heads : 1;
+  list.tokens = static_cast<std::int32_t>(plan.tokens);
+  return list;
+}
+
+void add_units(const Direction& direction, HeadRange heads, WorkList& list) {
+  const auto first_segment = static_cast<std::int32_t>(list.segments.size());
+  list.segments.insert(list.segments.end(), direction.segments.begin(), direction.segments.end());
+  for (std::int32_t head = heads.begin; head < heads.end; head += list.heads_per_unit) {
+    for (const DirectedTask& task : direction.tasks) {
+      for (std::int32_t first = 0; first < task.run.count; first += strip_tokens) {
+        list.units.push_back(
+            {.run = part_of(task.run, first, std::min(strip_tokens, task.run.count - first)),
+             .first_segment = first_segment + task.first_segment,
+             .segments = task.segments,
+             .first_head = head});
+      }
+    }
+  }
+}
+
+Result<WorkList> cut_into_units(const AttentionPlan& plan, Passes passes) {
+  const auto indices = static_cast<std::int64_t>(plan.indices.size());
+  if (plan.tokens > most_tokens || indices > most_tokens) {
+    return fail("a batch for CUDA holds at most {} tokens, and this one has {}; make it smaller",
+                most_tokens, std::max(plan.tokens, indices));
+  }
+  WorkList list = empty_list(plan);
+  const std::vector<WorkSegment> segments = directed_segments(plan, list.indices);
+  const std::vector<HeadRange> ranges = head_ranges(plan);
+  std::vector<Direction> rows;
+  for (const HeadRange& heads : ranges) {
+    rows.push_back(rows_direction(plan, heads, segments, list.indices));
+    add_units(rows.back(), heads, list);
+  }
+  list.row_units = static_cast<std::int32_t>(list.units.size());
+  for (std::size_t i = 0; passes != Passes::forward && i < ranges.size(); ++i)
+    add_units(keys_direction(rows[i], list.tokens, list.indices), ranges[i], list);
+  return list;
 }
 
 }  // namespace attnscope::cuda

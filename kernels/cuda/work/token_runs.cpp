@@ -17,7 +17,7 @@ std::int32_t token_at(const WorkRun& run, std::int32_t position, Indices indices
   return run.listed != 0 ? indices[static_cast<std::size_t>(at)] : at;
 }
 
-TokenInterval hull_of(const WorkRun& run, Indices indices) {
+TokenRange hull_of(const WorkRun& run, Indices indices) {
   if (run.count <= 0) return {};
   return {token_at(run, 0, indices), token_at(run, run.count - 1, indices) + 1};
 }

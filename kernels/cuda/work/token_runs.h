@@ -12,15 +12,6 @@
 
 namespace attnscope::cuda {
 
-/// Tokens begin ... end, exclusive.
-struct TokenInterval {
-  std::int32_t begin = 0;
-  std::int32_t end = 0;
-  [[nodiscard]] std::int32_t size() const { return end - begin; }
-  [[nodiscard]] bool empty() const { return begin >= end; }
-  friend bool operator==(const TokenInterval&, const TokenInterval&) = default;
-};
-
 using Indices = std::span<const std::int32_t>;
 
 [[nodiscard]] WorkRun run_of(const TokenRun& run);
@@ -28,17 +19,13 @@ using Indices = std::span<const std::int32_t>;
 [[nodiscard]] std::int32_t token_at(const WorkRun& run, std::int32_t position, Indices indices);
 
 /// From the first to behind the last token of a run; empty for an empty run.
-[[nodiscard]] TokenInterval hull_of(const WorkRun& run, Indices indices);
+[[nodiscard]] TokenRange hull_of(const WorkRun& run, Indices indices);
 
 /// `count` tokens of a run from its `first` on.
 [[nodiscard]] WorkRun part_of(const WorkRun& run, std::int32_t first, std::int32_t count);
 
 /// Position in the run of its first token that is not below `token`.
 [[nodiscard]] std::int32_t position_of(const WorkRun& run, std::int32_t token, Indices indices);
-
-[[nodiscard]] inline std::int32_t strips_of(const WorkRun& run) {
-  return (run.count + strip_tokens - 1) / strip_tokens;
-}
 
 /// Appends a run's tokens as ascending intervals that do not touch each other.
 void append_intervals(const WorkRun& run, Indices indices, std::vector<TokenRange>& intervals);

@@ -61,8 +61,8 @@ TEST(Intervals, OfARun_DoNotTouch) {
 
 TEST(Hulls, ReachFromTheFirstToTheLastToken) {
   const std::vector<std::int32_t> indices{99, 2, 4, 8, 16};
-  EXPECT_EQ(hull_of({1, 4, 1}, indices), (TokenInterval{2, 17}));
-  EXPECT_EQ(hull_of({5, 3, 0}, indices), (TokenInterval{5, 8}));
+  EXPECT_EQ(hull_of({1, 4, 1}, indices), (TokenRange{2, 17}));
+  EXPECT_EQ(hull_of({5, 3, 0}, indices), (TokenRange{5, 8}));
   EXPECT_TRUE(hull_of({5, 0, 0}, indices).empty());
 }
 

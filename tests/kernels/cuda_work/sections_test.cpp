@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cuda/work/device_list.h"
+#include "kernels/cuda/sections.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
