@@ -56,7 +56,7 @@ struct PlainRow {
     tokens = reinterpret_cast<int*>(mine);
     weights[0] = mine + 32;
     weights[1] = mine + 64;
-    rows[0] = mine + 96;
+    rows[0] = mine + plain_floats;
     rows[1] = rows[0] + call.head_dim;
   }
 
