@@ -338,6 +338,7 @@ __device__ void sum_tiles(float (&sums)[strip_tokens], Passing* passed, int firs
     float check = 0.0f;
     for (int c = first_column; own.seen != 0 && c < min(columns, first_column + 32); ++c)
       check = fmaf(0.0f, to_float(reinterpret_cast<const T*>(own.row)[c]), check);
+    __syncwarp();  // all have done with the weights
 #pragma unroll
     for (int s = 0; s < strip_tokens; ++s)
       own.weights[s] += (own.seen >> s & 1u) != 0 ? check : 0.0f;
