@@ -29,7 +29,7 @@ Operands::Operands(DType dtype, std::int64_t head_dim, std::int64_t tokens,
                    const std::vector<NamedTensor>& tensors)
     : dtype_(dtype), head_dim_(head_dim), tokens_(tokens) {
   for (const NamedTensor& named : tensors) {
-    if (status_) status_ = check(named);
+    status_ = check(named);
     if (!status_) return;
     const ConstTensor& tensor = named.tensor;
     const std::int64_t size = size_of(dtype);

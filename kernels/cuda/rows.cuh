@@ -123,6 +123,11 @@ __device__ __forceinline__ float largest_of_lanes(float largest) {
   return largest;
 }
 
+/// What is taken from scores before the exponential: their largest, or 0 where there are none.
+__device__ __forceinline__ float base_of(float largest) {
+  return largest == minus_infinity ? 0.0f : largest;
+}
+
 /// A row without keys: output 0, log-sum-exp -inf.
 __device__ __forceinline__ float inverse_of(float sum) {
   return sum == 0.0f ? 0.0f : 1.0f / sum;

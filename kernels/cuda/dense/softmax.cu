@@ -116,11 +116,6 @@ struct Row {
   }
 };
 
-/// What is taken from scores before the exponential: their largest, or 0 where there are none.
-__device__ float base_of(float largest) {
-  return largest == minus_infinity ? 0.0F : largest;
-}
-
 template <typename T>
 __global__ void __launch_bounds__(block_threads, 5) dense_softmax_kernel(RowArguments arguments) {
   const Row<T> row(arguments);

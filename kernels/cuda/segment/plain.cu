@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(32 * plain_warps, 4)
                               ? minus_infinity
                               : factor * dot_with<T>(mine.rows[0], k.at(Place(a.items, key)), a);
       const float largest = largest_of_lanes(fmaxf(maximum, score));
-      const float base = largest == minus_infinity ? 0.0f : largest;
+      const float base = base_of(largest);
       const float rescale = exp2_approx(maximum - base);
       const float weight = exp2_approx(score - base);
       maximum = largest;

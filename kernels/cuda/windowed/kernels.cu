@@ -247,7 +247,7 @@ __global__ void __launch_bounds__(most_threads, 1) windowed_rows_kernel(Argument
       for (std::int64_t c = mine.lane; c < view.columns; c += 32)
         maximum = fmaxf(maximum, scores[c]);
       maximum = largest_of_lanes(maximum);
-      const float base = maximum == minus_infinity ? 0.0f : maximum;
+      const float base = base_of(maximum);
       for (std::int64_t c = mine.lane; c < view.columns; c += 32)
         sum += exp2_approx(scores[c] - base);
       sum = sum_of_lanes(sum);
