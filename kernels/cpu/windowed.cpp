@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "kernels/cpu/selected_kernels.h"
-#include "kernels/cpu/windowed_layout.h"
 #include "kernels/cpu/windowed_steps.h"
 
 namespace attnscope::cpu {

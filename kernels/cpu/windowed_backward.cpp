@@ -13,7 +13,6 @@
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/selected_kernels.h"
 #include "kernels/cpu/windowed.h"
-#include "kernels/cpu/windowed_layout.h"
 #include "kernels/cpu/windowed_steps.h"
 #include "kernels/cpu/work_units.h"
 #include "kernels/plan/attention_plan.h"

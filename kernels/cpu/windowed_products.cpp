@@ -10,7 +10,7 @@
 
 #include "kernels/cpu/selected_kernels.h"
 #include "kernels/cpu/windowed.h"
-#include "kernels/cpu/windowed_layout.h"
+#include "kernels/cpu/windowed_steps.h"
 
 namespace attnscope::cpu {
 namespace {

@@ -2,7 +2,6 @@
 #include "kernels/cpu/windowed_steps.h"
 
 #include "kernels/cpu/selected_kernels.h"
-#include "kernels/cpu/windowed_layout.h"
 #include "kernels/cpu/work_units.h"
 
 namespace attnscope::cpu {
@@ -46,6 +45,13 @@ void work_off(const AttentionPlan& plan, const WindowedStep& step,
   while (units.seek(next.fetch_add(1, std::memory_order_relaxed), unit)) {
     run_unit(plan, step, unit, scores.seek(*unit.task));
   }
+}
+
+std::int64_t ScoreCursor::seek(const Task& task) {
+  for (; &plan_.tasks[task_] != &task; ++task_) {
+    before_ += rows_of(plan_.tasks[task_]) * columns_of(plan_, plan_.tasks[task_]);
+  }
+  return before_;
 }
 
 }  // namespace attnscope::cpu

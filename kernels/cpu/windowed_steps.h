@@ -3,13 +3,16 @@
 //
 // The unfused steps over the whole batch: one kernel, run on every row of a plan, by all threads of
 // a team that share a counter. Forward and backward are lists of such steps with barriers between.
+// What they keep beside the scores, and where each task's scores begin.
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/plan/attention_plan.h"
 #include "kernels/plan/tensor.h"
+#include "kernels/plan/windowed_layout.h"
 
 namespace attnscope::cpu {
 
@@ -17,7 +20,7 @@ struct WindowedStep {
   void (*run)(const WindowedChunk&) = nullptr;
   ConstTensor q, k, v;
   Tensor o;
-  float* scores = nullptr;         // as windowed_layout.h lays them out
+  float* scores = nullptr;         // as kernels/plan/windowed_layout.h lays them out
   const float* weights = nullptr;  // alike, for the step that reads both
   float* lse = nullptr;            // [tokens, heads] or null
   float scale = 1.0f;
@@ -26,5 +29,33 @@ struct WindowedStep {
 
 /// Takes chunks of rows until none is left. `next` starts at 0.
 void work_off(const AttentionPlan& plan, const WindowedStep& step, std::atomic<std::int64_t>& next);
+
+/// Floats of the sums of one chunk of keys (as many as rows of a chunk), padded for the widest
+/// vector.
+[[nodiscard]] constexpr std::int64_t chunk_floats(std::int64_t head_dim) {
+  return chunk_rows(head_dim) * ((head_dim + widest_vector - 1) / widest_vector * widest_vector);
+}
+
+[[nodiscard]] constexpr std::int64_t largest_chunk_floats() {
+  std::int64_t largest = 0;
+  for (std::int64_t d = 1; d <= largest_head_dim; ++d) {
+    if (chunk_floats(d) > largest) largest = chunk_floats(d);
+  }
+  return largest;
+}
+
+/// Where each task's scores begin, found task by task as they ascend.
+class ScoreCursor {
+ public:
+  explicit ScoreCursor(const AttentionPlan& plan) : plan_(plan) {}
+
+  /// First float of the scores of `task`, which must not come before that of the call before.
+  [[nodiscard]] std::int64_t seek(const Task& task);
+
+ private:
+  const AttentionPlan& plan_;
+  std::size_t task_ = 0;
+  std::int64_t before_ = 0;
+};
 
 }  // namespace attnscope::cpu
