@@ -41,7 +41,7 @@ provided_without_root() {
     python3-pip) python3 -m pip --version >/dev/null 2>&1 ;;
     git) command -v git >/dev/null ;;
     ccache|ca-certificates) true ;;
-    libgtest-dev|libgmock-dev|lib*-dev|nlohmann-json3-dev) [ -e "$sysroot/.have/$1" ] ;;
+    *-dev) [ -e "$sysroot/.have/$1" ] ;;
     *) false ;;
   esac
 }
@@ -49,8 +49,6 @@ provided_without_root() {
 install_packages() {
   local root=$1
   shift
-  command -v apt-get >/dev/null || stop "this is not a Debian system (no apt-get)" \
-    "Install these by other means and configure with CMAKE_PREFIX_PATH: $*"
   if [ "$root" = no ]; then
     unpack_packages "$@"
     return
@@ -74,9 +72,9 @@ unpack_packages() {
   local package tools=()
   for package in "$@"; do
     case $package in
-      lib*-dev|nlohmann-json3-dev) ;;
       qt6-*) stop "without root the window's $package cannot be installed" \
         "Add --headless for the command line alone, or have the package installed" ;;
+      *-dev) ;;
       *) tools+=("$package") ;;
     esac
   done
@@ -90,14 +88,7 @@ unpack_packages() {
   logged apt-update "apt-get update (without root)" "Check the network and /etc/apt/sources.list" \
     apt-get "${options[@]}" update
   local with_runtime=("$@")
-  for package in "$@"; do
-    case $package in
-      libfmt-dev) with_runtime+=(libfmt9) ;;
-      libsqlite3-dev) with_runtime+=(libsqlite3-0) ;;
-      libicu-dev) with_runtime+=(libicu72) ;;
-      libgtest-dev|libgmock-dev) with_runtime+=(googletest) ;;
-    esac
-  done
+  mapfile -t -O $# with_runtime < <(scripts/packages runtime)
   (cd "$apt/archives" && logged_here apt-download apt-get "${options[@]}" download "${with_runtime[@]}") ||
     stop "downloading Debian packages failed" "Check the network; see .deps/logs/apt-download.log"
   for package in "$apt"/archives/*.deb; do
@@ -171,4 +162,36 @@ shown() {
   mkdir -p .deps/logs
   NINJA_STATUS='[%f/%t] ' "$@" 2>&1 | tee ".deps/logs/$name.log" | python3 scripts/progress.py "$what" >&2
   return "${PIPESTATUS[0]}"
+}
+
+# make_root RELEASE ROOT: a bare Debian in a folder, with this machine's name servers and its own
+# certificate authorities.
+make_root() {
+  [ "$(id -u)" -eq 0 ] || stop "only root can make a bare $1" "Repeat with sudo"
+  command -v debootstrap >/dev/null || stop "debootstrap is missing" "apt-get install debootstrap"
+  mkdir -p "$2"
+  say "Making a bare $1 in $2 ..."
+  logged "debootstrap-$1" "debootstrap" "Check the network; ATTNSCOPE_MIRROR names another mirror" \
+    debootstrap --variant=minbase "$1" "$2" "${ATTNSCOPE_MIRROR:-http://deb.debian.org/debian}"
+  cp -L /etc/resolv.conf "$2/etc/"
+  mkdir -p "$2/usr/local/share/ca-certificates"
+  cp -rL /usr/local/share/ca-certificates "$2/usr/local/share/" 2>/dev/null || true
+}
+
+# in_root ROOT COMMAND...: a command in it, with the devices and processes that programs look for
+# (until leave_root ROOT) and nothing of this environment.
+in_root() {
+  local root=$1
+  shift
+  mountpoint -q "$root/proc" || mount -t proc proc "$root/proc"
+  mountpoint -q "$root/sys" || mount -t sysfs -o ro sys "$root/sys"
+  mountpoint -q "$root/dev" || mount --rbind --make-rslave /dev "$root/dev"
+  chroot "$root" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
+    LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive PIP_CERT=/etc/ssl/certs/ca-certificates.crt "$@"
+}
+leave_root() {
+  local folder
+  for folder in dev sys proc; do
+    ! mountpoint -q "$1/$folder" || umount -l "$1/$folder"
+  done
 }
