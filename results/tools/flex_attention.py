@@ -2,25 +2,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sparse pattern by PyTorch's compiled FlexAttention, beside its flash attention over everything.
 
-    flex_attention.py [--tokens 174 4096] [--windows 4 16 64] [--batch 100] > table.md
+    flex_attention.py [--tokens 4096 174] [--windows 4 64] [--batch 100] > flex_attention.csv
 
 bfloat16, forward, 12 heads of 32, a query of 10 tokens, as the sweep kernels-cuda has it. FlexAttention is
-compiled with `dynamic=False` for every shape; its block mask is made beforehand, as a plan is. Contenders
-take turns, a round each; a time is the median over rounds between two events, the interval that of its
-order statistics (95 %). Warm: calls follow one another on the same buffers. What is computed is held against
-scaled_dot_product_attention in float32 with a mask; a wrong result is named and not timed.
+compiled with `dynamic=False` for every shape; its block mask is made beforehand, as a plan is. For each length
+and window the two contenders take turns, a round each; a time is the median over rounds between two events, the
+interval that of its order statistics (95 %). Warm: calls follow one another on the same buffers. What is
+computed is held against scaled_dot_product_attention in float32 with a mask; a wrong result is named and not
+timed. Lines are written as they are measured. Exit status 1: a result was wrong; 2: there is no CUDA device.
 """
 import argparse
+import csv
 import math
 import statistics
 import sys
 
-import torch
-from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+try:
+    import torch
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+except ImportError:
+    torch = None
 
 HEADS, HEAD_DIM, QUERY_TOKENS = 12, 32, 10
-DOCUMENT_BEGINS = 1 + QUERY_TOKENS + 1  # behind [CLS], the query and its [SEP]
+MOST_ERROR = 0.02  # of the largest value
+DOCUMENT_BEGINS = 1 + QUERY_TOKENS + 1  # after [CLS], the query and its [SEP]
 
 
 def seen(window):
@@ -69,51 +75,56 @@ def interval(values):
     return values[low], values[high]
 
 
+def measure(arguments, tokens, window, write):
+    """Both contenders of one length and window; whether FlexAttention was right."""
+    q, k, v = (torch.randn(arguments.batch, HEADS, tokens, HEAD_DIM, device="cuda", dtype=torch.bfloat16)
+               for _ in range(3))
+    mask = create_block_mask(seen(window), None, None, tokens, tokens, device="cuda")
+    compiled = torch.compile(flex_attention, dynamic=False)
+
+    def flash():
+        with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
+            return torch.nn.functional.scaled_dot_product_attention(q, k, v)
+
+    def flex():
+        return compiled(q, k, v, block_mask=mask)
+
+    error = worst_error(flex(), q, k, v, window)
+    if not error < MOST_ERROR:
+        write(tokens, window, "FlexAttention", "wrong", "", "", "", f"{error:.1e}")
+        return False
+    for name, values in in_turn({"FlexAttention": flex, "flash, full": flash}, arguments.rounds).items():
+        times = (f"{value:.5f}" for value in (statistics.median(values), *interval(values)))
+        write(tokens, window, name, "ok", *times, f"{error:.1e}" if name == "FlexAttention" else "")
+    return True
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tokens", type=int, nargs="+", default=[174, 4096])
-    parser.add_argument("--windows", type=int, nargs="+", default=[4, 16, 64])
+    parser.add_argument("--tokens", type=int, nargs="+", default=[4096, 174], help="in this order")
+    parser.add_argument("--windows", type=int, nargs="+", default=[4, 64])
     parser.add_argument("--batch", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=51)
     arguments = parser.parse_args()
+    if torch is None:
+        print("flex_attention.py: this Python has no PyTorch; run it with one that has", file=sys.stderr)
+        return 2
     if not torch.cuda.is_available():
         print("flex_attention.py: there is no CUDA device here", file=sys.stderr)
         return 2
     torch.manual_seed(1)
-    compiled = torch.compile(flex_attention, dynamic=False)
-    print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, bfloat16, batch {arguments.batch}, "
-          f"{HEADS} x {HEAD_DIM}, medians of {arguments.rounds} rounds with 95 % intervals\n")
-    print("| tokens | contender | ms | flash / this | largest error |\n| ---: | --- | ---: | ---: | ---: |")
-    failed = False
-    for tokens in arguments.tokens:
-        q, k, v = (torch.randn(arguments.batch, HEADS, tokens, HEAD_DIM, device="cuda", dtype=torch.bfloat16)
-                   for _ in range(3))
+    line = csv.writer(sys.stdout, lineterminator="\n")
 
-        def flash():
-            with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
-                return torch.nn.functional.scaled_dot_product_attention(q, k, v)
+    def write(*values):
+        line.writerow(values)
+        sys.stdout.flush()
 
-        calls, errors = {"flash, full": flash}, {}
-        for window in arguments.windows:
-            mask = create_block_mask(seen(window), None, None, tokens, tokens, device="cuda")
-            call = (lambda mask: lambda: compiled(q, k, v, block_mask=mask))(mask)
-            name = f"FlexAttention, w = {window}"
-            errors[name] = worst_error(call(), q, k, v, window)
-            if errors[name] < 0.02:
-                calls[name] = call
-            else:
-                failed = True
-                print(f"| {tokens} | {name} | wrong | | {errors[name]:.1e} |")
-        times = in_turn(calls, arguments.rounds)
-        full = statistics.median(times["flash, full"])
-        for name, values in times.items():
-            low, high = interval(values)
-            median = statistics.median(values)
-            error = f"{errors[name]:.1e}" if name in errors else ""
-            print(f"| {tokens} | {name} | {median:.3f} ({low:.3f} to {high:.3f}) | {full / median:.2f} | {error} |",
-                  flush=True)
-        del q, k, v
-    return 1 if failed else 0
+    write("tokens", "window", "contender", "status", "median_ms", "low_ms", "high_ms", "largest_error", "batch",
+          "gpu", "torch")
+    where = (arguments.batch, torch.cuda.get_device_name(), torch.__version__)
+    right = [measure(arguments, tokens, window, lambda *values: write(*values, *where))
+             for tokens in arguments.tokens for window in arguments.windows]
+    return 0 if all(right) else 1
 
 
 if __name__ == "__main__":
