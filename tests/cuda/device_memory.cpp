@@ -50,10 +50,16 @@ std::byte* DeviceMemory::data() const {
   return static_cast<std::byte*>(memory_->data);
 }
 
-void DeviceMemory::set(std::span<const std::byte> values, std::int64_t at) {
+std::int64_t DeviceMemory::bytes() const {
+  return static_cast<std::int64_t>(memory_->bytes);
+}
+
+void DeviceMemory::set(std::span<const std::byte> values) {
   if (values.empty()) return;
-  expect(cudaMemcpy(data() + at, values.data(), values.size(), cudaMemcpyHostToDevice),
-         "cudaMemcpy");
+  expect(cudaMemcpy(data(), values.data(), values.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
+}
+void DeviceMemory::set(std::span<const std::byte> values, std::span<const ByteRange>) {
+  set(values);
 }
 
 void DeviceMemory::poison() {

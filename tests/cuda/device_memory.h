@@ -26,6 +26,11 @@ namespace attnscope::testing {
 /// Draws the order of blocks and lanes of the launches to come, where that can be chosen.
 void set_order(int seed);
 
+/// Bytes [begin, end) of a memory.
+struct ByteRange {
+  std::int64_t begin, end;
+};
+
 class DeviceMemory {
  public:
   /// Nothing has written it.
@@ -34,7 +39,12 @@ class DeviceMemory {
 
   [[nodiscard]] std::byte* data() const;
   [[nodiscard]] float* floats() const { return reinterpret_cast<float*>(data()); }
-  void set(std::span<const std::byte> values, std::int64_t at = 0);
+  [[nodiscard]] std::int64_t bytes() const;
+  /// Copies `values` to the memory's beginning.
+  void set(std::span<const std::byte> values);
+  /// Copies `values`, as long as the memory, in one piece; only these ranges then count as written,
+  /// where that is remembered.
+  void set(std::span<const std::byte> values, std::span<const ByteRange> written);
   /// Sets all bytes to ones, the numbers to NaN, without having written them as far as that is
   /// remembered.
   void poison();

@@ -26,8 +26,18 @@ DeviceMemory::DeviceMemory(const std::string& name, std::span<const std::byte> v
 std::byte* DeviceMemory::data() const {
   return memory_->array.data();
 }
-void DeviceMemory::set(std::span<const std::byte> values, std::int64_t at) {
-  memory_->array.set(values, at);
+std::int64_t DeviceMemory::bytes() const {
+  return memory_->array.size();
+}
+void DeviceMemory::set(std::span<const std::byte> values) {
+  memory_->array.set(values);
+}
+void DeviceMemory::set(std::span<const std::byte> values, std::span<const ByteRange> written) {
+  for (const ByteRange& range : written) {
+    memory_->array.set(values.subspan(static_cast<std::size_t>(range.begin),
+                                      static_cast<std::size_t>(range.end - range.begin)),
+                       range.begin);
+  }
 }
 void DeviceMemory::poison() {}  // as it is from the beginning
 bool DeviceMemory::is_written(std::int64_t at, std::int64_t bytes) const {

@@ -1,246 +1,409 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fused CUDA kernels at the headline's shapes, without LibTorch: right, the same to the bit on
-// every call and stream, and how fast beside a copy of the same bytes in the same run.
-//
-//   kernels_bench [--quick]
-//
-// 100 documents of 4096 and of 174 tokens beside a query of 10, 12 heads of 32, bfloat16, the
-// sparse pattern. One document is held against float64; all documents are copies of it, and so must
-// their results be. Exit status 1: something was wrong, or there is no GPU.
+// The fused CUDA kernels without LibTorch: right, the same to the bit on every call and stream, and
+// how fast beside a copy. `kernels_bench --help` lists the options. The input is one document,
+// repeated: its result is held against float64, and all others must be equal to it.
 
-#include <cuda_runtime_api.h>
 #include <fmt/format.h>
+#include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstring>
 #include <exception>
 #include <functional>
+#include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/compile_plan.h"
 #include "kernels/cuda/segment.h"
 #include "kernels/plan/counts.h"
-#include "tests/cuda/device_subjects.h"
+#include "tests/cuda/bench_device.h"
 #include "tests/kernels/reference.h"
 
 namespace attnscope::testing {
 namespace {
 
-constexpr std::int64_t documents = 100, heads = 12, head_dim = 32, query = 10;
+constexpr std::int64_t head_dim = 32, query = 10;
+constexpr DType dtype = DType::bfloat16;
+constexpr int calls_of_a_group = 10;
 
-void expect(cudaError_t error, const char* what) {
-  if (error != cudaSuccess)
-    throw std::runtime_error(fmt::format("{}: {}", what, cudaGetErrorString(error)));
-}
+struct Options {
+  std::vector<std::int64_t> tokens{4096, 174}, windows{4, 64};
+  std::vector<std::string> directions{"forward", "backward"}, modes{"warm", "cold", "graph"};
+  std::int64_t documents = 100, heads = 12;
+  int groups = 40, repeats = 3, copy_mb = 1024;
+  bool once = false;
+  std::string csv;
+};
+
 void expect(const Status& status) {
   if (!status) throw std::runtime_error(status.error().message);
 }
 
-class OnStream {
+/// Prints what `expectations`, GoogleTest's, find; whether it is nothing.
+bool hold(const std::function<void()>& expectations) {
+  ::testing::TestPartResultArray found;
+  {
+    const ::testing::ScopedFakeTestPartResultReporter reporter(
+        ::testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD, &found);
+    expectations();
+  }
+  for (int i = 0; i < found.size(); ++i) {
+    fmt::print(stderr, "kernels_bench: {}\n", found.GetTestPartResult(i).message());
+  }
+  return found.size() == 0;
+}
+
+/// Lines of comma-separated values; each is in the file when write() returns.
+class Csv {
  public:
-  OnStream() {
-    expect(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
-    expect(cudaEventCreate(&begin_), "cudaEventCreate");
-    expect(cudaEventCreate(&end_), "cudaEventCreate");
-  }
-  OnStream(const OnStream&) = delete;
-  OnStream& operator=(const OnStream&) = delete;
-  ~OnStream() {
-    cudaEventDestroy(end_);
-    cudaEventDestroy(begin_);
-    cudaStreamDestroy(stream_);
-  }
-
-  [[nodiscard]] cudaStream_t stream() const { return stream_; }
-
-  /// Milliseconds of a call, ascending: `groups` times the mean of calls side by side.
-  [[nodiscard]] std::vector<float> times(int groups, const std::function<void()>& call) const {
-    constexpr int calls = 10;
-    call();
-    std::vector<float> times;
-    for (int group = 0; group < groups; ++group) {
-      float ms = 0;
-      expect(cudaEventRecord(begin_, stream_), "cudaEventRecord");
-      for (int i = 0; i < calls; ++i) call();
-      expect(cudaEventRecord(end_, stream_), "cudaEventRecord");
-      expect(cudaEventSynchronize(end_), "a kernel");
-      expect(cudaEventElapsedTime(&ms, begin_, end_), "cudaEventElapsedTime");
-      times.push_back(ms / calls);
+  explicit Csv(const std::string& path) {
+    if (path.empty()) return;
+    file_.reset(std::fopen(path.c_str(), "a"));
+    if (!file_) throw std::runtime_error(fmt::format("{} cannot be written", path));
+    std::fseek(file_.get(), 0, SEEK_END);
+    if (std::ftell(file_.get()) == 0) {
+      write(
+          "tokens,window,direction,mode,median_ms,low_ms,high_ms,groups,part_of_copy,copy_gb_s,"
+          "documents,heads,head_dim,right,documents_alike,repeats_alike");
     }
-    std::ranges::sort(times);
-    return times;
+  }
+  void write(const std::string& line) const {
+    if (!file_) return;
+    fmt::print(file_.get(), "{}\n", line);
+    std::fflush(file_.get());
   }
 
  private:
-  cudaStream_t stream_ = nullptr;
-  cudaEvent_t begin_ = nullptr, end_ = nullptr;
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  std::unique_ptr<std::FILE, Close> file_;
 };
 
-/// The tensor of one document, for each of them.
-Packed repeated(const Packed& one) {
-  Packed all(documents * one.tokens, one.heads, one.head_dim, one.order, 0, 0.0F, one.dtype);
-  for (std::int64_t token = 0; token < all.tokens; ++token) {
-    for (std::int64_t head = 0; head < one.heads; ++head) {
-      std::memcpy(all.data.data() + all.row(token, head),
-                  one.data.data() + one.row(token % one.tokens, head),
-                  static_cast<std::size_t>(one.row_bytes()));
-    }
+/// [documents, heads, tokens, head_dim] in device memory.
+class Documents {
+ public:
+  enum class Content { copies, unwritten };
+
+  /// Of the shape of `one`, each a copy of it or unwritten.
+  Documents(const std::string& name, const Packed& one, std::int64_t count, Content content)
+      : one_bytes_(static_cast<std::int64_t>(one.data.size())),
+        tokens_(one.tokens),
+        heads_(one.heads),
+        memory_(name, count * one_bytes_) {
+    memory_.poison();
+    if (content == Content::copies) set(one);
   }
-  return all;
+  void set(const Packed& one) {
+    memory_.set(one.data);
+    repeat_first(memory_, one_bytes_);
+  }
+  [[nodiscard]] DeviceMemory& memory() { return memory_; }
+  [[nodiscard]] Tensor tensor() const {
+    const std::int64_t head_stride = tokens_ * head_dim;
+    return {memory_.data(), dtype, head_dim, head_dim, head_stride, tokens_, heads_ * head_stride};
+  }
+  [[nodiscard]] ConstTensor view() const { return attnscope::as_const(tensor()); }
+
+ private:
+  std::int64_t one_bytes_, tokens_, heads_;
+  DeviceMemory memory_;
+};
+
+struct Verdict {
+  bool right = true, documents_alike = true, repeats_alike = true;
+  [[nodiscard]] bool good() const { return right && documents_alike && repeats_alike; }
+};
+
+/// A result in device memory, and where the host keeps that of the first document.
+struct DeviceResult {
+  DeviceMemory* memory;
+  std::span<std::byte> first;
+};
+
+/// Whether all documents are the same; keeps the first one.
+bool documents_alike(const DeviceResult& result, ReadBuffer& buffer) {
+  const std::span<const std::byte> all = buffer.read(*result.memory);
+  std::ranges::copy(all.first(result.first.size()), result.first.begin());
+  // Every document equals the one before it.
+  return std::memcmp(all.data(), all.data() + result.first.size(),
+                     all.size() - result.first.size()) == 0;
 }
 
-/// Whether all documents of `all` have the rows of `first`, which gets those of the first one.
-bool takes_first(const Packed& all, Packed& first) {
-  bool same = true;
-  for (std::int64_t token = 0; token < all.tokens; ++token) {
-    for (std::int64_t head = 0; head < all.heads; ++head) {
-      std::byte* const row = first.data.data() + first.row(token % first.tokens, head);
-      const std::byte* const from = all.data.data() + all.row(token, head);
-      const auto bytes = static_cast<std::size_t>(all.row_bytes());
-      if (token < first.tokens) std::memcpy(row, from, bytes);
-      same = same && std::memcmp(row, from, bytes) == 0;
+/// Makes the call `repeats` times, on two streams in turn, and compares every result to the bit.
+Verdict verdict_of_calls(const std::function<void(std::size_t stream)>& call,
+                         std::vector<DeviceResult> results, int repeats, ReadBuffer& buffer) {
+  Verdict verdict;
+  std::vector<std::vector<std::byte>> before;
+  for (int i = 0; i < repeats; ++i) {
+    for (const DeviceResult& result : results) result.memory->poison();
+    call(static_cast<std::size_t>(i % 2));
+    for (std::size_t r = 0; r < results.size(); ++r) {
+      if (!documents_alike(results[r], buffer)) verdict.documents_alike = false;
+      const std::span<const std::byte> now = results[r].first;
+      if (i == 0) {
+        before.emplace_back(now.begin(), now.end());
+      } else if (!std::ranges::equal(now, before[r])) {
+        verdict.repeats_alike = false;
+      }
     }
   }
-  return same;
+  return verdict;
+}
+
+/// Milliseconds of a call, ascending.
+std::vector<float> times(const BenchStream& on, const std::string& mode, int groups,
+                         const std::function<void()>& call) {
+  const auto several = [&] {
+    for (int i = 0; i < calls_of_a_group; ++i) call();
+  };
+  std::vector<float> times;
+  call();
+  if (mode == "cold") {
+    for (int i = 0; i < groups; ++i) {
+      on.flush_cache();
+      times.push_back(on.time(call));
+    }
+  } else {
+    const std::function<void()> group = mode == "graph" ? on.recorded(several) : several;
+    group();
+    for (int i = 0; i < groups; ++i) times.push_back(on.time(group) / calls_of_a_group);
+  }
+  std::ranges::sort(times);
+  return times;
 }
 
 /// One length and window, forward and backward.
 class Case {
  public:
-  Case(std::int64_t tokens, std::int64_t window)
-      : tokens_(tokens),
+  Case(const Options& options, std::int64_t tokens, std::int64_t window)
+      : options_(options),
+        tokens_(tokens),
         window_(window),
-        plan_(plan_of(documents)),
+        plan_(plan_of(options.documents)),
         one_(plan_of(1)),
         keys_(keys_from_plan(one_)),
-        inputs_(random_inputs(tokens, heads, head_dim, Order::head_major, 0, 7, DType::bfloat16)),
-        work_(
-            cuda::segment_work(plan_, head_dim, DType::bfloat16, Passes::forward_backward).value()),
+        inputs_(random_inputs(tokens, options.heads, head_dim, Order::head_major, 0, 7, dtype)),
+        outputs_{like(inputs_.q, nan), std::vector<float>(index(tokens * options.heads))},
+        work_(cuda::segment_work(plan_, head_dim, dtype, Passes::forward_backward).value()),
         list_("list", work_.list()),
-        q_("q", repeated(inputs_.q), DeviceTensor::Content::given),
-        k_("k", repeated(inputs_.k), DeviceTensor::Content::given),
-        v_("v", repeated(inputs_.v), DeviceTensor::Content::given),
-        o_("o", repeated(inputs_.q), DeviceTensor::Content::unwritten),
-        lse_("lse", plan_.tokens * heads * std::int64_t{sizeof(float)}) {}
+        q_(documents("q", inputs_.q)),
+        k_(documents("k", inputs_.k)),
+        v_(documents("v", inputs_.v)),
+        o_(unwritten("o")),
+        lse_("lse", plan_.tokens * options.heads * std::int64_t{sizeof(float)}) {
+    for (int i = 0; i < 2; ++i) workspaces_.emplace_back("workspace", work_.workspace_bytes());
+  }
 
-  /// Prints its lines; false where something is wrong.
-  bool run(double copy_bytes_a_ms, int repeats, int groups) {
-    const OnStream streams[2];
-    std::vector<DeviceMemory> workspaces;
-    for (int i = 0; i < 2; ++i) workspaces.emplace_back("workspace", work_.workspace_bytes());
-    const auto forward = [&](int i) {
-      expect(cuda::segment_forward(work_, {list_.data(), workspaces[index(i)].data()}, q_.view(),
-                                   k_.view(), v_.view(), scale_of(head_dim), o_.tensor(),
-                                   lse_.floats(), streams[i].stream()));
-    };
+  /// One call and nothing else, for a profiler; the backward pass needs the forward pass's results.
+  void once() {
     forward(0);
-    Outputs one{like(inputs_.q, nan), {}};
-    const bool alike = takes_first(o_.read_back(), one.o);
-    const std::vector<float> lse = lse_.read_floats();
-    one.lse.assign(lse.begin(), lse.begin() + tokens_ * heads);
-    expect_near(one, reference(keys_, inputs_), text());
-    const std::vector<std::byte> first = lse_.read(), o = bytes_of(o_);
-    bool same = true;
-    for (int i = 1; i < repeats; ++i) {
-      forward(i % 2);
-      same = same && lse_.read() == first && bytes_of(o_) == o;
+    if (takes("backward")) {
+      prepare_backward(random_like(inputs_.q, 8));
+      backward(0);
     }
-    tell("forward", alike, same, streams[0].times(groups, [&] { forward(0); }), copy_bytes_a_ms,
-         Passes::forward);
+    static_cast<void>(buffer_.read(lse_));
+  }
+
+  /// Writes a line for each direction and mode; false where something is wrong.
+  bool run(double copy_bytes_a_ms, const Csv& csv) {
+    Verdict verdict = verdict_of_calls(
+        [&](std::size_t i) { forward(i); },
+        {{&o_.memory(), outputs_.o.data}, {&lse_, std::as_writable_bytes(std::span(outputs_.lse))}},
+        options_.repeats, buffer_);
+    verdict.right =
+        hold([&] { expect_near(outputs_, reference(keys_, inputs_), text() + " forward"); });
+    bool good = verdict.good();
+    if (takes("forward")) {
+      tell("forward", verdict, copy_bytes_a_ms, csv, [&] { forward(0); });
+    }
+    if (!takes("backward")) return good;
 
     const Packed grad_o = random_like(inputs_.q, 8);
-    const BackwardCase problem{inputs_, one, grad_o};
-    const BackwardCase all{{repeated(inputs_.q), repeated(inputs_.k), repeated(inputs_.v)},
-                           {repeated(one.o), lse},
-                           repeated(grad_o)};
-    const DeviceGradients device(all);
-    const auto backward = [&](int i) {
-      expect(cuda::segment_backward(work_, {list_.data(), workspaces[index(i)].data()},
-                                    device.tensors(), scale_of(head_dim), streams[i].stream()));
-    };
-    backward(0);
-    const Gradients whole = device.read_back();
-    Gradients of_one{like(inputs_.q, nan), like(inputs_.q, nan), like(inputs_.q, nan)};
-    const bool gradients_alike = takes_first(whole.q, of_one.q) && takes_first(whole.k, of_one.k) &&
-                                 takes_first(whole.v, of_one.v);
-    expect_near(of_one, reference_gradients(keys_, exact(problem)), text());
-    bool gradients_same = true;
-    for (int i = 1; i < repeats; ++i) {
-      backward(i % 2);
-      gradients_same = gradients_same && same_bits(device.read_back(), whole);
-    }
-    tell("backward", gradients_alike, gradients_same,
-         streams[0].times(groups, [&] { backward(0); }), copy_bytes_a_ms, Passes::forward_backward);
-    return alike && same && gradients_alike && gradients_same;
+    prepare_backward(grad_o);
+    Gradients gradients{like(inputs_.q, nan), like(inputs_.q, nan), like(inputs_.q, nan)};
+    verdict = verdict_of_calls([&](std::size_t i) { backward(i); },
+                               {{&gradients_->q.memory(), gradients.q.data},
+                                {&gradients_->k.memory(), gradients.k.data},
+                                {&gradients_->v.memory(), gradients.v.data}},
+                               options_.repeats, buffer_);
+    verdict.right = hold([&] {
+      expect_near(gradients, reference_gradients(keys_, exact({inputs_, outputs_, grad_o})),
+                  text());
+    });
+    tell("backward", verdict, copy_bytes_a_ms, csv, [&] { backward(0); });
+    return good && verdict.good();
   }
 
  private:
+  struct BackwardTensors {
+    Documents grad_o, q, k, v;  // the last three are the results
+  };
+
+  [[nodiscard]] bool takes(const std::string& direction) const {
+    return std::ranges::count(options_.directions, direction) > 0;
+  }
   [[nodiscard]] AttentionPlan plan_of(std::int64_t count) const {
-    return *compile_plan(
-        *find_pattern("sparse"), Window::of(window_),
-        SequenceLayout::uniform(count, {.query = query, .documents = {tokens_ - query - 1}}),
-        heads);
+    const SequenceLayout layout =
+        SequenceLayout::uniform(count, {.query = query, .documents = {tokens_ - query - 1}});
+    return *compile_plan(*find_pattern("sparse"), Window::of(window_), layout,
+                         static_cast<std::int32_t>(options_.heads));
   }
   [[nodiscard]] std::string text() const {
     return fmt::format("{} tokens, w = {}", tokens_, window_);
   }
-  [[nodiscard]] static std::vector<std::byte> bytes_of(const DeviceTensor& tensor) {
-    return tensor.read_back().data;
+  [[nodiscard]] Documents documents(const std::string& name, const Packed& one) const {
+    return {name, one, options_.documents, Documents::Content::copies};
   }
-  /// Of backward the bytes are its own, without the forward pass's.
-  void tell(const char* pass, bool alike, bool same, const std::vector<float>& times,
-            double copy_bytes_a_ms, Passes passes) const {
-    double bytes = least_bytes(plan_, head_dim, DType::bfloat16, passes);
-    if (passes != Passes::forward)
-      bytes -= least_bytes(plan_, head_dim, DType::bfloat16, Passes::forward);
-    const float median = times[times.size() / 2];
-    std::printf("%-24s %-9s %9.4f ms (%.4f to %.4f)  %5.1f %% of copy  documents %s, repeats %s\n",
-                text().c_str(), pass, median, times[times.size() / 20],
-                times[times.size() - 1 - times.size() / 20], 100 * bytes / copy_bytes_a_ms / median,
-                alike ? "alike" : "DIFFER", same ? "the same" : "DIFFER");
-    std::fflush(stdout);
+  [[nodiscard]] Documents unwritten(const std::string& name) const {
+    return {name, inputs_.q, options_.documents, Documents::Content::unwritten};
   }
 
+  void forward(std::size_t i) {
+    expect(cuda::segment_forward(work_, {list_.data(), workspaces_[i].data()}, q_.view(), k_.view(),
+                                 v_.view(), scale_of(head_dim), o_.tensor(), lse_.floats(),
+                                 streams_[i].stream()));
+  }
+  void prepare_backward(const Packed& grad_o) {
+    gradients_ = std::make_unique<BackwardTensors>(
+        BackwardTensors{documents("grad_o", grad_o), unwritten("grad_q"), unwritten("grad_k"),
+                        unwritten("grad_v")});
+  }
+  void backward(std::size_t i) {
+    const GradientTensors tensors{.q = q_.view(),
+                                  .k = k_.view(),
+                                  .v = v_.view(),
+                                  .o = o_.view(),
+                                  .lse = {lse_.floats(), index(plan_.tokens * options_.heads)},
+                                  .grad_o = gradients_->grad_o.view(),
+                                  .grad_q = gradients_->q.tensor(),
+                                  .grad_k = gradients_->k.tensor(),
+                                  .grad_v = gradients_->v.tensor()};
+    expect(cuda::segment_backward(work_, {list_.data(), workspaces_[i].data()}, tensors,
+                                  scale_of(head_dim), streams_[i].stream()));
+  }
+
+  /// The backward pass's bytes are its own, without the forward pass's.
+  [[nodiscard]] double least(const std::string& direction) const {
+    const double forward = least_bytes(plan_, head_dim, dtype, Passes::forward);
+    if (direction == "forward") return forward;
+    return least_bytes(plan_, head_dim, dtype, Passes::forward_backward) - forward;
+  }
+  void tell(const std::string& direction, const Verdict& verdict, double copy_bytes_a_ms,
+            const Csv& csv, const std::function<void()>& call) {
+    const auto yes = [](bool is) { return is ? "yes" : "NO"; };
+    for (const std::string& mode : options_.modes) {
+      const std::vector<float> ms = times(streams_[0], mode, options_.groups, call);
+      const std::size_t rim = ms.size() / 20;
+      const float median = ms[ms.size() / 2], low = ms[rim], high = ms[ms.size() - 1 - rim];
+      const double part = least(direction) / copy_bytes_a_ms / static_cast<double>(median);
+      fmt::print("{:<22} {:<8} {:<5} {:9.4f} ms ({:.4f} to {:.4f})  {:5.1f} % of copy  {}\n",
+                 text(), direction, mode, median, low, high, 100 * part,
+                 verdict.good() ? "right" : "WRONG");
+      std::fflush(stdout);
+      csv.write(fmt::format("{},{},{},{},{:.5f},{:.5f},{:.5f},{},{:.4f},{:.0f},{},{},{},{},{},{}",
+                            tokens_, window_, direction, mode, median, low, high, ms.size(), part,
+                            copy_bytes_a_ms / 1e6, options_.documents, options_.heads, head_dim,
+                            yes(verdict.right), yes(verdict.documents_alike),
+                            yes(verdict.repeats_alike)));
+    }
+  }
+
+  const Options& options_;
   std::int64_t tokens_, window_;
   AttentionPlan plan_, one_;
   KeysOf keys_;
-  Inputs inputs_;  // of one document
+  Inputs inputs_;    // of one document
+  Outputs outputs_;  // of the first document
   cuda::SegmentWork work_;
   DeviceMemory list_;
-  DeviceTensor q_, k_, v_, o_;
+  Documents q_, k_, v_, o_;
   DeviceMemory lse_;
+  std::unique_ptr<BackwardTensors> gradients_;
+  std::vector<DeviceMemory> workspaces_;  // one a stream
+  std::array<BenchStream, 2> streams_;
+  ReadBuffer buffer_;
 };
 
 /// Bytes read and written.
-double copied_bytes_a_ms() {
-  constexpr std::int64_t bytes = std::int64_t{1} << 30;
+double copied_bytes_a_ms(std::int64_t bytes) {
   const DeviceMemory from("from", bytes), to("to", bytes);
-  const OnStream on;
-  const std::vector<float> times = on.times(10, [&] {
-    expect(cudaMemcpyAsync(to.data(), from.data(), bytes, cudaMemcpyDeviceToDevice, on.stream()),
-           "cudaMemcpyAsync");
-  });
-  return 2.0 * bytes / times[times.size() / 2];
+  repeat_first(from, bytes);
+  const BenchStream on;
+  const std::vector<float> ms = times(on, "warm", 10, [&] { copy(from, to, on.stream()); });
+  return 2.0 * static_cast<double>(bytes) / static_cast<double>(ms[ms.size() / 2]);
 }
 
-bool bench(bool quick) {
-  const double copy = copied_bytes_a_ms();
-  std::printf("copy: %.0f GB/s\n", copy / 1e6);
-  bool right = true;
-  for (const std::int64_t tokens : {4096, 174}) {
-    for (const std::int64_t window : {4, 16, 64}) {
-      const int repeats = quick ? 3 : tokens > 1000 ? 5 : 200;
-      right = Case(tokens, window).run(copy, repeats, quick ? 5 : 40) && right;
+bool bench(const Options& options) {
+  const Csv csv(options.csv);
+  double copy_rate = 0;
+  if (!options.once) {
+    copy_rate = copied_bytes_a_ms(std::int64_t{options.copy_mb} << 20);
+    fmt::print("copy: {:.0f} GB/s, read and written\n", copy_rate / 1e6);
+    std::fflush(stdout);
+  }
+  bool good = true;
+  for (const std::int64_t tokens : options.tokens) {
+    for (const std::int64_t window : options.windows) {
+      Case one(options, tokens, window);
+      if (options.once) {
+        one.once();
+      } else {
+        good = one.run(copy_rate, csv) && good;
+      }
     }
   }
-  return right;
+  return good;
+}
+
+void add_options(CLI::App& app, Options& options) {
+  app.add_option("--tokens", options.tokens, "Lengths, in the order in which they are measured")
+      ->delimiter(',')
+      ->check(CLI::Range(query + 3, std::int64_t{65536}))
+      ->capture_default_str();
+  app.add_option("--windows", options.windows, "Windows w; a token sees w tokens on either side")
+      ->delimiter(',')
+      ->check(CLI::Range(0, 128))
+      ->capture_default_str();
+  app.add_option("--directions", options.directions, "forward, backward or both")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"forward", "backward"}))
+      ->capture_default_str();
+  app.add_option("--modes", options.modes,
+                 "warm: calls follow one another; cold: the second-level cache is flushed before "
+                 "each call; graph: ten calls replayed as one CUDA graph")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"warm", "cold", "graph"}))
+      ->capture_default_str();
+  app.add_option("--documents", options.documents, "Documents of a call")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  app.add_option("--heads", options.heads, "Heads, of dimension 32")
+      ->check(CLI::Range(1, 128))
+      ->capture_default_str();
+  app.add_option("--groups", options.groups, "Times that are taken, each of ten calls (cold: one)")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  app.add_option("--repeats", options.repeats,
+                 "Calls, on two streams in turn, whose results are compared to the bit")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  app.add_option("--copy-mb", options.copy_mb, "Size of the copy that is timed first")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  app.add_option("--csv", options.csv, "File to which a line is added for each time, at once")
+      ->type_name("FILE");
+  app.add_flag("--once", options.once,
+               "Makes one call of each direction and neither checks nor times it, for a profiler");
 }
 
 }  // namespace
@@ -248,16 +411,25 @@ bool bench(bool quick) {
 
 int main(int argc, char** argv) {
   namespace testing = attnscope::testing;
+  ::testing::InitGoogleTest();  // the comparisons are its expectations
+  testing::Options options;
+  CLI::App app(
+      "Holds the fused CUDA kernels against float64 and times them beside a copy: bfloat16, a "
+      "query "
+      "of 10 tokens beside each document, the sparse pattern. Exit status 1: something was wrong, "
+      "or "
+      "there is no GPU.",
+      "kernels_bench");
+  testing::add_options(app, options);
+  CLI11_PARSE(app, argc, argv);
   if (const auto reason = testing::no_device()) {
-    std::fprintf(stderr, "kernels_bench: %s\n", reason->c_str());
+    fmt::print(stderr, "kernels_bench: {}\n", *reason);
     return 1;
   }
-  ::testing::InitGoogleTest(&argc, argv);  // the comparisons are its expectations
   try {
-    const bool quick = argc > 1 && std::string_view(argv[1]) == "--quick";
-    return testing::bench(quick) && !::testing::Test::HasFailure() ? 0 : 1;
+    return testing::bench(options) ? 0 : 1;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "kernels_bench: %s\n", error.what());
+    fmt::print(stderr, "kernels_bench: {}\n", error.what());
     return 1;
   }
 }
