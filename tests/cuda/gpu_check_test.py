@@ -1,217 +1,302 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/gpu_check from its first step to its table, with stand-ins for the programs that it runs."""
+"""scripts/gpu_check with stand-ins (gpu_stand_in.py) for the programs that it runs: the calls' limits, their order,
+what they leave when a step fails, is cut or is stopped, and what the dry run finds."""
 import contextlib
 import importlib.machinery
 import importlib.util
 import io
 import os
 import pathlib
+import re
+import signal
+import subprocess
 import sys
 import tarfile
 import tempfile
 import unittest
+from unittest import mock
 
 HOME = pathlib.Path(__file__).resolve().parent.parent.parent
-loader = importlib.machinery.SourceFileLoader("gpu_check", str(HOME / "scripts/gpu_check"))
+SCRIPT = HOME / "scripts/gpu_check"
+loader = importlib.machinery.SourceFileLoader("gpu_check", str(SCRIPT))
 gpu_check = importlib.util.module_from_spec(importlib.util.spec_from_loader("gpu_check", loader))
 sys.modules["gpu_check"] = gpu_check
 loader.exec_module(gpu_check)
 
-# One program for all names. What fails is named in FAKE_FAILS, what never ends in FAKE_HANGS.
-FAKE = """#!/usr/bin/env python3
-import json, os, pathlib, signal, sys
-name, arguments = pathlib.Path(sys.argv[0]).name, sys.argv[1:]
-words = " ".join([name, *arguments])
-fails = os.environ.get("FAKE_FAILS")
-if fails and fails in words:
-    sys.exit(1)
-folder = pathlib.Path(os.environ["FAKE_FOLDER"])
-if name == "cmake" and arguments[0] == "--build":
-    for target in arguments[arguments.index("--target") + 1:arguments.index("--")]:
-        if target == os.environ.get("FAKE_UNBUILT"):
-            continue
-        where = folder / "build" / ("tests/" + target if target.endswith(("_test", "_bench")) else target)
-        where.parent.mkdir(parents=True, exist_ok=True)
-        where.unlink(missing_ok=True)
-        where.symlink_to(sys.argv[0])
-    kernel = "_ZN9attnscope4cuda22segment_forward_kernelI6__halfLi32EEEvNS0_16ForwardArgumentsE"
-    print(f"ptxas info    : Compiling entry function '{kernel}' for 'sm_90'")
-    print("    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads")
-    print("ptxas info    : Used 96 registers, used 1 barriers")
-    sys.exit(1 if "FAKE_UNBUILT" in os.environ else 0)
-elif name == "ctest" and "-N" in arguments:
-    for number, suite in enumerate(os.environ["FAKE_SUITES"].split()):
-        print(f"  Test #{number}: {suite}")
-elif name == "g++":
-    program = pathlib.Path(arguments[arguments.index("-o") + 1])
-    program.write_text("#!/bin/sh\\nprintf 'segment_forward_kernel\\\\t352\\\\t22144\\\\n'\\n")
-    program.chmod(0o755)
-elif name == "nvidia-smi":
-    print("NVIDIA Test GPU, 9.0, 580.1")
-elif name == "attnscope":
-    runs = folder / "runs"
-    have = runs.read_text().split() if runs.exists() else []
-    if arguments[0] == "run":
-        runs.write_text(" ".join(have + [arguments[1]]))
-        if arguments[1] == os.environ.get("FAKE_HANGS"):
-            signal.signal(signal.SIGINT, lambda *_: sys.exit(130))
-            signal.pause()
-    elif arguments[:2] == ["list", "runs"]:
-        print(json.dumps([{"run": i + 1} for i in range(len(have))]))
-    elif arguments[0] == "table":
-        print("table of " + have[-1])
-    elif arguments[0] == "export":
-        pathlib.Path(arguments[arguments.index("-o") + 1]).write_text(" ".join(arguments))
-"""
+STAND_IN = f"#!{sys.executable}\n" + (HOME / "tests/cuda/gpu_stand_in.py").read_text()
 
 
-class GpuCheck(unittest.TestCase):
+def result_of(summary, step):
+    return re.search(rf"^{step} +(\w+)", summary, re.M)[1]
+
+
+def is_alive(number):
+    try:
+        state = pathlib.Path(f"/proc/{number}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+class WithStandIns(unittest.TestCase):
+    """A copy of the script in a tree of its own, with the packages of both calls made of stand-ins."""
+
     def setUp(self):
-        self.temporary = tempfile.TemporaryDirectory()
-        self.addCleanup(self.temporary.cleanup)
-        self.folder = pathlib.Path(self.temporary.name)
-        self.bin = self.folder / "bin"
-        self.bin.mkdir()
-        for name in ("cmake", "ctest", "ninja", "nvcc", "compute-sanitizer", "nvidia-smi", "g++"):
-            (self.bin / name).write_text(FAKE)
-            (self.bin / name).chmod(0o755)
-        self.environment = dict(os.environ, PATH=f"{self.bin}:/usr/bin:/bin", FAKE_FOLDER=str(self.folder),
-                                FAKE_SUITES=" ".join(gpu_check.ALL_SUITES))
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name)
+        self.tree, self.out = self.folder / "tree", self.folder / "out"
+        (self.tree / "scripts").mkdir(parents=True)
+        self.script = self.tree / "scripts/gpu_check"
+        self.script.write_text(SCRIPT.read_text())
+        gpu_check.install(self.folder / "bin", ("nvidia-smi", "ncu", "compute-sanitizer", "python3"), STAND_IN)
+        self.package = self.tree / "build/gpu-package"
+        self.package.mkdir(parents=True)
+        for name, plan in gpu_check.CALLS.items():
+            self.pack(name, plan.programs)
+        self.environment = dict(os.environ, PATH=f"{self.folder / 'bin'}:/usr/bin:/bin", STAND_IN_STATE=str(self.folder),
+                                TMPDIR=str(self.folder))
 
-    def without_gpu(self):
-        (self.bin / "nvidia-smi").unlink()
+    def pack(self, name, programs):
+        folder = self.folder / f"programs-{name}-{len(programs)}"
+        gpu_check.install(folder, programs, STAND_IN)
+        with tarfile.open(self.package / f"{name}.tar.xz", "w:xz") as archive:
+            for program in programs:
+                archive.add(folder / program, arcname=program)
 
-    def check(self, **options):
-        return gpu_check.Check(self.folder / "out", build=self.folder / "build", environment=self.environment,
-                               python=str(self.folder / "no-python"), **options)
+    def start(self, name, **environment):
+        return subprocess.Popen([sys.executable, self.script, "--call", name, self.out], stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, text=True, env=dict(self.environment, **environment))
 
-    def run_check(self, **options):
-        check = self.check(**options)
-        with contextlib.redirect_stdout(io.StringIO()):
-            status = check.run()
-        return status, {name: outcome.result for name, outcome in check.outcomes.items()}
+    def call(self, name, **environment):
+        """Exit status and summary."""
+        process = self.start(name, **environment)
+        self.told, _ = process.communicate()
+        return process.returncode, self.summary()
 
-    def names(self):
-        return [step.name for step in gpu_check.steps(self.check())]
+    def call_here(self, name, **environment):
+        """The same in this process, where limits can be changed."""
+        with mock.patch.dict(os.environ, dict(self.environment, **environment)), \
+             tempfile.TemporaryDirectory(dir=self.folder) as work, contextlib.redirect_stdout(io.StringIO()):
+            return gpu_check.Call(name, self.out, work, self.package).run(), self.summary()
 
-    def test_with_a_gpu_every_step_passes_and_what_came_of_it_is_there(self):
-        status, results = self.run_check()
-        self.assertEqual(results, {name: "passed" for name in self.names()})
-        self.assertEqual(status, 0)
-        out = self.folder / "out"
-        expected = {"summary.txt", "logs.tar.gz", "run.attn", "tables.md", "kernels_bench.txt", "compiler-report.md"}
-        expected |= {f"{sweep}.csv" for sweep in gpu_check.SWEEPS}
-        self.assertEqual({path.name for path in out.iterdir()}, expected)
-        self.assertEqual((out / "kernels-cuda.csv").read_text().strip(), "table of kernels-cuda")
-        self.assertIn("export 1 2 3", (out / "run.attn").read_text())
+    def summary(self):
+        return (self.out / "summary.txt").read_text()
 
-    def test_a_dry_run_reports_every_step_and_says_which_need_a_device(self):
-        self.without_gpu()
-        status, results = self.run_check(dry_run=True)
-        needing = {step.name for step in gpu_check.steps(self.check()) if step.needs_device}
-        self.assertEqual(results, {name: "no device" if name in needing else "passed" for name in self.names()})
-        self.assertEqual(status, 0)
-        summary = (self.folder / "out/summary.txt").read_text()
-        for name in self.names():
-            self.assertRegex(summary, f"(?m)^{name} +(passed|no device) +[0-9.]+")
-        self.assertIn("no GPU", summary)
+    def commands(self):
+        return (self.folder / "commands").read_text().splitlines()
 
-    def test_every_step_that_ran_has_its_log(self):
-        self.without_gpu()
-        self.run_check(dry_run=True)
-        with tarfile.open(self.folder / "out/logs.tar.gz") as archive:
-            self.assertIn("logs/configure.log", archive.getnames())
-            log = archive.extractfile("logs/configure.log").read().decode()
-        self.assertIn("--preset headless", log)
-        self.assertIn("passed", log)
 
-    def test_without_a_gpu_what_needs_one_fails(self):
-        self.without_gpu()
-        status, results = self.run_check()
-        self.assertEqual(status, 1)
-        self.assertEqual(results["memcheck"], "failed")
-        self.assertEqual(results["cpu-suites"], "passed")
+class Calls(WithStandIns):
+    def test_a_call_leaves_its_files_and_no_more(self):
+        for name, plan in gpu_check.CALLS.items():
+            with self.subTest(call=name):
+                self.out = self.folder / f"out-{name}"
+                status, summary = self.call(name)
+                self.assertEqual(status, 0, self.told)
+                self.assertEqual({path.name for path in self.out.iterdir()}, set(plan.files))
+                self.assertLessEqual(len(plan.files), gpu_check.MOST_FILES)
+                self.assertEqual(re.findall(r"^\S+ +(failed|cut)\b", summary, re.M), [])
+
+    def test_limits_of_the_steps_add_up_to_less_than_the_call_may_take(self):
+        for name, most in (("A", 330), ("B", 270)):
+            self.assertLessEqual(gpu_check.seconds_of(name), most)
+            self.assertEqual(gpu_check.CALLS[name].seconds, most)
+            for step in gpu_check.CALLS[name].steps:
+                self.assertTrue(step.seconds > max(gpu_check.GRACE.values()) or step.name == "more-bench", step.name)
+
+    def test_the_longest_sequences_come_first(self):
+        self.call("B")
+        lengths = re.findall(r"attnscope run (\S+) --only sequence_tokens=(\d+)", "\n".join(self.commands()))
+        self.assertEqual(lengths, [("kernels-cuda", "4096"), ("kernels-cuda", "174"), ("kernels-cuda-backward", "4096"),
+                                   ("kernels-cuda-backward", "174")])
+        bench = (HOME / "tests/cuda/kernels_bench.cpp").read_text()
+        flex = (HOME / "results/tools/flex_attention.py").read_text()
+        self.assertIn("tokens{4096, 174}", bench)
+        self.assertIn("default=[4096, 174]", flex)
 
     def test_a_step_that_fails_does_not_stop_the_rest(self):
-        for fails, step in (("check --device", "check-cuda"), ("run kernels-cuda-backward", "kernels-cuda-backward"),
-                            ("--tool racecheck", "racecheck")):
+        for name, fails, step in (("A", "bench.csv", "bench"), ("A", "--tool racecheck", "racecheck"),
+                                  ("B", "run kernels-cuda-backward --only sequence_tokens=174", "backward-174"),
+                                  ("B", "check --device", "check"), ("B", "flex_attention", "flex-attention")):
             with self.subTest(step=step):
-                self.environment["FAKE_FAILS"] = fails
-                (self.folder / "runs").unlink(missing_ok=True)
-                status, results = self.run_check()
+                self.out = self.folder / f"out-{step}"
+                status, summary = self.call(name, STAND_IN_FAILS=fails)
                 self.assertEqual(status, 1)
-                self.assertEqual(results, {name: "failed" if name == step else "passed" for name in self.names()})
+                self.assertEqual(re.findall(r"^(\S+) +failed", summary, re.M), [step])
+                for one in gpu_check.CALLS[name].steps:
+                    self.assertRegex(result_of(summary, one.name), "passed|failed|nothing")
 
-    def test_what_is_not_built_is_left_out_and_the_rest_runs(self):
-        self.environment["FAKE_UNBUILT"] = "attnscope-worker"
-        status, results = self.run_check()
-        self.assertEqual(status, 1)
-        self.assertEqual(results["build"], "failed")
-        self.assertEqual(results["check-cuda"], "left out")
-        self.assertEqual(results["kernels-cuda"], "left out")
-        self.assertEqual(results["cuda-suites"], "passed")
-        self.assertEqual(results["memcheck"], "passed")
-        self.assertEqual(results["compiler-report"], "passed")
+    def test_a_missing_device_stops_nothing_and_fails(self):
+        (self.folder / "bin/nvidia-smi").unlink()
+        status, summary = self.call("A")
+        self.assertEqual((status, result_of(summary, "card")), (1, "failed"))
+        self.assertEqual(result_of(summary, "bench"), "passed")
 
-    def test_when_nothing_configures_all_else_is_left_out(self):
-        self.environment["FAKE_FAILS"] = "cmake --preset"
-        status, results = self.run_check()
-        self.assertEqual(status, 1)
-        self.assertEqual(results["configure"], "failed")
-        self.assertEqual({results[name] for name in self.names()[2:]}, {"left out"})
+    def test_tests_that_were_skipped_have_not_passed(self):
+        self.assertIn("2 tests passed", gpu_check.tests_of("[       OK ] A.b (1 ms)\n[       OK ] A.c (1 ms)\n"))
+        for told in ("[  SKIPPED ] A.b (1 ms)\n[  SKIPPED ] A.b\n", "[  SKIPPED ] A.b (1 ms)\n[       OK ] A.c (1 ms)\n", ""):
+            with self.assertRaisesRegex(gpu_check.Failure, "were skipped"):
+                gpu_check.tests_of(told)
 
-    def test_a_sweep_at_its_limit_is_cut_and_keeps_its_table(self):
-        self.environment["FAKE_HANGS"] = "kernels-cuda"
-        limits = gpu_check.steps
+    def test_refused_tools_fail_nothing_and_their_seconds_go_to_the_benchmark(self):
+        status, summary = self.call("A", STAND_IN_REFUSES="ncu compute-sanitizer")
+        self.assertEqual(status, 0, self.told)
+        for step in ("ncu-probe", "ncu-w4", "ncu-w64", "sanitizer-probe", "memcheck", "racecheck"):
+            self.assertEqual(result_of(summary, step), "nothing")
+        self.assertEqual(result_of(summary, "more-bench"), "passed")
+        self.assertIn("--windows 16", self.commands()[-1])
+        self.assertEqual(len((self.out / "bench.csv").read_text().splitlines()), 3)
 
-        def with_a_short_limit(check):
-            listed = limits(check)
-            next(step for step in listed if step.name == "kernels-cuda").seconds = 0
-            return listed
-        gpu_check.steps = with_a_short_limit
-        self.addCleanup(setattr, gpu_check, "steps", limits)
-        status, results = self.run_check()
-        self.assertEqual(results["kernels-cuda"], "cut")
-        self.assertEqual(status, 0)
-        self.assertEqual((self.folder / "out/kernels-cuda.csv").read_text().strip(), "table of kernels-cuda")
+    def test_where_every_tool_works_the_benchmark_has_no_more_to_do(self):
+        status, summary = self.call("A")
+        self.assertEqual((status, result_of(summary, "more-bench")), (0, "nothing"))
+        for step in ("ncu-w4", "ncu-w64", "memcheck", "racecheck"):
+            self.assertEqual(result_of(summary, step), "passed")
 
-    def test_a_suite_that_is_not_built_is_named(self):
-        self.environment["FAKE_SUITES"] = "cuda_kernels_test kernels_test"
-        check = self.check()
-        with contextlib.redirect_stdout(io.StringIO()):
-            check.run()
-        self.assertIn("not built: cuda_devices_test", check.outcomes["cuda-suites"].remark)
+    def test_counters_of_both_windows_are_one_table(self):
+        self.call("A")
+        self.assertEqual([line.split(",")[1] for line in (self.out / "ncu.csv").read_text().splitlines()],
+                         ['"Kernel Name"', '""', '"segment_walk_kernel"', '"segment_walk_kernel"'])
 
-    def test_a_part_is_its_steps_alone(self):
-        names = [{step.name for step in gpu_check.steps(self.check(parts=(part,)))} for part in gpu_check.PARTS]
-        self.assertEqual(set().union(*names), set(self.names()))
-        self.assertIn("memcheck", names[0] - names[1] - names[2])
-        self.assertIn("kernels-cuda", names[1] - names[0] - names[2])
-        self.assertIn("models-cuda", names[2] - names[0] - names[1])
+    def test_sanitizers_watch_a_short_part_of_the_suite(self):
+        self.call("A")
+        for tool in ("memcheck", "racecheck"):
+            self.assertTrue(any(f"--tool {tool}" in words and f"--gtest_filter={gpu_check.SHORT_SUITE}" in words
+                                for words in self.commands()))
 
-    def test_steps_may_be_chosen(self):
-        names = [step.name for step in gpu_check.steps(self.check(only=["racecheck", "models-cuda"]))]
-        self.assertEqual(names, ["unpack", "configure", "build", "devices", "models-cuda", "export", "compiler-report",
-                                 "racecheck"])
-        with self.assertRaisesRegex(SystemExit, "no step nothing; the steps are .*racecheck"):
-            gpu_check.steps(self.check(only=["nothing"]))
+    def test_rows_of_all_lengths_are_in_a_sweeps_table_and_all_runs_are_exported(self):
+        self.call("B")
+        self.assertEqual((self.out / "kernels-cuda.csv").read_text().splitlines(),
+                         ["run,contender", "kernels-cuda sequence_tokens=4096,segment",
+                          "kernels-cuda sequence_tokens=174,segment"])
+        self.assertIn("export 1 2 3 4 -o", (self.out / "run.attn").read_text())
 
-    def test_packed_programs_are_run_and_nothing_is_built(self):
-        packed = self.folder / "packed"
-        packed.mkdir()
-        with tarfile.open(packed / gpu_check.PROGRAMS, "w:xz") as archive:
-            for name in ("attnscope", "attnscope-worker", "tests/cuda_kernels_test"):
-                archive.add(self.bin / "cmake", arcname=name)
-        status, results = self.run_check(programs=packed)
-        self.assertEqual(status, 0)
-        self.assertEqual(set(results) & {"configure", "build", "compiler-report"}, set())
-        self.assertEqual(results["memcheck"], "passed")
+    def test_files_of_an_earlier_call_are_not_taken_for_this_ones(self):
+        self.out.mkdir()
+        (self.out / "ncu.csv").write_text("stale")
+        self.call("A", STAND_IN_REFUSES="ncu")
+        self.assertFalse((self.out / "ncu.csv").exists())
 
-    def test_programs_that_were_not_packed_are_said(self):
-        check = self.check(programs=self.folder / "nowhere")
-        with contextlib.redirect_stdout(io.StringIO()):
-            self.assertEqual(check.run(), 1)
-        self.assertIn("--pack writes it", check.outcomes["unpack"].remark)
+    def test_a_package_that_is_missing_or_lacks_a_program_is_named(self):
+        self.pack("A", ("cuda_kernels_test",))
+        status, summary = self.call("A")
+        self.assertEqual((status, result_of(summary, "bench"), result_of(summary, "suite")), (1, "failed", "passed"))
+        self.assertIn("kernels_bench is not in", summary)
+        (self.package / "A.tar.xz").unlink()
+        status, summary = self.call("A")
+        self.assertEqual((status, result_of(summary, "unpack")), (1, "failed"))
+        self.assertIn("scripts/gpu_check --pack writes it", summary)
+
+
+class Cuts(WithStandIns):
+    def with_limit(self, call, step, seconds):
+        plan = gpu_check.CALLS[call]
+        steps = tuple(gpu_check.Step(one.name, seconds if one.name == step else one.seconds, one.do)
+                      for one in plan.steps)
+        self.enterContext(mock.patch.dict(gpu_check.CALLS, {call: gpu_check.dataclasses.replace(plan, steps=steps)}))
+
+    def test_a_sweep_at_its_limit_is_cut_and_keeps_what_it_had(self):
+        self.with_limit("B", "headline-4096", 0)
+        status, summary = self.call_here("B", STAND_IN_HANGS="run kernels-cuda --only sequence_tokens=4096")
+        self.assertEqual((status, result_of(summary, "headline-4096")), (0, "cut"))
+        self.assertIn("kernels-cuda sequence_tokens=4096", (self.out / "kernels-cuda.csv").read_text())
+        self.assertEqual(result_of(summary, "check"), "passed")
+
+    def test_a_benchmark_at_its_limit_fails_and_keeps_its_lines(self):
+        self.with_limit("A", "bench", 0)
+        status, summary = self.call_here("A", STAND_IN_HANGS="^kernels_bench --csv")
+        self.assertEqual((status, result_of(summary, "bench"), result_of(summary, "suite")), (1, "failed", "passed"))
+        self.assertEqual(len((self.out / "bench.csv").read_text().splitlines()), 2)
+
+    def test_what_a_step_starts_ends_with_it(self):
+        self.with_limit("A", "suite", 0)
+        self.call_here("A", STAND_IN_HANGS="^cuda_kernels_test")
+        for number in (self.folder / "hangs").read_text().split():
+            self.assertFalse(is_alive(int(number)))
+
+
+class Stops(WithStandIns):
+    def test_a_signal_ends_it_with_every_process_and_keeps_the_results(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(signal=number):
+                (self.folder / "hangs").unlink(missing_ok=True)
+                os.mkfifo(self.folder / "hangs")
+                process = self.start("A", STAND_IN_HANGS="^cuda_kernels_test")
+                started = (self.folder / "hangs").read_text().split()  # waits until they are there
+                process.send_signal(number)
+                told, _ = process.communicate()
+                self.assertEqual(process.returncode, 128 + number, told)
+                self.assertEqual([one for one in started if is_alive(int(one))], [])
+                self.assertEqual(result_of(self.summary(), "bench"), "passed")
+                self.assertEqual(result_of(self.summary(), "suite"), "failed")
+                with tarfile.open(self.out / "logs.tar.gz") as logs:
+                    self.assertIn("logs/bench.log", logs.getnames())
+                self.assertEqual(list(self.folder.glob("gpu-check-*")), [])
+
+
+class DryRuns(unittest.TestCase):
+    """Packing and starting programs is for a build; here are the limits."""
+
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name)
+        for name in ("start", "copy_tree", "replay"):
+            self.enterContext(mock.patch.object(gpu_check.DryRun, name, lambda *_: None))
+        self.enterContext(mock.patch.object(gpu_check.DryRun, "tree_mib", lambda _: self.tree))
+        self.enterContext(mock.patch.object(gpu_check, "pack", self.pack))
+        self.tree, self.mib = 30, {"A": 4, "B": 20}
+
+    def pack(self, name, *_):
+        archive = self.folder / f"{name}.tar.xz"
+        with archive.open("wb") as file:
+            file.truncate(int(self.mib[name] * gpu_check.MIB))
+        return archive if self.mib[name] else None
+
+    def dry_run(self):
+        dry, told, faults = gpu_check.DryRun(self.folder, self.folder), io.StringIO(), io.StringIO()
+        (self.folder / "A.tar.xz").touch()
+        with contextlib.redirect_stdout(told), contextlib.redirect_stderr(faults), \
+             mock.patch.object(gpu_check.tarfile, "open"):
+            return dry.run(), told.getvalue().splitlines()[-1], faults.getvalue()
+
+    def test_one_line_says_how_much_it_is(self):
+        status, line, faults = self.dry_run()
+        self.assertEqual((status, faults), (0, ""))
+        self.assertRegex(line, r"package A 4.0 MiB, package B 20.0 MiB, tree 30.0 MiB, call A \d+ s, call B \d+ s, .* files: fits")
+
+    def test_each_limit_that_is_passed_is_named(self):
+        plans = gpu_check.CALLS
+        slow = gpu_check.Step("slow", 400, None)
+        for change, words in ((lambda: self.mib.update(A=8.1), "package A takes 8.1 MiB, over 8 MiB"),
+                              (lambda: self.mib.update(B=28.1), "package B takes 28.1 MiB, over 28 MiB"),
+                              (lambda: setattr(self, "tree", 41), "tree and package B take 61.0 MiB, over 60 MiB"),
+                              (lambda: setattr(plans["A"], "steps", (*plans["A"].steps, slow)), "over 330 s"),
+                              (lambda: setattr(plans["B"], "steps", (*plans["B"].steps, slow)), "over 270 s")):
+            with self.subTest(words=words), mock.patch.dict(self.mib), mock.patch.object(self, "tree", self.tree), \
+                 mock.patch.object(plans["A"], "steps", plans["A"].steps), \
+                 mock.patch.object(plans["B"], "steps", plans["B"].steps):
+                change()
+                status, line, faults = self.dry_run()
+                self.assertEqual(status, 1)
+                self.assertIn(words, faults)
+                self.assertIn("FAILED", line)
+
+    def test_what_is_not_built_fails_only_where_it_could_be(self):
+        self.mib["A"] = 0
+        for could, status in ((True, 1), (False, 0)):
+            with mock.patch.object(gpu_check.DryRun, "could_build", lambda *_: could):
+                self.assertEqual(self.dry_run()[0], status)
+
+
+class CommandLine(unittest.TestCase):
+    def test_wrong_use_ends_with_a_sentence(self):
+        for arguments, words in (((), "one of the arguments"), (("--call", "A"), "need OUT"),
+                                 (("--dry-run", "OUT"), "nothing else takes one"), (("--call", "C", "OUT"), "invalid choice")):
+            done = subprocess.run([sys.executable, SCRIPT, *arguments], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(words, done.stderr)
 
 
 if __name__ == "__main__":

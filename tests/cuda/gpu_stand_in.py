@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stands in for each program that a call of scripts/gpu_check runs, by the name under which it is started.
+
+STAND_IN_STATE    a folder for what is kept between programs
+STAND_IN_FAILS    programs end with 1 whose command line this regular expression matches
+STAND_IN_HANGS    programs whose command line it matches never end, and have a child in a session of its own; the
+                  file STATE/hangs says that both are there
+STAND_IN_REFUSES  tools that this machine refuses
+"""
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+
+name, arguments = pathlib.Path(sys.argv[0]).name, sys.argv[1:]
+words = " ".join([name, *arguments])
+state = pathlib.Path(os.environ["STAND_IN_STATE"])
+
+
+def option(key):
+    return arguments[arguments.index(key) + 1] if key in arguments else None
+
+
+def add_line(path, header, line):
+    path = pathlib.Path(path)
+    path.write_text((path.read_text() if path.exists() else f"{header}\n") + f"{line}\n")
+
+
+with (state / "commands").open("a") as commands:
+    commands.write(f"{words}\n")
+if name in os.environ.get("STAND_IN_REFUSES", "").split():
+    sys.exit(f"==ERROR== {name}: Device not supported")
+if name == "kernels_bench":
+    add_line(option("--csv"), "tokens,window,median_ms", "4096,4,0.5") if option("--csv") else None
+elif name == "attnscope":
+    runs = state / "runs"
+    have = runs.read_text().splitlines() if runs.exists() else []
+    if arguments[0] == "run":
+        runs.write_text("\n".join([*have, f"{arguments[1]} {option('--only')}"]))
+    elif arguments[0] == "table":
+        print(f"run,contender\n{have[-1]},segment")
+    elif arguments[:2] == ["list", "runs"]:
+        print(json.dumps([{"run": i + 1} for i in range(len(have))]))
+    elif arguments[0] == "export":
+        pathlib.Path(option("-o")).write_text(" ".join(arguments))
+
+def chosen(variable):
+    return variable in os.environ and re.search(os.environ[variable], words)
+
+
+if chosen("STAND_IN_FAILS"):
+    sys.exit(1)
+if chosen("STAND_IN_HANGS"):
+    if name == "attnscope":
+        signal.signal(signal.SIGINT, lambda *_: sys.exit(130))
+    child = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"], start_new_session=True)
+    (state / "hangs").write_text(f"{os.getpid()} {child.pid}")
+    while True:
+        signal.pause()
+
+if name == "nvidia-smi":
+    print("Stand-in GPU, 9.0, 580.1")
+elif name == "ncu":
+    print("gpu__time_duration.sum 1")
+    if option("--log-file"):
+        pathlib.Path(option("--log-file")).write_text(
+            '==PROF== Connected\n"ID","Kernel Name","lts__t_bytes.sum"\n"","","byte"\n"0","segment_walk_kernel","1"\n')
+elif name in ("cuda_kernels_test", "compute-sanitizer"):
+    print("[       OK ] EverySubject/CudaKernels.AreRight (1 ms)\n========= ERROR SUMMARY: 0 errors")
+elif name == "python3" and arguments[0] == "-c":
+    print("/stand-in/torch")
+elif name == "python3":
+    print("tokens,window,contender\n4096,4,FlexAttention")
