@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/instruction_set.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <string_view>
 #include <vector>
 
 #include "kernels/cpu/segment.h"
@@ -67,14 +69,19 @@ TEST(InstructionSet, OneThatTheProcessorLacksIsDeclined) {
             "avx2");
 }
 
+/// The tests of the kernels go through the same sets; scripts/instruction_sets prints the line.
 TEST(InstructionSet, SelectTakesExactlyThoseTheProcessorHas) {
   using enum cpu::InstructionSet;
   const std::vector<cpu::InstructionSet> here = cpu::available_sets();
+  std::vector<std::string_view> tested, lacking;
   for (const cpu::InstructionSet set : {baseline, avx2, avx512, avx512_vnni, avx512_bf16, amx}) {
     const bool has = std::ranges::find(here, set) != here.end();
     EXPECT_EQ(static_cast<bool>(cpu::select(set)), has) << cpu::name_of(set);
+    (has ? tested : lacking).push_back(cpu::name_of(set));
   }
   ASSERT_TRUE(cpu::select(std::nullopt));
+  fmt::print("instruction sets tested: {}; not run: {}\n", fmt::join(tested, ", "),
+             lacking.empty() ? "none" : fmt::format("{}", fmt::join(lacking, ", ")));
 }
 
 double units_in_last_place(float actual, double expected) {

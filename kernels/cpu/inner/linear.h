@@ -3,8 +3,8 @@
 // A piece of a linear layer: tiles of rows x two vectors of outputs, which lie side by side in a
 // panel of packed weights, so that a number of a row is spread over a vector and two multiply-adds
 // take it. Sums are kept in the scratch until all inputs are in. Every sum takes its inputs in
-// ascending order, whatever the tile: a row's results are the same to the last bit beside any
-// others.
+// ascending order, in chains of `linear_chain` additions that are then added up: a row's results
+// are the same to the last bit in every tile and in every set that has a fused multiply-add.
 #pragma once
 
 #include "kernels/cpu/inner/linear_sums.h"
@@ -21,7 +21,7 @@ constexpr std::int64_t floats_of_a_line = 16;
 /// Tiles of wide vectors are long enough for weights to come from the second-level cache meanwhile;
 /// others take so many inputs that their weights stay in the first-level one from tile to tile.
 constexpr bool weights_stream = lanes == 16;
-constexpr std::int64_t linear_tile_depth = weights_stream ? linear_depth : 128;
+constexpr std::int64_t linear_tile_depth = weights_stream ? linear_depth : linear_chain;
 
 /// sums[row][output], rows linear_panel apart, of a tile of one or two vectors of outputs over
 /// `depth` inputs, or, unless it `begins`, added to what the inputs before have left. Where weights
@@ -31,28 +31,34 @@ template <int rows, int vectors>
 [[gnu::noinline]] void linear_tile(const float* x, const float* weights, std::int64_t depth,
                                    const float* ahead, bool begins, float* sums) {
   constexpr std::int64_t inputs_ahead = 16;
-  Vector sum[rows][vectors] = {};
+  for (std::int64_t begin = 0; begin < depth; begin += linear_chain) {
+    const std::int64_t end = depth - begin < linear_chain ? depth : begin + linear_chain;
+    Vector sum[rows][vectors] = {};
 #pragma GCC unroll 2
-  for (std::int64_t c = 0; c < depth; ++c) {
-    const float* w = weights + c * linear_panel;
-    if constexpr (weights_stream) {
-      __builtin_prefetch(w + inputs_ahead * linear_panel, 0, 3);
-      __builtin_prefetch(w + inputs_ahead * linear_panel + lanes, 0, 3);
-      __builtin_prefetch(ahead + c * floats_of_a_line, 0, 2);
+    for (std::int64_t c = begin; c < end; ++c) {
+      const float* w = weights + c * linear_panel;
+      if constexpr (weights_stream) {
+        __builtin_prefetch(w + inputs_ahead * linear_panel, 0, 3);
+        __builtin_prefetch(w + inputs_ahead * linear_panel + lanes, 0, 3);
+        __builtin_prefetch(ahead + c * floats_of_a_line, 0, 2);
+      }
+      const Vector first = load(w), second = load(w + (vectors - 1) * lanes);
+#pragma GCC unroll 14
+      for (int r = 0; r < rows; ++r) {
+        const Vector number = splat(x[r * linear_pitch + c]);
+        sum[r][0] = multiply_add(number, first, sum[r][0]);
+        if constexpr (vectors > 1) sum[r][1] = multiply_add(number, second, sum[r][1]);
+      }
     }
-    const Vector first = load(w), second = load(w + (vectors - 1) * lanes);
+    const bool starts = begins && begin == 0;
 #pragma GCC unroll 14
     for (int r = 0; r < rows; ++r) {
-      const Vector number = splat(x[r * linear_pitch + c]);
-      sum[r][0] = multiply_add(number, first, sum[r][0]);
-      if constexpr (vectors > 1) sum[r][1] = multiply_add(number, second, sum[r][1]);
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; ++v) {
+        float* to = sums + r * linear_panel + v * lanes;
+        store(to, starts ? sum[r][v] : load(to) + sum[r][v]);
+      }
     }
-  }
-#pragma GCC unroll 14
-  for (int r = 0; r < rows; ++r) {
-    float* to = sums + r * linear_panel;
-    store(to, begins ? sum[r][0] : load(to) + sum[r][0]);
-    if constexpr (vectors > 1) store(to + lanes, begins ? sum[r][1] : load(to + lanes) + sum[r][1]);
   }
 }
 

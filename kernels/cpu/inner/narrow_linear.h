@@ -375,8 +375,14 @@ constexpr int narrow_tile_rows = lanes < 16
                                      ? 4
                                      : (sizeof(typename Products::Weights) == sizeof(Vector) ? 14
                                                                                              : 12);
-/// As linear_tile_depth, of groups.
+/// As linear_tile_depth, in groups.
 constexpr std::int64_t narrow_tile_groups = lanes == 16 ? narrow_depth : 128;
+
+/// As linear_chain, in groups; sums of whole numbers are exact in a chain of any length.
+template <typename Products>
+constexpr std::int64_t narrow_chain = __is_same(typename Products::Sum, Vector)
+                                          ? linear_chain / Products::numbers_a_group
+                                          : narrow_tile_groups;
 
 /// Sums of a tile over some groups; rows of sums are linear_panel apart.
 template <typename Products, int rows>
@@ -384,22 +390,30 @@ template <typename Products, int rows>
                                    const std::byte* weights, std::int64_t groups, bool begins,
                                    float* sums) {
   using Weights = typename Products::Weights;
-  typename Products::Sum sum[rows][2] = {};
-  for (std::int64_t g = 0; g < groups; ++g) {
-    const auto* w = reinterpret_cast<const std::int32_t*>(weights + g * linear_panel * group_bytes);
-    const auto first = Weights(load(w)), second = Weights(load(w + lanes));
+  for (std::int64_t begin = 0; begin < groups; begin += narrow_chain<Products>) {
+    const std::int64_t end =
+        groups - begin < narrow_chain<Products> ? groups : begin + narrow_chain<Products>;
+    typename Products::Sum sum[rows][2] = {};
+    for (std::int64_t g = begin; g < end; ++g) {
+      const auto* w =
+          reinterpret_cast<const std::int32_t*>(weights + g * linear_panel * group_bytes);
+      const auto first = Weights(load(w)), second = Weights(load(w + lanes));
+#pragma GCC unroll 14
+      for (int r = 0; r < rows; ++r) {
+        const std::byte* group = held + r * narrow_pitch + g * group_bytes;
+        sum[r][0] = Products::add(sum[r][0], group, next_part, first);
+        sum[r][1] = Products::add(sum[r][1], group, next_part, second);
+      }
+    }
+    const bool starts = begins && begin == 0;
 #pragma GCC unroll 14
     for (int r = 0; r < rows; ++r) {
-      const std::byte* group = held + r * narrow_pitch + g * group_bytes;
-      sum[r][0] = Products::add(sum[r][0], group, next_part, first);
-      sum[r][1] = Products::add(sum[r][1], group, next_part, second);
+#pragma GCC unroll 2
+      for (int v = 0; v < 2; ++v) {
+        float* to = sums + r * linear_panel + v * lanes;
+        store_sum(to, starts ? sum[r][v] : load_sum<Products>(to) + sum[r][v]);
+      }
     }
-  }
-#pragma GCC unroll 14
-  for (int r = 0; r < rows; ++r) {
-    float* to = sums + r * linear_panel;
-    store_sum(to, begins ? sum[r][0] : load_sum<Products>(to) + sum[r][0]);
-    store_sum(to + lanes, begins ? sum[r][1] : load_sum<Products>(to + lanes) + sum[r][1]);
   }
 }
 
