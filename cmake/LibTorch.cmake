@@ -50,6 +50,9 @@ endif()
 add_library(libtorch INTERFACE)
 # Searched last: the wheel carries its own copy of fmt, which must not hide the installed one.
 target_compile_options(libtorch INTERFACE "SHELL:-idirafter ${torch_dir}/include")
+# torch::autograd::Function reserves a std::vector<bool>, and g++ 13 and later take its copy for an overflow.
+target_compile_options(libtorch INTERFACE
+  $<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,13>>:-Wno-stringop-overflow>)
 target_compile_definitions(libtorch INTERFACE _GLIBCXX_USE_CXX11_ABI=1)
 # --no-as-needed keeps libtorch_cpu although operators register themselves; gomp is the wheel's own,
 # so that one OpenMP runtime serves LibTorch and the kernels.

@@ -10,10 +10,7 @@ namespace attnscope::measure {
 namespace {
 
 // The part of NVML's interface that is used (nvml.h of the CUDA Toolkit; stable since version 5).
-using Device = struct nvmlDevice_st*;
-struct ViolationTime {
-  unsigned long long reference_us, violation_ns;
-};
+using Device = void*;  // nvmlDevice_t, which is opaque
 constexpr int success = 0;
 constexpr int temperature_of_gpu = 0;
 constexpr int clock_of_sm = 1;
@@ -25,6 +22,10 @@ constexpr unsigned long long slowed_down = 0x4 | 0x8 | 0x20 | 0x40 | 0x80;
 }  // namespace
 
 struct NvmlConditions::Library {
+  // Not a local type of the file: g++ 14 ends with an internal error on a function that takes one.
+  struct ViolationTime {
+    unsigned long long reference_us, violation_ns;
+  };
   void* handle = nullptr;
   Device device = nullptr;
   bool initialised = false;
@@ -93,7 +94,7 @@ std::string NvmlConditions::driver_version() const {
 bool NvmlConditions::throttled_since_last() {
   bool throttled = false;
   for (std::size_t i = 0; i < policies.size() && nvml_->violation != nullptr; ++i) {
-    ViolationTime time{};
+    Library::ViolationTime time{};
     if (nvml_->violation(nvml_->device, policies[i], &time) != success) continue;
     throttled |= time.violation_ns > std::exchange(violation_ns_[i], time.violation_ns);
   }

@@ -149,7 +149,7 @@ std::string unchecked_in_words(const RunInfo& run, const std::vector<const Row*>
   for (const auto& one : provenance_at(provenance_of(run), "/build/served")) {
     const auto id = provenance_at(one, "/id");
     if (provenance_at(one, "/weights") != "own" || !id.is_string()) continue;
-    const auto is_measured_of_it = [&id](const Row* row) {
+    const auto is_measured_of_it = [id = id.get<std::string>()](const Row* row) {
       return is_measured(*row) && row->cell.cell.contender.implementation == id;
     };
     if (std::ranges::any_of(rows, is_measured_of_it))
