@@ -282,9 +282,9 @@ inline constexpr std::int64_t linear_panel = 32;
 inline constexpr std::int64_t linear_rows = 84;
 inline constexpr std::int64_t linear_rows_unit = 42;  // whole tiles of 6 and of 14 rows
 inline constexpr std::int64_t linear_depth = 768;
-/// A sum rounds once for each addition. In chains of 128, which are then added up, the error of n
-/// terms of one size is at most (128 + n / 128) / 2 roundings instead of n / 2: for 6,200 inputs
-/// 5e-6 of the sum of magnitudes instead of 2e-4.
+/// Each addition to a sum rounds once, and by half a unit of the sum so far. In chains of 128,
+/// which are then added up, n terms of one size err by at most (128 + n / 128) / 2 such roundings
+/// instead of n / 2: 5e-6 of the magnitude for 6,200 inputs instead of 2e-4.
 inline constexpr std::int64_t linear_chain = 128;
 inline constexpr std::int64_t linear_outputs = 768;
 inline constexpr std::int64_t linear_pitch = linear_depth + 16;

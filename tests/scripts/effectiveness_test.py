@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """scripts/effectiveness with a program that stands in for training and ranking: effectiveness_test.py BUILD_FOLDER"""
+import gzip
 import json
 import os
 import pathlib
@@ -15,7 +16,7 @@ BUILD = pathlib.Path(sys.argv.pop()) if len(sys.argv) > 1 else HOME / "build/rel
 
 # Notes its arguments; trains by writing a folder, ranks worse the smaller the window, and evaluates as attnscope.
 STAND_IN = """#!/usr/bin/env python3
-import os, pathlib, random, signal, sys
+import gzip, os, pathlib, random, signal, sys
 home = pathlib.Path(__file__).parent
 command, out = sys.argv[1], pathlib.Path(sys.argv[-1])
 option = lambda name: sys.argv[sys.argv.index(name) + 1]
@@ -42,14 +43,15 @@ else:
     trained = pathlib.Path(option("--checkpoint"))
     window, draw = int((trained / "window").read_text()), random.Random(trained.name[-1])
     lines = []
-    for line in open(option("--run")):
+    for line in gzip.open(option("--run"), "rt"):
         query, q0, document, rank, score, tag = line.split()
         score = draw.random()
         if document == query:
             is_right = {16: query != "p7", 0: score < 0.5}.get(window, True)
             score = 2 if is_right else -1
         lines.append((query, -score, f"{query} Q0 {document} 1 {score} {trained.name}\\n"))
-    out.write_text("".join(line for _, _, line in sorted(lines)))
+    with gzip.open(out, "wt") as file:
+        file.write("".join(line for _, _, line in sorted(lines)))
 """
 
 
@@ -102,7 +104,7 @@ class Effectiveness(unittest.TestCase):
         runs = sorted((self.folder / "results/runs").iterdir())
         self.assertEqual(len(runs), 15)
         for run in runs:
-            self.assertEqual(len({line.split()[0] for line in run.read_text().splitlines()}), 30)
+            self.assertEqual(len({line.split()[0] for line in gzip.open(run, "rt")}), 30)
 
     def look_at_the_table(self, table):
         self.assertEqual((self.folder / "results/table.md").read_text(), table)

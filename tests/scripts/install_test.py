@@ -4,6 +4,7 @@
 install_test.py BUILD_FOLDER
 """
 import configparser
+import gzip
 import os
 import pathlib
 import shutil
@@ -56,7 +57,7 @@ class Installation(unittest.TestCase):
             self.assertIn(str(self.root), torch[0])
 
     def test_the_published_runs_can_be_read(self):
-        runs = sorted(self.root.glob("share/attnscope/results/*/run.attn"))
+        runs = sorted(self.root.glob("share/attnscope/results/*/run.attn.gz"))
         self.assertTrue(runs)
         for file in runs:
             listed = run(self.program, "list", "runs", "--db", file)
@@ -79,20 +80,22 @@ class Installation(unittest.TestCase):
             self.skipTest("this build has no window")
         kinds = self.root / "share/mime/packages/attnscope.xml"
         space = "{http://www.freedesktop.org/standards/shared-mime-info}"
-        kind = xml.etree.ElementTree.parse(kinds).getroot().find(space + "mime-type")
+        kind, packed = xml.etree.ElementTree.parse(kinds).getroot().findall(space + "mime-type")
         self.assertEqual(kind.find(space + "glob").get("pattern"), "*.attn")
+        self.assertEqual(packed.find(space + "glob").get("pattern"), "*.attn.gz")
         entry = (self.root / "share/applications/attnscope.desktop").read_text()
-        self.assertIn(f"MimeType={kind.get('type')};", entry)
+        self.assertIn(f"MimeType={kind.get('type')};{packed.get('type')};", entry)
         # Its magic number is the one in the files themselves.
-        file = next(self.root.glob("share/attnscope/results/*/run.attn"))
+        file = next(self.root.glob("share/attnscope/results/*/run.attn.gz"))
         number = kind.find(f"{space}magic/{space}match/{space}match")
         offset = int(number.get("offset"))
         self.assertEqual(int(number.get("value"), 16),
-                         int.from_bytes(file.read_bytes()[offset:offset + 4], "big"))
+                         int.from_bytes(gzip.decompress(file.read_bytes())[offset:offset + 4], "big"))
         if shutil.which("update-mime-database"):
             made = run("update-mime-database", self.root / "share/mime")
             self.assertEqual(made.returncode, 0, made.stderr)
-            self.assertIn("*.attn", (self.root / "share/mime/globs").read_text())
+            globs = (self.root / "share/mime/globs").read_text().splitlines()
+            self.assertTrue({f"{kind.get('type')}:*.attn", f"{packed.get('type')}:*.attn.gz"} <= set(globs))
 
     def test_the_window_opens(self):
         if not self.has_window:
