@@ -22,6 +22,7 @@ loader = importlib.machinery.SourceFileLoader("gpu_check", str(SCRIPT))
 gpu_check = importlib.util.module_from_spec(importlib.util.spec_from_loader("gpu_check", loader))
 sys.modules["gpu_check"] = gpu_check
 loader.exec_module(gpu_check)
+gpu_check.adopt_orphans()  # as its own process does
 
 STAND_IN = f"#!{sys.executable}\n" + (HOME / "tests/cuda/gpu_stand_in.py").read_text()
 
@@ -117,7 +118,7 @@ class Calls(WithStandIns):
 
     def test_a_step_that_fails_does_not_stop_the_rest(self):
         for name, fails, step in (("A", "bench.csv", "bench"), ("A", "--tool racecheck", "racecheck"),
-                                  ("B", "run kernels-cuda-backward --only sequence_tokens=174", "backward-174"),
+                                  ("B", "run kernels-cuda-backward --only sequence_tokens=174,", "backward-174"),
                                   ("B", "check --device", "check"), ("B", "flex_attention", "flex-attention")):
             with self.subTest(step=step):
                 self.out = self.folder / f"out-{step}"
@@ -168,9 +169,15 @@ class Calls(WithStandIns):
     def test_rows_of_all_lengths_are_in_a_sweeps_table_and_all_runs_are_exported(self):
         self.call("B")
         self.assertEqual((self.out / "kernels-cuda.csv").read_text().splitlines(),
-                         ["run,contender", "kernels-cuda sequence_tokens=4096,segment",
-                          "kernels-cuda sequence_tokens=174,segment"])
+                         ["run,status,reason", "kernels-cuda sequence_tokens=4096,ok,why",
+                          "kernels-cuda sequence_tokens=174,ok,why"])
         self.assertIn("export 1 2 3 4 -o", (self.out / "run.attn").read_text())
+
+    def test_a_sweep_of_which_nothing_could_be_measured_fails(self):
+        status, summary = self.call("B", STAND_IN_STATUS="unsupported")
+        self.assertEqual((status, result_of(summary, "headline-4096")), (1, "failed"))
+        self.assertIn("none of 1 cells was measured: why", summary)
+        self.assertEqual(result_of(summary, "check"), "passed")
 
     def test_files_of_an_earlier_call_are_not_taken_for_this_ones(self):
         self.out.mkdir()
@@ -218,21 +225,36 @@ class Cuts(WithStandIns):
 
 class Stops(WithStandIns):
     def test_a_signal_ends_it_with_every_process_and_keeps_the_results(self):
-        for number in (signal.SIGINT, signal.SIGTERM):
-            with self.subTest(signal=number):
+        for name, hangs, number, done, stopped in (("A", "^cuda_kernels_test", signal.SIGINT, "bench", "suite"),
+                                                   ("B", "^attnscope run", signal.SIGTERM, "torch", "headline-4096")):
+            with self.subTest(call=name):
                 (self.folder / "hangs").unlink(missing_ok=True)
                 os.mkfifo(self.folder / "hangs")
-                process = self.start("A", STAND_IN_HANGS="^cuda_kernels_test")
+                process = self.start(name, STAND_IN_HANGS=hangs)
                 started = (self.folder / "hangs").read_text().split()  # waits until they are there
                 process.send_signal(number)
                 told, _ = process.communicate()
                 self.assertEqual(process.returncode, 128 + number, told)
                 self.assertEqual([one for one in started if is_alive(int(one))], [])
-                self.assertEqual(result_of(self.summary(), "bench"), "passed")
-                self.assertEqual(result_of(self.summary(), "suite"), "failed")
+                self.assertEqual(result_of(self.summary(), done), "passed")
+                self.assertEqual(result_of(self.summary(), stopped), "failed")
                 with tarfile.open(self.out / "logs.tar.gz") as logs:
-                    self.assertIn("logs/bench.log", logs.getnames())
+                    self.assertIn(f"logs/{done}.log", logs.getnames())
                 self.assertEqual(list(self.folder.glob("gpu-check-*")), [])
+
+    def test_a_signal_ends_the_dry_run_with_every_process(self):
+        hanging, places = self.folder / "hanging", self.folder / "places"
+        os.mkfifo(hanging)
+        places.mkdir()
+        environment = dict(os.environ, STAND_IN_HANGS="^kernels_bench --csv", STAND_IN_HANGING=str(hanging), TMPDIR=str(places))
+        process = subprocess.Popen([sys.executable, SCRIPT, "--dry-run", "--build", self.folder], stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, text=True, env=environment)
+        started = hanging.read_text().split()
+        process.send_signal(signal.SIGTERM)
+        told, _ = process.communicate()
+        self.assertEqual(process.returncode, 128 + signal.SIGTERM, told)
+        self.assertEqual([one for one in started if is_alive(int(one))], [])
+        self.assertEqual(list(places.glob("tmp*")), [])
 
 
 class DryRuns(unittest.TestCase):

@@ -4,7 +4,8 @@
 STAND_IN_STATE    a folder for what is kept between programs
 STAND_IN_FAILS    programs end with 1 whose command line this regular expression matches
 STAND_IN_HANGS    programs whose command line it matches never end, and have a child in a session of its own; the
-                  file STATE/hangs says that both are there
+                  file STAND_IN_HANGING (STATE/hangs) says that both are there
+STAND_IN_STATUS   the status of cells that sweeps measure (ok)
 STAND_IN_REFUSES  tools that this machine refuses
 """
 import json
@@ -39,9 +40,9 @@ elif name == "attnscope":
     runs = state / "runs"
     have = runs.read_text().splitlines() if runs.exists() else []
     if arguments[0] == "run":
-        runs.write_text("\n".join([*have, f"{arguments[1]} {option('--only')}"]))
+        runs.write_text("\n".join([*have, f"{arguments[1]} {option('--only').split(',')[0]}"]))
     elif arguments[0] == "table":
-        print(f"run,contender\n{have[-1]},segment")
+        print(f"run,status,reason\n{have[-1]},{os.environ.get('STAND_IN_STATUS', 'ok')},why")
     elif arguments[:2] == ["list", "runs"]:
         print(json.dumps([{"run": i + 1} for i in range(len(have))]))
     elif arguments[0] == "export":
@@ -57,7 +58,7 @@ if chosen("STAND_IN_HANGS"):
     if name == "attnscope":
         signal.signal(signal.SIGINT, lambda *_: sys.exit(130))
     child = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"], start_new_session=True)
-    (state / "hangs").write_text(f"{os.getpid()} {child.pid}")
+    pathlib.Path(os.environ.get("STAND_IN_HANGING", state / "hangs")).write_text(f"{os.getpid()} {child.pid}")
     while True:
         signal.pause()
 
