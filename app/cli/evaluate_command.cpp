@@ -22,6 +22,7 @@
 #include "engine/report/effectiveness.h"
 #include "engine/report/sheet.h"
 #include "engine/text/text_collection.h"
+#include "kernels/base/gzip.h"
 #include "kernels/base/open_file.h"
 #include "kernels/base/sentences.h"
 
@@ -55,8 +56,7 @@ std::optional<std::size_t> place_baseline(const std::string& baseline,
 std::vector<std::string> names_of(const std::vector<std::string>& files) {
   std::vector<std::string> names;
   names.reserve(files.size());
-  for (const std::string& file : files)
-    names.push_back(std::filesystem::path(file).stem().string());
+  for (const std::string& file : files) names.push_back(without_gzip_ending(file).stem().string());
   std::vector<std::string> sorted = names;
   std::ranges::sort(sorted);
   return std::ranges::adjacent_find(sorted) == sorted.end() ? names : files;
@@ -176,10 +176,14 @@ void add_evaluate_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<EvaluateCommand>();
   CLI::App* command = app.add_subcommand(
       "evaluate", "What rankings are worth, and whether they are worth the same as a baseline");
-  command->add_option("runs", arguments->runs, "TREC runs: QID Q0 DOCID RANK SCORE TAG")
+  command
+      ->add_option("runs", arguments->runs,
+                   "TREC runs: QID Q0 DOCID RANK SCORE TAG; .gz is read, too")
       ->type_name("RUN")
       ->required();
-  command->add_option("--qrels", arguments->qrels, "Relevance judgements: QID 0 DOCID RELEVANCE")
+  command
+      ->add_option("--qrels", arguments->qrels,
+                   "Relevance judgements: QID 0 DOCID RELEVANCE; .gz is read, too")
       ->type_name("FILE")
       ->required();
   command->add_option("--baseline", arguments->baseline, "Run that the others are tested against")

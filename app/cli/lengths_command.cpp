@@ -96,7 +96,7 @@ void add_lengths_command(CLI::App& app, Session& session) {
       ->required();
   command
       ->add_option("--pairs", arguments->pairs,
-                   "Queries and documents as score takes them: .tsv or .jsonl")
+                   "Queries and documents as score takes them: .tsv, .jsonl, or either with .gz")
       ->type_name("FILE")
       ->required();
   command

@@ -275,10 +275,12 @@ void add_rerank_command(CLI::App& app, Session& session) {
   CLI::App* command =
       app.add_subcommand("rerank", "Rank the documents of a run anew by a checkpoint's scores");
   add_model_arguments(*command, arguments->model);
-  command->add_option("--run", arguments->run, "TREC run of the first stage")
+  command->add_option("--run", arguments->run, "TREC run of the first stage; .gz is read, too")
       ->type_name("FILE")
       ->required();
-  command->add_option("--queries", arguments->queries, "Their texts, .tsv or .jsonl: QID, QUERY")
+  command
+      ->add_option("--queries", arguments->queries,
+                   "Their texts, .tsv or .jsonl, .gz or not: QID, QUERY")
       ->type_name("FILE")
       ->required();
   command
@@ -286,7 +288,9 @@ void add_rerank_command(CLI::App& app, Session& session) {
                    "Their texts, .tsv or .jsonl: DOCID, TEXT or DOCID, URL, TITLE, BODY")
       ->type_name("FILE")
       ->required();
-  command->add_option("-o,--output", arguments->out, "TREC run that is written")
+  command
+      ->add_option("-o,--output", arguments->out,
+                   "TREC run that is written; gzip packs it where its name ends in .gz")
       ->type_name("FILE")
       ->required();
   command->add_option("--depth", arguments->depth, "Documents of each query, the best of the run")

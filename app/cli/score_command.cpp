@@ -224,7 +224,8 @@ void add_score_command(CLI::App& app, Session& session) {
   add_model_arguments(*command, arguments->model);
   command
       ->add_option("--pairs", arguments->pairs,
-                   "Queries and documents, one pair a line: .tsv, .jsonl, or - for standard input")
+                   "Queries and documents, one pair a line: .tsv, .jsonl, either with .gz, or - "
+                   "for standard input")
       ->type_name("FILE");
   command
       ->add_option(

@@ -86,9 +86,10 @@ void add_precision_arguments(CLI::App& command, PrecisionArguments& arguments) {
       ->type_name("N")
       ->check(CLI::Range(0, 1'000'000'000));
   command
-      .add_option("--qrels", arguments.qrels,
-                  "Judgements: what another --precision costs in nDCG@10, and whether it is "
-                  "equivalent within 0.02")
+      .add_option(
+          "--qrels", arguments.qrels,
+          "Judgements, .gz or not: what another --precision costs in nDCG@10, and whether it is "
+          "equivalent within 0.02")
       ->type_name("FILE");
 }
 

@@ -13,7 +13,9 @@
 namespace attnscope::cli {
 
 void add_pairs_option(CLI::App& command, std::string& file) {
-  command.add_option("--pairs", file, "Queries and documents as score takes them: .tsv or .jsonl")
+  command
+      .add_option("--pairs", file,
+                  "Queries and documents as score takes them: .tsv, .jsonl, or either with .gz")
       ->type_name("FILE")
       ->required();
 }

@@ -312,8 +312,9 @@ CLI::Option* add_number(CLI::App& command, const char* name, std::int64_t& value
 
 void add_validation_arguments(CLI::App& command, TrainArguments& arguments) {
   command
-      .add_option("--validate-run", arguments.validate_run,
-                  "TREC run that is ranked anew now and then; its nDCG@10 stands in the curve")
+      .add_option(
+          "--validate-run", arguments.validate_run,
+          "TREC run, .gz or not, that is ranked anew now and then; its nDCG@10 stands in the curve")
       ->type_name("FILE");
   command.add_option("--validate-qrels", arguments.validate_qrels, "Of that run")
       ->type_name("FILE");

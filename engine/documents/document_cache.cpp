@@ -160,7 +160,7 @@ Status DocumentCache::write(const std::filesystem::path& path) const {
   for (std::int64_t document = 0; document < documents(); ++document) add_to_sum(sum, document, "");
   const cache_file::State state{
       .encoded = documents(), .errors = error_.value_or(RowError{}), .kept = sum.value()};
-  auto file = WrittenFile::beside(path, Readers::owner_alone);
+  auto file = WrittenFile::beside(path, Readers::owner_alone, Packing::never);
   if (!file) return tl::unexpected(file.error());
   file->write(cache_file::header(contents));
   file->write(std::as_bytes(std::span(&state, 1)));

@@ -42,7 +42,7 @@ struct RunsToEvaluate {
 
 struct MeasuredRuns {
   RunsQuestion question{};
-  std::string folder{}, qrels{}, qrels_sum{};  // whole paths; a sum is of the file's bytes
+  std::string folder{}, qrels{}, qrels_sum{};  // whole paths; a sum is of the file's lines
   std::vector<std::string> queries{};          // judged ones, sorted
   struct Run {
     std::string file, sum;

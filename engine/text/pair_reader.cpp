@@ -9,6 +9,7 @@
 
 #include "engine/text/characters.h"
 #include "kernels/base/control_characters.h"
+#include "kernels/base/gzip.h"
 #include "kernels/base/json.h"
 #include "kernels/base/line_file.h"
 #include "kernels/base/sentences.h"
@@ -168,7 +169,7 @@ Result<PairFormat> parse_pair_format(std::string_view text) {
 
 Result<PairFormat> pair_format_by_name(const std::filesystem::path& file) {
   constexpr std::size_t longest_path = 400;
-  const std::string extension = file.extension().string();
+  const std::string extension = without_gzip_ending(file).extension().string();
   if (extension == ".tsv" || extension == ".txt") return PairFormat::tsv;
   if (extension == ".jsonl" || extension == ".ndjson") return PairFormat::jsonl;
   return fail(

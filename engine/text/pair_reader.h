@@ -7,7 +7,7 @@
 //                top1000 files have it
 //   pairs.jsonl  {"qid": "1", "docno": "a", "query": "...", "text": "..."}
 //
-// or one part of a pair alone (PairParts).
+// or one part of a pair alone (PairParts). What gzip has packed is read, too.
 //
 //   Result<PairReader> pairs = PairReader::open("pairs.tsv", std::nullopt);
 //   while (auto pair = pairs->next()) {
@@ -29,7 +29,7 @@ namespace attnscope {
 enum class PairFormat : std::uint8_t { tsv, jsonl };
 /// Errors name the formats.
 [[nodiscard]] Result<PairFormat> parse_pair_format(std::string_view text);
-/// By the name's ending: .tsv and .txt, .jsonl and .ndjson; others are an error.
+/// By the name's ending: .tsv and .txt, .jsonl and .ndjson, before a ".gz"; others are an error.
 [[nodiscard]] Result<PairFormat> pair_format_by_name(const std::filesystem::path& file);
 
 /// What a line has of a pair. TSV columns; JSON objects have the same fields, and others beside

@@ -76,26 +76,6 @@ class Descriptor {
   int number_;
 };
 
-/// A file without a name, gone when it is closed.
-int nameless_file(std::filesystem::path folder) {
-  std::error_code error;
-  if (folder.empty()) folder = std::filesystem::temp_directory_path(error);
-  std::string name = (folder / "index-XXXXXX").string();
-  const int number = ::mkostemp(name.data(), O_CLOEXEC);
-  if (number >= 0) ::unlink(name.c_str());
-  return number;
-}
-
-bool write_all(int number, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t done = ::write(number, bytes.data(), bytes.size());
-    if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) return false;
-    bytes = bytes.subspan(static_cast<std::size_t>(done));
-  }
-  return true;
-}
-
 const std::string& id_in(const TextPair& text, PairParts parts) {
   return parts == PairParts::query ? text.query_id : text.document_id;
 }
@@ -125,7 +105,7 @@ Result<TextCollection> TextCollection::open(const std::filesystem::path& file, P
                                             std::int64_t kept_from) {
   const Result<PairFormat> format = pair_format_by_name(file);
   if (!format) return tl::unexpected(format.error());
-  Result<LineFile> lines = LineFile::open(file);
+  Result<LineFile> lines = LineFile::open_to_seek(file, on_progress);
   if (!lines) return tl::unexpected(lines.error());
   TextCollection collection(std::move(*lines), *format, parts);
   struct stat info {};
@@ -198,7 +178,9 @@ bool TextCollection::map_kept(const std::filesystem::path& index, const Header& 
 Status TextCollection::build(const std::filesystem::path& folder,
                              const std::function<bool(double)>& on_progress) {
   constexpr std::size_t entries_at_a_time = 1U << 16U;
-  const Descriptor index(nameless_file(folder));
+  std::error_code none;
+  const Descriptor index(
+      nameless_file(folder.empty() ? std::filesystem::temp_directory_path(none) : folder));
   const auto not_made = [&] {
     return fail("{}: where its texts begin could not be noted ({}); make room in {}", name(),
                 system_reason(errno),

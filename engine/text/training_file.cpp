@@ -174,7 +174,7 @@ Result<TrainingFile> TrainingFile::open(const std::filesystem::path& file, const
   constexpr std::int64_t lines_at_once = 4096;
   const auto format = pair_format_by_name(file);
   if (!format) return tl::unexpected(format.error());
-  auto lines = LineFile::open(file);
+  auto lines = LineFile::open_to_seek(file, on_progress);
   if (!lines) return tl::unexpected(lines.error());
   std::error_code unknown;
   if (!std::filesystem::is_regular_file(file, unknown)) {

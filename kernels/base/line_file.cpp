@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "kernels/base/sentences.h"
+#include "kernels/base/written_file.h"
 
 namespace attnscope {
 
@@ -17,24 +18,18 @@ namespace {
 constexpr std::string_view mark_of_byte_order = "\xef\xbb\xbf";
 }  // namespace
 
-LineFile::LineFile(LineFile&& other) noexcept {
-  *this = std::move(other);
-}
-
-LineFile& LineFile::operator=(LineFile&& other) noexcept {
-  std::swap(descriptor_, other.descriptor_);
-  std::swap(is_owned_, other.is_owned_);
-  name_ = std::move(other.name_);
-  buffer_ = std::move(other.buffer_);
-  size_ = other.size_;
-  taken_ = other.taken_;
-  at_ = other.at_;
-  has_ended_ = other.has_ended_;
-  is_sought_ = other.is_sought_;
-  breaks_off_ = other.breaks_off_;
-  line_ = other.line_;
-  return *this;
-}
+LineFile::LineFile(LineFile&& other) noexcept
+    : descriptor_(other.descriptor_),
+      is_owned_(std::exchange(other.is_owned_, false)),
+      bytes_(std::move(other.bytes_)),
+      size_(other.size_),
+      taken_(other.taken_),
+      buffer_(std::move(other.buffer_)),
+      at_(other.at_),
+      has_ended_(other.has_ended_),
+      is_sought_(other.is_sought_),
+      breaks_off_(other.breaks_off_),
+      line_(other.line_) {}
 
 LineFile::~LineFile() {
   if (is_owned_) ::close(descriptor_);
@@ -42,21 +37,50 @@ LineFile::~LineFile() {
 
 Result<LineFile> LineFile::open(const std::filesystem::path& file) {
   constexpr std::size_t longest_path = 400;
-  LineFile lines;
-  lines.name_ = file == "-" ? "standard input" : in_a_sentence(file.string(), longest_path);
-  lines.descriptor_ = STDIN_FILENO;
-  if (file != "-") {
-    lines.descriptor_ = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
-    if (lines.descriptor_ < 0) {
-      return fail("{}: cannot be opened: {}", lines.name_, system_reason(errno));
-    }
-    lines.is_owned_ = true;
+  const bool is_input = file == "-";
+  LineFile lines(is_input ? STDIN_FILENO : ::open(file.c_str(), O_RDONLY | O_CLOEXEC), !is_input,
+                 is_input ? "standard input" : in_a_sentence(file.string(), longest_path));
+  if (lines.descriptor_ < 0) {
+    return fail("{}: cannot be opened: {}", lines.name(), system_reason(errno));
   }
   struct stat info {};
   if (::fstat(lines.descriptor_, &info) == 0) {
-    if (S_ISDIR(info.st_mode)) return fail("{}: is a directory, no file of texts", lines.name_);
+    if (S_ISDIR(info.st_mode)) return fail("{}: is a directory, no file of texts", lines.name());
     if (S_ISREG(info.st_mode)) lines.size_ = info.st_size;
   }
+  return lines;
+}
+
+Result<LineFile> LineFile::open_to_seek(const std::filesystem::path& file,
+                                        const std::function<bool(double)>& on_progress) {
+  auto lines = open(file);
+  if (!lines) return lines;
+  const Result<bool> packed = lines->bytes_.is_packed();
+  if (!packed) return tl::unexpected(packed.error());
+  return *packed ? lines->unpacked(on_progress) : std::move(lines);
+}
+
+Result<LineFile> LineFile::unpacked(const std::function<bool(double)>& on_progress) {
+  std::error_code none;
+  const std::filesystem::path folder = std::filesystem::temp_directory_path(none);
+  LineFile lines(nameless_file(folder), true, name());
+  const auto not_held = [&] {
+    return fail(
+        "{}: cannot be unpacked in {} ({}); make room there, or name another folder with "
+        "TMPDIR",
+        name(), folder.string(), system_reason(errno));
+  };
+  if (lines.descriptor_ < 0) return not_held();
+  const Status done = unpack_all(bytes_, most_unpacked, [&](std::span<const char> part) -> Status {
+    if (!write_all(lines.descriptor_, std::as_bytes(part))) return not_held();
+    lines.size_ += static_cast<std::int64_t>(part.size());
+    const auto share = static_cast<double>(bytes_.taken()) / static_cast<double>(size_);
+    if (on_progress && size_ > 0 && !on_progress(share))
+      return fail("{}: was not read to its end", name());
+    return {};
+  });
+  if (!done) return tl::unexpected(done.error());
+  if (Status begun = lines.bytes_.seek(0); !begun) return tl::unexpected(begun.error());
   return lines;
 }
 
@@ -67,14 +91,11 @@ Result<bool> LineFile::refill() {
   at_ = 0;
   const std::size_t before = buffer_.size();
   buffer_.resize(before + block);
-  ssize_t got = -1;
-  do {
-    got = ::read(descriptor_, buffer_.data() + before, block);
-  } while (got < 0 && errno == EINTR);
-  if (got < 0) return fail("{}: cannot be read: {}", name_, system_reason(errno));
-  buffer_.resize(before + static_cast<std::size_t>(got));
-  taken_ += got;
-  return got > 0;
+  const auto got = bytes_.read(std::span(buffer_).subspan(before));
+  buffer_.resize(before + got.value_or(0));
+  if (!got) return tl::unexpected(got.error());
+  taken_ += static_cast<std::int64_t>(*got);
+  return *got > 0;
 }
 
 Result<std::optional<LineFile::Line>> LineFile::next() {
@@ -83,7 +104,7 @@ Result<std::optional<LineFile::Line>> LineFile::next() {
   while ((end = buffer_.find('\n', at_ + searched)) == std::string::npos && !has_ended_) {
     searched = buffer_.size() - at_;
     if (searched > longest_line) {
-      return fail("{}, line {}: is longer than {} bytes; is it a file of texts?", name_, line_ + 1,
+      return fail("{}, line {}: is longer than {} bytes; is it a file of texts?", name(), line_ + 1,
                   longest_line);
     }
     const Result<bool> more = refill();
@@ -107,9 +128,7 @@ Result<std::optional<LineFile::Line>> LineFile::next() {
 }
 
 Status LineFile::seek(std::int64_t begin) {
-  if (::lseek(descriptor_, begin, SEEK_SET) != begin) {
-    return fail("{}: cannot be read out of order: {}", name_, system_reason(errno));
-  }
+  if (Status sought = bytes_.seek(begin); !sought) return sought;
   taken_ = begin;
   buffer_.clear();
   at_ = 0;
@@ -119,23 +138,25 @@ Status LineFile::seek(std::int64_t begin) {
 }
 
 std::string LineFile::place(std::int64_t line) const {
-  return fmt::format("{}, line {}", name_, line);
+  return fmt::format("{}, line {}", name(), line);
 }
 
 std::string LineFile::doubt_of_end() const {
   bool breaks_off = breaks_off_;
-  if (char last = '\n'; size_ > 0 && ::pread(descriptor_, &last, 1, size_ - 1) == 1)
+  if (char last = '\n';
+      size_ > 0 && !bytes_.was_packed() && ::pread(descriptor_, &last, 1, size_ - 1) == 1)
     breaks_off = last != '\n';
   if (!breaks_off) return {};
   return fmt::format(
       "{}: its last line has no line end; if the file was cut off, lines are missing behind it",
-      name_);
+      name());
 }
 
 std::optional<double> LineFile::progress() const {
   if (size_ == 0) return std::nullopt;
   const auto waiting = static_cast<std::int64_t>(buffer_.size() - at_);
-  return static_cast<double>(taken_ - waiting) / static_cast<double>(size_);
+  const std::int64_t read = bytes_.was_packed() ? bytes_.taken() : taken_ - waiting;
+  return static_cast<double>(read) / static_cast<double>(size_);
 }
 
 }  // namespace attnscope

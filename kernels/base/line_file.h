@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The lines of a file of any size, read as they are needed: a few blocks of it are in memory at a
-// time. Pipes are read, too.
+// time. Pipes are read, too, and so is what gzip has packed (gzip.h), by whatever name.
 //
 //   Result<LineFile> file = LineFile::open("pairs.tsv");
 //   while (auto line = file->next()) {
@@ -12,41 +12,52 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "kernels/base/gzip.h"
 #include "kernels/base/result.h"
 
 namespace attnscope {
 
 class LineFile {
  public:
-  static constexpr std::size_t longest_line = 32U << 20U;  // bytes
+  static constexpr std::size_t longest_line = 32U << 20U;                // bytes
+  static constexpr std::int64_t most_unpacked = std::int64_t{4} << 30U;  // bytes, for seek
 
   struct Line {
     std::string_view text;    // without its end, "\n" or "\r\n"; valid until the next call
     std::int64_t number = 0;  // from 1; 0 behind a seek
-    std::int64_t begin = 0;   // byte of the file
+    std::int64_t begin = 0;   // byte of the file, unpacked
     bool has_end = true;      // the last line of a file may have none
   };
 
   /// "-" is standard input. Errors: a file that cannot be opened, a directory.
   [[nodiscard]] static Result<LineFile> open(const std::filesystem::path& file);
+  /// The same for lines that are sought. A packed file is unpacked first, of at most most_unpacked
+  /// bytes, into a file without a name in the folder for temporary files. `on_progress` hears how
+  /// much of it is done, from 0 to 1, and ends it by false.
+  [[nodiscard]] static Result<LineFile> open_to_seek(
+      const std::filesystem::path& file, const std::function<bool(double)>& on_progress = {});
   LineFile(LineFile&& other) noexcept;
   LineFile& operator=(LineFile&& other) noexcept;
   LineFile(const LineFile&) = delete;
   LineFile& operator=(const LineFile&) = delete;
   ~LineFile();
 
-  /// Nothing at the end. Errors name the file: what cannot be read, a line longer than
-  /// longest_line. A byte-order mark before the first line is left out.
+  /// Nothing at the end. Errors name the file: what cannot be read, packed data that are damaged or
+  /// break off, a line longer than longest_line. A byte-order mark before the first line is left
+  /// out.
   [[nodiscard]] Result<std::optional<Line>> next();
-  /// The next line begins at this byte; lines have no numbers from here on.
+  /// The next line begins at this byte; lines have no numbers from here on. Errors: a pipe, a
+  /// packed file that was opened by open.
   [[nodiscard]] Status seek(std::int64_t begin);
 
   /// As messages call it: "standard input", the path.
-  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const std::string& name() const { return bytes_.name(); }
   /// "pairs.tsv, line 7"
   [[nodiscard]] std::string place(std::int64_t line) const;
   /// "" if a line end is the last of it, as far as can be told yet: of a pipe, once it is read.
@@ -55,14 +66,16 @@ class LineFile {
   [[nodiscard]] std::optional<double> progress() const;
 
  private:
-  LineFile() = default;
+  LineFile(int descriptor, bool is_owned, std::string name)
+      : descriptor_(descriptor), is_owned_(is_owned), bytes_(descriptor, std::move(name)) {}
   [[nodiscard]] Result<bool> refill();
+  [[nodiscard]] Result<LineFile> unpacked(const std::function<bool(double)>& on_progress);
 
-  std::string name_;
-  int descriptor_ = -1;
-  bool is_owned_ = false;
+  int descriptor_;
+  bool is_owned_;
+  UnpackedBytes bytes_;
   std::int64_t size_ = 0;   // bytes; 0: not known
-  std::int64_t taken_ = 0;  // where in the file the buffer ends
+  std::int64_t taken_ = 0;  // where in the unpacked file the buffer ends
   std::string buffer_;
   std::size_t at_ = 0;  // in the buffer
   bool has_ended_ = false, is_sought_ = false, breaks_off_ = false;

@@ -76,7 +76,7 @@ Status may_be_written(const std::filesystem::path& target,
   return unless_of_database();
 }
 
-WrittenFile::WrittenFile(std::filesystem::path target, Readers readers)
+WrittenFile::WrittenFile(std::filesystem::path target, Readers readers, Packing packing)
     : target_(std::move(target)), name_(target_.string() + ".part-XXXXXX") {
   number_ = ::mkostemp(name_.data(), O_CLOEXEC);
   struct stat before {};
@@ -86,6 +86,7 @@ WrittenFile::WrittenFile(std::filesystem::path target, Readers readers)
                                                         : mode_of_new_files();
   // mkostemp makes files for the owner alone.
   if (number_ < 0 || ::fchmod(number_, mode) != 0) error_ = errno;
+  if (packing == Packing::by_name && has_gzip_name(target_)) packer_.emplace();
 }
 
 WrittenFile::WrittenFile(WrittenFile&& other) noexcept
@@ -93,7 +94,8 @@ WrittenFile::WrittenFile(WrittenFile&& other) noexcept
       name_(std::move(other.name_)),
       number_(std::exchange(other.number_, -1)),
       error_(other.error_),
-      is_flushed_(other.is_flushed_) {}
+      is_flushed_(other.is_flushed_),
+      packer_(std::move(other.packer_)) {}
 
 WrittenFile::~WrittenFile() {
   if (number_ < 0) return;
@@ -101,9 +103,10 @@ WrittenFile::~WrittenFile() {
   ::unlink(name_.c_str());
 }
 
-Result<WrittenFile> WrittenFile::beside(const std::filesystem::path& target, Readers readers) {
+Result<WrittenFile> WrittenFile::beside(const std::filesystem::path& target, Readers readers,
+                                        Packing packing) {
   if (Status allowed = may_be_written(target); !allowed) return tl::unexpected(allowed.error());
-  WrittenFile file(target, readers);
+  WrittenFile file(target, readers, packing);
   if (Status opened = file.outcome(); !opened) return tl::unexpected(opened.error());
   return file;
 }
@@ -117,15 +120,18 @@ Status WrittenFile::outcome() const {
 
 Status WrittenFile::write(std::span<const std::byte> bytes) {
   is_flushed_ = false;
-  while (error_ == 0 && !bytes.empty()) {
-    const ssize_t written = ::write(number_, bytes.data(), bytes.size());
-    if (written >= 0) {
-      bytes = bytes.subspan(static_cast<std::size_t>(written));
-    } else if (errno != EINTR) {
-      error_ = errno;
-    }
+  if (packer_) {
+    const std::string packed =
+        packer_->pack({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    write_bytes(std::as_bytes(std::span(packed)));
+  } else {
+    write_bytes(bytes);
   }
   return outcome();
+}
+
+void WrittenFile::write_bytes(std::span<const std::byte> bytes) {
+  if (error_ == 0 && !write_all(number_, bytes)) error_ = errno;
 }
 
 Status WrittenFile::write(std::string_view text) {
@@ -133,6 +139,10 @@ Status WrittenFile::write(std::string_view text) {
 }
 
 Status WrittenFile::flush() {
+  if (packer_ && !is_flushed_) {
+    const std::string rest = packer_->finish();  // what is written later is a member of its own
+    write_bytes(std::as_bytes(std::span(rest)));
+  }
   if (error_ == 0 && !is_flushed_ && ::fsync(number_) != 0) error_ = errno;
   is_flushed_ = error_ == 0;
   return outcome();
@@ -146,6 +156,23 @@ Status WrittenFile::commit() {
   }
   ::close(std::exchange(number_, -1));
   return {};
+}
+
+int nameless_file(const std::filesystem::path& folder) {
+  std::string name = (folder / "attnscope-XXXXXX").string();
+  const int number = ::mkostemp(name.data(), O_CLOEXEC);
+  if (number >= 0) ::unlink(name.c_str());
+  return number;
+}
+
+bool write_all(int number, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(number, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+  return true;
 }
 
 Status write_files(std::span<const FileText> files) {

@@ -3,7 +3,7 @@
 //
 // A file that takes its name only when it is whole: until then it lies beside it under another one,
 // and what was there stays. Devices, pipes, links, folders and databases are never replaced, and no
-// writer replaces what it read.
+// writer replaces what it read. What has a name that ends in ".gz" is packed by gzip.
 //
 //   Result<WrittenFile> file = WrittenFile::beside("out/figure.svg");
 //   file->write(text);
@@ -11,10 +11,12 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "kernels/base/gzip.h"
 #include "kernels/base/result.h"
 
 namespace attnscope {
@@ -30,12 +32,15 @@ namespace attnscope {
                                     std::span<const std::filesystem::path> inputs = {});
 
 enum class Readers : bool { as_umask, owner_alone };
+/// Files that are mapped when they are read are never packed.
+enum class Packing : bool { by_name, never };
 
 class WrittenFile {
  public:
   /// What replaces a file is as readable as that one was; a new one as `readers` says.
   [[nodiscard]] static Result<WrittenFile> beside(const std::filesystem::path& target,
-                                                  Readers readers = Readers::as_umask);
+                                                  Readers readers = Readers::as_umask,
+                                                  Packing packing = Packing::by_name);
   WrittenFile(WrittenFile&& other) noexcept;
   WrittenFile& operator=(WrittenFile&&) = delete;
   WrittenFile(const WrittenFile&) = delete;
@@ -51,15 +56,23 @@ class WrittenFile {
   [[nodiscard]] Status commit();
 
  private:
-  WrittenFile(std::filesystem::path target, Readers readers);
+  WrittenFile(std::filesystem::path target, Readers readers, Packing packing);
   [[nodiscard]] Status outcome() const;
+  void write_bytes(std::span<const std::byte> bytes);
 
   std::filesystem::path target_;
   std::string name_;  // until it is whole
   int number_ = -1;
   int error_ = 0;
   bool is_flushed_ = false;
+  std::optional<Packer> packer_;
 };
+
+/// The descriptor of a new file without a name, gone when it is closed; -1, and errno, where the
+/// folder takes none.
+[[nodiscard]] int nameless_file(const std::filesystem::path& folder);
+/// False, and errno, when not all of them could be written.
+[[nodiscard]] bool write_all(int number, std::span<const std::byte> bytes);
 
 /// All of them or, when anything fails before the first has its name, none.
 struct FileText {

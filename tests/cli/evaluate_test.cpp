@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/base/packed.h"
 #include "tests/cli/program.h"
 
 namespace attnscope::testing {
@@ -48,6 +49,21 @@ TEST_F(Evaluate, PrintsTrecEvalsMeans_AndWhatWasLeftOut) {
   EXPECT_EQ(complete[0]["mean"], 1.0 / 3);
 }
 
+TEST_F(Evaluate, PackedRunsAndJudgementsAreTheSame) {
+  const auto words = {"evaluate", "--format", "json", "--baseline"};
+  const auto judged = [&](const std::string& ending) {
+    std::vector<std::string> arguments(words.begin(), words.end());
+    for (const std::string name : {"full.trec", "sparse.trec"}) arguments.push_back(name + ending);
+    arguments.insert(arguments.end(), {"--qrels", "qrels.txt" + ending});
+    return program_.run(arguments);
+  };
+  for (const std::string name : {"qrels.txt", "full.trec", "sparse.trec"})
+    program_.write(name + ".gz", tests::packed(program_.read(name)));
+  const Outcome plain = judged(""), packed = judged(".gz");
+  EXPECT_EQ(packed.exit_code, 0) << packed.err;
+  EXPECT_EQ(packed.out, plain.out);
+}
+
 TEST_F(Evaluate, ABaselineThatIsNoneOfTheRuns_ComesFirst) {
   const Outcome outcome = evaluate({"sparse.trec", "--baseline", "full.trec", "-c", "--margin",
                                     "0.5", "--correction", "bonferroni"});
@@ -71,6 +87,8 @@ TEST_F(Evaluate, WhatCannotBeEvaluatedIsASentenceWithItsLine) {
   program_.write("nan.trec", "1 Q0 a 1 nan t\n");
   program_.write("cut.trec", "1 Q0 a 1 2 t\n1 Q0 b");
   program_.write("twice.trec", "1 Q0 a 1 2 t\n1 Q0 a 2 1 t\n");
+  const std::string packed = tests::packed("1 Q0 a 1 2 t\n2 Q0 a 1 2 t\n");
+  program_.write("cut.trec.gz", packed.substr(0, packed.size() - 4));
   const auto refused = [&](const std::vector<std::string>& arguments, const char* words) {
     const Outcome outcome = evaluate(arguments);
     EXPECT_EQ(outcome.exit_code, 2);
@@ -80,6 +98,7 @@ TEST_F(Evaluate, WhatCannotBeEvaluatedIsASentenceWithItsLine) {
   };
   refused({"nan.trec"}, "nan.trec, line 1 has NaN");
   refused({"cut.trec"}, "cut.trec, line 2 breaks off");
+  refused({"cut.trec.gz"}, "cut.trec.gz: its gzip data break off");
   refused({"twice.trec"}, "twice.trec, line 2: document 'a' of query '1' stands in line 1");
   refused({"full.trec", "sparse.trec", "full.trec"}, "the run 'full.trec' is given twice");
   refused({"full.trec", "--measures", "AP(rel=1,rel=2)"}, "brackets");

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/base/packed.h"
 #include "tests/checkpoint/tiny_checkpoint.h"
 #include "tests/cli/program.h"
 
@@ -91,6 +92,20 @@ class Rerank : public ::testing::Test {
 
   Program program_;
 };
+
+TEST_F(Rerank, EveryFileMayBePacked) {
+  ASSERT_EQ(rerank({"--tag", "mine"}).exit_code, 0);
+  const std::string plain = program_.read("out.trec");
+  for (const std::string name : {"bm25.trec", "queries.tsv", "documents.tsv"}) {
+    program_.write(name + ".gz", tests::packed(program_.read(name)));
+    std::filesystem::remove(program_.path(name));
+  }
+  const Outcome packed = program_.run({"rerank", "--checkpoint", ".", "--run", "bm25.trec.gz",
+                                       "--queries", "queries.tsv.gz", "--documents",
+                                       "documents.tsv.gz", "-o", "out.trec.gz", "--tag", "mine"});
+  EXPECT_EQ(packed.exit_code, 0) << packed.err;
+  EXPECT_EQ(tests::unpacked(program_.path("out.trec.gz")), plain);
+}
 
 TEST_F(Rerank, EachCandidateHasTheScoreOfItsTexts_AndRanksByIt) {
   const Outcome outcome = rerank({"--tag", "mine"});

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/base/packed.h"
 #include "tests/cli/program.h"
 
 namespace attnscope::testing {
@@ -84,6 +85,26 @@ TEST_F(SweepEffectiveness, TheDatabaseAloneAnswers_WhenTheFilesAreGone) {
   EXPECT_THAT(run({"show", "last"}).out, HasSubstr("nDCG@10 of 2 TREC runs, by "));
   EXPECT_THAT(run({"table", "last", "--cells", "time,effectiveness"}).out,
               HasSubstr("nDCG@10 1.0"));
+}
+
+TEST_F(SweepEffectiveness, RunsMayBePacked) {
+  ASSERT_EQ(run({"run", "sweep.json", "--quiet"}).exit_code, 0);
+  const json plain = answered();
+  std::string sweep = program_.read("sweep.json");
+  for (const std::string name : {"full.trec", "sparse-4.trec"}) {
+    program_.write(name + ".gz", tests::packed(program_.read(name)));
+    std::filesystem::remove(program_.path(name));
+  }
+  for (std::size_t at = 0; (at = sweep.find(".trec\"", at)) != std::string::npos; ++at)
+    sweep.insert(at + 5, ".gz");
+  program_.write("sweep.json", sweep);
+  const Outcome packed = run({"run", "sweep.json", "--quiet"});
+  ASSERT_EQ(packed.exit_code, 0) << packed.err;
+  const json answer = answered();
+  ASSERT_EQ(answer.at("contenders").size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i)
+    EXPECT_EQ(answer["contenders"][i]["measured"]["mean"],
+              plain["contenders"][i]["measured"]["mean"]);
 }
 
 TEST_F(SweepEffectiveness, ABrokenFileIsRefusedBeforeAnythingIsMeasured) {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "tests/base/packed.h"
 #include "tests/safetensors/scratch_folder.h"
 
 namespace attnscope::effectiveness {
@@ -71,6 +72,16 @@ TEST_F(MeasuredRunsTest, WhatIsStoredIsReadBack) {
   short_of_one["runs"][0]["values"].erase(0);
   EXPECT_THAT(read_measured_runs(short_of_one).error().message,
               HasSubstr("has 2 values for 3 queries"));
+}
+
+TEST_F(MeasuredRunsTest, APackedFileIsTheSameRun) {
+  const MeasuredRuns plain = evaluate(wanted()).value();
+  for (const auto& [name, text] : {std::pair("qrels.txt", "1 0 a 1\n2 0 a 1\n3 0 a 1\n"),
+                                   std::pair("sparse.trec", "1 Q0 a 1 2 t\n2 Q0 a 1 1 t\n")})
+    write(name, tests::packed(text));
+  const auto packed = evaluate(wanted());
+  ASSERT_TRUE(packed.has_value()) << packed.error().message;
+  EXPECT_EQ(to_json(*packed), to_json(plain));
 }
 
 TEST_F(MeasuredRunsTest, AnotherFileHasAnotherSum) {

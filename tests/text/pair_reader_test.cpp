@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/base/line_file.h"
+#include "tests/base/packed.h"
 #include "tests/safetensors/scratch_folder.h"
 
 namespace attnscope {
@@ -68,6 +69,14 @@ TEST(PairReader, ABomAndWindowsLineEndsAreNoText) {
   ASSERT_EQ(all.pairs.size(), 2U);
   EXPECT_EQ(all.pairs[0].query, "q");
   EXPECT_EQ(all.pairs[1].document, "e");
+}
+
+TEST(PairReader, APackedFileHasTheFormatOfItsNameBeforeGz) {
+  EXPECT_EQ(read("a.tsv.gz", tests::packed("q\td\nq\te\n")).pairs.size(), 2U);
+  EXPECT_EQ(read("a.jsonl.gz", tests::packed(R"({"query": "q", "text": "t"})")).pairs.size(), 1U);
+  EXPECT_THAT(error_of("a.gz", tests::packed("q\td\n")), HasSubstr("cannot be told by its name"));
+  const Read cut = read("a.tsv.gz", tests::packed("q\td\nq\te\n").substr(0, 20));
+  EXPECT_THAT(cut.error, HasSubstr("a.tsv.gz: its gzip data break off"));
 }
 
 TEST(PairReader, JsonLinesMayNameTheirFieldsAsDatasetsDo) {

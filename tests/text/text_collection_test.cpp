@@ -11,6 +11,7 @@
 #include <fstream>
 #include <string>
 
+#include "tests/base/packed.h"
 #include "tests/safetensors/scratch_folder.h"
 
 namespace attnscope {
@@ -65,6 +66,19 @@ TEST_F(Collection, TextsAreFoundByTheirIds) {
   EXPECT_FALSE(collection->was_kept());
 }
 
+TEST_F(Collection, APackedFileIsOneToo) {
+  const std::string whole = tests::packed("10\tten\n7\tseven\n07\tnought seven\n");
+  auto collection = open("c.tsv.gz", whole);
+  ASSERT_TRUE(collection) << collection.error().message;
+  EXPECT_EQ(text_of(*collection, "07"), "nought seven");
+  EXPECT_EQ(text_of(*collection, "10"), "ten");
+  EXPECT_FALSE(open_kept("c.tsv.gz")->was_kept());
+  auto again = open_kept("c.tsv.gz");
+  EXPECT_TRUE(again->was_kept());
+  EXPECT_EQ(text_of(*again, "7"), "seven");
+  EXPECT_THAT(error_of("c.tsv.gz", whole.substr(0, whole.size() - 3)), HasSubstr("break off"));
+}
+
 TEST_F(Collection, ManyTexts_EachAtItsPlace) {
   std::string bytes;
   for (int i = 0; i < 70'000; ++i) bytes += fmt::format("D{}\ttext of {}\n", i * 7, i);
@@ -113,7 +127,7 @@ TEST_F(Collection, LinesThatAreNoTextsAreNamed) {
   EXPECT_THAT(error_of("c.jsonl", "{\"text\":\"x\"}\n"), HasSubstr("line 1: has no document's id"));
   EXPECT_THAT(error_of("c.tsv", "a\tx\n\nb\ty\n"), HasSubstr("line 2: is empty"));
   EXPECT_THAT(error_of("c.tsv", ""), HasSubstr("has no texts"));
-  EXPECT_THAT(error_of("c.txt.gz", "x"), HasSubstr("tsv or jsonl"));
+  EXPECT_THAT(error_of("c.zip", "x"), HasSubstr("tsv or jsonl"));
 }
 
 TEST_F(Collection, AnIndexIsKept_AndMadeAgainWhenTheFileHasChanged) {

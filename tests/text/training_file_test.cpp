@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/base/packed.h"
+
 namespace attnscope {
 namespace {
 
@@ -83,16 +85,19 @@ class TrainingFileTest : public ::testing::Test {
 };
 
 TEST_F(TrainingFileTest, GivesItsLinesInAnyOrder) {
-  write("q1\tp1\tn1\nq2\tp2\tn2\r\nq3\tp3\tn3");
-  auto file = TrainingFile::open(path_, plain);
-  ASSERT_TRUE(file) << file.error().message;
-  ASSERT_EQ(file->size(), 3);
-  for (const std::int64_t index : {2, 0, 1, 1}) {
-    const auto line = file->line(index);
-    ASSERT_TRUE(line) << line.error().message;
-    EXPECT_EQ(line->query, "q" + std::to_string(index + 1));
-    EXPECT_EQ(line->documents[1], "n" + std::to_string(index + 1));
-    EXPECT_EQ(line->number, index + 1);
+  const std::string text = "q1\tp1\tn1\nq2\tp2\tn2\r\nq3\tp3\tn3";
+  for (const std::string& bytes : {text, tests::packed(text)}) {
+    write(bytes);
+    auto file = TrainingFile::open(path_, plain);
+    ASSERT_TRUE(file) << file.error().message;
+    ASSERT_EQ(file->size(), 3);
+    for (const std::int64_t index : {2, 0, 1, 1}) {
+      const auto line = file->line(index);
+      ASSERT_TRUE(line) << line.error().message;
+      EXPECT_EQ(line->query, "q" + std::to_string(index + 1));
+      EXPECT_EQ(line->documents[1], "n" + std::to_string(index + 1));
+      EXPECT_EQ(line->number, index + 1);
+    }
   }
 }
 

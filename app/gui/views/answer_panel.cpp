@@ -29,6 +29,7 @@
 #include "app/gui/views/file_dialogs.h"
 #include "app/gui/views/popup_button.h"
 #include "app/gui/views/run_export.h"
+#include "kernels/base/gzip.h"
 #include "kernels/base/written_file.h"
 
 namespace attnscope::gui {
@@ -52,11 +53,12 @@ Status write_answer_file(const report::Answer& answer, const QString& file) {
                     report::write_answers(answer.run, std::span(&answer, 1), form->format));
 }
 
-/// By its name.
+/// By its name, without the ".gz" of a packed one.
 bool may_be_pairs(const QString& file) {
   static const QStringList endings{QStringLiteral("tsv"), QStringLiteral("txt"),
                                    QStringLiteral("jsonl"), QStringLiteral("ndjson")};
-  return endings.contains(QFileInfo(file).suffix().toLower());
+  const std::string name = without_gzip_ending(file.toStdString()).string();
+  return endings.contains(QFileInfo(QString::fromStdString(name)).suffix().toLower());
 }
 
 /// Of the measured lengths, the one that is nearest to what re-rankers are usually given: an answer
@@ -179,7 +181,8 @@ void AnswerPanel::go_to_question() {
 void AnswerPanel::choose_file() {
   Q_EMIT question_wanted();
   ask_for_file(this, tr("Document lengths"),
-               tr("Lengths, one a line, or pairs of texts (*.txt *.csv *.json *.tsv *.jsonl);;"
+               tr("Lengths, one a line, or pairs of texts (*.txt *.csv *.json *.tsv *.jsonl "
+                  "*.tsv.gz *.jsonl.gz);;"
                   "All files (*)"),
                [this](const QString& file) { take_lengths(file); });
 }

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/base/gzip.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/base/line_file.h"
+#include "kernels/base/written_file.h"
+#include "tests/base/packed.h"
+#include "tests/safetensors/scratch_folder.h"
+
+namespace attnscope {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using tests::packed;
+
+class Gzip : public testing::Test {
+ protected:
+  /// The lines of a file of these bytes, and in the end the error, if there is one.
+  [[nodiscard]] std::vector<std::string> lines_of(std::string_view bytes) const {
+    tests::write_bytes(folder_ / "file", bytes);
+    auto file = LineFile::open(folder_ / "file");
+    EXPECT_TRUE(file) << file.error().message;
+    std::vector<std::string> lines;
+    while (true) {
+      const auto line = file->next();
+      if (!line) lines.push_back(line.error().message);
+      if (!line || !*line) return lines;
+      lines.emplace_back((*line)->text);
+    }
+  }
+  [[nodiscard]] std::string bytes_of(const char* name) const {
+    std::ifstream in(folder_ / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+  tests::ScratchFolder folder_;
+};
+
+/// Lines of drawn letters, which hardly get shorter: many blocks of them, packed and unpacked.
+std::vector<std::string> drawn_lines() {
+  std::mt19937 draw(7);
+  std::vector<std::string> lines(20'000);
+  for (std::string& line : lines) {
+    line.resize(draw() % 60);
+    for (char& letter : line) letter = static_cast<char>('!' + draw() % 90);
+  }
+  return lines;
+}
+
+std::string text_of(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+TEST_F(Gzip, APackedFileHasTheLinesOfItsText_ByWhateverName) {
+  const std::vector<std::string> lines = drawn_lines();
+  EXPECT_EQ(lines_of(packed(text_of(lines))), lines);
+}
+
+TEST_F(Gzip, MembersThatFollowEachOtherAreOneText) {
+  EXPECT_EQ(lines_of(packed("one\ntw") + packed("") + packed("o\nthree\n")),
+            (std::vector<std::string>{"one", "two", "three"}));
+  EXPECT_EQ(lines_of(packed("one\n") + std::string(512, '\0')), std::vector<std::string>{"one"});
+}
+
+TEST_F(Gzip, ItsLinesStandWhereTheyStandInTheText) {
+  tests::write_bytes(folder_ / "a", packed("\xef\xbb\xbfone\ntwo"));
+  auto file = LineFile::open(folder_ / "a");
+  ASSERT_TRUE(file);
+  EXPECT_EQ((*file->next())->text, "one");
+  EXPECT_EQ((*file->next())->begin, 7);
+  EXPECT_FALSE(*file->next());
+  EXPECT_EQ(file->progress(), 1.0);
+  EXPECT_THAT(file->doubt_of_end(), HasSubstr("no line end"));
+}
+
+TEST_F(Gzip, ANameThatEndsInGzIsNoReasonToUnpack) {
+  tests::write_bytes(folder_ / "plain.gz", "one\n");
+  auto file = LineFile::open(folder_ / "plain.gz");
+  EXPECT_EQ((*file->next())->text, "one");
+  EXPECT_FALSE(is_gzip(folder_ / "plain.gz"));
+  EXPECT_TRUE(lines_of("").empty());
+  EXPECT_EQ(lines_of("\x1f"), std::vector<std::string>{"\x1f"});
+}
+
+TEST_F(Gzip, WhatWasCutOffIsRefused_WhereverItWas) {
+  const std::string whole = packed("one\ntwo\n");
+  for (std::size_t kept = gzip_mark.size(); kept < whole.size(); ++kept) {
+    const auto lines = lines_of(whole.substr(0, kept));
+    EXPECT_THAT(lines.back(),
+                AllOf(HasSubstr("/file: its gzip data break off"),
+                      HasSubstr(fmt::format("after {} bytes", kept)), HasSubstr("copy it again")));
+  }
+}
+
+TEST_F(Gzip, DamageIsRefused) {
+  const std::string whole = packed("one\ntwo\n");
+  for (const std::size_t at : {whole.size() - 8, whole.size() - 1, std::size_t{2}}) {
+    std::string hurt = whole;
+    hurt[at] = static_cast<char>(hurt[at] ^ 1);
+    EXPECT_THAT(lines_of(hurt).back(), AllOf(HasSubstr("/file: its gzip data are damaged"),
+                                             HasSubstr("copy or pack it again")));
+  }
+  EXPECT_THAT(lines_of(whole + "three\n").back(), HasSubstr("are damaged"));
+}
+
+TEST_F(Gzip, LinesAreSoughtInAnUnpackedCopy) {
+  tests::write_bytes(folder_ / "a.gz", packed("one\ntwo\nthree\n"));
+  auto file = LineFile::open_to_seek(folder_ / "a.gz");
+  ASSERT_TRUE(file) << file.error().message;
+  for (const auto& [begin, text] :
+       {std::pair(8, "three"), std::pair(0, "one"), std::pair(4, "two")}) {
+    ASSERT_TRUE(file->seek(begin));
+    EXPECT_EQ((*file->next())->text, text);
+  }
+  EXPECT_THAT(file->place(2), HasSubstr("a.gz, line 2"));
+  EXPECT_EQ(file->doubt_of_end(), "");
+  auto in_order = LineFile::open(folder_ / "a.gz");
+  EXPECT_THAT(in_order->seek(4).error().message, HasSubstr("cannot be read out of order"));
+  EXPECT_FALSE(LineFile::open_to_seek(folder_ / "a.gz", [](double) { return false; }));
+}
+
+TEST_F(Gzip, WhatIsNeededAtOnceHasALimit) {
+  constexpr std::int64_t mebibyte = 1 << 20;
+  tests::write_bytes(folder_ / "bomb.gz", packed(std::string(3 * mebibyte, '\0')));
+  for (const std::int64_t most : {3 * mebibyte, 3 * mebibyte - 1}) {
+    const int number = ::open((folder_ / "bomb.gz").c_str(), O_RDONLY | O_CLOEXEC);
+    UnpackedBytes bytes(number, "bomb.gz");
+    std::int64_t given = 0;
+    const Status done = unpack_all(bytes, most, [&](std::span<const char> part) -> Status {
+      given += static_cast<std::int64_t>(part.size());
+      return {};
+    });
+    ::close(number);
+    EXPECT_LE(given, most);
+    EXPECT_EQ(done.has_value(), most == 3 * mebibyte);
+    if (!done) {
+      EXPECT_EQ(
+          done.error().message,
+          "bomb.gz: unpacks to more than 2 MiB, and all of it is needed at once; unpack it by "
+          "gunzip, and name what comes of it");
+    }
+  }
+}
+
+TEST_F(Gzip, WhatIsWrittenUnderSuchANameIsPacked) {
+  auto file = WrittenFile::beside(folder_ / "a.gz");
+  ASSERT_TRUE(file);
+  EXPECT_TRUE(file->write("one\n"));
+  EXPECT_TRUE(file->flush());
+  EXPECT_TRUE(file->write("two\n"));
+  EXPECT_TRUE(file->commit());
+  EXPECT_EQ(lines_of(bytes_of("a.gz")), (std::vector<std::string>{"one", "two"}));
+  ASSERT_TRUE(write_file(folder_ / "b.gz", text_of(drawn_lines())));
+  EXPECT_EQ(bytes_of("b.gz"), packed(text_of(drawn_lines())));
+  ASSERT_TRUE(write_file(folder_ / "empty.gz", ""));
+  EXPECT_TRUE(is_gzip(folder_ / "empty.gz"));
+  EXPECT_TRUE(lines_of(bytes_of("empty.gz")).empty());
+}
+
+}  // namespace
+}  // namespace attnscope
