@@ -179,7 +179,7 @@ Result<OpenRun> open_run(const std::string& text, const std::filesystem::path& d
 }
 
 void add_table_arguments(CLI::App& command, TableArguments& arguments) {
-  command.add_option("run", arguments.run, "Number, UUID, 'last', or FILE.attn:RUN")
+  command.add_option("run", arguments.run, "Number, UUID, 'last', or FILE.attn[.gz]:RUN")
       ->type_name("RUN");
   command.add_option("--baseline", arguments.baseline, "Contender the others are set against")
       ->type_name("CONTENDER");

@@ -97,7 +97,7 @@ void add_report_command(CLI::App& app, Session& session) {
   command->footer(
       "The page needs no other file and fetches nothing. Several runs of one sweep on one machine "
       "are also shown as a history over their commits.");
-  command->add_option("runs", arguments->runs, "Numbers, UUIDs, 'last', or FILE.attn:RUN")
+  command->add_option("runs", arguments->runs, "Numbers, UUIDs, 'last', or FILE.attn[.gz]:RUN")
       ->type_name("RUN")
       ->required();
   command->add_option("-o,--output", arguments->file, "Page to write")

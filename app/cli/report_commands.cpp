@@ -324,7 +324,7 @@ void add_compare_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<CompareCommand>();
   CLI::App* command =
       app.add_subcommand("compare", "Set two runs side by side, with a verdict per cell");
-  command->add_option("run_a", arguments->a, "Number, UUID, 'last', or FILE.attn:RUN")
+  command->add_option("run_a", arguments->a, "Number, UUID, 'last', or FILE.attn[.gz]:RUN")
       ->type_name("RUN_A")
       ->required();
   command->add_option("run_b", arguments->b, "The run whose times are divided by RUN_A's")
@@ -343,7 +343,7 @@ void add_show_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<ShowCommand>();
   CLI::App* command = app.add_subcommand(
       "show", "How a run was measured: machine, build, restarts, what speaks against its numbers");
-  command->add_option("run", arguments->run, "Number, UUID, 'last', or FILE.attn:RUN")
+  command->add_option("run", arguments->run, "Number, UUID, 'last', or FILE.attn[.gz]:RUN")
       ->type_name("RUN");
   command->add_flag("--json", arguments->as_json, "All of it as a JSON object");
   add_database_option(*command, arguments->database);

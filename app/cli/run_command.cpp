@@ -265,7 +265,7 @@ void add_run_command(CLI::App& app, Session& session) {
   command
       ->add_option("--again", arguments->again,
                    "Repeat a stored run as a new one, and compare: a number, a UUID, 'last' or "
-                   "FILE.attn:RUN")
+                   "FILE.attn[.gz]:RUN")
       ->type_name("RUN");
   command->add_option("--only", arguments->only, "Only heats and contenders with these values")
       ->type_name("KEY=VALUE,...");

@@ -246,7 +246,7 @@ Result<std::vector<std::filesystem::path>> stores_of(
     }
     std::vector<std::filesystem::path> in_it = stores_in(name);
     if (in_it.empty()) {
-      return fail("the folder {} has no file that ends in .db or .attn; name another one",
+      return fail("the folder {} has no file that ends in .db, .attn or .attn.gz; name another one",
                   name.string());
     }
     std::ranges::move(in_it, std::back_inserter(files));
@@ -381,7 +381,9 @@ void add_export_command(CLI::App& app, Session& session) {
   command->add_option("runs", arguments->runs, "Numbers, UUIDs or 'last'")
       ->type_name("RUN")
       ->required();
-  command->add_option("-o,--output", arguments->file, "File to write")
+  command
+      ->add_option("-o,--output", arguments->file,
+                   "File to write; gzip packs it where its name ends in .gz")
       ->type_name("F.attn")
       ->required();
   add_database_option(*command, arguments->database);
@@ -391,7 +393,9 @@ void add_export_command(CLI::App& app, Session& session) {
 void add_import_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<ImportCommand>();
   CLI::App* command = app.add_subcommand("import", "Take the runs of files into the database");
-  command->add_option("files", arguments->files, "Files from 'attnscope export', or databases")
+  command
+      ->add_option("files", arguments->files,
+                   "Files from 'attnscope export', packed by gzip or not, or databases")
       ->type_name("F.attn")
       ->required();
   command

@@ -36,6 +36,7 @@
 #include "app/gui/views/run_notes.h"
 #include "app/gui/views/run_view.h"
 #include "app/gui/views/training_page.h"
+#include "engine/store/location.h"
 #include "engine/sweep/sweep.h"
 #include "kernels/base/text_file.h"
 
@@ -126,7 +127,7 @@ void MainWindow::wire_store() {
   for (const auto answered : {&StoreReader::refused, &StoreReader::waiting})
     connect(reader, answered, &opening_, &QTimer::stop);
   connect(reader, &StoreReader::opened, this, [this] {
-    remember_database_ = database_.extension() != ".attn";
+    remember_database_ = !store::is_exported(database_);
     compare_->show_store_opened();
     commands_->set_refused({});
     if (!open_first_.empty()) open_file(words(std::exchange(open_first_, {}).string()));
@@ -348,8 +349,8 @@ void MainWindow::make_new_run() {
 
 void MainWindow::ask_for_open() {
   ask_for_file(this, tr("Open"),
-               tr("All of AttnScope's (*.attn *.db *.json *.safetensors training.tsv);;"
-                  "Runs (*.attn *.db);;Sweeps and patterns (*.json);;"
+               tr("All of AttnScope's (*.attn *.attn.gz *.db *.json *.safetensors training.tsv);;"
+                  "Runs (*.attn *.attn.gz *.db);;Sweeps and patterns (*.json);;"
                   "Attention dumps (*.safetensors);;Trainings (training.tsv);;All files (*)"),
                [this](const QString& file) { open_file(file); });
 }
@@ -427,7 +428,7 @@ void MainWindow::wire_files() {
 
 void MainWindow::import_runs() {
   show_page(compare_page);
-  ask_for_file(this, tr("Import runs"), tr("Runs (*.attn)"),
+  ask_for_file(this, tr("Import runs"), tr("Runs (*.attn *.attn.gz)"),
                [this](const QString& file) { store_.post(&StoreReader::import_file, file); });
 }
 

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,7 @@
 #include "engine/store/schema.h"
 #include "engine/store/store.h"
 #include "engine/store/write_ahead_log.h"
+#include "kernels/base/gzip.h"
 #include "kernels/base/open_file.h"
 #include "kernels/base/sentences.h"
 #include "kernels/base/shell_word.h"
@@ -87,11 +89,9 @@ std::string command_on(const RunInfo& run, std::string_view command, const std::
 namespace store {
 namespace {
 
-// https://www.sqlite.org/fileformat2.html#the_database_header
-constexpr std::size_t header_bytes = 100;
 constexpr std::size_t write_version_at = 18, user_version_at = 60, application_id_at = 68;
 
-int big_endian(const std::array<char, header_bytes>& header, std::size_t at) {
+int big_endian(std::span<const char> header, std::size_t at) {
   std::uint32_t value = 0;
   for (std::size_t i = at; i < at + 4; ++i) {
     value = value << 8 | static_cast<unsigned char>(header[i]);
@@ -151,13 +151,20 @@ Result<FileHeader> inspect(const std::filesystem::path& file) {
     return fail("{} cannot be read ({}); make it readable, or use another database", name,
                 system_reason(errno));
   }
-  if (*count == 0) return FileHeader{.empty = true};
   // The power went while the file was made: its first page never came, and the journal beside it
   // takes the rest away.
   const bool blank = std::ranges::all_of(header, [](char byte) { return byte == 0; });
   if (blank && has_journal(file)) return FileHeader{.empty = true};
+  if (std::string_view(header.data(), *count).starts_with(gzip_mark))
+    return FileHeader{.packed = true};
+  return read_header(std::span(header).first(*count), file);
+}
+
+Result<FileHeader> read_header(std::span<const char> header, const std::filesystem::path& file) {
+  const std::string name = file.string();
+  if (header.empty()) return FileHeader{.empty = true};
   const std::string_view start(header.data(), header.size());
-  if (*count < header_bytes || !start.starts_with(database_mark)) {
+  if (header.size() < header_bytes || !start.starts_with(database_mark)) {
     return fail("{} is not a database of AttnScope and was left as it is; name another file", name);
   }
   if (big_endian(header, application_id_at) != application_id) {
@@ -190,7 +197,7 @@ bool is_on_network(const std::filesystem::path& file) {
 }
 
 bool is_exported(const std::filesystem::path& file) {
-  return file.extension() == ".attn";
+  return without_gzip_ending(file).extension() == ".attn";
 }
 
 }  // namespace store

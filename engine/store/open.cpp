@@ -14,6 +14,7 @@
 #include "engine/store/fields.h"
 #include "engine/store/implementation.h"
 #include "engine/store/location.h"
+#include "engine/store/packed_database.h"
 #include "engine/store/schema.h"
 #include "engine/store/store.h"
 #include "engine/store/write_ahead_log.h"
@@ -231,13 +232,7 @@ Status check_company(const std::filesystem::path& file, bool is_empty, bool writ
   return {};
 }
 
-/// The version as SQLite sees it, with what is still in the write-ahead log. A read-only connection
-/// does not write the log back when it is closed, and where there is no log none is begun, so a
-/// refused file and its folder stay as they are.
-Result<int> version_with_log(const std::filesystem::path& file) {
-  const Database database = has_log(file) || has_journal(file)
-                                ? open_for_reading(file).first
-                                : readable(uri_of(file, "mode=ro&immutable=1"));
+Result<int> checked_version(const Database& database, const std::filesystem::path& file) {
   if (has_code(database)) {
     return fail(
         "{} has views or triggers, which no database of AttnScope has; do not trust it, and use "
@@ -251,6 +246,16 @@ Result<int> version_with_log(const std::filesystem::path& file) {
     }
   }
   return version;
+}
+
+/// The version as SQLite sees it, with what is still in the write-ahead log. A read-only connection
+/// does not write the log back when it is closed, and where there is no log none is begun, so a
+/// refused file and its folder stay as they are.
+Result<int> version_with_log(const std::filesystem::path& file) {
+  return checked_version(has_log(file) || has_journal(file)
+                             ? open_for_reading(file).first
+                             : readable(uri_of(file, "mode=ro&immutable=1")),
+                         file);
 }
 
 }  // namespace
@@ -296,6 +301,20 @@ Result<Store> Store::open(const std::filesystem::path& named, Mode mode) {
     header = *inspected;
   }
   return guarded(file, [&]() -> Result<Store> {
+    if (header.packed) {
+      auto packed = read_packed(file);
+      if (!packed) return tl::unexpected(packed.error());
+      const Result<int> version = checked_version(packed->database, file);
+      if (!version) return tl::unexpected(version.error());
+      if (*version != schema_version) return refuse_version(file, *version);
+      auto values = row_values(packed->database, file);
+      if (!values) return tl::unexpected(values.error());
+      std::string warning =
+          packed->header.has_log ? lacks_log(packed->database, file) : std::string();
+      return Store(std::make_unique<Implementation>(
+          Implementation{file, std::move(packed->uri), std::move(packed->database), false,
+                         std::move(warning), std::move(*values)}));
+    }
     if (Status alone = check_company(file, header.empty, writing); !alone)
       return tl::unexpected(alone.error());
     const std::int64_t lost = damage_of_log(file, writing);

@@ -140,7 +140,7 @@ class Store {
 
   /// Creates as needed. Refuses a foreign file, one of another version (both are named) and an
   /// unwritable place, untouched. The default place's folders are made, others are not. An exported
-  /// .attn file is opened read-only in either mode.
+  /// .attn file, and one that gzip has packed, is opened read-only in either mode.
   [[nodiscard]] static Result<Store> open(const std::filesystem::path& file, Mode mode);
   /// A new .attn file that takes what the run's own database does not take now: it begins with the
   /// run itself and no heats, and import_file brings what is added to it into that database. Never
@@ -199,7 +199,8 @@ class Store {
   /// Grows whenever any process commits; cheap, for followers.
   [[nodiscard]] Result<std::int64_t> data_version() const;
 
-  /// Writes the runs into a new .attn file (refuses to overwrite); in it none lies in the trash.
+  /// Writes the runs into a new .attn file (refuses to overwrite), packed where its name ends in
+  /// ".gz"; in it none lies in the trash.
   [[nodiscard]] Status export_runs(const std::vector<RunId>& runs,
                                    const std::filesystem::path& file) const;
   struct Imported {

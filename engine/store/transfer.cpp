@@ -10,7 +10,9 @@
 #include "engine/store/implementation.h"
 #include "engine/store/location.h"
 #include "engine/store/open.h"
+#include "engine/store/packed_database.h"
 #include "engine/store/unfinished_file.h"
+#include "kernels/base/gzip.h"
 #include "kernels/base/written_file.h"
 
 namespace attnscope {
@@ -281,7 +283,10 @@ Status Store::export_runs(const std::vector<RunId>& runs, const std::filesystem:
       return {};
     });
   });
-  return filled ? part.publish() : filled;
+  if (!filled || !has_gzip_name(file)) return filled ? part.publish() : filled;
+  const store::UnfinishedFile packed(file);
+  const Status done = store::pack_database(part.path(), packed.path(), file);
+  return done ? packed.publish() : done;
 }
 
 bool Store::is_at_its_place() const {

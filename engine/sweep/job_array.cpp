@@ -12,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "engine/store/location.h"
 #include "engine/sweep/run_plan.h"
 #include "engine/sweep/time_left.h"
 #include "kernels/base/json.h"
@@ -106,8 +107,8 @@ std::vector<std::filesystem::path> stores_in(const std::filesystem::path& folder
   std::error_code failed;
   for (std::filesystem::directory_iterator entry(folder, failed), end; !failed && entry != end;
        entry.increment(failed)) {
-    const std::filesystem::path ending = entry->path().extension();
-    if (ending == ".db" || ending == ".attn") files.push_back(entry->path());
+    if (entry->path().extension() == ".db" || store::is_exported(entry->path()))
+      files.push_back(entry->path());
   }
   std::ranges::sort(files);
   return files;

@@ -35,7 +35,7 @@ struct RunPart {
 /// Whether it is one: its store holds less than the run.
 [[nodiscard]] bool is_part(const RunInfo& run);
 
-/// The stores that lie in a folder, by name: databases (.db) and exported files (.attn).
+/// The stores that lie in a folder, by name: databases (.db) and exported files (.attn, .attn.gz).
 [[nodiscard]] std::vector<std::filesystem::path> stores_in(const std::filesystem::path& folder);
 
 struct BroughtTogether {

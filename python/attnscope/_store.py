@@ -6,19 +6,23 @@ row held against its fingerprint. Cells come from `attnscope table --format json
 follows from them are made of the samples whenever they are shown, by rules that stand in the program alone.
 """
 import contextlib
+import gzip
 import json
 import os
 import pathlib
 import pwd
 import sqlite3
 import struct
+import tempfile
 import urllib.parse
+import zlib
 
 from . import _fingerprints, _program
 from ._errors import StoreError
 
 APPLICATION_ID = 0x41745363  # engine/store/schema.h
 SCHEMA_VERSION = 8
+MOST_UNPACKED_BYTES = 512 << 20  # engine/store/packed_database.h
 
 # The units of every column that has one, in cells() and in samples().
 UNITS = {
@@ -41,7 +45,7 @@ _OTHER_KINDS = (AttributeError, OverflowError, TypeError, ValueError, struct.err
 
 
 def open(file=None):  # attnscope.open
-    """The store in a database or an exported .attn file; by default the one that the program uses."""
+    """The store in a database or an exported file, .attn or .attn.gz; by default the one that the program uses."""
     store = Store(default_database() if file is None else file)
     store._read(lambda connection: None)  # what is refused is refused now
     return store
@@ -167,11 +171,45 @@ class Store:
         return state == self._state() and not self._company()
 
     def _connect(self, how):
-        name = urllib.parse.quote(str(self.file.resolve()))
-        connection = sqlite3.connect(f"file:{name}?{how}", uri=True, timeout=5, isolation_level=None)
-        connection.row_factory = sqlite3.Row
-        connection.execute("PRAGMA trusted_schema = OFF")
+        connection = _connect(self.file.resolve(), how)
+        try:
+            connection.execute("SELECT count(*) FROM sqlite_master")
+        except sqlite3.Error as error:
+            # Only what is no database is opened by another way: closing that would drop the locks of one in use.
+            if "not a database" not in str(error) or not self._is_packed():
+                connection.close()
+                raise
+            connection.close()
+            return self._connect_unpacked()
         return connection
+
+    def _is_packed(self):
+        with self.file.open("rb") as file:
+            return file.read(2) == b"\x1f\x8b"
+
+    def _connect_unpacked(self):
+        """To a copy whose name is gone as soon as it is open."""
+        with tempfile.NamedTemporaryFile(prefix="attnscope-") as copy:
+            try:
+                with gzip.open(self.file) as packed:
+                    while part := packed.read(1 << 20):
+                        if copy.tell() + len(part) > MOST_UNPACKED_BYTES:
+                            raise StoreError(f"{self.file} unpacks to more than {MOST_UNPACKED_BYTES >> 20} MiB; unpack it "
+                                             "by gunzip, and name what comes of it")
+                        copy.write(part)
+                copy.flush()
+            except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+                raise StoreError(f"{self.file}: its gzip data are damaged or break off ({error}); copy it again") from None
+            except OSError as error:
+                raise StoreError(f"{self.file} cannot be unpacked in {tempfile.gettempdir()} ({error.strerror}); make room "
+                                 "there, or name another folder with TMPDIR") from None
+            connection = _connect(copy.name, "mode=ro&immutable=1")
+            try:
+                connection.execute("SELECT count(*) FROM sqlite_master")
+            except sqlite3.Error:
+                connection.close()
+                raise
+            return connection
 
     def _company(self):
         """Whether what SQLite keeps beside a database in use is there."""
@@ -224,6 +262,13 @@ class Store:
             return f"{self.file} cannot be read ({words}); make it and what lies beside it readable, or copy them elsewhere"
         return (f"the database {self.file} is damaged ({words}); attnscope check-store --db {self.file} tells what can be "
                 "saved, and how")
+
+
+def _connect(file, how):
+    connection = sqlite3.connect(f"file:{urllib.parse.quote(str(file))}?{how}", uri=True, timeout=5, isolation_level=None)
+    connection.row_factory = sqlite3.Row
+    connection.execute("PRAGMA trusted_schema = OFF")
+    return connection
 
 
 _SHOWN = ("process", "placement", "round", "time_ms", "iterations", "involuntary_switches", "foreign_load", "clock_mhz",

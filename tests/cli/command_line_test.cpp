@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "tests/base/packed.h"
 #include "tests/cli/program.h"
 
 namespace attnscope::testing {
@@ -115,6 +116,40 @@ TEST(CommandLine, CheckStore_TellsASoundDatabaseFromADamagedOne) {
   program.write("hurt.attn", with(program.read("hurt.attn"), "version-1", "version-7"));
   expect_refusal(program.run({"check-store", "--db", "hurt.attn"}), 3, {"run 1", "damaged"});
   expect_refusal(program.run({"check-store", "--db", "none.db"}), 3, {"none.db"});
+}
+
+TEST(CommandLine, APackedExportStandsWhereverAnExportDoes) {
+  const Program program;
+  const std::filesystem::path plain =
+      std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/store/small_run.attn";
+  std::filesystem::copy_file(plain, program.path("run.attn"));
+  const std::string whole = tests::packed(program.read("run.attn"));
+  program.write("run.attn.gz", whole);
+  program.write("cut.attn.gz", whole.substr(0, whole.size() / 2));
+  const auto cells = [&](const std::vector<std::string>& run) {
+    std::vector<std::string> arguments{"table", "--format", "json"};
+    arguments.insert(arguments.end(), run.begin(), run.end());
+    const Outcome outcome = program.run(arguments);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    nlohmann::json rows = nlohmann::json::parse(outcome.out);
+    for (nlohmann::json& row : rows) row.erase("provenance");  // it names the file
+    return rows;
+  };
+  const nlohmann::json expected = cells({"run.attn:last"});
+  EXPECT_EQ(cells({"run.attn.gz:last"}), expected);
+  EXPECT_EQ(cells({"run.attn.gz"}), expected);
+  EXPECT_EQ(cells({"last", "--db", "run.attn.gz"}), expected);
+  EXPECT_EQ(program.run({"check-store", "--db", "run.attn.gz"}).exit_code, 0);
+  const Outcome repeated = program.run({"table", "run.attn.gz:last", "--format", "csv"});
+  EXPECT_THAT(repeated.out, HasSubstr("run --again run.attn.gz:"));
+  expect_refusal(program.run({"table", "cut.attn.gz:last"}), 3,
+                 {"cut.attn.gz", "break off", "copy"});
+  expect_refusal(program.run({"import", "cut.attn.gz"}), 3, {"cut.attn.gz", "break off"});
+  const Outcome imported = program.run({"import", "run.attn.gz"});
+  EXPECT_EQ(imported.exit_code, 0) << imported.err;
+  EXPECT_EQ(cells({"last"}), expected);
+  EXPECT_EQ(program.run({"export", "last", "-o", "again.attn.gz"}).exit_code, 0);
+  EXPECT_EQ(cells({"again.attn.gz"}), expected);
 }
 
 TEST(CommandLine, AMistakeInASweepNamesFieldLineAndMend) {

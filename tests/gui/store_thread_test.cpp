@@ -292,9 +292,11 @@ class StoreThreadTest : public QObject {
   void PublishedRuns_AreShownFromTheirFilesWithoutBeingImported() {
     Store other = open_store(path("other.db"));
     const RunId run = add_done_run(other, "published", {64});
-    std::filesystem::create_directories(path("results/one"));
-    std::filesystem::create_directories(path("results/empty"));
-    QVERIFY(other.export_runs({run}, path("results/one/run.attn")).has_value());
+    const RunId plain = add_done_run(other, "not packed", {64});
+    for (const char* folder : {"one", "two", "empty"})
+      std::filesystem::create_directories(path("results") / folder);
+    QVERIFY(other.export_runs({run}, path("results/one/run.attn.gz")).has_value());
+    QVERIFY(other.export_runs({plain}, path("results/two/run.attn")).has_value());
     StoreThread store(path("a.db"));
     Heard published(store.reader(), &StoreReader::published_read);
     Heard read(store.reader(), &StoreReader::run_read);
@@ -302,8 +304,9 @@ class StoreThreadTest : public QObject {
     store.post(&StoreReader::read_published, path("results"));
     QTRY_COMPARE(published.count(), 1);
     const auto list = std::get<0>(published.all().front());
-    QCOMPARE(list->size(), std::size_t{1});
+    QCOMPARE(list->size(), std::size_t{2});
     QCOMPARE(list->front().entry.info.id.uuid, run.uuid);
+    QCOMPARE(list->back().entry.info.id.uuid, plain.uuid);
     store.post(&StoreReader::show_run, request_for(text_of(run)));
     QTRY_VERIFY(last_run(read) && last_run(read)->table.rows.size() == 3);
     QVERIFY(open_store(path("a.db")).runs()->empty());

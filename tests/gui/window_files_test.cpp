@@ -110,6 +110,7 @@ class WindowFilesTest : public QObject {
     QCOMPARE(kind(resource("sweeps/quick.json")).value(), FileKind::sweep);
     QCOMPARE(kind(resource("patterns/sparse.json")).value(), FileKind::pattern);
     QCOMPARE(kind(exported("runs.attn")).value(), FileKind::exported_runs);
+    QCOMPARE(kind(written("runs.attn.gz", "")).value(), FileKind::exported_runs);
     QCOMPARE(kind(path("source.db")).value(), FileKind::database);
     QCOMPARE(kind(written("dump.safetensors", "")).value(), FileKind::dump);
     QVERIFY(!kind(folder_->path()));
@@ -155,7 +156,7 @@ class WindowFilesTest : public QObject {
   void ADroppedRun_IsAmongTheOwnRuns() {
     open_window();
     QTRY_VERIFY_WITH_TIMEOUT(window_->runs().is_known(), patience_ms);
-    drop({exported("runs.attn")});
+    drop({exported("runs.attn.gz")});
     QTRY_COMPARE_WITH_TIMEOUT(window_->runs().rowCount(), 1, patience_ms);
     QTRY_VERIFY(said().startsWith(QStringLiteral("Imported 1 run, 0 already there")));
   }

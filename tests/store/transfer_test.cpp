@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/store/packed_database.h"
+#include "kernels/base/gzip.h"
+#include "tests/base/packed.h"
 #include "tests/store/sample_runs.h"
 
 namespace attnscope {
 namespace {
 
 using namespace test;
+using testing::AllOf;
 using testing::HasSubstr;
 
 class Transfer : public testing::Test {
@@ -69,6 +74,74 @@ TEST_F(Transfer, AnExportedFile_IsOneFileWithoutALog) {
     if (entry.path().filename().string().starts_with("all.attn")) ++files;
   }
   EXPECT_EQ(files, 1);
+}
+
+TEST_F(Transfer, APackedExport_IsReadAsItIs) {
+  const mode_t mask = ::umask(0);
+  ASSERT_TRUE(store_.export_runs(runs_, folder_ / "all.attn.gz"));
+  ::umask(mask);
+  ASSERT_TRUE(store_.export_runs({runs_[0]}, folder_ / "one.attn"));
+  EXPECT_TRUE(is_gzip(folder_ / "all.attn.gz"));
+  struct stat info {};
+  ASSERT_EQ(::stat((folder_ / "all.attn.gz").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777U, 0600U);
+  write_bytes(folder_ / "packed.attn", bytes_of(folder_ / "all.attn.gz"));
+  write_bytes(folder_ / "plain.attn.gz", bytes_of(folder_ / "one.attn"));
+  const auto files = [&] {
+    return std::distance(std::filesystem::directory_iterator(folder_.path()), {});
+  };
+  const auto before = files();
+  {
+    const Store packed = open_or_throw(folder_ / "all.attn.gz", Store::Mode::read_write);
+    Store misnamed = open_or_throw(folder_ / "packed.attn", Store::Mode::read_only);
+    const Store plain = open_or_throw(folder_ / "plain.attn.gz", Store::Mode::read_only);
+    for (const RunId& run : runs_) expect_equal_run(packed, run);
+    expect_equal_run(misnamed, runs_[2]);
+    EXPECT_EQ(plain.runs()->size(), 1U);
+    EXPECT_THAT(
+        misnamed.describe_run(runs_[0], {.name = "mine"}).error().message,
+        AllOf(HasSubstr("packed.attn was opened for reading only"), HasSubstr("import it")));
+    EXPECT_TRUE(packed.is_at_its_place());
+    EXPECT_EQ(packed.file(), folder_ / "all.attn.gz");
+    EXPECT_EQ(files(), before);
+    ASSERT_TRUE(packed.export_runs({runs_[1]}, folder_ / "again.attn"));
+  }
+  expect_equal_run(open_or_throw(folder_ / "again.attn", Store::Mode::read_only), runs_[1]);
+  Store other = open_or_throw(folder_ / "other.db");
+  const auto imported = other.import_file(folder_ / "all.attn.gz");
+  ASSERT_TRUE(imported) << imported.error().message;
+  EXPECT_EQ(imported->added, 3);
+  for (const RunId& run : runs_) expect_equal_run(other, run);
+}
+
+TEST_F(Transfer, APackedDatabaseInUse_IsReadWithoutItsLog) {
+  const std::string bytes = bytes_of(folder_ / "results.db");
+  ASSERT_EQ(bytes[18], 2);  // WAL
+  write_bytes(folder_ / "copy.db.gz", tests::packed(bytes));
+  EXPECT_TRUE(Store::open(folder_ / "copy.db.gz", Store::Mode::read_only));
+}
+
+TEST_F(Transfer, APackedFileThatIsNotWhole_IsRefused_AndNothingIsTaken) {
+  ASSERT_TRUE(store_.export_runs(runs_, folder_ / "all.attn.gz"));
+  const std::string whole = bytes_of(folder_ / "all.attn.gz");
+  Store other = open_or_throw(folder_ / "other.db");
+  const auto refused = [&](const std::string& bytes, const std::string& words) {
+    write_bytes(folder_ / "hurt.attn.gz", bytes);
+    const auto imported = other.import_file(folder_ / "hurt.attn.gz");
+    ASSERT_FALSE(imported);
+    EXPECT_THAT(imported.error().message, AllOf(HasSubstr("hurt.attn.gz"), HasSubstr(words)));
+    EXPECT_EQ(bytes_of(folder_ / "hurt.attn.gz"), bytes);
+  };
+  refused(whole.substr(0, whole.size() / 2), "break off");
+  refused(whole.substr(0, whole.size() - 1), "break off");
+  std::string hurt = whole;
+  hurt[whole.size() - 6] = static_cast<char>(hurt[whole.size() - 6] ^ 1);
+  refused(hurt, "are damaged");
+  refused(tests::packed("no database"), "is not a database of AttnScope");
+  refused(tests::packed(""), "has nothing in it");
+  EXPECT_TRUE(other.runs()->empty());
+  EXPECT_THAT(store::read_packed(folder_ / "all.attn.gz", 1 << 16).error().message,
+              AllOf(HasSubstr("all.attn.gz"), HasSubstr("all of it is needed at once")));
 }
 
 TEST_F(Transfer, AnExistingFile_IsNeverOverwritten) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "engine/report/training_curve.h"
+#include "engine/store/location.h"
 #include "kernels/base/json.h"
 #include "kernels/base/text_file.h"
 #include "kernels/base/written_file.h"
@@ -44,13 +45,14 @@ Result<FileKind> kind_of(const std::filesystem::path& file) {
     return fail("{}: there is no such file.", file.string());
   }
   const std::string extension = file.extension().string();
-  if (extension == ".attn") return FileKind::exported_runs;
+  if (store::is_exported(file)) return FileKind::exported_runs;
   if (extension == ".safetensors") return FileKind::dump;
   if (extension == ".json") return kind_of_json(file);
   if (file.filename() == report::training_curve_file) return FileKind::training;
   if (is_database(file)) return FileKind::database;
   return fail(
-      "{}: not a file of AttnScope's; it opens databases, exported runs (.attn), sweeps and "
+      "{}: not a file of AttnScope's; it opens databases, exported runs (.attn, .attn.gz), sweeps "
+      "and "
       "patterns (.json), attention dumps (.safetensors) and trainings (training.tsv).",
       file.string());
 }

@@ -8,6 +8,7 @@
 
 #include "app/gui/session/snapshot.h"
 #include "app/gui/session/text.h"
+#include "engine/store/location.h"
 
 namespace attnscope::gui {
 namespace {
@@ -17,12 +18,9 @@ constexpr int tick_ms = 500;
 constexpr qint64 least_ms_between_reads = 1000;
 constexpr std::chrono::milliseconds busy_timeout{200};
 
-bool is_run_file(const std::filesystem::path& file) {
-  return file.extension() == ".attn";
-}
-
 Result<Store> open_store(const std::filesystem::path& file) {
-  return Store::open(file, is_run_file(file) ? Store::Mode::read_only : Store::Mode::read_write);
+  return Store::open(file,
+                     store::is_exported(file) ? Store::Mode::read_only : Store::Mode::read_write);
 }
 
 const RunEntry* find(const std::vector<RunEntry>& entries, const QString& uuid) {
@@ -101,7 +99,7 @@ void StoreReader::open() {
     tick_ = new QTimer(this);
     connect(tick_, &QTimer::timeout, this, &StoreReader::tick);
   }
-  read_only_ = is_run_file(database_);
+  read_only_ = store::is_exported(database_);
   if (!read_only_ && database_.has_parent_path()) {
     std::error_code ignored;  // the store says what is wrong with the place
     std::filesystem::create_directories(database_.parent_path(), ignored);
@@ -483,8 +481,10 @@ void StoreReader::read_published(const std::filesystem::path& folder) {
     std::vector<std::filesystem::path> files;
     std::error_code ignored;  // a folder that is not there ships no runs
     for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-      const std::filesystem::path file = entry.path() / "run.attn";
-      if (std::filesystem::exists(file, ignored)) files.push_back(file);
+      for (const char* name : {"run.attn.gz", "run.attn"}) {
+        const std::filesystem::path file = entry.path() / name;
+        if (std::filesystem::exists(file, ignored)) files.push_back(file);
+      }
     }
     std::ranges::sort(files);
     auto published = std::make_shared<std::vector<PublishedRun>>();

@@ -57,8 +57,8 @@ class StoreReader : public QObject {
   void try_database(const QString& file);
   /// On a thread of its own.
   void compare_runs(const QString& uuid_a, const QString& uuid_b);
-  /// Reads FOLDER/*/run.attn on a thread of its own; these runs are then shown like the database's,
-  /// read-only.
+  /// Reads FOLDER/*/run.attn.gz and run.attn on a thread of its own; these runs are then shown like
+  /// the database's, read-only.
   void read_published(const std::filesystem::path& folder);
   /// Of the newest run that measured what the processor can reach; unanswered when none has.
   void read_ceilings();

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/store/packed_database.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <limits>
+#include <utility>
+
+#include "engine/store/implementation.h"
+#include "engine/store/vfs_file.h"
+#include "kernels/base/gzip.h"
+#include "kernels/base/open_file.h"
+#include "kernels/base/sentences.h"
+#include "kernels/base/spawn.h"
+#include "kernels/base/written_file.h"
+
+namespace attnscope::store {
+namespace {
+
+/// A database in memory has no log: one whose head says that it has is one without.
+constexpr std::array<char, 2> without_log{1, 1};
+constexpr sqlite3_int64 versions_at = 18;
+
+}  // namespace
+
+Result<PackedDatabase> read_packed(const std::filesystem::path& file, std::int64_t most_bytes) {
+  const auto packed = OpenFile::to_read(file);
+  if (!packed) return tl::unexpected(packed.error());
+  sqlite3_vfs* const memory = sqlite3_vfs_find("memdb");
+  if (memory == nullptr) {
+    return fail(
+        "{}: this SQLite keeps no databases in memory; unpack it by gunzip, and name what "
+        "comes of it",
+        file.string());
+  }
+  const std::string name = fmt::format("/{}", new_uuid());
+  VfsFile unpacked(*memory, name, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+  const auto no_room = [&] {
+    return fail(
+        "{}: there is no memory to unpack it into; unpack it by gunzip, and name what comes "
+        "of it",
+        file.string());
+  };
+  if (!unpacked.is_open()) return no_room();
+  UnpackedBytes bytes(packed->number(), file.string());
+  sqlite3_int64 size = 0;
+  const Status done = unpack_all(bytes, most_bytes, [&](std::span<const char> part) -> Status {
+    if (!unpacked.write(part.data(), part.size(), size)) return no_room();
+    size += static_cast<sqlite3_int64>(part.size());
+    return {};
+  });
+  if (!done) return tl::unexpected(done.error());
+  std::array<char, header_bytes> start{};
+  const std::size_t count = std::min(start.size(), static_cast<std::size_t>(size));
+  if (!unpacked.read(start.data(), count, 0)) return no_room();
+  const auto header = read_header(std::span(start).first(count), file);
+  if (!header) return tl::unexpected(header.error());
+  if (header->empty) return fail("{} has nothing in it; name another file", file.string());
+  if (!unpacked.write(without_log.data(), without_log.size(), versions_at)) return no_room();
+  std::string uri = fmt::format("file:{}?vfs=memdb&mode=ro", name);
+  Database database = open_database(uri, SQLite::OPEN_READONLY);
+  return PackedDatabase{*header, std::move(uri), std::move(database)};
+}
+
+Status pack_database(const std::filesystem::path& database, const std::filesystem::path& packed,
+                     const std::filesystem::path& name) {
+  const auto not_written = [&] {
+    return fail("{} cannot be written ({}); make room, or name a file elsewhere", name.string(),
+                system_reason(errno));
+  };
+  Descriptor from, to;
+  if (!from.take(::open(database.c_str(), O_RDONLY | O_CLOEXEC)) ||
+      !to.take(::open(packed.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC))) {
+    return not_written();
+  }
+  const auto write = [&](const std::string& bytes) {
+    return write_all(to.get(), std::as_bytes(std::span(bytes)));
+  };
+  Packer packer;
+  UnpackedBytes bytes(from.get(), name.string());
+  const Status done = unpack_all(bytes, std::numeric_limits<std::int64_t>::max(),
+                                 [&](std::span<const char> part) -> Status {
+                                   if (!write(packer.pack({part.data(), part.size()})))
+                                     return not_written();
+                                   return {};
+                                 });
+  if (!done) return done;
+  if (!write(packer.finish()) || ::fsync(to.get()) != 0) return not_written();
+  return {};
+}
+
+}  // namespace attnscope::store
