@@ -36,7 +36,7 @@ if(ATTNSCOPE_GUI)
           DESTINATION ${CMAKE_INSTALL_DATADIR}/icons/hicolor/scalable/apps)
 endif()
 
-file(GLOB runs RELATIVE ${CMAKE_SOURCE_DIR}/results ${CMAKE_SOURCE_DIR}/results/*/run.attn)
+file(GLOB runs RELATIVE ${CMAKE_SOURCE_DIR}/results ${CMAKE_SOURCE_DIR}/results/*/run.attn.gz)
 foreach(run IN LISTS runs)
   get_filename_component(folder ${run} DIRECTORY)
   install(FILES ${CMAKE_SOURCE_DIR}/results/${run} DESTINATION ${data_folder}/results/${folder})

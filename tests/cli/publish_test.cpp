@@ -9,8 +9,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 
+#include "kernels/base/gzip.h"
+#include "tests/base/packed.h"
 #include "tests/cli/program.h"
 
 namespace attnscope::testing {
@@ -38,10 +41,16 @@ std::map<std::string, std::string> files_of(const Program& program, const std::s
   return files;
 }
 
-/// A folder with the run of the store's tests.
+/// The run of the store's tests.
+std::string packed_run() {
+  std::ifstream file(source / "tests/store/small_run.attn", std::ios::binary);
+  return tests::packed(std::string{std::istreambuf_iterator<char>(file), {}});
+}
+
+/// A folder with it.
 void make_page(const Program& program, const std::string& outputs) {
   fs::create_directory(program.path("page"));
-  fs::copy_file(source / "tests/store/small_run.attn", program.path("page/run.attn"));
+  static_cast<void>(program.write("page/run.attn.gz", packed_run()));
   static_cast<void>(program.write("page/outputs", outputs));
 }
 
@@ -59,7 +68,7 @@ TEST(Publish, WritesEveryOutput_AndTheSameTheNextTime) {
   EXPECT_THAT(first.at("growth.csv"), HasSubstr("growth_high"));
   EXPECT_THAT(first.at("times.md"), HasSubstr("| 128 tokens | sparse/segment, w = 4 |"));
   EXPECT_THAT(first.at("times.md"), HasSubstr("`full/sdpa` takes"));
-  EXPECT_EQ(first.at("run.attn"), program.read("page/run.attn"));
+  EXPECT_EQ(first.at("run.attn.gz"), packed_run());
   ASSERT_EQ(publish(program, "page"), 0);
   EXPECT_EQ(files_of(program, "page"), first);
 }
@@ -67,11 +76,15 @@ TEST(Publish, WritesEveryOutput_AndTheSameTheNextTime) {
 TEST(Publish, ARunMeasuredElsewhereTakesThePlaceOfTheOldOne) {
   const Program program;
   make_page(program, "table.md table --format markdown\n");
-  fs::rename(program.path("page/run.attn"), program.path("elsewhere.attn"));
-  static_cast<void>(program.write("page/run.attn", "an older one"));
-  ASSERT_EQ(publish(program, "elsewhere.attn page"), 0) << program.read("err");
-  EXPECT_EQ(program.read("page/run.attn"), program.read("elsewhere.attn"));
-  EXPECT_THAT(program.read("page/table.md"), HasSubstr("| 128 tokens, batch 1 |"));
+  fs::copy_file(source / "tests/store/small_run.attn", program.path("elsewhere.attn"));
+  fs::rename(program.path("page/run.attn.gz"), program.path("elsewhere.attn.gz"));
+  for (const std::string file : {"elsewhere.attn", "elsewhere.attn.gz"}) {
+    static_cast<void>(program.write("page/run.attn.gz", "an older one"));
+    ASSERT_EQ(publish(program, file + " page"), 0) << program.read("err");
+    EXPECT_TRUE(is_gzip(program.path("page/run.attn.gz")));
+    EXPECT_THAT(program.read("page/table.md"), HasSubstr("| 128 tokens, batch 1 |"));
+  }
+  EXPECT_EQ(program.read("page/run.attn.gz"), program.read("elsewhere.attn.gz"));
 }
 
 TEST(Publish, WrongUse_IsOneSentenceAndLeavesTheOldFiles) {
@@ -87,15 +100,17 @@ TEST(Publish, WrongUse_IsOneSentenceAndLeavesTheOldFiles) {
   };
   refused("page", "no command 'draw'");
   refused("nowhere", "no folder nowhere");
-  refused("empty", "no run.attn");
-  refused("", "expected [SWEEP or FILE.attn] FOLDER");
+  refused("empty", "no run.attn.gz");
+  refused("", "expected [SWEEP, FILE.attn or FILE.attn.gz] FOLDER");
   refused("elsewhere.attn page", "no file elsewhere.attn");
   EXPECT_EQ(program.read("page/table.md"), "the old one");
 }
 
 TEST(Publish, EveryPublishedFolder_SaysWhatItHolds) {
+  int folders = 0;
   for (const auto& folder : fs::directory_iterator(source / "results")) {
-    if (!fs::exists(folder.path() / "run.attn")) continue;
+    if (!fs::exists(folder.path() / "run.attn.gz")) continue;
+    ++folders;
     std::ifstream outputs(folder.path() / "outputs");
     ASSERT_TRUE(outputs) << folder.path();
     EXPECT_TRUE(fs::exists(folder.path() / "README.md")) << folder.path();
@@ -105,6 +120,7 @@ TEST(Publish, EveryPublishedFolder_SaysWhatItHolds) {
       EXPECT_TRUE(fs::exists(folder.path() / file)) << folder.path() / file;
     }
   }
+  EXPECT_GE(folders, 11);
 }
 
 }  // namespace

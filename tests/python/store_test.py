@@ -5,6 +5,7 @@
 store_test.py BUILD_FOLDER    skipped (77) without pandas
 """
 import contextlib
+import gzip
 import json
 import os
 import pathlib
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(SOURCE / "python"))
@@ -28,7 +30,7 @@ import attnscope  # noqa: E402
 from attnscope import _fingerprints, _store  # noqa: E402
 
 SMALL = SOURCE / "tests/store/small_run.attn"  # of an early version
-TKL = SOURCE / "results/tkl/run.attn"          # whole models, drawn lengths, parts
+TKL = SOURCE / "results/tkl/run.attn.gz"       # whole models, drawn lengths, parts
 UUID = "d7f7d1ce-49e6-497e-b607-ce391bd6d3e3"
 
 
@@ -65,6 +67,31 @@ class OwnStore(Folder):
         self.assertEqual(list(store.runs()["uuid"]), list(attnscope.open(SMALL).runs()["uuid"]))
         self.assertEqual(len(store.cells()), len(attnscope.open(SMALL).cells()))
         self.assertEqual(len(store.samples()), len(attnscope.open(SMALL).samples()))
+
+
+class Packed(Folder):
+    def test_a_packed_export_is_read_as_it_is(self):
+        packed = self.folder / "run.attn.gz"
+        packed.write_bytes(gzip.compress(SMALL.read_bytes()))
+        for file in (packed, shutil.copy(packed, self.folder / "named.attn")):
+            store, plain = attnscope.open(file), attnscope.open(SMALL)
+            self.assertTrue(store.runs().equals(plain.runs()))
+            self.assertTrue(store.samples().equals(plain.samples()))
+            self.assertEqual(len(store.cells()), len(plain.cells()))
+
+    def test_what_is_not_whole_is_refused_and_no_copy_stays(self):
+        whole, file = gzip.compress(SMALL.read_bytes()), self.folder / "run.attn.gz"
+        with mock.patch.object(tempfile, "tempdir", str(self.folder)):
+            for data, words in [(whole[:len(whole) // 2], "break off"), (whole[:-6] + b"123456", "are damaged"),
+                                (gzip.compress(b"no database" * 100), "not a database of AttnScope")]:
+                file.write_bytes(data)
+                with self.assertRaisesRegex(attnscope.StoreError, f"run.attn.gz.*{words}"):
+                    attnscope.open(file)
+            with mock.patch.object(_store, "MOST_UNPACKED_BYTES", 1 << 10):
+                file.write_bytes(whole)
+                with self.assertRaisesRegex(attnscope.StoreError, "unpacks to more than"):
+                    attnscope.open(file)
+            self.assertEqual(self.beside(), ["run.attn.gz"])
 
 
 class Frames(Folder):

@@ -160,9 +160,9 @@ class ReportInABrowser(unittest.TestCase):
         cls.temporary = tempfile.TemporaryDirectory()
         cls.folder = pathlib.Path(cls.temporary.name)
         results = HOME / "results"
-        cls.kernels = report(cls.folder, "kernels.html", f"{results}/paper-fig2a-attention/run.attn:1")
-        cls.models = report(cls.folder, "models.html", f"{results}/mixencoder/run.attn:1",
-                            f"{results}/paper-table3/run.attn:1")
+        cls.kernels = report(cls.folder, "kernels.html", f"{results}/paper-fig2a-attention/run.attn.gz:1")
+        cls.models = report(cls.folder, "models.html", f"{results}/mixencoder/run.attn.gz:1",
+                            f"{results}/paper-table3/run.attn.gz:1")
         (cls.folder / "sweep.json").write_text(json.dumps(SWEEP))
         for _ in range(2):
             measured = subprocess.run(

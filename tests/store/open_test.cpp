@@ -199,7 +199,7 @@ TEST(PublishedRuns, AreSound) {
   const auto results = std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "results";
   int runs = 0;
   for (const auto& entry : std::filesystem::directory_iterator(results)) {
-    const auto published = entry.path() / "run.attn";
+    const auto published = entry.path() / "run.attn.gz";
     if (!std::filesystem::exists(published)) continue;
     SCOPED_TRACE(published);
     const Store store = open_or_throw(published, Store::Mode::read_only);
