@@ -128,7 +128,9 @@ class Frames(Folder):
     def test_samples_are_as_measured(self):
         for file in (SMALL, TKL):
             samples = attnscope.open(file).samples()
-            with contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
+            plain = self.folder / "plain.attn"
+            plain.write_bytes(gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes())
+            with contextlib.closing(sqlite3.connect(f"file:{plain}?mode=ro", uri=True)) as connection:
                 stored = connection.execute("SELECT time_ns, outlier FROM samples JOIN cells ON cells.id = cell_id "
                                             "ORDER BY heat_id, cells.ordinal, samples.ordinal").fetchall()
             self.assertEqual(list(samples["time_ms"]), [time / 1e6 for time, _ in stored])
