@@ -81,7 +81,7 @@ Status pack_database(const std::filesystem::path& database, const std::filesyste
   const auto write = [&](const std::string& bytes) {
     return write_all(to.get(), std::as_bytes(std::span(bytes)));
   };
-  Packer packer;
+  GzipPacker packer;
   UnpackedBytes bytes(from.get(), name.string());
   const Status done = unpack_all(bytes, std::numeric_limits<std::int64_t>::max(),
                                  [&](std::span<const char> part) -> Status {

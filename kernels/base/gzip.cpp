@@ -170,12 +170,12 @@ Status unpack_all(UnpackedBytes& bytes, std::int64_t most_bytes,
   }
 }
 
-void Packer::EndDeflating::operator()(z_stream_s* stream) const {
+void GzipPacker::EndDeflating::operator()(z_stream_s* stream) const {
   ::deflateEnd(stream);
   delete stream;
 }
 
-Packer::Packer() {
+GzipPacker::GzipPacker() {
   constexpr int usual_memory = 8;
   auto stream = std::make_unique<z_stream_s>();
   if (::deflateInit2(stream.get(), Z_BEST_COMPRESSION, Z_DEFLATED, gzip_window, usual_memory,
@@ -185,7 +185,7 @@ Packer::Packer() {
   stream_.reset(stream.release());
 }
 
-std::string Packer::deflated(std::string_view bytes, int flush) {
+std::string GzipPacker::deflated(std::string_view bytes, int flush) {
   std::string packed;
   std::array<char, block> room{};
   z_stream_s& stream = *stream_;
@@ -206,11 +206,11 @@ std::string Packer::deflated(std::string_view bytes, int flush) {
   return packed;
 }
 
-std::string Packer::pack(std::string_view bytes) {
+std::string GzipPacker::pack(std::string_view bytes) {
   return deflated(bytes, Z_NO_FLUSH);
 }
 
-std::string Packer::finish() {
+std::string GzipPacker::finish() {
   std::string rest = deflated({}, Z_FINISH);
   ::deflateReset(stream_.get());
   return rest;

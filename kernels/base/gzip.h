@@ -73,9 +73,9 @@ class UnpackedBytes {
 [[nodiscard]] Status unpack_all(UnpackedBytes& bytes, std::int64_t most_bytes,
                                 const std::function<Status(std::span<const char>)>& take);
 
-class Packer {
+class GzipPacker {
  public:
-  Packer();
+  GzipPacker();
   /// What of the packed text is ready, in part of what came before.
   [[nodiscard]] std::string pack(std::string_view bytes);
   /// The rest; what is packed from here on is a member of its own.

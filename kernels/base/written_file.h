@@ -65,7 +65,7 @@ class WrittenFile {
   int number_ = -1;
   int error_ = 0;
   bool is_flushed_ = false;
-  std::optional<Packer> packer_;
+  std::optional<GzipPacker> packer_;
 };
 
 /// The descriptor of a new file without a name, gone when it is closed; -1, and errno, where the

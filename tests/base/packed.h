@@ -16,7 +16,7 @@ namespace attnscope::tests {
 
 /// As gzip packs a file of this text.
 inline std::string packed(std::string_view text) {
-  Packer packer;
+  GzipPacker packer;
   std::string bytes = packer.pack(text);
   return bytes + packer.finish();
 }
