@@ -173,6 +173,11 @@ class Calls(WithStandIns):
                           "kernels-cuda sequence_tokens=174,ok,why"])
         self.assertIn("export 1 2 3 4 -o", (self.out / "run.attn").read_text())
 
+    def test_a_sweep_that_does_not_begin_does_not_take_the_rows_of_the_one_before(self):
+        _, summary = self.call("B", STAND_IN_FAILS="run kernels-cuda --only sequence_tokens=174")
+        self.assertIn("no run was begun", summary)
+        self.assertEqual(len((self.out / "kernels-cuda.csv").read_text().splitlines()), 2)
+
     def test_a_sweep_of_which_nothing_could_be_measured_fails(self):
         status, summary = self.call("B", STAND_IN_STATUS="unsupported")
         self.assertEqual((status, result_of(summary, "headline-4096")), (1, "failed"))
@@ -305,10 +310,13 @@ class DryRuns(unittest.TestCase):
                 self.assertIn(words, faults)
                 self.assertIn("FAILED", line)
 
-    def test_what_is_not_built_fails_only_where_it_could_be(self):
-        self.mib["A"] = 0
-        for could, status in ((True, 1), (False, 0)):
-            with mock.patch.object(gpu_check.DryRun, "could_build", lambda *_: could):
+    def test_what_is_not_built_fails_where_it_can_be(self):
+        settings = self.folder / "CMakeCache.txt"
+        for name, nvcc, torch, status in (("A", "/nvcc", "", 1), ("A", None, "", 0), ("B", "/nvcc", "", 0),
+                                          ("B", "/nvcc", f"ATTNSCOPE_TORCH_DIR:PATH={gpu_check.TORCH}", 1)):
+            with self.subTest(call=name, nvcc=nvcc, torch=torch), mock.patch.dict(self.mib, {name: 0}), \
+                 mock.patch.object(gpu_check.shutil, "which", lambda _: nvcc):
+                settings.write_text(torch)
                 self.assertEqual(self.dry_run()[0], status)
 
 
