@@ -335,7 +335,7 @@ json pairs_with(WorkerProcess& worker, const Sweep& whole, const NamedPattern& n
         continue;
       }
       for (const json& row : *rows) {
-        if (row.value("id", "") == pair.at("implementation")) each(pair, row);
+        if (pair.at("implementation") == row.value("id", "")) each(pair, row);
       }
     }
   };

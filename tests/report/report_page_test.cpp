@@ -97,7 +97,7 @@ TEST(ReportPage, ChartsHaveEveryCellOfTheRun) {
   for (const json& series : time.at("series")) {
     for (const json& point : series.at("points")) {
       const auto row = std::ranges::find_if(table.rows, [&](const Row& one) {
-        return fmt::format("{}", one.cell.cell_number) == point.at("cell");
+        return point.at("cell") == fmt::format("{}", one.cell.cell_number);
       });
       ASSERT_NE(row, table.rows.end());
       const double ms = row->cell.summary.median_ns / 1e6 / documents_of(*row);
