@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The sparse pattern by PyTorch's compiled FlexAttention, beside its flash attention over everything.
+"""The sparse pattern by PyTorch's compiled FlexAttention, and its flash attention over everything for comparison.
 
     flex_attention.py [--tokens 4096 174] [--windows 4 64] [--batch 100] > flex_attention.csv
 

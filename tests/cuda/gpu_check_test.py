@@ -72,7 +72,7 @@ class WithStandIns(unittest.TestCase):
     def call(self, name, **environment):
         """Exit status and summary."""
         process = self.start(name, **environment)
-        self.told, _ = process.communicate()
+        self.output, _ = process.communicate()
         return process.returncode, self.summary()
 
     def call_here(self, name, **environment):
@@ -94,7 +94,7 @@ class Calls(WithStandIns):
             with self.subTest(call=name):
                 self.out = self.folder / f"out-{name}"
                 status, summary = self.call(name)
-                self.assertEqual(status, 0, self.told)
+                self.assertEqual(status, 0, self.output)
                 self.assertEqual({path.name for path in self.out.iterdir()}, set(plan.files))
                 self.assertLessEqual(len(plan.files), gpu_check.MOST_FILES)
                 self.assertEqual(re.findall(r"^\S+ +(failed|cut)\b", summary, re.M), [])
@@ -136,13 +136,13 @@ class Calls(WithStandIns):
 
     def test_tests_that_were_skipped_have_not_passed(self):
         self.assertIn("2 tests passed", gpu_check.tests_of("[       OK ] A.b (1 ms)\n[       OK ] A.c (1 ms)\n"))
-        for told in ("[  SKIPPED ] A.b (1 ms)\n[  SKIPPED ] A.b\n", "[  SKIPPED ] A.b (1 ms)\n[       OK ] A.c (1 ms)\n", ""):
+        for output in ("[  SKIPPED ] A.b (1 ms)\n[  SKIPPED ] A.b\n", "[  SKIPPED ] A.b (1 ms)\n[       OK ] A.c (1 ms)\n", ""):
             with self.assertRaisesRegex(gpu_check.Failure, "were skipped"):
-                gpu_check.tests_of(told)
+                gpu_check.tests_of(output)
 
     def test_refused_tools_fail_nothing_and_their_seconds_go_to_the_benchmark(self):
         status, summary = self.call("A", STAND_IN_REFUSES="ncu compute-sanitizer")
-        self.assertEqual(status, 0, self.told)
+        self.assertEqual(status, 0, self.output)
         for step in ("ncu-probe", "ncu-w4", "ncu-w64", "sanitizer-probe", "memcheck", "racecheck"):
             self.assertEqual(result_of(summary, step), "nothing")
         self.assertEqual(result_of(summary, "more-bench"), "passed")
@@ -238,8 +238,8 @@ class Stops(WithStandIns):
                 process = self.start(name, STAND_IN_HANGS=hangs)
                 started = (self.folder / "hangs").read_text().split()  # waits until they are there
                 process.send_signal(number)
-                told, _ = process.communicate()
-                self.assertEqual(process.returncode, 128 + number, told)
+                output, _ = process.communicate()
+                self.assertEqual(process.returncode, 128 + number, output)
                 self.assertEqual([one for one in started if is_alive(int(one))], [])
                 self.assertEqual(result_of(self.summary(), done), "passed")
                 self.assertEqual(result_of(self.summary(), stopped), "failed")
@@ -256,8 +256,8 @@ class Stops(WithStandIns):
                                    stderr=subprocess.STDOUT, text=True, env=environment)
         started = hanging.read_text().split()
         process.send_signal(signal.SIGTERM)
-        told, _ = process.communicate()
-        self.assertEqual(process.returncode, 128 + signal.SIGTERM, told)
+        output, _ = process.communicate()
+        self.assertEqual(process.returncode, 128 + signal.SIGTERM, output)
         self.assertEqual([one for one in started if is_alive(int(one))], [])
         self.assertEqual(list(places.glob("tmp*")), [])
 
@@ -282,11 +282,11 @@ class DryRuns(unittest.TestCase):
         return archive if self.mib[name] else None
 
     def dry_run(self):
-        dry, told, faults = gpu_check.DryRun(self.folder, self.folder), io.StringIO(), io.StringIO()
+        dry, output, faults = gpu_check.DryRun(self.folder, self.folder), io.StringIO(), io.StringIO()
         (self.folder / "A.tar.xz").touch()
-        with contextlib.redirect_stdout(told), contextlib.redirect_stderr(faults), \
+        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(faults), \
              mock.patch.object(gpu_check.tarfile, "open"):
-            return dry.run(), told.getvalue().splitlines()[-1], faults.getvalue()
+            return dry.run(), output.getvalue().splitlines()[-1], faults.getvalue()
 
     def test_one_line_says_how_much_it_is(self):
         status, line, faults = self.dry_run()

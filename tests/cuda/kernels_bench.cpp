@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The fused CUDA kernels without LibTorch: right, the same to the bit on every call and stream, and
-// how fast beside a copy. `kernels_bench --help` lists the options. The input is one document,
-// repeated: its result is held against float64, and all others must be equal to it.
+// how fast, with a copy of memory for comparison. `kernels_bench --help` lists the options. The
+// input is one document, repeated: its result is held against float64, and all others must be equal
+// to it.
 
 #include <fmt/format.h>
 #include <gtest/gtest-spi.h>
@@ -414,11 +415,9 @@ int main(int argc, char** argv) {
   ::testing::InitGoogleTest();  // the comparisons are its expectations
   testing::Options options;
   CLI::App app(
-      "Holds the fused CUDA kernels against float64 and times them beside a copy: bfloat16, a "
-      "query "
-      "of 10 tokens beside each document, the sparse pattern. Exit status 1: something was wrong, "
-      "or "
-      "there is no GPU.",
+      "Compares the fused CUDA kernels with float64 and times them and a copy of memory: bfloat16, "
+      "the sparse pattern, a query of 10 tokens with each document. Exit status 1: a result is "
+      "wrong, or there is no GPU.",
       "kernels_bench");
   testing::add_options(app, options);
   CLI11_PARSE(app, argc, argv);
