@@ -5,6 +5,13 @@ sysroot=$PWD/.deps/debian
 
 say() { printf '%s\n' "$*" >&2; }
 
+# Prints the comment at a script's head and ends it, where its first argument asks for help.
+help_for() {
+  case ${1-} in
+    -h|--help) awk 'NR > 1 && !/^#/ { exit } NR > 1 { sub(/^# ?/, ""); print }' "scripts/$(basename "$0")"; exit 0 ;;
+  esac
+}
+
 # stop WHAT MEND: ends the script with one sentence.
 stop() {
   say "$(basename "$0"): $1. $2."

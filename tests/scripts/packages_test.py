@@ -36,8 +36,9 @@ class Packages(unittest.TestCase):
         done = packages("fedora-42", "build", "gui")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertEqual(len(done.stderr.splitlines()), 1)
-        for part in ("fedora-42 are not known", "for build: g++ cmake", "for gui: qt6-base-dev", "ATTNSCOPE_RELEASE"):
+        for part in ("fedora-42 are not known", "for build: g++ cmake", "for gui: qt6-base-dev", "ATTNSCOPE_RELEASE=none"):
             self.assertIn(part, done.stderr)
+        self.assertEqual(self.names("none", "build", "gui"), [])
 
     def test_a_role_that_a_release_lacks_is_refused(self):
         done = packages("debian-13", "build", "lint")
