@@ -45,6 +45,8 @@ std::string unknown_command(const CLI::App& app, int argc, char** argv) {
   }
   if (std::find(names.begin(), names.end(), argv[1]) != names.end()) return "";
   const std::vector<std::string_view> known(names.begin(), names.end());
+  if (std::filesystem::path(argv[1]).has_extension())
+    return fmt::format("there is no file '{}', and no command of that name", argv[1]);
   return fmt::format("there is no command '{}'; {}", argv[1], suggest(argv[1], known));
 }
 

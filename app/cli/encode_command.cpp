@@ -420,7 +420,7 @@ void add_encode_command(CLI::App& app, Session& session) {
   command->remove_option(command->get_option("--max-query-tokens"));  // there is no query
   command
       ->add_option("--documents", arguments->documents,
-                   "A document a line: .tsv with DOCID, TEXT, or .jsonl")
+                   "A document a line: .tsv with DOCID, TEXT, or .jsonl; either with .gz")
       ->type_name("FILE")
       ->required();
   command

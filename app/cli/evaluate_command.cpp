@@ -221,10 +221,10 @@ void add_evaluate_command(CLI::App& app, Session& session) {
   command
       ->add_option(
           "--queries", arguments->queries,
-          "With --differences and --format json: texts beside the ids, as rerank takes them")
+          "With --differences and --format json: query texts, in a file as rerank takes it")
       ->type_name("FILE")
       ->needs(differences);
-  command->add_option("--documents", arguments->documents, "The same of the documents that moved")
+  command->add_option("--documents", arguments->documents, "The same for the documents that moved")
       ->type_name("FILE")
       ->needs(differences);
   command->add_option("--format", arguments->format, report::table_format_words())

@@ -280,12 +280,13 @@ void add_rerank_command(CLI::App& app, Session& session) {
       ->required();
   command
       ->add_option("--queries", arguments->queries,
-                   "Their texts, .tsv or .jsonl, .gz or not: QID, QUERY")
+                   "Query texts, .tsv or .jsonl, either with .gz: QID, QUERY")
       ->type_name("FILE")
       ->required();
   command
       ->add_option("--documents", arguments->documents,
-                   "Their texts, .tsv or .jsonl: DOCID, TEXT or DOCID, URL, TITLE, BODY")
+                   "Document texts, .tsv or .jsonl, either with .gz: DOCID, TEXT or DOCID, "
+                   "URL, TITLE, BODY")
       ->type_name("FILE")
       ->required();
   command

@@ -236,7 +236,8 @@ void add_score_command(CLI::App& app, Session& session) {
       ->type_name("FILE");
   command
       ->add_option("--queries", arguments->queries,
-                   "In place of --pairs, beside all documents of the cache: QID, QUERY")
+                   "In place of --pairs: queries for all documents of the cache, .tsv or "
+                   ".jsonl, either with .gz: QID, QUERY")
       ->type_name("FILE");
   command
       ->add_option("--pairs-format", arguments->pairs_format,

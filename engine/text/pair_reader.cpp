@@ -173,8 +173,8 @@ Result<PairFormat> pair_format_by_name(const std::filesystem::path& file) {
   if (extension == ".tsv" || extension == ".txt") return PairFormat::tsv;
   if (extension == ".jsonl" || extension == ".ndjson") return PairFormat::jsonl;
   return fail(
-      "{}: whether it is tsv or jsonl cannot be told by its name; give it one that ends in .tsv or "
-      ".jsonl, or say which where an option does",
+      "{}: its name does not show whether it is tsv or jsonl; give it a name that ends in .tsv, "
+      ".jsonl, .tsv.gz or .jsonl.gz, or set --pairs-format where the command has it",
       file == "-" ? "standard input" : in_a_sentence(file.string(), longest_path));
 }
 

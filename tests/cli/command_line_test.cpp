@@ -54,6 +54,7 @@ TEST(CommandLine, HelpAndVersionSucceed) {
 TEST(CommandLine, UnknownCommandsAndOptionsAreWrongUse) {
   const Program program;
   expect_refusal(program.run({"fly"}), 2, {"fly", "--help"});
+  expect_refusal(program.run({"gone.attn.gz"}), 2, {"there is no file 'gone.attn.gz'"});
   expect_refusal(program.run({"table", "--colour"}), 2, {"--colour"});
   expect_refusal(program.run({"export", "last"}), 2, {"--output"});
 }

@@ -74,7 +74,8 @@ TEST(PairReader, ABomAndWindowsLineEndsAreNoText) {
 TEST(PairReader, APackedFileHasTheFormatOfItsNameBeforeGz) {
   EXPECT_EQ(read("a.tsv.gz", tests::packed("q\td\nq\te\n")).pairs.size(), 2U);
   EXPECT_EQ(read("a.jsonl.gz", tests::packed(R"({"query": "q", "text": "t"})")).pairs.size(), 1U);
-  EXPECT_THAT(error_of("a.gz", tests::packed("q\td\n")), HasSubstr("cannot be told by its name"));
+  EXPECT_THAT(error_of("a.gz", tests::packed("q\td\n")),
+              HasSubstr("its name does not show whether"));
   const Read cut = read("a.tsv.gz", tests::packed("q\td\nq\te\n").substr(0, 20));
   EXPECT_THAT(cut.error, HasSubstr("a.tsv.gz: its gzip data break off"));
 }
