@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What kernels_bench needs of a device apart from its memory: time between events, recorded graphs, a
-// second-level cache that can be flushed, fast copies back. bench_device.cu has them on a GPU;
+// What kernels_bench needs of a device apart from its memory: time between events, recorded graphs,
+// a second-level cache that can be flushed, fast copies back. bench_device.cu has them on a GPU;
 // bench_device_on_host.cpp stands in for it under the emulation, where times mean nothing.
 //
 //   const BenchStream on;
