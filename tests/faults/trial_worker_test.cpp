@@ -142,25 +142,25 @@ TEST(TrialWorker, AFamilyThatIsNoCrossEncoder_IsASweepsRowLikeOthers) {
 }
 
 TEST(TrialWorker, Throwing_IsCrashedInItsWords) {
-  const Cell& cell = trial(failing(), "throw");
+  const Cell cell = trial(failing(), "throw");
   EXPECT_EQ(cell.status, CellStatus::crashed);
   EXPECT_THAT(cell.reason, HasSubstr("a library gave up in words"));
 }
 
 TEST(TrialWorker, ANan_IsWrong) {
-  const Cell& cell = trial(failing(), "nan");
+  const Cell cell = trial(failing(), "nan");
   EXPECT_EQ(cell.status, CellStatus::wrong);
   EXPECT_THAT(cell.reason, HasSubstr("not finite"));
 }
 
 TEST(TrialWorker, OneForbiddenPair_IsWrong) {
-  const Cell& cell = trial(failing(), "one-mask-cell");
+  const Cell cell = trial(failing(), "one-mask-cell");
   EXPECT_EQ(cell.status, CellStatus::wrong);
   EXPECT_GT(cell.relative_error.value(), cell.error_bound.value());
 }
 
 TEST(TrialWorker, RightOnlyWhileItIsChecked_IsWrong) {
-  const Cell& cell = trial(failing(), "late-wrong");
+  const Cell cell = trial(failing(), "late-wrong");
   EXPECT_EQ(cell.status, CellStatus::wrong);
   EXPECT_THAT(cell.reason, HasSubstr("wrong after timed calls"));
   EXPECT_GT(cell.relative_error.value(), cell.error_bound.value());
@@ -170,26 +170,26 @@ TEST(TrialWorker, WritingOutOfBounds_IsWrong) {
   for (const auto& [id, where] : {std::pair("beyond-output", "outside its output"),
                                   std::pair("before-output", "outside its output"),
                                   std::pair("beyond-workspace", "outside its workspace")}) {
-    const Cell& cell = trial(failing(), id);
+    const Cell cell = trial(failing(), id);
     EXPECT_EQ(cell.status, CellStatus::wrong) << id << ": " << cell.reason;
     EXPECT_THAT(cell.reason, HasSubstr(where));
   }
 }
 
 TEST(TrialWorker, ChangingTheSharedInputs_IsWrong) {
-  const Cell& cell = trial(failing(), "changes-input");
+  const Cell cell = trial(failing(), "changes-input");
   EXPECT_EQ(cell.status, CellStatus::wrong);
   EXPECT_THAT(cell.reason, HasSubstr("changed its inputs"));
 }
 
 TEST(TrialWorker, AskingForAllMemory_IsOutOfMemoryWithBytes) {
-  const Cell& cell = trial(failing(), "asks-all");
+  const Cell cell = trial(failing(), "asks-all");
   EXPECT_EQ(cell.status, CellStatus::oom);
   EXPECT_THAT(cell.reason, AllOf(HasSubstr("asked for 64.0 MiB"), HasSubstr("were free")));
 }
 
 TEST(TrialWorker, EatingMemoryPastTheAllocators_IsOutOfMemory) {
-  const Cell& cell = trial(failing(), "eats-unseen");
+  const Cell cell = trial(failing(), "eats-unseen");
   EXPECT_EQ(cell.status, CellStatus::oom);
   EXPECT_THAT(cell.reason, HasSubstr("an allocation failed"));
 }

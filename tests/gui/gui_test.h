@@ -15,6 +15,9 @@
 #include "app/gui/window.h"
 #include "tests/gui/watched_application.h"
 
+// QTRY_VERIFY and its like of Qt 6.8 make an int of a count of milliseconds.
+#pragma GCC diagnostic ignored "-Wconversion"
+
 namespace attnscope::gui {
 
 /// For what must happen: long enough for a machine that does other things beside.
