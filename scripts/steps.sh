@@ -171,11 +171,15 @@ shown() {
   return "${PIPESTATUS[0]}"
 }
 
+can_make_root() {
+  [ "$(id -u)" -eq 0 ] || stop "only root can make a bare Debian" "Repeat with sudo"
+  command -v debootstrap >/dev/null || stop "debootstrap is missing" "apt-get install debootstrap"
+}
+
 # make_root RELEASE ROOT: a bare Debian in a folder, with this machine's name servers and its own
 # certificate authorities.
 make_root() {
-  [ "$(id -u)" -eq 0 ] || stop "only root can make a bare $1" "Repeat with sudo"
-  command -v debootstrap >/dev/null || stop "debootstrap is missing" "apt-get install debootstrap"
+  can_make_root
   mkdir -p "$2"
   say "Making a bare $1 in $2 ..."
   logged "debootstrap-$1" "debootstrap" "Check the network; ATTNSCOPE_MIRROR names another mirror" \
