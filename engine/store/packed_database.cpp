@@ -6,9 +6,11 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "engine/store/implementation.h"
@@ -22,9 +24,8 @@
 namespace attnscope::store {
 namespace {
 
-/// A database in memory has no log: one whose head says that it has is one without.
-constexpr std::array<char, 2> without_log{1, 1};
-constexpr sqlite3_int64 versions_at = 18;
+constexpr std::size_t versions_at = 18;  // of what writes the file and of what reads it
+constexpr char with_log = 2, without_log = 1;
 
 }  // namespace
 
@@ -61,7 +62,10 @@ Result<PackedDatabase> read_packed(const std::filesystem::path& file, std::int64
   const auto header = read_header(std::span(start).first(count), file);
   if (!header) return tl::unexpected(header.error());
   if (header->empty) return fail("{} has nothing in it; name another file", file.string());
-  if (!unpacked.write(without_log.data(), without_log.size(), versions_at)) return no_room();
+  // A database in memory has no log: one whose header names a log is opened as one without.
+  const std::span<char> versions = std::span(start).subspan(versions_at, 2);
+  std::ranges::replace(versions, with_log, without_log);
+  if (!unpacked.write(versions.data(), versions.size(), versions_at)) return no_room();
   std::string uri = fmt::format("file:{}?vfs=memdb&mode=ro", name);
   Database database = open_database(uri, SQLite::OPEN_READONLY);
   return PackedDatabase{*header, std::move(uri), std::move(database)};

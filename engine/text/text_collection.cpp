@@ -105,15 +105,27 @@ Result<TextCollection> TextCollection::open(const std::filesystem::path& file, P
                                             std::int64_t kept_from) {
   const Result<PairFormat> format = pair_format_by_name(file);
   if (!format) return tl::unexpected(format.error());
+  struct stat info {};
+  if (file == "-" || (::stat(file.c_str(), &info) == 0 && !S_ISREG(info.st_mode))) {
+    return fail(
+        "{}: is no regular file, and texts are looked up in it out of order; write it to one",
+        in_a_sentence(file.string()));
+  }
   Result<LineFile> lines = LineFile::open_to_seek(file, on_progress);
   if (!lines) return tl::unexpected(lines.error());
   TextCollection collection(std::move(*lines), *format, parts);
-  struct stat info {};
-  if (::stat(file.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) {
-    return fail(
-        "{}: is no regular file, and texts are looked up in it out of order; write it to one",
-        collection.name());
-  }
+  // The index is kept under the identity of the file that was read, not of what replaces it
+  // meanwhile.
+  const auto check_unchanged = [&]() -> Status {
+    struct stat now {};
+    if (::stat(file.c_str(), &now) == 0 && now.st_dev == info.st_dev && now.st_ino == info.st_ino &&
+        now.st_size == info.st_size && now.st_mtim.tv_sec == info.st_mtim.tv_sec &&
+        now.st_mtim.tv_nsec == info.st_mtim.tv_nsec) {
+      return {};
+    }
+    return fail("{}: was changed while it was read; repeat when it is complete", collection.name());
+  };
+  if (Status unchanged = check_unchanged(); !unchanged) return tl::unexpected(unchanged.error());
   Header header{.size = info.st_size,
                 .seconds = info.st_mtim.tv_sec,
                 .nanoseconds = info.st_mtim.tv_nsec,
@@ -132,6 +144,7 @@ Result<TextCollection> TextCollection::open(const std::filesystem::path& file, P
   if (!folder.empty() && collection.map_kept(index, header)) return collection;
   if (Status built = collection.build(folder, on_progress); !built)
     return tl::unexpected(built.error());
+  if (Status unchanged = check_unchanged(); !unchanged) return tl::unexpected(unchanged.error());
   header.count = collection.size();
   header.fingerprint = collection.fingerprint_of_entries();
   if (!folder.empty()) collection.keep(index, header);

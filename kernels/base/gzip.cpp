@@ -10,7 +10,6 @@
 #include <new>
 #include <utility>
 
-#include "kernels/base/open_file.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope {
@@ -33,15 +32,6 @@ bool has_gzip_name(const std::filesystem::path& file) {
 
 std::filesystem::path without_gzip_ending(const std::filesystem::path& file) {
   return has_gzip_name(file) ? std::filesystem::path(file).replace_extension() : file;
-}
-
-bool is_gzip(const std::filesystem::path& file) {
-  const auto opened = OpenFile::to_read(file);
-  std::array<char, gzip_mark.size()> start{};
-  return opened &&
-         ::pread(opened->number(), start.data(), start.size(), 0) ==
-             static_cast<ssize_t>(start.size()) &&
-         std::string_view(start.data(), start.size()) == gzip_mark;
 }
 
 void UnpackedBytes::EndInflating::operator()(z_stream_s* stream) const {
@@ -119,6 +109,17 @@ Result<std::size_t> UnpackedBytes::unpack(std::span<char> room) {
       // Zeros may fill up the last block of a tape.
       at_ = std::min(waiting_.find_first_not_of('\0', at_), waiting_.size());
       if (at_ == waiting_.size()) continue;
+      if (waiting_.size() - at_ < gzip_mark.size()) {
+        const Result<bool> more = refill();
+        if (!more) return tl::unexpected(more.error());
+        if (*more) continue;
+      }
+      if (!std::string_view(waiting_).substr(at_).starts_with(gzip_mark)) {
+        return fail(
+            "{}: bytes that are not gzip's follow its gzip data; remove them, or pack the file "
+            "again",
+            name_);
+      }
       ::inflateReset(&stream);
       is_between_members_ = false;
     }

@@ -31,8 +31,6 @@ inline constexpr std::string_view gzip_mark{"\x1f\x8b"};
 [[nodiscard]] bool has_gzip_name(const std::filesystem::path& file);
 /// "runs/bm25.trec" of "runs/bm25.trec.gz" and of itself.
 [[nodiscard]] std::filesystem::path without_gzip_ending(const std::filesystem::path& file);
-/// Whether a regular file begins as a packed one.
-[[nodiscard]] bool is_gzip(const std::filesystem::path& file);
 
 class UnpackedBytes {
  public:

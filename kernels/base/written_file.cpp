@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <utility>
@@ -24,6 +25,22 @@ mode_t mode_of_new_files() {
   return 0666U & ~mask;
 }
 
+/// An exported run that gzip has packed, for example.
+bool is_packed_database(const std::filesystem::path& file) {
+  const auto opened = OpenFile::to_read(file);
+  if (!opened) return false;
+  UnpackedBytes bytes(opened->number(), file.string());
+  if (!bytes.is_packed().value_or(false)) return false;
+  std::array<char, database_mark.size()> start{};
+  std::size_t held = 0;
+  while (held < start.size()) {
+    const std::size_t count = bytes.read(std::span(start).subspan(held)).value_or(0);
+    if (count == 0) return false;
+    held += count;
+  }
+  return std::string_view(start.data(), start.size()) == database_mark;
+}
+
 }  // namespace
 
 bool is_database(const std::filesystem::path& file) {
@@ -37,7 +54,7 @@ bool belongs_to_database(const std::filesystem::path& file) {
     if (name.ends_with(ending) && is_database(name.substr(0, name.size() - ending.size())))
       return true;
   }
-  return is_database(file);
+  return is_database(file) || is_packed_database(file);
 }
 
 Status may_be_written(const std::filesystem::path& target,

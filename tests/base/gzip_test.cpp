@@ -22,6 +22,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using namespace std::string_literals;
 using tests::packed;
 
 class Gzip : public testing::Test {
@@ -90,7 +91,6 @@ TEST_F(Gzip, ANameThatEndsInGzIsNoReasonToUnpack) {
   tests::write_bytes(folder_ / "plain.gz", "one\n");
   auto file = LineFile::open(folder_ / "plain.gz");
   EXPECT_EQ((*file->next())->text, "one");
-  EXPECT_FALSE(is_gzip(folder_ / "plain.gz"));
   EXPECT_TRUE(lines_of("").empty());
   EXPECT_EQ(lines_of("\x1f"), std::vector<std::string>{"\x1f"});
 }
@@ -113,7 +113,23 @@ TEST_F(Gzip, DamageIsRefused) {
     EXPECT_THAT(lines_of(hurt).back(), AllOf(HasSubstr("/file: its gzip data are damaged"),
                                              HasSubstr("copy or pack it again")));
   }
-  EXPECT_THAT(lines_of(whole + "three\n").back(), HasSubstr("are damaged"));
+}
+
+TEST_F(Gzip, OtherBytesAfterItAreRefused) {
+  for (const std::string& more : {"x"s, "\x1f"s, "three\n"s, std::string(512, '\0') + "x"}) {
+    EXPECT_THAT(lines_of(packed("one\n") + more).back(),
+                AllOf(HasSubstr("/file: bytes that are not gzip's follow"), HasSubstr("remove")));
+  }
+}
+
+TEST_F(Gzip, APackedDatabaseIsNotReplaced) {
+  const std::string database = "SQLite format 3\0 and its pages"s;
+  tests::write_bytes(folder_ / "run.trec", packed(database));
+  EXPECT_THAT(write_file(folder_ / "run.trec", "1 Q0 d 1 1 a\n").error().message,
+              HasSubstr("is a database"));
+  EXPECT_EQ(bytes_of("run.trec"), packed(database));
+  tests::write_bytes(folder_ / "run.trec", packed("1 Q0 d 1 1 a\n"));
+  EXPECT_TRUE(write_file(folder_ / "run.trec", "1 Q0 d 1 1 a\n"));
 }
 
 TEST_F(Gzip, LinesAreSoughtInAnUnpackedCopy) {
@@ -166,7 +182,7 @@ TEST_F(Gzip, WhatIsWrittenUnderSuchANameIsPacked) {
   ASSERT_TRUE(write_file(folder_ / "b.gz", text_of(drawn_lines())));
   EXPECT_EQ(bytes_of("b.gz"), packed(text_of(drawn_lines())));
   ASSERT_TRUE(write_file(folder_ / "empty.gz", ""));
-  EXPECT_TRUE(is_gzip(folder_ / "empty.gz"));
+  EXPECT_TRUE(bytes_of("empty.gz").starts_with(gzip_mark));
   EXPECT_TRUE(lines_of(bytes_of("empty.gz")).empty());
 }
 

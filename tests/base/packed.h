@@ -23,9 +23,9 @@ inline std::string packed(std::string_view text) {
 
 /// The text of a packed file, "" of one that is not packed or not whole.
 inline std::string unpacked(const std::filesystem::path& file) {
-  if (!is_gzip(file)) return "";
   const int number = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
   UnpackedBytes bytes(number, file.string());
+  if (!bytes.is_packed().value_or(false)) return ::close(number), "";
   std::string text;
   const Status done = unpack_all(bytes, std::numeric_limits<std::int64_t>::max(),
                                  [&](std::span<const char> part) -> Status {

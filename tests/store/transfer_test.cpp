@@ -81,7 +81,7 @@ TEST_F(Transfer, APackedExport_IsReadAsItIs) {
   ASSERT_TRUE(store_.export_runs(runs_, folder_ / "all.attn.gz"));
   ::umask(mask);
   ASSERT_TRUE(store_.export_runs({runs_[0]}, folder_ / "one.attn"));
-  EXPECT_TRUE(is_gzip(folder_ / "all.attn.gz"));
+  EXPECT_TRUE(bytes_of(folder_ / "all.attn.gz").starts_with(gzip_mark));
   struct stat info {};
   ASSERT_EQ(::stat((folder_ / "all.attn.gz").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777U, 0600U);
@@ -137,6 +137,11 @@ TEST_F(Transfer, APackedFileThatIsNotWhole_IsRefused_AndNothingIsTaken) {
   std::string hurt = whole;
   hurt[whole.size() - 6] = static_cast<char>(hurt[whole.size() - 6] ^ 1);
   refused(hurt, "are damaged");
+  ASSERT_TRUE(store_.export_runs(runs_, folder_ / "all.attn"));
+  std::string unknown_version = bytes_of(folder_ / "all.attn");
+  unknown_version[18] = 3;
+  unknown_version[19] = 9;
+  refused(tests::packed(unknown_version), "");
   refused(tests::packed("no database"), "is not a database of AttnScope");
   refused(tests::packed(""), "has nothing in it");
   EXPECT_TRUE(other.runs()->empty());

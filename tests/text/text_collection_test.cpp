@@ -79,6 +79,25 @@ TEST_F(Collection, APackedFileIsOneToo) {
   EXPECT_THAT(error_of("c.tsv.gz", whole.substr(0, whole.size() - 3)), HasSubstr("break off"));
 }
 
+TEST_F(Collection, AFileThatIsReplacedMeanwhileIsRefused_AndNoIndexIsKept) {
+  const std::string old_text = tests::packed("5\told\n"),
+                    new_text = tests::packed("abc5\tnew\n5\tfive\n");
+  write_bytes(folder_ / "c.tsv.gz", old_text);
+  const auto replace = [&](double) {
+    write_bytes(folder_ / "new", new_text);
+    fs::rename(folder_ / "new", folder_ / "c.tsv.gz");
+    return true;
+  };
+  const auto collection =
+      TextCollection::open(folder_ / "c.tsv.gz", PairParts::document, replace, 0);
+  ASSERT_FALSE(collection);
+  EXPECT_THAT(collection.error().message,
+              AllOf(HasSubstr("c.tsv.gz: was changed while it was read"), HasSubstr("repeat")));
+  auto again = open_kept("c.tsv.gz");
+  EXPECT_FALSE(again->was_kept());
+  EXPECT_EQ(text_of(*again, "5"), "five");
+}
+
 TEST_F(Collection, ManyTexts_EachAtItsPlace) {
   std::string bytes;
   for (int i = 0; i < 70'000; ++i) bytes += fmt::format("D{}\ttext of {}\n", i * 7, i);
