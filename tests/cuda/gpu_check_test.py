@@ -7,6 +7,7 @@ import importlib.util
 import io
 import os
 import pathlib
+import shutil
 import re
 import signal
 import subprocess
@@ -184,21 +185,27 @@ class Calls(WithStandIns):
         self.assertIn("none of 1 cells was measured: why", summary)
         self.assertEqual(result_of(summary, "check"), "passed")
 
-    def test_files_of_an_earlier_call_are_not_taken_for_this_ones(self):
+    def test_a_folder_with_results_of_an_earlier_call_is_refused_and_kept(self):
         self.out.mkdir()
-        (self.out / "ncu.csv").write_text("stale")
-        self.call("A", STAND_IN_REFUSES="ncu")
-        self.assertFalse((self.out / "ncu.csv").exists())
+        (self.out / "ncu.csv").write_text("measured")
+        with self.assertRaisesRegex(SystemExit, "has ncu.csv of an earlier call; name another folder"):
+            self.call_here("A")
+        self.assertEqual([path.name for path in self.out.iterdir()], ["ncu.csv"])
 
-    def test_a_package_that_is_missing_or_lacks_a_program_is_named(self):
+    def test_a_program_that_a_package_lacks_is_named(self):
         self.pack("A", ("cuda_kernels_test",))
         status, summary = self.call("A")
         self.assertEqual((status, result_of(summary, "bench"), result_of(summary, "suite")), (1, "failed", "passed"))
         self.assertIn("kernels_bench is not in", summary)
-        (self.package / "A.tar.xz").unlink()
+
+    def test_without_a_whole_package_nothing_else_is_tried(self):
+        (self.package / "A.tar.xz").write_bytes(b"cut off")
         status, summary = self.call("A")
         self.assertEqual((status, result_of(summary, "unpack")), (1, "failed"))
-        self.assertIn("scripts/gpu_check --pack writes it", summary)
+        self.assertNotIn("bench", summary)
+        (self.package / "A.tar.xz").unlink()
+        with self.assertRaisesRegex(SystemExit, "there is no .*A.tar.xz; copy the file"):
+            self.call_here("A")
 
 
 class Cuts(WithStandIns):
@@ -234,6 +241,7 @@ class Stops(WithStandIns):
                                                    ("B", "^attnscope run", signal.SIGTERM, "torch", "headline-4096")):
             with self.subTest(call=name):
                 (self.folder / "hangs").unlink(missing_ok=True)
+                shutil.rmtree(self.out, ignore_errors=True)
                 os.mkfifo(self.folder / "hangs")
                 process = self.start(name, STAND_IN_HANGS=hangs)
                 started = (self.folder / "hangs").read_text().split()  # waits until they are there
@@ -291,7 +299,7 @@ class DryRuns(unittest.TestCase):
     def test_one_line_says_how_much_it_is(self):
         status, line, faults = self.dry_run()
         self.assertEqual((status, faults), (0, ""))
-        self.assertRegex(line, r"package A 4.0 MiB, package B 20.0 MiB, tree 30.0 MiB, call A \d+ s, call B \d+ s, .* files: fits")
+        self.assertRegex(line, r"^package 24.0 MiB, call A \d+ s, call B \d+ s, \d+ files: fits$")
 
     def test_each_limit_that_is_passed_is_named(self):
         plans = gpu_check.CALLS
@@ -322,7 +330,7 @@ class DryRuns(unittest.TestCase):
 
 class CommandLine(unittest.TestCase):
     def test_wrong_use_ends_with_a_sentence(self):
-        for arguments, words in (((), "one of the arguments"), (("--call", "A"), "need OUT"),
+        for arguments, words in (((), "one of the arguments"), (("--call", "A"), "need OUT"), (("--call", "A", ""), "need OUT"),
                                  (("--dry-run", "OUT"), "nothing else takes one"), (("--call", "C", "OUT"), "invalid choice")):
             done = subprocess.run([sys.executable, SCRIPT, *arguments], capture_output=True, text=True)
             self.assertEqual(done.returncode, 2)
