@@ -52,7 +52,7 @@ Result<std::size_t> UnpackedBytes::read_file(char* room, std::size_t most) {
   return static_cast<std::size_t>(got);
 }
 
-/// More bytes behind those that wait; false at the end of the file.
+/// Appends bytes to those that wait; false at the end of the file.
 Result<bool> UnpackedBytes::refill() {
   waiting_.erase(0, std::exchange(at_, 0));
   const std::size_t before = waiting_.size();
