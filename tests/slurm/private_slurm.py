@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -107,6 +108,10 @@ class PrivateSlurm:
             lines.append(f"NodeName={node} NodeHostname={name} NodeAddr=127.0.0.1 Port={port} CPUs=4 RealMemory=1000")
         lines.append(f"PartitionName=test Nodes={','.join(NODES)} Default=YES MaxTime=10 State=UP")
         (self.folder / "slurm.conf").write_text("\n".join(lines) + "\n")
+        # Slurm 24.11 loads a plugin for cgroups, which a container may lack; 22.05 does not know the word.
+        version = subprocess.run(["slurmd", "-V"], env=self.environment, capture_output=True, text=True, check=True).stdout
+        if int(re.search(r"(\d+)\.", version)[1]) >= 24:
+            (self.folder / "cgroup.conf").write_text("CgroupPlugin=disabled\n")
 
     def daemon(self, name, *arguments):
         log = open(self.folder / f"{name}-{len(self.daemons)}.log", "w")
