@@ -11,6 +11,7 @@
 #include <QPdfWriter>
 #include <QRegularExpression>
 #include <QSvgGenerator>
+#include <QUuid>
 #include <algorithm>
 #include <cassert>
 #include <cmath>
@@ -40,6 +41,10 @@ bool write_pdf(QIODevice& file, const FilePage& page, const std::function<void(Q
   writer.setCreator(page.description.isEmpty()
                         ? QStringLiteral("AttnScope")
                         : QStringLiteral("AttnScope: %1").arg(page.description));
+#if QT_VERSION >= QT_VERSION_CHECK(6, 8, 0)
+  // Qt draws one at random, and the same drawing would give other bytes each time.
+  writer.setDocumentId(QUuid::createUuidV5(QUuid(), page.title + page.description));
+#endif
   QPainter painter;
   if (!painter.begin(&writer)) return false;
   paint(painter);
@@ -61,16 +66,21 @@ bool write_svg(QIODevice& file, const FilePage& page, const std::function<void(Q
                    static_cast<int>(std::ceil(page.size.height())));
   generator.setSize(size);
   generator.setViewBox(QRectF(QPointF(0, 0), QSizeF(size)));
-  // Qt escapes what is drawn, not these.
-  generator.setTitle(page.title.toHtmlEscaped());
-  generator.setDescription(page.description.toHtmlEscaped());
+  // Qt escapes what is drawn, and these from 6.8 on alone: they are put in afterwards.
+  generator.setTitle(QStringLiteral("figure"));
+  generator.setDescription(QStringLiteral("figure"));
   QPainter painter;
   if (!painter.begin(&generator)) return false;
   paint(painter);
   if (!painter.end()) return false;
   // Texts stay text; a reader without our font shall take the nearest of its own.
   // XML knows no control characters, escaped or not.
-  QByteArray text = QByteArray::fromStdString(visible(buffer.data().toStdString()));
+  QByteArray text = buffer.data();
+  text.replace("<title>figure</title>",
+               "<title>" + page.title.toHtmlEscaped().toUtf8() + "</title>");
+  text.replace("<desc>figure</desc>",
+               "<desc>" + page.description.toHtmlEscaped().toUtf8() + "</desc>");
+  text = QByteArray::fromStdString(visible(text.toStdString()));
   // The painter's every change of state is a group there, with nothing in it mostly.
   static const QRegularExpression nothing(QStringLiteral("<g\\b[^>]*>\\s*</g>\\s*"));
   for (qsizetype before = -1; before != text.size();) {
@@ -101,10 +111,12 @@ bool write_png(QIODevice& file, const FilePage& page, const std::function<void(Q
 
 /// The same drawing shall give the same bytes on any day. Blanks in its stead keep every offset of
 /// the file true.
-void blank_creation_date(QByteArray& pdf) {
-  const qsizetype begin = pdf.indexOf("/CreationDate (");
-  const qsizetype end = begin < 0 ? -1 : pdf.indexOf(')', begin);
-  if (end > begin) std::fill(pdf.begin() + begin, pdf.begin() + end + 1, ' ');
+void blank_dates(QByteArray& pdf) {
+  for (const char* date : {"/CreationDate (", "/ModDate ("}) {
+    const qsizetype begin = pdf.indexOf(date);
+    const qsizetype end = begin < 0 ? -1 : pdf.indexOf(')', begin);
+    if (end > begin) std::fill(pdf.begin() + begin, pdf.begin() + end + 1, ' ');
+  }
 }
 
 }  // namespace
@@ -152,7 +164,7 @@ Result<QByteArray> draw_bytes(FileFormat format, const FilePage& asked,
       break;
   }
   if (!painted) return fail("it could not be drawn; there may be too little memory");
-  if (format == FileFormat::pdf) blank_creation_date(buffer.buffer());
+  if (format == FileFormat::pdf) blank_dates(buffer.buffer());
   return buffer.data();
 }
 
