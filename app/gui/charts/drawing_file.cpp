@@ -112,9 +112,17 @@ bool write_png(QIODevice& file, const FilePage& page, const std::function<void(Q
 /// The same drawing shall give the same bytes on any day. Blanks in its stead keep every offset of
 /// the file true.
 void blank_dates(QByteArray& pdf) {
-  for (const char* date : {"/CreationDate (", "/ModDate ("}) {
-    const qsizetype begin = pdf.indexOf(date);
-    const qsizetype end = begin < 0 ? -1 : pdf.indexOf(')', begin);
+  struct Date {
+    const char* begin;
+    char end;
+  };
+  // Qt 6.8 has them in metadata of XML, too.
+  for (const Date& date :
+       {Date{"/CreationDate (", ')'}, Date{"/ModDate (", ')'}, Date{"xmp:CreateDate=\"", '"'},
+        Date{"xmp:ModifyDate=\"", '"'}, Date{"xmp:MetadataDate=\"", '"'}}) {
+    const qsizetype begin = pdf.indexOf(date.begin);
+    const qsizetype end =
+        begin < 0 ? -1 : pdf.indexOf(date.end, begin + qsizetype(qstrlen(date.begin)));
     if (end > begin) std::fill(pdf.begin() + begin, pdf.begin() + end + 1, ' ');
   }
 }
