@@ -39,7 +39,7 @@ bool any_holds(const std::array<CodePoints, N>& ranges, UChar32 c) {
   return std::ranges::any_of(ranges, [c](const CodePoints& range) { return range.hold(c); });
 }
 
-// Of another category since Unicode 9 to 16.
+// Characters whose category has changed since Unicode 9, up to Unicode 16.
 constexpr std::array<CodePoints, 2> were_punctuation{{{0x166D, 0x166D}, {0x111C9, 0x111C9}}};
 constexpr std::array<CodePoints, 2> were_marks{{{0x1734, 0x1734}, {0x1171E, 0x1171E}}};
 constexpr std::array<CodePoints, 3> were_no_marks{
