@@ -14,7 +14,7 @@
 #include "app/cli/worker_requests.h"
 #include "engine/checkpoint/trained_config.h"
 #include "engine/effectiveness/measures.h"
-#include "engine/text/subword_file.h"
+#include "engine/text/tokenizer_folder.h"
 #include "kernels/base/text_file.h"
 #include "kernels/base/written_file.h"
 
@@ -221,9 +221,7 @@ Status TrainRun::finish() {
   if (!config) return tl::unexpected(config.error());
   if (Status written = write_file(arguments_.in_folder("config.json"), *config); !written)
     return written;
-  std::vector<std::string> copied(tokenizer_files.begin(), tokenizer_files.end());
-  copied.emplace_back("special_tokens_map.json");
-  for (const std::string& name : copied) {
+  for (const std::string name : tokenizer_files) {
     std::error_code failed;
     if (!fs::exists(from / name, failed)) continue;
     fs::copy_file(from / name, arguments_.in_folder(name), fs::copy_options::overwrite_existing,

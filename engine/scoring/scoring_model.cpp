@@ -9,7 +9,7 @@
 
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/pattern/axes.h"
-#include "engine/text/subword_file.h"
+#include "engine/text/tokenizer_folder.h"
 #include "engine/text/subword_tokenizer.h"
 #include "engine/text/word_list.h"
 #include "kernels/base/sentences.h"

@@ -21,6 +21,7 @@ struct AddedToken {
   bool lstrip = false;       // takes the white space before it
   bool rstrip = false;       // takes the white space behind it
   bool normalized = false;   // is looked for in the normalized text
+  bool special = false;      // a text may be read with such tokens as plain text
   std::string found_by{};    // its text, normalized where that is looked for
 };
 

@@ -6,23 +6,17 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "engine/text/characters.h"
 #include "kernels/base/json.h"
 #include "kernels/base/running_sum.h"
 #include "kernels/base/sentences.h"
-#include "kernels/base/text_file.h"
 
 namespace attnscope {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
-
-constexpr std::uintmax_t most_bytes = 256U << 20U;
-constexpr std::string_view cls_piece = "[CLS]", sep_piece = "[SEP]";
 
 /// A value that may be missing or null.
 std::optional<JsonField> said_in(const JsonField& of, std::string_view key) {
@@ -120,6 +114,7 @@ AddedToken read_added_token(const JsonField& said, SubwordParts& parts) {
   token.lstrip = said.truth_or("lstrip", false);
   token.rstrip = said.truth_or("rstrip", false);
   token.normalized = said.truth_or("normalized", false);
+  token.special = said.truth_or("special", false);
   const std::int32_t known = parts.vocabulary.id(token.text);
   if (known >= 0 && known != token.id) {
     said.wrong(
@@ -164,7 +159,8 @@ struct Placed {
   std::int64_t type = 0;
 };
 
-PairTemplate template_of(const std::vector<Placed>& placed, const JsonField& said) {
+PairTemplate template_of(const std::vector<Placed>& placed, const JsonField& said,
+                         bool gives_types) {
   using What = Placed::What;
   const auto place_of = [&](What what) {
     return static_cast<std::size_t>(std::ranges::find(placed, what, &Placed::what) -
@@ -182,7 +178,7 @@ PairTemplate template_of(const std::vector<Placed>& placed, const JsonField& sai
   pair.between.reserve(document - query - 1);
   for (std::size_t i = 0; i < placed.size(); ++i) {
     const std::int64_t type = i < document ? 0 : placed.back().type;
-    if (placed[i].type != type || type < 0 || type > 1)
+    if (gives_types && (placed[i].type != type || type < 0 || type > 1))
       said.wrong("has other token types than 0 of the query and 0 or 1 of the document");
     if (i > query && i < document) pair.between.push_back(placed[i].id);
   }
@@ -195,7 +191,7 @@ std::int32_t read_special(const JsonField& said, const Vocabulary& vocabulary) {
   return id;
 }
 
-PairTemplate read_template(const JsonField& said, const Vocabulary& vocabulary) {
+PairTemplate read_template(const JsonField& said, const Vocabulary& vocabulary, bool gives_types) {
   using What = Placed::What;
   std::vector<Placed> placed;
   for (const JsonField& field : said["pair"].elements()) {
@@ -210,7 +206,7 @@ PairTemplate read_template(const JsonField& said, const Vocabulary& vocabulary) 
     for (const JsonField& id : said["special_tokens"][special["id"].text()]["ids"].elements())
       placed.push_back({What::special, read_special(id, vocabulary), type});
   }
-  return template_of(placed, said["pair"]);
+  return template_of(placed, said["pair"], gives_types);
 }
 
 PairTemplate read_processing(const JsonField& said, const Vocabulary& vocabulary, bool roberta) {
@@ -226,31 +222,21 @@ PairTemplate read_processing(const JsonField& said, const Vocabulary& vocabulary
           .document_type = roberta ? 0 : 1};
 }
 
-std::optional<PairTemplate> read_post_processor(const JsonField& said,
-                                                const Vocabulary& vocabulary) {
+std::optional<PairTemplate> read_post_processor(const JsonField& said, const Vocabulary& vocabulary,
+                                                bool gives_types) {
   constexpr std::array<std::string_view, 5> types{"TemplateProcessing", "RobertaProcessing",
                                                   "BertProcessing", "ByteLevel", "Sequence"};
   const std::string_view type = types[said["type"].one_of(types, "post-processor")];
-  if (type == "TemplateProcessing") return read_template(said, vocabulary);
+  if (type == "TemplateProcessing") return read_template(said, vocabulary, gives_types);
   if (type == "ByteLevel") return std::nullopt;  // of offsets alone
   if (type != "Sequence") return read_processing(said, vocabulary, type == "RobertaProcessing");
   std::optional<PairTemplate> pair;
   for (const JsonField& field : said["processors"].elements()) {
-    auto read = read_post_processor(field, vocabulary);
+    auto read = read_post_processor(field, vocabulary, gives_types);
     if (read && pair) field.wrong("puts pairs together, and another did so before");
     if (read) pair = std::move(read);
   }
   return pair;
-}
-
-/// BERT's; an error when a special token is missing.
-Result<PairTemplate> bert_pair(const Vocabulary& vocabulary) {
-  for (const std::string_view piece : {cls_piece, sep_piece}) {
-    if (vocabulary.id(piece) < 0)
-      return fail("'{}' is not among its {} pieces", piece, vocabulary.size());
-  }
-  const std::int32_t sep = vocabulary.id(sep_piece);
-  return PairTemplate{.cls = vocabulary.id(cls_piece), .between = {sep}, .behind = sep};
 }
 
 bool is_type(const JsonField& said, std::string_view part, std::string_view type) {
@@ -279,19 +265,60 @@ void add_tokens(RunningSum& sum, const std::vector<AddedToken>& tokens) {
   }
 }
 
-SubwordParts read_parts(const JsonField& said) {
+/// Lowercase, then what the file has.
+Normalizer lower_case_first(const json& normalizer) {
+  json steps = json::array({{{"type", "Lowercase"}}});
+  if (!normalizer.is_null()) steps.push_back(normalizer);
+  std::optional<Normalizer> made;
+  const Status read =
+      with_json(json{{"type", "Sequence"}, {"normalizers", std::move(steps)}}, "the normalizer",
+                [&](const JsonField& field) { made.emplace(Normalizer::read(field)); });
+  if (!read) throw JsonProblem{read.error()};
+  return std::move(*made);
+}
+
+/// Further tokens: those that are there already get these flags, others the next free id.
+void overlay(const std::vector<AddedToken>& further, SubwordParts& parts,
+             std::vector<AddedToken>& added) {
+  for (AddedToken token : further) {
+    token.id = parts.vocabulary.id(token.text);
+    if (token.id < 0) {
+      token.id = static_cast<std::int32_t>(parts.vocabulary.size());
+      static_cast<void>(parts.vocabulary.add(token.text, token.id));
+    }
+    token.found_by = token.text;
+    if (token.normalized) parts.normalizer.apply(token.found_by);
+    std::erase_if(added, [&](const AddedToken& known) { return known.text == token.text; });
+    added.push_back(std::move(token));
+  }
+}
+
+SubwordParts read_parts(const JsonField& said, const TokenizerChoices& choices) {
   SubwordParts parts;
   const auto normalizer = said_in(said, "normalizer");
-  if (normalizer) parts.normalizer = Normalizer::read(*normalizer);
+  if (choices.lower_case) {
+    parts.normalizer = lower_case_first(normalizer ? normalizer->value() : json());
+  } else if (normalizer) {
+    parts.normalizer = Normalizer::read(*normalizer);
+  }
   if (const auto cut = said_in(said, "pre_tokenizer"))
     parts.pre_tokenizer = PreTokenizer::read(*cut);
   read_model(said["model"], parts);
+  parts.model_pieces = parts.vocabulary.size();
   std::vector<AddedToken> added;
   if (const auto tokens = said_in(said, "added_tokens")) added = read_added_tokens(*tokens, parts);
+  overlay(choices.added, parts, added);
   std::optional<PairTemplate> pair;
   if (const auto post = said_in(said, "post_processor"))
-    pair = read_post_processor(*post, parts.vocabulary);
-  parts.pair = pair ? *pair : said.take(bert_pair(parts.vocabulary));
+    pair = read_post_processor(*post, parts.vocabulary, choices.gives_types);
+  if (!pair) {
+    said.wrong(
+        "has no post_processor, so that pairs have no [CLS] and no [SEP]; add a template of pairs, "
+        "as the tokenizer that the checkpoint was trained with has it");
+  }
+  parts.pair = std::move(*pair);
+  if (!choices.gives_types) parts.pair.document_type = 0;
+  parts.gives_types = choices.gives_types;
   RunningSum sum;
   add_pieces(sum, parts.vocabulary);
   const bool bert = is_type(said, "normalizer", "BertNormalizer") &&
@@ -304,135 +331,40 @@ SubwordParts read_parts(const JsonField& said) {
   }
   parts.model->add_to(sum);
   add_tokens(sum, added);
+  if (choices.lower_case) sum.add("lower case first");
+  if (choices.split_special) sum.add("special tokens are text");
   parts.fingerprint = sum.value();
+  if (choices.split_special)
+    std::erase_if(added, [](const AddedToken& token) { return token.special; });
   place_added(parts, std::move(added));
   return parts;
-}
-
-bool is_there(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
-
-/// What is read of a folder's tokenizer_config.json; of an empty one where there is none.
-template <typename Read>
-auto read_config(const fs::path& folder, const Read& read)
-    -> decltype(read_json(std::string_view(), "", read)) {
-  const fs::path path = folder / "tokenizer_config.json";
-  if (!is_there(path)) return read_json(std::string_view("{}"), path.string(), read);
-  const Result<std::string> text = read_text_file(path, "tokenizer's configuration", most_bytes);
-  if (!text) return tl::unexpected(text.error());
-  return read_json(std::string_view(*text), path.string(), read);
-}
-
-Result<SubwordParts> read_bert_folder(const fs::path& folder) {
-  const fs::path path = folder / "vocab.txt";
-  const Result<std::string> text = read_text_file(path, "vocabulary", most_bytes);
-  if (!text) return tl::unexpected(text.error());
-  const auto rules = read_config(folder, [](const JsonField& said) {
-    return read_text_rules(said, "tokenize_chinese_chars", "do_lower_case");
-  });
-  if (!rules) return tl::unexpected(rules.error());
-  return read_bert_vocabulary(*text, path.string(), *rules);
-}
-
-/// merges.txt but for its first line, "#version: 0.2".
-json merges_of(std::string_view text) {
-  json merges = json::array();
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (!line.empty() && !line.starts_with("#version")) merges.push_back(std::string(line));
-  }
-  return merges;
-}
-
-/// RoBERTa's, as its tokenizer.json would say it.
-Result<SubwordParts> read_roberta_folder(const fs::path& folder) {
-  const fs::path path = folder / "vocab.json";
-  const Result<std::string> text = read_text_file(path, "vocabulary", most_bytes);
-  if (!text) return tl::unexpected(text.error());
-  const Result<std::string> merges = read_text_file(folder / "merges.txt", "merges", most_bytes);
-  if (!merges) return tl::unexpected(merges.error());
-  const Result<bool> space = read_config(
-      folder, [](const JsonField& said) { return said.truth_or("add_prefix_space", false); });
-  if (!space) return tl::unexpected(space.error());
-  const Result<json> whole =
-      read_json(std::string_view(*text), path.string(), [&](const JsonField& said) -> json {
-        json added = json::array(), ids;
-        for (const char* name : {"<s>", "<pad>", "</s>", "<unk>", "<mask>"}) {
-          ids[name] = read_id(said[name]);
-          added.push_back({{"content", name},
-                           {"id", ids[name]},
-                           {"special", true},
-                           {"lstrip", std::string_view(name) == "<mask>"}});
-        }
-        return {
-            {"added_tokens", added},
-            {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", *space}}},
-            {"post_processor",
-             {{"type", "RobertaProcessing"},
-              {"cls", json::array({"<s>", ids["<s>"]})},
-              {"sep", json::array({"</s>", ids["</s>"]})}}},
-            {"model", {{"type", "BPE"}, {"vocab", said.value()}, {"merges", merges_of(*merges)}}}};
-      });
-  if (!whole) return tl::unexpected(whole.error());
-  return read_json(std::string_view(whole->dump()),
-                   fmt::format("{} with its merges.txt", path.string()), read_parts);
 }
 
 }  // namespace
 
 Result<SubwordParts> read_tokenizer_json(std::string_view text, std::string_view source) {
-  return read_json(text, source, read_parts);
+  return read_json(text, source,
+                   [](const JsonField& root) { return read_parts(root, TokenizerChoices{}); });
 }
 
-Result<SubwordParts> read_bert_vocabulary(std::string_view text, std::string_view source,
-                                          const TextRules& rules) {
-  Result<Vocabulary> vocabulary = read_vocabulary(text, source);
+SubwordParts read_tokenizer_root(const JsonField& root, const TokenizerChoices& choices) {
+  return read_parts(root, choices);
+}
+
+Result<SubwordParts> read_tokenizer_value(const json& tokenizer, std::string_view source,
+                                          const TokenizerChoices& choices) {
+  return read_json(tokenizer, source,
+                   [&](const JsonField& root) { return read_parts(root, choices); });
+}
+
+Result<json> vocabulary_json(std::string_view text, std::string_view source) {
+  const Result<Vocabulary> vocabulary = read_vocabulary(text, source);
   if (!vocabulary) return tl::unexpected(vocabulary.error());
-  Result<PairTemplate> pair = bert_pair(*vocabulary);
-  if (!pair) return fail("{}: {}", source, pair.error().message);
-  const WordPieceRules pieces;
-  if (vocabulary->id(pieces.unknown) < 0)
-    return fail("{}: '{}' is not among its {} pieces", source, pieces.unknown, vocabulary->size());
-  SubwordParts parts;
-  parts.vocabulary = std::move(*vocabulary);
-  parts.pair = std::move(*pair);
-  parts.normalizer = Normalizer::bert(rules);
-  parts.pre_tokenizer = PreTokenizer::bert();
-  parts.model = word_piece(pieces, parts.vocabulary);
-  std::vector<AddedToken> added;
-  for (const char* name : {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}) {
-    if (const std::int32_t id = parts.vocabulary.id(name); id >= 0)
-      added.push_back({.text = name, .id = id, .found_by = name});
-  }
-  RunningSum sum;
-  add_pieces(sum, parts.vocabulary);
-  add_rules(sum, rules);
-  parts.model->add_to(sum);
-  add_tokens(sum, added);
-  parts.fingerprint = sum.value();
-  place_added(parts, std::move(added));
-  return parts;
-}
-
-Result<SubwordParts> read_tokenizer_folder(const fs::path& folder) {
-  const fs::path path = folder / "tokenizer.json";
-  if (is_there(path)) {
-    const Result<std::string> text = read_text_file(path, "tokenizer", most_bytes);
-    if (!text) return tl::unexpected(text.error());
-    return read_tokenizer_json(*text, path.string());
-  }
-  if (is_there(folder / "vocab.txt")) return read_bert_folder(folder);
-  if (is_there(folder / "vocab.json")) return read_roberta_folder(folder);
-  constexpr std::size_t longest_path = 400;
-  return fail(
-      "there is none of tokenizer.json, vocab.txt and vocab.json in '{}'; copy the one that the "
-      "checkpoint came with there",
-      in_a_sentence(folder.string(), longest_path));
+  json pieces = json::object();
+  for (std::int32_t id = 0; id < vocabulary->size(); ++id)
+    if (const std::string_view piece = vocabulary->piece(id); !piece.empty())
+      pieces[std::string(piece)] = id;
+  return pieces;
 }
 
 }  // namespace attnscope

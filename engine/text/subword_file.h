@@ -1,13 +1,12 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the files of a subword tokenizer say: tokenizer.json, or vocab.txt (BERT) or vocab.json and
-// merges.txt (RoBERTa) with a tokenizer_config.json.
+// The parts of a subword tokenizer as a tokenizer.json describes them. What a checkpoint's folder
+// makes of its files is tokenizer_folder.h.
 
-#include <array>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,22 +37,39 @@ struct SubwordParts {
   std::unique_ptr<const SubwordModel> model;
   PairTemplate pair;
   std::uint64_t fingerprint = 0;
+  std::int64_t model_pieces = 0;  // rows of embeddings that the model's own pieces need
+  // What a checkpoint's folder decides (tokenizer_folder.h).
+  std::string class_name = "TokenizersBackend";  // of transformers
+  std::string chosen_by{};                       // the field that decided for the class
+  std::string source = "tokenizer.json";         // the file with the vocabulary
+  bool gives_types = true;      // token types reach the model; else every token has type 0
+  std::int64_t max_tokens = 0;  // limit of a pair; 0: none
+  bool truncates_left = false;  // texts that are too long lose their first tokens
+  std::string query_prefix{};   // precedes every query
 };
 
-/// What it says of padding and truncation is the caller's own and not read. Everything else that
-/// would make other tokens and is not known is an error with its place.
+/// What the files next to a tokenizer.json change of it.
+struct TokenizerChoices {
+  bool lower_case = false;     // texts are lower-cased before they are normalized
+  bool split_special = false;  // special tokens in texts are text
+  bool gives_types = true;
+  std::vector<AddedToken> added{};  // further tokens; their ids are looked up or assigned
+};
+
+/// `padding` and the lengths of `truncation` are not read. Everything else that would make other
+/// tokens and is not known is an error with its place.
 [[nodiscard]] Result<SubwordParts> read_tokenizer_json(std::string_view text,
                                                        std::string_view source);
-
-/// BERT's, from a vocabulary's text, one piece a line; `source` names it in messages.
-[[nodiscard]] Result<SubwordParts> read_bert_vocabulary(std::string_view text,
+/// The same of a file's root. Throws a JsonProblem.
+[[nodiscard]] SubwordParts read_tokenizer_root(const JsonField& root,
+                                               const TokenizerChoices& choices);
+/// The same of a value that was put together from the files of a folder.
+[[nodiscard]] Result<SubwordParts> read_tokenizer_value(const nlohmann::json& tokenizer,
                                                         std::string_view source,
-                                                        const TextRules& rules);
+                                                        const TokenizerChoices& choices);
 
-inline constexpr std::array tokenizer_files{"tokenizer.json", "vocab.txt", "vocab.json",
-                                            "merges.txt", "tokenizer_config.json"};
-
-/// The first of a folder that is there, in the order above.
-[[nodiscard]] Result<SubwordParts> read_tokenizer_folder(const std::filesystem::path& folder);
+/// A vocabulary's text, a piece a line, as the `vocab` of a tokenizer.json.
+[[nodiscard]] Result<nlohmann::json> vocabulary_json(std::string_view text,
+                                                     std::string_view source);
 
 }  // namespace attnscope

@@ -8,6 +8,7 @@
 
 #include "engine/text/characters.h"
 #include "engine/text/subword_file.h"
+#include "engine/text/tokenizer_folder.h"
 
 namespace attnscope {
 
@@ -18,7 +19,12 @@ SubwordTokenizer& SubwordTokenizer::operator=(SubwordTokenizer&&) noexcept = def
 SubwordTokenizer::~SubwordTokenizer() = default;
 
 Result<SubwordTokenizer> SubwordTokenizer::open(const std::filesystem::path& folder) {
-  Result<SubwordParts> parts = read_tokenizer_folder(folder);
+  return open(folder, {});
+}
+
+Result<SubwordTokenizer> SubwordTokenizer::open(const std::filesystem::path& folder,
+                                                const TokenizerExtras& extras) {
+  Result<SubwordParts> parts = read_tokenizer_folder(folder, extras);
   if (!parts) return tl::unexpected(parts.error());
   return SubwordTokenizer(std::move(*parts));
 }
@@ -52,36 +58,65 @@ void SubwordTokenizer::append(std::string_view text, bool starts,
   }
 }
 
+bool SubwordTokenizer::cut(std::vector<std::int32_t>& ids, std::int64_t most) const {
+  const auto size = static_cast<std::int64_t>(ids.size());
+  const std::int64_t gone = size - std::max<std::int64_t>(most, 0);
+  if (gone <= 0) return false;
+  if (parts_->truncates_left) {
+    ids.erase(ids.begin(), ids.begin() + gone);
+  } else {
+    ids.resize(static_cast<std::size_t>(size - gone));
+  }
+  return true;
+}
+
+Status SubwordTokenizer::cut_longest_first(TokenPair& pair, std::int64_t room) const {
+  const auto query = static_cast<std::int64_t>(pair.query.size());
+  const auto document = static_cast<std::int64_t>(pair.document.size());
+  if (query + document <= room) return {};
+  if (room < 1) {
+    return fail("a limit of {} tokens leaves no room for a pair; allow more",
+                room + special_tokens());
+  }
+  const bool query_is_shorter = query <= document;
+  std::int64_t shorter = std::min(query, document);
+  std::int64_t longer = shorter > room ? shorter : std::max(shorter, room - shorter);
+  if (shorter + longer > room) {
+    shorter = room / 2;
+    longer = room - shorter;
+  }
+  pair.query_cut = cut(pair.query, query_is_shorter ? shorter : longer) || pair.query_cut;
+  pair.document_cut = cut(pair.document, query_is_shorter ? longer : shorter) || pair.document_cut;
+  return {};
+}
+
+std::int64_t SubwordTokenizer::special_tokens() const {
+  return 2 + static_cast<std::int64_t>(parts_->pair.between.size());
+}
+
 Result<TokenPair> SubwordTokenizer::encode(std::string_view query, std::string_view document,
                                            const PairLimits& limits) const {
   const PairTemplate& around = parts_->pair;
   const auto ends = static_cast<std::int64_t>(around.between.size());
-  TokenPair pair{.query = tokenize(query), .document = tokenize(document)};
-  const auto cut = [](std::vector<std::int32_t>& ids, std::int64_t most) {
-    const bool long_enough = static_cast<std::int64_t>(ids.size()) > most;
-    if (long_enough) ids.resize(static_cast<std::size_t>(std::max<std::int64_t>(most, 0)));
-    return long_enough;
-  };
+  TokenPair pair{.query = parts_->query_prefix.empty()
+                              ? tokenize(query)
+                              : tokenize(parts_->query_prefix + std::string(query)),
+                 .document = tokenize(document)};
   if (limits.most_query_tokens > 0)
     pair.query_cut = cut(pair.query, limits.most_query_tokens - ends);
-  const std::int64_t query_tokens = static_cast<std::int64_t>(pair.query.size()) + ends;
-  constexpr std::int64_t cls_and_end = 2;
-  std::int64_t room = limits.most_tokens - cls_and_end - query_tokens;
   if (limits.most_document_tokens > 0) {
+    const std::int64_t query_tokens = static_cast<std::int64_t>(pair.query.size()) + ends;
     if (query_tokens > limits.most_tokens - 1) {
       return fail("the query has {} tokens with its {}, and the model reads at most {}; limit it",
                   query_tokens, token(around.between.front()), limits.most_tokens - 1);
     }
-    room = limits.most_document_tokens - 1;
+    pair.document_cut = cut(pair.document, limits.most_document_tokens - 1);
+  } else {
+    if (limits.most_tokens_of_document > 0)
+      pair.document_cut = cut(pair.document, limits.most_tokens_of_document - 1);
+    Status fits = cut_longest_first(pair, limits.most_tokens - special_tokens());
+    if (!fits) return tl::unexpected(fits.error());
   }
-  if (room < 0 || (room == 0 && !pair.document.empty())) {
-    return fail(
-        "the query has {} tokens with its {}, which leaves no room for a document within {} "
-        "tokens; limit the query's or allow more",
-        query_tokens, token(around.between.front()), limits.most_tokens);
-  }
-  if (limits.most_tokens_of_document > 0) room = std::min(room, limits.most_tokens_of_document - 1);
-  pair.document_cut = cut(pair.document, room);
   pair.query.insert(pair.query.end(), around.between.begin(), around.between.end());
   pair.document.push_back(around.behind);
   return pair;
@@ -90,7 +125,7 @@ Result<TokenPair> SubwordTokenizer::encode(std::string_view query, std::string_v
 std::vector<std::int32_t> SubwordTokenizer::encode_document(std::string_view document,
                                                             std::int64_t most) const {
   std::vector<std::int32_t> ids = tokenize(document);
-  ids.resize(std::min(ids.size(), static_cast<std::size_t>(most - 1)));
+  cut(ids, most - 1);
   ids.push_back(sep());
   return ids;
 }
@@ -106,6 +141,10 @@ std::string_view SubwordTokenizer::token(std::int32_t id) const {
 
 std::int64_t SubwordTokenizer::size() const {
   return parts_->vocabulary.size();
+}
+
+std::int64_t SubwordTokenizer::table_rows() const {
+  return parts_->model_pieces;
 }
 
 std::int32_t SubwordTokenizer::cls() const {

@@ -21,13 +21,15 @@
 
 namespace attnscope {
 
-struct SubwordParts;  // subword_file.h
+struct SubwordParts;     // subword_file.h
+struct TokenizerExtras;  // tokenizer_folder.h
 
 class SubwordTokenizer final : public Tokenizer {
  public:
-  /// From the files of a checkpoint's folder (subword_file.h). Errors name the file and what is
-  /// wrong with it: no vocabulary, a special token missing, a part that is not known, a piece
-  /// twice.
+  /// From the files of a checkpoint's folder (tokenizer_folder.h). Errors name the file and what is
+  /// wrong with it: no vocabulary, a special token missing, a part that is not known.
+  [[nodiscard]] static Result<SubwordTokenizer> open(const std::filesystem::path& folder,
+                                                     const TokenizerExtras& extras);
   [[nodiscard]] static Result<SubwordTokenizer> open(const std::filesystem::path& folder);
   explicit SubwordTokenizer(SubwordParts parts);
   SubwordTokenizer(SubwordTokenizer&&) noexcept;
@@ -36,7 +38,9 @@ class SubwordTokenizer final : public Tokenizer {
 
   /// Pieces alone, nothing of the template. Bytes that are no UTF-8 become U+FFFD.
   [[nodiscard]] std::vector<std::int32_t> tokenize(std::string_view text) const;
-  /// The query's part ends in all that the template has between both texts.
+  /// The query's part ends in all that the template has between both texts. A pair that is longer
+  /// than the limit is cut as transformers' 'longest_first' does: the longer text first, to half of
+  /// the room at least.
   [[nodiscard]] Result<TokenPair> encode(std::string_view query, std::string_view document,
                                          const PairLimits& limits) const override;
   [[nodiscard]] std::vector<std::int32_t> encode_document(std::string_view document,
@@ -46,11 +50,19 @@ class SubwordTokenizer final : public Tokenizer {
   /// "\x80" for bytes that are no character.
   [[nodiscard]] std::string_view token(std::int32_t id) const override;
   [[nodiscard]] std::int64_t size() const override;
+  [[nodiscard]] std::int64_t table_rows() const override;
   [[nodiscard]] std::int32_t cls() const override;
   [[nodiscard]] std::int32_t sep() const;            // behind a document
   [[nodiscard]] std::int32_t document_type() const;  // token type; the query's is 0
+  /// What its files decided.
+  [[nodiscard]] const SubwordParts& parts() const { return *parts_; }
 
  private:
+  /// Cuts the side that the files name; whether there was something to cut.
+  bool cut(std::vector<std::int32_t>& ids, std::int64_t most) const;
+  /// Cuts both texts to `room` tokens together.
+  [[nodiscard]] Status cut_longest_first(TokenPair& pair, std::int64_t room) const;
+  [[nodiscard]] std::int64_t special_tokens() const;  // of a pair
   void append(std::string_view text, bool starts, std::vector<std::int32_t>& ids) const;
   std::unique_ptr<const SubwordParts> parts_;
 };

@@ -42,8 +42,8 @@ class Tokenizer {
   Tokenizer& operator=(Tokenizer&&) noexcept = default;
   virtual ~Tokenizer() = default;
 
-  /// Cuts the document's end off, never the query's but by its own limit. An error when the query
-  /// leaves no room for a document, or has nothing to be scored by.
+  /// An error when a limit leaves no room for the texts, or when a query has nothing to be scored
+  /// by.
   [[nodiscard]] virtual Result<TokenPair> encode(std::string_view query, std::string_view document,
                                                  const PairLimits& limits) const = 0;
   /// A document by itself, as a pair has it, cut to so many ids.
@@ -53,6 +53,8 @@ class Tokenizer {
   [[nodiscard]] virtual std::uint64_t fingerprint() const = 0;
   [[nodiscard]] virtual std::string_view token(std::int32_t id) const = 0;  // "" out of range
   [[nodiscard]] virtual std::int64_t size() const = 0;
+  /// Rows of embeddings that its tokens need, but for those that only special tokens would take.
+  [[nodiscard]] virtual std::int64_t table_rows() const { return size(); }
   /// [CLS]; 0 where there is none.
   [[nodiscard]] virtual std::int32_t cls() const = 0;
 };

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "engine/text/characters.h"
-#include "engine/text/subword_file.h"
 #include "engine/text/subword_tokenizer.h"
+#include "engine/text/tokenizer_folder.h"
 
 namespace attnscope::tests {
 
@@ -43,11 +43,11 @@ inline std::vector<nlohmann::json> golden_values(std::string_view name) {
 }
 
 /// BERT's tokenizer of a vocabulary's text.
-inline Result<SubwordTokenizer> bert_tokenizer(std::string_view vocabulary,
-                                               std::string_view source = "vocab.txt") {
-  return read_bert_vocabulary(vocabulary, source, {}).map([](SubwordParts&& parts) {
-    return SubwordTokenizer(std::move(parts));
-  });
+inline Result<SubwordTokenizer> bert_tokenizer(const std::string& vocabulary) {
+  const TokenizerFiles files{{"vocab.txt", vocabulary},
+                             {"config.json", R"({"model_type": "bert"})"}};
+  return read_tokenizer_files(files, "").map(
+      [](SubwordParts&& parts) { return SubwordTokenizer(std::move(parts)); });
 }
 
 /// [CLS] and both parts, as Hugging Face has them.

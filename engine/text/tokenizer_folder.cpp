@@ -1,0 +1,818 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/text/tokenizer_folder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "kernels/base/json.h"
+#include "kernels/base/sentences.h"
+#include "kernels/base/text_file.h"
+
+namespace attnscope {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr std::uintmax_t most_bytes = 256U << 20U;
+
+constexpr std::array named_tokens{"bos_token", "eos_token", "unk_token", "sep_token",
+                                  "pad_token", "cls_token", "mask_token"};
+
+/// The classes of transformers whose tokens are computed here.
+enum class Kind : std::uint8_t { bert, roberta, xlm_roberta, generic };
+
+struct KnownClass {
+  std::string_view name;
+  Kind kind;
+  bool gives_types = false;  // unless model_input_names says otherwise
+};
+constexpr std::array known_classes{
+    KnownClass{"BertTokenizer", Kind::bert, true},
+    KnownClass{"ElectraTokenizer", Kind::bert, true},
+    KnownClass{"DistilBertTokenizer", Kind::bert},
+    KnownClass{"RobertaTokenizer", Kind::roberta},
+    KnownClass{"LongformerTokenizer", Kind::roberta},
+    KnownClass{"BartTokenizer", Kind::roberta},
+    KnownClass{"XLMRobertaTokenizer", Kind::xlm_roberta},
+    KnownClass{"TokenizersBackend", Kind::generic},
+    KnownClass{"PreTrainedTokenizer", Kind::generic},
+};
+
+/// Further classes of transformers 5.24: they rebuild a tokenizer in ways that are not computed
+/// here. A class that is not on the list is unknown to transformers, which then reads
+/// tokenizer.json as it is.
+constexpr std::array other_classes{"AlbertTokenizer",
+                                   "BarthezTokenizer",
+                                   "BartphoTokenizer",
+                                   "BertGenerationTokenizer",
+                                   "BertJapaneseTokenizer",
+                                   "BertweetTokenizer",
+                                   "BigBirdTokenizer",
+                                   "BioGptTokenizer",
+                                   "BlenderbotSmallTokenizer",
+                                   "BlenderbotTokenizer",
+                                   "ByT5Tokenizer",
+                                   "CLIPTokenizer",
+                                   "CTRLTokenizer",
+                                   "CamembertTokenizer",
+                                   "CanineTokenizer",
+                                   "ClvpTokenizer",
+                                   "CodeLlamaTokenizer",
+                                   "CohereTokenizer",
+                                   "CpmAntTokenizer",
+                                   "CpmTokenizer",
+                                   "DPRQuestionEncoderTokenizer",
+                                   "DPRContextEncoderTokenizer",
+                                   "DPRReaderTokenizer",
+                                   "DebertaTokenizer",
+                                   "DebertaV2Tokenizer",
+                                   "DiaTokenizer",
+                                   "EsmTokenizer",
+                                   "EsmcTokenizer",
+                                   "FNetTokenizer",
+                                   "FSMTTokenizer",
+                                   "FlaubertTokenizer",
+                                   "FunnelTokenizer",
+                                   "GPT2Tokenizer",
+                                   "GPTNeoXJapaneseTokenizer",
+                                   "GPTNeoXTokenizer",
+                                   "GPTSw3Tokenizer",
+                                   "GemmaTokenizer",
+                                   "HerbertTokenizer",
+                                   "LEDTokenizer",
+                                   "LasrTokenizer",
+                                   "LayoutLMTokenizer",
+                                   "LayoutLMv2Tokenizer",
+                                   "LayoutLMv3Tokenizer",
+                                   "LayoutXLMTokenizer",
+                                   "LlamaTokenizer",
+                                   "LukeTokenizer",
+                                   "LxmertTokenizer",
+                                   "M2M100Tokenizer",
+                                   "MBart50Tokenizer",
+                                   "MBartTokenizer",
+                                   "MLukeTokenizer",
+                                   "MPNetTokenizer",
+                                   "MarianTokenizer",
+                                   "MarkupLMTokenizer",
+                                   "MgpstrTokenizer",
+                                   "MobileBertTokenizer",
+                                   "MvpTokenizer",
+                                   "MyT5Tokenizer",
+                                   "NllbTokenizer",
+                                   "NougatTokenizer",
+                                   "OpenAIGPTTokenizer",
+                                   "PLBartTokenizer",
+                                   "ParakeetTokenizer",
+                                   "PegasusTokenizer",
+                                   "PerceiverTokenizer",
+                                   "PhobertTokenizer",
+                                   "ProphetNetTokenizer",
+                                   "Qwen2Tokenizer",
+                                   "Qwen3_5Tokenizer",
+                                   "RagTokenizer",
+                                   "ReformerTokenizer",
+                                   "RemBertTokenizer",
+                                   "RoCBertTokenizer",
+                                   "RoFormerTokenizer",
+                                   "SeamlessM4TTokenizer",
+                                   "Siglip2Tokenizer",
+                                   "SiglipTokenizer",
+                                   "Speech2TextTokenizer",
+                                   "SpeechT5Tokenizer",
+                                   "SplinterTokenizer",
+                                   "T5Tokenizer",
+                                   "TapasTokenizer",
+                                   "Tipsv2Tokenizer",
+                                   "UdopTokenizer",
+                                   "VideoPrismTokenizer",
+                                   "VitsTokenizer",
+                                   "Wav2Vec2CTCTokenizer",
+                                   "Wav2Vec2PhonemeCTCTokenizer",
+                                   "WhisperTokenizer",
+                                   "XGLMTokenizer",
+                                   "XLMTokenizer",
+                                   "XLNetTokenizer"};
+
+struct OfModelType {
+  std::string_view model_type, name;
+};
+constexpr std::array classes_of_models{OfModelType{"bert", "BertTokenizer"},
+                                       OfModelType{"electra", "BertTokenizer"},
+                                       OfModelType{"distilbert", "BertTokenizer"},
+                                       OfModelType{"roberta", "RobertaTokenizer"},
+                                       OfModelType{"longformer", "RobertaTokenizer"},
+                                       OfModelType{"xlm-roberta", "XLMRobertaTokenizer"},
+                                       OfModelType{"modernbert", "TokenizersBackend"}};
+
+const KnownClass& known_class(std::string_view name) {
+  return *std::ranges::find(known_classes, name, &KnownClass::name);
+}
+
+std::string without_fast(std::string name) {
+  if (name.ends_with("Fast")) name.resize(name.size() - std::string_view("Fast").size());
+  return name;
+}
+
+std::optional<JsonField> given(const JsonField& of, std::string_view key) {
+  const auto field = of.member(key);
+  return field && !field->is_null() ? field : std::nullopt;
+}
+
+/// What was read elsewhere; its error names its own file.
+template <typename T>
+T passed(Result<T> result) {
+  if (!result) throw JsonProblem{result.error()};
+  return std::move(*result);
+}
+void passed(const Status& status) {
+  if (!status) throw JsonProblem{status.error()};
+}
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+Result<json> value_of(const std::string& text, const std::string& source) {
+  return read_json(std::string_view(text), source, [](const JsonField& root) {
+    if (!root.is_object()) root.must_be("an object {...}");
+    return root.value();
+  });
+}
+
+/// A text is a special token; an object has AddedToken's fields.
+AddedToken token_of(const JsonField& field, bool special) {
+  AddedToken token;
+  if (field.is_text()) {
+    token.text = field.text();
+    token.special = true;
+    return token;
+  }
+  field.only(
+      {"content", "single_word", "lstrip", "rstrip", "normalized", "special", "id", "__type"});
+  token.text = field["content"].text();
+  token.single_word = field.truth_or("single_word", false);
+  token.lstrip = field.truth_or("lstrip", false);
+  token.rstrip = field.truth_or("rstrip", false);
+  token.special = special || field.truth_or("special", false);
+  token.normalized = field.truth_or("normalized", !token.special);
+  return token;
+}
+
+json json_of(const AddedToken& token) {
+  return {{"id", token.id},          {"content", token.text},  {"single_word", token.single_word},
+          {"lstrip", token.lstrip},  {"rstrip", token.rstrip}, {"normalized", token.normalized},
+          {"special", token.special}};
+}
+
+/// The tokens that the files next to tokenizer.json name.
+struct FolderTokens {
+  std::map<std::string, AddedToken, std::less<>> named;  // by "cls_token"
+  std::vector<AddedToken> extra;    // additional and model-specific special tokens
+  std::vector<AddedToken> decoder;  // added_tokens_decoder, added_tokens.json
+  bool has_decoder = false;
+};
+
+class FolderReader {
+ public:
+  FolderReader(const TokenizerFiles& files, const fs::path& folder, const TokenizerExtras& extras)
+      : files_(files), folder_(folder), extras_(extras) {}
+
+  Result<SubwordParts> read() {
+    for (const auto& [value, file] :
+         {std::pair(&config_, "tokenizer_config.json"),
+          std::pair(&special_map_, "special_tokens_map.json"),
+          std::pair(&added_file_, "added_tokens.json"), std::pair(&model_config_, "config.json")}) {
+      *value = json::object();
+      if (!has(file)) continue;
+      Result<json> read = value_of(text_of(file), name(file));
+      if (!read) return tl::unexpected(read.error());
+      *value = std::move(*read);
+    }
+    config_.update(extras_.arguments);
+    Result<SubwordParts> parts =
+        read_json(config_, name("tokenizer_config.json"),
+                  [this](const JsonField& said) { return parts_of(said); });
+    return parts;
+  }
+
+ private:
+  [[nodiscard]] std::string name(std::string_view file) const { return (folder_ / file).string(); }
+  [[nodiscard]] bool has(std::string_view file) const { return files_.contains(file); }
+  [[nodiscard]] const std::string& text_of(std::string_view file) const {
+    return files_.find(file)->second;
+  }
+
+  /// By the rules of AutoTokenizer.
+  const KnownClass& choose_class(const JsonField& config) {
+    const std::string model_type =
+        model_config_.contains("model_type") && model_config_["model_type"].is_string()
+            ? model_config_["model_type"].get<std::string>()
+            : "";
+    const auto* usual = std::ranges::find(classes_of_models, model_type, &OfModelType::model_type);
+    is_foreign_ = usual == classes_of_models.end();
+    std::string wanted;
+    if (const auto field = given(config, "tokenizer_class")) {
+      wanted = without_fast(field->text());
+      chosen_by_ = "tokenizer_class of tokenizer_config.json";
+    } else if (model_config_.contains("tokenizer_class") &&
+               model_config_["tokenizer_class"].is_string()) {
+      wanted = without_fast(model_config_["tokenizer_class"].get<std::string>());
+      chosen_by_ = "tokenizer_class of config.json";
+    }
+    if (!is_foreign_ && usual->name == "TokenizersBackend") {
+      chosen_by_ = "model_type of config.json";
+      return known_class("TokenizersBackend");
+    }
+    if (const auto* found = std::ranges::find(known_classes, wanted, &KnownClass::name);
+        found != known_classes.end()) {
+      return *found;
+    }
+    if (std::ranges::find(other_classes, wanted) != other_classes.end()) {
+      const std::string reason = fmt::format(
+          "is '{}', whose tokens are not computed here; tokenizers of the classes of BERT, RoBERTa "
+          "and XLM-RoBERTa are, and 'PreTrainedTokenizerFast', which reads tokenizer.json as it is",
+          in_a_sentence(wanted));
+      config["tokenizer_class"].wrong(reason);
+    }
+    if (!wanted.empty()) return known_class("TokenizersBackend");
+    chosen_by_ = is_foreign_ ? "no tokenizer_class" : "model_type of config.json";
+    return known_class(is_foreign_ ? std::string_view("TokenizersBackend") : usual->name);
+  }
+
+  void check_fields(const JsonField& config) const {
+    for (const TokenizerField& field : tokenizer_fields()) {
+      if (field.kind != FieldEffect::refused) continue;
+      const auto found = given(config, field.name);
+      if (found && !(found->value().is_array() && found->value().empty()) &&
+          !(found->value().is_boolean() && !found->truth())) {
+        found->wrong(fmt::format("is not read: {}", field.effect));
+      }
+    }
+  }
+
+  SubwordParts parts_of(const JsonField& config) {
+    check_fields(config);
+    const KnownClass& chosen = choose_class(config);
+    FolderTokens tokens = read_tokens(config);
+    TokenizerChoices choices;
+    choices.lower_case = extras_.lower_case;
+    choices.split_special = config.truth_or("split_special_tokens", false);
+    choices.gives_types = chosen.gives_types;
+    if (const auto names = given(config, "model_input_names")) {
+      choices.gives_types = false;
+      for (const JsonField& input : names->elements())
+        choices.gives_types = choices.gives_types || input.text() == "token_type_ids";
+    }
+    const bool has_json = has("tokenizer.json");
+    // A model of this program's own families may have BERT's vocabulary alone.
+    const Kind kind = chosen.kind == Kind::generic && is_foreign_ && !has_json && has("vocab.txt")
+                          ? Kind::bert
+                          : chosen.kind;
+    if (kind != chosen.kind && !config.member("model_input_names")) choices.gives_types = true;
+    SubwordParts parts;
+    if (kind == Kind::generic) {
+      parts = generic_parts(config, std::move(tokens), std::move(choices));
+    } else {
+      json built = base_of(config, kind);
+      direction_ = direction_of(built);
+      rebuild(config, kind, tokens, built);
+      parts = passed(read_tokenizer_value(built, name(source_), choices));
+    }
+    parts.class_name = kind == Kind::generic && !chosen.name.empty() ? "TokenizersBackend"
+                       : kind == chosen.kind                         ? std::string(chosen.name)
+                                                                     : "BertTokenizer";
+    parts.chosen_by = chosen_by_;
+    parts.source = source_;
+    parts.gives_types = choices.gives_types;
+    read_limits(config, parts);
+    parts.query_prefix = extras_.prompt;
+    return parts;
+  }
+
+  void read_limits(const JsonField& config, SubwordParts& parts) const {
+    auto limit = given(config, "model_max_length");
+    if (!limit) limit = given(config, "max_len");
+    // What has no limit is written as 1e30.
+    constexpr double no_limit = 1e9;
+    if (limit && limit->number() < no_limit) parts.max_tokens = limit->whole(1);
+    constexpr std::array<std::string_view, 2> sides{"right", "left"};
+    if (extras_.max_tokens > 0) parts.max_tokens = extras_.max_tokens;
+    std::string_view direction = direction_;
+    if (const auto side = given(config, "truncation_side"))
+      direction = sides[side->one_of(sides, "side")];
+    parts.truncates_left = direction == "left";
+  }
+
+  // -- tokens ------------------------------------------------------------------------------------
+
+  FolderTokens read_tokens(const JsonField& config) {
+    FolderTokens tokens;
+    if (const auto decoder = given(config, "added_tokens_decoder")) {
+      tokens.has_decoder = true;
+      std::map<std::int64_t, AddedToken> by_id;
+      for (const JsonField& field : decoder->members()) {
+        const std::string key(field.key());
+        if (key.empty() || key.size() > 9 ||
+            key.find_first_not_of("0123456789") != std::string::npos) {
+          field.wrong("has a key that is no token id");
+        }
+        if (!field.is_object()) field.must_be("an object {...}");
+        by_id.emplace(std::stoll(key), token_of(field, false));
+      }
+      for (auto& [id, token] : by_id) tokens.decoder.push_back(std::move(token));
+    }
+    read_named(config, tokens);
+    if (!tokens.has_decoder) {
+      passed(with_json(special_map_, name("special_tokens_map.json"),
+                       [&](const JsonField& map) { read_named(map, tokens); }));
+      add_file_tokens(config, tokens);
+    }
+    // A token that is named and listed has the flags of the list.
+    for (auto& [key, token] : tokens.named) {
+      const auto listed = std::ranges::find(tokens.decoder, token.text, &AddedToken::text);
+      if (listed == tokens.decoder.end()) continue;
+      listed->special = true;
+      token = *listed;
+    }
+    return tokens;
+  }
+
+  /// Special tokens by name, of tokenizer_config.json or of special_tokens_map.json, which wins.
+  static void read_named(const JsonField& file, FolderTokens& tokens) {
+    for (const JsonField& field : file.members()) {
+      const std::string key(field.key());
+      const bool is_named = std::ranges::find(named_tokens, key) != named_tokens.end();
+      if (field.is_null()) {
+        if (is_named) tokens.named.erase(key);
+      } else if (is_named) {
+        tokens.named.insert_or_assign(key, token_of(field, true));
+      } else if (key == "additional_special_tokens" || key == "extra_special_tokens") {
+        add_extra(field, tokens.extra);
+      } else if (key.ends_with("_token") && field.is_text()) {
+        tokens.extra.push_back(token_of(field, true));
+      }
+    }
+  }
+
+  static void add_extra(const JsonField& field, std::vector<AddedToken>& extra) {
+    for (const JsonField& token : field.is_list() ? field.elements() : field.members())
+      extra.push_back(token_of(token, true));
+  }
+
+  /// added_tokens.json, an object of tokens and ids.
+  void add_file_tokens(const JsonField& config, FolderTokens& tokens) const {
+    const auto is_special = [&](std::string_view text) {
+      const auto has = [&](const AddedToken& token) { return token.text == text; };
+      return std::ranges::any_of(tokens.named, [&](const auto& one) { return has(one.second); }) ||
+             std::ranges::any_of(tokens.extra, has);
+    };
+    passed(with_json(added_file_, name("added_tokens.json"), [&](const JsonField& file) {
+      std::map<std::int64_t, AddedToken> by_id;
+      for (const JsonField& field : file.members()) {
+        AddedToken token{.text = std::string(field.key())};
+        token.special = is_special(token.text);
+        token.normalized = !token.special;
+        by_id.emplace(field.whole(0), std::move(token));
+      }
+      for (auto& [id, token] : by_id) tokens.decoder.push_back(std::move(token));
+    }));
+  }
+
+  /// What is added to a vocabulary that has `listed` as added tokens already: those of the files
+  /// in the order in which transformers adds them.
+  static std::vector<AddedToken> to_add(const FolderTokens& tokens,
+                                        const std::vector<AddedToken>& listed) {
+    std::vector<AddedToken> added = tokens.decoder;
+    const auto is_known = [&](const std::string& text) {
+      return std::ranges::find(added, text, &AddedToken::text) != added.end() ||
+             std::ranges::find(listed, text, &AddedToken::text) != listed.end();
+    };
+    for (const char* key : named_tokens) {
+      const auto found = tokens.named.find(std::string_view(key));
+      if (found == tokens.named.end() || is_known(found->second.text)) continue;
+      added.push_back(found->second);
+      added.back().special = true;
+    }
+    for (const AddedToken& token : tokens.extra)
+      if (!is_known(token.text)) added.push_back(token);
+    return added;
+  }
+
+  // -- the generic class -------------------------------------------------------------------------
+
+  SubwordParts generic_parts(const JsonField& config, FolderTokens tokens,
+                             TokenizerChoices choices) {
+    if (!has("tokenizer.json")) {
+      config.wrong(fmt::format(
+          "leaves the tokenizer to tokenizer.json ({}), and there is none in '{}'; copy it from "
+          "the checkpoint",
+          chosen_by_, in_a_sentence(folder_.string())));
+    }
+    const std::string_view text = text_of("tokenizer.json");
+    return passed(read_json(text, name("tokenizer.json"), [&](const JsonField& root) {
+      direction_ = direction_of(root.value());
+      std::vector<AddedToken> listed;
+      if (const auto list = given(root, "added_tokens"))
+        for (const JsonField& token : list->elements()) listed.push_back(token_of(token, false));
+      choices.added = to_add(tokens, listed);
+      return read_tokenizer_root(root, choices);
+    }));
+  }
+
+  // -- the classes that rebuild the tokenizer -----------------------------------------------------
+
+  static std::string direction_of(const json& tokenizer) {
+    const auto truncation = tokenizer.find("truncation");
+    if (truncation == tokenizer.end() || !truncation->is_object()) return "right";
+    return truncation->value("direction", "Right") == "Left" ? "left" : "right";
+  }
+
+  /// tokenizer.json, or the same made of the vocabulary files.
+  json base_of(const JsonField& config, Kind kind) {
+    if (has("tokenizer.json")) {
+      source_ = "tokenizer.json";
+      return passed(value_of(text_of(source_), name(source_)));
+    }
+    if (kind == Kind::bert && has("vocab.txt")) {
+      source_ = "vocab.txt";
+      return {{"model", {{"vocab", passed(vocabulary_json(text_of(source_), name(source_)))}}}};
+    }
+    if (kind == Kind::roberta && has("vocab.json")) {
+      source_ = "vocab.json";
+      if (!has("merges.txt")) {
+        config.wrong(fmt::format("needs merges.txt next to '{}'; copy it from the checkpoint",
+                                 name(source_)));
+      }
+      return {{"model",
+               {{"vocab", passed(value_of(text_of(source_), name(source_)))},
+                {"merges", merges_json(text_of("merges.txt"))}}}};
+    }
+    config.wrong(fmt::format(
+        "leaves the tokenizer to {}, and none of tokenizer.json and {} is in '{}'; copy the one "
+        "that the checkpoint came with there",
+        chosen_by_, kind == Kind::bert ? "vocab.txt" : "vocab.json with merges.txt",
+        in_a_sentence(folder_.string())));
+  }
+
+  /// merges.txt but for its first line, "#version: 0.2".
+  static json merges_json(std::string_view text) {
+    json merges = json::array();
+    while (!text.empty()) {
+      const std::size_t end = text.find('\n');
+      std::string_view line = text.substr(0, end);
+      text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+      if (line.ends_with('\r')) line.remove_suffix(1);
+      if (!line.starts_with("#version") && !line.empty()) merges.push_back(std::string(line));
+    }
+    return merges;
+  }
+
+  /// The id of a piece in the `vocab` of a model; -1: it has none.
+  static std::int32_t id_in(const json& vocabulary, std::string_view piece) {
+    if (vocabulary.is_object()) {
+      const auto found = vocabulary.find(piece);
+      return found != vocabulary.end() && found->is_number_integer() ? found->get<std::int32_t>()
+                                                                     : -1;
+    }
+    for (std::size_t i = 0; i < vocabulary.size(); ++i) {
+      const json& entry = vocabulary[i];
+      if (entry.is_array() && !entry.empty() && entry[0] == piece)
+        return static_cast<std::int32_t>(i);
+    }
+    return -1;
+  }
+
+  void rebuild(const JsonField& config, Kind kind, FolderTokens& tokens, json& built) const {
+    json listed = json::array();
+    if (!tokens.has_decoder && built.contains("added_tokens")) listed = built["added_tokens"];
+    json model = built.contains("model") ? std::move(built["model"]) : json();
+    if (!model.is_object() || !model.contains("vocab"))
+      config.wrong(fmt::format("needs a vocabulary, and '{}' has none", name(source_)));
+    json vocabulary = std::move(model["vocab"]);
+    const json normalizer = built.contains("normalizer") ? std::move(built["normalizer"]) : json();
+    add_listed(listed, tokens);
+    set_usual_tokens(kind, tokens);
+    std::vector<AddedToken> added = to_add(tokens, {});
+    give_ids(vocabulary, added);
+    const auto token = [&](const char* key) {
+      const auto found = tokens.named.find(std::string_view(key));
+      if (found == tokens.named.end())
+        config.wrong(fmt::format("has null as '{}', which this tokenizer needs", key));
+      return found->second.text;
+    };
+    const auto id = [&](const std::string& text) {
+      return std::ranges::find(added, text, &AddedToken::text)->id;
+    };
+    built = json::object();
+    if (kind == Kind::bert) {
+      const bool lower = config.truth_or("do_lower_case", true);
+      json strip;  // null: as lower case
+      if (const auto field = given(config, "strip_accents")) strip = field->truth();
+      built["normalizer"] = {
+          {"type", "BertNormalizer"},
+          {"clean_text", true},
+          {"handle_chinese_chars", config.truth_or("tokenize_chinese_chars", true)},
+          {"strip_accents", strip},
+          {"lowercase", lower}};
+      built["pre_tokenizer"] = {{"type", "BertPreTokenizer"}};
+      const std::string unknown = token("unk_token");
+      if (id_in(vocabulary, unknown) < 0) {
+        config.wrong(fmt::format("has '{}' as unknown piece, which is not among the pieces of '{}'",
+                                 in_a_sentence(unknown), name(source_)));
+      }
+      built["model"] = {{"type", "WordPiece"},
+                        {"unk_token", unknown},
+                        {"continuing_subword_prefix", "##"},
+                        {"max_input_chars_per_word", 100}};
+      const std::string cls = token("cls_token"), sep = token("sep_token");
+      built["post_processor"] = pair_template(
+          {{cls, id(cls), 0}, {"", 0, 0}, {sep, id(sep), 0}, {"", 1, 1}, {sep, id(sep), 1}});
+    } else if (kind == Kind::roberta) {
+      const bool space = config.truth_or("add_prefix_space", false);
+      built["pre_tokenizer"] = {{"type", "ByteLevel"}, {"add_prefix_space", space}};
+      built["model"] = {{"type", "BPE"}};
+      built["model"]["merges"] = model.contains("merges") ? std::move(model["merges"]) : json();
+      const std::string cls = token("cls_token"), sep = token("sep_token");
+      built["post_processor"] = pair_template({{cls, id(cls), 0},
+                                               {"", 0, 0},
+                                               {sep, id(sep), 0},
+                                               {sep, id(sep), 0},
+                                               {"", 1, 0},
+                                               {sep, id(sep), 0}});
+    } else {
+      if (!vocabulary.is_array())
+        config.wrong(
+            fmt::format("needs a list of pieces with scores, and '{}' has none", name(source_)));
+      const bool space = config.truth_or("add_prefix_space", true);
+      if (json precompiled = first_precompiled(normalizer); !precompiled.is_null())
+        built["normalizer"] = std::move(precompiled);
+      built["pre_tokenizer"] = {{"type", "Sequence"},
+                                {"pretokenizers",
+                                 {{{"type", "WhitespaceSplit"}},
+                                  {{"type", "Metaspace"},
+                                   {"replacement", "\u2581"},
+                                   {"prepend_scheme", space ? "always" : "never"},
+                                   {"split", true}}}}};
+      built["model"] = {{"type", "Unigram"}, {"unk_id", 3}};
+      const std::string bos = token("bos_token"), eos = token("eos_token");
+      built["post_processor"] = pair_template({{bos, id(bos), 0},
+                                               {"", 0, 0},
+                                               {eos, id(eos), 0},
+                                               {eos, id(eos), 0},
+                                               {"", 1, 0},
+                                               {eos, id(eos), 0}});
+    }
+    built["model"]["vocab"] = std::move(vocabulary);
+    built["added_tokens"] = json::array();
+    for (const AddedToken& one : added) built["added_tokens"].push_back(json_of(one));
+  }
+
+  /// tokenizer.json's own added tokens, by their ids.
+  void add_listed(const json& listed, FolderTokens& tokens) const {
+    std::map<std::int64_t, AddedToken> by_id;
+    for (const json& one : listed) {
+      if (!one.is_object() || !one.contains("content") || !one["content"].is_string()) continue;
+      AddedToken token{.text = one["content"]};
+      token.single_word = one.value("single_word", false);
+      token.lstrip = one.value("lstrip", false);
+      token.rstrip = one.value("rstrip", false);
+      token.special = one.value("special", false);
+      token.normalized = one.value("normalized", !token.special);
+      by_id.insert_or_assign(one.value("id", std::int64_t{0}), std::move(token));
+    }
+    for (auto& [id, token] : by_id) {
+      const auto known = std::ranges::find(tokens.decoder, token.text, &AddedToken::text);
+      if (known == tokens.decoder.end()) {
+        tokens.decoder.push_back(std::move(token));
+      } else {
+        *known = std::move(token);
+      }
+    }
+    for (auto& [key, token] : tokens.named) {
+      const auto known = std::ranges::find(tokens.decoder, token.text, &AddedToken::text);
+      if (known != tokens.decoder.end()) known->special = true;
+    }
+  }
+
+  /// What the class calls its special tokens where no file does.
+  static void set_usual_tokens(Kind kind, FolderTokens& tokens) {
+    using Usual = std::pair<const char*, const char*>;
+    static constexpr std::array bert{Usual{"unk_token", "[UNK]"}, Usual{"sep_token", "[SEP]"},
+                                     Usual{"pad_token", "[PAD]"}, Usual{"cls_token", "[CLS]"},
+                                     Usual{"mask_token", "[MASK]"}};
+    static constexpr std::array roberta{Usual{"bos_token", "<s>"},    Usual{"eos_token", "</s>"},
+                                        Usual{"unk_token", "<unk>"},  Usual{"sep_token", "</s>"},
+                                        Usual{"pad_token", "<pad>"},  Usual{"cls_token", "<s>"},
+                                        Usual{"mask_token", "<mask>"}};
+    const auto set = [&](std::span<const Usual> usual) {
+      for (const auto& [key, text] : usual) {
+        AddedToken token{.text = text};
+        token.special = true;
+        const auto listed = std::ranges::find(tokens.decoder, token.text, &AddedToken::text);
+        if (listed != tokens.decoder.end()) {
+          listed->special = true;
+          token = *listed;
+        }
+        tokens.named.emplace(key, std::move(token));
+      }
+    };
+    if (kind == Kind::bert) {
+      set(bert);
+    } else {
+      set(roberta);
+    }
+  }
+
+  /// The vocabulary's own, or the next that is free.
+  static void give_ids(const json& vocabulary, std::vector<AddedToken>& added) {
+    auto next = static_cast<std::int32_t>(vocabulary.size());
+    for (AddedToken& token : added) {
+      token.id = id_in(vocabulary, token.text);
+      if (token.id < 0) token.id = next++;
+    }
+  }
+
+  struct Placed {
+    std::string special;  // empty: a text
+    std::int32_t id = 0;  // of the token; of a text, 0: the query, 1: the document
+    int type = 0;
+  };
+  static json pair_template(const std::vector<Placed>& placed) {
+    json pair = json::array(), specials = json::object();
+    for (const Placed& one : placed) {
+      if (one.special.empty()) {
+        pair.push_back({{"Sequence", {{"id", one.id == 0 ? "A" : "B"}, {"type_id", one.type}}}});
+        continue;
+      }
+      pair.push_back({{"SpecialToken", {{"id", one.special}, {"type_id", one.type}}}});
+      specials[one.special] = {{"ids", {one.id}}};
+    }
+    return {{"type", "TemplateProcessing"}, {"pair", pair}, {"special_tokens", specials}};
+  }
+
+  static json first_precompiled(const json& normalizer) {
+    if (!normalizer.is_object()) return {};
+    if (normalizer.value("type", "") == "Precompiled") return normalizer;
+    const auto steps = normalizer.find("normalizers");
+    if (steps == normalizer.end() || !steps->is_array()) return {};
+    for (const json& step : *steps)
+      if (step.is_object() && step.value("type", "") == "Precompiled") return step;
+    return {};
+  }
+
+  const TokenizerFiles& files_;
+  const fs::path& folder_;
+  const TokenizerExtras& extras_;
+  json config_, special_map_, added_file_, model_config_;
+  std::string source_ = "tokenizer.json";  // the file with the vocabulary
+  std::string chosen_by_;                  // what decided for the class
+  std::string direction_ = "right";        // in which tokenizer.json truncates
+  bool is_foreign_ = false;                // transformers does not know the model_type
+};
+
+}  // namespace
+
+std::span<const TokenizerField> tokenizer_fields() {
+  using enum FieldEffect;
+  static constexpr std::array fields{
+      TokenizerField{"tokenizer_class",
+                     "the class that builds the tokenizer; 'Fast' at its end "
+                     "makes no difference"},
+      TokenizerField{"do_lower_case", "BERT's classes: texts are lower-cased (default true)"},
+      TokenizerField{"strip_accents", "BERT's classes: accents go (default: as do_lower_case)"},
+      TokenizerField{"tokenize_chinese_chars",
+                     "BERT's classes: ideographs are words of their own (default true)"},
+      TokenizerField{"add_prefix_space",
+                     "RoBERTa's (default false) and XLM-RoBERTa's (default "
+                     "true) classes: a space precedes each text"},
+      TokenizerField{"cls_token", "the token in front of the pair"},
+      TokenizerField{"sep_token", "the token that ends query and document"},
+      TokenizerField{"unk_token", "the piece of what is in no other piece"},
+      TokenizerField{"bos_token", "XLM-RoBERTa's class: the token in front of the pair"},
+      TokenizerField{"eos_token", "XLM-RoBERTa's class: the token that ends query and document"},
+      TokenizerField{"pad_token", "is found in texts"},
+      TokenizerField{"mask_token", "is found in texts"},
+      TokenizerField{"additional_special_tokens", "are found in texts"},
+      TokenizerField{"extra_special_tokens", "are found in texts"},
+      TokenizerField{"added_tokens_decoder",
+                     "tokens that are found in texts, with their flags; special_tokens_map.json "
+                     "and added_tokens.json are then not read"},
+      TokenizerField{"split_special_tokens", "special tokens in texts are text (default false)"},
+      TokenizerField{"model_input_names",
+                     "token types reach the model where the list names "
+                     "token_type_ids; default: BERT's and ELECTRA's classes "
+                     "alone"},
+      TokenizerField{"model_max_length", "most tokens of a pair; max_len is its older name"},
+      TokenizerField{"max_len", "see model_max_length"},
+      TokenizerField{"truncation_side",
+                     "where texts are cut (default: truncation.direction of tokenizer.json, "
+                     "else right)"},
+      TokenizerField{"auto_map", "it names code to be run, and no code of a checkpoint is run",
+                     refused},
+      TokenizerField{"fast_tokenizer_files", "it names other tokenizer files", refused},
+      TokenizerField{"init_inputs", "it replaces the tokenizer's arguments", refused},
+      TokenizerField{"add_bos_token", "", none},
+      TokenizerField{"add_eos_token", "", none},
+      TokenizerField{"backend", "", none},
+      TokenizerField{"chat_template", "", none},
+      TokenizerField{"clean_up_tokenization_spaces", "", none},
+      TokenizerField{"do_basic_tokenize", "", none},
+      TokenizerField{"errors", "", none},
+      TokenizerField{"full_tokenizer_file", "", none},
+      TokenizerField{"is_local", "", none},
+      TokenizerField{"legacy", "", none},
+      TokenizerField{"local_files_only", "", none},
+      TokenizerField{"max_length", "", none},
+      TokenizerField{"model_specific_special_tokens", "", none},
+      TokenizerField{"name_or_path", "", none},
+      TokenizerField{"never_split", "", none},
+      TokenizerField{"pad_to_multiple_of", "", none},
+      TokenizerField{"pad_token_type_id", "", none},
+      TokenizerField{"padding_side", "", none},
+      TokenizerField{"processor_class", "", none},
+      TokenizerField{"return_token_type_ids", "", none},
+      TokenizerField{"sp_model_kwargs", "", none},
+      TokenizerField{"special_tokens_map_file", "", none},
+      TokenizerField{"stride", "", none},
+      TokenizerField{"tokenizer_file", "", none},
+      TokenizerField{"trim_offsets", "", none},
+      TokenizerField{"truncation_strategy", "", none},
+      TokenizerField{"use_fast", "", none},
+      TokenizerField{"vocab_file", "", none}};
+  return fields;
+}
+
+Result<SubwordParts> read_tokenizer_files(const TokenizerFiles& files, const fs::path& folder,
+                                          const TokenizerExtras& extras) {
+  return FolderReader(files, folder, extras).read();
+}
+
+Result<SubwordParts> read_tokenizer_folder(const fs::path& folder, const TokenizerExtras& extras) {
+  TokenizerFiles files;
+  std::vector<const char*> names(tokenizer_files.begin(), tokenizer_files.end());
+  names.push_back("config.json");
+  for (const char* name : names) {
+    const bool is_older =
+        files.contains("tokenizer.json") &&
+        (name == std::string_view("vocab.txt") || name == std::string_view("vocab.json") ||
+         name == std::string_view("merges.txt"));
+    if (is_older || !is_there(folder / name)) continue;
+    Result<std::string> text = read_text_file(folder / name, "tokenizer's file", most_bytes);
+    if (!text) return tl::unexpected(text.error());
+    files.emplace(name, std::move(*text));
+  }
+  return read_tokenizer_files(files, folder, extras);
+}
+
+}  // namespace attnscope
