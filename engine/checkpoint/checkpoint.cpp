@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/checkpoint/checkpoint.h"
 
-#include <nlohmann/json.hpp>
 #include <set>
-#include <system_error>
 
+#include "engine/checkpoint/weight_files.h"
 #include "kernels/base/json.h"
+#include "kernels/base/open_file.h"
 #include "kernels/base/sentences.h"
 #include "kernels/base/text_file.h"
 
@@ -13,123 +13,8 @@ namespace attnscope {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
-constexpr const char* single_name = "model.safetensors";
-constexpr const char* index_name = "model.safetensors.index.json";
-constexpr std::uintmax_t most_index_bytes = 64U << 20U;
-constexpr std::size_t most_shards = 1000;
 constexpr std::size_t longest_path = 400;
-
-bool is_there(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
-
-/// A name of a file in the folder itself.
-bool is_plain_name(const std::string& name) {
-  return !name.empty() && name != "." && name != ".." &&
-         name.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos;
-}
-
-/// The files that the index names, each once.
-Result<std::set<std::string>> shards_of(const fs::path& index) {
-  const Result<std::string> text = read_text_file(index, "index of shards", most_index_bytes);
-  if (!text) return tl::unexpected(text.error());
-  const std::string source = in_a_sentence(index.string(), longest_path);
-  const json file = parse_json(*text);
-  if (!file.is_object() || !file.contains("weight_map") || !file["weight_map"].is_object()) {
-    return fail("{}: is no index of shards: it has no 'weight_map'", source);
-  }
-  std::set<std::string> shards;
-  for (const auto& [tensor, shard] : file["weight_map"].items()) {
-    if (!shard.is_string() || !is_plain_name(shard.get_ref<const std::string&>())) {
-      return fail("{}: the shard of '{}' is no name of a file beside it", source,
-                  in_a_sentence(tensor));
-    }
-    shards.insert(shard.get<std::string>());
-    if (shards.size() > most_shards) {
-      return fail("{}: names more than {} shards", source, most_shards);
-    }
-  }
-  return shards;
-}
-
-std::string present_name(std::string_view name) {
-  struct Renamed {
-    std::string_view was, is;
-  };
-  std::string present(name);
-  for (const Renamed renamed : {Renamed{"LayerNorm.gamma", "LayerNorm.weight"},
-                                Renamed{"LayerNorm.beta", "LayerNorm.bias"}}) {
-    if (!name.ends_with(renamed.was)) continue;
-    present.replace(present.size() - renamed.was.size(), renamed.was.size(), renamed.is);
-  }
-  return present;
-}
-
-/// LayerNorm's "gamma" and "beta" of older files are its "weight" and "bias".
-struct WeightFiles {
-  std::vector<SafetensorsFile> files{};
-  std::vector<fs::path> paths{};
-  TensorViews tensors{};
-};
-
-/// `prefix` goes before the names of its tensors.
-Status add_file(const fs::path& path, WeightFiles& weights, std::string_view prefix = "") {
-  Result<SafetensorsFile> file = SafetensorsFile::open(path);
-  if (!file) return tl::unexpected(file.error());
-  for (NamedView& tensor : file->tensors()) {
-    const std::string name = fmt::format("{}{}", prefix, present_name(tensor.name));
-    if (!weights.tensors.emplace(name, std::move(tensor.view)).second) {
-      return fail("{}: the tensor '{}' is given twice", in_a_sentence(path.string(), longest_path),
-                  in_a_sentence(name));
-    }
-  }
-  weights.files.push_back(std::move(*file));
-  weights.paths.push_back(path);
-  return {};
-}
-
-tl::unexpected<Error> no_weights(const fs::path& folder, bool of_words) {
-  const std::string name = in_a_sentence(folder.string(), longest_path);
-  if (is_there(folder / "pytorch_model.bin") || is_there(folder / "pytorch_model.bin.index.json")) {
-    // Transformers knows nothing of models of words.
-    const std::string_view way =
-        of_words ? "safetensors.torch.save_file(torch.load('FOLDER/pytorch_model.bin', "
-                   "weights_only=True), 'FOLDER/model.safetensors')"
-                 : "AutoModelForSequenceClassification.from_pretrained(FOLDER)"
-                   ".save_pretrained(FOLDER, safe_serialization=True)";
-    return fail(
-        "'{}' has its weights in pytorch_model.bin alone, which is not read because loading it "
-        "runs code; convert it in Python: {}",
-        name, way);
-  }
-  return fail("there is neither {} nor {} in '{}'; give a checkpoint's folder", single_name,
-              index_name, name);
-}
-
-/// Errors: no weights (with the way to convert a pytorch_model.bin), an index that leads out of the
-/// folder, a tensor twice.
-Result<WeightFiles> open_weight_files(const fs::path& folder, bool of_words) {
-  WeightFiles weights;
-  if (is_there(folder / single_name)) {
-    if (Status added = add_file(folder / single_name, weights); !added) {
-      return tl::unexpected(added.error());
-    }
-    return weights;
-  }
-  if (!is_there(folder / index_name)) return no_weights(folder, of_words);
-  const Result<std::set<std::string>> shards = shards_of(folder / index_name);
-  if (!shards) return tl::unexpected(shards.error());
-  weights.paths.push_back(folder / index_name);
-  for (const std::string& shard : *shards) {
-    if (Status added = add_file(folder / shard, weights); !added) {
-      return tl::unexpected(added.error());
-    }
-  }
-  return weights;
-}
 
 constexpr const char* modules_name = "modules.json";
 constexpr std::uintmax_t most_config_bytes = 1U << 20U;
@@ -169,16 +54,19 @@ Result<std::vector<ModelModule>> modules_of(const fs::path& folder) {
 
 /// Of a family that reads modules: their settings and weights.
 Status add_modules(const fs::path& folder, ModelConfig& config, WeightFiles& weights) {
-  if (!config.family->reads_modules() || !is_there(folder / modules_name)) return {};
+  if (!config.family->reads_modules()) return {};
+  const Result<bool> listed = is_present(folder / modules_name);
+  if (!listed) return tl::unexpected(listed.error());
+  if (!*listed) return {};
   const Result<std::vector<ModelModule>> modules = modules_of(folder);
   if (!modules) return tl::unexpected(modules.error());
   if (Status read = config.family->read_modules(config, *modules); !read) return read;
   weights.paths.push_back(folder / modules_name);
   for (const ModelModule& module : *modules) {
     weights.paths.emplace_back(module.source);
-    const fs::path file = folder / module.folder / single_name;
-    if (!is_there(file)) continue;
-    if (Status added = add_file(file, weights, module.folder + "."); !added) return added;
+    if (Status added = weights.add_module(folder / module.folder, module.folder + "."); !added) {
+      return added;
+    }
   }
   return {};
 }
@@ -281,7 +169,7 @@ Result<Checkpoint> Checkpoint::open(const fs::path& folder) {
   if (!text) return tl::unexpected(text.error());
   Result<ModelConfig> config = read_model_config(*text, path.string());
   if (!config) return tl::unexpected(config.error());
-  Result<WeightFiles> weights = open_weight_files(folder, config->family->reads_words());
+  Result<WeightFiles> weights = WeightFiles::open(folder);
   if (!weights) return tl::unexpected(weights.error());
   if (Status added = add_modules(folder, *config, *weights); !added) {
     return tl::unexpected(added.error());

@@ -10,6 +10,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <system_error>
 
 #include "kernels/base/sentences.h"
 
@@ -54,6 +55,25 @@ bool begins_as_database(int number) {
 FileId file_id(const std::filesystem::path& path) {
   struct stat info {};
   return ::lstat(path.c_str(), &info) == 0 ? id_of(info) : FileId{};
+}
+
+Result<bool> is_present(const std::filesystem::path& path) {
+  namespace fs = std::filesystem;
+  constexpr std::size_t longest_path = 400;
+  const std::string name = in_a_sentence(path.string(), longest_path);
+  std::error_code error;
+  const fs::file_status itself = fs::symlink_status(path, error);
+  if (itself.type() == fs::file_type::not_found) return false;
+  if (!fs::status_known(itself)) return fail("'{}' cannot be read: {}", name, error.message());
+  const fs::file_status file = fs::status(path, error);
+  if (file.type() == fs::file_type::not_found) {
+    const fs::path target = fs::read_symlink(path, error);
+    return fail(
+        "'{}' is a link to '{}', which does not exist; copy the file there or remove the link",
+        name, in_a_sentence(target.string(), longest_path));
+  }
+  if (!fs::status_known(file)) return fail("'{}' cannot be read: {}", name, error.message());
+  return true;
 }
 
 OpenFile::~OpenFile() {

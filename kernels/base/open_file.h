@@ -22,6 +22,10 @@ namespace attnscope {
 using FileId = std::pair<std::uint64_t, std::uint64_t>;
 [[nodiscard]] FileId file_id(const std::filesystem::path& path);
 
+/// Whether there is something of this name, for a file that need not be there. A link that leads
+/// nowhere is an error: such a file is lost, not left out.
+[[nodiscard]] Result<bool> is_present(const std::filesystem::path& path);
+
 /// How every SQLite database begins (https://www.sqlite.org/fileformat2.html#magic_header_string).
 inline constexpr std::string_view database_mark{"SQLite format 3\0", 16};
 

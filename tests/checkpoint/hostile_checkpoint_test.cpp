@@ -118,9 +118,21 @@ TEST(HostileCheckpoint, AFolderThatIsNoneIsNamed) {
   EXPECT_THAT(message_in(folder), HasSubstr("there is neither model.safetensors nor"));
   write_bytes(folder / "pytorch_model.bin", "x");
   EXPECT_THAT(message_in(folder),
-              AllOf(HasSubstr("pytorch_model.bin alone"), HasSubstr("safe_serialization=True")));
+              AllOf(HasSubstr("pytorch_model.bin alone"), HasSubstr("weights_only=True")));
   write_bytes(folder / "config.json", TinyCheckpoint::tkl().config_json());
   EXPECT_THAT(message_in(folder), HasSubstr("convert it in Python: safetensors.torch.save_file("));
+}
+
+TEST(HostileCheckpoint, ALinkThatLeadsNowhereIsNotAFileThatIsAbsent) {
+  for (const char* name : {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
+                           "pytorch_model.bin.index.json"}) {
+    const ScratchFolder folder;
+    write_bytes(folder / "config.json", TinyCheckpoint::bert().config_json());
+    std::filesystem::create_symlink("../../blobs/4f2a", folder / name);
+    EXPECT_THAT(message_in(folder),
+                AllOf(HasSubstr(name), HasSubstr("is a link to '../../blobs/4f2a', which does not "
+                                                 "exist; copy the file there or remove the link")));
+  }
 }
 
 TEST(HostileCheckpoint, AnIndexMayNotLeadOutOfTheFolder) {

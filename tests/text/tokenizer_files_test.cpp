@@ -11,6 +11,7 @@
 namespace attnscope {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using tests::ScratchFolder;
@@ -244,6 +245,19 @@ TEST(TokenizerFiles, AFolderWithoutEitherSaysWhatBelongsThere) {
   ASSERT_FALSE(opened.has_value());
   EXPECT_THAT(opened.error().message,
               HasSubstr("none of tokenizer.json, vocab.txt and vocab.json"));
+}
+
+TEST(TokenizerFiles, ALinkThatLeadsNowhereIsNotAFileThatIsAbsent) {
+  for (const char* name : {"tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json"}) {
+    const ScratchFolder folder;
+    if (std::string_view(name) == "tokenizer_config.json") {
+      write_bytes(folder / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n");
+    }
+    std::filesystem::create_symlink("../../blobs/4f2a", folder / name);
+    const auto opened = SubwordTokenizer::open(folder.path());
+    ASSERT_FALSE(opened.has_value()) << name;
+    EXPECT_THAT(opened.error().message, AllOf(HasSubstr(name), HasSubstr("is a link to"))) << name;
+  }
 }
 
 }  // namespace
