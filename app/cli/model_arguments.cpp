@@ -41,8 +41,9 @@ void add_model_arguments(CLI::App& command, ModelArguments& arguments,
       ->check(CLI::Range(0, 4096));
   command
       .add_option("--max-tokens", question.most_tokens,
-                  "Of a pair, or of each text where the model reads both apart; the document's end "
-                  "is cut off. Else as many as the model has positions")
+                  "Most tokens of a pair, or of each text where the model reads both apart; the "
+                  "longer text is cut first. Default: the checkpoint's own limit, else as many as "
+                  "the model has positions")
       ->type_name("N")
       ->check(above_zero);
   command
@@ -55,6 +56,11 @@ void add_model_arguments(CLI::App& command, ModelArguments& arguments,
                   "Interpolate the position embeddings to so many")
       ->type_name("N")
       ->check(above_zero);
+  command
+      .add_option("--label", question.label,
+                  "What makes the score of a model with several labels: 1 (that logit), 1-0 (the "
+                  "difference of two) or log-softmax-1 (a log-probability)")
+      ->type_name("LABEL");
   add_worker_options(command, arguments.worker);
 }
 

@@ -99,6 +99,7 @@ Pairs pairs_of(const JsonField& message, const LoadedModel& model) {
     take_items(message, model, pairs);
   }
   pairs.batch.cls = token_id(message["cls"], model);
+  pairs.batch.document_type = model.document_type;
   return pairs;
 }
 
@@ -203,6 +204,21 @@ std::vector<std::int32_t> token_ids(const JsonField& field, const LoadedModel& m
   return ids;
 }
 
+Checkpoint checkpoint_of(const JsonField& message) {
+  Checkpoint checkpoint = taken(Checkpoint::open(message["checkpoint"].text()));
+  HeadConfig& head = checkpoint.config.head;
+  if (const std::string label = message.text_or("label", ""); !label.empty())
+    head.label = taken(parse_label(label, head.labels));
+  if (const auto skipped = message.member("skipped_tokens"))
+    head.skipped_tokens = skipped->whole(0);
+  return checkpoint;
+}
+
+std::int32_t document_type_of(const JsonField& message) {
+  const auto type = message.member("document_type");
+  return type ? type->whole<std::int32_t>(0, 1) : 1;
+}
+
 std::shared_ptr<const ModelWeights> weights_of(const JsonField& message,
                                                const Checkpoint& checkpoint) {
   auto weights = taken(ModelWeights::of(checkpoint));
@@ -217,7 +233,7 @@ void answer_model(const Asked& asked, ProtocolChannel& channel, LoadedModel& mod
     model = {};
     const ModelVariant variant = variant_of(message);
     measure::set_threads(variant.threads);
-    const Checkpoint checkpoint = taken(Checkpoint::open(message["checkpoint"].text()));
+    const Checkpoint checkpoint = checkpoint_of(message);
     const Family& family = family_of(*checkpoint.config.family);
     const auto weights = weights_of(message, checkpoint);
     const std::string named = message["implementation"].text();
@@ -226,6 +242,7 @@ void answer_model(const Asked& asked, ProtocolChannel& channel, LoadedModel& mod
              .shape = weights->shape(),
              .gives_scores = checkpoint.gives_scores,
              .implementation = implementation,
+             .document_type = document_type_of(message),
              .model = taken(family.make(weights, variant, implementation))};
   }
   channel.send({{"event", "model"}, {"implementation", model.implementation}});

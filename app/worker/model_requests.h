@@ -34,8 +34,9 @@ struct LoadedModel {
   nlohmann::json request;  // what it was loaded by
   ModelShape shape;
   bool gives_scores = false;
-  std::string implementation;    // its attention
-  std::unique_ptr<Model> model;  // null: none is loaded
+  std::string implementation;      // its attention
+  std::int32_t document_type = 1;  // token type of documents
+  std::unique_ptr<Model> model;    // null: none is loaded
   // Of documents that it has encoded, to be scored and to be written; null: none is open.
   std::unique_ptr<const DocumentCache> cache{};
   enum class Rows : std::uint8_t { unknown, numbers, none };
@@ -46,6 +47,10 @@ struct LoadedModel {
 
 /// Pattern, window, options, dtype, device and threads.
 [[nodiscard]] ModelVariant variant_of(const JsonField& message);
+/// The checkpoint that the message names, its head as requested.
+[[nodiscard]] Checkpoint checkpoint_of(const JsonField& message);
+/// The token type of documents; 1 where the message has none.
+[[nodiscard]] std::int32_t document_type_of(const JsonField& message);
 /// A checkpoint's, with as many positions as are asked for.
 [[nodiscard]] std::shared_ptr<const ModelWeights> weights_of(const JsonField& message,
                                                              const Checkpoint& checkpoint);

@@ -30,7 +30,8 @@ TrainingOptions options_of(const JsonField& message) {
       .schedule = static_cast<Schedule>(message["schedule"].one_of(schedules, "schedule")),
       .adamw = {.weight_decay = message["weight_decay"].number(),
                 .most_norm = message["clip"].number()},
-      .kept = message["recompute"].truth() ? KeptLayers::inputs_alone : KeptLayers::whole};
+      .kept = message["recompute"].truth() ? KeptLayers::inputs_alone : KeptLayers::whole,
+      .document_type = document_type_of(message)};
   return options;
 }
 
@@ -75,7 +76,7 @@ void answer_begin_training(const Asked& asked, ProtocolChannel& channel, LoadedM
   model = {};
   const ModelVariant variant = variant_of(message);
   measure::set_threads(variant.threads);
-  const Checkpoint checkpoint = taken(Checkpoint::open(message["checkpoint"].text()));
+  const Checkpoint checkpoint = checkpoint_of(message);
   const auto weights = with_head(weights_of(message, checkpoint),
                                  static_cast<std::uint64_t>(message["seed"].whole(0)));
   std::string implementation = message["implementation"].text();
@@ -84,6 +85,7 @@ void answer_begin_training(const Asked& asked, ProtocolChannel& channel, LoadedM
   model.request = message.value();
   model.shape = weights->shape();
   model.gives_scores = true;
+  model.document_type = document_type_of(message);
   model.implementation = implementation;
   model.trained = std::make_shared<TrainedModel>(TrainedModel{variant, std::move(trainer)});
   channel.send({{"event", "training-begun"},

@@ -16,57 +16,21 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t longest_path = 400;
 
-constexpr const char* modules_name = "modules.json";
 constexpr std::uintmax_t most_config_bytes = 1U << 20U;
 
-/// What modules.json lists behind the encoder, which lies in the folder itself.
-Result<std::vector<ModelModule>> modules_of(const fs::path& folder) {
-  const fs::path path = folder / modules_name;
-  const Result<std::string> text = read_text_file(path, "list of modules", most_config_bytes);
-  if (!text) return tl::unexpected(text.error());
-  Result<std::vector<ModelModule>> modules =
-      read_json(std::string_view(*text), path.string(), [](const JsonField& root) {
-        std::vector<ModelModule> found;
-        for (const JsonField& element : root.elements()) {
-          const std::string type = element["type"].text();
-          ModelModule module{.folder = element["path"].text(),
-                             .type = type.substr(type.rfind('.') + 1),
-                             .config = {},
-                             .source = {}};
-          if (module.folder.empty()) continue;
-          if (!is_plain_name(module.folder)) {
-            element["path"].must_be("the name of a folder beside it");
-          }
-          found.push_back(std::move(module));
-        }
-        return found;
-      });
-  if (!modules) return modules;
-  for (ModelModule& module : *modules) {
-    const fs::path config = folder / module.folder / "config.json";
-    Result<std::string> read = read_text_file(config, "module's configuration", most_config_bytes);
-    if (!read) return tl::unexpected(read.error());
-    module.config = std::move(*read);
-    module.source = config.string();
+/// The head that the modules of sentence-transformers are, in place of the family's own.
+Status take_modules(const SentenceFiles& sentence, ModelConfig& config, WeightFiles& weights) {
+  if (sentence.head.steps.empty()) return {};
+  if (!config.family->takes_modules()) {
+    return fail(
+        "'{}' has modules of sentence-transformers, which are not read after models of the "
+        "family {}",
+        in_a_sentence(sentence.encoder.string(), longest_path), config.family->id());
   }
-  return modules;
-}
-
-/// Of a family that reads modules: their settings and weights.
-Status add_modules(const fs::path& folder, ModelConfig& config, WeightFiles& weights) {
-  if (!config.family->reads_modules()) return {};
-  const Result<bool> listed = is_present(folder / modules_name);
-  if (!listed) return tl::unexpected(listed.error());
-  if (!*listed) return {};
-  const Result<std::vector<ModelModule>> modules = modules_of(folder);
-  if (!modules) return tl::unexpected(modules.error());
-  if (Status read = config.family->read_modules(config, *modules); !read) return read;
-  weights.paths.push_back(folder / modules_name);
-  for (const ModelModule& module : *modules) {
-    weights.paths.emplace_back(module.source);
-    if (Status added = weights.add_module(folder / module.folder, module.folder + "."); !added) {
-      return added;
-    }
+  config.head = sentence.head;
+  config.family->become_encoder(config);
+  for (const SentenceModule& module : sentence.modules) {
+    if (Status added = weights.add_module(module.folder, module.prefix); !added) return added;
   }
   return {};
 }
@@ -142,6 +106,7 @@ TensorView take(const TensorSpec& spec, const TensorViews& files, Complaints& co
 Result<Checkpoint> find_tensors(const TensorViews& files, ModelConfig config,
                                 std::string_view source) {
   config.family->take_sizes(config, files);
+  take_labels(files, config.head);
   const ModelTensors wanted = config.family->tensors(config, &files);
   Checkpoint found{.config = std::move(config), .tensors = {}, .gives_scores = wanted.gives_scores};
   Complaints complaints;
@@ -164,15 +129,17 @@ Result<Checkpoint> find_tensors(const TensorViews& files, ModelConfig config,
 }
 
 Result<Checkpoint> Checkpoint::open(const fs::path& folder) {
-  const fs::path path = folder / "config.json";
+  Result<SentenceFiles> sentence = read_sentence_files(folder);
+  if (!sentence) return tl::unexpected(sentence.error());
+  const fs::path path = sentence->encoder / "config.json";
   const Result<std::string> text = read_text_file(path, "model's configuration", most_config_bytes);
   if (!text) return tl::unexpected(text.error());
   Result<ModelConfig> config = read_model_config(*text, path.string());
   if (!config) return tl::unexpected(config.error());
-  Result<WeightFiles> weights = WeightFiles::open(folder);
+  Result<WeightFiles> weights = WeightFiles::open(sentence->encoder);
   if (!weights) return tl::unexpected(weights.error());
-  if (Status added = add_modules(folder, *config, *weights); !added) {
-    return tl::unexpected(added.error());
+  if (Status taken = take_modules(*sentence, *config, *weights); !taken) {
+    return tl::unexpected(taken.error());
   }
   Result<Checkpoint> checkpoint =
       find_tensors(weights->tensors, std::move(*config), folder.string());
@@ -180,6 +147,8 @@ Result<Checkpoint> Checkpoint::open(const fs::path& folder) {
   checkpoint->files = std::move(weights->files);
   checkpoint->paths = std::move(weights->paths);
   checkpoint->paths.push_back(path);
+  checkpoint->paths.insert(checkpoint->paths.end(), sentence->paths.begin(), sentence->paths.end());
+  checkpoint->sentence = std::move(*sentence);
   return checkpoint;
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/checkpoint/family_description.h"
+#include "engine/checkpoint/sentence_files.h"
 #include "engine/safetensors/safetensors.h"
 #include "kernels/base/result.h"
 
@@ -26,6 +27,7 @@ struct Checkpoint {
   std::vector<std::string> left_out{};
   std::vector<SafetensorsFile> files{};        // what the views look at
   std::vector<std::filesystem::path> paths{};  // of all that was read: configuration and weights
+  SentenceFiles sentence{};                    // what sentence-transformers' files say
 
   /// Errors, each in one sentence: a file that is missing or no JSON, a model type that no family
   /// reads, what its family does not compute, tensors that are missing, that nothing takes, or

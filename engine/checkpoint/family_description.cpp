@@ -109,9 +109,27 @@ Products products_of(const ModelOptions& options) {
   return options.contains(bfloat16_products) ? Products::bfloat16 : Products::float32;
 }
 
+namespace {
+
+/// Where sentence-transformers keeps the activation of predict() in a config.json.
+std::string stated_activation(const JsonField& config) {
+  std::optional<JsonField> field;
+  if (const auto own = config.member("sentence_transformers"); own && own->is_object())
+    field = own->member("activation_fn");
+  if (!field || !field->is_text()) field = config.member("sbert_ce_default_activation_function");
+  return field && field->is_text() ? field->text() : "";
+}
+
+}  // namespace
+
 Result<ModelConfig> read_model_config(std::string_view json, std::string_view source) {
   return read_json(json, source, [](const JsonField& config) {
     if (!config.is_object()) config.must_be("an object {...}");
+    if (const auto code = config.member("auto_map"); code && !code->is_null()) {
+      code->wrong(
+          "names code that computes the model, and no code of a checkpoint is run; a checkpoint "
+          "whose model_type is read here has no 'auto_map'");
+    }
     const auto type = config.member("model_type");
     if (!type || type->is_null()) {
       config.wrong("has no 'model_type'; is it a model's config.json?");
@@ -120,6 +138,7 @@ Result<ModelConfig> read_model_config(std::string_view json, std::string_view so
     if (!family) type->wrong(family.error().message);
     ModelConfig model = (*family)->read_config(config, type->text());
     model.family = *family;
+    model.activation = stated_activation(config);
     return model;
   });
 }

@@ -21,6 +21,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/checkpoint/head_config.h"
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/window.h"
 #include "engine/safetensors/safetensors.h"
@@ -65,14 +66,6 @@ struct LayerAttention {
 [[nodiscard]] std::optional<LayerAttention> layer_attention(
     const std::optional<LocalAttention>& local);
 
-/// A module that sentence-transformers' modules.json lists, behind the first.
-struct ModelModule {
-  std::string folder;  // "2_Dense": its tensors' names are "2_Dense.linear.weight", ...
-  std::string type;    // the last part of its class: "Dense"
-  std::string config;  // its config.json
-  std::string source;  // that file's name
-};
-
 /// A model before its weights, as config.json has it.
 struct ModelConfig {
   const FamilyDescription* family = nullptr;
@@ -88,6 +81,8 @@ struct ModelConfig {
   /// With its [SEP]: what the training cut queries to; 0 where nothing is said of it.
   std::int64_t most_query_tokens = 0;
   std::int64_t most_document_tokens = 0;  // likewise of a document
+  HeadConfig head{};                      // what makes the score of the last states
+  std::string activation{};               // of sentence-transformers' predict(), where it is stated
   std::any own{};                         // what the family alone reads
 };
 
@@ -113,6 +108,8 @@ using TensorViews = std::map<std::string, TensorView, std::less<>>;
 /// What a model does beside its family's usual, in the family's words: "cls-only-last-layer".
 using ModelOptions = std::set<std::string, std::less<>>;
 
+/// The last layer computes only what [CLS] needs: exact, because nothing else is read after it.
+inline constexpr std::string_view cls_only_last_layer = "cls-only-last-layer";
 /// Of cross-encoders' rows: what their linear layers multiply in, in a model of float32.
 inline constexpr std::string_view bfloat16_products = "bfloat16-products";
 inline constexpr std::string_view int8_products = "int8-products";
@@ -201,13 +198,12 @@ class FamilyDescription {
   /// here.
   [[nodiscard]] virtual ModelConfig read_config(const JsonField& config,
                                                 std::string_view model_type) const = 0;
-  /// Modules may follow the model, in sentence-transformers' layout, and make the score. A family
-  /// that does not read them has no use for them.
-  [[nodiscard]] virtual bool reads_modules() const { return false; }
-  [[nodiscard]] virtual Status read_modules(ModelConfig& /*config*/,
-                                            std::span<const ModelModule> /*modules*/) const {
-    return {};
-  }
+  /// It has embeddings of token types, which the tokenizer may give.
+  [[nodiscard]] virtual bool reads_token_types() const { return false; }
+  /// Modules of sentence-transformers may take the place of its head.
+  [[nodiscard]] virtual bool takes_modules() const { return false; }
+  /// The model becomes transformers' bare encoder, as those modules follow it.
+  virtual void become_encoder(ModelConfig& /*config*/) const {}
   /// Sizes that config.json leaves to the files.
   virtual void take_sizes(ModelConfig& /*config*/, const TensorViews& /*files*/) const {}
   /// The tensors of such a model; where `files` are given, by the names that those use.

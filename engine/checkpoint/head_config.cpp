@@ -72,18 +72,15 @@ HeadConfig classifier_head(const ClassifierNames& names) {
                           .out = names.hidden,
                           .activation = names.activation});
   }
-  head.steps.push_back({.name = "classifier",
-                        .in_file = names.classifier,
-                        .in = names.hidden,
-                        .bias = names.bias});
+  head.steps.push_back(
+      {.name = "classifier", .in_file = names.classifier, .in = names.hidden, .bias = names.bias});
   return head;
 }
 
 bool has_head(const HeadConfig& head, const TensorViews& files) {
-  const auto last = std::ranges::find_if(head.steps.rbegin(), head.steps.rend(),
-                                         [](const HeadStep& step) {
-                                           return step.kind == HeadStep::Kind::linear;
-                                         });
+  const auto last = std::ranges::find_if(
+      head.steps.rbegin(), head.steps.rend(),
+      [](const HeadStep& step) { return step.kind == HeadStep::Kind::linear; });
   return last != head.steps.rend() && files.contains(last->in_file + ".weight");
 }
 
@@ -108,8 +105,8 @@ void append_head(const HeadConfig& head, std::string_view prefix, std::vector<Te
       if (!step.bias) specs.pop_back();
       if (step.residual && out != step.in) {
         const std::string folder = in_file.substr(0, in_file.rfind('.'));
-        specs.push_back({step.name + ".residual.weight", folder + ".residual.weight",
-                         {out, step.in}});
+        specs.push_back(
+            {step.name + ".residual.weight", folder + ".residual.weight", {out, step.in}});
       }
     } else if (step.kind == HeadStep::Kind::norm) {
       append_norm(step.name, in_file, step.in, specs);

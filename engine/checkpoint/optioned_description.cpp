@@ -101,6 +101,10 @@ ModelConfig OptionedDescription::config_for(const ModelShape& shape,
 Result<ModelOptions> OptionedDescription::options_for(const ModelConfig& config,
                                                       const AttentionPattern& /*pattern*/,
                                                       ModelOptions asked) const {
+  if (asked.contains(cls_only_last_layer) && !config.head.reads_cls_alone()) {
+    return fail("'{}' is of models whose score is made of [CLS]; this model pools all tokens",
+                cls_only_last_layer);
+  }
   const auto made = configured(config, asked);
   if (!made) return tl::unexpected(made.error());
   if (!same_tensors(tensors(config, nullptr).specs, tensors(*made, nullptr).specs)) {

@@ -7,11 +7,12 @@
 #include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "engine/checkpoint/bert_body.h"
+#include "engine/checkpoint/weight_files.h"
 #include "kernels/base/json.h"
+#include "kernels/base/open_file.h"
 #include "kernels/base/sentences.h"
 #include "kernels/base/text_file.h"
 
@@ -24,11 +25,6 @@ using nlohmann::json;
 constexpr std::uintmax_t most_bytes = 1U << 20U;
 constexpr std::int64_t widest = 1 << 20;
 
-bool is_there(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
-
 /// Reads a JSON file whose errors name it.
 template <typename Read>
 Status read_file(const fs::path& path, std::string_view kind, const Read& read) {
@@ -38,7 +34,9 @@ Status read_file(const fs::path& path, std::string_view kind, const Read& read) 
 }
 
 /// "a.b.Dense" to "Dense".
-std::string last_part(const std::string& type) { return type.substr(type.rfind('.') + 1); }
+std::string last_part(const std::string& type) {
+  return type.substr(type.rfind('.') + 1);
+}
 
 /// What modules.json lists.
 struct Listed {
@@ -51,13 +49,13 @@ std::vector<Listed> read_list(const JsonField& root) {
   for (const JsonField& element : root.elements()) {
     const JsonField type = element["type"], path = element["path"];
     if (!type.text().starts_with("sentence_transformers.")) {
-      type.wrong(fmt::format("is '{}'; only modules of sentence-transformers itself are read, since "
-                             "no code of a checkpoint is run",
-                             in_a_sentence(type.text())));
+      type.wrong(
+          fmt::format("is '{}'; only modules of sentence-transformers itself are read, since "
+                      "no code of a checkpoint is run",
+                      in_a_sentence(type.text())));
     }
     const std::string folder = path.text();
-    if (folder == "." || folder == ".." ||
-        folder.find_first_of(std::string_view("/\\\0", 3)) != std::string::npos) {
+    if (!folder.empty() && !is_plain_name(folder)) {
       path.must_be("the name of a folder next to modules.json, or empty");
     }
     listed.push_back({last_part(type.text()), folder});
@@ -80,8 +78,7 @@ class Chain {
     if (!dimension) config.wrong("has no 'embedding_dimension'");
     files_.head.pooling = modes_of(config);
     files_.head.pools_prompt = read_flag(config, "include_prompt", true);
-    width_ = dimension->whole(1, widest) *
-             static_cast<std::int64_t>(files_.head.pooling.size());
+    width_ = dimension->whole(1, widest) * static_cast<std::int64_t>(files_.head.pooling.size());
     hidden_ = dimension->whole(1, widest);
     has_pooling_ = true;
   }
@@ -199,7 +196,8 @@ Status read_prompts(const fs::path& folder, SentenceFiles& files) {
     const auto prompt = prompts && prompts->is_object() ? prompts->member(name->text())
                                                         : std::optional<JsonField>();
     if (!prompt) {
-      name->wrong(fmt::format("is '{}', which 'prompts' does not have", in_a_sentence(name->text())));
+      name->wrong(
+          fmt::format("is '{}', which 'prompts' does not have", in_a_sentence(name->text())));
     }
     if (!prompt->is_null()) files.tokenizer.prompt = prompt->text();
   });
@@ -229,13 +227,14 @@ void read_processing(const JsonField& root, SentenceFiles& files) {
 
 /// sentence_bert_config.json of the encoder's folder, or one of its older names.
 Status read_encoder_config(SentenceFiles& files) {
-  for (const char* name :
-       {"sentence_bert_config.json", "sentence_roberta_config.json",
-        "sentence_distilbert_config.json", "sentence_camembert_config.json",
-        "sentence_albert_config.json", "sentence_xlm-roberta_config.json",
-        "sentence_xlnet_config.json"}) {
+  for (const char* name : {"sentence_bert_config.json", "sentence_roberta_config.json",
+                           "sentence_distilbert_config.json", "sentence_camembert_config.json",
+                           "sentence_albert_config.json", "sentence_xlm-roberta_config.json",
+                           "sentence_xlnet_config.json"}) {
     const fs::path path = files.encoder / name;
-    if (!is_there(path)) continue;
+    const Result<bool> there = is_present(path);
+    if (!there) return tl::unexpected(there.error());
+    if (!*there) continue;
     files.paths.push_back(path);
     return read_file(path, "encoder's configuration", [&](const JsonField& root) {
       root.only({"max_seq_length", "do_lower_case", "transformer_task", "modality_config",
@@ -258,14 +257,14 @@ Status read_encoder_config(SentenceFiles& files) {
         for (const JsonField& one : arguments->members())
           files.tokenizer.arguments[std::string(one.key())] = one.value();
       }
-      for (const char* key : {"model_args", "model_kwargs", "config_args", "config_kwargs",
-                              "query_expansion"}) {
+      for (const char* key :
+           {"model_args", "model_kwargs", "config_args", "config_kwargs", "query_expansion"}) {
         const auto field = root.member(key);
         if (!field || field->is_null() || field->value().empty()) continue;
         if (key == std::string_view("model_args") || key == std::string_view("model_kwargs")) {
           // Where and in what type the model is loaded, which is a matter of options here.
-          field->only({"dtype", "torch_dtype", "attn_implementation", "device_map",
-                       "low_cpu_mem_usage"});
+          field->only(
+              {"dtype", "torch_dtype", "attn_implementation", "device_map", "low_cpu_mem_usage"});
           continue;
         }
         field->wrong("is not read here; remove it, or write its values to config.json");
@@ -315,7 +314,11 @@ Result<SentenceFiles> read_sentence_files(const fs::path& folder) {
   SentenceFiles files{.encoder = folder};
   const fs::path list = folder / "modules.json";
   const fs::path config = folder / "config_sentence_transformers.json";
-  if (!is_there(list) || !is_there(config)) return files;
+  for (const fs::path& path : {list, config}) {
+    const Result<bool> there = is_present(path);
+    if (!there) return tl::unexpected(there.error());
+    if (!*there) return files;
+  }
   if (Status read = read_prompts(folder, files); !read) return tl::unexpected(read.error());
   if (!files.counts) return files;
   files.paths = {config, list};
@@ -335,9 +338,10 @@ Result<SentenceFiles> read_sentence_files(const fs::path& folder) {
   if (listed.empty()) {
     // A feature extractor alone makes no scores, and a classifier has its own head.
     if (!files.is_classifier) {
-      return fail("{}: lists an encoder alone, which makes no scores; a classifier has "
-                  "\"transformer_task\": \"sequence-classification\" in sentence_bert_config.json",
-                  list.string());
+      return fail(
+          "{}: lists an encoder alone, which makes no scores; a classifier has "
+          "\"transformer_task\": \"sequence-classification\" in sentence_bert_config.json",
+          list.string());
     }
     return files;
   }

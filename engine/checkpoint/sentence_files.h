@@ -25,11 +25,11 @@ struct SentenceModule {
 };
 
 struct SentenceFiles {
-  bool counts = false;             // false: the folder is read as transformers reads it
+  bool counts = false;              // false: the folder is read as transformers reads it
   std::filesystem::path encoder{};  // the folder of config.json, weights and tokenizer
-  bool is_classifier = false;      // the encoder is a sequence classifier with a head of its own
+  bool is_classifier = false;       // the encoder is a sequence classifier with a head of its own
   TokenizerExtras tokenizer{};
-  std::string activation{};        // of predict(), as the files state it; empty: they do not
+  std::string activation{};  // of predict(), as the files state it; empty: they do not
   std::vector<SentenceModule> modules{};
   std::vector<std::filesystem::path> paths{};  // of all that was read
 

@@ -41,6 +41,7 @@ struct PairBatch {
   };
   std::vector<Item> items;
   std::int32_t cls = 101;
+  std::int32_t document_type = 1;  // token type of documents; queries and [CLS] have 0
   /// All items have the same query: a model that encodes it by itself does so once for the batch
   /// (the paper's independent query).
   bool one_query = false;

@@ -9,8 +9,8 @@
 
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/pattern/axes.h"
-#include "engine/text/tokenizer_folder.h"
 #include "engine/text/subword_tokenizer.h"
+#include "engine/text/tokenizer_folder.h"
 #include "engine/text/word_list.h"
 #include "kernels/base/sentences.h"
 
@@ -83,7 +83,7 @@ Result<ModelOptions> options_of(const ModelQuestion& question, const ModelConfig
                                 const AttentionPattern& pattern) {
   if (question.only_scores) {
     ModelOptions shorter = question.options;
-    shorter.emplace("cls-only-last-layer");
+    shorter.emplace(cls_only_last_layer);
     auto options = config.family->options_for(config, pattern, std::move(shorter));
     if (options) return options;
   }
@@ -94,9 +94,11 @@ json json_of(const std::optional<Window>& window) {
   return window ? json(window->text()) : json();
 }
 
+/// `own` is the checkpoint's own limit; 0: its positions alone are.
 Result<PairLimits> limits_of(const ModelQuestion& question, std::int64_t positions,
-                             std::int64_t query_tokens) {
-  PairLimits limits{.most_tokens = question.most_tokens > 0 ? question.most_tokens : positions,
+                             std::int64_t own, std::int64_t query_tokens) {
+  const std::int64_t usual = own > 0 ? std::min(own, positions) : positions;
+  PairLimits limits{.most_tokens = question.most_tokens > 0 ? question.most_tokens : usual,
                     .most_query_tokens =
                         question.most_query_tokens > 0 ? question.most_query_tokens : query_tokens};
   if (limits.most_tokens > positions) {
@@ -127,29 +129,60 @@ Result<PairLimits> word_limits_of(const ModelQuestion& question, const ModelConf
                     .most_document_tokens = *document > 0 ? *document : any_number};
 }
 
-/// Of a model that tells token types apart, both texts have the types that its template gives them.
-Result<std::unique_ptr<const Tokenizer>> tokenizer_of(const std::filesystem::path& folder,
-                                                      bool words, std::int64_t types) {
+/// A tokenizer and what its files say of pairs.
+struct OpenedTokenizer {
+  std::unique_ptr<const Tokenizer> tokenizer{};
+  std::int64_t document_type = 1;  // token type; the query's is 0
+  std::int64_t max_tokens = 0;     // of a pair; 0: as many as there are positions
+  std::int64_t prompt_tokens = 0;  // of a pair's first tokens, [CLS] and the prompt before a query
+};
+
+/// Of a model with `types` token types; 0: it reads none.
+Result<OpenedTokenizer> tokenizer_of(const std::filesystem::path& folder, bool words,
+                                     std::int64_t types, const TokenizerExtras& extras) {
   if (words) {
     Result<WordList> list = WordList::open(folder);
     if (!list) return tl::unexpected(list.error());
-    return std::make_unique<const WordList>(std::move(*list));
+    return OpenedTokenizer{.tokenizer = std::make_unique<const WordList>(std::move(*list))};
   }
-  Result<SubwordTokenizer> pieces = SubwordTokenizer::open(folder);
+  Result<SubwordTokenizer> pieces = SubwordTokenizer::open(folder, extras);
   if (!pieces) return tl::unexpected(pieces.error());
-  if (types > 1 && pieces->document_type() == 0) {
+  OpenedTokenizer opened{.document_type = pieces->document_type(),
+                         .max_tokens = pieces->parts().max_tokens};
+  if (types > 0 && opened.document_type >= types) {
     return fail(
-        "{}: its tokenizer gives query and document the same token type, and its model is read "
-        "with a type for each",
-        folder.string());
+        "{}: its tokenizer gives documents the token type {}, and 'type_vocab_size' of config.json "
+        "is {}; leave token_type_ids out of 'model_input_names' in tokenizer_config.json",
+        folder.string(), opened.document_type, types);
   }
-  return std::make_unique<const SubwordTokenizer>(std::move(*pieces));
+  if (!extras.prompt.empty()) {
+    opened.prompt_tokens = 1 + static_cast<std::int64_t>(pieces->tokenize(extras.prompt).size());
+  }
+  opened.tokenizer = std::make_unique<const SubwordTokenizer>(std::move(*pieces));
+  return opened;
+}
+
+/// The head with the label that makes the score.
+Result<HeadConfig> head_with_label(const ModelQuestion& question, const ModelConfig& config,
+                                   bool gives_scores) {
+  HeadConfig head = config.head;
+  if (!question.label.empty()) {
+    auto label = parse_label(question.label, head.labels);
+    if (!label) return tl::unexpected(label.error());
+    head.label = *label;
+  } else if (gives_scores && head.labels > 1 && head.label.kind == LabelChoice::Kind::none) {
+    return fail(
+        "{}: the model has {} labels; choose what makes the score with --label 1 (a logit), "
+        "--label 1-0 (a difference of logits) or --label log-softmax-1 (a log-probability)",
+        question.checkpoint.string(), head.labels);
+  }
+  return head;
 }
 
 /// A table of pieces may have rows behind its last one; a row of words is a line of the list.
 Status fits_table(const Tokenizer& tokenizer, std::int64_t rows,
                   const std::filesystem::path& folder, bool words) {
-  const std::int64_t size = tokenizer.size();
+  const std::int64_t size = tokenizer.table_rows();
   if (words && size != rows) {
     return fail(
         "{}: has {} words, and the checkpoint has vectors of {} words and of padding; copy {} anew",
@@ -173,7 +206,7 @@ std::string name_of_folder(const std::filesystem::path& folder) {
 std::vector<std::filesystem::path> files_read(const Checkpoint& checkpoint,
                                               const ModelQuestion& question) {
   std::vector<std::filesystem::path> files = checkpoint.paths;
-  for (const char* name : tokenizer_files) files.push_back(question.checkpoint / name);
+  for (const char* name : tokenizer_files) files.push_back(checkpoint.sentence.encoder / name);
   files.push_back(question.checkpoint / WordList::file);
   files.emplace_back(question.pattern);
   return files;
@@ -245,11 +278,15 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& question) {
         "the precision out",
         question.checkpoint.string());
   }
-  auto tokenizer =
-      tokenizer_of(question.checkpoint, config.family->reads_words(), config.shape.types);
-  if (!tokenizer) return tl::unexpected(tokenizer.error());
+  auto opened = tokenizer_of(checkpoint->sentence.encoder, config.family->reads_words(),
+                             config.family->reads_token_types() ? config.shape.types : 0,
+                             checkpoint->sentence.tokenizer);
+  if (!opened) return tl::unexpected(opened.error());
+  auto head = head_with_label(question, config, checkpoint->gives_scores);
+  if (!head) return tl::unexpected(head.error());
+  if (!head->pools_prompt) head->skipped_tokens = opened->prompt_tokens;
   ModelShape shape = config.shape;
-  if (Status alike = fits_table(**tokenizer, shape.vocabulary, question.checkpoint,
+  if (Status alike = fits_table(*opened->tokenizer, shape.vocabulary, question.checkpoint,
                                 config.family->reads_words());
       !alike) {
     return tl::unexpected(alike.error());
@@ -268,12 +305,15 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& question) {
   if (!attention) return tl::unexpected(attention.error());
   auto local = local_attention_of(question, config);
   if (!local) return tl::unexpected(local.error());
-  auto limits = config.family->reads_words()
-                    ? word_limits_of(question, config)
-                    : limits_of(question, shape.positions - config.family->tokens_of_its_own(),
-                                config.most_query_tokens);
+  auto limits =
+      config.family->reads_words()
+          ? word_limits_of(question, config)
+          : limits_of(question, shape.positions - config.family->tokens_of_its_own(),
+                      question.positions > 0 ? 0 : opened->max_tokens, config.most_query_tokens);
   if (!limits) return tl::unexpected(limits.error());
-  auto options = options_of(question, config, attention->pattern);
+  ModelConfig labelled = config;
+  labelled.head = *head;
+  auto options = options_of(question, labelled, attention->pattern);
   if (!options) return tl::unexpected(options.error());
   const bool keeps_documents = config.family->keeps() != Kept::nothing;
   if (keeps_documents && !config.family->reads_words()) {
@@ -299,15 +339,23 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& question) {
       {"device", question.device},
       {"precision", question.precision},
       {"options", *options},
-      {"positions", shape.positions}};
+      {"positions", shape.positions},
+      {"label", question.label},
+      {"skipped_tokens", head->skipped_tokens},
+      {"document_type", opened->document_type}};
   return ScoringModel{.name = name_of_folder(question.checkpoint),
                       .shape = shape,
                       .gives_scores = checkpoint->gives_scores,
                       .reads_words = config.family->reads_words(),
+                      .activation = checkpoint->sentence.activation.starts_with("torch.")
+                                        ? checkpoint->sentence.activation
+                                        : config.activation,
+                      .sentence = checkpoint->sentence,
+                      .head = std::move(*head),
                       .options = *options,
                       .shown = config.family->shows(config, *options),
                       .regions = config.family->regions(config, *options),
-                      .tokenizer = std::move(*tokenizer),
+                      .tokenizer = std::move(opened->tokenizer),
                       .pattern = std::move(attention->pattern),
                       .window = attention->window,
                       .local = std::move(*local),

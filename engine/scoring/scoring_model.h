@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "engine/checkpoint/family_description.h"
+#include "engine/checkpoint/sentence_files.h"
 #include "engine/pattern/attention_pattern.h"
 #include "engine/text/tokenizer.h"
 #include "kernels/base/result.h"
@@ -39,6 +40,7 @@ struct ModelQuestion {
   std::int64_t positions = 0;          // above the checkpoint's: interpolated
   std::int64_t most_tokens = 0;        // of a pair
   std::int64_t most_query_tokens = 0;  // with its [SEP]
+  std::string label{};  // of a model with several labels: what makes the score (parse_label)
 
   /// What its linear layers multiply in.
   [[nodiscard]] const std::string& multiplies_in() const {
@@ -51,8 +53,11 @@ struct ScoringModel {
   ModelShape shape;  // with the positions asked for
   bool gives_scores = false;
   bool reads_words = false;  // without [CLS] and [SEP]
-  ModelOptions options;      // of the family, as "cls-only-last-layer"
-  ShownTokens shown;         // of a pair
+  std::string activation{};  // of sentence-transformers' predict(); empty: none is stated
+  SentenceFiles sentence{};
+  HeadConfig head{};
+  ModelOptions options;  // of the family, as "cls-only-last-layer"
+  ShownTokens shown;     // of a pair
   std::optional<ShownRegions> regions;
   std::unique_ptr<const Tokenizer> tokenizer;
   AttentionPattern pattern;

@@ -8,11 +8,11 @@
 #include <optional>
 #include <set>
 #include <span>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "kernels/base/json.h"
+#include "kernels/base/open_file.h"
 #include "kernels/base/sentences.h"
 #include "kernels/base/text_file.h"
 
@@ -178,11 +178,6 @@ void passed(const Status& status) {
   if (!status) throw JsonProblem{status.error()};
 }
 
-bool is_there(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
-
 Result<json> value_of(const std::string& text, const std::string& source) {
   return read_json(std::string_view(text), source, [](const JsonField& root) {
     if (!root.is_object()) root.must_be("an object {...}");
@@ -255,10 +250,14 @@ class FolderReader {
 
   /// By the rules of AutoTokenizer.
   const KnownClass& choose_class(const JsonField& config) {
-    const std::string model_type =
-        model_config_.contains("model_type") && model_config_["model_type"].is_string()
-            ? model_config_["model_type"].get<std::string>()
-            : "";
+    const auto text_of_config = [this](const char* field) {
+      const auto found = model_config_.find(field);
+      return found != model_config_.end() && found->is_string() ? found->get<std::string>() : "";
+    };
+    std::string model_type = text_of_config("model_type");
+    // Lightning IR's models take the tokenizer of their backbone.
+    if (const std::string backbone = text_of_config("backbone_model_type"); !backbone.empty())
+      model_type = backbone;
     const auto* usual = std::ranges::find(classes_of_models, model_type, &OfModelType::model_type);
     is_foreign_ = usual == classes_of_models.end();
     std::string wanted;
@@ -314,19 +313,23 @@ class FolderReader {
       for (const JsonField& input : names->elements())
         choices.gives_types = choices.gives_types || input.text() == "token_type_ids";
     }
-    const bool has_json = has("tokenizer.json");
-    // A model of this program's own families may have BERT's vocabulary alone.
-    const Kind kind = chosen.kind == Kind::generic && is_foreign_ && !has_json && has("vocab.txt")
-                          ? Kind::bert
-                          : chosen.kind;
-    if (kind != chosen.kind && !config.member("model_input_names")) choices.gives_types = true;
     SubwordParts parts;
+    json built;
+    Kind kind = chosen.kind;
+    // A model of this program's own families may have BERT's vocabulary alone.
+    if (is_foreign_ && kind == Kind::generic) {
+      if (!has("tokenizer.json") && has("vocab.txt")) kind = Kind::bert;
+      choices.gives_types = choices.gives_types || !config.member("model_input_names");
+    }
+    if (kind != Kind::generic) {
+      built = base_of(config, kind);
+      if (!fits(kind, built)) kind = Kind::generic;
+    }
     if (kind == Kind::generic) {
-      parts = generic_parts(config, std::move(tokens), std::move(choices));
+      parts = generic_parts(config, tokens, choices);
     } else {
-      json built = base_of(config, kind);
       direction_ = direction_of(built);
-      rebuild(config, kind, tokens, built);
+      rebuild(config, kind, std::move(tokens), built);
       parts = passed(read_tokenizer_value(built, name(source_), choices));
     }
     parts.class_name = kind == Kind::generic && !chosen.name.empty() ? "TokenizersBackend"
@@ -338,6 +341,16 @@ class FolderReader {
     read_limits(config, parts);
     parts.query_prefix = extras_.prompt;
     return parts;
+  }
+
+  /// Whether the class can take the vocabulary; else tokenizer.json is read as it is.
+  [[nodiscard]] static bool fits(Kind kind, const json& tokenizer) {
+    const auto model = tokenizer.find("model");
+    if (model == tokenizer.end() || !model->is_object()) return true;
+    const auto vocabulary = model->find("vocab");
+    if (vocabulary == model->end()) return true;
+    return vocabulary->is_array() == (kind == Kind::xlm_roberta) &&
+           (kind != Kind::roberta || model->contains("merges"));
   }
 
   void read_limits(const JsonField& config, SubwordParts& parts) const {
@@ -376,7 +389,7 @@ class FolderReader {
     if (!tokens.has_decoder) {
       passed(with_json(special_map_, name("special_tokens_map.json"),
                        [&](const JsonField& map) { read_named(map, tokens); }));
-      add_file_tokens(config, tokens);
+      add_file_tokens(tokens);
     }
     // A token that is named and listed has the flags of the list.
     for (auto& [key, token] : tokens.named) {
@@ -411,7 +424,7 @@ class FolderReader {
   }
 
   /// added_tokens.json, an object of tokens and ids.
-  void add_file_tokens(const JsonField& config, FolderTokens& tokens) const {
+  void add_file_tokens(FolderTokens& tokens) const {
     const auto is_special = [&](std::string_view text) {
       const auto has = [&](const AddedToken& token) { return token.text == text; };
       return std::ranges::any_of(tokens.named, [&](const auto& one) { return has(one.second); }) ||
@@ -451,7 +464,7 @@ class FolderReader {
 
   // -- the generic class -------------------------------------------------------------------------
 
-  SubwordParts generic_parts(const JsonField& config, FolderTokens tokens,
+  SubwordParts generic_parts(const JsonField& config, const FolderTokens& tokens,
                              TokenizerChoices choices) {
     if (!has("tokenizer.json")) {
       config.wrong(fmt::format(
@@ -533,7 +546,7 @@ class FolderReader {
     return -1;
   }
 
-  void rebuild(const JsonField& config, Kind kind, FolderTokens& tokens, json& built) const {
+  void rebuild(const JsonField& config, Kind kind, FolderTokens tokens, json& built) const {
     json listed = json::array();
     if (!tokens.has_decoder && built.contains("added_tokens")) listed = built["added_tokens"];
     json model = built.contains("model") ? std::move(built["model"]) : json();
@@ -807,7 +820,10 @@ Result<SubwordParts> read_tokenizer_folder(const fs::path& folder, const Tokeniz
         files.contains("tokenizer.json") &&
         (name == std::string_view("vocab.txt") || name == std::string_view("vocab.json") ||
          name == std::string_view("merges.txt"));
-    if (is_older || !is_there(folder / name)) continue;
+    if (is_older) continue;
+    const Result<bool> there = is_present(folder / name);
+    if (!there) return tl::unexpected(there.error());
+    if (!*there) continue;
     Result<std::string> text = read_text_file(folder / name, "tokenizer's file", most_bytes);
     if (!text) return tl::unexpected(text.error());
     files.emplace(name, std::move(*text));

@@ -348,6 +348,14 @@ Result<std::unique_ptr<TrainedCrossEncoder>> TrainedCrossEncoder::make(
   if (!weights.has("classifier.weight")) {
     return fail("these weights have no classifier, so there is no score to train");
   }
+  if (const HeadConfig head = config.head; head.labels != 1 || !head.reads_cls_alone() ||
+                                           head.steps.empty() ||
+                                           head.steps.back().name != "classifier") {
+    return fail(
+        "a model with {} labels, or whose score is made by modules, is not trained here; take a "
+        "cross-encoder with one label",
+        head.labels);
+  }
   if (variant.dtype == DType::float16) {
     return fail(
         "training computes in float32 or bfloat16: float16 has no room for small gradients");

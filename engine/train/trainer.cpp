@@ -92,7 +92,7 @@ Trainer::Trainer(std::unique_ptr<TrainedCrossEncoder> model, const TrainingOptio
 Result<double> Trainer::add_gradients(const std::vector<TrainingGroup>& batch,
                                       std::size_t groups_of_step, std::int32_t cls,
                                       std::int64_t& tokens) {
-  PairBatch pairs{.items = {}, .cls = cls};
+  PairBatch pairs{.items = {}, .cls = cls, .document_type = options_.document_type};
   std::vector<ScoredGroup> groups;
   groups.reserve(batch.size());
   for (const TrainingGroup& group : batch) {

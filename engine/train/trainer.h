@@ -39,6 +39,7 @@ struct TrainingOptions {
   Schedule schedule = Schedule::constant;
   AdamWOptions adamw{};
   KeptLayers kept = KeptLayers::whole;
+  std::int32_t document_type = 1;  // token type of documents
 };
 
 /// Of a step, counted from 1.

@@ -7,7 +7,10 @@
 //   class RobertaDescription final : public BertLikeDescription { ... read_config() ... };
 //   static const BertLikeFamily family(roberta_description());    // bert_like_family.h
 
+#include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -18,20 +21,26 @@ namespace attnscope {
 /// Positions begin behind that of padding (RoBERTa and what is built on it).
 void skip_padding_positions(const JsonField& config, ModelShape& shape);
 
-struct BertConfig;
 /// config.json of a sequence classifier, or an encoder without a head, with full attention unless
-/// it was trained here with another; `adjust` reads what its sizes have beside BERT's. Throws as
+/// it was trained here with another: `body` precedes the names of the body's tensors, `head` names
+/// those of the head, `adjust` reads sizes that BERT's config.json does not have. Throws as
 /// read_config does.
-[[nodiscard]] ModelConfig read_classifier(const JsonField& config, const BertConfig& own,
+[[nodiscard]] ModelConfig read_classifier(const JsonField& config, std::string_view body,
+                                          ClassifierNames head,
                                           void (*adjust)(const JsonField&, ModelShape&));
+/// The number of labels that a config.json states, by 'num_labels' or 'id2label'.
+[[nodiscard]] std::optional<std::int64_t> stated_labels(const JsonField& config);
+/// What `architectures` names; an error where it is no encoder.
+[[nodiscard]] std::string read_architecture(const JsonField& config);
 
 /// Its ModelConfig::own is a BertConfig.
 class BertLikeDescription : public FamilyDescription {
  public:
   [[nodiscard]] ModelTensors tensors(const ModelConfig& config,
                                      const TensorViews* files) const override;
-  /// Buffers, heads of the pre-training, and a pooler beside a head that has its own.
   [[nodiscard]] bool leaves_out(const ModelConfig& config, std::string_view name) const override;
+  [[nodiscard]] bool takes_modules() const override { return true; }
+  [[nodiscard]] bool reads_token_types() const override { return true; }
   /// None: what such a model costs is what BERT's rows cost.
   [[nodiscard]] std::vector<FamilyChoice> rows() const override { return {}; }
   [[nodiscard]] std::vector<FamilyChoice> row_options() const override { return {}; }

@@ -14,8 +14,8 @@
 #include "engine/model/bert/bert_like_family.h"
 #include "engine/model/bert/encoder.h"
 #include "engine/model/bert/reference.h"
-#include "engine/model/bert/score_head.h"
 #include "engine/model/family.h"
+#include "engine/model/score_head.h"
 
 namespace attnscope {
 
@@ -69,7 +69,7 @@ class CrossEncoder final : public Model {
  private:
   [[nodiscard]] bool shares_query(const PairBatch& batch) const {
     return batch.one_query && !batch.items.empty() && !batch.items.front().query.empty() &&
-           has_independent_query(pattern_);
+           head_.config().reads_cls_alone() && has_independent_query(pattern_);
   }
 
   [[nodiscard]] Result<std::unique_ptr<AttentionStage>> stage_of(const PairBatch& batch) const {
@@ -87,9 +87,12 @@ class CrossEncoder final : public Model {
     const auto states =
         encoder_.run(**stage, std::move(embedded), encoder_.all_layers(), shown_of(**stage, show));
     if (!states) return tl::unexpected(states.error());
-    const at::Tensor cls_states =
-        last_ == LastLayer::cls_alone ? *states : states->index_select(0, (*stage)->cls_index());
-    return ModelOutput{.scores = floats_of(head_(cls_states)), .states = floats_of(cls_states)};
+    at::Tensor pooled = *states;
+    if (last_ == LastLayer::whole) {
+      pooled = head_.config().reads_cls_alone() ? states->index_select(0, (*stage)->cls_index())
+                                                : pool(head_.config(), *states, (*stage)->layout());
+    }
+    return ModelOutput{.scores = floats_of(head_(pooled)), .states = floats_of(pooled)};
   }
 
   ModelShape shape_;

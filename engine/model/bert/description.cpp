@@ -21,20 +21,6 @@ namespace {
 // query here.
 constexpr std::int64_t sparse_query_tokens = 31;
 
-std::string read_architecture(const JsonField& config) {
-  const auto list = said(config, "architectures");
-  if (!list || list->elements().empty()) return {};
-  std::string architecture = list->elements().front().text();
-  for (const std::string_view known :
-       {"ForSequenceClassification", "Model", "ForMaskedLM", "ForPreTraining"}) {
-    if (architecture.ends_with(known)) return architecture;
-  }
-  list->wrong(
-      fmt::format("is '{}'; a cross-encoder is one for sequence classification, and encoders "
-                  "without a head are read as well",
-                  in_a_sentence(architecture)));
-}
-
 /// What `attnscope train` wrote of the attention it trained with, whatever else the file says of
 /// it.
 void read_trained_attention(const JsonField& config, ModelConfig& model) {
@@ -144,23 +130,11 @@ class BertTensors {
   }
 
  private:
-  [[nodiscard]] bool has(const std::string& name) const {
-    return files_ != nullptr && files_->contains(name);
-  }
   void add_head() {
-    const std::int64_t hidden = config_.shape.hidden;
-    const std::string pooler =
-        own_.pooler.empty() ? prefix_ + "pooler.dense" : std::string(own_.pooler);
-    const std::string classifier(own_.classifier);
-    found_.gives_scores = files_ == nullptr || own_.needs_head || has(classifier + ".weight") ||
+    const HeadConfig& head = config_.head;
+    found_.gives_scores = files_ == nullptr || head.needed || has_head(head, *files_) ||
                           config_.architecture.ends_with("ForSequenceClassification");
-    if (found_.gives_scores) {
-      if (own_.has_pooler) append_linear("pooler.dense", pooler, hidden, hidden, found_.specs);
-      append_linear("classifier", classifier, 1, hidden, found_.specs);
-      if (!own_.classifier_bias) found_.specs.pop_back();
-    } else if (has(pooler + ".weight") || has(pooler + ".bias")) {
-      append_linear("pooler.dense", pooler, hidden, hidden, found_.specs);
-    }
+    if (found_.gives_scores) append_head(head, prefix_, found_.specs);
   }
 
   const ModelConfig& config_;
@@ -190,11 +164,15 @@ class BertDescription final : public BertLikeDescription {
       read_bert_attention(config, model);
     }
     read_trained_attention(config, model);
-    model.own = is_longformer ? BertConfig{.body = "longformer",
-                                           .pooler = "classifier.dense",
-                                           .classifier = "classifier.out_proj",
-                                           .global_projections = true}
-                              : BertConfig{};
+    model.own =
+        is_longformer ? BertConfig{.body = "longformer", .global_projections = true} : BertConfig{};
+    const std::int64_t hidden = model.shape.hidden;
+    model.head =
+        classifier_head(is_longformer ? ClassifierNames{.pooler = "classifier.dense",
+                                                        .classifier = "classifier.out_proj",
+                                                        .hidden = hidden}
+                                      : ClassifierNames{.pooler_in_body = true, .hidden = hidden});
+    model.head.stated_labels = stated_labels(config);
     return model;
   }
 
@@ -247,7 +225,10 @@ class BertDescription final : public BertLikeDescription {
                                        std::span<const ModelRow> rows) const override {
     const bool global = std::ranges::any_of(
         rows, [](const ModelRow& row) { return row.options.contains(with_global_projections); });
-    return {.family = this, .shape = shape, .own = BertConfig{.global_projections = global}};
+    return {.family = this,
+            .shape = shape,
+            .head = classifier_head({.pooler_in_body = true, .hidden = shape.hidden}),
+            .own = BertConfig{.global_projections = global}};
   }
 
   [[nodiscard]] Result<ModelOptions> options_for(const ModelConfig& config,
@@ -273,7 +254,29 @@ void skip_padding_positions(const JsonField& config, ModelShape& shape) {
   }
 }
 
-ModelConfig read_classifier(const JsonField& config, const BertConfig& own,
+std::string read_architecture(const JsonField& config) {
+  const auto list = said(config, "architectures");
+  if (!list || list->elements().empty()) return {};
+  std::string architecture = list->elements().front().text();
+  for (const std::string_view known :
+       {"ForSequenceClassification", "Model", "ForMaskedLM", "ForPreTraining"}) {
+    if (architecture.ends_with(known)) return architecture;
+  }
+  list->wrong(
+      fmt::format("is '{}'; a cross-encoder is one for sequence classification, and encoders "
+                  "without a head are read as well",
+                  in_a_sentence(architecture)));
+}
+
+std::optional<std::int64_t> stated_labels(const JsonField& config) {
+  constexpr std::int64_t most_labels = 10'000;
+  if (const auto count = said(config, "num_labels")) return count->whole(1, most_labels);
+  if (const auto names = said(config, "id2label"))
+    return static_cast<std::int64_t>(names->members().size());
+  return std::nullopt;
+}
+
+ModelConfig read_classifier(const JsonField& config, std::string_view body, ClassifierNames head,
                             void (*adjust)(const JsonField&, ModelShape&)) {
   ModelConfig model;
   model.architecture = read_architecture(config);
@@ -281,7 +284,10 @@ ModelConfig read_classifier(const JsonField& config, const BertConfig& own,
   read_bert_shape(config, model.shape);
   adjust(config, model.shape);
   read_trained_attention(config, model);
-  model.own = own;
+  model.own = BertConfig{.body = body};
+  head.hidden = model.shape.hidden;
+  model.head = classifier_head(head);
+  model.head.stated_labels = stated_labels(config);
   return model;
 }
 
@@ -290,17 +296,9 @@ ModelTensors BertLikeDescription::tensors(const ModelConfig& config,
   return BertTensors(config, files).all();
 }
 
-bool BertLikeDescription::leaves_out(const ModelConfig& config, std::string_view name) const {
-  for (const std::string_view buffer : {"embeddings.position_ids", "embeddings.token_type_ids"}) {
-    if (name == buffer || name.ends_with(fmt::format(".{}", buffer))) return true;
-  }
-  for (const std::string_view head :
-       {"cls.predictions.", "cls.seq_relationship.", "lm_head.", "discriminator_predictions."}) {
-    if (name.starts_with(head)) return true;
-  }
-  const auto& own = std::any_cast<const BertConfig&>(config.own);
-  if (own.has_pooler && own.pooler.empty()) return false;
-  return name.starts_with("pooler.") || name.starts_with(fmt::format("{}.pooler.", own.body));
+bool BertLikeDescription::leaves_out(const ModelConfig& /*config*/,
+                                     std::string_view /*name*/) const {
+  return true;
 }
 
 Result<ModelRow> BertLikeDescription::row(std::string_view name,
@@ -311,15 +309,22 @@ Result<ModelRow> BertLikeDescription::row(std::string_view name,
 
 ModelConfig BertLikeDescription::config_for(const ModelShape& shape,
                                             std::span<const ModelRow> /*rows*/) const {
-  return {.family = this, .shape = shape, .own = BertConfig{}};
+  return {.family = this,
+          .shape = shape,
+          .head = classifier_head({.pooler_in_body = true, .hidden = shape.hidden}),
+          .own = BertConfig{}};
 }
 
-Result<ModelOptions> BertLikeDescription::options_for(const ModelConfig& /*config*/,
+Result<ModelOptions> BertLikeDescription::options_for(const ModelConfig& config,
                                                       const AttentionPattern& /*pattern*/,
                                                       ModelOptions asked) const {
   for (const std::string& option : asked) {
     if (option != cls_only_last_layer) {
       return fail("there is no option '{}' of a model; it is '{}'", in_a_sentence(option),
+                  cls_only_last_layer);
+    }
+    if (!config.head.reads_cls_alone()) {
+      return fail("'{}' is of models whose score is made of [CLS]; this model pools all tokens",
                   cls_only_last_layer);
     }
   }

@@ -31,6 +31,7 @@ at::Tensor spread(const at::Tensor& rows, const at::Tensor& index, std::int64_t 
 }
 
 constexpr const char* position_table = "embeddings.position_embeddings.weight";
+constexpr const char* type_table = "embeddings.token_type_embeddings.weight";  // not of DistilBERT
 
 ModelVariant with_last_layer(ModelVariant variant, LastLayer last) {
   variant.options.erase(std::string(cls_only_last_layer));
@@ -64,8 +65,8 @@ BertEmbeddings::BertEmbeddings(const ModelWeights& weights, const Computing& com
                                const std::string& learned)
     : words_(computing.of(weights.tensor("embeddings.word_embeddings.weight"))),
       positions_(computing.of(weights.tensor(position_table))),
-      types_(computing.of(weights.tensor("embeddings.token_type_embeddings.weight"))),
       norm_(computing.of(weights.norm("embeddings.LayerNorm"), weights.shape().norm_epsilon)) {
+  if (weights.has(type_table)) types_ = computing.of(weights.tensor(type_table));
   if (!learned.empty()) learned_ = computing.of(weights.tensor(learned));
   if (weights.shape().embedding > 0) project_ = computing.of(weights.linear("embeddings_project"));
 }
@@ -81,7 +82,7 @@ at::Tensor BertEmbeddings::operator()(const PackedBatch& batch) const {
   for (std::int64_t first = 0; first < tokens; first += EncoderLayer::tokens_at_once) {
     const std::int64_t count = std::min(EncoderLayer::tokens_at_once, tokens - first);
     at::Tensor sum = look_up(ids.narrow(0, first, count));
-    sum.add_(at::embedding(types_, types.narrow(0, first, count)));
+    if (types_.defined()) sum.add_(at::embedding(types_, types.narrow(0, first, count)));
     sum.add_(at::embedding(positions_, positions.narrow(0, first, count)));
     const at::Tensor normed = norm_(sum);
     states.narrow(0, first, count).copy_(project_ ? (*project_)(normed) : normed);

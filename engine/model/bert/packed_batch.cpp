@@ -19,14 +19,18 @@ class Packer {
     packed.types.reserve(tokens);
   }
 
-  Status add(std::span<const std::int32_t> ids, std::int64_t position, std::int64_t type) {
+  /// Gives tokens the positions from `position` on. Where padding has a row of the table (RoBERTa
+  /// and what is built on it), a padding token in a text has that one and takes none of the others.
+  Status add(std::span<const std::int32_t> ids, std::int64_t& position, std::int64_t type) {
     const auto outside = std::ranges::find_if(
         ids, [&](std::int32_t id) { return id < 0 || id >= shape_.vocabulary; });
     if (outside != ids.end()) {
       return fail("a token id is {}, and the model's vocabulary ends at {}", *outside,
                   shape_.vocabulary - 1);
     }
-    for (const std::int32_t id : ids) place(id, position++, type);
+    for (const std::int32_t id : ids)
+      place(id, shape_.first_position > 0 && id == shape_.first_position - 1 ? -1 : position++,
+            type);
     return {};
   }
   /// Vectors that are no words.
@@ -38,7 +42,7 @@ class Packer {
   void place(std::int64_t id, std::int64_t position, std::int64_t type) {
     packed_.ids.push_back(id);
     packed_.positions.push_back(shape_.first_position + position);
-    packed_.types.push_back(std::min(type, shape_.types - 1));
+    packed_.types.push_back(std::max<std::int64_t>(std::min(type, shape_.types - 1), 0));
   }
 
   const ModelShape& shape_;
@@ -79,13 +83,18 @@ Result<PackedBatch> pack_batch(const PairBatch& batch, bool shares_query, const 
   if (const Status fits = fits_positions(batch, shape); !fits) return tl::unexpected(fits.error());
   PackedBatch packed{.layout = std::move(*layout), .ids = {}, .positions = {}, .types = {}};
   Packer packer(shape, packed);
-  const auto add_query = [&](const PairBatch::Item& item) { return packer.add(item.query, 1, 0); };
   Status added;
-  if (shares_query) added = add_query(batch.items.front());
+  std::int64_t shared_end = 1;  // the position after the query, which all items share
+  if (shares_query) added = packer.add(batch.items.front().query, shared_end, 0);
   for (const PairBatch::Item& item : batch.items) {
-    if (added) added = packer.add({&batch.cls, 1}, 0, 0);
-    if (added && !shares_query) added = add_query(item);
-    if (added) added = packer.add(item.document, 1 + size_of(item.query), 1);
+    std::int64_t position = 0;
+    if (added) added = packer.add({&batch.cls, 1}, position, 0);
+    if (shares_query) {
+      position = shared_end;
+    } else if (added) {
+      added = packer.add(item.query, position, 0);
+    }
+    if (added) added = packer.add(item.document, position, batch.document_type);
     if (!added) return tl::unexpected(added.error());
   }
   return packed;
@@ -120,12 +129,13 @@ Result<PackedBatch> pack_texts(std::span<const TokenIds> texts, const TextForm& 
           name_of(form.group), i + 1, tokens, shape.positions);
     }
     Status added;
+    std::int64_t position = form.learned;
     if (form.learned > 0) {
       packer.add_learned(form.learned, form.type);
     } else {
-      added = packer.add({&cls, 1}, 0, form.type);
+      added = packer.add({&cls, 1}, position, form.type);
     }
-    if (added) added = packer.add(texts[i], form.first_tokens(), form.type);
+    if (added) added = packer.add(texts[i], position, form.type);
     if (!added) return tl::unexpected(added.error());
   }
   return packed;

@@ -3,7 +3,8 @@
 //
 // A batch of pairs as packed tokens: [CLS], query and document of every item one after the other,
 // or the query once before all items. Positions count on from [CLS] over query and document as in
-// BERT; the document alone has token type 1.
+// BERT; where padding has a row of the table, padding tokens in texts have that position, as in
+// RoBERTa. Queries have token type 0, documents the batch's.
 
 #include <cstdint>
 #include <vector>

@@ -23,7 +23,7 @@
 #include "engine/attention/torch_tensors.h"
 #include "engine/model/bert/bert_config.h"
 #include "engine/model/bert/encoder_layer.h"
-#include "engine/model/bert/score_head.h"
+#include "engine/model/score_head.h"
 
 namespace attnscope {
 
@@ -105,11 +105,11 @@ at::Tensor ReferenceEncoder::embed(const PackedBatch& batch, const std::string& 
   const auto table = [this](const char* name) { return wide(weights().tensor(name)); };
   at::Tensor words = table("embeddings.word_embeddings.weight");
   if (!learned.empty()) words = at::cat({words, wide(weights().tensor(learned))});
-  const at::Tensor states =
-      norm("embeddings.LayerNorm",
-           look_up(words, batch.ids) +
-               look_up(table("embeddings.token_type_embeddings.weight"), batch.types) +
-               look_up(table("embeddings.position_embeddings.weight"), batch.positions));
+  constexpr const char* types = "embeddings.token_type_embeddings.weight";
+  at::Tensor sum = look_up(words, batch.ids) +
+                   look_up(table("embeddings.position_embeddings.weight"), batch.positions);
+  if (weights().has(types)) sum = sum + look_up(table(types), batch.types);
+  const at::Tensor states = norm("embeddings.LayerNorm", sum);
   return weights().shape().embedding > 0 ? linear("embeddings_project", states) : states;
 }
 
@@ -161,15 +161,7 @@ Result<ReferenceOutput> bert_reference(const ModelWeights& weights, const ModelV
   if (!packed) return tl::unexpected(packed.error());
   const ReferenceEncoder encoder(weights, variant, packed->layout);
   const at::Tensor x = encoder.run(encoder.embed(*packed), 0, weights.shape().layers);
-  const at::Tensor state = x.narrow(0, 0, 1);  // [CLS] stands first
-  at::Tensor pooled = state;
-  if (weights.has("pooler.dense.weight")) {
-    pooled = encoder.linear("pooler.dense", state);
-    pooled = head_activation(weights.config()) == HeadActivation::gelu ? at::gelu(pooled)
-                                                                       : pooled.tanh();
-  }
-  const at::Tensor score = encoder.linear("classifier", pooled);
-  return ReferenceOutput{.score = score.item<double>(), .state = doubles_of(state)};
+  return score_reference(encoder, x, packed->layout);
 }
 
 std::vector<double> doubles_of(const at::Tensor& tensor) {

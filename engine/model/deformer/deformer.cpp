@@ -9,10 +9,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/model/bert/score_head.h"
 #include "engine/model/deformer/deformer_config.h"
 #include "engine/model/late/late_model.h"
 #include "engine/model/late/late_reference.h"
+#include "engine/model/score_head.h"
 
 namespace attnscope {
 
@@ -83,7 +83,7 @@ class Deformer final : public Interaction {
       first += count;
     }
     const at::Tensor all = at::cat(states);
-    return Interacted{.scores = head_(all).squeeze(1), .states = all};
+    return Interacted{.scores = head_(all), .states = all};
   }
 
   [[nodiscard]] ModelWork work(const BertEncoder& encoder,

@@ -15,11 +15,10 @@ class ElectraDescription final : public BertLikeDescription {
   [[nodiscard]] std::vector<std::string_view> model_types() const override { return {"electra"}; }
   [[nodiscard]] ModelConfig read_config(const JsonField& config,
                                         std::string_view /*model_type*/) const override {
-    return read_classifier(config,
-                           {.body = "electra",
-                            .pooler = "classifier.dense",
-                            .classifier = "classifier.out_proj",
-                            .activation = HeadActivation::gelu},
+    return read_classifier(config, "electra",
+                           {.pooler = "classifier.dense",
+                            .activation = HeadActivation::gelu,
+                            .classifier = "classifier.out_proj"},
                            &read_embedding_width);
   }
 };

@@ -22,6 +22,28 @@ void read_limit(const JsonField& config, std::string_view name, std::int64_t usu
   tokens = (field ? field->whole(1, most_rows) : usual) + 1;
 }
 
+/// The strategy of pooling, and what scores are made of the pooled state.
+HeadConfig read_mono_head(const JsonField& config, std::int64_t hidden) {
+  constexpr std::array<std::string_view, 5> strategies{"first", "mean", "max", "sum", "bert_pool"};
+  constexpr std::array poolings{Pooling::cls, Pooling::mean, Pooling::max, Pooling::sum,
+                                Pooling::cls};
+  const auto strategy = said(config, "pooling_strategy");
+  const std::size_t place = strategy ? strategy->one_of(strategies, "pooling strategy") : 0;
+  const bool bert_pool = strategies[place] == "bert_pool" || read_flag(config, "_bert_pool", false);
+  HeadConfig head = classifier_head({.pooler = bert_pool ? "bert_pool.0" : "",
+                                     .classifier = "linear",
+                                     .bias = read_flag(config, "linear_bias", false),
+                                     .hidden = hidden});
+  head.pooling = {poolings[place]};
+  head.needed = true;
+  constexpr std::array<std::string_view, 2> scorings{"rank", "mono"};
+  const auto scoring = said(config, "scoring_strategy");
+  const bool is_mono = scoring && scorings[scoring->one_of(scorings, "scoring strategy")] == "mono";
+  head.stated_labels = is_mono ? 2 : 1;
+  if (is_mono) head.label = {.kind = LabelChoice::Kind::log_softmax, .label = 1};
+  return head;
+}
+
 class LightningIrDescription final : public BertLikeDescription {
  public:
   [[nodiscard]] std::string_view id() const override { return "lightning-ir"; }
@@ -47,21 +69,13 @@ ModelConfig read_mono_config(const JsonField& config) {
   check_bert_computation(config);
   read_bert_shape(config, model.shape);
   if (is_electra) read_embedding_width(config, model.shape);
-  must_say(config, "scoring_strategy", "rank");
   if (read_flag(config, "use_adapter", false)) {
     config["use_adapter"].wrong("is true; merge the adapter into the weights first");
   }
-  const auto pooling = said(config, "pooling_strategy");
-  const bool bert_pool = pooling && pooling->text() == "bert_pool";
-  if (!bert_pool) must_say(config, "pooling_strategy", "first");
   read_limit(config, "query_length", 32, model.most_query_tokens);
   read_limit(config, "doc_length", 512, model.most_document_tokens);
-  model.own = BertConfig{.body = is_electra ? "electra" : "bert",
-                         .pooler = "bert_pool.0",
-                         .classifier = "linear",
-                         .has_pooler = bert_pool,
-                         .classifier_bias = read_flag(config, "linear_bias", false),
-                         .needs_head = true};
+  model.own = BertConfig{.body = is_electra ? "electra" : "bert"};
+  model.head = read_mono_head(config, model.shape.hidden);
   return model;
 }
 

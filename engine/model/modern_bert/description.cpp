@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <any>
 #include <array>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "engine/checkpoint/bert_body.h"
 #include "engine/checkpoint/optioned_description.h"
 #include "engine/model/bert/bert_config.h"
+#include "engine/model/bert/bert_like.h"
 #include "engine/model/modern_bert/modern_bert_config.h"
 #include "kernels/base/sentences.h"
 
@@ -81,27 +81,23 @@ void read_shape(const JsonField& config, ModelShape& shape) {
   }
 }
 
-TokenPooling read_pooling(const JsonField& field) {
-  constexpr std::array<std::string_view, 2> names{"cls", "mean"};
-  return static_cast<TokenPooling>(field.one_of(names, "pooling"));
-}
-
-/// sentence-transformers' 1_Pooling/config.json: a mode by its name, or a flag a mode of older
-/// files.
-TokenPooling read_pooling_module(const JsonField& config) {
-  if (const auto mode = said(config, "pooling_mode")) return read_pooling(*mode);
-  std::optional<TokenPooling> pooling;
-  for (const JsonField& flag : config.members()) {
-    if (!flag.key().starts_with("pooling_mode_") || !flag.truth()) continue;
-    const bool is_cls = flag.key() == "pooling_mode_cls_token";
-    if (!is_cls && flag.key() != "pooling_mode_mean_tokens") {
-      flag.wrong("is true; only [CLS] and the mean of all tokens are computed here");
-    }
-    if (pooling) flag.wrong("is true beside another mode; one mode is computed here");
-    pooling = is_cls ? TokenPooling::cls : TokenPooling::mean;
-  }
-  if (!pooling) config.wrong("names no mode of pooling");
-  return *pooling;
+/// transformers' head: dense, gelu, norm, classifier.
+HeadConfig modern_head(std::int64_t hidden, double epsilon, bool dense_bias, bool norm_bias) {
+  HeadConfig head;
+  head.steps = {{.name = "head.dense",
+                 .in_file = "head.dense",
+                 .in = hidden,
+                 .out = hidden,
+                 .bias = dense_bias,
+                 .activation = HeadActivation::gelu},
+                {.kind = HeadStep::Kind::norm,
+                 .name = "head.norm",
+                 .in_file = "head.norm",
+                 .in = hidden,
+                 .bias = norm_bias,
+                 .epsilon = epsilon},
+                {.name = "classifier", .in_file = "classifier", .in = hidden}};
+  return head;
 }
 
 class ModernBertDescription final : public OptionedDescription {
@@ -132,47 +128,21 @@ class ModernBertDescription final : public OptionedDescription {
     read_rotary(config, own);
     own.attention_bias = read_flag(config, "attention_bias", false);
     own.mlp_bias = read_flag(config, "mlp_bias", false);
-    own.norm_bias = own.head_norm_bias = read_flag(config, "norm_bias", false);
-    own.dense_bias = read_flag(config, "classifier_bias", false);
-    if (const auto pooling = said(config, "classifier_pooling"))
-      own.pooling = read_pooling(*pooling);
+    own.norm_bias = read_flag(config, "norm_bias", false);
     model.own = own;
+    model.head = modern_head(model.shape.hidden, model.shape.norm_epsilon,
+                             read_flag(config, "classifier_bias", false), own.norm_bias);
+    model.head.stated_labels = stated_labels(config);
+    if (const auto pooling = said(config, "classifier_pooling")) {
+      constexpr std::array<std::string_view, 2> names{"cls", "mean"};
+      model.head.pooling = {pooling->one_of(names, "pooling") == 0 ? Pooling::cls : Pooling::mean};
+    }
     model.is_local = read_local_layers(config, model.shape.layers);
     read_window(config, model);
     return model;
   }
 
-  [[nodiscard]] bool reads_modules() const override { return true; }
-  [[nodiscard]] Status read_modules(ModelConfig& config,
-                                    std::span<const ModelModule> modules) const override {
-    // Of an encoder for other uses: there is no score.
-    if (modules.size() < 2 || modules.back().type != "Dense") return {};
-    constexpr std::array<std::string_view, 4> wanted{"Pooling", "Dense", "LayerNorm", "Dense"};
-    if (!std::ranges::equal(modules, wanted, {}, &ModelModule::type)) {
-      std::vector<std::string> types;
-      for (const ModelModule& module : modules) types.push_back(in_a_sentence(module.type));
-      return fail(
-          "modules.json lists {}; a re-ranker of Pooling, Dense, LayerNorm and Dense is read here",
-          fmt::join(types, ", "));
-    }
-    auto& own = std::any_cast<ModernBertConfig&>(config.own);
-    own.needs_head = own.head_norm_bias = true;
-    own.dense = modules[1].folder + ".linear";
-    own.norm = modules[2].folder + ".norm";
-    own.classifier = modules[3].folder + ".linear";
-    const std::int64_t hidden = config.shape.hidden;
-    const std::array<std::function<void(const JsonField&)>, 4> readers{
-        [&](const JsonField& of) { own.pooling = read_pooling_module(of); },
-        [&](const JsonField& of) { read_dense(of, hidden, hidden, "GELU", own.dense_bias); },
-        [&](const JsonField& of) { (void)needed(of, "dimension").whole(hidden, hidden); },
-        [&](const JsonField& of) { read_dense(of, hidden, 1, "Identity", own.classifier_bias); }};
-    for (std::size_t i = 0; i < readers.size(); ++i) {
-      Status read = with_json(std::string_view(modules[i].config), modules[i].source, readers[i]);
-      if (!read) return read;
-    }
-    return {};
-  }
-
+  [[nodiscard]] bool takes_modules() const override { return true; }
   [[nodiscard]] ModelTensors tensors(const ModelConfig& config,
                                      const TensorViews* files) const override {
     const auto& own = std::any_cast<const ModernBertConfig&>(config.own);
@@ -206,20 +176,15 @@ class ModernBertDescription final : public OptionedDescription {
       layer_linear("mlp.Wo", shape.hidden, shape.feed_forward, own.mlp_bias);
     }
     norm("final_norm", in_file("final_norm"), own.norm_bias);
-    found.gives_scores = files == nullptr || own.needs_head ||
-                         files->contains(own.classifier + ".weight") ||
+    found.gives_scores = files == nullptr || config.head.needed || has_head(config.head, *files) ||
                          config.architecture.ends_with("ForSequenceClassification");
-    if (!found.gives_scores) return found;
-    linear("head.dense", own.dense, shape.hidden, shape.hidden, own.dense_bias);
-    norm("head.norm", own.norm, own.head_norm_bias);
-    linear("classifier", own.classifier, 1, shape.hidden, own.classifier_bias);
+    if (found.gives_scores) append_head(config.head, "", found.specs);
     return found;
   }
 
-  /// Of a model for masked words.
   [[nodiscard]] bool leaves_out(const ModelConfig& /*config*/,
-                                std::string_view name) const override {
-    return name.starts_with("decoder.") || name.starts_with("head.");
+                                std::string_view /*name*/) const override {
+    return true;
   }
 
   [[nodiscard]] ModelConfig config_for(const ModelShape& shape,
@@ -228,6 +193,7 @@ class ModernBertDescription final : public OptionedDescription {
     for (std::int64_t layer = 0; layer < shape.layers; ++layer)
       config.is_local.push_back(layer % 3 != 0);
     config.local = {"sliding-window", Window::of(modern_bert_window)};
+    config.head = modern_head(shape.hidden, shape.norm_epsilon, false, false);
     return config;
   }
 
@@ -252,14 +218,6 @@ class ModernBertDescription final : public OptionedDescription {
   [[nodiscard]] std::any own_of(const ModelShape& /*shape*/) const override {
     return ModernBertConfig{};
   }
-  [[nodiscard]] Status apply(std::string_view option, const ModelShape& /*shape*/,
-                             std::any& own) const override {
-    if (option == cls_only_last_layer &&
-        std::any_cast<const ModernBertConfig&>(own).pooling == TokenPooling::mean) {
-      return fail("is of models whose score is made of [CLS]; this one's is made of all tokens");
-    }
-    return {};
-  }
 
  private:
   static inline const std::string prefix = "model.";
@@ -273,18 +231,6 @@ class ModernBertDescription final : public OptionedDescription {
       if (both_sides % 2 != 0) field->wrong("is odd; it counts both sides of a token");
     }
     model.local = {"sliding-window", Window::of(both_sides / 2)};
-  }
-
-  static void read_dense(const JsonField& config, std::int64_t in, std::int64_t out,
-                         std::string_view activation, bool& bias) {
-    (void)needed(config, "in_features").whole(in, in);
-    (void)needed(config, "out_features").whole(out, out);
-    bias = read_flag(config, "bias", true);
-    const auto field = needed(config, "activation_function");
-    if (!field.text().ends_with(fmt::format(".{}", activation))) {
-      field.wrong(
-          fmt::format("is '{}'; {} is computed here", in_a_sentence(field.text()), activation));
-    }
   }
 };
 

@@ -6,10 +6,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/gelu.h>
-#include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
-#include <ATen/ops/zeros.h>
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
@@ -28,6 +25,7 @@
 #include "engine/model/modern_bert/modern_layer.h"
 #include "engine/model/modern_bert/rotary.h"
 #include "engine/model/part_times.h"
+#include "engine/model/score_head.h"
 
 namespace attnscope {
 
@@ -55,28 +53,6 @@ struct Stages {
   [[nodiscard]] const AttentionStage& of(bool is_local) const {
     return is_local && local ? *local : *all;
   }
-};
-
-/// norm(gelu(dense [CLS] or the mean)) to the one label.
-class ModernHead {
- public:
-  ModernHead(const ModelWeights& weights, Computing computing) {
-    computing.route = LinearRoute::plain;  // a row a document
-    if (!weights.has("classifier.weight")) return;
-    dense_ = computing.of(weights.linear("head.dense"));
-    norm_ = computing.of(weights.norm("head.norm"), weights.shape().norm_epsilon);
-    classifier_ = computing.of(weights.linear("classifier"));
-  }
-  /// [items, hidden] to [items, 1]; without a head, zeros.
-  [[nodiscard]] at::Tensor operator()(const at::Tensor& pooled) const {
-    const PartClock clock(ModelPart::head);
-    if (!classifier_) return at::zeros({pooled.size(0), 1});
-    return (*classifier_)((*norm_)(at::gelu((*dense_)(pooled))));
-  }
-
- private:
-  std::optional<Linear> dense_, classifier_;
-  std::optional<Norm> norm_;
 };
 
 class ModernBert final : public Model {
@@ -162,7 +138,7 @@ class ModernBert final : public Model {
   /// A mean counts the query's tokens once an item.
   [[nodiscard]] bool shares_query(const PairBatch& batch) const {
     return batch.one_query && !batch.items.empty() && !batch.items.front().query.empty() &&
-           own().pooling == TokenPooling::cls && has_independent_query(variant_.pattern) &&
+           head_.config().reads_cls_alone() && has_independent_query(variant_.pattern) &&
            has_independent_query(local_variant_.pattern);
   }
 
@@ -200,7 +176,9 @@ class ModernBert final : public Model {
       if (show) shown_of(stage, show)(l, heads, nullptr);
       layer.finish(*o, x);
     }
-    return pooled(final_norm_(x), stages.all->cls_index(), packed.layout);
+    x = final_norm_(x);
+    return head_.config().reads_cls_alone() ? x.index_select(0, stages.all->cls_index())
+                                            : pool(head_.config(), x, packed.layout);
   }
 
   [[nodiscard]] at::Tensor embedded(const at::Tensor& ids) const {
@@ -240,18 +218,6 @@ class ModernBert final : public Model {
     return final_norm_(states);
   }
 
-  [[nodiscard]] at::Tensor pooled(const at::Tensor& x, const at::Tensor& cls,
-                                  const SequenceLayout& layout) const {
-    if (own().pooling == TokenPooling::cls) return x.index_select(0, cls);
-    std::vector<at::Tensor> means;
-    means.reserve(static_cast<std::size_t>(layout.item_count()));
-    for (std::int64_t i = 0; i < layout.item_count(); ++i) {
-      const TokenRange tokens = layout.item_tokens(i);
-      means.push_back(x.narrow(0, tokens.begin, tokens.size()).mean(0));
-    }
-    return at::stack(means);
-  }
-
   [[nodiscard]] const RotaryTable& table_of(std::int64_t layer) const {
     return is_local(layer) ? local_table_ : full_table_;
   }
@@ -288,7 +254,7 @@ class ModernBert final : public Model {
   at::Tensor words_;
   Norm embedding_norm_, final_norm_;
   RotaryTable full_table_, local_table_;
-  ModernHead head_;
+  ScoreHead head_;
   std::vector<ModernLayer> layers_;
 };
 

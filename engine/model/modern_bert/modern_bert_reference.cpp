@@ -20,6 +20,7 @@
 #include "engine/model/bert/reference.h"
 #include "engine/model/modern_bert/modern_bert_config.h"
 #include "engine/model/modern_bert/rotary.h"
+#include "engine/model/score_head.h"
 
 namespace attnscope {
 namespace {
@@ -48,11 +49,7 @@ class ModernReference : public WideWeights {
       x = layer(l, x, is_local && local ? *local : all, is_local ? of_local : of_full);
     }
     x = norm("final_norm", x);
-    const at::Tensor state =
-        own.pooling == TokenPooling::cls ? x.narrow(0, 0, 1) : x.mean(0, /*keepdim=*/true);
-    if (!weights().has("classifier.weight")) return {.score = 0, .state = doubles_of(state)};
-    const at::Tensor hidden = norm("head.norm", at::gelu(linear("head.dense", state)));
-    return {.score = linear("classifier", hidden).item<double>(), .state = doubles_of(state)};
+    return score_reference(*this, x, layout);
   }
 
  private:

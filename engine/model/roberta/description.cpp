@@ -16,10 +16,9 @@ class RobertaDescription final : public BertLikeDescription {
   }
   [[nodiscard]] ModelConfig read_config(const JsonField& config,
                                         std::string_view /*model_type*/) const override {
-    return read_classifier(
-        config,
-        {.body = "roberta", .pooler = "classifier.dense", .classifier = "classifier.out_proj"},
-        &skip_padding_positions);
+    return read_classifier(config, "roberta",
+                           {.pooler = "classifier.dense", .classifier = "classifier.out_proj"},
+                           &skip_padding_positions);
   }
 };
 

@@ -1,0 +1,48 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// What makes scores of an encoder's last states: a HeadConfig with its weights. LibTorch inside.
+//
+//   const ScoreHead head(*weights, computing);
+//   at::Tensor scores = head(head.pool(states, layout));
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "engine/checkpoint/head_config.h"
+#include "engine/model/bert/encoder_layer.h"
+#include "engine/model/bert/reference.h"
+#include "engine/pattern/sequence_layout.h"
+
+namespace attnscope {
+
+/// The head of a model: its config's, or BERT's, of which the weights have what they have.
+[[nodiscard]] HeadConfig head_of(const ModelWeights& weights);
+
+/// States [tokens, hidden] of packed items to [items, modes x hidden].
+[[nodiscard]] at::Tensor pool(const HeadConfig& head, const at::Tensor& states,
+                              const SequenceLayout& layout);
+
+class ScoreHead {
+ public:
+  ScoreHead(const ModelWeights& weights, Computing computing);
+  [[nodiscard]] const HeadConfig& config() const { return config_; }
+  /// [items, width] to [items], the label's choice made; zeros of a model without a head.
+  [[nodiscard]] at::Tensor operator()(const at::Tensor& pooled) const;
+
+ private:
+  struct Step {
+    HeadStep config;
+    std::optional<Linear> linear, residual;
+    std::optional<Norm> norm;
+  };
+  HeadConfig config_;
+  std::vector<Step> steps_;
+};
+
+/// The same in float64, of one item: states [tokens, hidden] to its score.
+[[nodiscard]] ReferenceOutput score_reference(const WideWeights& weights, const at::Tensor& states,
+                                              const SequenceLayout& layout);
+
+}  // namespace attnscope
