@@ -72,10 +72,11 @@ class DocumentReader {
     if (!read) return tl::unexpected(read.error());
     if (!*read) return std::optional<EncodedText>();
     TextPair& text = **read;
-    EncodedText document{.id = std::move(text.document_id),
-                         .tokens = model_->tokenizer->encode_document(
-                             text.document, model_->limits.most_document_tokens),
-                         .line = text.line};
+    auto tokens =
+        model_->tokenizer->encode_document(text.document, model_->limits.most_document_tokens);
+    if (!tokens) return fail("{}: {}", reader_.place(text.line), tokens.error().message);
+    EncodedText document{
+        .id = std::move(text.document_id), .tokens = std::move(*tokens), .line = text.line};
     fingerprint_.text(document.id);
     fingerprint_.integer(static_cast<std::int64_t>(document.tokens.size()));
     for (const std::int32_t token : document.tokens) fingerprint_.integer(token);

@@ -40,7 +40,7 @@ std::size_t end_of_space(std::string_view utf8, std::size_t at) {
 AddedTokens::AddedTokens(std::vector<AddedToken> tokens) : tokens_(std::move(tokens)) {
   std::vector<std::pair<std::string_view, std::int32_t>> texts;
   texts.reserve(tokens_.size());
-  for (std::size_t i = tokens_.size(); i-- > 0;)
+  for (std::size_t i = 0; i < tokens_.size(); ++i)
     texts.emplace_back(tokens_[i].found_by, static_cast<std::int32_t>(i));
   trie_ = PieceTrie(std::move(texts));
 }

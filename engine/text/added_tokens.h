@@ -28,7 +28,7 @@ struct AddedToken {
 class AddedTokens {
  public:
   AddedTokens() = default;
-  /// Of two that are found by the same text the first counts.
+  /// No two are found by the same text.
   explicit AddedTokens(std::vector<AddedToken> tokens);
 
   struct Part {

@@ -12,6 +12,7 @@
 #include "engine/text/byte_fallback.h"
 #include "engine/text/characters.h"
 #include "engine/text/piece_trie.h"
+#include "engine/text/pre_tokenizer.h"
 #include "engine/text/subword_model.h"
 #include "kernels/base/json.h"
 #include "kernels/base/running_sum.h"
@@ -58,6 +59,7 @@ class MergeTable {
 
 struct ByteAlphabet {
   std::array<std::int32_t, 0x144> byte_of_character{};  // -1: stands for none
+  std::array<char32_t, 0x100> character_of_byte{};
 };
 
 const ByteAlphabet& byte_alphabet() {
@@ -67,7 +69,9 @@ const ByteAlphabet& byte_alphabet() {
     std::size_t next = 0x100;
     for (std::int32_t byte = 0; byte < 0x100; ++byte) {
       const bool seen = (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte != 0xAD);
-      made.byte_of_character[seen ? static_cast<std::size_t>(byte) : next++] = byte;
+      const std::size_t character = seen ? static_cast<std::size_t>(byte) : next++;
+      made.byte_of_character[character] = byte;
+      made.character_of_byte[static_cast<std::size_t>(byte)] = static_cast<char32_t>(character);
     }
     return made;
   }();
@@ -75,8 +79,9 @@ const ByteAlphabet& byte_alphabet() {
 }
 
 struct BytePairRules {
-  std::int32_t unknown = -1;  // -1: what is in no piece is left out
+  std::optional<std::int32_t> unknown;  // nothing: what is in no piece is left out
   bool fuse_unknown = false, byte_fallback = false, ignore_merges = false;
+  std::string prefix, suffix;  // of every character but a word's first; of its last
 };
 
 class BytePairs final : public SubwordModel {
@@ -84,6 +89,7 @@ class BytePairs final : public SubwordModel {
   BytePairs(const BytePairRules& rules, PieceTrie pieces, bool of_bytes, MergeTable merges,
             std::uint64_t fingerprint)
       : rules_(rules),
+        has_marks_(!rules.prefix.empty() || !rules.suffix.empty()),
         pieces_(std::move(pieces)),
         of_bytes_(of_bytes),
         merges_(std::move(merges)),
@@ -117,7 +123,7 @@ class BytePairs final : public SubwordModel {
   void append_symbols(std::string_view word, std::vector<std::int32_t>& symbols) const {
     bool unknown_waits = false;
     const auto push_unknown = [&] {
-      if (unknown_waits) symbols.push_back(rules_.unknown);
+      if (unknown_waits) symbols.push_back(*rules_.unknown);
       unknown_waits = false;
     };
     for (std::size_t at = 0; at < word.size();) {
@@ -127,13 +133,20 @@ class BytePairs final : public SubwordModel {
       } else {
         static_cast<void>(next_character(word, at));
       }
-      const std::string_view unit = word.substr(begin, at - begin);
+      std::string_view unit = word.substr(begin, at - begin);
+      std::string with_marks;
+      if (has_marks_) {
+        if (begin > 0) with_marks = rules_.prefix;
+        with_marks += unit;
+        if (at == word.size()) with_marks += rules_.suffix;
+        unit = with_marks;
+      }
       if (const std::int32_t id = pieces_.find(unit); id >= 0) {
         push_unknown();
         symbols.push_back(id);
       } else if (rules_.byte_fallback && fallback_.has_all(unit)) {
         for (const char byte : unit) symbols.push_back(fallback_.id(byte));
-      } else if (rules_.unknown >= 0) {
+      } else if (rules_.unknown) {
         if (!rules_.fuse_unknown) push_unknown();
         unknown_waits = true;
       }
@@ -199,6 +212,7 @@ class BytePairs final : public SubwordModel {
   }
 
   BytePairRules rules_;
+  bool has_marks_;
   PieceTrie pieces_;
   bool of_bytes_;
   MergeTable merges_;
@@ -220,12 +234,14 @@ std::pair<std::string, std::string> read_merge(const JsonField& said) {
   return {text.substr(0, space), text.substr(space + 1)};
 }
 
-MergeTable read_merges(const JsonField& said, const Vocabulary& vocabulary, RunningSum& sum) {
+MergeTable read_merges(const JsonField& said, const Vocabulary& vocabulary, std::string_view prefix,
+                       RunningSum& sum) {
   MergeTable table;
   const std::vector<JsonField> merges = said.elements();
   table.reserve(merges.size());
   std::int32_t rank = 0;
   for (const JsonField& field : merges) {
+    if (field.is_text() && field.text().starts_with("#version")) continue;
     const auto [left, right] = read_merge(field);
     const auto id_of = [&](const std::string& piece) {
       const std::int32_t id = vocabulary.id(piece);
@@ -233,7 +249,8 @@ MergeTable read_merges(const JsonField& said, const Vocabulary& vocabulary, Runn
       return id;
     };
     const std::int32_t left_id = id_of(left), right_id = id_of(right);
-    table.add(left_id, right_id, {rank++, id_of(left + right)});
+    if (right.size() < prefix.size()) field.wrong("has a second piece without the prefix");
+    table.add(left_id, right_id, {rank++, id_of(left + right.substr(prefix.size()))});
     sum.add(static_cast<std::uint64_t>(left_id));
     sum.add(static_cast<std::uint64_t>(right_id));
   }
@@ -243,17 +260,25 @@ MergeTable read_merges(const JsonField& said, const Vocabulary& vocabulary, Runn
 PieceTrie pieces_of(const Vocabulary& vocabulary, bool of_bytes) {
   std::vector<std::string> bytes;
   std::vector<std::pair<std::string_view, std::int32_t>> pieces;
-  bytes.reserve(of_bytes ? static_cast<std::size_t>(vocabulary.size()) : 0);
-  pieces.reserve(static_cast<std::size_t>(vocabulary.size()));
-  for (std::int32_t id = 0; id < vocabulary.size(); ++id) {
-    std::string_view piece = vocabulary.piece(id);
-    if (of_bytes) piece = bytes.emplace_back(bytes_of_piece(piece));
-    pieces.emplace_back(piece, id);
-  }
+  if (!of_bytes) return PieceTrie(vocabulary.pieces());
+  const auto spelled = vocabulary.pieces();
+  bytes.reserve(spelled.size());
+  pieces.reserve(spelled.size());
+  for (const auto& [piece, id] : spelled)
+    pieces.emplace_back(bytes.emplace_back(bytes_of_piece(piece)), id);
   return PieceTrie(std::move(pieces));
 }
 
 }  // namespace
+
+std::string spelled_bytes(std::string_view bytes) {
+  std::string spelled;
+  spelled.reserve(2 * bytes.size());
+  for (const char byte : bytes) {
+    append_character(spelled, byte_alphabet().character_of_byte[static_cast<unsigned char>(byte)]);
+  }
+  return spelled;
+}
 
 std::string bytes_of_piece(std::string_view piece) {
   const auto& byte_of = byte_alphabet().byte_of_character;
@@ -267,31 +292,43 @@ std::string bytes_of_piece(std::string_view piece) {
 }
 
 std::unique_ptr<const SubwordModel> read_byte_pairs(const JsonField& said,
-                                                    const Vocabulary& vocabulary, bool of_bytes) {
-  for (const char* name : {"dropout", "continuing_subword_prefix", "end_of_word_suffix"}) {
+                                                    const Vocabulary& vocabulary,
+                                                    PreTokenizer& words) {
+  const auto given = [&](const char* name) {
     const auto field = said.member(name);
-    const bool nothing = !field || field->is_null() || (field->is_text() && field->text().empty());
-    const bool zero = !nothing && !field->is_text() && field->number() == 0;
-    if (!nothing && !zero) field->wrong("would make other tokens, and is not read here");
+    return field && !field->is_null() ? field : std::nullopt;
+  };
+  if (const auto dropout = given("dropout"); dropout && dropout->number() != 0)
+    dropout->wrong("would draw other tokens each time, and is not read here");
+  const auto truth = [&](const char* name) {
+    const auto field = given(name);
+    return field && field->truth();
+  };
+  const auto text = [&](const char* name) {
+    const auto field = given(name);
+    return field ? field->text() : "";
+  };
+  BytePairRules rules{.unknown = {},
+                      .fuse_unknown = truth("fuse_unk"),
+                      .byte_fallback = truth("byte_fallback"),
+                      .ignore_merges = truth("ignore_merges"),
+                      .prefix = text("continuing_subword_prefix"),
+                      .suffix = text("end_of_word_suffix")};
+  if (rules.byte_fallback || !rules.prefix.empty() || !rules.suffix.empty()) words.spell_bytes();
+  const bool of_bytes = words.gives_bytes();
+  if (const auto unknown = given("unk_token")) {
+    const std::int32_t id = vocabulary.id(unknown->text());
+    rules.unknown = id < 0 ? no_piece : id;
   }
-  BytePairRules rules;
-  if (const auto unknown = said.member("unk_token"); unknown && !unknown->is_null()) {
-    rules.unknown = vocabulary.id(unknown->text());
-    if (rules.unknown < 0) unknown->wrong("is not among the pieces");
-  }
-  rules.fuse_unknown = said.truth_or("fuse_unk", false);
-  rules.byte_fallback = said.truth_or("byte_fallback", false);
-  if (of_bytes && rules.byte_fallback) {
-    said["byte_fallback"].wrong("is true beside ByteLevel, whose pieces are bytes already");
-  }
-  rules.ignore_merges = said.truth_or("ignore_merges", false);
   RunningSum sum;
   for (const std::int64_t rule :
-       {std::int64_t{rules.unknown}, std::int64_t{rules.fuse_unknown},
+       {std::int64_t{rules.unknown.value_or(-1)}, std::int64_t{rules.fuse_unknown},
         std::int64_t{rules.byte_fallback}, std::int64_t{rules.ignore_merges}}) {
     sum.add(static_cast<std::uint64_t>(rule));
   }
-  MergeTable merges = read_merges(said["merges"], vocabulary, sum);
+  for (const std::string& mark : {rules.prefix, rules.suffix})
+    if (!mark.empty()) sum.add(std::string_view(mark));
+  MergeTable merges = read_merges(said["merges"], vocabulary, rules.prefix, sum);
   return std::make_unique<const BytePairs>(rules, pieces_of(vocabulary, of_bytes), of_bytes,
                                            std::move(merges), sum.value());
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/text/characters.h"
 
-#include <fmt/format.h>
 #include <unicode/bytestream.h>
 #include <unicode/normalizer2.h>
 #include <unicode/uchar.h>
 #include <unicode/uniset.h>
 #include <unicode/unistr.h>
+#include <unicode/uscript.h>
 #include <unicode/utf8.h>
 
 #include <algorithm>
@@ -65,27 +65,43 @@ constexpr std::array<YoungLetters, 10> young_letters{{{{0x1C89, 0x1C89}, 0x1C8A}
 constexpr UChar32 youngest_begin = 0x1C89;
 
 /// What came with Unicode 15.1 and 16.
-enum class Kind : std::uint8_t { letter, number, mark };
 struct YoungCharacters {
   CodePoints range;
-  Kind kind;
+  UCharCategory category;
 };
-constexpr auto L = Kind::letter, N = Kind::number, M = Kind::mark;
-constexpr std::array<YoungCharacters, 42> young_characters{
-    {{{0x897, 0x897}, M},     {{0x1C89, 0x1C8A}, L},   {{0xA7CB, 0xA7CD}, L},
-     {{0xA7DA, 0xA7DC}, L},   {{0x105C0, 0x105F3}, L}, {{0x10D40, 0x10D49}, N},
-     {{0x10D4A, 0x10D65}, L}, {{0x10D69, 0x10D6D}, M}, {{0x10D6F, 0x10D85}, L},
-     {{0x10EC2, 0x10EC4}, L}, {{0x10EFC, 0x10EFC}, M}, {{0x11380, 0x11389}, L},
-     {{0x1138B, 0x1138B}, L}, {{0x1138E, 0x1138E}, L}, {{0x11390, 0x113B5}, L},
-     {{0x113B7, 0x113B7}, L}, {{0x113B8, 0x113C0}, M}, {{0x113C2, 0x113C2}, M},
-     {{0x113C5, 0x113C5}, M}, {{0x113C7, 0x113CA}, M}, {{0x113CC, 0x113D0}, M},
-     {{0x113D1, 0x113D1}, L}, {{0x113D2, 0x113D2}, M}, {{0x113D3, 0x113D3}, L},
-     {{0x113E1, 0x113E2}, M}, {{0x116D0, 0x116E3}, N}, {{0x11BC0, 0x11BE0}, L},
-     {{0x11BF0, 0x11BF9}, N}, {{0x11F5A, 0x11F5A}, M}, {{0x13460, 0x143FA}, L},
-     {{0x16100, 0x1611D}, L}, {{0x1611E, 0x1612F}, M}, {{0x16130, 0x16139}, N},
-     {{0x16D40, 0x16D6C}, L}, {{0x16D70, 0x16D79}, N}, {{0x18CFF, 0x18CFF}, L},
-     {{0x1CCF0, 0x1CCF9}, N}, {{0x1E5D0, 0x1E5ED}, L}, {{0x1E5EE, 0x1E5EF}, M},
-     {{0x1E5F0, 0x1E5F0}, L}, {{0x1E5F1, 0x1E5FA}, N}, {{0x2EBF0, 0x2EE5D}, L}}};
+constexpr auto Lu = U_UPPERCASE_LETTER, Ll = U_LOWERCASE_LETTER, Lm = U_MODIFIER_LETTER,
+               Lo = U_OTHER_LETTER, Mn = U_NON_SPACING_MARK, Mc = U_COMBINING_SPACING_MARK,
+               Nd = U_DECIMAL_DIGIT_NUMBER, Pd = U_DASH_PUNCTUATION, Po = U_OTHER_PUNCTUATION,
+               Sm = U_MATH_SYMBOL, So = U_OTHER_SYMBOL;
+constexpr std::array<YoungCharacters, 83> young_characters{
+    {{{0x897, 0x897}, Mn},     {{0x1B4E, 0x1B4F}, Po},   {{0x1B7F, 0x1B7F}, Po},
+     {{0x1C89, 0x1C89}, Lu},   {{0x1C8A, 0x1C8A}, Ll},   {{0x2427, 0x2429}, So},
+     {{0x2FFC, 0x2FFF}, So},   {{0x31E4, 0x31E5}, So},   {{0x31EF, 0x31EF}, So},
+     {{0xA7CB, 0xA7CC}, Lu},   {{0xA7CD, 0xA7CD}, Ll},   {{0xA7DA, 0xA7DA}, Lu},
+     {{0xA7DB, 0xA7DB}, Ll},   {{0xA7DC, 0xA7DC}, Lu},   {{0x105C0, 0x105F3}, Lo},
+     {{0x10D40, 0x10D49}, Nd}, {{0x10D4A, 0x10D4D}, Lo}, {{0x10D4E, 0x10D4E}, Lm},
+     {{0x10D4F, 0x10D4F}, Lo}, {{0x10D50, 0x10D65}, Lu}, {{0x10D69, 0x10D6D}, Mn},
+     {{0x10D6E, 0x10D6E}, Pd}, {{0x10D6F, 0x10D6F}, Lm}, {{0x10D70, 0x10D85}, Ll},
+     {{0x10D8E, 0x10D8F}, Sm}, {{0x10EC2, 0x10EC4}, Lo}, {{0x10EFC, 0x10EFC}, Mn},
+     {{0x11380, 0x11389}, Lo}, {{0x1138B, 0x1138B}, Lo}, {{0x1138E, 0x1138E}, Lo},
+     {{0x11390, 0x113B5}, Lo}, {{0x113B7, 0x113B7}, Lo}, {{0x113B8, 0x113BA}, Mc},
+     {{0x113BB, 0x113C0}, Mn}, {{0x113C2, 0x113C2}, Mc}, {{0x113C5, 0x113C5}, Mc},
+     {{0x113C7, 0x113CA}, Mc}, {{0x113CC, 0x113CD}, Mc}, {{0x113CE, 0x113CE}, Mn},
+     {{0x113CF, 0x113CF}, Mc}, {{0x113D0, 0x113D0}, Mn}, {{0x113D1, 0x113D1}, Lo},
+     {{0x113D2, 0x113D2}, Mn}, {{0x113D3, 0x113D3}, Lo}, {{0x113D4, 0x113D5}, Po},
+     {{0x113D7, 0x113D8}, Po}, {{0x113E1, 0x113E2}, Mn}, {{0x116D0, 0x116E3}, Nd},
+     {{0x11BC0, 0x11BE0}, Lo}, {{0x11BE1, 0x11BE1}, Po}, {{0x11BF0, 0x11BF9}, Nd},
+     {{0x11F5A, 0x11F5A}, Mn}, {{0x13460, 0x143FA}, Lo}, {{0x16100, 0x1611D}, Lo},
+     {{0x1611E, 0x16129}, Mn}, {{0x1612A, 0x1612C}, Mc}, {{0x1612D, 0x1612F}, Mn},
+     {{0x16130, 0x16139}, Nd}, {{0x16D40, 0x16D42}, Lm}, {{0x16D43, 0x16D6A}, Lo},
+     {{0x16D6B, 0x16D6C}, Lm}, {{0x16D6D, 0x16D6F}, Po}, {{0x16D70, 0x16D79}, Nd},
+     {{0x18CFF, 0x18CFF}, Lo}, {{0x1CC00, 0x1CCEF}, So}, {{0x1CCF0, 0x1CCF9}, Nd},
+     {{0x1CD00, 0x1CEB3}, So}, {{0x1E5D0, 0x1E5ED}, Lo}, {{0x1E5EE, 0x1E5EF}, Mn},
+     {{0x1E5F0, 0x1E5F0}, Lo}, {{0x1E5F1, 0x1E5FA}, Nd}, {{0x1E5FF, 0x1E5FF}, Po},
+     {{0x1F8B2, 0x1F8BB}, So}, {{0x1F8C0, 0x1F8C1}, So}, {{0x1FA89, 0x1FA89}, So},
+     {{0x1FA8F, 0x1FA8F}, So}, {{0x1FABE, 0x1FABE}, So}, {{0x1FAC6, 0x1FAC6}, So},
+     {{0x1FADC, 0x1FADC}, So}, {{0x1FADF, 0x1FADF}, So}, {{0x1FAE9, 0x1FAE9}, So},
+     {{0x1FBCB, 0x1FBEF}, So}, {{0x2EBF0, 0x2EE5D}, Lo}}};
 
 // Numbers that came with Unicode 17.
 constexpr std::array<CodePoints, 2> youngest_numbers{{{0x11DE0, 0x11DE9}, {0x16FF4, 0x16FF6}}};
@@ -100,23 +116,17 @@ constexpr std::array<CodePoints, 8> ideographs{{{0x4E00, 0x9FFF},
                                                 {0xF900, 0xFAFF},
                                                 {0x2F800, 0x2FA1F}}};
 
-bool has_category(UChar32 c, std::uint32_t mask, Kind kind) {
-  const std::uint32_t category = U_GET_GC_MASK(c);
-  if ((category & mask) != 0) return true;
-  return (category & U_GC_CN_MASK) != 0 &&
-         std::ranges::any_of(young_characters, [&](const YoungCharacters& young) {
-           return young.kind == kind && young.range.hold(c);
-         });
+/// The general category of Unicode 16.
+UCharCategory category_of(UChar32 c) {
+  const auto category = static_cast<UCharCategory>(u_charType(c));
+  if (category != U_UNASSIGNED) return category;
+  const auto* young =
+      std::ranges::find_if(young_characters, [c](const auto& some) { return some.range.hold(c); });
+  return young == young_characters.end() ? U_UNASSIGNED : young->category;
 }
 
-std::string class_with_young(std::string_view known, Kind kind) {
-  std::string all = "[";
-  all += known;
-  for (const YoungCharacters& young : young_characters) {
-    if (young.kind == kind)
-      all += fmt::format("\\x{{{:X}}}-\\x{{{:X}}}", young.range.first, young.range.last);
-  }
-  return all += ']';
+bool has_category(UChar32 c, std::uint32_t mask) {
+  return (U_MASK(category_of(c)) & mask) != 0;
 }
 
 UChar32 of_icu(char32_t c) {
@@ -265,11 +275,11 @@ bool is_combining_mark(char32_t c) {
 }
 
 bool is_letter(char32_t c) {
-  return has_category(of_icu(c), U_GC_L_MASK, Kind::letter);
+  return has_category(of_icu(c), U_GC_L_MASK);
 }
 
 bool is_number(char32_t c) {
-  return has_category(of_icu(c), U_GC_N_MASK, Kind::number);
+  return has_category(of_icu(c), U_GC_N_MASK);
 }
 
 bool is_numeric(char32_t c) {
@@ -277,22 +287,29 @@ bool is_numeric(char32_t c) {
 }
 
 bool is_word_character(char32_t c) {
-  constexpr std::uint32_t decimal_or_connector = U_GC_ND_MASK | U_GC_PC_MASK;
-  return u_hasBinaryProperty(of_icu(c), UCHAR_ALPHABETIC) != 0 ||
-         (U_GET_GC_MASK(of_icu(c)) & decimal_or_connector) != 0 ||
-         u_hasBinaryProperty(of_icu(c), UCHAR_JOIN_CONTROL) != 0 ||
-         has_category(of_icu(c), U_GC_M_MASK, Kind::mark) ||
-         ((U_GET_GC_MASK(of_icu(c)) & U_GC_CN_MASK) != 0 && (is_letter(c) || is_number(c)));
+  constexpr std::uint32_t of_words =
+      U_GC_L_MASK | U_GC_M_MASK | U_GC_ND_MASK | U_GC_NL_MASK | U_GC_PC_MASK;
+  return has_category(of_icu(c), of_words) ||
+         u_hasBinaryProperty(of_icu(c), UCHAR_ALPHABETIC) != 0 ||
+         u_hasBinaryProperty(of_icu(c), UCHAR_JOIN_CONTROL) != 0;
 }
 
-const std::string& letter_class() {
-  static const std::string letters = class_with_young("\\p{L}", Kind::letter);
-  return letters;
+std::string_view category(char32_t c) {
+  constexpr std::array<std::string_view, U_CHAR_CATEGORY_COUNT> names{
+      "Cn", "Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Me", "Mc", "Nd", "Nl", "No", "Zs", "Zl", "Zp",
+      "Cc", "Cf", "Co", "Cs", "Pd", "Ps", "Pe", "Pc", "Po", "Sm", "Sc", "Sk", "So", "Pi", "Pf"};
+  return names[category_of(of_icu(c))];
 }
 
-const std::string& number_class() {
-  static const std::string numbers = class_with_young("\\p{N}", Kind::number);
-  return numbers;
+int script(char32_t c) {
+  // These have other ones since.
+  if (c == 0x589 || c == 0x61C) return USCRIPT_COMMON;
+  if (c == 0x953 || c == 0x954) return USCRIPT_DEVANAGARI;
+  UErrorCode status = U_ZERO_ERROR;
+  const UScriptCode today = uscript_getScript(of_icu(c), &status);
+  if (!is_as_old_as(of_icu(c), marks_version) || today == USCRIPT_UNKNOWN) return -1;
+  return today == USCRIPT_HIRAGANA || today == USCRIPT_KATAKANA || c == 0x30FC ? USCRIPT_HAN
+                                                                               : today;
 }
 
 void append_lower_case(std::string& utf8, char32_t c) {

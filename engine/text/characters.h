@@ -52,9 +52,11 @@ constexpr bool continues_character(char byte) {
 /// \w: alphabetic, a mark, a decimal number, a connector or a joiner, of Unicode 16.
 [[nodiscard]] bool is_word_character(char32_t c);
 
-/// A class of an ICU regular expression: \p{L} or \p{N} with what is younger than ICU's.
-[[nodiscard]] const std::string& letter_class();
-[[nodiscard]] const std::string& number_class();
+/// The general category of Unicode 16: "Lu", "Nd"; "Cn" of what is no character.
+[[nodiscard]] std::string_view category(char32_t c);
+
+/// Its script by Unicode 9, as ICU numbers them, Hiragana and Katakana as Han; -1: none.
+[[nodiscard]] int script(char32_t c);
 
 /// In the lower case of Unicode 17: U+0130 becomes two.
 void append_lower_case(std::string& utf8, char32_t c);

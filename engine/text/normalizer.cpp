@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <initializer_list>
 #include <memory>
 #include <string_view>
 #include <utility>
 
 #include "engine/text/characters.h"
 #include "engine/text/charsmap.h"
+#include "engine/text/subword_model.h"
 #include "engine/text/text_pattern.h"
 #include "kernels/base/json.h"
 
@@ -119,9 +121,39 @@ void replace(std::string& text, const std::vector<TextSpan>& found, std::string_
   text = std::move(replaced);
 }
 
-constexpr std::array<std::string_view, 12> normalizer_types{
-    "NFC",   "NFD",     "NFKC",    "NFKD",        "Lowercase",      "StripAccents",
-    "Strip", "Replace", "Prepend", "Precompiled", "BertNormalizer", "Sequence"};
+/// SentencePiece's Nmt: some control characters go, others and some spaces become a space.
+bool apply_nmt(std::string& text) {
+  return rewrite(text, [](char32_t c, std::string& to) {
+    constexpr std::u32string_view gone = U"\x0B\x7F\x8F\x9F";
+    constexpr std::u32string_view spaces =
+        U"\x09\x0A\x0C\x0D\u1680\u200B\u200C\u200D\u200E\u200F\u2028\u2029\u2581\uFEFF\uFFFD";
+    const bool control = (c >= 0x01 && c <= 0x08) || (c >= 0x0E && c <= 0x1F);
+    if (control || gone.find(c) != gone.npos) return;
+    append_character(to, spaces.find(c) != spaces.npos ? U' ' : c);
+  });
+}
+
+constexpr std::array<std::string_view, 15> normalizer_types{
+    "NFC",          "NFD",         "NFKC",           "NFKD",  "Lowercase",
+    "StripAccents", "Nmt",         "ByteLevel",      "Strip", "Replace",
+    "Prepend",      "Precompiled", "BertNormalizer", "Bert",  "Sequence"};
+
+/// As `tokenizers` finds it: by its name, or else by the fields it has.
+std::string_view type_of(const JsonField& said) {
+  const auto type = said.member("type");
+  const std::string name = type && type->is_text() ? type->text() : "";
+  const auto* known = std::ranges::find(normalizer_types, name);
+  if (known != normalizer_types.end() && name != "BertNormalizer") return *known;
+  const auto has = [&](std::initializer_list<std::string_view> fields) {
+    return std::ranges::all_of(fields, [&](auto field) { return said.member(field).has_value(); });
+  };
+  if (has({"clean_text", "handle_chinese_chars", "lowercase"})) return "Bert";
+  if (has({"strip_left", "strip_right"})) return "Strip";
+  if (has({"normalizers"})) return "Sequence";
+  if (has({"pattern", "content"})) return "Replace";
+  if (has({"prepend"})) return "Prepend";
+  return normalizer_types[said["type"].one_of(normalizer_types, "normalizer")];
+}
 
 }  // namespace
 
@@ -154,8 +186,7 @@ void Normalizer::grows(std::size_t times, const JsonField& said) {
 }
 
 void Normalizer::add(const JsonField& said) {
-  const std::string_view type =
-      normalizer_types[said["type"].one_of(normalizer_types, "normalizer")];
+  const std::string_view type = type_of(said);
   if (type == "Sequence") {
     for (const JsonField& step : said["normalizers"].elements()) add(step);
     return;
@@ -177,19 +208,32 @@ void Normalizer::add(const JsonField& said) {
         if (!is_combining_mark(c)) append_character(to, c);
       });
     });
+  } else if (type == "Nmt") {
+    steps_.emplace_back(apply_nmt);
+  } else if (type == "ByteLevel") {
+    grows(2, said);
+    steps_.emplace_back([](std::string& text) {
+      text = spelled_bytes(text);
+      return true;
+    });
   } else if (type == "Strip") {
     const bool left = said["strip_left"].truth(), right = said["strip_right"].truth();
     steps_.emplace_back([left, right](std::string& text) { return strip(text, left, right); });
   } else if (type == "Replace") {
     const TextPattern pattern = TextPattern::read(said["pattern"]);
     const std::string content = said["content"].text();
-    if (pattern.is_regex() && content.find('$') != std::string::npos) {
-      said["content"].wrong("has a '$', and what a regular expression has found is not read here");
-    }
     grows(1 + content.size(), said);
-    steps_.emplace_back([pattern, content](std::string& text) {
-      replace(text, pattern.matches(text), content);
-      return true;
+    steps_.emplace_back([pattern, content](std::string& text) -> Result<bool> {
+      const auto found = pattern.matches(text);
+      if (!found) return tl::unexpected(found.error());
+      // Where it takes several characters, what it puts there stands in for the last of them.
+      const TextSpan first = found->empty() ? TextSpan{} : found->front();
+      std::size_t second = 0;
+      if (!text.empty()) static_cast<void>(next_character(text, second));
+      const bool starts =
+          first.begin != 0 || first.end == 0 || (first.end == second && !content.empty());
+      replace(text, *found, content);
+      return starts;
     });
   } else if (type == "Prepend") {
     const std::string begin = said["prepend"].text();
@@ -200,7 +244,6 @@ void Normalizer::add(const JsonField& said) {
     });
   } else if (type == "Precompiled") {
     const JsonField table = said["precompiled_charsmap"];
-    if (table.is_null()) return;
     const auto map = std::make_shared<const Charsmap>(table.take(Charsmap::read(table.text())));
     grows(map->longest(), said);
     steps_.emplace_back([map](std::string& text) {
@@ -208,14 +251,20 @@ void Normalizer::add(const JsonField& said) {
       return true;
     });
   } else {
+    for (const char* field : {"clean_text", "handle_chinese_chars", "lowercase"})
+      static_cast<void>(said[field].truth());
     const TextRules rules = read_text_rules(said, "handle_chinese_chars", "lowercase");
     steps_.emplace_back([rules](std::string& text) { return apply_bert(text, rules); });
   }
 }
 
-bool Normalizer::apply(std::string& utf8) const {
+Result<bool> Normalizer::apply(std::string& utf8) const {
   bool starts = true;
-  for (const Step& step : steps_) starts = step(utf8) && starts;
+  for (const Step& step : steps_) {
+    const Result<bool> kept = step(utf8);
+    if (!kept) return kept;
+    starts = *kept && starts;
+  }
   return starts;
 }
 

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "kernels/base/result.h"
+
 namespace attnscope {
 
 class JsonField;
@@ -33,14 +35,16 @@ class Normalizer {
  public:
   Normalizer() = default;  // leaves texts as they are
   [[nodiscard]] static Normalizer bert(const TextRules& rules);
-  /// null: leaves texts as they are. A type that is not known is a problem of its field.
+  /// null: leaves texts as they are. A type that is not known is a problem of its field; without
+  /// one, its fields tell what it is.
   [[nodiscard]] static Normalizer read(const JsonField& said);
 
-  /// Of UTF-8, which it stays. False when what the text began with is gone.
-  bool apply(std::string& utf8) const;
+  /// Of UTF-8, which it stays. False when what the text began with is gone; an error where a
+  /// pattern does not get through (text_pattern.h).
+  [[nodiscard]] Result<bool> apply(std::string& utf8) const;
 
  private:
-  using Step = std::function<bool(std::string&)>;
+  using Step = std::function<Result<bool>(std::string&)>;
   void add(const JsonField& said);
   /// Of a step that makes a byte so many at most.
   void grows(std::size_t times, const JsonField& said);

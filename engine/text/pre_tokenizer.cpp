@@ -5,9 +5,11 @@
 #include <array>
 #include <cstddef>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "engine/text/characters.h"
+#include "engine/text/subword_model.h"
 #include "kernels/base/json.h"
 
 namespace attnscope {
@@ -204,9 +206,64 @@ void cut_as_gpt2(TextWords& words) {
   });
 }
 
-constexpr std::array<std::string_view, 9> pre_tokenizer_types{
-    "ByteLevel", "Metaspace",   "WhitespaceSplit",  "Whitespace", "Split",
-    "Digits",    "Punctuation", "BertPreTokenizer", "Sequence"};
+/// Words of so many characters; the last one may have fewer.
+void cut_into_lengths(TextWords& words, std::int64_t length) {
+  cut_each(words, [&](std::string_view word, std::size_t begin, std::vector<TextSpan>& to) {
+    for (std::size_t at = 0; at < word.size();) {
+      const std::size_t first = at;
+      for (std::int64_t i = 0; i < length && at < word.size(); ++i)
+        static_cast<void>(next_character(word, at));
+      to.push_back({begin + first, begin + at});
+    }
+  });
+}
+
+/// A script begins a word. Spaces and characters that have none go with what stands before them; at
+/// the beginning they are in no word, as with `tokenizers`.
+void cut_at_scripts(TextWords& words) {
+  cut_each(words, [](std::string_view word, std::size_t begin, std::vector<TextSpan>& to) {
+    std::optional<int> before;
+    for (std::size_t at = 0; at < word.size();) {
+      const std::size_t first = at;
+      const char32_t c = next_character(word, at);
+      const int own = c == ' ' ? -1 : script(c);
+      if (own >= 0 && own != before) {
+        to.push_back({begin + first, begin + at});
+      } else if (before) {
+        to.back().end = begin + at;
+      }
+      if (own >= 0) before = own;
+    }
+  });
+}
+
+/// A text of which each word becomes what `change(word, text)` appends.
+template <typename Change>
+void rewrite_words(TextWords& words, const Change& change) {
+  TextWords changed{.text = {}, .spans = {}, .starts = words.starts};
+  changed.text.reserve(2 * words.text.size());
+  changed.spans.reserve(words.spans.size());
+  for (const std::string_view word : words.words()) {
+    const std::size_t begin = changed.text.size();
+    change(word, changed.text);
+    changed.spans.push_back({begin, changed.text.size()});
+  }
+  words = std::move(changed);
+}
+
+constexpr std::array<std::string_view, 12> pre_tokenizer_types{
+    "ByteLevel",      "Metaspace",   "WhitespaceSplit",    "Whitespace",
+    "Split",          "Digits",      "Punctuation",        "BertPreTokenizer",
+    "UnicodeScripts", "FixedLength", "CharDelimiterSplit", "Sequence"};
+
+/// A text of one character.
+std::string read_character(const JsonField& said) {
+  std::string text = said.text();
+  std::size_t end = 0;
+  if (!text.empty()) static_cast<void>(next_character(text, end));
+  if (end == 0 || end != text.size()) said.must_be("one character");
+  return text;
+}
 
 }  // namespace
 
@@ -217,23 +274,47 @@ std::vector<std::string_view> TextWords::words() const {
   return all;
 }
 
-PreTokenizer PreTokenizer::bert() {
-  PreTokenizer made;
-  made.steps_.emplace_back(cut_as_bert);
-  return made;
-}
-
 PreTokenizer PreTokenizer::read(const JsonField& said) {
   PreTokenizer made;
   if (!said.is_null()) made.add(said);
   return made;
 }
 
+void PreTokenizer::grows(std::size_t times, const JsonField& said) {
+  constexpr std::size_t most = 10'000;
+  growth_ *= times;
+  if (growth_ > most) said.wrong("would make texts thousands of times as long");
+}
+
+template <typename Change>
+void PreTokenizer::add_step(Change change) {
+  if constexpr (std::is_void_v<std::invoke_result_t<Change, TextWords&>>) {
+    steps_.emplace_back([change = std::move(change)](TextWords& words) {
+      change(words);
+      return Status();
+    });
+  } else {
+    steps_.emplace_back(std::move(change));
+  }
+}
+
+PreTokenizer PreTokenizer::bert() {
+  PreTokenizer made;
+  made.add_step(cut_as_bert);
+  return made;
+}
+
+void PreTokenizer::spell_bytes() {
+  if (!std::exchange(gives_bytes_, false)) return;
+  add_step([](TextWords& words) {
+    rewrite_words(words, [](std::string_view word, std::string& to) { to += spelled_bytes(word); });
+  });
+}
+
 void PreTokenizer::add(const JsonField& said) {
-  const JsonField type_field = said["type"];
   const std::string_view type =
-      pre_tokenizer_types[type_field.one_of(pre_tokenizer_types, "pre-tokenizer")];
-  if (gives_bytes_) type_field.wrong("stands behind ByteLevel, which is read here as the last one");
+      pre_tokenizer_types[said["type"].one_of(pre_tokenizer_types, "pre-tokenizer")];
+  if (type != "Sequence") spell_bytes();
   if (type == "Sequence") {
     for (const JsonField& step : said["pretokenizers"].elements()) add(step);
   } else if (type == "ByteLevel") {
@@ -241,13 +322,13 @@ void PreTokenizer::add(const JsonField& said) {
   } else if (type == "Metaspace") {
     add_metaspace(said);
   } else if (type == "WhitespaceSplit") {
-    steps_.emplace_back([](TextWords& words) {
+    add_step([](TextWords& words) {
       cut_into_runs(words, [](char32_t c) {
         return is_white_space(c) ? std::nullopt : std::optional<int>(0);
       });
     });
   } else if (type == "Whitespace") {
-    steps_.emplace_back([](TextWords& words) {
+    add_step([](TextWords& words) {
       cut_into_runs(words, [](char32_t c) -> std::optional<int> {
         if (is_white_space(c)) return std::nullopt;
         return is_word_character(c) ? 1 : 0;
@@ -257,64 +338,76 @@ void PreTokenizer::add(const JsonField& said) {
     const TextPattern pattern = TextPattern::read(said["pattern"]);
     const auto how = static_cast<Delimiters>(said["behavior"].one_of(delimiter_names, "behaviour"));
     const bool invert = said["invert"].truth();
-    steps_.emplace_back([=](TextWords& words) {
+    add_step([=](TextWords& words) {
+      Status done;
       cut_each(words, [&](std::string_view word, std::size_t begin, std::vector<TextSpan>& to) {
-        append_words(parts_of(word.size(), pattern.matches(word), invert), how, begin, to);
+        if (!done) return;
+        const auto matches = pattern.matches(word);
+        if (matches) {
+          append_words(parts_of(word.size(), *matches, invert), how, begin, to);
+        } else {
+          done = tl::unexpected(matches.error());
+        }
       });
+      return done;
     });
   } else if (type == "Digits") {
     const auto how =
         said["individual_digits"].truth() ? Delimiters::isolated : Delimiters::contiguous;
-    steps_.emplace_back([how](TextWords& words) { cut_at_characters(words, is_numeric, how); });
+    add_step([how](TextWords& words) { cut_at_characters(words, is_numeric, how); });
   } else if (type == "Punctuation") {
     const auto behavior = said.member("behavior");
     const auto how = behavior
                          ? static_cast<Delimiters>(behavior->one_of(delimiter_names, "behaviour"))
                          : Delimiters::isolated;
-    steps_.emplace_back([how](TextWords& words) { cut_at_characters(words, is_punctuation, how); });
+    add_step([how](TextWords& words) { cut_at_characters(words, is_punctuation, how); });
+  } else if (type == "UnicodeScripts") {
+    add_step(cut_at_scripts);
+  } else if (type == "FixedLength") {
+    constexpr std::int64_t by_default = 5;
+    const auto own = said.member("length");
+    const std::int64_t length = own ? own->whole(1) : by_default;
+    add_step([length](TextWords& words) { cut_into_lengths(words, length); });
+  } else if (type == "CharDelimiterSplit") {
+    std::size_t begin = 0;
+    const char32_t delimiter = next_character(read_character(said["delimiter"]), begin);
+    add_step([delimiter](TextWords& words) {
+      cut_at_characters(
+          words, [=](char32_t c) { return c == delimiter; }, Delimiters::removed);
+    });
   } else {
-    steps_.emplace_back(cut_as_bert);
+    add_step(cut_as_bert);
   }
 }
 
 void PreTokenizer::add_byte_level(const JsonField& said) {
-  gives_bytes_ = true;
+  grows(3, said);  // a space before each word, two bytes for one
   if (said["add_prefix_space"].truth()) {
-    steps_.emplace_back([](TextWords& words) {
-      TextWords spaced{.text = {}, .spans = {}, .starts = words.starts};
-      spaced.text.reserve(words.text.size() + words.spans.size());
-      for (const std::string_view word : words.words()) {
-        const std::size_t begin = spaced.text.size();
-        if (!word.starts_with(' ')) spaced.text += ' ';
-        spaced.text += word;
-        spaced.spans.push_back({begin, spaced.text.size()});
-      }
-      words = std::move(spaced);
+    add_step([](TextWords& words) {
+      rewrite_words(words, [](std::string_view word, std::string& to) {
+        if (!word.starts_with(' ')) to += ' ';
+        to += word;
+      });
     });
   }
-  if (said.truth_or("use_regex", true)) steps_.emplace_back(cut_as_gpt2);
+  if (said.truth_or("use_regex", true)) add_step(cut_as_gpt2);
+  gives_bytes_ = true;
 }
 
 void PreTokenizer::add_metaspace(const JsonField& said) {
   enum class Prepend : std::uint8_t { always, first, never };
   constexpr std::array<std::string_view, 3> schemes{"always", "first", "never"};
-  if (marks_spaces_) said["type"].wrong("stands a second time, and once is what is read here");
-  marks_spaces_ = true;
-  const JsonField replacement = said["replacement"];
-  const std::string mark = replacement.text();
-  std::size_t end = 0;  // of the first character
-  if (!mark.empty()) static_cast<void>(next_character(mark, end));
-  if (end == 0 || end != mark.size()) replacement.must_be("one character");
+  const std::string mark = read_character(said["replacement"]);
+  grows(1 + mark.size(), said);
   const auto scheme = said.member("prepend_scheme");
-  auto prepend = scheme ? static_cast<Prepend>(scheme->one_of(schemes, "scheme")) : Prepend::always;
+  const auto prepend =
+      scheme ? static_cast<Prepend>(scheme->one_of(schemes, "scheme")) : Prepend::always;
   const auto prefix = said.member("add_prefix_space");
-  if (prefix && !prefix->is_null() && !prefix->truth()) {
-    if (scheme && prepend != Prepend::never) prefix->wrong("is false beside a 'prepend_scheme'");
-    prepend = Prepend::never;
-  }
+  if (prefix && !prefix->is_null() && !prefix->truth() && prepend != Prepend::never)
+    prefix->wrong("is false without a 'prepend_scheme' of \"never\"");
   const auto splits = said.member("split");
   const bool split = !splits || splits->is_null() || splits->truth();
-  steps_.emplace_back([=](TextWords& words) {
+  add_step([=](TextWords& words) {
     TextWords marked{.text = {}, .spans = {}, .starts = words.starts};
     marked.text.reserve(words.text.size() + (mark.size() + 1) * words.spans.size());
     for (const TextSpan& span : words.spans) {
@@ -344,10 +437,11 @@ void PreTokenizer::add_metaspace(const JsonField& said) {
   });
 }
 
-TextWords PreTokenizer::cut(std::string utf8, bool starts) const {
+Result<TextWords> PreTokenizer::cut(std::string utf8, bool starts) const {
   TextWords words{.text = std::move(utf8), .spans = {}, .starts = starts};
   if (!words.text.empty()) words.spans.push_back({0, words.text.size()});
-  for (const Step& step : steps_) step(words);
+  for (const Step& step : steps_)
+    if (const Status done = step(words); !done) return tl::unexpected(done.error());
   return words;
 }
 

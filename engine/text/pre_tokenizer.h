@@ -7,12 +7,14 @@
 //   const std::vector<std::string_view> words =
 //       PreTokenizer::bert().cut("re-ranking", true).words();   // "re" "-" "ranking"
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "engine/text/text_pattern.h"
+#include "kernels/base/result.h"
 
 namespace attnscope {
 
@@ -37,20 +39,28 @@ class PreTokenizer {
   /// null: the whole text is one word. A type that is not known is a problem of its field.
   [[nodiscard]] static PreTokenizer read(const JsonField& said);
 
-  /// `starts`: nothing stands before the text.
-  [[nodiscard]] TextWords cut(std::string utf8, bool starts) const;
-  /// The model reads bytes for which tokenizer.json has characters of their own (ByteLevel); words
-  /// are the bytes themselves.
+  /// `starts`: nothing stands before the text. An error where a pattern does not get through
+  /// (text_pattern.h).
+  [[nodiscard]] Result<TextWords> cut(std::string utf8, bool starts) const;
+  /// The last step is ByteLevel, and words are the bytes themselves, for which tokenizer.json has
+  /// characters of their own.
   [[nodiscard]] bool gives_bytes() const { return gives_bytes_; }
+  /// From now on words have these characters.
+  void spell_bytes();
 
  private:
-  using Step = std::function<void(TextWords&)>;
+  using Step = std::function<Status(TextWords&)>;
   void add(const JsonField& said);
+  template <typename Change>
+  void add_step(Change change);
   void add_byte_level(const JsonField& said);
   void add_metaspace(const JsonField& said);
+  /// A step that makes a text so many times as long at most.
+  void grows(std::size_t times, const JsonField& said);
 
   std::vector<Step> steps_;
-  bool gives_bytes_ = false, marks_spaces_ = false;
+  bool gives_bytes_ = false;
+  std::size_t growth_ = 1;  // of all steps together
 };
 
 }  // namespace attnscope

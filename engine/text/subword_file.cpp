@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "engine/text/characters.h"
@@ -28,30 +31,21 @@ std::int32_t read_id(const JsonField& said) {
   return said.whole<std::int32_t>(0, Vocabulary::most_pieces - 1);
 }
 
-void add_piece(Vocabulary& vocabulary, const std::string& piece, std::int32_t id,
-               const JsonField& said) {
-  if (piece.empty()) said.wrong("is a piece without text");
-  if (vocabulary.add(piece, id)) return;
-  if (vocabulary.id(piece) >= 0 && vocabulary.piece(id).empty()) said.wrong("is given twice");
-  said.wrong(
-      fmt::format("has the id {}, which is that of '{}'", id, in_a_sentence(vocabulary.piece(id))));
-}
-
 /// An object of pieces and ids, or Unigram's list of pieces and scores.
 Vocabulary read_pieces(const JsonField& said) {
   Vocabulary vocabulary;
-  if (said.is_list()) {
-    std::int32_t id = 0;
-    for (const JsonField& field : said.elements()) {
-      const std::vector<JsonField> piece = field.elements();
-      if (piece.size() != 2) field.must_be("a piece and its score");
-      if (id == Vocabulary::most_pieces) said.wrong("has too many pieces for a cross-encoder");
-      add_piece(vocabulary, piece[0].text(), id++, field);
-    }
+  if (!said.is_list()) {
+    for (const JsonField& field : said.members())
+      vocabulary.add(std::string(field.key()), read_id(field));
     return vocabulary;
   }
-  for (const JsonField& field : said.members())
-    add_piece(vocabulary, std::string(field.key()), read_id(field), field);
+  std::int32_t id = 0;
+  for (const JsonField& field : said.elements()) {
+    const std::vector<JsonField> piece = field.elements();
+    if (piece.size() != 2) field.must_be("a piece and its score");
+    if (id == Vocabulary::most_pieces) said.wrong("has too many pieces for a cross-encoder");
+    vocabulary.add(piece[0].text(), id++);
+  }
   return vocabulary;
 }
 
@@ -87,59 +81,85 @@ std::vector<std::string> shown_pieces(const Vocabulary& vocabulary, bool of_byte
   return shown;
 }
 
-constexpr std::array<std::string_view, 3> model_types{"WordPiece", "BPE", "Unigram"};
+constexpr std::array<std::string_view, 4> model_types{"BPE", "WordPiece", "WordLevel", "Unigram"};
 
-void read_model(const JsonField& said, SubwordParts& parts) {
-  const std::string_view type = model_types[said["type"].one_of(model_types, "model")];
-  parts.vocabulary = read_pieces(said["vocab"]);
-  const bool of_bytes = parts.pre_tokenizer.gives_bytes();
-  if (of_bytes && type != "BPE")
-    said["type"].wrong("is no BPE, and only BPE is read behind ByteLevel");
-  if (type == "Unigram" && !said["vocab"].is_list())
-    said["vocab"].must_be("a list of pieces with their scores");
-  if (type == "WordPiece") {
-    parts.model = read_word_piece(said, parts.vocabulary);
-    return;
-  }
-  parts.model = type == "BPE" ? read_byte_pairs(said, parts.vocabulary, of_bytes)
-                              : read_unigram(said, parts.vocabulary);
-  parts.shown = shown_pieces(parts.vocabulary, of_bytes);
+/// Without a type: the first whose fields are there, as `tokenizers` takes it.
+std::string_view model_type(const JsonField& said) {
+  if (const auto type = said.member("type")) return model_types[type->one_of(model_types, "model")];
+  const auto has = [&](const char* field) { return said.member(field).has_value(); };
+  if (said["vocab"].is_list()) return "Unigram";
+  if (has("merges")) return "BPE";
+  if (!has("unk_token"))
+    said.wrong("has no 'type', and no 'merges' or 'unk_token' that would tell it");
+  return has("continuing_subword_prefix") && has("max_input_chars_per_word") ? "WordPiece"
+                                                                             : "WordLevel";
 }
 
-AddedToken read_added_token(const JsonField& said, SubwordParts& parts) {
+void read_model(const JsonField& said, SubwordParts& parts) {
+  const std::string_view type = model_type(said);
+  const JsonField vocabulary = said["vocab"];
+  if (vocabulary.is_list() != (type == "Unigram")) {
+    vocabulary.must_be(type == "Unigram" ? "a list of pieces with their scores"
+                                         : "an object of pieces with their ids");
+  }
+  parts.vocabulary = read_pieces(vocabulary);
+  const bool of_bytes = parts.pre_tokenizer.gives_bytes();
+  if (type == "BPE") {
+    parts.model = read_byte_pairs(said, parts.vocabulary, parts.pre_tokenizer);
+  } else {
+    parts.pre_tokenizer.spell_bytes();
+    if (type == "Unigram") {
+      parts.model = read_unigram(said, parts.vocabulary);
+    } else {
+      parts.model = type == "WordPiece" ? read_word_piece(said, parts.vocabulary)
+                                        : read_word_level(said, parts.vocabulary);
+    }
+  }
+  if (of_bytes || type == "BPE" || type == "Unigram")
+    parts.shown = shown_pieces(parts.vocabulary, of_bytes);
+}
+
+AddedToken read_added_token(const JsonField& said) {
   AddedToken token;
   token.text = token.found_by = said["content"].text();
-  token.id = read_id(said["id"]);
+  static_cast<void>(said["id"].whole<std::uint32_t>());
   token.single_word = said.truth_or("single_word", false);
   token.lstrip = said.truth_or("lstrip", false);
   token.rstrip = said.truth_or("rstrip", false);
   token.normalized = said.truth_or("normalized", false);
   token.special = said.truth_or("special", false);
-  const std::int32_t known = parts.vocabulary.id(token.text);
-  if (known >= 0 && known != token.id) {
-    said.wrong(
-        fmt::format("gives '{}' the id {}, and the vocabulary {}", token.text, token.id, known));
-  }
-  if (known < 0) add_piece(parts.vocabulary, token.text, token.id, said);
-  if (token.normalized) parts.normalizer.apply(token.found_by);
-  if (token.found_by.empty()) said.wrong("is a token of which the normalizer leaves nothing");
-  if (!parts.shown.empty()) {
-    parts.shown.resize(static_cast<std::size_t>(parts.vocabulary.size()));
-    parts.shown[static_cast<std::size_t>(token.id)] = token.text;
-  }
   return token;
 }
 
-/// Special ones first: of two that are found by the same text the first counts.
-std::vector<AddedToken> read_added_tokens(const JsonField& said, SubwordParts& parts) {
+/// As `tokenizers` numbers them, whatever ids the file gives: a piece keeps its id, others get the
+/// next ones in their order, from `next` on. The last token of an id counts.
+std::vector<AddedToken> read_added_tokens(const JsonField& said, std::int64_t next,
+                                          SubwordParts& parts) {
   std::vector<AddedToken> tokens;
-  const std::vector<JsonField> fields = said.elements();
-  tokens.reserve(fields.size());
-  for (const bool special : {true, false}) {
-    for (const JsonField& field : fields) {
-      if (field.truth_or("special", false) == special)
-        tokens.push_back(read_added_token(field, parts));
+  std::unordered_map<std::int32_t, std::size_t> places;  // by id
+  for (const JsonField& field : said.elements()) {
+    AddedToken token = read_added_token(field);
+    if (token.text.empty()) continue;
+    const std::int32_t known = parts.vocabulary.id(token.text);
+    if (known < 0 && next >= Vocabulary::most_pieces) field.wrong("comes after too many pieces");
+    token.id = known < 0 ? static_cast<std::int32_t>(next++) : known;
+    if (known < 0) parts.vocabulary.add(token.text, token.id);
+    if (token.normalized) static_cast<void>(field.take(parts.normalizer.apply(token.found_by)));
+    if (token.found_by.empty()) field.wrong("is a token of which the normalizer leaves nothing");
+    const auto [place, fresh] = places.emplace(token.id, tokens.size());
+    if (fresh) tokens.emplace_back();
+    tokens[place->second] = std::move(token);
+  }
+  std::set<std::pair<bool, std::string_view>> seen;
+  for (const AddedToken& token : tokens) {
+    if (!seen.emplace(token.normalized, token.found_by).second) {
+      said.wrong(fmt::format(
+          "has several tokens that are '{}' when normalized, and `tokenizers` draws one; leave one",
+          in_a_sentence(token.found_by)));
     }
+    if (parts.shown.empty()) continue;
+    parts.shown.resize(static_cast<std::size_t>(parts.vocabulary.size()));
+    parts.shown[static_cast<std::size_t>(token.id)] = token.text;
   }
   return tokens;
 }
@@ -226,7 +246,18 @@ std::optional<PairTemplate> read_post_processor(const JsonField& said, const Voc
                                                 bool gives_types) {
   constexpr std::array<std::string_view, 5> types{"TemplateProcessing", "RobertaProcessing",
                                                   "BertProcessing", "ByteLevel", "Sequence"};
-  const std::string_view type = types[said["type"].one_of(types, "post-processor")];
+  const auto has = [&](std::initializer_list<std::string_view> fields) {
+    return std::ranges::all_of(fields, [&](auto field) { return said.member(field).has_value(); });
+  };
+  // As `tokenizers`, which looks at the fields and not at the type.
+  std::string_view type;
+  if (has({"sep", "cls"})) {
+    type = has({"trim_offsets", "add_prefix_space"}) ? "RobertaProcessing" : "BertProcessing";
+  } else if (has({"single", "pair", "special_tokens"})) {
+    type = "TemplateProcessing";
+  } else {
+    type = types[said["type"].one_of(types, "post-processor")];
+  }
   if (type == "TemplateProcessing") return read_template(said, vocabulary, gives_types);
   if (type == "ByteLevel") return std::nullopt;  // of offsets alone
   if (type != "Sequence") return read_processing(said, vocabulary, type == "RobertaProcessing");
@@ -253,6 +284,11 @@ void add_rules(RunningSum& sum, const TextRules& rules) {
 
 void add_pieces(RunningSum& sum, const Vocabulary& vocabulary) {
   for (std::int32_t id = 0; id < vocabulary.size(); ++id) sum.add(vocabulary.piece(id));
+  for (const auto& [piece, id] : vocabulary.pieces()) {
+    if (vocabulary.piece(id) == piece) continue;
+    sum.add(piece);
+    sum.add(static_cast<std::uint64_t>(id));
+  }
 }
 
 void add_tokens(RunningSum& sum, const std::vector<AddedToken>& tokens) {
@@ -284,17 +320,36 @@ void overlay(const std::vector<AddedToken>& further, SubwordParts& parts,
     token.id = parts.vocabulary.id(token.text);
     if (token.id < 0) {
       token.id = static_cast<std::int32_t>(parts.vocabulary.size());
-      static_cast<void>(parts.vocabulary.add(token.text, token.id));
+      parts.vocabulary.add(token.text, token.id);
     }
     token.found_by = token.text;
-    if (token.normalized) parts.normalizer.apply(token.found_by);
+    if (token.normalized) {
+      const Result<bool> applied = parts.normalizer.apply(token.found_by);
+      if (!applied) throw JsonProblem{applied.error()};
+    }
     std::erase_if(added, [&](const AddedToken& known) { return known.text == token.text; });
     added.push_back(std::move(token));
   }
 }
 
+/// What decides of no token, but lets `tokenizers` refuse a file.
+void check_others(const JsonField& said) {
+  said.only({"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer",
+             "post_processor", "decoder", "model"});
+  constexpr std::array<std::string_view, 1> versions{"1.0"};
+  if (const auto version = said.member("version"))
+    static_cast<void>(version->one_of(versions, "version"));
+  constexpr std::array<std::string_view, 10> decoders{
+      "BPEDecoder", "ByteLevel", "WordPiece", "Metaspace", "CTC",
+      "Sequence",   "Replace",   "Fuse",      "Strip",     "ByteFallback"};
+  const auto decoder = said_in(said, "decoder");
+  const auto type = decoder ? decoder->member("type") : std::nullopt;
+  if (type) static_cast<void>(type->one_of(decoders, "decoder"));
+}
+
 SubwordParts read_parts(const JsonField& said, const TokenizerChoices& choices) {
   SubwordParts parts;
+  check_others(said);
   const auto normalizer = said_in(said, "normalizer");
   if (choices.lower_case) {
     parts.normalizer = lower_case_first(normalizer ? normalizer->value() : json());
@@ -306,7 +361,11 @@ SubwordParts read_parts(const JsonField& said, const TokenizerChoices& choices) 
   read_model(said["model"], parts);
   parts.model_pieces = parts.vocabulary.size();
   std::vector<AddedToken> added;
-  if (const auto tokens = said_in(said, "added_tokens")) added = read_added_tokens(*tokens, parts);
+  if (const auto tokens = said_in(said, "added_tokens")) {
+    const Vocabulary& known = parts.vocabulary;
+    const bool listed = said["model"]["vocab"].is_list();
+    added = read_added_tokens(*tokens, listed ? known.size() : known.count(), parts);
+  }
   overlay(choices.added, parts, added);
   std::optional<PairTemplate> pair;
   if (const auto post = said_in(said, "post_processor"))
@@ -343,8 +402,9 @@ SubwordParts read_parts(const JsonField& said, const TokenizerChoices& choices) 
 }  // namespace
 
 Result<SubwordParts> read_tokenizer_json(std::string_view text, std::string_view source) {
-  return read_json(text, source,
-                   [](const JsonField& root) { return read_parts(root, TokenizerChoices{}); });
+  return read_json(
+      text, source, [](const JsonField& root) { return read_parts(root, TokenizerChoices{}); },
+      RepeatedIn("vocab"));
 }
 
 SubwordParts read_tokenizer_root(const JsonField& root, const TokenizerChoices& choices) {
@@ -361,9 +421,7 @@ Result<json> vocabulary_json(std::string_view text, std::string_view source) {
   const Result<Vocabulary> vocabulary = read_vocabulary(text, source);
   if (!vocabulary) return tl::unexpected(vocabulary.error());
   json pieces = json::object();
-  for (std::int32_t id = 0; id < vocabulary->size(); ++id)
-    if (const std::string_view piece = vocabulary->piece(id); !piece.empty())
-      pieces[std::string(piece)] = id;
+  for (const auto& [piece, id] : vocabulary->pieces()) pieces[std::string(piece)] = id;
   return pieces;
 }
 

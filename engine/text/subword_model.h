@@ -1,7 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What pieces a word is made of, as the `model` of a tokenizer.json says: WordPiece, BPE, Unigram.
+// What pieces a word is made of, as the `model` of a tokenizer.json says: WordPiece, BPE, Unigram,
+// WordLevel.
 //
 //   std::vector<std::int32_t> ids;
 //   model->append("unaffable", ids);   // of "un", "##aff", "##able"
@@ -17,7 +18,11 @@
 namespace attnscope {
 
 class JsonField;
+class PreTokenizer;
 class RunningSum;
+
+/// Stands for a stretch that is in no piece, where the model has no unknown one.
+inline constexpr std::int32_t no_piece = -2;
 
 class SubwordModel {
  public:
@@ -38,7 +43,6 @@ struct WordPieceRules {
   std::string continuing_prefix = "##";
   std::int64_t most_characters = 100;  // of a word; longer ones are unknown
 };
-/// The unknown piece is of the vocabulary.
 [[nodiscard]] std::unique_ptr<const SubwordModel> word_piece(const WordPieceRules& rules,
                                                              const Vocabulary& vocabulary);
 
@@ -46,15 +50,20 @@ struct WordPieceRules {
 /// known is a problem of its field.
 [[nodiscard]] std::unique_ptr<const SubwordModel> read_word_piece(const JsonField& said,
                                                                   const Vocabulary& vocabulary);
-/// Byte-pair encoding: the pair of the lowest rank is merged until none is left. Of characters, or
-/// of bytes, for which the file has characters of its own (byte_of_character).
+/// Byte-pair encoding: the pair of the lowest rank is merged until none is left. Of bytes where
+/// `words` gives them and the model can take them, of characters otherwise.
 [[nodiscard]] std::unique_ptr<const SubwordModel> read_byte_pairs(const JsonField& said,
                                                                   const Vocabulary& vocabulary,
-                                                                  bool of_bytes);
+                                                                  PreTokenizer& words);
 /// The pieces of the highest sum of scores. Its vocabulary is a list of pieces with scores.
 [[nodiscard]] std::unique_ptr<const SubwordModel> read_unigram(const JsonField& said,
                                                                const Vocabulary& vocabulary);
+/// Words that are pieces as they are; others are unknown.
+[[nodiscard]] std::unique_ptr<const SubwordModel> read_word_level(const JsonField& said,
+                                                                  const Vocabulary& vocabulary);
 
+/// A character for each byte, those that a byte-level vocabulary has.
+[[nodiscard]] std::string spelled_bytes(std::string_view bytes);
 /// The bytes that the characters of a piece stand for in a byte-level vocabulary: those that can be
 /// seen for themselves, U+0100 and what follows for the others. "" of a piece of other characters.
 [[nodiscard]] std::string bytes_of_piece(std::string_view piece);

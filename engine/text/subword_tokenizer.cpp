@@ -9,6 +9,7 @@
 #include "engine/text/characters.h"
 #include "engine/text/subword_file.h"
 #include "engine/text/tokenizer_folder.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope {
 
@@ -29,33 +30,46 @@ Result<SubwordTokenizer> SubwordTokenizer::open(const std::filesystem::path& fol
   return SubwordTokenizer(std::move(*parts));
 }
 
-std::vector<std::int32_t> SubwordTokenizer::tokenize(std::string_view text) const {
+Result<std::vector<std::int32_t>> SubwordTokenizer::tokenize(std::string_view text) const {
   std::vector<std::int32_t> ids;
   std::string mended;
   if (first_byte_that_is_no_utf8(text)) text = mended = as_utf8(text);
   for (const AddedTokens::Part& part : parts_->raw.cut(text)) {
     if (part.id >= 0) {
       ids.push_back(part.id);
-    } else {
-      append(part.text, part.text.data() == text.data(), ids);
+    } else if (const Status done = append(part.text, part.text.data() == text.data(), ids); !done) {
+      return tl::unexpected(done.error());
     }
   }
   return ids;
 }
 
-void SubwordTokenizer::append(std::string_view text, bool starts,
-                              std::vector<std::int32_t>& ids) const {
+Status SubwordTokenizer::append(std::string_view text, bool starts,
+                                std::vector<std::int32_t>& ids) const {
   std::string normal(text);
-  starts = parts_->normalizer.apply(normal) && starts;
+  const Result<bool> kept = parts_->normalizer.apply(normal);
+  if (!kept) return tl::unexpected(kept.error());
+  starts = *kept && starts;
   for (const AddedTokens::Part& part : parts_->normalized.cut(normal)) {
     if (part.id >= 0) {
       ids.push_back(part.id);
       continue;
     }
     const bool first = starts && part.text.data() == normal.data();
-    const TextWords words = parts_->pre_tokenizer.cut(std::string(part.text), first);
-    for (const TextSpan& span : words.spans) parts_->model->append(words.word(span), ids);
+    const Result<TextWords> words = parts_->pre_tokenizer.cut(std::string(part.text), first);
+    if (!words) return tl::unexpected(words.error());
+    for (const TextSpan& span : words->spans) {
+      const std::size_t before = ids.size();
+      parts_->model->append(words->word(span), ids);
+      if (std::find(ids.begin() + static_cast<std::ptrdiff_t>(before), ids.end(), no_piece) !=
+          ids.end()) {
+        constexpr std::size_t longest = 60;
+        return fail("the tokenizer has no piece for '{}', and no unknown one to stand for it",
+                    in_a_sentence(words->word(span), longest));
+      }
+    }
   }
+  return {};
 }
 
 bool SubwordTokenizer::cut(std::vector<std::int32_t>& ids, std::int64_t most) const {
@@ -98,10 +112,13 @@ Result<TokenPair> SubwordTokenizer::encode(std::string_view query, std::string_v
                                            const PairLimits& limits) const {
   const PairTemplate& around = parts_->pair;
   const auto ends = static_cast<std::int64_t>(around.between.size());
-  TokenPair pair{.query = parts_->query_prefix.empty()
-                              ? tokenize(query)
-                              : tokenize(parts_->query_prefix + std::string(query)),
-                 .document = tokenize(document)};
+  Result<std::vector<std::int32_t>> query_ids =
+      parts_->query_prefix.empty() ? tokenize(query)
+                                   : tokenize(parts_->query_prefix + std::string(query));
+  Result<std::vector<std::int32_t>> document_ids = tokenize(document);
+  if (!query_ids) return fail("the query: {}", query_ids.error().message);
+  if (!document_ids) return fail("the document: {}", document_ids.error().message);
+  TokenPair pair{.query = std::move(*query_ids), .document = std::move(*document_ids)};
   if (limits.most_query_tokens > 0)
     pair.query_cut = cut(pair.query, limits.most_query_tokens - ends);
   if (limits.most_document_tokens > 0) {
@@ -122,11 +139,12 @@ Result<TokenPair> SubwordTokenizer::encode(std::string_view query, std::string_v
   return pair;
 }
 
-std::vector<std::int32_t> SubwordTokenizer::encode_document(std::string_view document,
-                                                            std::int64_t most) const {
-  std::vector<std::int32_t> ids = tokenize(document);
-  cut(ids, most - 1);
-  ids.push_back(sep());
+Result<std::vector<std::int32_t>> SubwordTokenizer::encode_document(std::string_view document,
+                                                                    std::int64_t most) const {
+  Result<std::vector<std::int32_t>> ids = tokenize(document);
+  if (!ids) return fail("the document: {}", ids.error().message);
+  cut(*ids, most - 1);
+  ids->push_back(sep());
   return ids;
 }
 

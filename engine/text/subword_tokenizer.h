@@ -36,15 +36,16 @@ class SubwordTokenizer final : public Tokenizer {
   SubwordTokenizer& operator=(SubwordTokenizer&&) noexcept;
   ~SubwordTokenizer() override;
 
-  /// Pieces alone, nothing of the template. Bytes that are no UTF-8 become U+FFFD.
-  [[nodiscard]] std::vector<std::int32_t> tokenize(std::string_view text) const;
+  /// Pieces alone, nothing of the template. Bytes that are no UTF-8 become U+FFFD. An error where
+  /// an expression does not get through the text, or a word is in no piece and none is unknown.
+  [[nodiscard]] Result<std::vector<std::int32_t>> tokenize(std::string_view text) const;
   /// The query's part ends in all that the template has between both texts. A pair that is longer
   /// than the limit is cut as transformers' 'longest_first' does: the longer text first, to half of
   /// the room at least.
   [[nodiscard]] Result<TokenPair> encode(std::string_view query, std::string_view document,
                                          const PairLimits& limits) const override;
-  [[nodiscard]] std::vector<std::int32_t> encode_document(std::string_view document,
-                                                          std::int64_t most) const override;
+  [[nodiscard]] Result<std::vector<std::int32_t>> encode_document(std::string_view document,
+                                                                  std::int64_t most) const override;
   [[nodiscard]] std::uint64_t fingerprint() const override;
   /// "##ing" of WordPiece; of the others the text itself, with the space that it begins with and
   /// "\x80" for bytes that are no character.
@@ -63,7 +64,8 @@ class SubwordTokenizer final : public Tokenizer {
   /// Cuts both texts to `room` tokens together.
   [[nodiscard]] Status cut_longest_first(TokenPair& pair, std::int64_t room) const;
   [[nodiscard]] std::int64_t special_tokens() const;  // of a pair
-  void append(std::string_view text, bool starts, std::vector<std::int32_t>& ids) const;
+  [[nodiscard]] Status append(std::string_view text, bool starts,
+                              std::vector<std::int32_t>& ids) const;
   std::unique_ptr<const SubwordParts> parts_;
 };
 

@@ -2,62 +2,243 @@
 #include "engine/text/text_pattern.h"
 
 #include <fmt/format.h>
-#include <unicode/regex.h>
-#include <unicode/unistr.h>
-#include <unicode/utext.h>
 
+// Its UChar is not ICU's, with which this file may be compiled together.
+#define ONIG_ESCAPE_UCHAR_COLLISION
+#include <oniguruma.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
 #include <utility>
 
 #include "engine/text/characters.h"
 #include "kernels/base/json.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope {
 
 struct TextPattern::Regex {
-  std::unique_ptr<const icu::RegexPattern> pattern;
+  Regex() = default;
+  Regex(const Regex&) = delete;
+  Regex& operator=(const Regex&) = delete;
+  ~Regex() { onig_free(compiled); }
+
+  std::string expression;
+  regex_t* compiled = nullptr;
 };
 
 namespace {
 
-// Expressions may take time and memory without end. A step of ICU's is 10,000 turns that a match
-// could have taken and did not.
-constexpr std::int32_t most_steps = 20, bytes_for_a_step = 50;
-constexpr std::int32_t most_memory = 256 << 20;  // bytes
+// `tokenizers` has the first limit, too, and ends there; it knows no other one. A step is a place
+// to which the match goes back.
+constexpr unsigned long most_steps_of_match = 10'000'000, most_steps_of_search = 100'000'000;
+constexpr unsigned most_places_to_go_back_to = 8'000'000;  // some 40 bytes each
 
-/// With the letters and numbers that the expression's own engine knows.
-std::string for_icu(std::string_view expression) {
-  std::string made;
-  for (std::size_t at = 0; at < expression.size();) {
-    const std::string_view rest = expression.substr(at);
-    const bool letters = rest.starts_with("\\p{L}");
-    if (letters || rest.starts_with("\\p{N}")) {
-      made += letters ? letter_class() : number_class();
-      at += std::string_view("\\p{L}").size();
-      continue;
-    }
-    const std::size_t taken = rest.front() == '\\' && rest.size() > 1 ? 2 : 1;
-    made += rest.substr(0, taken);
-    at += taken;
-  }
-  return made;
+const OnigUChar* bytes_of(std::string_view text) {
+  return reinterpret_cast<const OnigUChar*>(text.data());
 }
 
-std::vector<TextSpan> matches_of(const icu::RegexPattern& pattern, std::string_view utf8) {
+/// Code points in the order of a class of Oniguruma: first and last of each range.
+struct CodePointRanges {
+  std::vector<OnigCodePoint> bounds{0};  // their number before them, as Oniguruma wants it
+
+  void add(OnigCodePoint first, OnigCodePoint last) {
+    bounds.push_back(first);
+    bounds.push_back(last);
+  }
+  /// In order and apart.
+  void sort() {
+    std::vector<std::pair<OnigCodePoint, OnigCodePoint>> ranges;
+    for (std::size_t i = 1; i < bounds.size(); i += 2)
+      ranges.emplace_back(bounds[i], bounds[i + 1]);
+    std::ranges::sort(ranges);
+    bounds.assign(1, 0);
+    for (const auto& [first, last] : ranges) {
+      if (bounds.size() > 1 && first <= bounds.back() + 1) {
+        bounds.back() = std::max(bounds.back(), last);
+      } else {
+        add(first, last);
+      }
+    }
+    bounds.front() = static_cast<OnigCodePoint>(bounds.size() / 2);
+  }
+  /// What is in order and apart, as this is, goes.
+  void remove(const CodePointRanges& others) {
+    CodePointRanges left;
+    std::size_t next = 1;
+    for (std::size_t i = 1; i < bounds.size(); i += 2) {
+      OnigCodePoint first = bounds[i];
+      const OnigCodePoint last = bounds[i + 1];
+      for (; next < others.bounds.size() && others.bounds[next] <= last; next += 2) {
+        if (others.bounds[next] > first) left.add(first, others.bounds[next] - 1);
+        first = others.bounds[next + 1] + 1;
+      }
+      if (first <= last) left.add(first, last);
+    }
+    left.bounds.front() = static_cast<OnigCodePoint>(left.bounds.size() / 2);
+    bounds = std::move(left.bounds);
+  }
+  [[nodiscard]] bool hold(OnigCodePoint c) const {
+    const auto after = std::upper_bound(bounds.begin() + 1, bounds.end(), c);
+    const auto before = after - (bounds.begin() + 1);  // bounds up to c
+    return before % 2 == 1 || (before > 0 && *(after - 1) == c);
+  }
+};
+
+/// Classes that follow another version of Unicode in older releases of Oniguruma than in
+/// `tokenizers`, with what is missing there: characters up to Unicode 16, and symbols as
+/// punctuation.
+class Classes {
+ public:
+  static const Classes& all() {
+    static const Classes classes;
+    return classes;
+  }
+  [[nodiscard]] const CodePointRanges* find(OnigCtype type) const {
+    const auto found = classes_.find(type);
+    return found == classes_.end() ? nullptr : &found->second;
+  }
+
+  static OnigCtype type_of(std::string_view name) {
+    // The function reads the name alone.
+    auto* begin = const_cast<OnigUChar*>(bytes_of(name));
+    return static_cast<OnigCtype>(
+        ONIG_ENCODING_UTF8->property_name_to_ctype(ONIG_ENCODING_UTF8, begin, begin + name.size()));
+  }
+
+ private:
+  Classes() {
+    append(type_of("S"), of(ONIGENC_CTYPE_PUNCT));
+    const OnigCtype unassigned = type_of("Cn");
+    CodePointRanges young;
+    constexpr OnigCodePoint end = 0x40000;  // no version has more but tags and private use
+    for (OnigCodePoint c = 0x80; c < end; ++c) {
+      if (ONIG_ENCODING_UTF8->is_code_ctype(c, unassigned) == 0) continue;
+      const std::string_view category = attnscope::category(c);
+      if (category == "Cn") continue;
+      young.add(c, c);
+      const auto add = [&](auto... types) { (of(types).add(c, c), ...); };
+      add(type_of(category), type_of(category.substr(0, 1)));
+      add(ONIGENC_CTYPE_GRAPH, ONIGENC_CTYPE_PRINT);
+      const char kind = category.front();
+      const bool letter = kind == 'L' || category == "Nl", digit = category == "Nd";
+      if (letter || digit || kind == 'M' || category == "Pc") add(ONIGENC_CTYPE_WORD);
+      if (letter || digit) add(ONIGENC_CTYPE_ALNUM);
+      if (letter) add(ONIGENC_CTYPE_ALPHA, type_of("Alphabetic"));
+      if (digit) add(ONIGENC_CTYPE_DIGIT);
+      if (kind == 'P' || kind == 'S') add(ONIGENC_CTYPE_PUNCT);
+      if (category == "Lu") add(ONIGENC_CTYPE_UPPER, type_of("Uppercase"), type_of("LC"));
+      if (category == "Ll") add(ONIGENC_CTYPE_LOWER, type_of("Lowercase"), type_of("LC"));
+    }
+    for (auto& [type, ranges] : classes_) ranges.sort();
+    young.sort();
+    for (const OnigCtype type : {unassigned, type_of("C")}) of(type).remove(young);
+  }
+  /// The library's own class, where it is not there yet.
+  CodePointRanges& of(OnigCtype type) {
+    const auto [at, fresh] = classes_.try_emplace(type);
+    if (fresh) append(type, at->second);
+    return at->second;
+  }
+  static void append(OnigCtype type, CodePointRanges& to) {
+    OnigCodePoint ignored = 0;
+    const OnigCodePoint* ranges = nullptr;
+    ONIG_ENCODING_UTF8->get_ctype_code_range(type, &ignored, &ranges);
+    if (ranges == nullptr) return;
+    for (OnigCodePoint i = 0; i < ranges[0]; ++i) to.add(ranges[2 * i + 1], ranges[2 * i + 2]);
+  }
+
+  std::map<OnigCtype, CodePointRanges> classes_;
+};
+
+int is_of_class(OnigCodePoint c, OnigCtype type) {
+  constexpr OnigCodePoint latin = 0x100;  // of which it has a table of its own
+  const CodePointRanges* ranges = c < latin ? nullptr : Classes::all().find(type);
+  if (ranges == nullptr) return ONIG_ENCODING_UTF8->is_code_ctype(c, type);
+  return ranges->hold(c) ? 1 : 0;
+}
+
+int ranges_of_class(OnigCtype type, OnigCodePoint* end_of_single_bytes,
+                    const OnigCodePoint* found[]) {
+  const int done = ONIG_ENCODING_UTF8->get_ctype_code_range(type, end_of_single_bytes, found);
+  const CodePointRanges* ranges = Classes::all().find(type);
+  if (ranges != nullptr) *found = ranges->bounds.data();
+  return done;
+}
+
+int class_of_name(OnigEncodingType* /*encoding*/, OnigUChar* begin, OnigUChar* end) {
+  const int type = ONIG_ENCODING_UTF8->property_name_to_ctype(ONIG_ENCODING_UTF8, begin, end);
+  // \p{Punct} has no symbols, as [[:punct:]] has.
+  return type == ONIGENC_CTYPE_PUNCT ? static_cast<int>(Classes::type_of("P")) : type;
+}
+
+/// Oniguruma's UTF-8 with these classes.
+OnigEncodingType* encoding() {
+  static OnigEncodingType made = [] {
+    std::array<OnigEncoding, 1> utf8{ONIG_ENCODING_UTF8};
+    onig_initialize(utf8.data(), static_cast<int>(utf8.size()));
+    OnigEncodingType with_classes = *ONIG_ENCODING_UTF8;
+    with_classes.is_code_ctype = is_of_class;
+    with_classes.get_ctype_code_range = ranges_of_class;
+    with_classes.property_name_to_ctype = class_of_name;
+    with_classes.init = nullptr;  // has run
+    with_classes.is_initialized = nullptr;
+    return with_classes;
+  }();
+  return &made;
+}
+
+std::string sentence_of(int code, OnigErrorInfo* info = nullptr) {
+  std::array<OnigUChar, ONIG_MAX_ERROR_MESSAGE_LEN> text{};
+  const int size = onig_error_code_to_str(text.data(), code, info);
+  return in_a_sentence(
+      as_utf8({reinterpret_cast<const char*>(text.data()), static_cast<std::size_t>(size)}));
+}
+
+/// What a search writes to, which its C functions free.
+struct Search {
+  Search() {
+    onig_set_retry_limit_in_match_of_match_param(limits, most_steps_of_match);
+    onig_set_retry_limit_in_search_of_match_param(limits, most_steps_of_search);
+    onig_set_match_stack_limit_size_of_match_param(limits, most_places_to_go_back_to);
+  }
+  Search(const Search&) = delete;
+  Search& operator=(const Search&) = delete;
+  ~Search() {
+    onig_region_free(region, 1);
+    onig_free_match_param(limits);
+  }
+
+  OnigRegion* region = onig_region_new();
+  OnigMatchParam* limits = onig_new_match_param();
+};
+
+Result<std::vector<TextSpan>> matches_of(regex_t* compiled, std::string_view expression,
+                                         std::string_view utf8) {
   std::vector<TextSpan> found;
-  UErrorCode status = U_ZERO_ERROR;
-  const icu::LocalUTextPointer text(
-      utext_openUTF8(nullptr, utf8.data(), static_cast<std::int64_t>(utf8.size()), &status));
-  const std::unique_ptr<icu::RegexMatcher> matcher(pattern.matcher(status));
-  if (U_FAILURE(status) != 0) return found;
-  matcher->setTimeLimit(most_steps + static_cast<std::int32_t>(utf8.size() / bytes_for_a_step),
-                        status);
-  matcher->setStackLimit(most_memory, status);
-  matcher->reset(text.getAlias());
-  while (matcher->find(status) != 0 && U_SUCCESS(status) != 0) {
-    const TextSpan span{static_cast<std::size_t>(matcher->start64(status)),
-                        static_cast<std::size_t>(matcher->end64(status))};
-    // An empty match right behind another is none.
-    if (span.begin == span.end && !found.empty() && found.back().end == span.begin) continue;
+  const Search search;
+  const OnigUChar *begin = bytes_of(utf8), *end = begin + utf8.size();
+  for (std::size_t at = 0; at <= utf8.size();) {
+    const int done = onig_search_with_param(compiled, begin, end, begin + at, end, search.region,
+                                            ONIG_OPTION_NONE, search.limits);
+    if (done == ONIG_MISMATCH) break;
+    if (done < 0) {
+      constexpr std::size_t longest = 200;
+      return fail(
+          "the tokenizer's regular expression '{}' does not get through the text ({}); shorten the "
+          "text",
+          in_a_sentence(expression, longest), sentence_of(done));
+    }
+    const TextSpan span{static_cast<std::size_t>(search.region->beg[0]),
+                        static_cast<std::size_t>(search.region->end[0])};
+    at = span.end;
+    // An empty match right after another one is none.
+    if (span.begin == span.end && !found.empty() && found.back().end == span.begin) {
+      if (at == utf8.size()) break;
+      static_cast<void>(next_character(utf8, at));
+      continue;
+    }
     found.push_back(span);
   }
   return found;
@@ -67,27 +248,29 @@ std::vector<TextSpan> matches_of(const icu::RegexPattern& pattern, std::string_v
 
 TextPattern TextPattern::read(const JsonField& said) {
   TextPattern pattern;
-  if (const auto text = said.member("String")) {
-    pattern.string_ = text->text();
-    if (pattern.string_.empty()) text->wrong("is empty, and nothing is found by it");
-    return pattern;
-  }
-  const JsonField regex = said["Regex"];
-  UErrorCode status = U_ZERO_ERROR;
-  UParseError place{};
-  auto compiled = std::make_shared<Regex>();
-  compiled->pattern.reset(icu::RegexPattern::compile(
-      icu::UnicodeString::fromUTF8(for_icu(regex.text())), 0, place, status));
-  if (U_FAILURE(status) != 0 || compiled->pattern == nullptr) {
+  if (said.members().size() != 1) said.must_be("either {\"String\": ...} or {\"Regex\": ...}");
+  const auto text = said.member("String");
+  if (text) pattern.string_ = text->text();
+  if (!pattern.string_.empty()) return pattern;
+  // An empty string is found as an empty expression is.
+  const JsonField regex = text ? *text : said["Regex"];
+  auto made = std::make_shared<Regex>();
+  made->expression = regex.text();
+  OnigErrorInfo info{};
+  const OnigUChar* begin = bytes_of(made->expression);
+  const int done = onig_new(&made->compiled, begin, begin + made->expression.size(),
+                            ONIG_OPTION_NONE, encoding(), ONIG_SYNTAX_DEFAULT, &info);
+  if (done != ONIG_NORMAL) {
     regex.wrong(
-        fmt::format("is a regular expression that is not read here: {}", u_errorName(status)));
+        fmt::format("is a regular expression that is not read here: {}", sentence_of(done, &info)));
   }
-  pattern.regex_ = std::move(compiled);
+  pattern.regex_ = std::move(made);
   return pattern;
 }
 
-std::vector<TextSpan> TextPattern::matches(std::string_view utf8) const {
-  if (is_regex()) return matches_of(*regex_->pattern, utf8);
+Result<std::vector<TextSpan>> TextPattern::matches(std::string_view utf8) const {
+  if (utf8.empty()) return {};
+  if (regex_) return matches_of(regex_->compiled, regex_->expression, utf8);
   std::vector<TextSpan> found;
   for (std::size_t at = utf8.find(string_); at != std::string_view::npos;
        at = utf8.find(string_, at + string_.size())) {

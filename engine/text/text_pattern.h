@@ -1,13 +1,16 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a tokenizer.json searches texts for: {"String": "--"} or {"Regex": "\\p{L}+"}.
+// What a tokenizer.json searches texts for: {"String": "--"} or {"Regex": "\\p{L}+"}. Regular
+// expressions are Oniguruma's, as in Hugging Face's `tokenizers`.
 
 #include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "kernels/base/result.h"
 
 namespace attnscope {
 
@@ -20,14 +23,13 @@ struct TextSpan {
 
 class TextPattern {
  public:
-  /// Fields that hold no pattern, an empty one or a regular expression that ICU does not read are
-  /// problems of theirs.
+  /// Fields that hold no pattern, or an expression that Oniguruma does not read, are problems of
+  /// theirs.
   [[nodiscard]] static TextPattern read(const JsonField& said);
 
-  [[nodiscard]] bool is_regex() const { return regex_ != nullptr; }
-  /// The matches in order; they do not overlap. Of a regular expression that takes very many steps
-  /// the rest of the text has none.
-  [[nodiscard]] std::vector<TextSpan> matches(std::string_view utf8) const;
+  /// The matches in order; they do not overlap. The text is UTF-8. An error where an expression
+  /// takes more steps or memory than Oniguruma is allowed.
+  [[nodiscard]] Result<std::vector<TextSpan>> matches(std::string_view utf8) const;
 
  private:
   struct Regex;

@@ -178,11 +178,16 @@ void passed(const Status& status) {
   if (!status) throw JsonProblem{status.error()};
 }
 
-Result<json> value_of(const std::string& text, const std::string& source) {
-  return read_json(std::string_view(text), source, [](const JsonField& root) {
-    if (!root.is_object()) root.must_be("an object {...}");
-    return root.value();
-  });
+/// `repeated_in`: objects that may have a field twice, of which the last counts.
+Result<json> value_of(const std::string& text, const std::string& source,
+                      RepeatedIn repeated_in = {}) {
+  return read_json(
+      std::string_view(text), source,
+      [](const JsonField& root) {
+        if (!root.is_object()) root.must_be("an object {...}");
+        return root.value();
+      },
+      repeated_in);
 }
 
 /// A text is a special token; an object has AddedToken's fields.
@@ -473,14 +478,15 @@ class FolderReader {
           chosen_by_, in_a_sentence(folder_.string())));
     }
     const std::string_view text = text_of("tokenizer.json");
-    return passed(read_json(text, name("tokenizer.json"), [&](const JsonField& root) {
+    const auto read = [&](const JsonField& root) {
       direction_ = direction_of(root.value());
       std::vector<AddedToken> listed;
       if (const auto list = given(root, "added_tokens"))
         for (const JsonField& token : list->elements()) listed.push_back(token_of(token, false));
       choices.added = to_add(tokens, listed);
       return read_tokenizer_root(root, choices);
-    }));
+    };
+    return passed(read_json(text, name("tokenizer.json"), read, RepeatedIn("vocab")));
   }
 
   // -- the classes that rebuild the tokenizer -----------------------------------------------------
@@ -495,7 +501,7 @@ class FolderReader {
   json base_of(const JsonField& config, Kind kind) {
     if (has("tokenizer.json")) {
       source_ = "tokenizer.json";
-      return passed(value_of(text_of(source_), name(source_)));
+      return passed(value_of(text_of(source_), name(source_), "vocab"));
     }
     if (kind == Kind::bert && has("vocab.txt")) {
       source_ = "vocab.txt";
@@ -508,7 +514,7 @@ class FolderReader {
                                  name(source_)));
       }
       return {{"model",
-               {{"vocab", passed(value_of(text_of(source_), name(source_)))},
+               {{"vocab", passed(value_of(text_of(source_), name(source_), ""))},
                 {"merges", merges_json(text_of("merges.txt"))}}}};
     }
     config.wrong(fmt::format(

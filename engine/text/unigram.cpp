@@ -49,7 +49,14 @@ class Unigram final : public SubwordModel {
         offer(end, scores_[static_cast<std::size_t>(id)], id);
         alone = alone || end == behind;
       }
-      if (!alone) offer(behind, unknown_score_, unknown_);
+      if (!alone) {
+        const Best& there = best[behind];
+        if (unknown_ == no_piece && (there.id < 0 || unknown_score_ + so_far > there.score)) {
+          ids.push_back(no_piece);
+          return;
+        }
+        offer(behind, unknown_score_, unknown_);
+      }
       begin = behind;
     }
     append_best(word, best, ids);
@@ -125,7 +132,9 @@ std::unique_ptr<const SubwordModel> read_unigram(const JsonField& said,
     scores.push_back(piece.elements().at(1).number());
   }
   const auto most = static_cast<std::int64_t>(list.size()) - 1;
-  const auto unknown = said["unk_id"].whole<std::int32_t>(0, most);
+  const auto given = said.member("unk_id");
+  const std::int32_t unknown =
+      given && !given->is_null() ? given->whole<std::int32_t>(0, most) : no_piece;
   return std::make_unique<const Unigram>(PieceTrie(std::move(pieces)), std::move(scores), unknown,
                                          said.truth_or("byte_fallback", false));
 }

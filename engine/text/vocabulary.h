@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "kernels/base/result.h"
@@ -18,12 +19,24 @@ class Vocabulary {
  public:
   static constexpr std::int64_t most_pieces = 4'000'000;
 
-  /// False when the piece has an id or the id a piece already. Ids lie below most_pieces.
-  [[nodiscard]] bool add(std::string piece, std::int32_t id);
+  Vocabulary() = default;
+  Vocabulary(const Vocabulary&) = delete;
+  Vocabulary& operator=(const Vocabulary&) = delete;
+  Vocabulary(Vocabulary&&) noexcept = default;
+  Vocabulary& operator=(Vocabulary&&) noexcept = default;
+  ~Vocabulary() = default;
+
+  /// The last id of a piece counts; its id before becomes free. Several pieces may have one id. Ids
+  /// lie below most_pieces.
+  void add(const std::string& piece, std::int32_t id);
   /// -1: there is none.
   [[nodiscard]] std::int32_t id(std::string_view piece) const;
-  [[nodiscard]] std::string_view piece(std::int32_t id) const;  // "" where there is none
-  [[nodiscard]] std::int64_t size() const;                      // the largest id and one
+  /// "" where there is none; of several the one added last.
+  [[nodiscard]] std::string_view piece(std::int32_t id) const;
+  [[nodiscard]] std::int64_t size() const;  // the largest id and one
+  [[nodiscard]] std::int64_t count() const { return static_cast<std::int64_t>(ids_.size()); }
+  /// All pieces with their ids, in the order of the pieces.
+  [[nodiscard]] std::vector<std::pair<std::string_view, std::int32_t>> pieces() const;
 
  private:
   struct Hash {
@@ -33,10 +46,10 @@ class Vocabulary {
     }
   };
   std::unordered_map<std::string, std::int32_t, Hash, std::equal_to<>> ids_;
-  std::vector<std::string> pieces_;
+  std::vector<std::string_view> pieces_;  // of ids; their texts are the keys above
 };
 
-/// One piece a line; what stands behind it is trimmed.
+/// One piece a line, its id the number of the line from 0 on. White space after it is trimmed.
 [[nodiscard]] Result<Vocabulary> read_vocabulary(std::string_view text, std::string_view source);
 
 }  // namespace attnscope

@@ -195,10 +195,11 @@ Result<WordList> WordList::parse(std::string_view list, std::string_view source)
     if (line == Vocabulary::most_pieces) {
       return fail("{}: more than {} lines, so no list of words", source, Vocabulary::most_pieces);
     }
-    if (!parts->words.add(std::string(word), line)) {
+    if (parts->words.id(word) >= 0) {
       return fail("{}, line {}: the word '{}' is given twice, first in line {}", source, line,
                   in_a_sentence(word), parts->words.id(word));
     }
+    parts->words.add(std::string(word), line);
   }
   if (line == 0) return fail("{}: has no words; copy the file anew", source);
   if (in_upper_case > 0 && !some_in_lower_case) {
@@ -233,8 +234,8 @@ Result<TokenPair> WordList::encode(std::string_view query, std::string_view docu
   return pair;
 }
 
-std::vector<std::int32_t> WordList::encode_document(std::string_view document,
-                                                    std::int64_t most) const {
+Result<std::vector<std::int32_t>> WordList::encode_document(std::string_view document,
+                                                            std::int64_t most) const {
   std::vector<std::int32_t> ids = tokenize(document);
   if (most > 0) ids.resize(std::min(ids.size(), static_cast<std::size_t>(most)));
   return ids;

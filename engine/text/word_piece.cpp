@@ -13,21 +13,19 @@
 namespace attnscope {
 namespace {
 
-PieceTrie trie_of(const Vocabulary& vocabulary) {
-  std::vector<std::pair<std::string_view, std::int32_t>> pieces;
-  pieces.reserve(static_cast<std::size_t>(vocabulary.size()));
-  for (std::int32_t id = 0; id < vocabulary.size(); ++id)
-    pieces.emplace_back(vocabulary.piece(id), id);
-  return PieceTrie(std::move(pieces));
+/// The id of a piece or else no_piece.
+std::int32_t id_of_unknown(const std::string& piece, const Vocabulary& vocabulary) {
+  const std::int32_t id = vocabulary.id(piece);
+  return id < 0 ? no_piece : id;
 }
 
 class WordPieceModel final : public SubwordModel {
  public:
   WordPieceModel(WordPieceRules rules, const Vocabulary& vocabulary)
       : rules_(std::move(rules)),
-        pieces_(trie_of(vocabulary)),
+        pieces_(vocabulary.pieces()),
         continuing_(pieces_.walk(rules_.continuing_prefix)),
-        unknown_(vocabulary.id(rules_.unknown)) {}
+        unknown_(id_of_unknown(rules_.unknown, vocabulary)) {}
 
   void append(std::string_view word, std::vector<std::int32_t>& ids) const override {
     const std::size_t before = ids.size();
@@ -68,6 +66,29 @@ class WordPieceModel final : public SubwordModel {
   std::int32_t unknown_;
 };
 
+class WordLevel final : public SubwordModel {
+ public:
+  WordLevel(std::string unknown, const Vocabulary& vocabulary)
+      : pieces_(vocabulary.pieces()),
+        unknown_(std::move(unknown)),
+        unknown_id_(id_of_unknown(unknown_, vocabulary)) {}
+
+  void append(std::string_view word, std::vector<std::int32_t>& ids) const override {
+    const std::int32_t id = pieces_.find(word);
+    ids.push_back(id < 0 ? unknown_id_ : id);
+  }
+
+  void add_to(RunningSum& sum) const override {
+    sum.add(std::string_view("words"));
+    sum.add(unknown_);
+  }
+
+ private:
+  PieceTrie pieces_;
+  std::string unknown_;
+  std::int32_t unknown_id_;
+};
+
 }  // namespace
 
 std::unique_ptr<const SubwordModel> word_piece(const WordPieceRules& rules,
@@ -77,16 +98,15 @@ std::unique_ptr<const SubwordModel> word_piece(const WordPieceRules& rules,
 
 std::unique_ptr<const SubwordModel> read_word_piece(const JsonField& said,
                                                     const Vocabulary& vocabulary) {
-  WordPieceRules rules;
-  rules.unknown = said.text_or("unk_token", rules.unknown);
-  rules.continuing_prefix = said.text_or("continuing_subword_prefix", rules.continuing_prefix);
-  if (const auto most = said.member("max_input_chars_per_word"))
-    rules.most_characters = most->whole(0);
-  if (vocabulary.id(rules.unknown) < 0) {
-    said["vocab"].wrong(
-        fmt::format("has no '{}' among its {} pieces", rules.unknown, vocabulary.size()));
-  }
+  const WordPieceRules rules{.unknown = said["unk_token"].text(),
+                             .continuing_prefix = said["continuing_subword_prefix"].text(),
+                             .most_characters = said["max_input_chars_per_word"].whole(0)};
   return word_piece(rules, vocabulary);
+}
+
+std::unique_ptr<const SubwordModel> read_word_level(const JsonField& said,
+                                                    const Vocabulary& vocabulary) {
+  return std::make_unique<const WordLevel>(said["unk_token"].text(), vocabulary);
 }
 
 }  // namespace attnscope

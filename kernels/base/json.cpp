@@ -79,8 +79,10 @@ std::string reason_of(const std::string& what) {
 /// has read at most the one character after it, which is never a line's first.
 class Walk : public nlohmann::json_sax<json> {
  public:
-  Walk(std::string_view text, std::string_view source, const std::vector<Step>* way = nullptr)
-      : text_(text), source_(source), way_(way) {}
+  Walk(std::string_view text, std::string_view source, RepeatedIn repeated_in)
+      : text_(text), source_(source), repeated_in_(repeated_in) {}
+  /// Of a text that has nothing wrong.
+  Walk(std::string_view text, const std::vector<Step>& way) : text_(text), way_(&way) {}
 
   bool run() {
     const CountingIterator begin(text_.data(), &position_);
@@ -104,7 +106,7 @@ class Walk : public nlohmann::json_sax<json> {
   bool key(string_t& key) override {
     Open& object = open_.back();
     const auto [first, fresh] = object.lines.emplace(key, position_.line);
-    if (!fresh) {
+    if (!fresh && !object.may_repeat) {
       return stop(fmt::format("{}, line {}: field '{}' is given twice, first in line {}", source_,
                               position_.line, in_a_sentence(key), first->second));
     }
@@ -125,7 +127,7 @@ class Walk : public nlohmann::json_sax<json> {
 
  private:
   struct Open {
-    bool on_the_way = false;
+    bool on_the_way = false, may_repeat = false;
     std::size_t count = 0;
     std::string key{};  // the last one and its line
     std::int64_t line = 0;
@@ -162,7 +164,11 @@ class Walk : public nlohmann::json_sax<json> {
       return stop(fmt::format("{}, line {}: nested deeper than {} levels", source_, position_.line,
                               most_json_depth));
     }
-    open_.push_back({.on_the_way = on_the_way});
+    const bool may_repeat =
+        way_ != nullptr ||
+        (repeated_in_ && (open_.empty() ? "" : open_.back().key) == *repeated_in_ &&
+         open_.empty() == repeated_in_->empty());
+    open_.push_back({.on_the_way = on_the_way, .may_repeat = may_repeat});
     return true;
   }
   bool close() {
@@ -175,7 +181,8 @@ class Walk : public nlohmann::json_sax<json> {
   }
 
   std::string_view text_, source_;
-  const std::vector<Step>* way_;
+  const std::vector<Step>* way_ = nullptr;
+  RepeatedIn repeated_in_;
   ReadPosition position_;
   std::vector<Open> open_;
   std::int64_t found_ = 0;
@@ -233,7 +240,7 @@ std::string JsonField::path() const {
 std::int64_t JsonField::line() const {
   if (source_->text.empty()) return 0;
   const std::vector<Step> way = way_to(*source_, *value_);
-  Walk walk(source_->text, source_->name, &way);
+  Walk walk(source_->text, way);
   walk.run();
   return walk.found();
 }
@@ -360,8 +367,8 @@ void JsonField::must_be(std::string_view expected) const {
 }
 
 Status with_json(std::string_view text, std::string_view source,
-                 const std::function<void(const JsonField&)>& read) {
-  Walk walk(text, source);
+                 const std::function<void(const JsonField&)>& read, RepeatedIn repeated_in) {
+  Walk walk(text, source, repeated_in);
   if (!walk.run()) return tl::unexpected(Error{walk.error()});
   if (Status bounded = check_json_size(text); !bounded)
     return fail("{}: {}", source, bounded.error().message);

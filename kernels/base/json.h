@@ -105,18 +105,26 @@ class JsonField {
   std::string_view key_;
 };
 
+/// Objects that may have a field twice, of which the last counts: those in fields of this name, or
+/// with "" the root.
+using RepeatedIn = std::optional<std::string_view>;
+
 /// Parses a file's text, or takes a value that was parsed, and has its root read. Broken JSON,
-/// fields given twice and deep nesting are errors of a file: "SOURCE, line 3, column 7: ...".
+/// fields given twice (but `repeated_in` some objects) and deep nesting are errors of a file:
+/// "SOURCE, line 3, column 7: ...".
 [[nodiscard]] Status with_json(std::string_view text, std::string_view source,
-                               const std::function<void(const JsonField&)>& read);
+                               const std::function<void(const JsonField&)>& read,
+                               RepeatedIn repeated_in = {});
 [[nodiscard]] Status with_json(const nlohmann::json& value, std::string_view root,
                                const std::function<void(const JsonField&)>& read);
 
-template <typename Json, typename Read>
-[[nodiscard]] auto read_json(const Json& json, std::string_view name, Read read)
+/// `more`: RepeatedIn of a text.
+template <typename Json, typename Read, typename... More>
+[[nodiscard]] auto read_json(const Json& json, std::string_view name, Read read, More... more)
     -> Result<decltype(read(std::declval<const JsonField&>()))> {
   std::optional<decltype(read(std::declval<const JsonField&>()))> made;
-  Status done = with_json(json, name, [&](const JsonField& root) { made.emplace(read(root)); });
+  Status done = with_json(
+      json, name, [&](const JsonField& root) { made.emplace(read(root)); }, more...);
   if (!done) return tl::unexpected(done.error());
   return std::move(*made);
 }

@@ -74,6 +74,21 @@ TEST(Json, AFieldGivenTwiceIsAnErrorThatNamesBothLines) {
             "f.json, line 3: field 'a' is given twice, first in line 1");
 }
 
+TEST(Json, AFieldMayBeGivenTwiceWhereTheReaderSaysSo) {
+  const auto number = [](const char* text, RepeatedIn in) {
+    return read_json(
+        std::string_view(text), "f.json",
+        [](const JsonField& root) { return root["m"]["v"]["a"].whole(); }, in);
+  };
+  const char* inside = R"({"m": {"v": {"a": 1, "b": 2, "a": 3}}})";
+  EXPECT_EQ(number(inside, RepeatedIn("v")).value(), 3);
+  for (const RepeatedIn elsewhere : {RepeatedIn(), RepeatedIn(""), RepeatedIn("m")})
+    EXPECT_FALSE(number(inside, elsewhere).has_value());
+  const char* root = R"({"m": 1, "m": {"v": {"a": 3}}})";
+  EXPECT_EQ(number(root, RepeatedIn("")).value(), 3);
+  EXPECT_FALSE(number(root, RepeatedIn("v")).has_value());
+}
+
 TEST(Json, HostileNestingIsAnError) {
   EXPECT_THAT(error_of(std::string(1'000'000, '[')), HasSubstr("nested deeper than"));
   std::string objects;

@@ -59,7 +59,7 @@ int main(int count, char** arguments) {
     tokens = sum = 0;
     const double start = seconds();
     for (const std::string& text : texts) {
-      const std::vector<std::int32_t> ids = tokenizer.tokenize(text);
+      const std::vector<std::int32_t> ids = tokenizer.tokenize(text).value();
       tokens += ids.size();
       for (const std::int32_t id : ids) sum = sum * 31 + static_cast<std::uint64_t>(id);
     }

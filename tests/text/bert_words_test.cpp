@@ -20,8 +20,8 @@ namespace {
 /// With a space between.
 std::string words_of_bert(std::string_view text, const TextRules& rules = {}) {
   std::string normal = as_utf8(text);
-  Normalizer::bert(rules).apply(normal);
-  const TextWords words = PreTokenizer::bert().cut(normal, true);
+  EXPECT_TRUE(Normalizer::bert(rules).apply(normal).has_value());
+  const TextWords words = PreTokenizer::bert().cut(normal, true).value();
   return fmt::format("{}", fmt::join(words.words(), " "));
 }
 

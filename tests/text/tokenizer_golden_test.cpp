@@ -3,8 +3,10 @@
 // Tokenizers of every kind, id for id as Hugging Face's: tests/text/golden/README.md.
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/text/characters.h"
 #include "engine/text/normalizer.h"
 #include "engine/text/pre_tokenizer.h"
 #include "kernels/base/json.h"
@@ -44,7 +46,7 @@ TEST_P(GoldenTokenizers, EveryTextHasTheIdsOfHuggingFace) {
   const std::vector<std::string> wanted = sums("text");
   ASSERT_EQ(wanted.size(), lines.size());
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    const auto ids = tokenizer_->tokenize(lines[i]["text"].get<std::string>());
+    const auto ids = *tokenizer_->tokenize(lines[i]["text"].get<std::string>());
     EXPECT_EQ(sum_of(ids), wanted[i])
         << lines[i]["text"].dump(-1, ' ', true) << fmt::format(" {}", fmt::join(ids, " "));
   }
@@ -69,7 +71,7 @@ TEST_P(GoldenTokenizers, PairsAreCutAndPutTogetherAsByHuggingFace) {
 TEST_P(GoldenTokenizers, EveryCodePointHasTheIdsOfHuggingFace) {
   std::uint32_t first = 0;
   for (const std::string& wanted : sums("code-points")) {
-    EXPECT_EQ(sum_of(tokenizer_->tokenize(tests::around_code_points(first))), wanted)
+    EXPECT_EQ(sum_of(*tokenizer_->tokenize(tests::around_code_points(first))), wanted)
         << fmt::format("block {:X}", first);
     first += 0x1000;
   }
@@ -91,14 +93,14 @@ std::string sum_of_lines(const json& line, const std::vector<std::string>& texts
     if (!line["cuts"].get<bool>()) {
       const Normalizer normalizer = Normalizer::read(part);
       for (std::string text : texts) {
-        normalizer.apply(text);
+        EXPECT_TRUE(normalizer.apply(text).has_value());
         lines.append(text) += '\n';
       }
       return;
     }
     const PreTokenizer cutter = PreTokenizer::read(part);
     for (const std::string& text : texts) {
-      const TextWords words = cutter.cut(text, true);
+      const TextWords words = cutter.cut(text, true).value();
       for (const std::string_view word : words.words()) lines.append(word) += '\n';
       lines += '\n';
     }
@@ -108,12 +110,22 @@ std::string sum_of_lines(const json& line, const std::vector<std::string>& texts
   return fmt::format("{:08x}", tests::crc32(lines));
 }
 
-TEST(GoldenParts, EveryNormalizerAndPreTokenizerMakesWhatHuggingFacesMakes) {
-  std::vector<std::string> texts, code_points;
+std::vector<std::string> code_point_texts() {
+  std::vector<std::string> texts;
+  for (std::uint32_t first = 0; first < 0x110000; first += 0x1000)
+    texts.push_back(tests::around_code_points(first));
+  return texts;
+}
+
+std::vector<std::string> golden_texts() {
+  std::vector<std::string> texts;
   for (const json& line : tests::golden_values("texts.jsonl"))
     texts.push_back(line["text"].get<std::string>());
-  for (std::uint32_t first = 0; first < 0x110000; first += 0x1000)
-    code_points.push_back(tests::around_code_points(first));
+  return texts;
+}
+
+TEST(GoldenParts, EveryNormalizerAndPreTokenizerMakesWhatHuggingFacesMakes) {
+  const std::vector<std::string> texts = golden_texts(), code_points = code_point_texts();
   int parts = 0;
   for (const json& line : tests::golden_values("tokenizers/parts.jsonl")) {
     ++parts;
@@ -122,6 +134,66 @@ TEST(GoldenParts, EveryNormalizerAndPreTokenizerMakesWhatHuggingFacesMakes) {
     EXPECT_EQ(line["code_points"], sum_of_lines(line, code_points)) << line["json"];
   }
   EXPECT_GT(parts, 35);
+}
+
+bool all_below(std::string_view utf8, char32_t end) {
+  for (std::size_t at = 0; at < utf8.size();)
+    if (next_character(utf8, at) >= end) return false;
+  return true;
+}
+
+TEST(GoldenExpressions, EveryOneCutsTextsAsHuggingFaces) {
+  const std::vector<std::string> texts = golden_texts(), code_points = code_point_texts();
+  int expressions = 0;
+  for (const json& line : tests::golden_values("tokenizers/expressions.jsonl")) {
+    ++expressions;
+    const json split = {{"type", "Split"},
+                        {"pattern", {{"Regex", line["regex"]}}},
+                        {"behavior", "Isolated"},
+                        {"invert", false}};
+    if (line["texts"].is_null()) {
+      const Status read = with_json(split, "part", [](const JsonField& part) {
+        static_cast<void>(PreTokenizer::read(part));
+      });
+      ASSERT_FALSE(read.has_value()) << line["regex"];
+      EXPECT_THAT(read.error().message, testing::HasSubstr("is a regular expression that is not"));
+      continue;
+    }
+    const json part = {{"json", split}, {"cuts", true}};
+    std::vector<std::string> some;
+    for (const std::string& text : texts)
+      if (all_below(text, line["below"].get<char32_t>())) some.push_back(text);
+    EXPECT_EQ(line["texts"], sum_of_lines(part, some)) << line["regex"];
+    if (line["code_points"].is_null()) continue;
+    EXPECT_EQ(line["code_points"], sum_of_lines(part, code_points)) << line["regex"];
+  }
+  EXPECT_GT(expressions, 100);
+}
+
+TEST(GoldenFiles, AreReadOrRefusedAsByHuggingFace) {
+  const std::vector<json> texts = tests::golden_values("tokenizers/file_texts.jsonl");
+  int files = 0;
+  for (const json& line : tests::golden_values("tokenizers/files.jsonl")) {
+    const std::string file = line["file"].get<std::string>();
+    auto parts = read_tokenizer_json(file, "tokenizer.json");
+    EXPECT_EQ(parts.has_value(), !line["ids"].is_null()) << file << "\n"
+                                                         << (parts ? "" : parts.error().message);
+    ++files;
+    if (!parts || line["ids"].is_null()) continue;
+    const SubwordTokenizer tokenizer(std::move(*parts));
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      const json& wanted = line["ids"][i];
+      if (wanted.is_string()) continue;  // a panic
+      const auto ids = tokenizer.tokenize(texts[i].get<std::string>());
+      EXPECT_EQ(ids ? json(*ids) : json(), wanted) << texts[i] << " by " << file;
+    }
+    if (!line["pair"].is_array()) continue;
+    const auto pair =
+        tokenizer.encode(texts[0].get<std::string>(), texts[1].get<std::string>(), {});
+    ASSERT_TRUE(pair.has_value()) << file;
+    EXPECT_EQ(json(tests::whole(tokenizer, *pair)), line["pair"]) << file;
+  }
+  EXPECT_GT(files, 200);
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ TEST(WordList, CutsEachTextByItsOwnLimit) {
   EXPECT_THAT(pair->query, ElementsAre(2, 3));
   EXPECT_TRUE(pair->query_cut);
   EXPECT_FALSE(pair->document_cut);
-  EXPECT_THAT(words->encode_document("how tall is", 2), ElementsAre(2, 3));
+  EXPECT_THAT(*words->encode_document("how tall is", 2), ElementsAre(2, 3));
   EXPECT_THAT(words->encode("how", "", {})->document, ElementsAre());
 }
 

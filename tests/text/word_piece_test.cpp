@@ -25,20 +25,20 @@ std::string vocabulary_error(std::string_view text) {
 }
 
 TEST(WordPiece, TheLongestPiecesAreTakenFromTheLeft) {
-  EXPECT_THAT(small().tokenize("How unaffable"), ElementsAre(4, 7, 8, 9));
+  EXPECT_THAT(*small().tokenize("How unaffable"), ElementsAre(4, 7, 8, 9));
 }
 
 TEST(WordPiece, AWordWithALetterInNoPieceIsUnknownAsAWhole) {
-  EXPECT_THAT(small().tokenize("unaffably tall"), ElementsAre(1, 5));
+  EXPECT_THAT(*small().tokenize("unaffably tall"), ElementsAre(1, 5));
 }
 
 TEST(WordPiece, ASpecialTokenWrittenOutIsThatToken) {
-  EXPECT_THAT(small().tokenize("a[SEP]b"), ElementsAre(10, 3, 11));
-  EXPECT_THAT(small().tokenize("a [sep]"), ElementsAre(10, 1, 1, 1));
+  EXPECT_THAT(*small().tokenize("a[SEP]b"), ElementsAre(10, 3, 11));
+  EXPECT_THAT(*small().tokenize("a [sep]"), ElementsAre(10, 1, 1, 1));
 }
 
 TEST(WordPiece, NoTextHasNoPieces) {
-  EXPECT_THAT(small().tokenize(""), IsEmpty());
+  EXPECT_THAT(*small().tokenize(""), IsEmpty());
 }
 
 TEST(WordPiece, KnowsItsPiecesByTheirIds) {
@@ -92,7 +92,7 @@ TEST(WordPiece, ADocumentThatIsReadApartIsCutByItsOwnLimit_HoweverLongTheQuery) 
   for (const char* query : {"how", "how tall"}) {
     const auto pair = small().encode(query, "a b a b", apart);
     ASSERT_TRUE(pair.has_value());
-    EXPECT_EQ(pair->document, small().encode_document("a b a b", 4));
+    EXPECT_EQ(pair->document, *small().encode_document("a b a b", 4));
     EXPECT_THAT(pair->document, ElementsAre(10, 11, 10, 3));
     EXPECT_TRUE(pair->document_cut);
   }
@@ -113,9 +113,25 @@ TEST(WordPiece, AVocabularyWithoutASpecialTokenIsNamed) {
   EXPECT_THAT(vocabulary_error(""), HasSubstr("'[CLS]' is not among its 0 pieces"));
 }
 
-TEST(WordPiece, APieceGivenTwiceIsNamedWithItsLines) {
-  EXPECT_THAT(vocabulary_error("[UNK]\n[CLS]\n[SEP]\na\nb\na\n"),
-              HasSubstr("v.txt, line 6: the piece 'a' is given twice, first in line 4"));
+TEST(WordPiece, OfAPieceGivenTwiceTheLastLineCounts) {
+  const auto parts = read_bert_vocabulary("[UNK]\n[CLS]\n[SEP]\na\n\nb\na\n", "v.txt", {});
+  ASSERT_TRUE(parts.has_value()) << parts.error().message;
+  EXPECT_EQ(parts->vocabulary.id("a"), 6);
+  EXPECT_EQ(parts->vocabulary.piece(3), "");
+  EXPECT_EQ(parts->vocabulary.id("b"), 5);
+  EXPECT_EQ(parts->vocabulary.id(""), 4);
+  EXPECT_EQ(parts->vocabulary.size(), 7);
+}
+
+TEST(WordPiece, WhiteSpaceAfterAPieceIsCut_NotBeforeIt) {
+  const auto parts = read_bert_vocabulary(
+      "\uFEFF[PAD]\n[UNK]\n[CLS]\n[SEP] \t\u00A0\u2028\r\n \u00A0a\nb\u0085", "v.txt", {});
+  ASSERT_TRUE(parts.has_value()) << parts.error().message;
+  EXPECT_EQ(parts->vocabulary.piece(0), "\uFEFF[PAD]");
+  EXPECT_EQ(parts->vocabulary.piece(3), "[SEP]");
+  EXPECT_EQ(parts->vocabulary.piece(4), " \u00A0a");
+  EXPECT_EQ(parts->vocabulary.piece(5), "b");
+  EXPECT_THAT(vocabulary_error("[UNK]\n\xFF\n"), HasSubstr("v.txt, line 2: is not UTF-8"));
 }
 
 }  // namespace
