@@ -67,7 +67,9 @@ void add_model_arguments(CLI::App& command, ModelArguments& arguments,
 Result<ScoringModel> open_model(const ModelArguments& arguments) {
   ModelQuestion question = arguments.question;
   question.checkpoint = arguments.checkpoint;
-  return ScoringModel::open(question);
+  auto model = ScoringModel::open(question);
+  if (model) note(model->note);
+  return model;
 }
 
 Result<ScoringModel> open_ranker(const ModelArguments& arguments) {

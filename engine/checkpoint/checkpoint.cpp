@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/checkpoint/checkpoint.h"
 
+#include <algorithm>
+#include <array>
 #include <set>
 
 #include "engine/checkpoint/weight_files.h"
@@ -95,8 +97,10 @@ TensorView take(const TensorSpec& spec, const TensorViews& files, Complaints& co
     complaints.add("of another shape than config.json says:", spec.in_file,
                    fmt::format(" {}, not {}", in_words(view.shape), in_words(spec.shape)));
   }
-  if (view.dtype != "F32" && view.dtype != "F16" && view.dtype != "BF16") {
-    complaints.add("neither F32 nor F16 nor BF16:", spec.in_file, fmt::format(" {}", view.dtype));
+  constexpr std::array<std::string_view, 4> read{"F32", "F16", "BF16", "F64"};
+  if (std::ranges::find(read, view.dtype) == read.end()) {
+    complaints.add("needed in F32, F16, BF16 or F64, so convert them:", spec.in_file,
+                   fmt::format(" {}", in_a_sentence(view.dtype)));
   }
   return view;
 }
@@ -116,16 +120,25 @@ Result<Checkpoint> find_tensors(const TensorViews& files, ModelConfig config,
     found.tensors.emplace(spec.name, take(spec, files, complaints));
   }
   for (const auto& [name, view] : files) {
-    if (taken.contains(name)) continue;
-    if (found.config.family->leaves_out(found.config, name)) {
-      found.left_out.push_back(name);
-    } else {
-      complaints.add("no part of such a model:", name);
-    }
+    if (!taken.contains(name)) found.left_out.push_back(name);
   }
   if (complaints.empty()) return found;
   return fail("the tensors in '{}' are not those of its config.json: {}",
               in_a_sentence(source, longest_path), complaints.text());
+}
+
+std::string Checkpoint::note() const {
+  constexpr std::size_t most = 3;
+  std::vector<std::string> named;
+  std::size_t count = 0;
+  for (const std::string& name : left_out) {
+    if (config.family->leaves_out(config, name) || count++ >= most) continue;
+    named.push_back(fmt::format("'{}'", in_a_sentence(name)));
+  }
+  if (count == 0) return {};
+  return fmt::format("the model does not use {} of its files: {}{}", counted(count, "tensor"),
+                     fmt::join(named, ", "),
+                     count > most ? fmt::format(" and {} more", count - most) : "");
 }
 
 Result<Checkpoint> Checkpoint::open(const fs::path& folder) {

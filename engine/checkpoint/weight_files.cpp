@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/checkpoint/weight_files.h"
 
+#include <array>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
+#include "engine/checkpoint/torch_file.h"
+#include "engine/safetensors/safetensors.h"
 #include "kernels/base/json.h"
 #include "kernels/base/open_file.h"
 #include "kernels/base/sentences.h"
@@ -17,8 +20,16 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr const char* single_name = "model.safetensors";
-constexpr const char* index_name = "model.safetensors.index.json";
+/// A file of weights, and the index of several that lie there in its place.
+struct Layout {
+  const char* file;
+  const char* index;
+  bool is_torch;
+};
+/// The first that is there counts.
+constexpr std::array<Layout, 2> layouts{
+    {{"model.safetensors", "model.safetensors.index.json", false},
+     {"pytorch_model.bin", "pytorch_model.bin.index.json", true}}};
 constexpr std::uintmax_t most_index_bytes = 64U << 20U;
 constexpr std::size_t most_shards = 1000;
 
@@ -39,7 +50,7 @@ Result<std::set<std::string>> shards_of(const fs::path& index) {
   std::set<std::string> shards;
   for (const auto& [tensor, shard] : file["weight_map"].items()) {
     if (!shard.is_string() || !is_plain_name(shard.get_ref<const std::string&>())) {
-      return fail("{}: the shard of '{}' is no name of a file beside it", source,
+      return fail("{}: the shard of '{}' is no name of a file in its folder", source,
                   in_a_sentence(tensor));
     }
     shards.insert(shard.get<std::string>());
@@ -64,57 +75,58 @@ std::string present_name(std::string_view name) {
 }
 
 /// `prefix` goes before the names of its tensors.
+template <typename File>
 Status add_file(const fs::path& path, WeightFiles& weights, std::string_view prefix) {
-  Result<SafetensorsFile> file = SafetensorsFile::open(path);
-  if (!file) return tl::unexpected(file.error());
+  Result<File> opened = File::open(path);
+  if (!opened) return tl::unexpected(opened.error());
+  const auto file = std::make_shared<const File>(std::move(*opened));
   for (NamedView& tensor : file->tensors()) {
     const std::string name = fmt::format("{}{}", prefix, present_name(tensor.name));
     if (!weights.tensors.emplace(name, std::move(tensor.view)).second) {
       return fail("{}: the tensor '{}' is given twice", in_words(path), in_a_sentence(name));
     }
   }
-  weights.files.push_back(std::move(*file));
+  weights.files.push_back(file);
   weights.paths.push_back(path);
   return {};
 }
 
-tl::unexpected<Error> no_weights(const fs::path& folder) {
-  const std::string name = in_words(folder);
-  for (const char* torch_file : {"pytorch_model.bin", "pytorch_model.bin.index.json"}) {
-    const Result<bool> there = is_present(folder / torch_file);
-    if (!there) return tl::unexpected(there.error());
-    if (!*there) continue;
-    return fail(
-        "'{}' has its weights in pytorch_model.bin alone, which is not read because loading it "
-        "runs code; convert it in Python: safetensors.torch.save_file("
-        "torch.load('FOLDER/pytorch_model.bin', weights_only=True), 'FOLDER/model.safetensors')",
-        name);
-  }
-  return fail("there is neither {} nor {} in '{}'; give a checkpoint's folder", single_name,
-              index_name, name);
-}
-
-/// False where the folder has neither the file nor an index.
-Result<bool> add_folder(const fs::path& folder, WeightFiles& weights, std::string_view prefix) {
-  const Result<bool> single = is_present(folder / single_name);
+/// False where the folder has neither the file nor the index.
+Result<bool> add_layout(const fs::path& folder, const Layout& layout, WeightFiles& weights,
+                        std::string_view prefix) {
+  const auto add = layout.is_torch ? add_file<TorchFile> : add_file<SafetensorsFile>;
+  const Result<bool> single = is_present(folder / layout.file);
   if (!single) return single;
   if (*single) {
-    if (Status added = add_file(folder / single_name, weights, prefix); !added) {
+    if (Status added = add(folder / layout.file, weights, prefix); !added)
       return tl::unexpected(added.error());
-    }
     return true;
   }
-  const Result<bool> indexed = is_present(folder / index_name);
+  const fs::path index = folder / layout.index;
+  const Result<bool> indexed = is_present(index);
   if (!indexed || !*indexed) return indexed;
-  const Result<std::set<std::string>> shards = shards_of(folder / index_name);
+  const Result<std::set<std::string>> shards = shards_of(index);
   if (!shards) return tl::unexpected(shards.error());
-  weights.paths.push_back(folder / index_name);
+  weights.paths.push_back(index);
   for (const std::string& shard : *shards) {
-    if (Status added = add_file(folder / shard, weights, prefix); !added) {
-      return tl::unexpected(added.error());
+    const Result<bool> there = is_present(folder / shard);
+    if (!there) return there;
+    if (!*there) {
+      return fail("{}: its shard '{}' is not in the folder; copy it there", in_words(index),
+                  in_a_sentence(shard));
     }
+    if (Status added = add(folder / shard, weights, prefix); !added)
+      return tl::unexpected(added.error());
   }
   return true;
+}
+
+Result<bool> add_folder(const fs::path& folder, WeightFiles& weights, std::string_view prefix) {
+  for (const Layout& layout : layouts) {
+    Result<bool> added = add_layout(folder, layout, weights, prefix);
+    if (!added || *added) return added;
+  }
+  return false;
 }
 
 }  // namespace
@@ -128,7 +140,12 @@ Result<WeightFiles> WeightFiles::open(const fs::path& folder) {
   WeightFiles weights;
   const Result<bool> found = add_folder(folder, weights, "");
   if (!found) return tl::unexpected(found.error());
-  if (!*found) return no_weights(folder);
+  if (!*found) {
+    std::vector<std::string_view> names;
+    for (const Layout& layout : layouts) names.insert(names.end(), {layout.file, layout.index});
+    return fail("there is none of {} in '{}'; give a checkpoint's folder", fmt::join(names, ", "),
+                in_words(folder));
+  }
   return weights;
 }
 

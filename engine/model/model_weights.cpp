@@ -19,6 +19,7 @@ namespace {
 
 at::ScalarType type_of(const TensorView& view) {
   if (view.dtype == "F16") return at::kHalf;
+  if (view.dtype == "F64") return at::kDouble;
   return view.dtype == "BF16" ? at::kBFloat16 : at::kFloat;
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "kernels/base/json.h"
@@ -83,18 +84,34 @@ Status read_offsets(const json& value, const Place& place, std::int64_t data_byt
   return {};
 }
 
+/// Bits of one element, or 0 for a dtype that is not known here: a later version of the format may
+/// have it.
+std::int64_t element_bits(std::string_view dtype) {
+  static constexpr std::array<std::pair<std::string_view, std::int64_t>, 22> known{{
+      {"F4", 4},          {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"BOOL", 8},    {"U8", 8},
+      {"I8", 8},          {"F8_E5M2", 8}, {"F8_E4M3", 8}, {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8},
+      {"F8_E5M2FNUZ", 8}, {"I16", 16},    {"U16", 16},    {"F16", 16},    {"BF16", 16},
+      {"I32", 32},        {"U32", 32},    {"F32", 32},    {"C64", 64},    {"F64", 64},
+      {"I64", 64},        {"U64", 64},
+  }};
+  for (const auto& [name, bits] : known) {
+    if (name == dtype) return bits;
+  }
+  return 0;
+}
+
 Status check_byte_count(const Place& place, const HeaderEntry& entry) {
-  std::int64_t bytes = element_bytes(entry.dtype);
-  // A size of 0 anywhere makes the product 0, however large the others are.
-  if (std::ranges::find(entry.shape, 0) != entry.shape.end()) bytes = 0;
+  std::int64_t bits = element_bits(entry.dtype);
+  if (bits == 0) return {};
   for (const std::int64_t size : entry.shape) {
-    if (__builtin_mul_overflow(bytes, size, &bytes)) {
-      return fail_at(place, "its shape {} has more than 2^63 bytes", shape_in_words(entry.shape));
+    if (__builtin_mul_overflow(bits, size, &bits)) {
+      return fail_at(place, "its shape {} has more than 2^63 bits", shape_in_words(entry.shape));
     }
   }
-  if (bytes != entry.end - entry.begin) {
+  if (bits % 8 != 0 || bits / 8 != entry.end - entry.begin) {
     return fail_at(place, "shape {} of {} needs {} bytes, and 'data_offsets' gives {}",
-                   shape_in_words(entry.shape), entry.dtype, bytes, entry.end - entry.begin);
+                   shape_in_words(entry.shape), entry.dtype, static_cast<double>(bits) / 8,
+                   entry.end - entry.begin);
   }
   return {};
 }
@@ -107,10 +124,10 @@ Result<HeaderEntry> read_entry(const std::string& name, const json& value, std::
     if (!value.contains(field)) return fail_at(place, "the header lacks its '{}'", field);
   }
   HeaderEntry entry{.name = name};
-  if (value["dtype"].is_string()) entry.dtype = value["dtype"].get<std::string>();
-  if (element_bytes(entry.dtype) == 0) {
-    return fail_at(place, "unknown dtype {}", shown(value["dtype"]));
+  if (!value["dtype"].is_string()) {
+    return fail_at(place, "'dtype' is {}, not a name in quotes", shown(value["dtype"]));
   }
+  entry.dtype = value["dtype"].get<std::string>();
   if (Status ok = read_shape(value["shape"], place, entry.shape); !ok) {
     return tl::unexpected(ok.error());
   }
@@ -121,82 +138,73 @@ Result<HeaderEntry> read_entry(const std::string& name, const json& value, std::
   return entry;
 }
 
-std::map<std::string, std::string> read_metadata(const json& value) {
-  std::map<std::string, std::string> metadata;
-  if (!value.is_object()) return metadata;
+Status read_metadata(const json& value, std::string_view file,
+                     std::map<std::string, std::string>& metadata) {
+  if (value.is_null()) return {};
+  if (!value.is_object()) return fail("{}: '__metadata__' is not an object", file);
   for (const auto& [key, text] : value.items()) {
-    if (text.is_string()) metadata.emplace(key, text.get<std::string>());
-  }
-  return metadata;
-}
-
-Status check_overlaps(const std::vector<HeaderEntry>& entries, std::string_view file) {
-  std::vector<const HeaderEntry*> in_order;
-  for (const HeaderEntry& entry : entries) {
-    if (entry.begin < entry.end) in_order.push_back(&entry);
-  }
-  std::ranges::sort(in_order, {}, &HeaderEntry::begin);
-  for (std::size_t i = 1; i < in_order.size(); ++i) {
-    if (in_order[i]->begin < in_order[i - 1]->end) {
-      return fail("{}: tensors '{}' and '{}' overlap in the file", file,
-                  in_a_sentence(in_order[i - 1]->name), in_a_sentence(in_order[i]->name));
+    if (!text.is_string()) {
+      return fail("{}: '{}' of '__metadata__' is {}, not a text", file, in_a_sentence(key),
+                  shown(text));
     }
+    metadata.emplace(key, text.get<std::string>());
   }
   return {};
 }
 
-/// A document and the first top-level name that appears twice, of which nlohmann keeps the last.
-struct ParsedHeader {
-  json document;
-  std::optional<std::string> duplicate;
-};
-
-ParsedHeader parse(std::string_view text) {
-  ParsedHeader parsed;
-  std::vector<std::string> names;
-  const auto watch = [&](int depth, json::parse_event_t event, json& value) {
-    if (event == json::parse_event_t::key && depth == 1) {
-      names.push_back(value.get<std::string>());
-    }
-    return true;
+/// Tensors follow each other without holes and to the file's end, as the reference reader demands.
+Status check_coverage(const std::vector<HeaderEntry>& entries, std::int64_t data_bytes,
+                      std::string_view file) {
+  const auto uncovered = [&](std::int64_t begin, std::int64_t end) {
+    return fail(
+        "{}: the bytes {} to {} of its data belong to no tensor, so the file is damaged; copy it "
+        "anew",
+        file, begin, end);
   };
-  parsed.document = json::parse(text, watch, /*allow_exceptions=*/false);
-  std::ranges::sort(names);
-  const auto twice = std::ranges::adjacent_find(names);
-  if (twice != names.end()) parsed.duplicate = *twice;
-  return parsed;
+  std::vector<const HeaderEntry*> in_order;
+  in_order.reserve(entries.size());
+  for (const HeaderEntry& entry : entries) in_order.push_back(&entry);
+  std::ranges::sort(in_order, {},
+                    [](const HeaderEntry* entry) { return std::pair(entry->begin, entry->end); });
+  std::int64_t covered = 0;
+  for (std::size_t i = 0; i < in_order.size(); ++i) {
+    if (in_order[i]->begin > covered) return uncovered(covered, in_order[i]->begin);
+    if (in_order[i]->begin < covered) {
+      return fail("{}: tensors '{}' and '{}' overlap in the file", file,
+                  in_a_sentence(in_order[i - 1]->name), in_a_sentence(in_order[i]->name));
+    }
+    covered = in_order[i]->end;
+  }
+  if (covered < data_bytes) return uncovered(covered, data_bytes);
+  return {};
+}
+
+Result<Header> read_entries(const json& document, std::int64_t data_bytes, std::string_view file) {
+  if (!document.is_object()) return fail("{}: its header is not a JSON object", file);
+  Header header;
+  for (const auto& [name, value] : document.items()) {
+    if (name == "__metadata__") {
+      if (Status ok = read_metadata(value, file, header.metadata); !ok) {
+        return tl::unexpected(ok.error());
+      }
+      continue;
+    }
+    Result<HeaderEntry> entry = read_entry(name, value, data_bytes, file);
+    if (!entry) return tl::unexpected(entry.error());
+    header.entries.push_back(std::move(*entry));
+  }
+  if (Status ok = check_coverage(header.entries, data_bytes, file); !ok) {
+    return tl::unexpected(ok.error());
+  }
+  return header;
 }
 
 }  // namespace
 
-std::int64_t element_bytes(std::string_view dtype) {
-  static constexpr std::array<std::pair<std::string_view, std::int64_t>, 15> known{{
-      {"BOOL", 1},
-      {"U8", 1},
-      {"I8", 1},
-      {"F8_E5M2", 1},
-      {"F8_E4M3", 1},
-      {"I16", 2},
-      {"U16", 2},
-      {"F16", 2},
-      {"BF16", 2},
-      {"I32", 4},
-      {"U32", 4},
-      {"F32", 4},
-      {"F64", 8},
-      {"I64", 8},
-      {"U64", 8},
-  }};
-  for (const auto& [name, bytes] : known) {
-    if (name == dtype) return bytes;
-  }
-  return 0;
-}
-
 std::int64_t bytes_of(const HeaderEntry& entry) {
-  std::int64_t bytes = element_bytes(entry.dtype);
-  for (const std::int64_t size : entry.shape) bytes *= size;
-  return bytes;
+  std::int64_t bits = element_bits(entry.dtype);
+  for (const std::int64_t size : entry.shape) bits *= size;
+  return bits / 8;
 }
 
 std::string header_text(std::span<const HeaderEntry> entries,
@@ -241,29 +249,13 @@ Result<std::int64_t> header_length(std::span<const std::byte, 8> bytes, std::int
 }
 
 Result<Header> parse_header(std::string_view text, std::int64_t data_bytes, std::string_view file) {
-  if (Status bounded = check_json_size(text); !bounded)
-    return fail("{}: its header {}", file, bounded.error().message);
-  const ParsedHeader parsed = parse(text);
-  if (parsed.document.is_discarded()) {
-    return fail("{}: its header is not JSON: this is no safetensors file, or it is damaged", file);
-  }
-  if (!parsed.document.is_object()) return fail("{}: its header is not a JSON object", file);
-  if (parsed.duplicate) {
-    return fail("{}: tensor '{}' appears twice in the header", file,
-                in_a_sentence(*parsed.duplicate));
-  }
-  Header header;
-  for (const auto& [name, value] : parsed.document.items()) {
-    if (name == "__metadata__") {
-      header.metadata = read_metadata(value);
-      continue;
-    }
-    Result<HeaderEntry> entry = read_entry(name, value, data_bytes, file);
-    if (!entry) return tl::unexpected(entry.error());
-    header.entries.push_back(std::move(*entry));
-  }
-  if (Status ok = check_overlaps(header.entries, file); !ok) return tl::unexpected(ok.error());
-  return header;
+  Result<Header> header;
+  const std::string source = fmt::format("{}: its header", file);
+  const Status read = with_json(text, source, [&](const JsonField& root) {
+    header = read_entries(root.value(), data_bytes, file);
+  });
+  if (read) return header;
+  return fail("{}; this is no safetensors file, or it is damaged", read.error().message);
 }
 
 }  // namespace attnscope

@@ -24,13 +24,9 @@ struct HeaderEntry {
 };
 
 struct Header {
-  std::vector<HeaderEntry> entries;  // in the header's order
-  std::map<std::string, std::string>
-      metadata;  // the writer's own texts; values of other kinds are left out
+  std::vector<HeaderEntry> entries;             // in the header's order
+  std::map<std::string, std::string> metadata;  // the writer's own texts
 };
-
-/// Bytes of one element, or 0 for a dtype the format does not have.
-[[nodiscard]] std::int64_t element_bytes(std::string_view dtype);
 
 /// The beginning of a file whose tensors follow each other in this order (where an entry says that
 /// its bytes are is not read): the header's length, the header, and spaces up to a multiple of

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/safetensors/safetensors.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "engine/safetensors/header.h"
+#include "kernels/base/mapped_file.h"
 #include "kernels/base/number_formats.h"
-#include "kernels/base/open_file.h"
 #include "kernels/base/sentences.h"
 #include "kernels/base/written_file.h"
 
@@ -45,9 +41,8 @@ Result<std::string> header_of(const std::filesystem::path& path, std::span<const
   for (const auto& [name, view] : tensors) {
     HeaderEntry entry{.name = std::string(name), .dtype = view.dtype, .shape = view.shape};
     if (bytes_of(entry) != static_cast<std::int64_t>(view.bytes.size())) {
-      return fail("{}: tensor '{}' of shape [{}] was given {} values", path.string(), name,
-                  fmt::join(view.shape, ", "),
-                  static_cast<std::int64_t>(view.bytes.size()) / element_bytes(view.dtype));
+      return fail("{}: tensor '{}' of {} and shape [{}] was given {} bytes", path.string(), name,
+                  view.dtype, fmt::join(view.shape, ", "), view.bytes.size());
     }
     if (std::ranges::find(entries, name, &HeaderEntry::name) != entries.end()) {
       return fail("{}: tensor '{}' was given twice", path.string(), name);
@@ -60,51 +55,32 @@ Result<std::string> header_of(const std::filesystem::path& path, std::span<const
 }  // namespace
 
 struct SafetensorsFile::Mapping {
-  std::string file;
-  const std::byte* bytes = nullptr;
-  std::size_t size = 0;
+  MappedFile mapped;
+  std::string file = mapped.name();
   std::int64_t data_begin = 0;
-  std::vector<HeaderEntry> entries;
-  std::map<std::string, std::string> metadata;
+  std::vector<HeaderEntry> entries{};
+  std::map<std::string, std::string> metadata{};
 
-  Mapping() = default;
-  Mapping(const Mapping&) = delete;
-  Mapping& operator=(const Mapping&) = delete;
-  ~Mapping() {
-    if (bytes != nullptr) ::munmap(const_cast<std::byte*>(bytes), size);
-  }
-
-  /// Maps the whole file; the descriptor may be closed afterwards.
-  Status map(const std::filesystem::path& path);
   Status read_header();
   [[nodiscard]] TensorView view(const HeaderEntry& entry) const {
-    const std::byte* first = bytes + data_begin + entry.begin;
-    return {entry.dtype, entry.shape, {first, static_cast<std::size_t>(entry.end - entry.begin)}};
+    return {entry.dtype, entry.shape,
+            mapped.bytes().subspan(static_cast<std::size_t>(data_begin + entry.begin),
+                                   static_cast<std::size_t>(entry.end - entry.begin))};
   }
 };
 
-Status SafetensorsFile::Mapping::map(const std::filesystem::path& path) {
-  file = path.string();
-  const auto opened = OpenFile::to_read(path);
-  if (!opened) return tl::unexpected(opened.error());
-  if (opened->size() < length_bytes) {
-    return fail("{}: holds {} bytes, too few for a safetensors file", file, opened->size());
-  }
-  size = static_cast<std::size_t>(opened->size());
-  void* mapped = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, opened->number(), 0);
-  if (mapped == MAP_FAILED) return fail("{}: cannot be mapped: {}", file, system_reason(errno));
-  bytes = static_cast<const std::byte*>(mapped);
-  return {};
-}
-
 Status SafetensorsFile::Mapping::read_header() {
-  const auto length = header_length(std::span<const std::byte, 8>(bytes, 8),
-                                    static_cast<std::int64_t>(size), longest_header, file);
+  const std::span<const std::byte> bytes = mapped.bytes();
+  const auto size = static_cast<std::int64_t>(bytes.size());
+  if (size < length_bytes) {
+    return fail("{}: holds {} bytes, too few for a safetensors file", file, size);
+  }
+  const auto length = header_length(bytes.first<length_bytes>(), size, longest_header, file);
   if (!length) return tl::unexpected(length.error());
   data_begin = length_bytes + *length;
-  const std::string_view head(reinterpret_cast<const char*>(bytes) + length_bytes,
+  const std::string_view head(reinterpret_cast<const char*>(bytes.data()) + length_bytes,
                               static_cast<std::size_t>(*length));
-  auto parsed = parse_header(head, static_cast<std::int64_t>(size) - data_begin, file);
+  auto parsed = parse_header(head, size - data_begin, file);
   if (!parsed) return tl::unexpected(parsed.error());
   entries = std::move(parsed->entries);
   metadata = std::move(parsed->metadata);
@@ -117,8 +93,9 @@ SafetensorsFile& SafetensorsFile::operator=(SafetensorsFile&&) noexcept = defaul
 SafetensorsFile::~SafetensorsFile() = default;
 
 Result<SafetensorsFile> SafetensorsFile::open(const std::filesystem::path& path) {
-  auto mapping = std::make_unique<Mapping>();
-  if (Status ok = mapping->map(path); !ok) return tl::unexpected(ok.error());
+  Result<MappedFile> mapped = MappedFile::open(path);
+  if (!mapped) return tl::unexpected(mapped.error());
+  std::unique_ptr<Mapping> mapping(new Mapping{std::move(*mapped)});
   if (Status ok = mapping->read_header(); !ok) return tl::unexpected(ok.error());
   return SafetensorsFile(std::move(mapping));
 }

@@ -364,7 +364,8 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& question) {
                       .is_listwise = config.family->is_listwise(),
                       .keeps_documents = keeps_documents,
                       .request = std::move(request),
-                      .files = files_read(*checkpoint, question)};
+                      .files = files_read(*checkpoint, question),
+                      .note = checkpoint->note()};
 }
 
 Result<std::map<std::string, std::string>> dump_metadata(const ScoringModel& model,

@@ -72,6 +72,7 @@ struct ScoringModel {
   /// What it is read from, and what would be read if it were there: configuration, weights,
   /// tokenizer, the pattern asked for.
   std::vector<std::filesystem::path> files{};
+  std::string note{};  // what the checkpoint has and the model does not use; empty: nothing
 
   /// Errors: what Checkpoint, the tokenizer and the pattern say, a window that is missing or too
   /// many, limits that contradict the positions.

@@ -108,7 +108,23 @@ TEST(Checkpoint, ALongformerHasGlobalProjectionsAndPositionsBehindThePadding) {
 TEST(Checkpoint, AHeadOfThePreTrainingIsLeftOutByName) {
   TinyCheckpoint tiny = TinyCheckpoint::bert();
   tiny.tensors["cls.predictions.bias"] = {{20}};
-  EXPECT_THAT(opened(tiny).left_out, ElementsAre("cls.predictions.bias"));
+  const Checkpoint checkpoint = opened(tiny);
+  EXPECT_THAT(checkpoint.left_out, ElementsAre("cls.predictions.bias"));
+  EXPECT_EQ(checkpoint.note(), "");
+}
+
+TEST(Checkpoint, TensorsThatTheModelDoesNotUseAreLeftOutWithANote) {
+  TinyCheckpoint tiny = TinyCheckpoint::bert();
+  tiny.tensors["bert.adapter.weight"] = {{8, 8}};
+  tiny.tensors["quantized"] = {{2}, "U16"};
+  Checkpoint checkpoint = opened(tiny);
+  EXPECT_THAT(checkpoint.left_out, ElementsAre("bert.adapter.weight", "quantized"));
+  EXPECT_EQ(checkpoint.note(),
+            "the model does not use 2 tensors of its files: 'bert.adapter.weight', 'quantized'");
+  checkpoint.left_out.insert(checkpoint.left_out.end(), 100'000, "x\n");
+  EXPECT_EQ(checkpoint.note(),
+            "the model does not use 100002 tensors of its files: 'bert.adapter.weight', "
+            "'quantized', 'x?' and 99999 more");
 }
 
 TEST(Checkpoint, OlderFilesCallLayerNormsTensorsGammaAndBeta) {
@@ -126,24 +142,34 @@ TEST(Checkpoint, HalfPrecisionIsReadAsItIs) {
   EXPECT_EQ(opened(tiny).tensors.at("embeddings.word_embeddings.weight").dtype, "BF16");
 }
 
+TEST(Checkpoint, DoublesAreReadAsTheyAre) {
+  TinyCheckpoint tiny = TinyCheckpoint::bert();
+  tiny.tensors["classifier.bias"].dtype = "F64";
+  EXPECT_EQ(opened(tiny).tensors.at("classifier.bias").dtype, "F64");
+}
+
+/// A tensor may lie in another shard than the index says: all shards are read, as Hugging Face
+/// does.
 TEST(Checkpoint, ShardsAreFoundThroughTheirIndex) {
-  const ScratchFolder folder;
-  TinyCheckpoint first = TinyCheckpoint::bert();
-  TinyCheckpoint second{first.config, {}};
-  std::string map;
-  for (const auto& [name, tensor] : TinyCheckpoint::bert().tensors) {
-    const bool moves = name.find("layer.1") != std::string::npos;
-    if (moves) second.tensors.insert(first.tensors.extract(name));
-    map += fmt::format("{}\"{}\": \"{}.safetensors\"", map.empty() ? "" : ",", name,
-                       moves ? "two" : "one");
+  for (const bool says_another : {false, true}) {
+    const ScratchFolder folder;
+    TinyCheckpoint first = TinyCheckpoint::bert();
+    TinyCheckpoint second{first.config, {}};
+    std::string map;
+    for (const auto& [name, tensor] : TinyCheckpoint::bert().tensors) {
+      const bool moves = name.find("layer.1") != std::string::npos;
+      if (moves) second.tensors.insert(first.tensors.extract(name));
+      map += fmt::format("{}\"{}\": \"{}.safetensors\"", map.empty() ? "" : ",", name,
+                         moves == says_another ? "one" : "two");
+    }
+    write_bytes(folder / "config.json", first.config_json());
+    write_bytes(folder / "one.safetensors", first.weights());
+    write_bytes(folder / "two.safetensors", second.weights());
+    write_bytes(folder / "model.safetensors.index.json", "{\"weight_map\": {" + map + "}}");
+    const auto checkpoint = Checkpoint::open(folder.path());
+    ASSERT_TRUE(checkpoint.has_value()) << checkpoint.error().message;
+    EXPECT_EQ(checkpoint->files.size(), 2U);
   }
-  write_bytes(folder / "config.json", first.config_json());
-  write_bytes(folder / "one.safetensors", first.weights());
-  write_bytes(folder / "two.safetensors", second.weights());
-  write_bytes(folder / "model.safetensors.index.json", "{\"weight_map\": {" + map + "}}");
-  const auto checkpoint = Checkpoint::open(folder.path());
-  ASSERT_TRUE(checkpoint.has_value()) << checkpoint.error().message;
-  EXPECT_EQ(checkpoint->files.size(), 2U);
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ TinyCheckpoint encoder(const std::string& prefix, std::int64_t types) {
 }
 
 std::int64_t bytes_of(const TinyTensor& tensor) {
-  std::int64_t bytes = tensor.dtype == "I64" ? 8 : tensor.dtype == "F32" ? 4 : 2;
+  std::int64_t bytes = tensor.dtype.ends_with("64") ? 8 : tensor.dtype == "F32" ? 4 : 2;
   for (const std::int64_t size : tensor.shape) bytes *= size;
   return bytes;
 }

@@ -82,10 +82,10 @@ TEST(HostileSafetensors, AHeaderLengthOfAllOnesIsRefused) {
 }
 
 TEST(HostileSafetensors, AHeaderThatIsNotJsonIsRefused) {
-  EXPECT_THAT(message_for(safetensors_text("PK\x03\x04 zip", 0)), says("its header is not JSON"));
-  EXPECT_THAT(message_for(safetensors_text("{\"a\":", 0)), says("its header is not JSON"));
-  EXPECT_THAT(message_for(safetensors_text("{\"\xff\":1}", 0)), says("its header is not JSON"));
-  EXPECT_THAT(message_for(safetensors_text("", 0)), says("its header is not JSON"));
+  EXPECT_THAT(message_for(safetensors_text("PK\x03\x04 zip", 0)), says("not valid JSON"));
+  EXPECT_THAT(message_for(safetensors_text("{\"a\":", 0)), says("not valid JSON"));
+  EXPECT_THAT(message_for(safetensors_text("{\"\xff\":1}", 0)), says("not valid JSON"));
+  EXPECT_THAT(message_for(safetensors_text("", 0)), says("not valid JSON"));
 }
 
 TEST(HostileSafetensors, AHeaderThatIsNoObjectIsRefused) {
@@ -94,9 +94,8 @@ TEST(HostileSafetensors, AHeaderThatIsNoObjectIsRefused) {
 
 TEST(HostileSafetensors, AHeaderOfBracketsAloneDoesNotExhaustTheStack) {
   const std::string nested = std::string(1'000'000, '[') + std::string(1'000'000, ']');
-  EXPECT_THAT(message_for(safetensors_text(nested, 0)),
-              says("its header is nested deeper than 64 levels"));
-  EXPECT_THAT(message_for_entry(nested), says("its header is nested deeper than 64 levels"));
+  EXPECT_THAT(message_for(safetensors_text(nested, 0)), says("nested deeper than 64 levels"));
+  EXPECT_THAT(message_for_entry(nested), says("nested deeper than 64 levels"));
 }
 
 TEST(HostileSafetensors, ANameThatWouldBreakTheLineIsShownInOne) {
@@ -113,7 +112,7 @@ TEST(HostileSafetensors, ANameOfAMegabyteDoesNotFillTheMessage) {
 TEST(HostileSafetensors, ATensorNamedTwiceIsRefused) {
   const std::string entry = R"("a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]})";
   EXPECT_THAT(message_for(safetensors_text("{" + entry + "," + entry + "}", 4)),
-              says("tensor 'a' appears twice"));
+              says("field 'a' is given twice"));
 }
 
 TEST(HostileSafetensors, AnEntryThatIsNoObjectIsRefused) {
@@ -129,11 +128,21 @@ TEST(HostileSafetensors, AMissingFieldIsNamed) {
               says("lacks its 'data_offsets'"));
 }
 
-TEST(HostileSafetensors, AnUnknownDtypeIsNamed) {
-  EXPECT_THAT(message_for_entry(R"({"dtype":"F12","shape":[1],"data_offsets":[0,4]})"),
-              says("tensor 'a': unknown dtype \"F12\""));
+TEST(HostileSafetensors, ADtypeThatIsNoNameIsRefused) {
   EXPECT_THAT(message_for_entry(R"({"dtype":32,"shape":[1],"data_offsets":[0,4]})"),
-              says("unknown dtype 32"));
+              says("'dtype' is 32, not a name in quotes"));
+}
+
+TEST(HostileSafetensors, HalfAByteIsRefused) {
+  EXPECT_THAT(message_for_entry(R"({"dtype":"F4","shape":[3],"data_offsets":[0,1]})", 1),
+              says("shape [3] of F4 needs 1.5 bytes, and 'data_offsets' gives 1"));
+}
+
+TEST(HostileSafetensors, MetadataThatIsNoTextIsRefused) {
+  EXPECT_THAT(message_for(safetensors_text(R"({"__metadata__":"pt"})", 0)),
+              says("'__metadata__' is not an object"));
+  EXPECT_THAT(message_for(safetensors_text(R"({"__metadata__":{"size":3}})", 0)),
+              says("'size' of '__metadata__' is 3, not a text"));
 }
 
 TEST(HostileSafetensors, ANegativeSizeIsRefused) {
@@ -154,12 +163,12 @@ TEST(HostileSafetensors, ASizeThatIsNoIntegerIsRefused) {
 TEST(HostileSafetensors, AShapeWhoseProductOverflowsIsRefused) {
   EXPECT_THAT(
       message_for_entry(R"({"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]})"),
-      says("tensor 'a': its shape [4294967296, 4294967296] has more than 2^63 bytes"));
+      says("tensor 'a': its shape [4294967296, 4294967296] has more than 2^63 bits"));
 }
 
-TEST(HostileSafetensors, AZeroAmongHugeSizesIsNoOverflow) {
+TEST(HostileSafetensors, AZeroBeforeHugeSizesIsNoOverflow) {
   EXPECT_EQ(message_for_entry(
-                R"({"dtype":"F32","shape":[4294967296,4294967296,0],"data_offsets":[0,0]})"),
+                R"({"dtype":"F32","shape":[0,4294967296,4294967296],"data_offsets":[0,0]})", 0),
             "opened");
 }
 
@@ -186,6 +195,31 @@ TEST(HostileSafetensors, TensorsThatOverlapAreRefused) {
   const std::string header = R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
                              R"("b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}})";
   EXPECT_THAT(message_for(safetensors_text(header, 12)), says("tensors 'a' and 'b' overlap"));
+}
+
+/// The reference reader takes none of these.
+TEST(HostileSafetensors, BytesThatBelongToNoTensorAreRefused) {
+  const std::string a = R"("a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]})";
+  const std::string b = R"("b":{"dtype":"U8","shape":[2],"data_offsets":[4,6]})";
+  const std::string empty = R"("e":{"dtype":"U8","shape":[0],"data_offsets":[1,1]})";
+  EXPECT_THAT(message_for(safetensors_text("{" + a + "}", 5)),
+              says("the bytes 2 to 5 of its data belong to no tensor"));
+  EXPECT_THAT(message_for(safetensors_text("{" + b + "," + a + "}", 6)),
+              says("the bytes 2 to 4 of its data belong to no tensor"));
+  EXPECT_THAT(message_for(safetensors_text("{" + b + "}", 6)),
+              says("the bytes 0 to 4 of its data belong to no tensor"));
+  EXPECT_THAT(message_for(safetensors_text("{" + a + "," + empty + "}", 2)),
+              says("tensors 'a' and 'e' overlap"));
+}
+
+/// A parser that looks through all tensors for each of them takes minutes here.
+TEST(HostileSafetensors, AHundredThousandTensorsAreReadInLinearTime) {
+  std::string header = "{";
+  for (int i = 0; i < 100'000; ++i) {
+    header += fmt::format(R"({}"t{}":{{"dtype":"F8_E4M3","shape":[1],"data_offsets":[{},{}]}})",
+                          i == 0 ? "" : ",", i, i, i + 1);
+  }
+  EXPECT_EQ(message_for(safetensors_text(header + "}", 100'000)), "opened");
 }
 
 TEST(HostileSafetensors, EveryTruncationOfAGoodFileIsRefused) {

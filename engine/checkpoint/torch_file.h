@@ -1,0 +1,35 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// A file of torch.save(model.state_dict()), as pytorch_model.bin: a zip archive with a pickle that
+// describes the tensors and a record for each storage. The archive is mapped, and nothing in it is
+// run.
+//
+//   Result<TorchFile> file = TorchFile::open("pytorch_model.bin");
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "engine/safetensors/safetensors.h"
+#include "kernels/base/mapped_file.h"
+#include "kernels/base/result.h"
+
+namespace attnscope {
+
+class TorchFile {
+ public:
+  /// Errors name the file and say how to convert one that is not read.
+  [[nodiscard]] static Result<TorchFile> open(const std::filesystem::path& path);
+
+  [[nodiscard]] std::vector<NamedView> tensors() const { return tensors_; }
+
+ private:
+  explicit TorchFile(MappedFile file) : file_(std::move(file)) {}
+  [[nodiscard]] Status read();
+
+  MappedFile file_;
+  std::vector<NamedView> tensors_;
+};
+
+}  // namespace attnscope
