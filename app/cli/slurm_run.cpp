@@ -39,8 +39,10 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t longest_answer = 400;  // of another program, in a sentence
-/// In an array's folder: the number of its job.
+/// In an array's folder: the number of its job, or the job's name after `name_mark` where sbatch
+/// did not tell the number.
 constexpr const char* job_file = "job";
+constexpr std::string_view name_mark = "name=";
 /// Beside the arrays' folders: the run without a heat, from which, and the tasks' stores, all can
 /// be brought together should the database be lost.
 constexpr const char* whole_file = "run.attn";
@@ -61,8 +63,12 @@ std::string content_of(std::FILE* file) {
 
 struct Answer {
   int exit_code = -1;  // -1: ended by a signal
+  bool was_too_late = false;
   std::string out, err;
 };
+
+// A controller that is busy lets one wait for a minute or two.
+constexpr std::chrono::minutes patience{5};
 
 /// Its exit status; nothing if it is there still after `most`, and then it is killed.
 std::optional<int> status_of(pid_t pid, std::chrono::seconds most) {
@@ -94,15 +100,9 @@ Result<Answer> answer_of(const std::vector<std::string>& command) {
                                             {fileno(err.get()), STDERR_FILENO}}},
                            pid);
   if (failed != 0) return fail("{} cannot be started: {}", command[0], system_reason(failed));
-  // A controller that is busy lets one wait for a minute or two.
-  constexpr std::chrono::minutes patience{5};
   const std::optional<int> status = status_of(pid, patience);
-  if (!status) {
-    return fail(
-        "{} gave no answer within {} min and was ended; squeue tells whether there is a job",
-        command[0], patience.count());
-  }
-  return Answer{.exit_code = WIFEXITED(*status) ? WEXITSTATUS(*status) : -1,
+  return Answer{.exit_code = status && WIFEXITED(*status) ? WEXITSTATUS(*status) : -1,
+                .was_too_late = !status,
                 .out = content_of(out.get()),
                 .err = content_of(err.get())};
 }
@@ -126,24 +126,85 @@ Status check_sbatch() {
       "--slurm-dry-run to see what would be submitted");
 }
 
+/// What a program printed to `first`, or else to `other`.
+std::string words_of(const std::string& first, const std::string& other) {
+  const auto in_words = [](const std::string& text) {
+    const std::size_t end = text.find_last_not_of(" \t\r\n") + 1;
+    return in_a_sentence(report::one_line(text.substr(0, end)), longest_answer);
+  };
+  const std::string words = in_words(first);
+  return words.empty() ? in_words(other) : words;
+}
+
 /// "sbatch: error: invalid partition specified: gpx"
 std::string in_its_words(const Answer& answer) {
-  const std::string& text = answer.err.empty() ? answer.out : answer.err;
-  std::string words = in_a_sentence(report::one_line(text), longest_answer);
+  const std::string words = words_of(answer.err, answer.out);
   return words.empty() ? fmt::format("exit code {}", answer.exit_code) : words;
 }
 
-/// The job's number, kept in the folder.
-Result<std::string> submit(const std::vector<std::string>& command) {
+/// "; the array has 2000 tasks, ...": where it was too large, or "".
+std::string way_on(const Answer& refusal, int tasks) {
+  const ArrayLimit limit = limit_in(refusal.err + refusal.out);
+  if (limit == ArrayLimit::none || tasks == 0) return "";
+  const std::string size =
+      fmt::format("; the array has {}", counted(static_cast<std::size_t>(tasks), "task"));
+  constexpr std::string_view fewer =
+      "give a smaller array=N, and each task measures more of the heats";
+  if (limit == ArrayLimit::jobs_of_a_user) {
+    return fmt::format(
+        "{}, each of which counts as a job of yours (sacctmgr show qos "
+        "format=name,maxsubmitjobsperuser shows the limit); {}",
+        size, fewer);
+  }
+  std::optional<int> most;
+  if (is_on_path("scontrol")) {
+    const auto config = answer_of({"scontrol", "show", "config"});
+    if (config && config->exit_code == 0) most = most_tasks_in(config->out);
+  }
+  return most ? fmt::format(
+                    "{}, and this Slurm allows {} (MaxArraySize and max_array_tasks in "
+                    "scontrol show config); {}",
+                    size, *most, fewer)
+              : fmt::format("{}, and scontrol show config has the limit, MaxArraySize; {}", size,
+                            fewer);
+}
+
+/// What became of a job that sbatch was to submit: its number, or why it is not known whether
+/// there is one.
+struct Submission {
+  std::optional<std::string> job = std::nullopt;
+  std::string doubt = {};
+};
+
+/// An error where there is no job. `tasks`: of the job's array, or 0.
+Result<Submission> submit(const std::vector<std::string>& command, int tasks) {
   const auto answer = answer_of(command);
   if (!answer) return tl::unexpected(answer.error());
-  if (answer->exit_code != 0) return fail("sbatch refused it: {}", in_its_words(*answer));
   const auto job = job_in(answer->out);
-  if (!job) {
-    return fail("sbatch named no job, but answered '{}'; squeue tells whether there is one",
-                in_a_sentence(report::one_line(answer->out), longest_answer));
+  if (answer->exit_code == 0 && job) return Submission{.job = job};
+  if (answer->exit_code > 0 && !job)
+    return fail("sbatch refused it: {}{}", in_its_words(*answer), way_on(*answer, tasks));
+  if (answer->was_too_late) {
+    return Submission{.doubt = fmt::format("sbatch gave no answer within {} min and was ended",
+                                           patience.count())};
   }
-  return *job;
+  const std::string words = words_of(answer->out, answer->err);
+  const std::string end = answer->exit_code == 0 ? ""
+                          : answer->exit_code > 0
+                              ? fmt::format(" and ended with exit code {}", answer->exit_code)
+                              : " and was ended by a signal";
+  return Submission{.doubt = words.empty()
+                                 ? fmt::format("sbatch printed nothing{}", end)
+                                 : fmt::format("sbatch answered '{}'{}{}", words, end,
+                                               job ? "" : ", which names no job or several")};
+}
+
+/// The value of sbatch's --job-name that holds: the last one.
+std::string job_name(const std::vector<std::string>& command) {
+  constexpr std::string_view option = "--job-name=";
+  const auto last = std::find_if(command.rbegin(), command.rend(),
+                                 [&](const std::string& word) { return word.starts_with(option); });
+  return last == command.rend() ? "" : last->substr(option.size());
 }
 
 std::string heats_in_words(std::size_t count) {
@@ -179,12 +240,17 @@ std::optional<std::string> living_job(const std::vector<std::filesystem::path>& 
   if (!is_on_path("squeue")) return std::nullopt;
   for (const std::filesystem::path& round : rounds) {
     const auto kept = read_text_file(round / job_file, "job's number", longest_answer);
-    const auto job = kept ? job_in(*kept) : std::nullopt;
-    if (!job) continue;
-    const auto answer = answer_of({"squeue", "--noheader", "--format=%i", "--jobs=" + *job});
-    if (answer && answer->exit_code == 0 &&
-        answer->out.find_first_not_of(" \n") != std::string::npos)
-      return job;
+    if (!kept) continue;
+    const std::string line = kept->substr(0, kept->find('\n'));
+    const bool is_named = line.starts_with(name_mark);
+    const auto job = is_named ? std::nullopt : job_in(line);
+    if (!is_named && !job) continue;
+    const auto answer = answer_of(
+        {"squeue", "--noheader", "--format=%i", is_named ? "--" + line : "--jobs=" + *job});
+    if (!answer || answer->exit_code != 0) continue;
+    const std::string& out = answer->out;
+    if (const std::size_t begin = out.find_first_not_of(" \r\n"); begin != std::string::npos)
+      return job ? job : out.substr(begin, out.find_first_of("_ \r\n", begin) - begin);
   }
   return std::nullopt;
 }
@@ -289,6 +355,12 @@ Status write_parts(const SlurmArray& array, const RunInfo& run, const std::vecto
   return write_files(scripts);
 }
 
+/// The command that does what the second job does.
+std::string import_in_words(const SlurmArray& array) {
+  return fmt::format("attnscope import {} --into {} --db {}", shell_line({array.folder.string()}),
+                     array.uuid, shell_line({array.database.string()}));
+}
+
 /// Writes what the tasks need and submits both jobs. False, and the session has the reason, where
 /// no task was sent: the array's folder is gone again then.
 bool send(Session& session, const SlurmArguments& arguments, const SlurmArray& array,
@@ -298,15 +370,30 @@ bool send(Session& session, const SlurmArguments& arguments, const SlurmArray& a
   Status done = failed ? Status(fail("the folder {} cannot be made: {}", array.folder.string(),
                                      failed.message()))
                        : write_parts(array, run, parts);
-  Result<std::string> job = fail("not sent");
-  if (done) job = submit(tasks_command(array));
-  if (!done || !job) {
+  Result<Submission> sent = fail("not sent");
+  const std::vector<std::string> command = tasks_command(array);
+  if (done) sent = submit(command, array.tasks);
+  if (!done || !sent) {
     std::filesystem::remove_all(array.folder, failed);
-    session.fail(exit_wrong_use, done ? job.error().message : done.error().message);
+    session.fail(exit_wrong_use, done ? sent.error().message : done.error().message);
     return false;
   }
-  if (Status kept = write_file(array.folder / job_file, *job + "\n"); !kept)
+  const std::string name = job_name(command);
+  const std::string by_hand = import_in_words(array);
+  const std::string known = sent->job ? *sent->job : fmt::format("{}{}", name_mark, name);
+  if (Status kept = write_file(array.folder / job_file, known + "\n"); !kept)
     say("attnscope: warning: {}", kept.error().message);
+  if (!sent->job) {
+    session.fail(
+        exit_wrong_use,
+        fmt::format("{}; its tasks may be on their way, so run {} and its folder stay: {} shows "
+                    "whether there is a job; once it has ended, {} brings its tasks' heats "
+                    "together, and if there is none, {} sends them again",
+                    sent->doubt, run.number, shell_line({"squeue", "--name=" + name}), by_hand,
+                    command_on(run, "run --resume", "--slurm array=N,...")));
+    return true;
+  }
+  const std::string& job = *sent->job;
   double longest = 0;
   std::size_t heats = 0;
   for (const RunPart& part : parts) {
@@ -316,19 +403,19 @@ bool send(Session& session, const SlurmArguments& arguments, const SlurmArray& a
   if (!arguments.quiet) {
     say("run {} is with Slurm as job {}: {} in {}, each at most {:.0f} s besides set-up and "
         "checks; their files are in {}",
-        run.number, *job, heats_in_words(heats), counted(parts.size(), "task"), longest,
+        run.number, job, heats_in_words(heats), counted(parts.size(), "task"), longest,
         report::one_line(array.folder.string()));
   }
-  print_result(session, *job + "\n");
-  const auto merge = submit(merge_command(array, *job));
-  if (!merge) {
+  print_result(session, job + "\n");
+  const auto merge = submit(merge_command(array, job), /*tasks=*/0);
+  if (!merge || !merge->job) {
     session.fail(exit_wrong_use,
-                 fmt::format("the tasks are sent, but not the job that brings them together: {}; "
-                             "once they have ended, attnscope import {} --into {} --db {} does it",
-                             merge.error().message, shell_line({array.folder.string()}),
-                             run.id.uuid, shell_line({array.database.string()})));
+                 fmt::format("the tasks are sent, but {} the job that brings them together: {}; "
+                             "once they have ended, {} does it",
+                             merge ? "perhaps not" : "not",
+                             merge ? merge->doubt : merge.error().message, by_hand));
   } else if (!arguments.quiet) {
-    say("job {} brings them into {} once all have ended", *merge,
+    say("job {} brings them into {} once all have ended", *merge->job,
         report::one_line(array.database.string()));
   }
   return true;

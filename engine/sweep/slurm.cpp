@@ -6,6 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <set>
 #include <span>
 
 #include "kernels/base/sentences.h"
@@ -115,6 +119,49 @@ std::string begin_script(const SlurmArray& array, std::string_view says) {
   return fmt::format("#!/bin/sh\n# {}\ncd {} || exit 2\n", says, shell_word(array.folder.string()));
 }
 
+/// What a line of sbatch's answer may be, the surest first.
+enum class Form : std::uint8_t { sentence, with_cluster, number };
+
+constexpr std::string_view digits = "0123456789";
+
+/// Its digits at the beginning; "" where Slurm has no such number.
+std::string_view job_number(std::string_view text) {
+  constexpr std::size_t most_digits = 10;  // Slurm's numbers have 32 bits
+  const std::string_view number = text.substr(0, text.find_first_not_of(digits));
+  return number.size() <= most_digits && !number.starts_with('0') ? number : std::string_view();
+}
+
+/// Without what sets a terminal's colors, and blanks and the CR of a CR LF at its ends.
+std::string without_colors(std::string_view line) {
+  std::string text;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line.substr(i).starts_with("\x1b[")) {
+      i = line.find_first_not_of("0123456789;", i + 2);
+      if (i == std::string_view::npos) break;
+    } else {
+      text += line[i];
+    }
+  }
+  constexpr std::string_view blanks = " \t\r\v\f";
+  text.erase(text.find_last_not_of(blanks) + 1);
+  return text.substr(std::min(text.find_first_not_of(blanks), text.size()));
+}
+
+/// The job that a line names; "" if it names none.
+std::pair<Form, std::string> named_in(std::string_view line) {
+  constexpr std::string_view sentence = "Submitted batch job ";
+  const std::size_t at = line.find(sentence);
+  const bool is_sentence = at != std::string_view::npos;
+  if (is_sentence) line.remove_prefix(at + sentence.size());
+  const std::string_view number = job_number(line), rest = line.substr(number.size());
+  if (is_sentence && (rest.empty() || rest.starts_with(' ') || rest == "."))
+    return {Form::sentence, std::string(number)};
+  if (!is_sentence && rest.empty()) return {Form::number, std::string(number)};
+  const bool names_cluster =
+      rest.size() > 1 && rest.front() == ';' && rest.find_first_of(" ;", 1) == std::string::npos;
+  return {Form::with_cluster, names_cluster ? std::string(number) : std::string()};
+}
+
 }  // namespace
 
 Result<SlurmOptions> parse_slurm(const std::vector<std::string>& texts) {
@@ -190,13 +237,40 @@ std::vector<std::string> merge_command(const SlurmArray& array, const std::strin
 }
 
 std::optional<std::string> job_in(std::string_view answer) {
-  const std::string_view number = answer.substr(0, answer.find_first_not_of("0123456789"));
-  const std::string_view rest = answer.substr(number.size());
-  const bool ends = rest.empty() || rest.front() == ';' || rest.front() == '\n';
-  constexpr std::size_t most_digits = 10;  // Slurm's numbers have 32 bits
-  return !number.empty() && number.size() <= most_digits && ends
-             ? std::optional(std::string(number))
-             : std::nullopt;
+  std::map<Form, std::set<std::string>> jobs;
+  while (!answer.empty()) {
+    const std::size_t end = std::min(answer.find('\n'), answer.size());
+    const auto [form, job] = named_in(without_colors(answer.substr(0, end)));
+    if (!job.empty()) jobs[form].insert(job);
+    answer.remove_prefix(std::min(end + 1, answer.size()));
+  }
+  if (jobs.empty() || jobs.begin()->second.size() > 1) return std::nullopt;
+  return *jobs.begin()->second.begin();
+}
+
+ArrayLimit limit_in(std::string_view refusal) {
+  std::string words(refusal);
+  for (char& c : words) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  if (words.find("maxsubmit") != std::string::npos) return ArrayLimit::jobs_of_a_user;
+  return words.find("job array") != std::string::npos ||
+                 words.find("array size") != std::string::npos ||
+                 words.find("arraysize") != std::string::npos
+             ? ArrayLimit::tasks_of_an_array
+             : ArrayLimit::none;
+}
+
+std::optional<int> most_tasks_in(std::string_view config) {
+  std::optional<int> most;
+  for (const std::string_view key : {"MaxArraySize", "max_array_tasks"}) {
+    std::size_t at = config.find(key);
+    if (at == std::string_view::npos) continue;
+    at = config.find_first_not_of(" =", at + key.size());
+    const std::string_view value = config.substr(std::min(at, config.size()));
+    const auto number = number_from_one(value.substr(0, value.find_first_not_of(digits)),
+                                        std::numeric_limits<int>::max());
+    if (number) most = std::min(most.value_or(*number), *number);
+  }
+  return most;
 }
 
 std::string shell_line(const std::vector<std::string>& words) {

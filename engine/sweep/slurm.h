@@ -9,6 +9,7 @@
 //   start(tasks_command(array));             // prints a job's number: job_in(answer)
 //   start(merge_command(array, job));
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -61,8 +62,16 @@ struct SlurmArray {
 [[nodiscard]] std::vector<std::string> merge_command(const SlurmArray& array,
                                                      const std::string& job);
 
-/// The job's number in what `sbatch --parsable` prints, "123" or "123;cluster".
+/// The job's number in what sbatch printed: a line "123", "123;cluster" or "Submitted batch job
+/// 123 on cluster x" among others, such as a site's banner. A sentence goes before a number with a
+/// cluster, and this before a number alone; nothing where lines of one form name several jobs.
 [[nodiscard]] std::optional<std::string> job_in(std::string_view answer);
+
+enum class ArrayLimit : std::uint8_t { none, tasks_of_an_array, jobs_of_a_user };
+/// The limit that an array was too large for, by what sbatch printed.
+[[nodiscard]] ArrayLimit limit_in(std::string_view refusal);
+/// The most tasks of an array, from `scontrol show config`.
+[[nodiscard]] std::optional<int> most_tasks_in(std::string_view config);
 
 /// A command as a shell takes it.
 [[nodiscard]] std::string shell_line(const std::vector<std::string>& words);

@@ -25,6 +25,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 /// A sweep of four heats, and a Slurm that never runs anything.
 class SlurmRun : public ::testing::Test {
@@ -36,8 +37,9 @@ class SlurmRun : public ::testing::Test {
         "stop": {"min_samples": 3, "placements": 2, "processes": 1}})");
     fs::create_directory(program_.path("bin"));
     tool("sbatch", R"(printf '%s\n' "$@" >> asked; cat refusal >&2 2>/dev/null && exit 1
-n=$(($(cat jobs 2>/dev/null || echo 100) + 1)); echo $n > jobs; echo "$n;cluster")");
-    tool("squeue", "cat queued 2>/dev/null; exit 0");
+n=$(($(cat jobs 2>/dev/null || echo 100) + 1)); echo $n > jobs
+if [ -f answer ]; then . ./answer; else echo "$n;cluster"; fi)");
+    tool("squeue", "printf '%s\\n' \"$@\" > looked; cat queued 2>/dev/null; exit 0");
     fs::create_directory(folder());
   }
 
@@ -186,6 +188,55 @@ TEST_F(SlurmRun, WhatSbatchRefuses_LeavesNothingBehind) {
   EXPECT_THAT(refused.err, HasSubstr("invalid partition specified: gpx"));
   EXPECT_EQ(runs(), 0U);
   EXPECT_TRUE(fs::is_empty(folder()));
+}
+
+TEST_F(SlurmRun, AnAnswerMayHaveOtherLines) {
+  program_.write("answer", "echo '=== the cluster ==='; echo; printf '  %s\\r\\n' \"$n\"\n");
+  const Outcome sent = send();
+  ASSERT_EQ(sent.exit_code, 0) << sent.err;
+  EXPECT_EQ(sent.out, "101\n");
+  EXPECT_THAT(program_.read("asked"), HasSubstr("--dependency=afterany:101\n"));
+}
+
+TEST_F(SlurmRun, WhereNoJobIsNamed_TheRunStays_AndWhatToDoIsTold) {
+  program_.write("answer", "echo 'welcome to the cluster'\n");
+  const Outcome sent = send();
+  EXPECT_EQ(sent.exit_code, 2);
+  EXPECT_THAT(sent.err, AllOf(HasSubstr("'welcome to the cluster', which names no job"),
+                              HasSubstr("squeue --name=attnscope-" + uuid().substr(0, 8)),
+                              HasSubstr("--into " + uuid()), HasSubstr("run --resume " + uuid())));
+  EXPECT_THAT(program_.read("asked"), Not(HasSubstr("--dependency")));
+  program_.write("queued", "101_0\n");
+  EXPECT_THAT(run({"run", "--resume", "last"}).err, HasSubstr("with Slurm as job 101, which has"));
+  EXPECT_THAT(program_.read("looked"), HasSubstr("--name=attnscope-" + uuid().substr(0, 8)));
+  ASSERT_EQ(task(0, "n1"), 0);
+  ASSERT_EQ(task(1, "n1"), 0);
+  EXPECT_EQ(merge().exit_code, 0);
+  EXPECT_EQ(rows().size(), 8U);
+  EXPECT_TRUE(fs::exists(array().parent_path() / "run.attn"));
+}
+
+TEST_F(SlurmRun, AJobThatIsNamedWithAFailureMayBeOnItsWay) {
+  program_.write("answer", "echo \"$n\"; exit 3\n");
+  const Outcome sent = send();
+  EXPECT_EQ(sent.exit_code, 2);
+  EXPECT_THAT(sent.err, HasSubstr("answered '101' and ended with exit code 3; its tasks may be"));
+  EXPECT_EQ(runs(), 1U);
+}
+
+TEST_F(SlurmRun, AnArrayThatIsTooLarge_NamesItsSizeAndTheLimit) {
+  program_.write("refusal",
+                 "sbatch: error: Batch job submission failed: Invalid job array "
+                 "specification\n");
+  tool("scontrol", "echo 'MaxArraySize            = 3'");
+  const Outcome refused = send("array=4");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("the array has 4 tasks, and this Slurm allows 3"),
+                                 HasSubstr("give a smaller array=N")));
+  EXPECT_EQ(runs(), 0U);
+  tool("scontrol", "exit 1");
+  EXPECT_THAT(send("array=2").err,
+              HasSubstr("the array has 2 tasks, and scontrol show config has"));
 }
 
 TEST_F(SlurmRun, WhatCannotBe_IsOneSentence) {

@@ -109,13 +109,41 @@ TEST(SlurmArray, AShellReadsHostileNamesAsTheyAre) {
                 "/runs.db>");
 }
 
-TEST(SlurmArray, AJobIsWhatSbatchNames) {
+TEST(SlurmArray, AJobIsWhatALineOfTheAnswerNames) {
   EXPECT_EQ(job_in("123\n"), "123");
   EXPECT_EQ(job_in("123;cluster\n"), "123");
-  EXPECT_EQ(job_in("Submitted batch job 123\n"), std::nullopt);
-  EXPECT_EQ(job_in("12x\n"), std::nullopt);
-  EXPECT_EQ(job_in("99999999999999999999\n"), std::nullopt);
-  EXPECT_EQ(job_in(""), std::nullopt);
+  EXPECT_EQ(job_in("Submitted batch job 123\n"), "123");
+  EXPECT_EQ(job_in("Submitted batch job 123 on cluster alpine"), "123");
+  EXPECT_EQ(job_in("=== cluster ===\n* queue 7: open\n123\n"), "123");
+  EXPECT_EQ(job_in("sbatch: charged to demo (97% left)\n123;alpine\n"), "123");
+  EXPECT_EQ(job_in("\n  123 \n\nuse squeue\n"), "123");
+  EXPECT_EQ(job_in("\r\n123\r\n"), "123");
+  EXPECT_EQ(job_in("\x1b[1;32m123\x1b[0m\n"), "123");
+  EXPECT_EQ(job_in("2026\nSubmitted batch job 123\n"), "123");
+  EXPECT_EQ(job_in("123\n123\n"), "123");
+}
+
+TEST(SlurmArray, AnAnswerThatNamesNoJobOrSeveralIsNone) {
+  for (const char* answer :
+       {"", "\n", "12x\n", "99999999999999999999\n", "0\n", "12;\n", "12; 13\n", "1 2\n",
+        "2026\n123\n", "Submitted batch job\n", "Submitted batch job 12x\n", "12.5\n"})
+    EXPECT_EQ(job_in(answer), std::nullopt) << answer;
+}
+
+TEST(SlurmArray, ARefusalNamesTheLimitThatItIsOf) {
+  EXPECT_EQ(limit_in("sbatch: error: Batch job submission failed: Invalid job array specification"),
+            ArrayLimit::tasks_of_an_array);
+  EXPECT_EQ(limit_in("sbatch: error: array exceeds MaxArraySize"), ArrayLimit::tasks_of_an_array);
+  EXPECT_EQ(limit_in("sbatch: error: QOSMaxSubmitJobPerUserLimit"), ArrayLimit::jobs_of_a_user);
+  EXPECT_EQ(limit_in("sbatch: error: invalid partition specified: gpx"), ArrayLimit::none);
+  EXPECT_EQ(
+      most_tasks_in("KillWait = 30 sec\nMaxArraySize            = 1001\nMaxDBDMsgs = 20008\n"),
+      1001);
+  EXPECT_EQ(
+      most_tasks_in("MaxArraySize = 1001\nSchedulerParameters = bf_continue,max_array_tasks=500\n"),
+      500);
+  EXPECT_EQ(most_tasks_in("MaxArraySize ="), std::nullopt);
+  EXPECT_EQ(most_tasks_in(""), std::nullopt);
 }
 
 }  // namespace
