@@ -87,6 +87,8 @@ Result<report::EffectivenessReport> evaluated(EvaluateCommand& arguments) {
   }
   auto qrels = effectiveness::Qrels::read(arguments.qrels);
   if (!qrels) return tl::unexpected(qrels.error());
+  if (Status known = effectiveness::check_grades(*measures, *qrels); !known)
+    return tl::unexpected(known.error());
   const std::vector<std::string> names = names_of(arguments.runs);
   std::vector<report::EvaluatedRun> runs;
   runs.reserve(arguments.runs.size());
@@ -183,15 +185,17 @@ void add_evaluate_command(CLI::App& app, Session& session) {
       ->required();
   command
       ->add_option("--qrels", arguments->qrels,
-                   "Relevance judgements: QID 0 DOCID RELEVANCE; .gz is read, too")
+                   "Relevance judgements: QID 0 DOCID RELEVANCE, or BEIR's three columns; .gz is "
+                   "read, too")
       ->type_name("FILE")
       ->required();
   command->add_option("--baseline", arguments->baseline, "Run that the others are tested against")
       ->type_name("RUN");
   command
       ->add_option("--measures", arguments->measures,
-                   "As ir-measures names them: nDCG, nDCG(dcg='exp-log2'), RR, AP, P, R, Judged, "
-                   "with @k, (rel=2)")
+                   "As ir-measures names them: nDCG, nDCG(dcg='exp-log2'), RR, AP, P, R, Rprec, "
+                   "Success, ERR, Bpref, SetP, SetR, SetF, SetAP, Judged, with @k, (rel=2); or as "
+                   "trec_eval does: ndcg_cut_10, map, recip_rank, P_5, recall_100")
       ->type_name("NAME,...")
       ->capture_default_str();
   command->add_option("--margin", arguments->question.margin, "Within it two means are equivalent")

@@ -111,6 +111,8 @@ const MeasuredRuns::Run* MeasuredRuns::find(std::string_view contender) const {
 Result<MeasuredRuns> evaluate(const RunsToEvaluate& wanted) {
   auto qrels = Qrels::read(wanted.qrels);
   if (!qrels) return tl::unexpected(qrels.error());
+  if (Status known = check_grades({wanted.question.measure}, *qrels); !known)
+    return tl::unexpected(known.error());
   auto sum = sum_of(wanted.qrels);
   if (!sum) return tl::unexpected(sum.error());
   MeasuredRuns measured{.question = wanted.question,

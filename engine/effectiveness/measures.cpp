@@ -18,23 +18,61 @@
 namespace attnscope::effectiveness {
 namespace {
 
+enum class CutOff : std::uint8_t { none, optional, needed };
 struct KindName {
   MeasureKind kind;
   std::string_view name;
+  CutOff cutoff;
 };
-// Each kind's own name first, then what ir-measures also takes.
-constexpr std::array kind_names{
-    KindName{MeasureKind::ndcg, "nDCG"}, KindName{MeasureKind::rr, "RR"},
-    KindName{MeasureKind::ap, "AP"},     KindName{MeasureKind::p, "P"},
-    KindName{MeasureKind::r, "R"},       KindName{MeasureKind::judged, "Judged"},
-    KindName{MeasureKind::ndcg, "NDCG"}, KindName{MeasureKind::rr, "MRR"},
-    KindName{MeasureKind::ap, "MAP"},    KindName{MeasureKind::p, "Precision"},
-    KindName{MeasureKind::r, "Recall"}};
+// Each kind's own name first, then what ir-measures also takes, then trec_eval's.
+constexpr std::array kind_names{KindName{MeasureKind::ndcg, "nDCG", CutOff::optional},
+                                KindName{MeasureKind::rr, "RR", CutOff::optional},
+                                KindName{MeasureKind::ap, "AP", CutOff::optional},
+                                KindName{MeasureKind::p, "P", CutOff::needed},
+                                KindName{MeasureKind::r, "R", CutOff::needed},
+                                KindName{MeasureKind::judged, "Judged", CutOff::optional},
+                                KindName{MeasureKind::rprec, "Rprec", CutOff::none},
+                                KindName{MeasureKind::success, "Success", CutOff::needed},
+                                KindName{MeasureKind::err, "ERR", CutOff::optional},
+                                KindName{MeasureKind::bpref, "Bpref", CutOff::none},
+                                KindName{MeasureKind::set_p, "SetP", CutOff::none},
+                                KindName{MeasureKind::set_r, "SetR", CutOff::none},
+                                KindName{MeasureKind::set_f, "SetF", CutOff::none},
+                                KindName{MeasureKind::set_ap, "SetAP", CutOff::none},
+                                KindName{MeasureKind::rr, "MRR", CutOff::optional},
+                                KindName{MeasureKind::ap, "MAP", CutOff::optional},
+                                KindName{MeasureKind::p, "Precision", CutOff::needed},
+                                KindName{MeasureKind::r, "Recall", CutOff::needed},
+                                KindName{MeasureKind::ndcg, "ndcg_cut", CutOff::needed},
+                                KindName{MeasureKind::rr, "recip_rank", CutOff::none},
+                                KindName{MeasureKind::ap, "map_cut", CutOff::needed},
+                                KindName{MeasureKind::set_p, "set_P", CutOff::none},
+                                KindName{MeasureKind::set_r, "set_recall", CutOff::none},
+                                KindName{MeasureKind::set_f, "set_F", CutOff::none},
+                                KindName{MeasureKind::set_ap, "set_map", CutOff::none}};
 
-constexpr int not_judged = std::numeric_limits<int>::min();
+using Level = Qrels::Judgements::mapped_type;
+constexpr Level not_judged = std::numeric_limits<Level>::min();
 
 bool has_level(MeasureKind kind) {
-  return kind != MeasureKind::ndcg && kind != MeasureKind::judged;
+  return kind != MeasureKind::ndcg && kind != MeasureKind::judged && kind != MeasureKind::err;
+}
+
+/// The largest relevance that has a value: the scale of ERR's chances ends there, or the gain is
+/// too large for a number.
+std::optional<Level> largest_level(const Measure& measure) {
+  constexpr Level largest_exponent = 1000;
+  if (measure.kind == MeasureKind::err) return err_scale;
+  if (measure.is_exponential) return largest_exponent;
+  return std::nullopt;
+}
+
+/// Letters of ASCII alone: names are found as people write them, "ndcg@10" and "NDCG@10".
+bool is_same_name(std::string_view a, std::string_view b) {
+  const auto small = [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  };
+  return std::ranges::equal(a, b, std::ranges::equal_to(), small, small);
 }
 
 template <typename Number>
@@ -81,19 +119,20 @@ bool set_parameter(std::string_view text, Measure& measure) {
 }
 
 /// Of a judged relevance.
-double gain_of(int relevance, bool is_exponential) {
+double gain_of(Level relevance, bool is_exponential) {
   if (relevance <= 0) return 0;
-  return is_exponential ? std::exp2(relevance) - 1 : relevance;
+  const auto gain = static_cast<double>(relevance);
+  return is_exponential ? std::exp2(gain) - 1 : gain;
 }
 
 /// Levels of the documents in the order of their ranks.
-std::vector<int> levels_of(const std::vector<RankedDocument>& documents,
-                           const Qrels::Judgements& judgements, bool judged_only) {
-  std::vector<int> levels;
+std::vector<Level> levels_of(const std::vector<RankedDocument>& documents,
+                             const Qrels::Judgements& judgements, bool judged_only) {
+  std::vector<Level> levels;
   levels.reserve(documents.size());
   for (const RankedDocument& document : documents) {
     const auto found = judgements.find(document.id);
-    const int level = found == judgements.end() ? not_judged : found->second;
+    const Level level = found == judgements.end() ? not_judged : found->second;
     // trec_eval takes a relevance below 0 as in the pool and not judged.
     if (judged_only && level < 0) continue;
     levels.push_back(level);
@@ -101,7 +140,7 @@ std::vector<int> levels_of(const std::vector<RankedDocument>& documents,
   return levels;
 }
 
-double discounted(std::span<const int> levels, bool is_exponential) {
+double discounted(std::span<const Level> levels, bool is_exponential) {
   double sum = 0;
   for (std::size_t i = 0; i < levels.size(); ++i) {
     const double gain = gain_of(levels[i], is_exponential);
@@ -110,9 +149,9 @@ double discounted(std::span<const int> levels, bool is_exponential) {
   return sum;
 }
 
-double ndcg(std::span<const int> levels, const Measure& measure,
+double ndcg(std::span<const Level> levels, const Measure& measure,
             const Qrels::Judgements& judgements, std::size_t cutoff) {
-  std::vector<int> ideal;
+  std::vector<Level> ideal;
   ideal.reserve(judgements.size());
   for (const auto& [document, level] : judgements) ideal.push_back(level);
   std::ranges::sort(ideal, std::ranges::greater());
@@ -122,7 +161,7 @@ double ndcg(std::span<const int> levels, const Measure& measure,
   return best > 0 ? reached / best : reached;
 }
 
-double average_precision(std::span<const int> levels, int relevant_from, std::int64_t relevant) {
+double average_precision(std::span<const Level> levels, int relevant_from, std::int64_t relevant) {
   double sum = 0;
   std::int64_t found = 0;
   for (std::size_t i = 0; i < levels.size(); ++i) {
@@ -130,6 +169,40 @@ double average_precision(std::span<const int> levels, int relevant_from, std::in
     sum += static_cast<double>(++found) / static_cast<double>(i + 1);
   }
   return found > 0 ? sum / static_cast<double>(relevant) : 0;
+}
+
+/// Of a cascade: the chance that a reader who has come so far stops at a document, by its
+/// relevance, and 1 / rank for where.
+double expected_reciprocal_rank(std::span<const Level> levels) {
+  double sum = 0, comes_so_far = 1;
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    const double stops = gain_of(levels[i], true) / static_cast<double>(1 << err_scale);
+    sum += stops * comes_so_far / static_cast<double>(i + 1);
+    comes_so_far *= 1 - stops;
+  }
+  return sum;
+}
+
+/// As trec_eval computes it, in the same order.
+double binary_preference(std::span<const Level> levels, const Qrels::Judgements& judgements,
+                         int relevant_from, std::int64_t relevant) {
+  const auto is_not_relevant = [&](Level level) { return level >= 0 && level < relevant_from; };
+  const std::int64_t not_relevant = std::ranges::count_if(
+      judgements, [&](const auto& judgement) { return is_not_relevant(judgement.second); });
+  double sum = 0;
+  std::int64_t above = 0;
+  for (const Level level : levels) {
+    if (is_not_relevant(level)) ++above;
+    if (level < relevant_from) continue;
+    sum += above == 0 ? 1
+                      : 1 - static_cast<double>(std::min(above, relevant)) /
+                                static_cast<double>(std::min(not_relevant, relevant));
+  }
+  return relevant > 0 ? sum / static_cast<double>(relevant) : 0;
+}
+
+double share(double part, double whole) {
+  return whole > 0 ? part / whole : 0;
 }
 
 }  // namespace
@@ -173,6 +246,37 @@ std::string Measure::definition() const {
     case MeasureKind::judged:
       text = fmt::format("judged of {} over those there are", top);
       break;
+    case MeasureKind::rprec:
+      text = fmt::format("relevant of the first R ranks over R, the count of all relevant; {}",
+                         relevant);
+      break;
+    case MeasureKind::success:
+      text = fmt::format("1 where {} have a relevant document, else 0; {}", top, relevant);
+      break;
+    case MeasureKind::err:
+      text = fmt::format(
+          "1 / rank where a reader stops, expected over {}; one who comes to a document stops with "
+          "the chance (2^relevance - 1) / 2^{}",
+          top, err_scale);
+      break;
+    case MeasureKind::bpref:
+      text = fmt::format(
+          "1 - (judged not relevant above) / min(relevant, judged not relevant) of each relevant "
+          "document that is ranked, over all relevant; {}",
+          relevant);
+      break;
+    case MeasureKind::set_p:
+      text = fmt::format("relevant of all ranks over all ranks; {}", relevant);
+      break;
+    case MeasureKind::set_r:
+      text = fmt::format("relevant of all ranks over all relevant; {}", relevant);
+      break;
+    case MeasureKind::set_f:
+      text = fmt::format("harmonic mean of SetP and SetR; {}", relevant);
+      break;
+    case MeasureKind::set_ap:
+      text = fmt::format("product of SetP and SetR; {}", relevant);
+      break;
   }
   if (judged_only) text += "; documents not judged left out";
   return text;
@@ -183,16 +287,25 @@ Result<Measure> parse_measure(std::string_view text) {
   const auto unknown = [&](std::string_view why) {
     return fail(
         "'{}' is no measure{}; known: nDCG@10, nDCG(dcg='exp-log2')@10, RR@10, AP, P@5, R@100, "
-        "Judged@10, with (rel=2) where documents are relevant or not",
+        "Rprec, Success@5, ERR@10, Bpref, SetP, SetR, SetF, SetAP, Judged@10, with (rel=2) where "
+        "documents are relevant or not, and trec_eval's names, as ndcg_cut_10, map, recip_rank",
         in_a_sentence(whole), why);
   };
   std::string_view name = whole;
   Measure measure;
-  if (const std::size_t at = name.rfind('@'); at != std::string_view::npos) {
-    const auto cutoff = whole_number<std::int64_t>(name.substr(at + 1));
+  // "@10" as ir-measures has it; "_10" and ".10" as trec_eval's answers and its options do.
+  std::size_t mark = name.rfind('@');
+  if (mark == std::string_view::npos) {
+    const std::size_t last = name.find_last_not_of("0123456789");
+    if (last != std::string_view::npos && last + 1 < name.size() &&
+        (name[last] == '_' || name[last] == '.'))
+      mark = last;
+  }
+  if (mark != std::string_view::npos) {
+    const auto cutoff = whole_number<std::int64_t>(name.substr(mark + 1));
     if (!cutoff || *cutoff < 1) return unknown(", because its cut-off is no number of ranks");
     measure.cutoff = *cutoff;
-    name = name.substr(0, at);
+    name = name.substr(0, mark);
   }
   std::string_view parameters;
   if (const std::size_t bracket = name.find('('); bracket != std::string_view::npos) {
@@ -200,7 +313,8 @@ Result<Measure> parse_measure(std::string_view text) {
     parameters = name.substr(bracket + 1, name.size() - bracket - 2);
     name = name.substr(0, bracket);
   }
-  const auto* const kind = std::ranges::find(kind_names, name, &KindName::name);
+  const auto* const kind = std::ranges::find_if(
+      kind_names, [&](const KindName& known) { return is_same_name(known.name, name); });
   if (kind == kind_names.end()) return unknown("");
   measure.kind = kind->kind;
   std::set<std::string_view> given;
@@ -211,8 +325,9 @@ Result<Measure> parse_measure(std::string_view text) {
       return unknown(", because of what stands in its brackets");
     parameters.remove_prefix(std::min(end + 1, parameters.size()));
   }
-  const bool needs_cutoff = measure.kind == MeasureKind::p || measure.kind == MeasureKind::r;
-  if (needs_cutoff && measure.cutoff == 0) return unknown(" without a cut-off, as @10");
+  if (kind->cutoff == CutOff::needed && measure.cutoff == 0)
+    return unknown(" without a cut-off, as @10");
+  if (kind->cutoff == CutOff::none && measure.cutoff > 0) return unknown(" with a cut-off");
   return measure;
 }
 
@@ -239,11 +354,11 @@ Result<std::vector<Measure>> parse_measures(std::string_view text) {
 
 double value_of(const Measure& measure, const std::vector<RankedDocument>& documents,
                 const Qrels::Judgements& judgements) {
-  std::vector<int> levels = levels_of(documents, judgements, measure.judged_only);
+  std::vector<Level> levels = levels_of(documents, judgements, measure.judged_only);
   const std::size_t cutoff = measure.cutoff > 0 ? static_cast<std::size_t>(measure.cutoff)
                                                 : std::numeric_limits<std::size_t>::max();
   levels.resize(std::min(levels.size(), cutoff));
-  const auto is_relevant = [&](int level) { return level >= measure.relevant_from; };
+  const auto is_relevant = [&](Level level) { return level >= measure.relevant_from; };
   const auto found = static_cast<double>(std::ranges::count_if(levels, is_relevant));
   const auto relevant = std::ranges::count_if(
       judgements, [&](const auto& judgement) { return is_relevant(judgement.second); });
@@ -259,12 +374,53 @@ double value_of(const Measure& measure, const std::vector<RankedDocument>& docum
     case MeasureKind::p:
       return found / static_cast<double>(measure.cutoff);
     case MeasureKind::r:
-      return relevant > 0 ? found / static_cast<double>(relevant) : 0;
+    case MeasureKind::set_r:
+      return share(found, static_cast<double>(relevant));
+    case MeasureKind::rprec: {
+      levels.resize(std::min(levels.size(), static_cast<std::size_t>(relevant)));
+      return share(static_cast<double>(std::ranges::count_if(levels, is_relevant)),
+                   static_cast<double>(relevant));
+    }
+    case MeasureKind::success:
+      return found > 0 ? 1 : 0;
+    case MeasureKind::err:
+      return expected_reciprocal_rank(levels);
+    case MeasureKind::bpref:
+      return binary_preference(levels, judgements, measure.relevant_from, relevant);
+    case MeasureKind::set_p:
+      return share(found, static_cast<double>(levels.size()));
+    case MeasureKind::set_f: {
+      const double p = share(found, static_cast<double>(levels.size()));
+      const double r = share(found, static_cast<double>(relevant));
+      return share(2 * p * r, p + r);
+    }
+    case MeasureKind::set_ap:
+      return share(found * found,
+                   static_cast<double>(levels.size()) * static_cast<double>(relevant));
     case MeasureKind::judged:
       break;
   }
-  const auto judged = std::ranges::count_if(levels, [](int level) { return level != not_judged; });
-  return levels.empty() ? 0 : static_cast<double>(judged) / static_cast<double>(levels.size());
+  const auto judged =
+      std::ranges::count_if(levels, [](Level level) { return level != not_judged; });
+  return share(static_cast<double>(judged), static_cast<double>(levels.size()));
+}
+
+Status check_grades(const std::vector<Measure>& measures, const Qrels& qrels) {
+  for (const Measure& measure : measures) {
+    const auto largest = largest_level(measure);
+    if (!largest) continue;
+    for (const auto& [query, judgements] : qrels.queries) {
+      for (const auto& [document, level] : judgements) {
+        if (level <= *largest) continue;
+        return fail(
+            "{}: document '{}' of query '{}' has the relevance {}, and {} is computed of "
+            "relevances up to {}; leave the measure out, or give judgements on a smaller scale",
+            in_a_sentence(qrels.file.string(), 400), in_a_sentence(document), in_a_sentence(query),
+            level, measure.name(), *largest);
+      }
+    }
+  }
+  return {};
 }
 
 double Evaluation::mean(std::size_t measure) const {

@@ -3,7 +3,8 @@
 //
 // Measures of a ranking, equal to trec_eval's to the last digit (version 9, as the wheel
 // pytrec-eval-terrier has it), under the names that ir-measures gives them: nDCG@10,
-// nDCG(dcg='exp-log2')@10, RR@10, RR(rel=2), AP, AP@100, P@5, R@100, Judged@10.
+// nDCG(dcg='exp-log2')@10, RR@10, RR(rel=2), AP, AP@100, P@5, R@100, Rprec, Success@5, ERR@10,
+// Bpref, SetP, SetR, SetF, SetAP, Judged@10. trec_eval's own names are read, too: ndcg_cut_10.
 //
 //   Result<std::vector<Measure>> measures = parse_measures("nDCG@10,RR(rel=2)@10");
 //   Evaluation evaluation = evaluate(run, qrels, *measures, {.complete = true});
@@ -24,7 +25,25 @@
 
 namespace attnscope::effectiveness {
 
-enum class MeasureKind : std::uint8_t { ndcg, rr, ap, p, r, judged };
+enum class MeasureKind : std::uint8_t {
+  ndcg,
+  rr,
+  ap,
+  p,
+  r,
+  judged,
+  rprec,
+  success,
+  err,
+  bpref,
+  set_p,
+  set_r,
+  set_f,
+  set_ap
+};
+
+/// The largest relevance that ERR has a chance for, as TREC's gdeval.
+inline constexpr int err_scale = 4;
 
 struct Measure {
   MeasureKind kind = MeasureKind::ndcg;
@@ -44,6 +63,9 @@ struct Measure {
 [[nodiscard]] Result<Measure> parse_measure(std::string_view text);
 /// Names with commas between, each once.
 [[nodiscard]] Result<std::vector<Measure>> parse_measures(std::string_view text);
+
+/// Errors: a relevance that a measure has no value for, above 4 for ERR.
+[[nodiscard]] Status check_grades(const std::vector<Measure>& measures, const Qrels& qrels);
 
 /// The rule of ties, a sentence for every table.
 inline constexpr std::string_view tie_rule =

@@ -2,6 +2,7 @@
 #include "engine/effectiveness/trec_files.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -17,12 +18,34 @@
 namespace attnscope::effectiveness {
 namespace {
 
-constexpr int most_relevance = 127;
+constexpr std::string_view blanks = " \t\v\f\r";
 
-/// The fields of a line with any blanks between; no more of them are kept than one above `most`.
-void split(std::string_view line, std::size_t most, std::vector<std::string_view>& fields) {
-  constexpr std::string_view blanks = " \t\v\f\r";
+/// What the lines of a file have.
+struct Layout {
+  std::size_t columns;
+  std::string_view form;
+  bool is_by_tabs = false;  // as BEIR's: ids may have blanks
+};
+
+/// What stands between two tabs, without blanks around it.
+std::string_view trimmed(std::string_view field) {
+  const std::size_t begin = std::min(field.find_first_not_of(blanks), field.size());
+  return field.substr(begin, field.find_last_not_of(blanks) + 1 - begin);
+}
+
+/// The fields of a line, by any blanks or by tabs; no more of them are kept than one above the
+/// columns.
+void split(std::string_view line, const Layout& layout, std::vector<std::string_view>& fields) {
+  const std::size_t most = layout.columns;
   fields.clear();
+  if (layout.is_by_tabs && !trimmed(line).empty()) {
+    for (std::size_t begin = 0; begin <= line.size() && fields.size() <= most;) {
+      const std::size_t end = std::min(line.find('\t', begin), line.size());
+      fields.push_back(trimmed(line.substr(begin, end - begin)));
+      begin = end + 1;
+    }
+    return;
+  }
   std::size_t begin = line.find_first_not_of(blanks);
   while (begin != std::string_view::npos && fields.size() <= most) {
     const std::size_t end = std::min(line.find_first_of(blanks, begin), line.size());
@@ -59,7 +82,7 @@ class Lines {
 };
 
 struct LineKinds {
-  Lines wrong, repeated, unsorted, scattered, endless;
+  Lines wrong, repeated, replaced, unsorted, scattered, endless;
 
   [[nodiscard]] Status outcome() const {
     if (wrong.any() && repeated.any()) {
@@ -71,7 +94,7 @@ struct LineKinds {
   }
   [[nodiscard]] std::vector<std::string> notes() const {
     std::vector<std::string> notes;
-    for (const Lines* kind : {&unsorted, &scattered, &endless}) {
+    for (const Lines* kind : {&replaced, &unsorted, &scattered, &endless}) {
       if (kind->any()) notes.push_back(kind->in_words());
     }
     return notes;
@@ -80,21 +103,24 @@ struct LineKinds {
 
 /// Hands every line that is not empty to `take(line, fields)`, which says what is wrong with it. A
 /// head of comments, "# ...", is passed over; behind it '#' begins an id as any other letter does.
-template <typename Take>
-Status read_lines(LineFile& file, std::size_t columns, std::string_view form, LineKinds& kinds,
-                  Take&& take) {
+/// `read_head(text, fields, layout)` is whether the first line names the columns, which it may
+/// change.
+template <typename Take, typename ReadHead>
+Status read_lines(LineFile& file, Layout layout, LineKinds& kinds, Take&& take,
+                  ReadHead&& read_head) {
   std::vector<std::string_view> fields;
-  bool is_empty = true;
+  bool is_first = true, is_empty = true;
   while (true) {
     const auto next = file.next();
     if (!next) return tl::unexpected(next.error());
     if (!*next) break;
     const LineFile::Line& line = **next;
-    split(line.text, columns, fields);
-    if (fields.empty() || (is_empty && fields.front() == "#")) continue;
+    split(line.text, layout, fields);
+    if (fields.empty() || (is_first && fields.front() == "#")) continue;
+    if (std::exchange(is_first, false) && read_head(line.text, fields, layout)) continue;
     is_empty = false;
     const auto place = [&] { return file.place(line.number); };
-    const bool is_whole = fields.size() == columns;
+    const bool is_whole = fields.size() == layout.columns;
     if (!line.has_end) {
       const std::string_view doubt =
           is_whole ? "has no line end; if the file was cut off, lines are missing behind it"
@@ -107,8 +133,8 @@ Status read_lines(LineFile& file, std::size_t columns, std::string_view form, Li
     if (!is_whole) {
       kinds.wrong.add([&] {
         return fmt::format("{} has {}{} columns; {}", place(),
-                           fields.size() > columns ? "over " : "", std::min(fields.size(), columns),
-                           form);
+                           fields.size() > layout.columns ? "over " : "",
+                           std::min(fields.size(), layout.columns), layout.form);
       });
       continue;
     }
@@ -116,7 +142,7 @@ Status read_lines(LineFile& file, std::size_t columns, std::string_view form, Li
       kinds.wrong.add([&] { return fmt::format("{} {}", place(), problem); });
     }
   }
-  if (is_empty) return fail("{}: has no lines; {}", file.name(), form);
+  if (is_empty) return fail("{}: has no lines; {}", file.name(), layout.form);
   return kinds.outcome();
 }
 
@@ -130,6 +156,38 @@ std::string score_of(std::string_view text, float& score) {
   }
   score = static_cast<float>(*number);
   return {};
+}
+
+/// Of a file whose first line is data.
+bool has_no_head(std::string_view /*text*/, const std::vector<std::string_view>& /*fields*/,
+                 Layout& /*layout*/) {
+  return false;
+}
+
+constexpr std::size_t trec_columns = 4, beir_columns = 3;
+
+/// "query-id corpus-id score": whether a line has the columns' names rather than a judgement.
+bool names_columns(const std::vector<std::string_view>& fields) {
+  if (fields.size() != trec_columns && fields.size() != beir_columns) return false;
+  std::string first;
+  for (const char c : fields.front()) {
+    if (c != '-' && c != '_' && c != '"')
+      first += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  constexpr std::array<std::string_view, 5> names{"queryid", "qid", "query", "topicid", "topic"};
+  return std::ranges::find(names, first) != names.end() &&
+         fields.back().find_first_of("0123456789") == std::string_view::npos;
+}
+
+/// A field as csv writes it: "a ""b""" is a "b".
+std::string unquoted(std::string_view field) {
+  if (field.size() < 2 || field.front() != '"' || field.back() != '"') return std::string(field);
+  std::string text;
+  for (std::size_t i = 1; i + 1 < field.size(); ++i) {
+    text += field[i];
+    if (field[i] == '"' && field[i + 1] == '"' && i + 2 < field.size()) ++i;
+  }
+  return text;
 }
 
 /// Finds the documents that stand twice, and brings the others into their order.
@@ -163,7 +221,7 @@ Result<TrecRun> TrecRun::read(const std::filesystem::path& file) {
   auto query = run.queries.end();
   enum Field : std::uint8_t { qid, q0, docid, rank_field, score_field, tag_field, columns };
   const Status read = read_lines(
-      *lines, columns, "a run is QID Q0 DOCID RANK SCORE TAG", kinds,
+      *lines, {.columns = columns, .form = "a run is QID Q0 DOCID RANK SCORE TAG"}, kinds,
       [&](const LineFile::Line& line, const std::vector<std::string_view>& fields) -> std::string {
         RankedDocument document{.id = std::string(fields[docid]), .line = line.number};
         if (std::string wrong = score_of(fields[score_field], document.score); !wrong.empty())
@@ -189,7 +247,8 @@ Result<TrecRun> TrecRun::read(const std::filesystem::path& file) {
         run.tag = fields[tag_field];
         query->second.push_back(std::move(document));
         return {};
-      });
+      },
+      has_no_head);
   for (auto& [id, documents] : run.queries) rank(id, documents, *lines, kinds);
   if (!read && !kinds.wrong.any()) return tl::unexpected(read.error());
   if (const Status outcome = kinds.outcome(); !outcome) return tl::unexpected(outcome.error());
@@ -202,27 +261,46 @@ Result<Qrels> Qrels::read(const std::filesystem::path& file) {
   if (!lines) return tl::unexpected(lines.error());
   Qrels qrels{.file = file, .queries = {}};
   LineKinds kinds;
-  enum Field : std::uint8_t { qid, iteration, docid, relevance, columns };
+  bool is_beir = false;
+  const auto read_head = [&](std::string_view text, std::vector<std::string_view>& fields,
+                             Layout& layout) {
+    if (!names_columns(fields)) return false;
+    is_beir = fields.size() == beir_columns;
+    if (is_beir) {
+      layout = {.columns = beir_columns,
+                .form = "below its head these qrels are QID DOCID RELEVANCE",
+                .is_by_tabs = text.find('\t') != std::string_view::npos};
+    }
+    return true;
+  };
   const Status read = read_lines(
-      *lines, columns, "qrels are QID 0 DOCID RELEVANCE", kinds,
+      *lines,
+      {.columns = trec_columns,
+       .form = "qrels are QID 0 DOCID RELEVANCE, or QID DOCID RELEVANCE below a line query-id "
+               "corpus-id score"},
+      kinds,
       [&](const LineFile::Line& line, const std::vector<std::string_view>& fields) -> std::string {
-        const auto level = number_of<int>(fields[relevance]);
-        if (!level || *level < -most_relevance || *level > most_relevance) {
-          return fmt::format("has '{}' as its relevance, which is a whole number from -{} to {}",
-                             in_a_sentence(fields[relevance]), most_relevance, most_relevance);
+        const std::string_view grade = fields.back();
+        const auto level = number_of<std::int64_t>(grade);
+        if (!level || *level == std::numeric_limits<std::int64_t>::min()) {
+          return fmt::format("has '{}' as its relevance, which is no whole number of 64 bits",
+                             in_a_sentence(grade));
         }
-        Judgements& judgements = qrels.queries[std::string(fields[qid])];
-        if (!judgements.try_emplace(std::string(fields[docid]), *level).second) {
-          kinds.repeated.add([&] {
-            return fmt::format(
-                "{}: document '{}' of query '{}' is judged already; leave one of "
-                "the lines out",
-                lines->place(line.number), in_a_sentence(fields[docid]),
-                in_a_sentence(fields[qid]));
-          });
-        }
+        if (fields[0].empty() || fields[fields.size() - 2].empty()) return "has an empty id";
+        const std::string query = is_beir ? unquoted(fields[0]) : std::string(fields[0]);
+        const std::string document =
+            is_beir ? unquoted(fields[1]) : std::string(fields[fields.size() - 2]);
+        if (qrels.queries[query].insert_or_assign(document, *level).second) return {};
+        // BEIR takes the last, trec_eval neither.
+        (is_beir ? kinds.replaced : kinds.repeated).add([&] {
+          return fmt::format(
+              "{}: document '{}' of query '{}' is judged already; {}", lines->place(line.number),
+              in_a_sentence(document), in_a_sentence(query),
+              is_beir ? "the last line holds, as in BEIR" : "leave one of the lines out");
+        });
         return {};
-      });
+      },
+      read_head);
   if (!read) return tl::unexpected(read.error());
   qrels.notes = kinds.notes();
   return qrels;

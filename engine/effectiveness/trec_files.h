@@ -6,6 +6,7 @@
 //
 //   run     QID Q0 DOCID RANK SCORE TAG
 //   qrels   QID 0 DOCID RELEVANCE
+//           or, below a line "query-id corpus-id score", QID DOCID RELEVANCE as BEIR has it
 //
 //   Result<TrecRun> run = TrecRun::read("bm25.trec");
 //   Result<Qrels> qrels = Qrels::read("2019qrels-docs.txt");
@@ -47,13 +48,14 @@ struct TrecRun {
 };
 
 struct Qrels {
-  using Judgements = std::unordered_map<std::string, int>;  // document -> relevance
+  using Judgements = std::unordered_map<std::string, std::int64_t>;  // document -> relevance
   std::filesystem::path file{};
   std::map<std::string, Judgements> queries;
   std::vector<std::string> notes{};
 
-  /// Errors as a run's: other columns than four, a relevance that is no whole number from -127 to
-  /// 127, a document judged twice for a query.
+  /// Errors as a run's: other columns than four (or three below their names), a relevance that is
+  /// no whole number of 64 bits, a document judged twice for a query. With three columns the last
+  /// judgement of a document holds, as in BEIR, and this is a note.
   [[nodiscard]] static Result<Qrels> read(const std::filesystem::path& file);
 };
 

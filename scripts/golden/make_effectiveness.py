@@ -6,7 +6,7 @@ runs.tsv: 1,000 random rankings and what trec_eval (by pytrec-eval-terrier, ir-m
 first line names the measures, one a column; then a query a line: its documents, "ID:SCORE:RELEVANCE" with
 nothing for a document that is not in the run or not judged, and a value per measure. Queries without a
 retrieved document are "missing" and have no values. The last two lines are means: of the queries in the
-run, and of all (-c).
+run, and of all (-c). clicks.tsv has 200 more, of grades as large as clicks.
 
 paired.tsv: pairs of values and what scipy says of them: reference values, system values, margin, p of
 TOST, p of the paired t-test, the ends of the 90% interval of the mean difference.
@@ -19,7 +19,7 @@ import random
 import ir_measures
 import numpy
 import pytrec_eval
-from ir_measures import Judged, nDCG
+from ir_measures import ERR, Judged, nDCG
 from scipy import stats
 
 TESTS = pathlib.Path(__file__).resolve().parents[2] / "tests"
@@ -30,13 +30,17 @@ IDS = ["d", "D", "doc", "clueweb-", "msmarco_doc_", "é", "#", "d-", "9", "a:b/"
 EXPONENTIAL = {level: 2**level - 1 for level in range(0, 5)}
 
 
-def draw(rng):
+LEVELS = [[0, 1], [0, 0, 1, 2, 3], [0, 0, 0, 4], [-1, 0, 1, 2], [0]]
+CLICKS = [[0, 12, 340, 1287], [5, 127, 128, 32768], [-340, -1, 0, 128, 700], [0, 1, 70000]]
+
+
+def draw(rng, all_levels):
     """A query's run {id: score as text} and judgements {id: relevance}."""
     pool = sorted({rng.choice(IDS).replace(":", "") + str(rng.randrange(40)) for _ in range(rng.randint(1, 26))})
     rng.shuffle(pool)
     few = rng.random() < 0.5  # many ties, or few
     run = {name: rng.choice(SCORES) if few else f"{rng.gauss(0, 5):.4g}" for name in pool if rng.random() < 0.8}
-    levels = rng.choice([[0, 1], [0, 0, 1, 2, 3], [0, 0, 0, 4], [-1, 0, 1, 2], [0]])
+    levels = rng.choice(all_levels)
     qrels = {name: rng.choice(levels) for name in pool if rng.random() < 0.6}
     if not any(level >= 0 for level in qrels.values()):
         qrels[pool[0]] = 1  # with none but negatives trec_eval takes levels of the query before
@@ -69,6 +73,20 @@ def by_library(measure, run, qrels):
     return measure.calc_aggregate({"q": qrels}, {"q": ranked(run)})
 
 
+def err(run, qrels, cutoff=None):
+    """gdeval's own steps; its answer has five digits, and topics that are numbers."""
+    total, comes_so_far = 0.0, 1.0
+    names = order(run)[:cutoff]
+    for rank, name in enumerate(names, 1):
+        stops = (2 ** max(qrels.get(name, 0), 0) - 1) / 2**4
+        total += stops * comes_so_far / rank
+        comes_so_far *= 1 - stops
+    if any(level > 0 for level in qrels.values()):
+        (found,) = (ERR @ (cutoff or 1000)).iter_calc({"1": qrels}, {"1": ranked(run)})
+        assert abs(found.value - total) <= 5.1e-6, (found, total)
+    return total
+
+
 MEASURES = {
     "nDCG": lambda run, qrels: trec_eval(run, qrels, "ndcg"),
     "nDCG@3": lambda run, qrels: trec_eval(run, qrels, "ndcg_cut.3"),
@@ -87,36 +105,49 @@ MEASURES = {
     "P(rel=2)@3": lambda run, qrels: trec_eval(run, qrels, "P.3", 2),
     "R@5": lambda run, qrels: trec_eval(run, qrels, "recall.5"),
     "Judged@5": lambda run, qrels: by_library(Judged @ 5, run, qrels),
+    "Rprec": lambda run, qrels: trec_eval(run, qrels, "Rprec"),
+    "Rprec(rel=2)": lambda run, qrels: trec_eval(run, qrels, "Rprec", 2),
+    "Success@1": lambda run, qrels: trec_eval(run, qrels, "success.1"),
+    "Success(rel=2)@5": lambda run, qrels: trec_eval(run, qrels, "success.5", 2),
+    "ERR@5": lambda run, qrels: err(run, qrels, 5),
+    "ERR": err,
+    "Bpref": lambda run, qrels: trec_eval(run, qrels, "bpref"),
+    "Bpref(rel=2)": lambda run, qrels: trec_eval(run, qrels, "bpref", 2),
+    "SetP": lambda run, qrels: trec_eval(run, qrels, "set_P"),
+    "SetP(judged_only=True)": lambda run, qrels: trec_eval(run, qrels, "set_P", judged=True),
+    "SetR": lambda run, qrels: trec_eval(run, qrels, "set_recall"),
+    "SetF": lambda run, qrels: trec_eval(run, qrels, "set_F"),
+    "SetAP": lambda run, qrels: trec_eval(run, qrels, "set_map"),
 }
+# Judgements as large as clicks have no ERR and no gain 2^relevance - 1.
+OF_CLICKS = {name: of for name, of in MEASURES.items() if "ERR" not in name and "exp" not in name}
+OF_CLICKS["AP(rel=128)"] = lambda run, qrels: trec_eval(run, qrels, "map", 128)
+OF_CLICKS["Bpref(rel=128)"] = lambda run, qrels: trec_eval(run, qrels, "bpref", 128)
 
 
 def written(values):
     return "\t".join(repr(float(value)) for value in values)
 
 
-def make_runs():
+def make_runs(file, count, levels, measures):
     rng = random.Random(22)
-    lines, table = [written_head()], []
+    lines, table = ["\t".join(["documents", *measures])], []
     missing = 0
-    for _ in range(1000):
-        run, qrels = draw(rng)
+    for _ in range(count):
+        run, qrels = draw(rng, levels)
         names = list(dict.fromkeys([*run, *qrels]))
         documents = " ".join(f"{name}:{run.get(name, '')}:{qrels.get(name, '')}" for name in names)
         if not run:
             missing += 1
             lines.append(f"{documents}\tmissing")
             continue
-        values = [float(of(run, qrels)) for of in MEASURES.values()]
+        values = [float(of(run, qrels)) for of in measures.values()]
         table.append(values)
         lines.append(f"{documents}\t{written(values)}")
     sums = [sum_of(column) for column in zip(*table)]
     lines.append("mean\t" + written(value / len(table) for value in sums))
     lines.append("complete\t" + written(value / (len(table) + missing) for value in sums))
-    (TESTS / "effectiveness/golden/runs.tsv").write_text("\n".join(lines) + "\n")
-
-
-def written_head():
-    return "\t".join(["documents", *MEASURES])
+    (TESTS / "effectiveness/golden" / file).write_text("\n".join(lines) + "\n")
 
 
 def sum_of(values):
@@ -151,7 +182,8 @@ def make_paired():
 def main():
     for folder in ["effectiveness/golden", "statistics/golden"]:
         (TESTS / folder).mkdir(parents=True, exist_ok=True)
-    make_runs()
+    make_runs("runs.tsv", 1000, LEVELS, MEASURES)
+    make_runs("clicks.tsv", 200, CLICKS, OF_CLICKS)
     make_paired()
     print(f"with ir-measures {ir_measures.__version__} in {TESTS}")
 

@@ -33,9 +33,9 @@ struct Golden {
   Qrels qrels;
 };
 
-Golden read_golden() {
+Golden read_golden(const std::string& name = "runs.tsv") {
   Golden golden;
-  std::ifstream file(ATTNSCOPE_SOURCE_DIR "/tests/effectiveness/golden/runs.tsv");
+  std::ifstream file(ATTNSCOPE_SOURCE_DIR "/tests/effectiveness/golden/" + name);
   std::string line, run, qrels;
   std::getline(file, line);
   const std::vector<std::string> head = parts_of(line, '\t');
@@ -73,12 +73,9 @@ Golden read_golden() {
   return golden;
 }
 
-TEST(TrecEval, EveryMeasureOfAThousandRunsIsTheSame_ToTheLastDigit) {
-  const Golden golden = read_golden();
-  ASSERT_EQ(golden.measures.size(), 16U);
+void expect_trec_evals_values(const Golden& golden) {
   const Evaluation evaluation = evaluate(golden.run, golden.qrels, golden.measures, {});
   ASSERT_EQ(evaluation.queries.size(), golden.values.size());
-  ASSERT_GT(golden.values.size(), 950U);
   std::size_t at = 0;
   for (const auto& [query, values] : evaluation.queries) {
     const std::vector<std::string>& expected = golden.values[at++];
@@ -89,14 +86,30 @@ TEST(TrecEval, EveryMeasureOfAThousandRunsIsTheSame_ToTheLastDigit) {
   }
 }
 
-TEST(TrecEval, MeansAreTheSame_OfTheRunsQueriesAndOfAll) {
+TEST(TrecEval, EveryMeasureOfAThousandRunsIsTheSame_ToTheLastDigit) {
   const Golden golden = read_golden();
-  const Evaluation some = evaluate(golden.run, golden.qrels, golden.measures, {});
-  const Evaluation all = evaluate(golden.run, golden.qrels, golden.measures, {.complete = true});
-  EXPECT_GT(all.queries.size(), some.queries.size());
-  for (std::size_t i = 0; i < golden.measures.size(); ++i) {
-    EXPECT_EQ(some.mean(i), std::stod(golden.mean[i])) << golden.measures[i].name();
-    EXPECT_EQ(all.mean(i), std::stod(golden.complete[i])) << golden.measures[i].name();
+  ASSERT_EQ(golden.measures.size(), 29U);
+  ASSERT_GT(golden.values.size(), 950U);
+  expect_trec_evals_values(golden);
+}
+
+TEST(TrecEval, MeasuresOfGradesAsLargeAsClicksAreTheSame) {
+  const Golden golden = read_golden("clicks.tsv");
+  ASSERT_EQ(golden.measures.size(), 28U);
+  ASSERT_GT(golden.values.size(), 180U);
+  expect_trec_evals_values(golden);
+}
+
+TEST(TrecEval, MeansAreTheSame_OfTheRunsQueriesAndOfAll) {
+  for (const char* name : {"runs.tsv", "clicks.tsv"}) {
+    const Golden golden = read_golden(name);
+    const Evaluation some = evaluate(golden.run, golden.qrels, golden.measures, {});
+    const Evaluation all = evaluate(golden.run, golden.qrels, golden.measures, {.complete = true});
+    EXPECT_GT(all.queries.size(), some.queries.size());
+    for (std::size_t i = 0; i < golden.measures.size(); ++i) {
+      EXPECT_EQ(some.mean(i), std::stod(golden.mean[i])) << golden.measures[i].name();
+      EXPECT_EQ(all.mean(i), std::stod(golden.complete[i])) << golden.measures[i].name();
+    }
   }
 }
 

@@ -16,6 +16,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 template <typename Kind>
 Result<Kind> read(std::string_view text) {
@@ -93,9 +94,50 @@ TEST(Qrels, AreReadWithBlanksAndWithTabs) {
   EXPECT_EQ(qrels->queries.at("10").at("7067032"), 1);
 }
 
+TEST(Qrels, GradesAreAnyWholeNumbers) {
+  const auto qrels = read<Qrels>("q 0 a 340\nq 0 b -1287\nq 0 c +128\nq 0 d 70000000000\n");
+  ASSERT_TRUE(qrels) << qrels.error().message;
+  EXPECT_EQ(qrels->queries.at("q").at("a"), 340);
+  EXPECT_EQ(qrels->queries.at("q").at("b"), -1287);
+  EXPECT_EQ(qrels->queries.at("q").at("c"), 128);
+  EXPECT_EQ(qrels->queries.at("q").at("d"), 70'000'000'000);
+}
+
+TEST(Qrels, ThreeColumnsBelowTheirNamesAreBeirs) {
+  const auto qrels = read<Qrels>(
+      "query-id\tcorpus-id\tscore\r\nq 1\td 1\t2\r\n\"q \"\"2\"\"\"\td\t1\r\nq 1\td 1\t0\r\n");
+  ASSERT_TRUE(qrels) << qrels.error().message;
+  EXPECT_THAT(qrels->queries, SizeIs(2));
+  EXPECT_EQ(qrels->queries.at("q 1").at("d 1"), 0);
+  EXPECT_EQ(qrels->queries.at("q \"2\"").at("d"), 1);
+  EXPECT_THAT(qrels->notes, ElementsAre(AllOf(HasSubstr("line 4: document 'd 1'"),
+                                              HasSubstr("the last line holds, as in BEIR"))));
+  const auto blanks = read<Qrels>("query_id corpus_id score\nq d 340\n");
+  ASSERT_TRUE(blanks) << blanks.error().message;
+  EXPECT_EQ(blanks->queries.at("q").at("d"), 340);
+}
+
+TEST(Qrels, FourColumnsMayHaveTheirNamesToo) {
+  const auto qrels = read<Qrels>("query_id 0 doc_id relevance\nq 0 d 3\n");
+  ASSERT_TRUE(qrels) << qrels.error().message;
+  EXPECT_THAT(qrels->queries, SizeIs(1));
+  EXPECT_EQ(qrels->queries.at("q").at("d"), 3);
+}
+
+TEST(Qrels, WhatIsWrongBelowNamesIsNamed) {
+  constexpr const char* names = "query-id\tcorpus-id\tscore\n";
+  EXPECT_THAT(error_of<Qrels>(names), HasSubstr("has no lines"));
+  EXPECT_THAT(error_of<Qrels>(names + std::string("q\td\t0.5\n")), HasSubstr("line 2 has '0.5'"));
+  EXPECT_THAT(error_of<Qrels>(names + std::string("q\t0\td\t1\n")), HasSubstr("over 3 columns"));
+  EXPECT_THAT(error_of<Qrels>(names + std::string("\td\t1\n")),
+              HasSubstr("line 2 has an empty id"));
+  EXPECT_THAT(error_of<Qrels>("q 0 a one\n"), HasSubstr("line 1 has 'one' as its relevance"));
+}
+
 TEST(Qrels, MistakesAreNamedAndCounted) {
-  EXPECT_THAT(error_of<Qrels>("q 0 a 1.5\n"), HasSubstr("has '1.5' as its relevance"));
-  EXPECT_THAT(error_of<Qrels>("q 0 a 128\n"), HasSubstr("has '128' as its relevance"));
+  EXPECT_THAT(error_of<Qrels>("q 0 a 1.5\n"), HasSubstr("line 1 has '1.5' as its relevance"));
+  EXPECT_THAT(error_of<Qrels>("q 0 a 1\nq 0 b 1.0\n"), HasSubstr("line 2 has '1.0'"));
+  EXPECT_THAT(error_of<Qrels>("q 0 a 9223372036854775808\n"), HasSubstr("of 64 bits"));
   EXPECT_THAT(error_of<Qrels>("q 0 a 1\nq 0 a 1\nq 0 a 0\n"),
               AllOf(HasSubstr("line 2: document 'a'"), HasSubstr("2 such lines")));
   EXPECT_THAT(error_of<Qrels>("q a 1\n"), HasSubstr("3 columns; qrels are QID"));
