@@ -3,14 +3,14 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "engine/text/characters.h"
 #include "kernels/base/control_characters.h"
-#include "kernels/base/gzip.h"
-#include "kernels/base/json.h"
 #include "kernels/base/line_file.h"
 #include "kernels/base/sentences.h"
 
@@ -24,7 +24,7 @@ struct Columns {
   PairParts parts;
   std::int64_t count;
   int query_id, document_id, query, document;
-  int title = -1;  // stands before the document
+  int title = -1, url = -1;
 };
 constexpr std::array known_columns{Columns{PairParts::both, 2, -1, -1, 0, 1},
                                    Columns{PairParts::both, 4, 0, 1, 2, 3},
@@ -32,7 +32,7 @@ constexpr std::array known_columns{Columns{PairParts::both, 2, -1, -1, 0, 1},
                                    Columns{PairParts::named_document, 4, 0, 1, 2, -1},
                                    Columns{PairParts::query, 2, 0, -1, 1, -1},
                                    Columns{PairParts::document, 2, -1, 0, -1, 1},
-                                   Columns{PairParts::document, 4, -1, 0, -1, 3, 2}};
+                                   Columns{PairParts::document, 4, -1, 0, -1, 3, 2, 1}};
 
 /// "a pair is QUERY, DOCUMENT or ...".
 std::string_view columns_in_words(PairParts parts) {
@@ -54,45 +54,34 @@ std::string_view line_in_words(PairParts parts) {
   return parts == PairParts::query ? "query" : "pair";
 }
 
-/// As ir_datasets gives a text of two parts.
-std::string with_title(const std::string& title, std::string text) {
-  return title.empty() ? std::move(text) : title + " " + text;
-}
-
-Result<TextPair> parse_tsv(std::string_view line, std::int64_t& columns, PairParts parts) {
-  std::vector<std::string_view> fields;
-  for (std::size_t begin = 0; begin <= line.size();) {
-    const std::size_t end = std::min(line.find('\t', begin), line.size());
-    fields.push_back(line.substr(begin, end - begin));
-    begin = end + 1;
-  }
+Result<TextPair> parse_tsv(std::string_view line, TextColumns& columns, PairParts parts) {
+  const std::vector<std::string_view> fields = split_columns(line);
   const auto count = static_cast<std::int64_t>(fields.size());
   const auto* const known = std::ranges::find_if(
       known_columns, [&](const Columns& one) { return one.parts == parts && one.count == count; });
-  if (columns != 0 && count != columns) {
-    return fail("has {} columns, and the first line has {}", count, columns);
+  if (columns.count != 0 && count != columns.count) {
+    return fail("has {} columns, and the first line has {}", count, columns.count);
   }
   if (known == known_columns.end()) {
-    return fail("has {} columns; {} with tabs between", count, columns_in_words(parts));
+    return fail("has {} columns; {} with tabs between, or has a first line that names its columns",
+                count, columns_in_words(parts));
   }
-  columns = count;
   const auto field = [&](int at) {
-    return at < 0 ? std::string() : std::string(fields[static_cast<std::size_t>(at)]);
+    return at < 0 ? std::string_view() : fields[static_cast<std::size_t>(at)];
   };
-  return TextPair{.query = field(known->query),
-                  .document = with_title(field(known->title), field(known->document)),
-                  .query_id = field(known->query_id),
-                  .document_id = field(known->document_id)};
-}
-
-/// The first of these fields that is there; null where none is.
-template <std::size_t N>
-const json& first_of(const json& object, const std::array<const char*, N>& names) {
-  static const json none;
-  for (const char* name : names) {
-    if (const auto found = object.find(name); found != object.end()) return *found;
+  // ir_datasets exports other columns of the same number.
+  if (known->url >= 0 && columns.count == 0 && !field(known->url).starts_with("http")) {
+    return fail(
+        "has 4 columns and no address as its second, so it is not DOCID, URL, TITLE, BODY; let a "
+        "first line name the columns");
   }
-  return none;
+  columns.count = count;
+  return TextPair{.query = std::string(field(known->query)),
+                  .document = known->title < 0 ? std::string(field(known->document))
+                                               : text_with_title(field(known->title), "",
+                                                                 field(known->document)),
+                  .query_id = std::string(field(known->query_id)),
+                  .document_id = std::string(field(known->document_id))};
 }
 
 /// By ids that break lines or columns nobody finds a pair again.
@@ -102,14 +91,6 @@ Status check_id(std::string_view id, std::string_view whose) {
       "has {} id with a tab, a line end or another control character ('{}'); name it "
       "otherwise",
       whose, in_a_sentence(id));
-}
-
-/// An id may be written as a text or a number.
-Result<std::string> id_of(const json& value, const char* what) {
-  if (value.is_null()) return std::string();
-  if (value.is_string()) return value.get<std::string>();
-  if (value.is_number_integer()) return value.dump();
-  return fail("has {} id that is neither a text nor a whole number", what);
 }
 
 bool has_query(PairParts parts) {
@@ -123,36 +104,62 @@ bool needs_document_id(PairParts parts) {
   return parts == PairParts::named_document || parts == PairParts::document;
 }
 
-Result<TextPair> parse_jsonl(std::string_view line, PairParts parts) {
-  const json object = parse_json(line);
-  if (!object.is_object()) return fail("is no JSON object");
-  // Of files of one part some names say which part it is by the file alone.
-  const bool is_query = parts == PairParts::query, is_document = parts == PairParts::document;
-  const json& query = first_of(object, std::array{"query", is_query ? "text" : "query"});
-  const json& document =
-      first_of(object, std::array{"document", "text", "passage", is_document ? "contents" : "text",
-                                  is_document ? "body" : "text"});
-  if (has_query(parts) && !query.is_string()) return fail("has no text 'query'");
-  if (has_document(parts) && !document.is_string()) {
-    return fail("has no text 'document', 'text' or 'passage'{}",
-                is_document ? ", nor 'contents' or 'body'" : "");
+using Names = std::span<const std::string_view>;
+
+/// Of the fields the first group that has an id: "" where none has.
+Result<std::string> id_in(const json& object, std::initializer_list<Names> groups,
+                          std::string_view whose) {
+  for (const Names names : groups) {
+    for (const std::string_view name : names) {
+      const auto found = object.find(name);
+      if (found == object.end() || found->is_null() || found->is_string() ||
+          found->is_number_integer()) {
+        continue;
+      }
+      return fail("has {} id that is neither a text nor a whole number", whose);
+    }
+    auto id = text_in(object, names, /*or_number=*/true);
+    if (!id) return tl::unexpected(id.error());
+    if (*id) return std::move(**id);
   }
+  return std::string();
+}
+
+Result<std::string> query_in(const json& object, PairParts parts) {
+  static constexpr std::array<std::string_view, 3> names{"query", "query_text", "question"};
+  static constexpr std::array<std::string_view, 1> text{"text"};
+  auto query = text_in(object, names);
+  // A file of queries alone says by itself what its texts are.
+  if (query && !*query && parts == PairParts::query) query = text_in(object, text);
+  if (!query) return tl::unexpected(query.error());
+  if (!*query) return fail("has no text 'query'{}", parts == PairParts::query ? " or 'text'" : "");
+  return std::move(**query);
+}
+
+Result<TextPair> parse_object(const json& object, PairParts parts) {
+  static constexpr std::array<std::string_view, 3> query_ids{"qid", "query_id", "query-id"};
+  // MS MARCO's passages also name the document that they are part of, "docid".
+  static constexpr std::array<std::string_view, 2> passage_ids{"pid", "passage_id"};
+  static constexpr std::array<std::string_view, 6> document_ids{"docno",  "docid",     "doc_id",
+                                                                "doc-id", "corpus-id", "corpus_id"};
+  static constexpr std::array<std::string_view, 2> own_ids{"_id", "id"};  // of one part alone
   TextPair pair;
-  if (has_query(parts)) pair.query = query.get<std::string>();
-  if (has_document(parts)) pair.document = document.get<std::string>();
-  if (const auto title = object.find("title");
-      is_document && title != object.end() && title->is_string()) {
-    pair.document = with_title(title->get<std::string>(), std::move(pair.document));
+  if (has_query(parts)) {
+    auto query = query_in(object, parts);
+    if (!query) return tl::unexpected(query.error());
+    pair.query = std::move(*query);
   }
-  Result<std::string> query_id = id_of(
-      first_of(object,
-               std::array{"qid", "query_id", is_query ? "_id" : "qid", is_query ? "id" : "qid"}),
-      "a query");
+  if (has_document(parts)) {
+    auto document = document_text_in(object);
+    if (!document) return tl::unexpected(document.error());
+    pair.document = std::move(*document);
+  }
+  auto query_id =
+      id_in(object, {query_ids, parts == PairParts::query ? Names(own_ids) : Names()}, "a query");
   if (!query_id) return tl::unexpected(query_id.error());
-  Result<std::string> document_id =
-      id_of(first_of(object, std::array{"docno", "docid", "doc_id", "pid",
-                                        is_document ? "_id" : "pid", is_document ? "id" : "pid"}),
-            "a document");
+  auto document_id = id_in(
+      object, {passage_ids, document_ids, parts == PairParts::document ? Names(own_ids) : Names()},
+      "a document");
   if (!document_id) return tl::unexpected(document_id.error());
   pair.query_id = std::move(*query_id);
   pair.document_id = std::move(*document_id);
@@ -161,30 +168,19 @@ Result<TextPair> parse_jsonl(std::string_view line, PairParts parts) {
 
 }  // namespace
 
-Result<PairFormat> parse_pair_format(std::string_view text) {
-  if (text == "tsv") return PairFormat::tsv;
-  if (text == "jsonl") return PairFormat::jsonl;
-  return fail("'{}' is no format of pairs; known: tsv, jsonl", in_a_sentence(text));
-}
-
-Result<PairFormat> pair_format_by_name(const std::filesystem::path& file) {
-  constexpr std::size_t longest_path = 400;
-  const std::string extension = without_gzip_ending(file).extension().string();
-  if (extension == ".tsv" || extension == ".txt") return PairFormat::tsv;
-  if (extension == ".jsonl" || extension == ".ndjson") return PairFormat::jsonl;
-  return fail(
-      "{}: its name does not show whether it is tsv or jsonl; give it a name that ends in .tsv, "
-      ".jsonl, .tsv.gz or .jsonl.gz, or set --pairs-format where the command has it",
-      file == "-" ? "standard input" : in_a_sentence(file.string(), longest_path));
-}
-
-Result<TextPair> parse_pair(std::string_view line, PairFormat format, std::int64_t& columns,
+Result<TextPair> parse_pair(std::string_view line, PairFormat format, TextColumns& columns,
                             PairParts parts) {
   if (const auto byte = first_byte_that_is_no_utf8(line)) {
     return fail("is no UTF-8 from its byte {} on; convert the file", *byte + 1);
   }
-  Result<TextPair> pair =
-      format == PairFormat::tsv ? parse_tsv(line, columns, parts) : parse_jsonl(line, parts);
+  const auto of_object = [&]() -> Result<TextPair> {
+    const Result<json> object = parse_text_object(line, format, columns);
+    if (!object) return tl::unexpected(object.error());
+    return parse_object(*object, parts);
+  };
+  Result<TextPair> pair = format == PairFormat::tsv && columns.names.empty()
+                              ? parse_tsv(line, columns, parts)
+                              : of_object();
   if (pair && has_query(parts) && pair->query.empty()) return fail("has an empty query");
   if (pair && needs_document_id(parts) && pair->document_id.empty()) {
     return fail("has no document's id, by which it is found again");
@@ -198,10 +194,9 @@ Result<TextPair> parse_pair(std::string_view line, PairFormat format, std::int64
 }
 
 struct PairReader::Source {
-  LineFile file;
-  PairFormat format = PairFormat::tsv;
+  TextFile file;
   PairParts parts = PairParts::both;
-  std::int64_t columns = 0, empty_line = 0;
+  std::int64_t empty_line = 0;
   bool has_any = false;
 };
 
@@ -212,15 +207,9 @@ PairReader::~PairReader() = default;
 
 Result<PairReader> PairReader::open(const std::filesystem::path& file,
                                     std::optional<PairFormat> format, PairParts parts) {
-  if (!format) {
-    const Result<PairFormat> told = pair_format_by_name(file);
-    if (!told) return tl::unexpected(told.error());
-    format = *told;
-  }
-  Result<LineFile> lines = LineFile::open(file);
-  if (!lines) return tl::unexpected(lines.error());
-  return PairReader(std::make_unique<Source>(
-      Source{.file = std::move(*lines), .format = *format, .parts = parts}));
+  Result<TextFile> opened = TextFile::open(file, format);
+  if (!opened) return tl::unexpected(opened.error());
+  return PairReader(std::make_unique<Source>(Source{.file = std::move(*opened), .parts = parts}));
 }
 
 Result<std::optional<TextPair>> PairReader::next() {
@@ -241,7 +230,8 @@ Result<std::optional<TextPair>> PairReader::next() {
       return fail("{}: is empty; every line is a {}", place(source.empty_line),
                   line_in_words(source.parts));
     }
-    Result<TextPair> pair = parse_pair((*line)->text, source.format, source.columns, source.parts);
+    Result<TextPair> pair =
+        parse_pair((*line)->text, source.file.format(), source.file.columns(), source.parts);
     if (!pair) return fail("{}: {}", place((*line)->number), pair.error().message);
     pair->line = (*line)->number;
     source.has_any = true;

@@ -1,13 +1,14 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Queries and documents to be scored, one pair a line, read as they are needed:
+// Queries and documents to be scored, one pair a record (text_file.h), read as they are needed:
 //
 //   pairs.tsv    QUERY <tab> DOCUMENT, or QID <tab> DOCID <tab> QUERY <tab> DOCUMENT as MS MARCO's
-//                top1000 files have it
+//                top1000 files have it; or columns that the first line names
 //   pairs.jsonl  {"qid": "1", "docno": "a", "query": "...", "text": "..."}
+//   pairs.json   [{"qid": "1", ...}, ...]
 //
-// or one part of a pair alone (PairParts). What gzip has packed is read, too.
+// or one part of a pair alone (PairParts). A document's title stands before its text.
 //
 //   Result<PairReader> pairs = PairReader::open("pairs.tsv", std::nullopt);
 //   while (auto pair = pairs->next()) {
@@ -22,15 +23,10 @@
 #include <string>
 #include <string_view>
 
+#include "engine/text/text_file.h"
 #include "kernels/base/result.h"
 
 namespace attnscope {
-
-enum class PairFormat : std::uint8_t { tsv, jsonl };
-/// Errors name the formats.
-[[nodiscard]] Result<PairFormat> parse_pair_format(std::string_view text);
-/// By the name's ending: .tsv and .txt, .jsonl and .ndjson, before a ".gz"; others are an error.
-[[nodiscard]] Result<PairFormat> pair_format_by_name(const std::filesystem::path& file);
 
 /// What a line has of a pair. TSV columns; JSON objects have the same fields, and others beside
 /// them.
@@ -38,18 +34,18 @@ enum class PairParts : std::uint8_t {
   both,            // QUERY, DOCUMENT or QID, DOCID, QUERY, DOCUMENT
   named_document,  // QID, DOCID, QUERY; a text of the document behind it is not read
   query,           // QID, QUERY
-  document,        // DOCID, DOCUMENT; or DOCID, URL, TITLE, BODY, read as "TITLE BODY"
+  document,        // DOCID, DOCUMENT; or DOCID, URL, TITLE, BODY
 };
 
 struct TextPair {
   std::string query, document;
   std::string query_id{}, document_id{};  // empty where the line has none
-  std::int64_t line = 0;                  // from 1
+  std::int64_t line = 0;                  // or element, from 1
 };
 
 class PairReader {
  public:
-  /// "-" is standard input, which has no name to tell its format by.
+  /// "-" is standard input. Without a format it is that of the name, else of the first line.
   [[nodiscard]] static Result<PairReader> open(const std::filesystem::path& file,
                                                std::optional<PairFormat> format,
                                                PairParts parts = PairParts::both);
@@ -62,7 +58,7 @@ class PairReader {
   /// others, a file of none. An empty document is one; an empty query is an error, and so is an
   /// empty id of a document where that is all that tells which one it is.
   [[nodiscard]] Result<std::optional<TextPair>> next();
-  /// "pairs.tsv, line 7", for messages about a pair that was read.
+  /// "pairs.tsv, line 7" ("element 7" of an array), for messages about a pair that was read.
   [[nodiscard]] std::string place(std::int64_t line) const;
   /// As LineFile's.
   [[nodiscard]] std::string doubt_of_end() const;
@@ -75,9 +71,10 @@ class PairReader {
   std::unique_ptr<Source> source_;
 };
 
-/// One line without its end; `columns` is 0 before the first line of a TSV file and then those of
-/// it. The message is what a line is wrong with ("has 3 columns, ..."), without file and number.
+/// One record without its end; the count of `columns` is 0 before the first line of a TSV file and
+/// then that of it. The message is what a line is wrong with ("has 3 columns, ..."), without file
+/// and number.
 [[nodiscard]] Result<TextPair> parse_pair(std::string_view line, PairFormat format,
-                                          std::int64_t& columns, PairParts parts = PairParts::both);
+                                          TextColumns& columns, PairParts parts = PairParts::both);
 
 }  // namespace attnscope

@@ -33,7 +33,7 @@ struct TextCollection::Header {
 
 namespace {
 
-constexpr std::string_view mark = "attnscope ids 2\n";
+constexpr std::string_view mark = "attnscope ids 3\n";
 
 /// FNV-1a with its bits mixed once more, so that ids that differ in a digit lie far apart.
 std::uint64_t hash_of(std::string_view text) {
@@ -82,14 +82,12 @@ const std::string& id_in(const TextPair& text, PairParts parts) {
 
 }  // namespace
 
-TextCollection::TextCollection(LineFile file, PairFormat format, PairParts parts)
-    : file_(std::move(file)), format_(format), parts_(parts) {}
+TextCollection::TextCollection(TextFile file, PairParts parts)
+    : file_(std::move(file)), parts_(parts) {}
 
 TextCollection::TextCollection(TextCollection&& other) noexcept
     : file_(std::move(other.file_)),
-      format_(other.format_),
       parts_(other.parts_),
-      columns_(other.columns_),
       mapping_(std::exchange(other.mapping_, nullptr)),
       mapped_bytes_(other.mapped_bytes_),
       entries_(std::exchange(other.entries_, nullptr)),
@@ -103,17 +101,15 @@ TextCollection::~TextCollection() {
 Result<TextCollection> TextCollection::open(const std::filesystem::path& file, PairParts parts,
                                             const std::function<bool(double)>& on_progress,
                                             std::int64_t kept_from) {
-  const Result<PairFormat> format = pair_format_by_name(file);
-  if (!format) return tl::unexpected(format.error());
   struct stat info {};
   if (file == "-" || (::stat(file.c_str(), &info) == 0 && !S_ISREG(info.st_mode))) {
     return fail(
         "{}: is no regular file, and texts are looked up in it out of order; write it to one",
         in_a_sentence(file.string()));
   }
-  Result<LineFile> lines = LineFile::open_to_seek(file, on_progress);
-  if (!lines) return tl::unexpected(lines.error());
-  TextCollection collection(std::move(*lines), *format, parts);
+  Result<TextFile> opened = TextFile::open_to_seek(file, on_progress);
+  if (!opened) return tl::unexpected(opened.error());
+  TextCollection collection(std::move(*opened), parts);
   // The index is kept under the identity of the file that was read, not of what replaces it
   // meanwhile.
   const auto check_unchanged = [&]() -> Status {
@@ -132,7 +128,7 @@ Result<TextCollection> TextCollection::open(const std::filesystem::path& file, P
                 .device = static_cast<std::int64_t>(info.st_dev),
                 .number = static_cast<std::int64_t>(info.st_ino),
                 .parts = static_cast<std::int64_t>(parts),
-                .format = static_cast<std::int64_t>(*format)};
+                .format = static_cast<std::int64_t>(collection.file_.format())};
   std::ranges::copy(mark, header.mark.begin());
   const std::filesystem::path folder =
       info.st_size >= kept_from ? cache_folder() : std::filesystem::path();
@@ -141,7 +137,11 @@ Result<TextCollection> TextCollection::open(const std::filesystem::path& file, P
       folder / fmt::format("{:016x}-{}.ids",
                            hash_of(std::filesystem::weakly_canonical(file, error).string()),
                            static_cast<int>(parts));
-  if (!folder.empty() && collection.map_kept(index, header)) return collection;
+  if (!folder.empty() && collection.map_kept(index, header)) {
+    // The first line says how many columns there are.
+    if (const auto first = collection.text_at(0); !first) return tl::unexpected(first.error());
+    return collection;
+  }
   if (Status built = collection.build(folder, on_progress); !built)
     return tl::unexpected(built.error());
   if (Status unchanged = check_unchanged(); !unchanged) return tl::unexpected(unchanged.error());
@@ -217,7 +217,8 @@ Status TextCollection::build(const std::filesystem::path& folder,
       if (empty_line == 0) empty_line = (*line)->number;
       continue;
     }
-    const Result<TextPair> text = parse_pair((*line)->text, format_, columns_, parts_);
+    const Result<TextPair> text =
+        parse_pair((*line)->text, file_.format(), file_.columns(), parts_);
     if (!text) return fail("{}: {}", file_.place((*line)->number), text.error().message);
     const std::string& id = id_in(*text, parts_);
     if (id.empty()) return fail("{}: has no id", file_.place((*line)->number));
@@ -259,8 +260,9 @@ Status TextCollection::check_ids() {
   const auto first_line = line_of(first), second_line = line_of(second);
   if (!first_line) return tl::unexpected(first_line.error());
   if (!second_line) return tl::unexpected(second_line.error());
-  return fail("{}: the id '{}' stands in line {} already{}; give each text an id of its own",
-              file_.place(*second_line), in_a_sentence(repeated_id), *first_line,
+  return fail("{}: the id '{}' stands in {} {} already{}; give each text an id of its own",
+              file_.place(*second_line), in_a_sentence(repeated_id),
+              file_.is_array() ? "element" : "line", *first_line,
               repeated > 1 ? fmt::format(" ({} such lines in all)", repeated) : "");
 }
 
@@ -278,14 +280,14 @@ Result<TextPair> TextCollection::text_at(std::int64_t begin) {
   const auto line = file_.next();
   if (!line) return tl::unexpected(line.error());
   if (!*line) return fail("{}: is shorter than it was; begin again", name());
-  Result<TextPair> text = parse_pair((*line)->text, format_, columns_, parts_);
+  Result<TextPair> text = parse_pair((*line)->text, file_.format(), file_.columns(), parts_);
   if (!text) return fail("{}: from byte {} on: {}", name(), begin, text.error().message);
   return text;
 }
 
 Result<std::int64_t> TextCollection::line_of(std::int64_t begin) {
   if (Status sought = file_.seek(0); !sought) return tl::unexpected(sought.error());
-  for (std::int64_t number = 1;; ++number) {
+  for (std::int64_t number = file_.names_columns() ? 2 : 1;; ++number) {
     const auto line = file_.next();
     if (!line) return tl::unexpected(line.error());
     if (!*line || (*line)->begin >= begin) return number;

@@ -1,9 +1,10 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Texts found by their ids in a file of any size: MS MARCO's collections and queries, as TSV or
-// JSONL (pair_reader.h says which lines). Where each line begins stands in an index of 16 bytes a
-// text, sorted by the ids' hashes and mapped, so that memory does not grow with the file:
+// Texts found by their ids in a file of any size: MS MARCO's and BEIR's collections and queries, as
+// TSV, JSONL or a JSON array (pair_reader.h says of which records). Where each record begins stands
+// in an index of 16 bytes a text, sorted by the ids' hashes and mapped, so that memory does not
+// grow with the file:
 //
 //   Result<TextCollection> documents = TextCollection::open("collection.tsv", PairParts::document);
 //   Result<std::optional<std::string>> text = documents->find("7067032");
@@ -21,7 +22,7 @@
 #include <string_view>
 
 #include "engine/text/pair_reader.h"
-#include "kernels/base/line_file.h"
+#include "engine/text/text_file.h"
 #include "kernels/base/result.h"
 
 namespace attnscope {
@@ -61,7 +62,7 @@ class TextCollection {
   };
   struct Header;
 
-  TextCollection(LineFile file, PairFormat format, PairParts parts);
+  TextCollection(TextFile file, PairParts parts);
   [[nodiscard]] bool map(int descriptor, std::size_t skipped, std::size_t count, bool writable);
   [[nodiscard]] bool map_kept(const std::filesystem::path& index, const Header& header);
   [[nodiscard]] Status build(const std::filesystem::path& folder,
@@ -73,10 +74,8 @@ class TextCollection {
   [[nodiscard]] Result<TextPair> text_at(std::int64_t begin);
   [[nodiscard]] Result<std::int64_t> line_of(std::int64_t begin);
 
-  LineFile file_;
-  PairFormat format_;
+  TextFile file_;
   PairParts parts_;
-  std::int64_t columns_ = 0;
   void* mapping_ = nullptr;
   std::size_t mapped_bytes_ = 0;
   const Entry* entries_ = nullptr;

@@ -2,11 +2,13 @@
 #include "engine/text/training_file.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -29,16 +31,6 @@ Result<double> number_in(std::string_view text) {
   return number;
 }
 
-std::vector<std::string_view> columns_of(std::string_view line) {
-  std::vector<std::string_view> columns;
-  for (std::size_t begin = 0; begin <= line.size();) {
-    const std::size_t end = std::min(line.find('\t', begin), line.size());
-    columns.push_back(line.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return columns;
-}
-
 Result<double> margin_of(const std::vector<std::string_view>& columns) {
   const auto first = number_in(columns[3]);
   if (!first || columns.size() == 4) return first;
@@ -48,7 +40,7 @@ Result<double> margin_of(const std::vector<std::string_view>& columns) {
 }
 
 Result<TrainingLine> parse_columns(std::string_view text, const TrainingForm& form) {
-  const std::vector<std::string_view> columns = columns_of(text);
+  const std::vector<std::string_view> columns = split_columns(text);
   const std::size_t least = form.with_margin ? 4 : 3;
   if (columns.size() < least || (!form.many_negatives && columns.size() > 5)) {
     return fail("has {} columns; a line is {} with tabs between", columns.size(),
@@ -68,28 +60,74 @@ Result<TrainingLine> parse_columns(std::string_view text, const TrainingForm& fo
   return line;
 }
 
-/// A text, or an id that is written as a number.
-std::optional<std::string> text_of(const json& object, const char* name) {
-  const auto found = object.find(name);
-  if (found == object.end()) return std::nullopt;
-  if (found->is_number_integer()) return found->dump();
-  if (!found->is_string()) return std::nullopt;
-  return found->get<std::string>();
+/// A text, an id that is written as a number, or an object with title and text.
+Result<std::string> document_in(const json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number_integer()) return value.dump();
+  if (value.is_object()) return document_text_in(value);
+  return fail("is no text");
 }
 
-Status take_negatives(const json& object, const TrainingForm& form, TrainingLine& line) {
-  if (auto one = text_of(object, "negative")) {
-    line.documents.push_back(std::move(*one));
+using Names = std::span<const std::string_view>;
+
+/// The one of these fields that is there, and its name; null where none is.
+Result<const json*> only_one_of(const json& object, Names names, std::string_view& name) {
+  const json* value = nullptr;
+  for (const std::string_view one : names) {
+    const auto found = object.find(one);
+    if (found == object.end()) continue;
+    if (value != nullptr && *value != *found) {
+      return fail("has '{}' and '{}', which differ; leave out the one that is not meant", name,
+                  one);
+    }
+    value = &*found;
+    name = one;
+  }
+  return value;
+}
+
+/// The documents of one of these fields, a document or a list of them.
+Result<std::vector<std::string>> documents_in(const json& object, Names names) {
+  std::string_view name;
+  const auto value = only_one_of(object, names, name);
+  if (!value) return tl::unexpected(value.error());
+  std::vector<std::string> documents;
+  if (*value == nullptr) return documents;
+  const auto take = [&](const json& one) -> Status {
+    auto text = document_in(one);
+    if (!text) return fail("has a '{}' that {}", name, text.error().message);
+    documents.push_back(std::move(*text));
     return {};
+  };
+  if (!(*value)->is_array()) {
+    if (Status taken = take(**value); !taken) return tl::unexpected(taken.error());
+    return documents;
   }
-  const auto list = object.find("negatives");
-  if (list == object.end() || !list->is_array() || list->empty())
-    return fail("has no text 'negative' and no list 'negatives'");
-  for (const json& one : *list) {
-    if (!one.is_string() && !one.is_number_integer()) return fail("has a negative that is no text");
-    line.documents.push_back(one.is_string() ? one.get<std::string>() : one.dump());
-    if (!form.many_negatives) break;
+  for (const json& one : **value) {
+    if (Status taken = take(one); !taken) return tl::unexpected(taken.error());
   }
+  return documents;
+}
+
+Status take_documents(const json& object, const TrainingForm& form, TrainingLine& line) {
+  static constexpr std::array<std::string_view, 6> positives{
+      "positive", "pos", "positive_passage", "positive_passages", "positive_id", "pos_id"};
+  static constexpr std::array<std::string_view, 7> negatives{
+      "negative",          "negatives",   "neg",   "negative_passage",
+      "negative_passages", "negative_id", "neg_id"};
+  auto positive = documents_in(object, positives);
+  if (!positive) return tl::unexpected(positive.error());
+  if (positive->empty()) return fail("has no text 'positive'");
+  if (positive->size() > 1) {
+    return fail("has {} positives, and a line is a query with one; write a line for each",
+                positive->size());
+  }
+  auto others = documents_in(object, negatives);
+  if (!others) return tl::unexpected(others.error());
+  if (others->empty()) return fail("has no text 'negative' and no list 'negatives'");
+  line.documents = std::move(*positive);
+  if (!form.many_negatives) others->resize(1);
+  for (std::string& other : *others) line.documents.push_back(std::move(other));
   return {};
 }
 
@@ -97,6 +135,9 @@ Result<double> margin_in(const json& object) {
   const auto finite = [](const json& value) {
     return value.is_number() && std::isfinite(value.get<double>());
   };
+  // Of TSV with named columns.
+  if (const auto margin = object.find("margin"); margin != object.end() && margin->is_string())
+    return number_in(margin->get_ref<const std::string&>());
   if (const auto margin = object.find("margin"); margin != object.end() && finite(*margin))
     return margin->get<double>();
   const auto scores = object.find("scores");
@@ -107,17 +148,16 @@ Result<double> margin_in(const json& object) {
   return fail("has neither a number 'margin' nor 'scores' of the positive and the negative");
 }
 
-Result<TrainingLine> parse_object(std::string_view text, const TrainingForm& form) {
-  const json object = parse_json(text);
-  if (!object.is_object()) return fail("is no JSON object");
+Result<TrainingLine> parse_object(const json& object, const TrainingForm& form) {
+  static constexpr std::array<std::string_view, 3> queries{"query", "query_text", "anchor"};
+  static constexpr std::array<std::string_view, 3> query_ids{"qid", "query_id", "query-id"};
   TrainingLine line;
-  auto query = text_of(object, "query");
-  if (!query) return fail("has no text 'query'");
-  line.query = std::move(*query);
-  auto positive = text_of(object, "positive");
-  if (!positive) return fail("has no text 'positive'");
-  line.documents.push_back(std::move(*positive));
-  if (Status taken = take_negatives(object, form, line); !taken)
+  auto query = text_in(object, queries, /*or_number=*/true);
+  if (query && !*query) query = text_in(object, query_ids, /*or_number=*/true);
+  if (!query) return tl::unexpected(query.error());
+  if (!*query) return fail("has no text 'query'");
+  line.query = std::move(**query);
+  if (Status taken = take_documents(object, form, line); !taken)
     return tl::unexpected(taken.error());
   if (!form.with_margin) return line;
   const auto margin = margin_in(object);
@@ -153,13 +193,18 @@ class Draw {
 }  // namespace
 
 Result<TrainingLine> parse_training_line(std::string_view line, PairFormat format,
-                                         const TrainingForm& form) {
+                                         const TrainingForm& form, const TextColumns& columns) {
   if (const auto byte = first_byte_that_is_no_utf8(line)) {
     return fail("is no UTF-8 from its byte {} on; convert the file", *byte + 1);
   }
   if (line.empty()) return fail("is empty; every line is a query and its documents");
+  const auto of_object = [&]() -> Result<TrainingLine> {
+    const Result<json> object = parse_text_object(line, format, columns);
+    if (!object) return tl::unexpected(object.error());
+    return parse_object(*object, form);
+  };
   Result<TrainingLine> parsed =
-      format == PairFormat::tsv ? parse_columns(line, form) : parse_object(line, form);
+      format == PairFormat::tsv && columns.names.empty() ? parse_columns(line, form) : of_object();
   if (parsed && parsed->query.empty()) return fail("has an empty query");
   constexpr double largest_margin = 1e9;  // its square is far from float32's end
   if (parsed && std::fabs(parsed->margin) > largest_margin) {
@@ -172,22 +217,23 @@ Result<TrainingLine> parse_training_line(std::string_view line, PairFormat forma
 Result<TrainingFile> TrainingFile::open(const std::filesystem::path& file, const TrainingForm& form,
                                         const std::function<bool(double)>& on_progress) {
   constexpr std::int64_t lines_at_once = 4096;
-  const auto format = pair_format_by_name(file);
-  if (!format) return tl::unexpected(format.error());
-  auto lines = LineFile::open_to_seek(file, on_progress);
-  if (!lines) return tl::unexpected(lines.error());
   std::error_code unknown;
-  if (!std::filesystem::is_regular_file(file, unknown)) {
+  if (file == "-" ||
+      (std::filesystem::exists(file, unknown) && !std::filesystem::is_regular_file(file, unknown) &&
+       !std::filesystem::is_directory(file, unknown))) {
     return fail("{}: is read more than once and in another order; give a regular file",
-                lines->name());
+                file == "-" ? "standard input" : in_a_sentence(file.string()));
   }
-  TrainingFile opened(std::move(*lines), *format, form);
+  auto texts = TextFile::open_to_seek(file, on_progress);
+  if (!texts) return tl::unexpected(texts.error());
+  TrainingFile opened(std::move(*texts), form);
   while (true) {
     const auto line = opened.file_.next();
     if (!line) return tl::unexpected(line.error());
     if (!*line) break;
-    const auto parsed = parse_training_line((*line)->text, *format, form);
-    if (!parsed) return fail("{}: {}", opened.place((*line)->number), parsed.error().message);
+    const auto parsed =
+        parse_training_line((*line)->text, opened.file_.format(), form, opened.file_.columns());
+    if (!parsed) return fail("{}: {}", opened.file_.place((*line)->number), parsed.error().message);
     opened.begins_.push_back((*line)->begin);
     if (on_progress && (*line)->number % lines_at_once == 0 &&
         !on_progress(opened.file_.progress().value_or(0))) {
@@ -211,7 +257,7 @@ Result<TrainingLine> TrainingFile::line(std::int64_t index) {
   const auto text = file_.next();
   if (!text) return tl::unexpected(text.error());
   if (!*text) return changed();
-  auto parsed = parse_training_line((*text)->text, format_, form_);
+  auto parsed = parse_training_line((*text)->text, file_.format(), form_, file_.columns());
   if (!parsed) return changed();
   parsed->number = index + 1;
   return parsed;

@@ -8,6 +8,9 @@
 //   triples.jsonl  {"query": "...", "positive": "...", "negative": "...", "margin": 3.5}, or
 //                  "negatives": [...] and "scores": [of the positive, of the negative]
 //
+// or a JSON array of such objects. A first line of TSV may name the columns (text_file.h). In JSON
+// a document may be an object with a title and a text.
+//
 // The texts may be ids of texts in other files; what they are is the caller's to know.
 //
 //   Result<TrainingFile> file = TrainingFile::open("triples.tsv", {.with_margin = true});
@@ -20,8 +23,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/text/pair_reader.h"
-#include "kernels/base/line_file.h"
+#include "engine/text/text_file.h"
 #include "kernels/base/result.h"
 
 namespace attnscope {
@@ -30,7 +32,7 @@ struct TrainingLine {
   std::string query;
   std::vector<std::string> documents;  // the relevant one first
   double margin = 0;                   // the teacher's, where it is asked for
-  std::int64_t number = 0;             // from 1
+  std::int64_t number = 0;             // from 1, without a line of columns' names
 };
 
 /// What of a line is read.
@@ -43,7 +45,8 @@ struct TrainingForm {
 
 /// One line without its end. The message is what it is wrong with, without file and number.
 [[nodiscard]] Result<TrainingLine> parse_training_line(std::string_view line, PairFormat format,
-                                                       const TrainingForm& form);
+                                                       const TrainingForm& form,
+                                                       const TextColumns& columns = {});
 
 class TrainingFile {
  public:
@@ -58,15 +61,15 @@ class TrainingFile {
   /// Errors: the file was changed meanwhile.
   [[nodiscard]] Result<TrainingLine> line(std::int64_t index);
   /// "triples.tsv, line 7"
-  [[nodiscard]] std::string place(std::int64_t number) const { return file_.place(number); }
+  [[nodiscard]] std::string place(std::int64_t number) const {
+    return file_.place(number + (file_.names_columns() ? 1 : 0));
+  }
   [[nodiscard]] std::string doubt_of_end() const { return file_.doubt_of_end(); }
 
  private:
-  TrainingFile(LineFile file, PairFormat format, const TrainingForm& form)
-      : file_(std::move(file)), format_(format), form_(form) {}
+  TrainingFile(TextFile file, const TrainingForm& form) : file_(std::move(file)), form_(form) {}
 
-  LineFile file_;
-  PairFormat format_;
+  TextFile file_;
   TrainingForm form_;
   std::vector<std::int64_t> begins_;  // in the file, of each line
 };

@@ -16,6 +16,11 @@ namespace attnscope {
 
 namespace {
 constexpr std::string_view mark_of_byte_order = "\xef\xbb\xbf";
+
+/// JSON's white space.
+bool is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
 }  // namespace
 
 LineFile::LineFile(LineFile&& other) noexcept
@@ -29,6 +34,8 @@ LineFile::LineFile(LineFile&& other) noexcept
       has_ended_(other.has_ended_),
       is_sought_(other.is_sought_),
       breaks_off_(other.breaks_off_),
+      reads_elements_(other.reads_elements_),
+      at_in_array_(other.at_in_array_),
       line_(other.line_) {}
 
 LineFile::~LineFile() {
@@ -127,6 +134,117 @@ Result<std::optional<LineFile::Line>> LineFile::next() {
   return std::optional(line);
 }
 
+void LineFile::pass_mark() {
+  if (taken_ == static_cast<std::int64_t>(buffer_.size()) && at_ == 0 &&
+      buffer_.starts_with(mark_of_byte_order)) {
+    at_ = mark_of_byte_order.size();
+  }
+}
+
+Result<std::string_view> LineFile::peek() {
+  while (!has_ended_ && buffer_.size() - at_ < longest_peek &&
+         buffer_.find('\n', at_) == std::string::npos) {
+    const Result<bool> more = refill();
+    if (!more) return tl::unexpected(more.error());
+    has_ended_ = !*more;
+  }
+  const std::size_t end = std::min(buffer_.find('\n', at_), buffer_.size());
+  std::string_view line = std::string_view(buffer_).substr(at_, end - at_);
+  if (taken_ == static_cast<std::int64_t>(buffer_.size() - at_) &&
+      line.starts_with(mark_of_byte_order)) {
+    line.remove_prefix(mark_of_byte_order.size());
+  }
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line.substr(0, longest_peek);
+}
+
+/// The next letter that is no blank, which stays the next one; 0 at the end.
+Result<char> LineFile::next_letter() {
+  while (true) {
+    pass_mark();
+    while (at_ < buffer_.size() && is_blank(buffer_[at_])) ++at_;
+    if (at_ < buffer_.size()) return buffer_[at_];
+    if (has_ended_) return '\0';
+    const Result<bool> more = refill();
+    if (!more) return tl::unexpected(more.error());
+    has_ended_ = !*more;
+  }
+}
+
+/// Goes to where the next element begins; false at the array's end.
+Result<bool> LineFile::find_element() {
+  const auto breaks_off = [&] {
+    return fail("{}: breaks off in its array, which has no ']'; copy the file again", name());
+  };
+  while (true) {
+    const Result<char> letter = next_letter();
+    if (!letter) return tl::unexpected(letter.error());
+    if (at_in_array_ == At::end) {
+      if (*letter == '\0') return false;
+      return fail("{}: has text after its array's ']'; leave it out, or write an object a line",
+                  name());
+    }
+    if (at_in_array_ == At::array && *letter != '[')
+      return fail("{}: is no JSON array, which begins with '['", name());
+    if (*letter == '\0') return breaks_off();
+    const bool is_first = at_in_array_ == At::element && line_ == 0 && !is_sought_;
+    if (at_in_array_ == At::element && !(is_first && *letter == ']')) {
+      if (*letter != ',' && *letter != ']') return true;
+      return fail("{}: is empty", place(line_ + 1));
+    }
+    if (at_in_array_ == At::behind_element && *letter != ',' && *letter != ']')
+      return fail("{}: has neither ',' nor ']' after the element", place(line_));
+    at_in_array_ = *letter == ']' ? At::end : At::element;
+    ++at_;
+  }
+}
+
+/// Bytes of the element that begins here.
+Result<std::size_t> LineFile::size_of_element() {
+  std::size_t size = 0, depth = 0;
+  bool in_text = false, is_escaped = false;
+  while (true) {
+    for (; at_ + size < buffer_.size(); ++size) {
+      const char c = buffer_[at_ + size];
+      if (in_text) {
+        in_text = is_escaped || c != '"';
+        is_escaped = !is_escaped && c == '\\';
+        continue;
+      }
+      if (depth == 0 && (c == ',' || c == ']')) return size;
+      in_text = c == '"';
+      if (c == '{' || c == '[') ++depth;
+      if ((c == '}' || c == ']') && depth > 0 && --depth == 0) return size + 1;
+    }
+    if (size > longest_line) {
+      return fail("{}: is longer than {} bytes; is it a file of texts?", place(line_ + 1),
+                  longest_line);
+    }
+    if (has_ended_) {
+      return fail("{}: breaks off; the file was cut off, so copy it again", place(line_ + 1));
+    }
+    const Result<bool> more = refill();
+    if (!more) return tl::unexpected(more.error());
+    has_ended_ = !*more;
+  }
+}
+
+Result<std::optional<LineFile::Line>> LineFile::next_element() {
+  reads_elements_ = true;
+  const Result<bool> is_there = find_element();
+  if (!is_there) return tl::unexpected(is_there.error());
+  if (!*is_there) return std::optional<Line>();
+  const Result<std::size_t> size = size_of_element();
+  if (!size) return tl::unexpected(size.error());
+  ++line_;
+  const Line line{.text = std::string_view(buffer_).substr(at_, *size),
+                  .number = is_sought_ ? 0 : line_,
+                  .begin = taken_ - static_cast<std::int64_t>(buffer_.size() - at_)};
+  at_ += *size;
+  at_in_array_ = At::behind_element;
+  return std::optional(line);
+}
+
 Status LineFile::seek(std::int64_t begin) {
   if (Status sought = bytes_.seek(begin); !sought) return sought;
   taken_ = begin;
@@ -134,14 +252,16 @@ Status LineFile::seek(std::int64_t begin) {
   at_ = 0;
   has_ended_ = false;
   is_sought_ = true;
+  at_in_array_ = begin == 0 ? At::array : At::element;
   return {};
 }
 
 std::string LineFile::place(std::int64_t line) const {
-  return fmt::format("{}, line {}", name(), line);
+  return fmt::format("{}, {} {}", name(), reads_elements_ ? "element" : "line", line);
 }
 
 std::string LineFile::doubt_of_end() const {
+  if (reads_elements_) return {};
   bool breaks_off = breaks_off_;
   if (char last = '\n';
       size_ > 0 && !bytes_.was_packed() && ::pread(descriptor_, &last, 1, size_ - 1) == 1)

@@ -52,15 +52,25 @@ class LineFile {
   /// break off, a line longer than longest_line. A byte-order mark before the first line is left
   /// out.
   [[nodiscard]] Result<std::optional<Line>> next();
-  /// The next line begins at this byte; lines have no numbers from here on. Errors: a pipe, a
-  /// packed file that was opened by open.
+  /// The next element of the JSON array that the file is, over any number of lines, as JSON has it;
+  /// `number` counts elements, and so does place() from then on. Nothing after the array's end.
+  /// Errors, too: no array, an array that breaks off, text after it. Read by this or by next, not
+  /// by both.
+  [[nodiscard]] Result<std::optional<Line>> next_element();
+  /// The next line, which stays the next one; of a longer one its first longest_peek bytes. Empty
+  /// at the end. Valid until the next call.
+  static constexpr std::size_t longest_peek = 1U << 20U;  // bytes
+  [[nodiscard]] Result<std::string_view> peek();
+  /// The next line, or element, begins at this byte; lines have no numbers from here on. Errors: a
+  /// pipe, a packed file that was opened by open.
   [[nodiscard]] Status seek(std::int64_t begin);
 
   /// As messages call it: "standard input", the path.
   [[nodiscard]] const std::string& name() const { return bytes_.name(); }
-  /// "pairs.tsv, line 7"
+  /// "pairs.tsv, line 7"; "pairs.json, element 7" where elements are read.
   [[nodiscard]] std::string place(std::int64_t line) const;
-  /// "" if a line end is the last of it, as far as can be told yet: of a pipe, once it is read.
+  /// "" if a line end is the last of it, as far as can be told yet: of a pipe, once it is read. An
+  /// array has an end of its own.
   [[nodiscard]] std::string doubt_of_end() const;
   /// How much is read, from 0 to 1; absent where nobody knows its size.
   [[nodiscard]] std::optional<double> progress() const;
@@ -69,6 +79,10 @@ class LineFile {
   LineFile(int descriptor, bool is_owned, std::string name)
       : descriptor_(descriptor), is_owned_(is_owned), bytes_(descriptor, std::move(name)) {}
   [[nodiscard]] Result<bool> refill();
+  [[nodiscard]] Result<char> next_letter();
+  [[nodiscard]] Result<bool> find_element();
+  [[nodiscard]] Result<std::size_t> size_of_element();
+  void pass_mark();
   [[nodiscard]] Result<LineFile> unpacked(const std::function<bool(double)>& on_progress);
 
   int descriptor_;
@@ -79,6 +93,8 @@ class LineFile {
   std::string buffer_;
   std::size_t at_ = 0;  // in the buffer
   bool has_ended_ = false, is_sought_ = false, breaks_off_ = false;
+  bool reads_elements_ = false;
+  enum class At : std::uint8_t { array, element, behind_element, end } at_in_array_ = At::array;
   std::int64_t line_ = 0;
 };
 

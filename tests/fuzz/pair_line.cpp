@@ -11,10 +11,10 @@ namespace {
 using fuzz::expect;
 
 void read_lines(std::string_view lines, PairFormat format, PairParts parts) {
-  std::int64_t columns = 0;
+  TextColumns columns;
   while (!lines.empty()) {
     const std::size_t end = lines.find('\n');
-    const std::int64_t before = columns;
+    const std::int64_t before = columns.count;
     const auto pair = parse_pair(lines.substr(0, end), format, columns, parts);
     if (!pair) {
       fuzz::expect_sentence(pair.error().message);
@@ -23,9 +23,10 @@ void read_lines(std::string_view lines, PairFormat format, PairParts parts) {
       expect(pair->query.empty() == is_document, "all but a document has a query");
       if (is_document || parts == PairParts::named_document)
         expect(!pair->document_id.empty(), "a document is named");
-      expect(columns == 0 || (columns >= 2 && columns <= 4), "columns are two to four");
+      expect(columns.count == 0 || (columns.count >= 2 && columns.count <= 4),
+             "columns are two to four");
     }
-    expect(before == 0 || columns == before, "columns stay those of the first line");
+    expect(before == 0 || columns.count == before, "columns stay those of the first line");
     lines.remove_prefix(end == std::string_view::npos ? lines.size() : end + 1);
   }
 }

@@ -74,8 +74,8 @@ TEST(PairReader, ABomAndWindowsLineEndsAreNoText) {
 TEST(PairReader, APackedFileHasTheFormatOfItsNameBeforeGz) {
   EXPECT_EQ(read("a.tsv.gz", tests::packed("q\td\nq\te\n")).pairs.size(), 2U);
   EXPECT_EQ(read("a.jsonl.gz", tests::packed(R"({"query": "q", "text": "t"})")).pairs.size(), 1U);
-  EXPECT_THAT(error_of("a.gz", tests::packed("q\td\n")),
-              HasSubstr("its name does not show whether"));
+  EXPECT_EQ(read("a.gz", tests::packed("q\td\n")).pairs.size(), 1U);
+  EXPECT_EQ(read("a.json.gz", tests::packed(R"([{"query": "q", "text": "t"}])")).pairs.size(), 1U);
   const Read cut = read("a.tsv.gz", tests::packed("q\td\nq\te\n").substr(0, 20));
   EXPECT_THAT(cut.error, HasSubstr("a.tsv.gz: its gzip data break off"));
 }
@@ -108,7 +108,7 @@ TEST(PairReader, ALineThatIsNoPairIsNamed_AfterThePairsBeforeIt) {
   EXPECT_THAT(error_of("a.tsv", "a\tb\tc\n"), HasSubstr("line 1: has 3 columns; a pair is"));
   EXPECT_THAT(error_of("a.tsv", "\td\n"), HasSubstr("line 1: has an empty query"));
   EXPECT_THAT(error_of("a.jsonl", "{\"query\": \"q\"}\n"), HasSubstr("has no text 'document'"));
-  EXPECT_THAT(error_of("a.jsonl", "[1]\n"), HasSubstr("line 1: is no JSON object"));
+  EXPECT_THAT(error_of("a.jsonl", "[1]\n"), HasSubstr("element 1: is no JSON object"));
   EXPECT_THAT(error_of("a.jsonl", R"({"query": "q", "text": "t", "qid": [1]})"),
               HasSubstr("a query id that is neither"));
 }
@@ -149,9 +149,106 @@ TEST(PairReader, LongLinesCrossTheBlocksTheyAreReadIn) {
   EXPECT_EQ(all.pairs[1].document, document + "y");
 }
 
-TEST(PairReader, AnUnknownNameAsksForTheFormat) {
-  EXPECT_THAT(error_of("pairs.csv", "q\td\n"), HasSubstr("whether it is tsv or jsonl"));
+TEST(PairReader, AnUnknownNameLeavesTheFormatToTheFirstLine) {
+  EXPECT_EQ(read("top1000.dev", "7\td\tq\tt\n").pairs.size(), 1U);
+  EXPECT_EQ(read("pairs", R"({"query": "q", "text": "t"})").pairs.size(), 1U);
+  EXPECT_EQ(read("pairs", "[\n {\"query\": \"q\", \"text\": \"t\"}\n]\n").pairs.size(), 1U);
+  // "[1] ..." is a text.
+  EXPECT_EQ(read("pairs", "[1] q\td\n").pairs.at(0).query, "[1] q");
+  EXPECT_THAT(error_of("pairs.csv", "q,d\n"), HasSubstr("shows whether it is tsv or jsonl"));
   EXPECT_FALSE(parse_pair_format("csv").has_value());
+}
+
+TEST(PairReader, AnArrayIsReadElementByElement) {
+  const std::string text(100'000, 'x');
+  const std::string array =
+      "\xef\xbb\xbf[ {\"qid\": 1, \"query\": \"q]\", \"docno\": \"a\",\n  \"text\": \"" + text +
+      "\"},\n{\"qid\":1,\"query\":\"q\",\"docno\":\"b\",\"text\":\"t\\\"}\",\"rank\":2}]\n";
+  for (const char* name : {"a.json", "a.jsonl"}) {
+    const Read all = read(name, array);
+    EXPECT_EQ(all.error, "");
+    ASSERT_EQ(all.pairs.size(), 2U);
+    EXPECT_EQ(all.pairs[0].query, "q]");
+    EXPECT_EQ(all.pairs[0].document, text);
+    EXPECT_EQ(all.pairs[1].document, "t\"}");
+    EXPECT_EQ(all.pairs[1].line, 2);
+  }
+  EXPECT_THAT(error_of("a.json", "[]"), HasSubstr("has no pairs"));
+  const std::string one = R"([{"query": "q", "text": "t"})";
+  EXPECT_THAT(error_of("a.json", one), HasSubstr("breaks off in its array"));
+  EXPECT_THAT(error_of("a.json", one.substr(0, 20)), HasSubstr("element 1: breaks off"));
+  EXPECT_THAT(error_of("a.json", one + ","), HasSubstr("breaks off in its array"));
+  EXPECT_THAT(error_of("a.json", one + ",]"), HasSubstr("element 2: is empty"));
+  EXPECT_THAT(error_of("a.json", one + "] {}"), HasSubstr("has text after its array's ']'"));
+  EXPECT_THAT(error_of("a.json", one + " {}]"), HasSubstr("neither ',' nor ']'"));
+  EXPECT_THAT(error_of("a.json", R"([{"query": "q", "text": 5}])"), HasSubstr("element 1: has no"));
+}
+
+TEST(PairReader, AFirstLineMayNameTheColumns) {
+  const Read pairs =
+      read("a.tsv", "Query-ID\tquery\tscore\tcorpus-id\ttitle\ttext\n1\tq\t2\td\tT\tt\n");
+  EXPECT_EQ(pairs.error, "");
+  ASSERT_EQ(pairs.pairs.size(), 1U);
+  EXPECT_EQ(pairs.pairs[0].query_id, "1");
+  EXPECT_EQ(pairs.pairs[0].document_id, "d");
+  EXPECT_EQ(pairs.pairs[0].document, "T t");
+  EXPECT_EQ(pairs.pairs[0].line, 2);
+  const Read documents =
+      read("a.tsv", "doc_id\ttext\ttitle\tsource\nd\tt\tT\ts\n", PairParts::document);
+  ASSERT_EQ(documents.pairs.size(), 1U) << documents.error;
+  EXPECT_EQ(documents.pairs[0].document, "T t");
+  const Read queries = read("a.tsv", "id\ttext\n7\tq\n", PairParts::query);
+  ASSERT_EQ(queries.pairs.size(), 1U) << queries.error;
+  EXPECT_EQ(queries.pairs[0].query_id, "7");
+  EXPECT_EQ(read("a.tsv", "qid\tpid\tquery\tpassage\n1\td\tq\tt\n").pairs.size(), 1U);
+  // Words that are texts as well are columns' names where all are.
+  EXPECT_EQ(read("a.tsv", "query\tanswer\n").pairs.size(), 1U);
+  EXPECT_THAT(error_of("a.tsv", "query\ttext\tanswer\nq\tt\ta\n"),
+              HasSubstr("a.tsv, line 1 seems to name columns, but 'answer' is no known name"));
+  EXPECT_THAT(error_of("a.tsv", "qid\tquery\tquery\n"), HasSubstr("names two columns 'query'"));
+  EXPECT_THAT(error_of("a.tsv", "query-id\tcorpus-id\tscore\n1\td\t1\n"),
+              HasSubstr("a.tsv, line 2: has no text 'query'"));
+  EXPECT_THAT(error_of("a.tsv", "qid\tpid\tquery\tpassage\n1\td\tq\n"),
+              HasSubstr("line 2: has 3 columns, and the first line has 4"));
+}
+
+TEST(PairReader, ATitleStandsBeforeTheText) {
+  for (const auto parts : {PairParts::both, PairParts::document}) {
+    const auto text_of = [&](const char* fields) {
+      const Read all =
+          read("a.jsonl", fmt::format(R"({{"query": "q", "_id": "1", "docno": "1", {}}})", fields),
+               parts);
+      return all.pairs.empty() ? all.error : all.pairs[0].document;
+    };
+    EXPECT_EQ(text_of(R"("title": "T", "text": "t\n")"), "T t");
+    EXPECT_EQ(text_of(R"("title": "", "text": " t")"), "t");
+    EXPECT_EQ(text_of(R"("title": "T", "text": "")"), "T");
+    EXPECT_EQ(text_of(R"("title": null, "text": " t")"), " t");
+    EXPECT_EQ(text_of(R"("text": " t ")"), " t ") << "without a title nothing is changed";
+    EXPECT_EQ(text_of(R"("url": "u", "title": "T", "headings": "H", "body": "b")"), "T H b");
+    EXPECT_EQ(text_of(R"("text": "t", "contents": "t")"), "t");
+    EXPECT_THAT(text_of(R"("text": "t", "contents": "c")"),
+                HasSubstr("has 'text' and 'contents', which differ"));
+  }
+}
+
+TEST(PairReader, IdsAreThoseOfMsMarcoAndBeir) {
+  // A passage names the document that it is part of, too.
+  const Read passage =
+      read("a.jsonl", R"({"pid": "p", "passage": "t", "docid": "d"})", PairParts::document);
+  ASSERT_EQ(passage.pairs.size(), 1U) << passage.error;
+  EXPECT_EQ(passage.pairs[0].document_id, "p");
+  const Read own =
+      read("a.jsonl", R"({"_id": "b", "title": "T", "text": "t"})", PairParts::document);
+  ASSERT_EQ(own.pairs.size(), 1U) << own.error;
+  EXPECT_EQ(own.pairs[0].document_id, "b");
+  EXPECT_THAT(error_of("a.jsonl", R"({"_id": "a", "id": "b", "text": "t"})", PairParts::document),
+              HasSubstr("has '_id' and 'id', which differ"));
+  EXPECT_THAT(error_of("a.jsonl", R"({"qid": 1, "query_id": "2", "query": "t"})", PairParts::query),
+              HasSubstr("has 'qid' and 'query_id', which differ"));
+  // Columns of another order than MS MARCO's, as ir_datasets exports BEIR's documents.
+  EXPECT_THAT(error_of("a.tsv", "d\tThe text\tThe title\thttp://u\n", PairParts::document),
+              HasSubstr("line 1: has 4 columns and no address as its second"));
 }
 
 TEST(PairReader, AMissingFileAndAFolderAreNamed) {

@@ -108,6 +108,38 @@ TEST_F(Collection, ManyTexts_EachAtItsPlace) {
   EXPECT_FALSE(collection->contains("D1"));
 }
 
+TEST_F(Collection, AnArrayAndNamedColumnsAreFoundInToo) {
+  for (const auto& [name, bytes] :
+       {std::pair("c.json",
+                  "[{\"_id\":\"7\",\"title\":\"T\",\"text\":\"t\"}\n,\n{\"_id\":\"8\","
+                  "\"title\":\"\",\"text\":\"u\"}]"),
+        std::pair("c.tsv", "text\t_id\ttitle\nt\t7\tT\nu\t8\t\n")}) {
+    ASSERT_TRUE(open(name, bytes));
+    for (int i = 0; i < 2; ++i) {
+      auto collection = open_kept(name);
+      ASSERT_TRUE(collection) << collection.error().message;
+      EXPECT_EQ(collection->was_kept(), i == 1);
+      EXPECT_EQ(collection->size(), 2);
+      EXPECT_EQ(text_of(*collection, "8"), "u");
+      EXPECT_EQ(text_of(*collection, "7"), "T t");
+      EXPECT_EQ(text_of(*collection, "_id"), "none");
+    }
+  }
+  EXPECT_THAT(error_of("d.json", R"([{"id":"7","text":"t"},{"id":7,"text":"u"}])"),
+              HasSubstr("d.json, element 2: the id '7' stands in element 1 already"));
+  EXPECT_THAT(error_of("d.tsv", "id\ttext\n7\tt\n8\tt\n7\tu\n"),
+              HasSubstr("d.tsv, line 4: the id '7' stands in line 2 already"));
+}
+
+TEST_F(Collection, AKeptIndexOfMsMarcosDocumentsIsTakenWhateverIsLookedUpFirst) {
+  ASSERT_TRUE(open("d.tsv", "D1\thttp://a\tT\tb\nD2\t\tU\tc\n"));
+  for (int i = 0; i < 2; ++i) {
+    auto collection = open_kept("d.tsv");
+    ASSERT_TRUE(collection) << collection.error().message;
+    EXPECT_EQ(text_of(*collection, "D2"), "U c");
+  }
+}
+
 TEST_F(Collection, DocumentsHaveTheirTitlesBeforeThem) {
   auto tsv = open("d.tsv", "D1\thttp://a\tTitle\tThe body\nD2\thttp://b\t\tAlone\n");
   ASSERT_TRUE(tsv) << tsv.error().message;

@@ -58,6 +58,23 @@ TEST(TrainingLine, HasAnyNumberOfNegativesWhereTheyCount) {
   EXPECT_THAT(object->documents, ElementsAre("1", "a", "2"));
 }
 
+TEST(TrainingLine, HasTheFieldsThatPeopleUse) {
+  for (const char* text :
+       {R"({"qid":"q","pos":["T p"],"neg":["a","b"]})",
+        R"({"query_id":"1","query":"q","positive_passages":[{"docid":"1","title":"T","text":"p"}],
+            "negative_passages":[{"docid":"2","title":"","text":"a"},{"text":"b"}]})"}) {
+    const auto line = parse_training_line(text, PairFormat::jsonl, many);
+    ASSERT_TRUE(line) << line.error().message;
+    EXPECT_EQ(line->query, "q");
+    EXPECT_THAT(line->documents, ElementsAre("T p", "a", "b"));
+  }
+  EXPECT_THAT(complaint(R"({"query":"q","pos":["p","r"],"neg":["n"]})", PairFormat::jsonl, many),
+              HasSubstr("has 2 positives"));
+  EXPECT_THAT(
+      complaint(R"({"query":"q","pos":"p","positive":"r","neg":"n"})", PairFormat::jsonl, many),
+      HasSubstr("has 'positive' and 'pos', which differ"));
+}
+
 TEST(TrainingLine, SaysWhatIsWrong) {
   EXPECT_THAT(complaint("q\tp", PairFormat::tsv, plain), HasSubstr("2 columns"));
   EXPECT_THAT(complaint("q\tp\tn", PairFormat::tsv, with_margin), HasSubstr("MARGIN"));
@@ -99,6 +116,26 @@ TEST_F(TrainingFileTest, GivesItsLinesInAnyOrder) {
       EXPECT_EQ(line->number, index + 1);
     }
   }
+}
+
+TEST_F(TrainingFileTest, ReadsArraysAndNamedColumns) {
+  for (const char* text : {"negative\tquery\tpositive\tmargin\nn1\tq1\tp1\t1\nn2\tq2\tp2\t-2.5\n",
+                           R"([{"query":"q1","positive":"p1","negative":"n1","margin":1},
+            {"query":"q2","positive":"p2","negative":"n2","margin":-2.5}])"}) {
+    path_.replace_extension(text[0] == '[' ? ".json" : ".tsv");
+    write(text);
+    auto file = TrainingFile::open(path_, with_margin);
+    ASSERT_TRUE(file) << file.error().message;
+    ASSERT_EQ(file->size(), 2);
+    EXPECT_EQ(file->line(1)->margin, -2.5);
+    EXPECT_EQ(file->line(0)->query, "q1");
+    EXPECT_THAT(file->line(1)->documents, ElementsAre("p2", "n2"));
+    EXPECT_EQ(file->doubt_of_end(), "");
+    std::filesystem::remove(path_);
+  }
+  path_.replace_extension(".tsv");
+  EXPECT_THAT(TrainingFile::open("-", plain).error().message,
+              HasSubstr("standard input: is read more than once"));
 }
 
 TEST_F(TrainingFileTest, ErrorsNameTheLine) {
