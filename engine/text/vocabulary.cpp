@@ -25,13 +25,7 @@ std::string_view trimmed(std::string_view line) {
 void Vocabulary::add(const std::string& piece, std::int32_t id) {
   const auto at = static_cast<std::size_t>(id);
   if (at >= pieces_.size()) pieces_.resize(at + 1);
-  const auto [entry, fresh] = ids_.try_emplace(piece, id);
-  if (!fresh) {
-    std::string_view& before = pieces_[static_cast<std::size_t>(entry->second)];
-    if (before == piece) before = {};
-    entry->second = id;
-  }
-  pieces_[at] = entry->first;
+  pieces_[at] = ids_.insert_or_assign(piece, id).first->first;
 }
 
 std::int32_t Vocabulary::id(std::string_view piece) const {

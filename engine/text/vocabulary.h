@@ -26,8 +26,7 @@ class Vocabulary {
   Vocabulary& operator=(Vocabulary&&) noexcept = default;
   ~Vocabulary() = default;
 
-  /// The last id of a piece counts; its id before becomes free. Several pieces may have one id. Ids
-  /// lie below most_pieces.
+  /// The last id of a piece counts. Several pieces may have one id. Ids lie below most_pieces.
   void add(const std::string& piece, std::int32_t id);
   /// -1: there is none.
   [[nodiscard]] std::int32_t id(std::string_view piece) const;

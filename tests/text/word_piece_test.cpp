@@ -117,7 +117,6 @@ TEST(WordPiece, OfAPieceGivenTwiceTheLastLineCounts) {
   const auto parts = read_bert_vocabulary("[UNK]\n[CLS]\n[SEP]\na\n\nb\na\n", "v.txt", {});
   ASSERT_TRUE(parts.has_value()) << parts.error().message;
   EXPECT_EQ(parts->vocabulary.id("a"), 6);
-  EXPECT_EQ(parts->vocabulary.piece(3), "");
   EXPECT_EQ(parts->vocabulary.id("b"), 5);
   EXPECT_EQ(parts->vocabulary.id(""), 4);
   EXPECT_EQ(parts->vocabulary.size(), 7);
