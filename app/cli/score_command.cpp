@@ -18,6 +18,7 @@
 #include "app/cli/scored_pairs.h"
 #include "app/cli/worker_requests.h"
 #include "engine/documents/document_cache.h"
+#include "engine/scoring/explained_pair.h"
 #include "engine/scoring/score_lines.h"
 #include "engine/text/pair_reader.h"
 #include "kernels/base/sentences.h"
@@ -32,6 +33,7 @@ struct ScoreCommandArguments {
   std::string pairs, queries, cache, pairs_format, format = "tsv", tag, out;
   ScoreOptions options;
   PrecisionArguments precision;
+  bool explain = false;
 };
 
 /// Everything that is checked before a worker is started.
@@ -163,9 +165,58 @@ Status open_in_worker(WorkerProcess& worker, const std::string& cache) {
              [](const nlohmann::json& event) { return event.value("event", "") == "cache-open"; });
 }
 
+/// The first pair: where everything that decides its score comes from.
+Status explain(Prepared& prepared) {
+  const auto pair = prepared.lines.next();
+  if (!pair) return tl::unexpected(pair.error());
+  if (!*pair) return fail("there is no pair to explain");
+  const ScoringModel& model = prepared.model;
+  const auto tokens = model.tokenizer->encode((*pair)->query, (*pair)->document, model.limits);
+  if (!tokens) {
+    return fail("{}: {}", prepared.lines.place((*pair)->line), tokens.error().message);
+  }
+  const std::vector<Explained> lines = explain_model(model);
+  const std::vector<ExplainedToken> explained = explain_tokens(model, *tokens);
+  if (prepared.format == ScoreFormat::jsonl) {
+    nlohmann::json facts = nlohmann::json::array(), ids, types, positions, texts;
+    for (const Explained& line : lines)
+      facts.push_back({{"what", line.what}, {"value", line.value}, {"source", line.source}});
+    for (const ExplainedToken& token : explained) {
+      ids.push_back(token.id);
+      types.push_back(token.type);
+      positions.push_back(token.position);
+      texts.push_back(std::string(token.text));
+    }
+    fmt::print("{}\n", nlohmann::json({{"read", facts},
+                                       {"tokens", texts},
+                                       {"ids", ids},
+                                       {"types", types},
+                                       {"positions", positions}})
+                           .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    return {};
+  }
+  for (const Explained& line : lines) {
+    fmt::print("{:<18}{}{}\n", line.what, line.value,
+               line.source.empty() ? "" : fmt::format("  ({})", line.source));
+  }
+  fmt::print("\n{:>5}  {:>8}  {:>4}  {:>8}  {:<8}  token\n", "place", "id", "type", "position",
+             "part");
+  std::size_t place = 0;
+  for (const ExplainedToken& token : explained) {
+    fmt::print("{:>5}  {:>8}  {:>4}  {:>8}  {:<8}  {}\n", place++, token.id, token.type,
+               token.position, token.part, visible(token.text));
+  }
+  return {};
+}
+
 void score(Session& session, const ScoreCommandArguments& arguments) {
   auto prepared = prepare(arguments);
   if (!prepared) return session.fail(exit_wrong_use, prepared.error().message);
+  if (arguments.explain) {
+    const Status explained = explain(*prepared);
+    if (!explained) session.fail(exit_wrong_use, explained.error().message);
+    return;
+  }
   catch_interrupts();
   auto worker = start_model(arguments.model, prepared->model.request, &interrupts());
   if (!worker) return session.fail(worker.error());
@@ -246,6 +297,10 @@ void add_score_command(CLI::App& app, Session& session) {
   command->add_option("--format", arguments->format, "tsv, trec or jsonl")
       ->type_name("FORMAT")
       ->capture_default_str();
+  command->add_flag("--explain", arguments->explain,
+                    "Print, for the first pair and without scoring it, what was read from which "
+                    "file: tokenizer, limit, prompt, head, label, and each token with its id, type "
+                    "and position; --format jsonl prints it as JSON");
   command->add_option("--tag", arguments->tag, "Of a TREC run; else the checkpoint's name")
       ->type_name("TEXT");
   add_scoring_arguments(*command, arguments->model, arguments->options);

@@ -135,10 +135,22 @@ std::string Checkpoint::note() const {
     if (config.family->leaves_out(config, name) || count++ >= most) continue;
     named.push_back(fmt::format("'{}'", in_a_sentence(name)));
   }
-  if (count == 0) return {};
-  return fmt::format("the model does not use {} of its files: {}{}", counted(count, "tensor"),
+  std::string note;
+  if (count > 0) {
+    note = fmt::format("the model does not use {} of its files: {}{}", counted(count, "tensor"),
+                       fmt::join(named, ", "),
+                       count > most ? fmt::format(" and {} more", count - most) : "");
+  }
+  if (config.unknown_fields.empty()) return note;
+  named.clear();
+  for (const std::string& field : config.unknown_fields)
+    if (named.size() < most) named.push_back(fmt::format("'{}'", in_a_sentence(field)));
+  return fmt::format("{}{}config.json has {} that no class of transformers reads: {}{}", note,
+                     note.empty() ? "" : "; ", counted(config.unknown_fields.size(), "field"),
                      fmt::join(named, ", "),
-                     count > most ? fmt::format(" and {} more", count - most) : "");
+                     config.unknown_fields.size() > most
+                         ? fmt::format(" and {} more", config.unknown_fields.size() - most)
+                         : "");
 }
 
 Result<Checkpoint> Checkpoint::open(const fs::path& folder) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/checkpoint/config_fields.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope {
@@ -125,11 +126,7 @@ std::string stated_activation(const JsonField& config) {
 Result<ModelConfig> read_model_config(std::string_view json, std::string_view source) {
   return read_json(json, source, [](const JsonField& config) {
     if (!config.is_object()) config.must_be("an object {...}");
-    if (const auto code = config.member("auto_map"); code && !code->is_null()) {
-      code->wrong(
-          "names code that computes the model, and no code of a checkpoint is run; a checkpoint "
-          "whose model_type is read here has no 'auto_map'");
-    }
+    check_config_fields(config);
     const auto type = config.member("model_type");
     if (!type || type->is_null()) {
       config.wrong("has no 'model_type'; is it a model's config.json?");
@@ -139,6 +136,8 @@ Result<ModelConfig> read_model_config(std::string_view json, std::string_view so
     ModelConfig model = (*family)->read_config(config, type->text());
     model.family = *family;
     model.activation = stated_activation(config);
+    if ((*family)->takes_modules() && !config.member("backbone_model_type"))
+      model.unknown_fields = unknown_config_fields(config);
     return model;
   });
 }

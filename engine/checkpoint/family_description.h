@@ -83,7 +83,8 @@ struct ModelConfig {
   std::int64_t most_document_tokens = 0;  // likewise of a document
   HeadConfig head{};                      // what makes the score of the last states
   std::string activation{};               // of sentence-transformers' predict(), where it is stated
-  std::any own{};                         // what the family alone reads
+  std::vector<std::string> unknown_fields{};  // of config.json, which change nothing
+  std::any own{};                             // what the family alone reads
 };
 
 /// What its layers attend by, a pattern for each kind of them, windows fixed: NAME-layers where

@@ -156,7 +156,9 @@ Result<OpenedTokenizer> tokenizer_of(const std::filesystem::path& folder, bool w
         folder.string(), opened.document_type, types);
   }
   if (!extras.prompt.empty()) {
-    opened.prompt_tokens = 1 + static_cast<std::int64_t>(pieces->tokenize(extras.prompt).size());
+    const auto prompt = pieces->tokenize(extras.prompt);
+    if (!prompt) return fail("the prompt: {}", prompt.error().message);
+    opened.prompt_tokens = 1 + static_cast<std::int64_t>(prompt->size());
   }
   opened.tokenizer = std::make_unique<const SubwordTokenizer>(std::move(*pieces));
   return opened;
@@ -347,6 +349,9 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& question) {
                       .shape = shape,
                       .gives_scores = checkpoint->gives_scores,
                       .reads_words = config.family->reads_words(),
+                      .architecture = config.architecture.empty() ? std::string(config.family->id())
+                                                                  : config.architecture,
+                      .document_type = opened->document_type,
                       .activation = checkpoint->sentence.activation.starts_with("torch.")
                                         ? checkpoint->sentence.activation
                                         : config.activation,

@@ -52,8 +52,10 @@ struct ScoringModel {
   std::string name;  // the folder's
   ModelShape shape;  // with the positions asked for
   bool gives_scores = false;
-  bool reads_words = false;  // without [CLS] and [SEP]
-  std::string activation{};  // of sentence-transformers' predict(); empty: none is stated
+  bool reads_words = false;        // without [CLS] and [SEP]
+  std::string architecture{};      // "BertForSequenceClassification"; else the family's name
+  std::int64_t document_type = 1;  // token type of documents
+  std::string activation{};        // of sentence-transformers' predict(); empty: none is stated
   SentenceFiles sentence{};
   HeadConfig head{};
   ModelOptions options;  // of the family, as "cls-only-last-layer"

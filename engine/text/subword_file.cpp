@@ -301,6 +301,16 @@ void add_tokens(RunningSum& sum, const std::vector<AddedToken>& tokens) {
   }
 }
 
+/// [CLS] query [SEP] document [SEP].
+PairTemplate bert_pair(const JsonField& said, const Vocabulary& vocabulary) {
+  const std::int32_t cls = vocabulary.id("[CLS]"), sep = vocabulary.id("[SEP]");
+  if (cls < 0 || sep < 0) {
+    said.wrong(fmt::format("has no post_processor, and '{}' is not among its {} pieces",
+                           cls < 0 ? "[CLS]" : "[SEP]", vocabulary.size()));
+  }
+  return {.cls = cls, .between = {sep}, .behind = sep, .document_type = 1};
+}
+
 /// Lowercase, then what the file has.
 Normalizer lower_case_first(const json& normalizer) {
   json steps = json::array({{{"type", "Lowercase"}}});
@@ -370,6 +380,7 @@ SubwordParts read_parts(const JsonField& said, const TokenizerChoices& choices) 
   std::optional<PairTemplate> pair;
   if (const auto post = said_in(said, "post_processor"))
     pair = read_post_processor(*post, parts.vocabulary, choices.gives_types);
+  if (!pair && choices.usual_template) pair = bert_pair(said, parts.vocabulary);
   if (!pair) {
     said.wrong(
         "has no post_processor, so that pairs have no [CLS] and no [SEP]; add a template of pairs, "
@@ -403,7 +414,8 @@ SubwordParts read_parts(const JsonField& said, const TokenizerChoices& choices) 
 
 Result<SubwordParts> read_tokenizer_json(std::string_view text, std::string_view source) {
   return read_json(
-      text, source, [](const JsonField& root) { return read_parts(root, TokenizerChoices{}); },
+      text, source,
+      [](const JsonField& root) { return read_parts(root, {.usual_template = true}); },
       RepeatedIn("vocab"));
 }
 

@@ -53,6 +53,7 @@ struct TokenizerChoices {
   bool lower_case = false;     // texts are lower-cased before they are normalized
   bool split_special = false;  // special tokens in texts are text
   bool gives_types = true;
+  bool usual_template = false;  // without a post_processor pairs are BERT's; else that is an error
   std::vector<AddedToken> added{};  // further tokens; their ids are looked up or assigned
 };
 

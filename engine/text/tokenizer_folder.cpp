@@ -325,6 +325,7 @@ class FolderReader {
     if (is_foreign_ && kind == Kind::generic) {
       if (!has("tokenizer.json") && has("vocab.txt")) kind = Kind::bert;
       choices.gives_types = choices.gives_types || !config.member("model_input_names");
+      choices.usual_template = true;
     }
     if (kind != Kind::generic) {
       built = base_of(config, kind);
@@ -471,6 +472,12 @@ class FolderReader {
 
   SubwordParts generic_parts(const JsonField& config, const FolderTokens& tokens,
                              TokenizerChoices choices) {
+    if (!has("tokenizer.json") && is_foreign_) {
+      throw JsonProblem{{fmt::format(
+          "there is none of tokenizer.json, vocab.txt and vocab.json with a config.json that names "
+          "its model in '{}'; copy the one that the checkpoint came with there",
+          in_a_sentence(folder_.string(), 400))}};
+    }
     if (!has("tokenizer.json")) {
       config.wrong(fmt::format(
           "leaves the tokenizer to tokenizer.json ({}), and there is none in '{}'; copy it from "

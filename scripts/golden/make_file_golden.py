@@ -6,7 +6,7 @@
                      make_text_golden.py whose characters are below "below", and of all code points (null: not
                      looked at); "texts" is null where Hugging Face's `tokenizers` refuses the expression
   file_texts.jsonl   a line a text of what follows
-  files.jsonl        a line a tokenizer.json, as text: the ids of the texts, and of the first two as a pair where there is
+  files.jsonl.gz     a line a tokenizer.json, as text: the ids of the texts, and of the first two as a pair where there is
                      a post-processor; null where `tokenizers` refuses the file or the text, "panic" where it ends
 
 By hand, in an environment of scripts/golden/requirements.txt; the same versions write the same bytes.
@@ -264,7 +264,7 @@ def main():
     all_texts = texts()
     write_lines(folder / "expressions.jsonl", (expression_line(expression, all_texts) for expression in EXPRESSIONS))
     write_lines(folder / "file_texts.jsonl", map(json.dumps, TEXTS))
-    write_lines(folder / "files.jsonl", map(file_line, files()))
+    write_lines(folder / "files.jsonl.gz", map(file_line, files()))
 
 
 if __name__ == "__main__":

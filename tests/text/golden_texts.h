@@ -17,6 +17,7 @@
 #include "engine/text/characters.h"
 #include "engine/text/subword_tokenizer.h"
 #include "engine/text/tokenizer_folder.h"
+#include "kernels/base/line_file.h"
 
 namespace attnscope::tests {
 
@@ -31,8 +32,12 @@ inline std::string golden_text(std::string_view name) {
 
 inline std::vector<std::string> golden_lines(std::string_view name) {
   std::vector<std::string> lines;
-  std::ifstream file(golden(name));
-  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  Result<LineFile> file = LineFile::open(golden(name));
+  while (file) {
+    const auto line = file->next();
+    if (!line || !*line) break;
+    lines.emplace_back((*line)->text);
+  }
   return lines;
 }
 

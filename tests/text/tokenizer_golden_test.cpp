@@ -173,7 +173,7 @@ TEST(GoldenExpressions, EveryOneCutsTextsAsHuggingFaces) {
 TEST(GoldenFiles, AreReadOrRefusedAsByHuggingFace) {
   const std::vector<json> texts = tests::golden_values("tokenizers/file_texts.jsonl");
   int files = 0;
-  for (const json& line : tests::golden_values("tokenizers/files.jsonl")) {
+  for (const json& line : tests::golden_values("tokenizers/files.jsonl.gz")) {
     const std::string file = line["file"].get<std::string>();
     auto parts = read_tokenizer_json(file, "tokenizer.json");
     EXPECT_EQ(parts.has_value(), !line["ids"].is_null()) << file << "\n"

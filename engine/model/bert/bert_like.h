@@ -38,6 +38,7 @@ class BertLikeDescription : public FamilyDescription {
  public:
   [[nodiscard]] ModelTensors tensors(const ModelConfig& config,
                                      const TensorViews* files) const override;
+  /// Buffers, heads of the pre-training, a pooler that no head reads.
   [[nodiscard]] bool leaves_out(const ModelConfig& config, std::string_view name) const override;
   [[nodiscard]] bool takes_modules() const override { return true; }
   [[nodiscard]] bool reads_token_types() const override { return true; }

@@ -296,9 +296,17 @@ ModelTensors BertLikeDescription::tensors(const ModelConfig& config,
   return BertTensors(config, files).all();
 }
 
-bool BertLikeDescription::leaves_out(const ModelConfig& /*config*/,
-                                     std::string_view /*name*/) const {
-  return true;
+bool BertLikeDescription::leaves_out(const ModelConfig& config, std::string_view name) const {
+  for (const std::string_view buffer : {"embeddings.position_ids", "embeddings.token_type_ids"}) {
+    if (name == buffer || name.ends_with(fmt::format(".{}", buffer))) return true;
+  }
+  for (const std::string_view head :
+       {"cls.predictions.", "cls.seq_relationship.", "lm_head.", "discriminator_predictions.",
+        "vocab_transform.", "vocab_layer_norm.", "vocab_projector."}) {
+    if (name.starts_with(head)) return true;
+  }
+  const auto& own = std::any_cast<const BertConfig&>(config.own);
+  return name.starts_with("pooler.") || name.starts_with(fmt::format("{}.pooler.", own.body));
 }
 
 Result<ModelRow> BertLikeDescription::row(std::string_view name,

@@ -182,9 +182,10 @@ class ModernBertDescription final : public OptionedDescription {
     return found;
   }
 
+  /// Of a model for masked words.
   [[nodiscard]] bool leaves_out(const ModelConfig& /*config*/,
-                                std::string_view /*name*/) const override {
-    return true;
+                                std::string_view name) const override {
+    return name.starts_with("decoder.") || name.starts_with("head.");
   }
 
   [[nodiscard]] ModelConfig config_for(const ModelShape& shape,

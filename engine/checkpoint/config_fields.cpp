@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/checkpoint/config_fields.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "engine/text/tokenizer_folder.h"
+
+namespace attnscope {
+namespace {
+
+/// Fields of config.json that transformers' classes have, or had, and that the families here read
+/// or that change no score.
+constexpr std::array known_fields{
+    // All classes.
+    "_attn_implementation", "_attn_implementation_autoset", "_attn_implementation_internal",
+    "_experts_implementation_internal", "_commit_hash", "_name_or_path", "architectures",
+    "attn_implementation", "chunk_size_feed_forward", "dtype", "finetuning_task", "id2label",
+    "is_encoder_decoder", "label2id", "model_type", "num_labels", "output_attentions",
+    "output_hidden_states", "output_past", "problem_type", "return_dict", "tokenizer_class",
+    "torch_dtype", "torchscript", "transformers_version", "use_bfloat16", "attnscope",
+    "sentence_transformers", "sbert_ce_default_activation_function", "add_cross_attention",
+    "cross_attention_hidden_size", "bad_words_ids", "begin_suppress_tokens",
+    "decoder_start_token_id", "diversity_penalty", "do_sample", "early_stopping",
+    "encoder_no_repeat_ngram_size", "exponential_decay_length_penalty", "forced_bos_token_id",
+    "forced_eos_token_id", "length_penalty", "max_length", "min_length", "no_repeat_ngram_size",
+    "num_beam_groups", "num_beams", "num_return_sequences", "output_scores", "prefix",
+    "remove_invalid_values", "repetition_penalty", "return_dict_in_generate", "suppress_tokens",
+    "task_specific_params", "temperature", "tf_legacy_loss", "tie_encoder_decoder",
+    "tie_word_embeddings", "top_k", "top_p", "typical_p",
+    // BERT, RoBERTa, XLM-RoBERTa, ELECTRA, Longformer.
+    "attention_probs_dropout_prob", "bos_token_id", "classifier_dropout", "cls_token_id",
+    "directionality", "embedding_size", "eos_token_id", "generator_size", "gradient_checkpointing",
+    "hidden_act", "hidden_dropout_prob", "hidden_size", "initializer_range", "intermediate_size",
+    "is_decoder", "layer_norm_eps", "max_position_embeddings", "model_name", "num_attention_heads",
+    "num_hidden_layers", "onnx_export", "pad_token_id", "pooler_fc_size",
+    "pooler_num_attention_heads", "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type",
+    "position_embedding_type", "sep_token_id", "summary_activation", "summary_last_dropout",
+    "summary_type", "summary_use_proj", "type_vocab_size", "use_cache", "vocab_size",
+    "attention_window", "attention_mode", "ignore_attention_mask",
+    // The sparse cross-encoders.
+    "attention_window_size", "cls_query_attention", "cls_doc_attention", "query_cls_attention",
+    "query_doc_attention", "doc_cls_attention", "doc_query_attention", "token_type_embedding",
+    // DistilBERT.
+    "activation", "attention_dropout", "dim", "dropout", "hidden_dim", "n_heads", "n_layers",
+    "qa_dropout", "seq_classif_dropout", "sinusoidal_pos_embds", "tie_weights_",
+    // ModernBERT.
+    "attention_bias", "classifier_activation", "classifier_bias", "classifier_pooling",
+    "decoder_bias", "deterministic_flash_attn", "embedding_dropout", "global_attn_every_n_layers",
+    "global_rope_theta", "hidden_activation", "initializer_cutoff_factor", "layer_types",
+    "local_attention", "local_rope_theta", "mlp_bias", "mlp_dropout", "norm_bias", "norm_eps",
+    "reference_compile", "repad_logits_with_grad", "rope_parameters", "rope_scaling", "rope_theta",
+    "sparse_pred_ignore_index", "sparse_prediction"};
+
+/// Fields that change what is computed, unless they are empty or false.
+struct Refused {
+  const char *name, *why;
+};
+constexpr std::array refused_fields{
+    Refused{"auto_map",
+            "names code that computes the model, and no code of a checkpoint is run; a "
+            "checkpoint whose model_type is read here has no 'auto_map'"},
+    Refused{"quantization_config",
+            "says that the weights are quantized, which are not read here; "
+            "save the model in float32"},
+    Refused{"pruned_heads", "says that heads were removed, which is not computed here"},
+    Refused{"adapters", "names adapters; merge them into the weights first"}};
+
+constexpr std::array fields{
+    FileField{"modules.json, config_sentence_transformers.json", "`model_type`",
+              "where the second file says `CrossEncoder`, the modules of the first make the score; "
+              "else neither is read"},
+    FileField{"modules.json", "`type`, `path`",
+              "Transformer, then Pooling, Dense, LayerNorm, Normalize, Dropout in any order; other "
+              "modules are refused by name. `idx` and `name` have no effect"},
+    FileField{"config_sentence_transformers.json", "`prompts`, `default_prompt_name`",
+              "the default prompt precedes every query, without a space; documents have none"},
+    FileField{"config_sentence_transformers.json", "`activation_fn`",
+              "not applied: scores are raw; `--explain` names it"},
+    FileField{"sentence_bert_config.json (or its older names)", "`max_seq_length`",
+              "the limit of a pair, in place of the tokenizer's"},
+    FileField{"", "`do_lower_case`", "texts are lower-cased before they are normalized"},
+    FileField{"", "`transformer_task`",
+              "`sequence-classification`: the encoder has its own head; `feature-extraction` "
+              "(default): the modules are the head"},
+    FileField{"", "`tokenizer_args`", "replace fields of tokenizer_config.json"},
+    FileField{"", "`processing_kwargs.text`", "`max_length` is the limit of a pair"},
+    FileField{"", "any other field", "refused by name"},
+    FileField{"1_Pooling/config.json", "`pooling_mode`, or `pooling_mode_*`",
+              "cls, max, mean, mean_sqrt_len_tokens, weightedmean, lasttoken, or several side by "
+              "side"},
+    FileField{"", "`include_prompt`", "false: tokens of the prompt are not pooled"},
+    FileField{"N_Dense/config.json", "`in_features`, `out_features`, `bias`, `use_residual`",
+              "the layer; the residual is projected where widths differ"},
+    FileField{"", "`activation_function`",
+              "a class of torch.nn, Tanh where there is none; others are refused by name"},
+    FileField{"", "`module_output_name`", "`scores` of the last one"},
+    FileField{"N_LayerNorm/config.json", "`dimension`", "epsilon is 1e-5"},
+    FileField{"config.json", "`model_type`", "the family"},
+    FileField{"", "sizes, `layer_norm_eps` or `norm_eps`", "the model's shape"},
+    FileField{
+        "", "`pad_token_id`",
+        "RoBERTa, XLM-RoBERTa, Longformer: positions begin after it, and padding written in a "
+        "text has it as its position"},
+    FileField{"", "`num_labels`, else `id2label`",
+              "the number of labels; else the weights'. More than one: `--label` chooses"},
+    FileField{"", "`hidden_act`, `position_embedding_type`, `is_decoder`",
+              "refused unless they are BERT's (`gelu`, `absolute`, false)"},
+    FileField{"", "`auto_map`, `quantization_config`, `pruned_heads`, `adapters`",
+              "refused, unless they are empty"},
+    FileField{"", "`dtype`, `torch_dtype`",
+              "no effect: scores are computed in float32, or as "
+              "`--dtype` says"},
+    FileField{"", "a field that no class of transformers has", "no effect; a note names it"},
+    FileField{"special_tokens_map.json", "special tokens",
+              "win over tokenizer_config.json, unless that has `added_tokens_decoder`"},
+    FileField{"added_tokens.json", "tokens",
+              "are found in texts, unless tokenizer_config.json has `added_tokens_decoder`"},
+    FileField{"tokenizer.json", "all of it",
+              "by the generic class (PreTrainedTokenizerFast); the classes of BERT, RoBERTa and "
+              "XLM-RoBERTa take the vocabulary and the added tokens, and build the rest by "
+              "tokenizer_config.json"},
+    FileField{"vocab.txt, vocab.json with merges.txt", "pieces",
+              "without a tokenizer.json, of BERT's and RoBERTa's classes"}};
+
+bool is_empty(const JsonField& field) {
+  const nlohmann::json& value = field.value();
+  return value.is_null() || ((value.is_object() || value.is_array()) && value.empty()) ||
+         (value.is_boolean() && !value.get<bool>());
+}
+
+}  // namespace
+
+std::span<const FileField> checkpoint_fields() {
+  return fields;
+}
+
+std::string checkpoint_fields_table() {
+  std::string table = "| file | field | effect |\n| --- | --- | --- |\n";
+  for (const FileField& field : checkpoint_fields())
+    table += fmt::format("| {} | {} | {} |\n", field.file, field.fields, field.effect);
+  std::string no_effect;
+  bool first = true;
+  for (const TokenizerField& field : tokenizer_fields()) {
+    if (field.kind == FieldEffect::none) {
+      no_effect += fmt::format("{}`{}`", no_effect.empty() ? "" : ", ", field.name);
+      continue;
+    }
+    table += fmt::format("| {} | `{}` | {}{} |\n", first ? "tokenizer_config.json" : "", field.name,
+                         field.kind == FieldEffect::refused ? "refused: " : "", field.effect);
+    first = false;
+  }
+  return table + fmt::format("| | {} | no effect |\n", no_effect);
+}
+
+std::vector<std::string> unknown_config_fields(const JsonField& config) {
+  std::vector<std::string> unknown;
+  for (const JsonField& field : config.members()) {
+    const bool is_known =
+        std::ranges::find(known_fields, field.key()) != known_fields.end() ||
+        std::ranges::find(refused_fields, field.key(), &Refused::name) != refused_fields.end();
+    if (!is_known) unknown.emplace_back(field.key());
+  }
+  return unknown;
+}
+
+void check_config_fields(const JsonField& config) {
+  for (const Refused& refused : refused_fields) {
+    const auto field = config.member(refused.name);
+    if (field && !is_empty(*field)) field->wrong(refused.why);
+  }
+}
+
+}  // namespace attnscope

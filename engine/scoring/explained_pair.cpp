@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/scoring/explained_pair.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+
+#include "engine/text/subword_file.h"
+#include "engine/text/subword_tokenizer.h"
+#include "kernels/base/sentences.h"
+
+namespace attnscope {
+namespace {
+
+std::string_view name_of(Pooling pooling) {
+  constexpr std::array<std::string_view, 7> names{"[CLS]",
+                                                  "maximum of all tokens",
+                                                  "mean of all tokens",
+                                                  "sum of all tokens over the root of their number",
+                                                  "position-weighted mean of all tokens",
+                                                  "last token",
+                                                  "sum of all tokens"};
+  return names.at(static_cast<std::size_t>(pooling));
+}
+
+std::string in_words(const HeadStep& step, std::int64_t labels) {
+  if (step.kind == HeadStep::Kind::normalize) return "normalize";
+  if (step.kind == HeadStep::Kind::norm) return fmt::format("norm {}", step.in);
+  constexpr std::array<std::string_view, 14> activations{
+      "",           "tanh", "gelu", "relu",     "sigmoid",  "silu",      "mish",
+      "leaky relu", "elu",  "selu", "softplus", "softsign", "hardswish", "relu6"};
+  std::string words = fmt::format("linear {} to {}", step.in, step.out > 0 ? step.out : labels);
+  if (const auto name = activations.at(static_cast<std::size_t>(step.activation)); !name.empty())
+    words += fmt::format(" {}", name);
+  if (step.residual) words += " with residual";
+  return words;
+}
+
+std::string in_words(const LabelChoice& label) {
+  switch (label.kind) {
+    case LabelChoice::Kind::none:
+      return "the only one";
+    case LabelChoice::Kind::logit:
+      return fmt::format("logit {}", label.label);
+    case LabelChoice::Kind::difference:
+      return fmt::format("logit {} less logit {}", label.label, label.other);
+    case LabelChoice::Kind::log_softmax:
+      return fmt::format("log-probability of label {}", label.label);
+  }
+  return {};
+}
+
+void explain_tokenizer(const SubwordTokenizer& tokenizer, const ScoringModel& model,
+                       std::vector<Explained>& lines) {
+  const SubwordParts& parts = tokenizer.parts();
+  lines.push_back({"tokenizer", parts.class_name, parts.chosen_by});
+  lines.push_back(
+      {"vocabulary", counted(static_cast<std::size_t>(parts.model_pieces), "piece"), parts.source});
+  lines.push_back({"token types", parts.gives_types ? "given to the model" : "not given: all are 0",
+                   "model_input_names of tokenizer_config.json, or the tokenizer's class"});
+  lines.push_back(
+      {"limit", counted(static_cast<std::size_t>(model.limits.most_tokens), "token"),
+       model.limits.most_tokens == parts.max_tokens
+           ? (model.sentence.tokenizer.max_tokens > 0 ? "sentence_bert_config.json"
+                                                      : "model_max_length of tokenizer_config.json")
+           : "the option, or the positions of config.json"});
+  if (model.limits.most_query_tokens > 0) {
+    lines.push_back({"limit of queries",
+                     counted(static_cast<std::size_t>(model.limits.most_query_tokens), "token"),
+                     "the option, or config.json"});
+  }
+  lines.push_back({"cut", parts.truncates_left ? "first tokens go" : "last tokens go",
+                   "truncation_side of tokenizer_config.json"});
+  if (!parts.query_prefix.empty()) {
+    lines.push_back({"prompt", fmt::format("'{}'", visible(parts.query_prefix)),
+                     "default_prompt_name of config_sentence_transformers.json"});
+  }
+}
+
+}  // namespace
+
+std::vector<Explained> explain_model(const ScoringModel& model) {
+  std::vector<Explained> lines;
+  lines.push_back({"checkpoint", model.name, model.sentence.encoder.string()});
+  lines.push_back({"model", model.architecture, "config.json"});
+  if (const auto* tokenizer = dynamic_cast<const SubwordTokenizer*>(model.tokenizer.get()))
+    explain_tokenizer(*tokenizer, model, lines);
+  lines.push_back({"attention",
+                   model.window
+                       ? fmt::format("{}, window {}", model.pattern.name, model.window->text())
+                       : model.pattern.name,
+                   ""});
+  std::vector<std::string> pooled;
+  for (const Pooling pooling : model.head.pooling) pooled.emplace_back(name_of(pooling));
+  const std::string_view head_source =
+      model.sentence.modules.empty() ? "the model's class" : "modules.json";
+  if (model.gives_scores && !model.head.steps.empty()) {
+    lines.push_back(
+        {"pooling", fmt::format("{}", fmt::join(pooled, ", ")), std::string(head_source)});
+    std::vector<std::string> steps;
+    for (const HeadStep& step : model.head.steps)
+      steps.push_back(in_words(step, model.head.labels));
+    lines.push_back({"head", fmt::format("{}", fmt::join(steps, ", ")), std::string(head_source)});
+    lines.push_back({"label",
+                     fmt::format("{} of {}", in_words(model.head.label), model.head.labels),
+                     model.head.stated_labels ? "config.json" : "the weights"});
+  }
+  lines.push_back({"activation", "none",
+                   model.activation.empty()
+                       ? ""
+                       : fmt::format("predict() of sentence-transformers would apply {}",
+                                     in_a_sentence(model.activation))});
+  return lines;
+}
+
+std::vector<ExplainedToken> explain_tokens(const ScoringModel& model, const TokenPair& pair) {
+  std::vector<ExplainedToken> tokens;
+  const Tokenizer& tokenizer = *model.tokenizer;
+  const std::int64_t padding = model.shape.first_position - 1;
+  std::int64_t position = model.shape.first_position;
+  const auto add = [&](std::int32_t id, std::int64_t type, std::string_view part) {
+    const bool is_padding = padding >= 0 && id == padding;
+    tokens.push_back({.id = id,
+                      .text = tokenizer.token(id),
+                      .type = type,
+                      .position = is_padding ? padding : position++,
+                      .part = part});
+  };
+  if (!model.reads_words) add(tokenizer.cls(), 0, "[CLS]");
+  for (const std::int32_t id : pair.query) add(id, 0, "query");
+  for (const std::int32_t id : pair.document) add(id, model.document_type, "document");
+  return tokens;
+}
+
+}  // namespace attnscope
