@@ -9,6 +9,7 @@
 #include "engine/report/conditions.h"
 #include "engine/report/figure.h"
 #include "engine/report/row_values.h"
+#include "engine/report/slice.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope::report {
@@ -52,6 +53,7 @@ std::vector<std::string> values_of(const Table& table, std::string_view key) {
     const bool known = std::ranges::find(values, value) != values.end();
     if (!known && !is_in_all(row, key)) values.push_back(std::move(value));
   }
+  if (key == window_key) order_values(values);
   return values;
 }
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <cassert>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "engine/report/axes_in_words.h"
@@ -198,22 +199,38 @@ Status check_stages(const Table& table) {
   return check_one_setting(scoring, heat_axes[stage_axis].key);
 }
 
-/// Where a window lies on the x axis; an infinite one at the longest document's length, which it
-/// equals.
-double place_of(const Window& window, const Row& row) {
-  if (!window.is_infinite()) return static_cast<double>(window.tokens());
-  if (row.cell.cell.document_tokens > 0) {
+/// Where the infinite window lies on the x axis: at the longest document's length, which it equals,
+/// or beyond the largest window where that comes near or is longer. Nothing without it.
+std::optional<double> place_of_infinite(const Table& table) {
+  std::optional<double> document;
+  double largest = 0;
+  for (const Row& row : table.rows) {
+    const auto& window = row.cell.cell.contender.window;
+    if (!window) continue;
+    if (!window->is_infinite()) {
+      largest = std::max(largest, static_cast<double>(window->tokens()));
+      continue;
+    }
     const auto documents = static_cast<double>(std::max<std::int64_t>(row.cell.point.documents, 1));
-    return std::ceil(static_cast<double>(row.cell.cell.document_tokens) / documents);
+    const std::int64_t all = row.cell.cell.document_tokens;
+    document = std::max(document.value_or(1),
+                        all > 0 ? std::ceil(static_cast<double>(all) / documents)
+                                : static_cast<double>(row.cell.point.sequence_tokens));
   }
-  return static_cast<double>(row.cell.point.sequence_tokens);
+  constexpr double apart = 1.25;
+  return document ? std::optional(std::max(*document, std::ceil(apart * largest))) : std::nullopt;
 }
 
-std::set<double> window_places(const Table& table) {
+double place_of(const Window& window, std::optional<double> infinite) {
+  return window.is_infinite() ? infinite.value_or(std::numeric_limits<double>::infinity())
+                              : static_cast<double>(window.tokens());
+}
+
+std::set<double> window_places(const Table& table, std::optional<double> infinite) {
   std::set<double> places;
   for (const Row& row : table.rows) {
     const auto& window = row.cell.cell.contender.window;
-    if (window) places.insert(place_of(*window, row));
+    if (window) places.insert(place_of(*window, infinite));
   }
   return places;
 }
@@ -247,7 +264,8 @@ double place_of(const Row& row, XAxis x) {
   if (x == XAxis::length) return static_cast<double>(row.cell.point.sequence_tokens);
   if (x == XAxis::candidates) return candidates_of(row);
   const auto& window = row.cell.cell.contender.window;
-  return window ? place_of(*window, row) : 0;
+  // Only their order counts here: points along windows have a place of their own.
+  return window ? place_of(*window, std::nullopt) : 0;
 }
 
 void add_along_points(Figure& figure, const Table& table, XAxis x, YAxis y) {
@@ -264,7 +282,7 @@ void add_along_windows(Figure& figure, const Table& table, YAxis y,
     const std::string key = contender.id_without_window();
     Series& series = series_of(figure, base_name(contender), key);
     if (contender.window) {
-      add(series, row, y, place_of(*contender.window, row));
+      add(series, row, y, place_of(*contender.window, figure.infinite_x));
     } else {
       for (const double place : places) add(series, row, y, place);
     }
@@ -519,8 +537,8 @@ class FigureData {
       sheet_.add(std::move(cells));
     };
     const auto x_of = [&](double x) -> Value {
-      if (figure.x_names.empty()) return x;
-      return figure.x_names.at(static_cast<std::size_t>(x));
+      std::string name = name_on_x(figure, x);
+      return name.empty() ? Value(x) : Value(std::move(name));
     };
     for (const Series& series : figure.series) {
       for (const Point& point : series.points) {
@@ -693,7 +711,8 @@ Result<Figure> make_figure(const Table& table, XAxis x, YAxis y) {
     if (x == XAxis::candidates) figure.x_scale = Scale::log10;
     add_along_points(figure, table, x, y);
   } else if (!table.rows.empty()) {
-    const std::set<double> places = window_places(table);
+    figure.infinite_x = place_of_infinite(table);
+    const std::set<double> places = window_places(table, figure.infinite_x);
     if (places.empty()) {
       return fail("no contender of run {} has a window to draw along; use --x length",
                   table.run.number);
@@ -722,6 +741,11 @@ void set_scales(Figure& figure, std::optional<Scale> x, std::optional<Scale> y) 
     put_back(figure, series);
     take_out(figure, series);
   }
+}
+
+std::string name_on_x(const Figure& figure, double x) {
+  if (!figure.x_names.empty()) return figure.x_names.at(static_cast<std::size_t>(x));
+  return figure.infinite_x == x ? "inf" : "";
 }
 
 std::string figure_csv(const Figure& figure) {

@@ -120,6 +120,8 @@ struct Figure {
   std::string provenance;
   // Not empty: bars, which stack the series' values at x = 0, 1, ..., whose names these are.
   std::vector<std::string> x_names = {};
+  /// Along windows: where the infinite one stands, beyond all others; its name there is "inf".
+  std::optional<double> infinite_x = std::nullopt;
   std::vector<Mark> marks = {};        // only where they were asked for
   std::vector<Ceiling> ceilings = {};  // of a roofline
   std::vector<Point> front = {};       // joined by a line beneath the series: a Pareto front
@@ -166,6 +168,10 @@ struct Facets {
 /// panel that tells time.
 [[nodiscard]] Result<Facets> make_facets(const Table& table, XAxis x, const std::vector<YAxis>& ys,
                                          std::string_view key, bool crossovers = false);
+
+/// The name of a place on x that has one, of bars or of the infinite window; "" where it is a
+/// number.
+[[nodiscard]] std::string name_on_x(const Figure& figure, double x);
 
 /// The figure's numbers as CSV: series,x,y,low,high,status, with a label column where points have
 /// labels. Marks have the status "crossover". Ceilings have "ceiling", and a bandwidth its y at x

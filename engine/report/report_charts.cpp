@@ -126,14 +126,16 @@ ordered_json json_of(const Figure& figure, const View& view, const std::vector<s
     const auto slot = std::ranges::find(keys, one.style_key) - keys.begin();
     series.push_back(json_of(one, static_cast<std::size_t>(slot), view.y));
   }
-  return {{"name", view.title},
-          {"x", figure.x_label},
-          {"y", figure.y_label},
-          {"xlog", figure.x_scale != Scale::linear},
-          {"ylog", figure.y_scale != Scale::linear},
-          {"line", figure.line_at ? ordered_json(*figure.line_at) : ordered_json()},
-          {"warning", figure.warning},
-          {"series", std::move(series)}};
+  return {
+      {"name", view.title},
+      {"x", figure.x_label},
+      {"y", figure.y_label},
+      {"xlog", figure.x_scale != Scale::linear},
+      {"ylog", figure.y_scale != Scale::linear},
+      {"inf", figure.infinite_x ? ordered_json(six_digits(*figure.infinite_x)) : ordered_json()},
+      {"line", figure.line_at ? ordered_json(*figure.line_at) : ordered_json()},
+      {"warning", figure.warning},
+      {"series", std::move(series)}};
 }
 
 /// The figures of one setting, as the views of one chart.

@@ -243,7 +243,7 @@
       }
       let next = Infinity;
       for (const v of [...xs].reverse()) {
-        const lines = names ? names[v] : [numberText(v)];
+        const lines = names ? names[v] : [v === view().inf ? "inf" : numberText(v)];
         const wide = Math.max(...lines.map(widthOf)) + 8;
         if (x(v) + wide / 2 > next) continue;
         next = x(v) - wide / 2;

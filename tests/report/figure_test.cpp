@@ -14,6 +14,7 @@ namespace {
 
 using namespace test;
 using testing::HasSubstr;
+using testing::Not;
 
 const Series& series_of(const Figure& figure, std::string_view key) {
   for (const Series& series : figure.series) {
@@ -118,6 +119,35 @@ TEST(Figure, WindowsZeroAndInfinite_HaveAPlace) {
   EXPECT_EQ(figure.series[0].points[0].x, 0);
   EXPECT_EQ(figure.series[0].points[1].x, 500);
   EXPECT_EQ(figure.x_scale, Scale::linear);
+}
+
+TEST(Figure, TheInfiniteWindow_IsNamedAndStandsBeyondAllOthers) {
+  MeasuredRun run;
+  HeatResult heat{.heat_index = 2, .point = point_at(512), .cells = {}};
+  heat.cells = {timed_cell("sparse", "segment", Window::infinite(), "a", 3),
+                timed_cell("sparse", "segment", Window::of(500), "a", 2),
+                timed_cell("sparse", "segment", Window::of(4), "a", 1),
+                timed_cell("longformer", "segment", Window::infinite(), "b", 3)};
+  heat.cells.back().status = CellStatus::oom;
+  for (Cell& cell : heat.cells) cell.document_tokens = 500;
+  run.add(heat);
+  const Table table = run.table({}, "sequence_tokens=512");
+  const Figure figure = figure_or_throw(table, XAxis::window, YAxis::time);
+  const std::vector<Point>& points = series_of(figure, "sparse/segment").points;
+  ASSERT_EQ(points.size(), 3U);
+  EXPECT_EQ(points[1].x, 500);
+  EXPECT_EQ(points[2].x, 625);
+  EXPECT_EQ(figure.infinite_x, 625);
+  EXPECT_EQ(name_on_x(figure, 500), "");
+  const std::string csv = figure_csv(figure);
+  EXPECT_THAT(csv, HasSubstr(",500,"));
+  EXPECT_THAT(csv, HasSubstr(",inf,"));
+  EXPECT_THAT(csv, Not(HasSubstr("625")));
+  EXPECT_EQ(series_of(figure, "longformer/segment").rail.front().x, 625);
+  const Facets facets = make_facets(table, XAxis::length, {YAxis::time}, "window").value();
+  ASSERT_EQ(facets.panels.size(), 3U);
+  EXPECT_EQ(facets.panels.front().title, "w = 4");
+  EXPECT_EQ(facets.panels.back().title, "w = inf");
 }
 
 TEST(Figure, MixedAxes_AreRefusedNamingTheAxisAndTheWayOut) {

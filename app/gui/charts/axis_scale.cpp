@@ -217,6 +217,15 @@ double AxisScale::fraction(double value) const {
   return std::clamp(place(value), 0.0, 1.0);
 }
 
+void AxisScale::name_end(double value, const QString& name) {
+  if (!can_show(kind_, value)) return;
+  constexpr double near = 0.08;
+  const double end = place(value);
+  std::erase_if(ticks_, [&](const Tick& tick) { return place(tick.value) > end - near; });
+  std::erase_if(minor_ticks_, [&](double tick) { return place(tick) > end - tolerance; });
+  if (end >= -tolerance && end <= 1 + tolerance) ticks_.push_back({value, name});
+}
+
 void AxisScale::keep_at_most(int count) {
   const auto most = static_cast<std::size_t>(std::max(count, 2));
   const auto keep = [this](auto&& stays) {

@@ -80,6 +80,9 @@ class AxisScale {
   [[nodiscard]] const std::vector<Tick>& ticks() const { return ticks_; }
   [[nodiscard]] const std::vector<double>& minor_ticks() const { return minor_ticks_; }
 
+  /// A tick with a name at a value, in place of those beyond it and near it.
+  void name_end(double value, const QString& name);
+
   /// Thins labelled ticks to at most `count`, at regular steps; those left out become minor ticks.
   void keep_at_most(int count);
 

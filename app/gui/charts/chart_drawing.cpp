@@ -110,13 +110,12 @@ QString nothing_measured(const report::Figure& figure) {
 QString head_of(const report::Figure& figure, const report::Series& series, double x,
                 const std::string& label) {
   QString text = QString::fromUtf8(series.name);
-  if (!figure.x_names.empty()) {
-    return QString::fromUtf8(figure.x_names.at(static_cast<std::size_t>(x))) + QLatin1Char('\n') +
-           text;
-  }
+  const QString name = QString::fromUtf8(report::name_on_x(figure, x));
+  if (!figure.x_names.empty()) return name + QLatin1Char('\n') + text;
   if (!label.empty()) text += QLatin1Char('\n') + QString::fromUtf8(label);
   return text +
-         QStringLiteral("\n%1: %2").arg(QString::fromUtf8(figure.x_label), number_text(x, 6));
+         QStringLiteral("\n%1: %2")
+             .arg(QString::fromUtf8(figure.x_label), name.isEmpty() ? number_text(x, 6) : name);
 }
 
 QString point_text(const report::Figure& figure, const report::Series& series,
@@ -386,6 +385,9 @@ void ChartDrawing::lay_out(const report::Figure& figure) {
   if (has_bars_) return;
   x_axis_.keep_at_most(
       static_cast<int>(plot_width / (widest(figure_font(em), x_axis_.ticks()) + em)));
+  if (figure.infinite_x)
+    x_axis_.name_end(*figure.infinite_x,
+                     QString::fromUtf8(report::name_on_x(figure, *figure.infinite_x)));
 }
 
 const DrawnPoint* ChartDrawing::nearest(QPointF position, double radius) const {

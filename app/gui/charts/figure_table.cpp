@@ -46,7 +46,8 @@ report::Sheet sheet_of(const report::Figure& figure) {
                        const std::string& outcome) {
     std::vector<report::SheetCell> row{name};
     if (has_labels) row.emplace_back(label);
-    row.emplace_back(number(x, 6));
+    const std::string place = x ? report::name_on_x(figure, *x) : std::string();
+    row.emplace_back(place.empty() ? number(x, 6) : place);
     row.emplace_back(number(y, 4));
     row.emplace_back(interval ? number(interval->low, 4) : "");
     row.emplace_back(interval ? number(interval->high, 4) : "");

@@ -101,6 +101,18 @@ TEST(AxisScale, ThinnedTicks_AreNeverMoreThanAsked) {
   }
 }
 
+TEST(AxisScale, AnEndThatIsNamed_HasNoOtherTickNearItOrBeyond) {
+  AxisScale log(ScaleKind::log2, std::vector<double>{16, 300, 1024});
+  log.name_end(300, QStringLiteral("inf"));
+  EXPECT_EQ(labels(log), (Labels{"16", "32", "64", "128", "inf"}));
+  AxisScale linear(ScaleKind::linear, std::vector<double>{0, 305});
+  linear.name_end(305, QStringLiteral("inf"));
+  EXPECT_EQ(labels(linear), (Labels{"0", "100", "200", "inf"}));
+  AxisScale zoomed = AxisScale::within(ScaleKind::linear, {0, 100});
+  zoomed.name_end(305, QStringLiteral("inf"));
+  EXPECT_EQ(zoomed.ticks().back().label, QStringLiteral("100"));
+}
+
 TEST(NumberText, KeepsWholeDigitsAndTrimsZeros) {
   EXPECT_EQ(number_text(16384), "16384");
   EXPECT_EQ(number_text(2.4), "2.4");
