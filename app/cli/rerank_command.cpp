@@ -247,6 +247,7 @@ void rerank(Session& session, const RerankCommand& arguments) {
                                                arguments.precision, &interrupts());
   if (!comparison) return session.fail(exit_wrong_use, comparison.error().message);
   if (*comparison) run.compare_with(**comparison);
+  run.count_ties_of(arguments.model.question);
   std::optional<effectiveness::EnergyWatch> energy;
   if (arguments.with_metadata || prepared->own_metadata) {
     energy.emplace();
@@ -260,6 +261,7 @@ void rerank(Session& session, const RerankCommand& arguments) {
   }
   const Status done = run.run();
   if (*comparison) tell(**comparison);
+  note(run.ties_in_words());
   if (!done) {
     return session.fail(exit_wrong_use,
                         fmt::format("{} (nothing is written)", done.error().message));

@@ -241,8 +241,10 @@ void score(Session& session, const ScoreCommandArguments& arguments) {
       PrecisionComparison::start(arguments.model, model, arguments.precision, &interrupts());
   if (!comparison) return session.fail(exit_wrong_use, comparison.error().message);
   if (*comparison) run.compare_with(**comparison);
+  run.count_ties_of(arguments.model.question);
   const Status done = run.run();
   if (*comparison) tell(**comparison);
+  note(run.ties_in_words());
   note(pairs.cut_in_words());
   note(pairs.doubt_of_end());
   if (!done) {

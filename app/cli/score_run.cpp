@@ -248,6 +248,26 @@ Status ScoreRun::score_batch(const ScoreBatch& batch, Window& window) {
   return {};
 }
 
+std::string ScoreRun::query_of(const Window& window, std::size_t at) {
+  const std::string& id = window.ids[at].query_id;
+  if (!id.empty()) return id;
+  const auto bytes = std::as_bytes(std::span(window.pairs[at].query));
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+void ScoreRun::count_ties_of(const ModelQuestion& question) {
+  const std::string& few = question.multiplies_in();
+  if (few == "float32") return;
+  ties_.emplace();
+  way_out_of_ties_ = fmt::format("{} has few digits to tell them apart by; {} float32 has more",
+                                 few, question.precision == "float32" ? "--dtype" : "--precision");
+}
+
+std::string ScoreRun::ties_in_words() const {
+  const std::string ties = ties_ ? ties_->in_words() : "";
+  return ties.empty() ? ties : fmt::format("{}: {}", ties, way_out_of_ties_);
+}
+
 Status ScoreRun::compare(const Window& window) {
   std::size_t count = window.pairs.size();
   if (comparison_->sample >= 0) {
@@ -263,10 +283,8 @@ Status ScoreRun::compare(const Window& window) {
     for (std::size_t i = 0; i < batch.pairs.size(); ++i) {
       const std::size_t at = batch.pairs[i];
       const PairIds& ids = window.ids[at];
-      const auto bytes = std::as_bytes(std::span(window.pairs[at].query));
-      const std::string query(reinterpret_cast<const char*>(bytes.data()), bytes.size());
       comparison_->cost.add(
-          ids.query_id.empty() ? query : ids.query_id,
+          query_of(window, at),
           ids.document_id.empty() ? fmt::format("line {}", window.lines[at]) : ids.document_id,
           {.narrow = *window.scores[at], .exact = (**exact)[i]});
     }
@@ -316,6 +334,8 @@ Status ScoreRun::write_ready(Window& window) {
       return fail("{}: {}", reader_.place(window.lines[window.written]), text.error().message);
     }
     if (Status wrote = write(*text); !wrote) return wrote;
+    if (ties_)
+      ties_->add(query_of(window, window.written), window.ids[window.written].document_id, *score);
     ++written_;
   }
   return flush();

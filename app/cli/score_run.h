@@ -79,6 +79,10 @@ class ScoreRun {
            const ScoreOptions& options);
   /// Sets scores beside those of float32 as they come; it outlives the run.
   void compare_with(PrecisionComparison& comparison) { comparison_ = &comparison; }
+  /// Counts documents of a query that share a score, where the model computes in fewer bits than
+  /// float32; ties_in_words() is then a note of how many and of what tells them apart, or "".
+  void count_ties_of(const ModelQuestion& question);
+  [[nodiscard]] std::string ties_in_words() const;
   /// Of an output file: `head` makes its first lines once all is scored, and until then the others
   /// are kept in memory.
   void begin_with(std::function<std::string()> head) { head_ = std::move(head); }
@@ -114,6 +118,8 @@ class ScoreRun {
                                                                     const Window& window,
                                                                     WorkerProcess& worker) const;
   [[nodiscard]] Status compare(const Window& window);
+  /// What a pair's query is known by: its id, or its tokens.
+  [[nodiscard]] static std::string query_of(const Window& window, std::size_t at);
   /// Why a pair has none.
   [[nodiscard]] tl::unexpected<Error> no_score(const Window& window, std::size_t at) const;
   /// Scores at the window's beginning that are there; an error at one that is no number.
@@ -127,6 +133,8 @@ class ScoreRun {
   PairSource& reader_;
   bool from_cache_;
   ScoreLines lines_;
+  std::optional<ScoreTies> ties_;
+  std::string way_out_of_ties_;
   WrittenFile* out_;
   const std::atomic<int>& interrupted_;
   ScoreOptions options_;

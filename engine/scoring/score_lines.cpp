@@ -93,4 +93,35 @@ std::string ScoreLines::finish() {
   return text;
 }
 
+void ScoreTies::add(const std::string& query, const std::string& document, float score) {
+  std::vector<float>& scores = queries_[query];
+  if (!document.empty() && query == last_query_ && document == last_document_) {
+    scores.back() = std::max(scores.back(), score);
+    return;
+  }
+  last_query_ = query;
+  last_document_ = document;
+  scores.push_back(score);
+}
+
+std::string ScoreTies::in_words() const {
+  std::size_t pairs = 0, tied_queries = 0;
+  for (auto [query, scores] : queries_) {
+    std::ranges::sort(scores);
+    std::size_t own = 0;
+    for (auto at = scores.begin(); at != scores.end();) {
+      const auto end = std::upper_bound(at, scores.end(), *at);
+      const auto alike = static_cast<std::size_t>(end - at);
+      own += alike * (alike - 1) / 2;
+      at = end;
+    }
+    pairs += own;
+    tied_queries += own > 0 ? 1 : 0;
+  }
+  if (pairs == 0) return {};
+  return fmt::format("{} of documents {} a score, in {} of {}", counted(pairs, "pair"),
+                     pairs == 1 ? "shares" : "share", tied_queries,
+                     queries_.size() == 1 ? "1 query" : fmt::format("{} queries", queries_.size()));
+}
+
 }  // namespace attnscope

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <vector>
@@ -110,6 +111,28 @@ TEST_F(Score, OfProductsInFewerBitsAreNearAndTheirCostIsTold) {
   program_.write("qrels.txt", "qa 0 d0 1\nqb 0 d1 1\nqc 0 d2 1\n");
   EXPECT_THAT(score({"--precision", "int8", "--qrels", program_.path("qrels.txt")}).err,
               HasSubstr("nDCG@10 of 3 judged queries: "));
+}
+
+TEST_F(Score, DocumentsThatShareAScoreOfFewBitsAreCounted) {
+  std::map<std::string, std::vector<double>> queries;
+  const Outcome narrow = score({"--dtype", "bfloat16"});
+  std::istringstream lines(narrow.out);
+  for (std::string line; std::getline(lines, line);)
+    queries[line.substr(0, 2)].push_back(std::stod(line.substr(line.rfind('\t') + 1)));
+  int ties = 0, tied_queries = 0;
+  for (const auto& [query, scores] : queries) {
+    int own = 0;
+    for (std::size_t i = 0; i < scores.size(); ++i)
+      own += static_cast<int>(std::count(scores.begin(), scores.begin() + i, scores[i]));
+    ties += own;
+    tied_queries += own > 0 ? 1 : 0;
+  }
+  ASSERT_GT(ties, 1);
+  EXPECT_THAT(narrow.err,
+              AllOf(HasSubstr(fmt::format("{} pairs of documents share a score, in {} of 6 queries",
+                                          ties, tied_queries)),
+                    HasSubstr("bfloat16 has few digits"), HasSubstr("--dtype float32 has more")));
+  EXPECT_EQ(score({}).err, "");
 }
 
 TEST_F(Score, PrecisionsThatAreNotThereAreRefused) {

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "kernels/base/sentences.h"
 
 namespace attnscope {
@@ -68,6 +70,34 @@ TEST(ScoreLines, IdsThatATerminalWouldObeyAreRefusedOrEscaped) {
 
 TEST(ScoreLines, AnUnknownFormatIsNamed) {
   EXPECT_THAT(parse_score_format("csv").error().message, HasSubstr("known: tsv, trec, jsonl"));
+}
+
+TEST(ScoreTies, ArePairsOfDocumentsOfOneQuery) {
+  ScoreTies ties;
+  for (const auto& [query, document, score] :
+       {std::tuple("1", "a", 2.5F), std::tuple("1", "b", 2.5F), std::tuple("1", "c", 1.0F),
+        std::tuple("1", "d", 2.5F), std::tuple("1", "e", 1.0F), std::tuple("2", "a", 2.5F),
+        std::tuple("3", "a", 0.0F), std::tuple("3", "b", -0.0F)})
+    ties.add(query, document, score);
+  EXPECT_EQ(ties.in_words(), "5 pairs of documents share a score, in 2 of 3 queries");
+}
+
+TEST(ScoreTies, PassagesOfADocumentAreOne) {
+  ScoreTies ties;
+  ties.add("1", "a", 2.5F);
+  ties.add("1", "a", 1.0F);
+  ties.add("1", "b", 1.0F);
+  ties.add("1", "b", 0.5F);
+  EXPECT_EQ(ties.in_words(), "");
+  ties.add("2", "", 1.0F);
+  ties.add("2", "", 1.0F);
+  EXPECT_EQ(ties.in_words(), "1 pair of documents shares a score, in 1 of 2 queries");
+}
+
+TEST(ScoreTies, OfAQueryThatComesBackAreCounted) {
+  ScoreTies ties;
+  for (const char* query : {"1", "2", "1", "2", "1"}) ties.add(query, "", 1.0F);
+  EXPECT_EQ(ties.in_words(), "4 pairs of documents share a score, in 2 of 2 queries");
 }
 
 }  // namespace
