@@ -34,6 +34,7 @@ struct ScoreCommandArguments {
   ScoreOptions options;
   PrecisionArguments precision;
   bool explain = false;
+  std::string activation = "none";
 };
 
 /// Everything that is checked before a worker is started.
@@ -229,6 +230,9 @@ void score(Session& session, const ScoreCommandArguments& arguments) {
   }
   ScoreOptions options = arguments.options;
   options.shows_progress = isatty(STDERR_FILENO) == 1;
+  const auto sigmoid = applies_sigmoid(prepared->model, arguments.activation);
+  if (!sigmoid) return session.fail(exit_wrong_use, sigmoid.error().message);
+  options.applies_sigmoid = *sigmoid;
   const std::string tag = arguments.tag.empty() ? prepared->model.name : arguments.tag;
   const ScoringModel& model = prepared->model;
   ScoredPairs pairs = prepared->cache
@@ -303,6 +307,12 @@ void add_score_command(CLI::App& app, Session& session) {
                     "Print, for the first pair and without scoring it, what was read from which "
                     "file: tokenizer, limit, prompt, head, label, and each token with its id, type "
                     "and position; --format jsonl prints it as JSON");
+  command
+      ->add_option("--activation", arguments->activation,
+                   "Applied to every score: none, sigmoid, or checkpoint for what predict() of "
+                   "sentence-transformers applies")
+      ->type_name("A")
+      ->capture_default_str();
   command->add_option("--tag", arguments->tag, "Of a TREC run; else the checkpoint's name")
       ->type_name("TEXT");
   add_scoring_arguments(*command, arguments->model, arguments->options);

@@ -33,6 +33,23 @@ Status not_written() {
 
 }  // namespace
 
+Result<bool> applies_sigmoid(const ScoringModel& model, const std::string& activation) {
+  if (activation == "none") return false;
+  if (activation == "sigmoid") return true;
+  if (activation != "checkpoint") {
+    return fail("--activation '{}' is unknown; it is none, sigmoid or checkpoint",
+                in_a_sentence(activation));
+  }
+  const std::string& own = model.activation;
+  if (!own.starts_with("torch.")) return model.head.labels == 1;
+  if (own.ends_with(".Sigmoid")) return true;
+  if (own.ends_with(".Identity")) return false;
+  return fail(
+      "the checkpoint's activation is '{}', which is not computed here; leave --activation "
+      "out for raw scores",
+      in_a_sentence(own));
+}
+
 Status may_be_tag(const std::string& tag) {
   if (tag.find(' ') == std::string::npos && !has_control_character(tag)) return {};
   return fail("--tag '{}' has a blank or a control character; a TREC run's has none",
@@ -329,7 +346,8 @@ Status ScoreRun::write_ready(Window& window) {
     const std::optional<float>& score = window.scores[window.written];
     if (!score) break;
     if (!std::isfinite(*score)) return no_score(window, window.written);
-    const auto text = lines_.add(window.ids[window.written], *score);
+    const auto text = lines_.add(window.ids[window.written],
+                                 options_.applies_sigmoid ? 1 / (1 + std::exp(-*score)) : *score);
     if (!text) {
       return fail("{}: {}", reader_.place(window.lines[window.written]), text.error().message);
     }

@@ -34,8 +34,14 @@ struct ScoreOptions {
   BatchLimits batches;
   std::size_t read_ahead = 1024;  // pairs
   bool shows_progress = false;    // on stderr
+  bool applies_sigmoid = false;   // to every score
   bool keeps_part = true;         // of an output file, where not all pairs are scored
 };
+
+/// Whether `--activation` stands for a sigmoid: "none", "sigmoid", or "checkpoint", which is what
+/// sentence-transformers' predict() applies: the stated one, else a sigmoid for a single label.
+[[nodiscard]] Result<bool> applies_sigmoid(const ScoringModel& model,
+                                           const std::string& activation);
 
 /// Of a TREC run: without blanks and control characters.
 [[nodiscard]] Status may_be_tag(const std::string& tag);

@@ -166,6 +166,7 @@ ModelVariant variant_of(const JsonField& message) {
   ModelVariant variant{.pattern = taken(parse_pattern(message["pattern_json"].text(), "pattern")),
                        .window = {},
                        .local = {},
+                       .layer_windows = {},
                        .options = {},
                        .dtype = taken(parse_dtype(message["dtype"].text())),
                        .device = device_of(message),
@@ -177,6 +178,10 @@ ModelVariant variant_of(const JsonField& message) {
     variant.local = {taken(parse_pattern((*local)["pattern_json"].text(), "pattern")), {}};
     if (const JsonField window = (*local)["window"]; !window.is_null())
       variant.local->window = taken(parse_window(window.text()));
+  }
+  if (const auto windows = message.member("layer_windows")) {
+    for (const JsonField& window : windows->elements())
+      variant.layer_windows.push_back(taken(parse_window(window.text())));
   }
   for (const JsonField& option : message["options"].elements()) {
     variant.options.insert(option.text());

@@ -83,6 +83,10 @@ struct ModelConfig {
   std::int64_t most_document_tokens = 0;  // likewise of a document
   HeadConfig head{};                      // what makes the score of the last states
   std::string activation{};               // of sentence-transformers' predict(), where it is stated
+  /// Windows by layer, one-sided, where they differ; empty: `window` is that of all.
+  std::vector<Window> layer_windows{};
+  /// Options of a model whose pattern is the checkpoint's own.
+  std::set<std::string, std::less<>> own_options{};
   std::vector<std::string> unknown_fields{};  // of config.json, which change nothing
   std::any own{};                             // what the family alone reads
 };
@@ -108,6 +112,8 @@ using TensorViews = std::map<std::string, TensorView, std::less<>>;
 
 /// What a model does beside its family's usual, in the family's words: "cls-only-last-layer".
 using ModelOptions = std::set<std::string, std::less<>>;
+/// Query and document are one text to the pattern, as in Longformer, where [CLS] alone is global.
+inline constexpr std::string_view pair_is_one_text = "pair-is-one-text";
 
 /// The last layer computes only what [CLS] needs: exact, because nothing else is read after it.
 inline constexpr std::string_view cls_only_last_layer = "cls-only-last-layer";

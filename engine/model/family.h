@@ -42,6 +42,8 @@ struct PairBatch {
   std::vector<Item> items;
   std::int32_t cls = 101;
   std::int32_t document_type = 1;  // token type of documents; queries and [CLS] have 0
+  /// Query and document are one text to the pattern, whose groups are then [CLS] and that text.
+  bool is_one_text = false;
   /// All items have the same query: a model that encodes it by itself does so once for the batch
   /// (the paper's independent query).
   bool one_query = false;
@@ -57,6 +59,8 @@ struct ModelVariant {
   std::optional<Window> window{};
   /// Of the layers that the model's config calls local; without it they attend as all others.
   std::optional<LayerAttention> local{};
+  /// Windows by layer, where they differ; empty: `window` is that of all.
+  std::vector<Window> layer_windows{};
   ModelOptions options{};
   DType dtype = DType::float32;
   /// Of its linear layers; other ones than float32 are taken on the CPU in a model of float32.

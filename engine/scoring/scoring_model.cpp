@@ -81,13 +81,15 @@ Result<std::optional<LayerAttention>> local_attention_of(const ModelQuestion& qu
 /// The options asked for, and the shortcut that changes no score where the family has it.
 Result<ModelOptions> options_of(const ModelQuestion& question, const ModelConfig& config,
                                 const AttentionPattern& pattern) {
+  ModelOptions wanted = question.options;
+  if (question.pattern.empty()) wanted.insert(config.own_options.begin(), config.own_options.end());
   if (question.only_scores) {
-    ModelOptions shorter = question.options;
+    ModelOptions shorter = wanted;
     shorter.emplace(cls_only_last_layer);
     auto options = config.family->options_for(config, pattern, std::move(shorter));
     if (options) return options;
   }
-  return config.family->options_for(config, pattern, question.options);
+  return config.family->options_for(config, pattern, std::move(wanted));
 }
 
 json json_of(const std::optional<Window>& window) {
@@ -262,6 +264,18 @@ std::vector<std::string> texts_of(const ScoringModel& model, const TokenPair& pa
 
 }  // namespace
 
+namespace {
+
+/// The checkpoint's windows by layer, where they differ and no other attention is requested.
+json layer_windows_of(const ModelQuestion& question, const ModelConfig& config) {
+  json windows = json::array();
+  if (!question.pattern.empty() || !question.window.empty()) return windows;
+  for (const Window& window : config.layer_windows) windows.push_back(window.text());
+  return windows;
+}
+
+}  // namespace
+
 Result<ScoringModel> ScoringModel::open(const ModelQuestion& question) {
   const auto dtype = parse_dtype(question.dtype);
   if (!dtype) return tl::unexpected(dtype.error());
@@ -342,6 +356,7 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& question) {
       {"precision", question.precision},
       {"options", *options},
       {"positions", shape.positions},
+      {"layer_windows", layer_windows_of(question, config)},
       {"label", question.label},
       {"skipped_tokens", head->skipped_tokens},
       {"document_type", opened->document_type}};
@@ -385,7 +400,8 @@ Result<std::map<std::string, std::string>> dump_metadata(const ScoringModel& mod
         model.name);
   }
   const std::vector<std::string> texts = texts_of(model, pair);
-  const auto query = size_of(pair.query), all = static_cast<std::int64_t>(texts.size());
+  const auto all = static_cast<std::int64_t>(texts.size());
+  const std::int64_t query = model.options.contains(pair_is_one_text) ? 0 : size_of(pair.query);
   const json item = {{"cls", 1}, {"query", query}, {"document", all - 1 - query}};
   std::map<std::string, std::string> metadata = {
       {"attnscope_dump", "1"},
@@ -406,8 +422,8 @@ Result<std::map<std::string, std::string>> dump_metadata(const ScoringModel& mod
     metadata["window"] = model.window->text();
   }
   if (model.options.contains("global-projections")) {
-    // [CLS] and query, as Longformer's global tokens are.
-    std::vector<std::int64_t> rows(static_cast<std::size_t>(1 + size_of(pair.query)));
+    // [CLS], and the query where it is global.
+    std::vector<std::int64_t> rows(static_cast<std::size_t>(1 + query));
     std::iota(rows.begin(), rows.end(), 0);
     metadata["global_rows"] = nlohmann::json(rows).dump();
   }

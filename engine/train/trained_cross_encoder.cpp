@@ -163,7 +163,9 @@ class BertGraph final : public TrainedCrossEncoder {
 
   Result<at::Tensor> scores(const PairBatch& batch) const override {
     use_torch_threads(variant_.threads);
-    auto packed = pack_batch(batch, /*shares_query=*/false, config_.shape);
+    PairBatch texts = batch;
+    texts.is_one_text = variant_.options.contains(pair_is_one_text);
+    auto packed = pack_batch(texts, /*shares_query=*/false, config_.shape);
     if (!packed) return tl::unexpected(packed.error());
     const at::Tensor embedded = embed(*packed);
     auto planned = plan_of(std::move(packed->layout));
@@ -355,6 +357,9 @@ Result<std::unique_ptr<TrainedCrossEncoder>> TrainedCrossEncoder::make(
         "a model with {} labels, or whose score is made by modules, is not trained here; take a "
         "cross-encoder with one label",
         head.labels);
+  }
+  if (!variant.layer_windows.empty()) {
+    return fail("a model whose windows differ by layer is not trained here; give one --window");
   }
   if (variant.dtype == DType::float16) {
     return fail(

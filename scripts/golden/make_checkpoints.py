@@ -110,6 +110,14 @@ def roberta(tokenizer, seed, name="Roberta", kind="ForSequenceClassification", *
     return fill(getattr(transformers, name + kind)(config), seed)
 
 
+def longformer(tokenizer, windows):
+    config = transformers.LongformerConfig(**{
+        **SIZES, "vocab_size": tokenizer.get_vocab_size(), "num_labels": 1, "max_position_embeddings": 130,
+        "type_vocab_size": 1, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2, "sep_token_id": 2,
+        "attention_window": windows})
+    return fill(transformers.LongformerForSequenceClassification(config), 5)
+
+
 def distilbert(tokenizer, seed):
     return fill(transformers.DistilBertForSequenceClassification(transformers.DistilBertConfig(
         vocab_size=tokenizer.get_vocab_size(), dim=HIDDEN, n_layers=2, n_heads=2, hidden_dim=12, num_labels=1,
@@ -215,6 +223,9 @@ def make(root):
     Folder(root, "distilbert", distilbert(pieces, 1), pieces,
            {"tokenizer_class": "DistilBertTokenizer", "model_input_names": ["input_ids", "attention_mask"]}).by_transformers()
     Folder(root, "modernbert-mean", modernbert(pieces, 1, classifier_pooling="mean"), pieces, {}).by_transformers()
+
+    Folder(root, "longformer", longformer(bytes_, 4), bytes_, {}, PAIRS + LONG).by_transformers()
+    Folder(root, "longformer-windows", longformer(bytes_, [4, 8]), bytes_, {}, PAIRS + LONG).by_transformers()
 
     # Labels.
     two = Folder(root, "bert-two-labels", bert(pieces, 1, num_labels=2), pieces, {"tokenizer_class": "BertTokenizer"})

@@ -6,7 +6,9 @@
 
 #include <c10/core/InferenceMode.h>
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "engine/attention/list.h"
 #include "engine/attention/torch_tensors.h"
@@ -32,24 +34,29 @@ class CrossEncoder final : public Model {
         threads_(variant.threads),
         last_(variant.options.contains(cls_only_last_layer) ? LastLayer::cls_alone
                                                             : LastLayer::whole),
+        is_one_text_(variant.options.contains(pair_is_one_text)),
         encoder_(weights, variant, implementation, computing, last_ == LastLayer::cls_alone),
         head_(weights, computing) {}
 
   Status supports(const PairBatch& batch) const override {
-    const auto stage = stage_of(batch);
-    return stage ? Status() : tl::unexpected(stage.error());
+    const auto stages = stages_of(batch);
+    return stages ? Status() : tl::unexpected(stages.error());
   }
 
   Result<std::int64_t> predicted_peak_bytes(const PairBatch& batch) const override {
-    const auto stage = stage_of(batch);
-    if (!stage) return tl::unexpected(stage.error());
-    return encoder_.peak_bytes(**stage);
+    const auto stages = stages_of(batch);
+    if (!stages) return tl::unexpected(stages.error());
+    std::int64_t peak = 0;
+    for (const auto& [layers, stage] : *stages) peak = std::max(peak, encoder_.peak_bytes(*stage));
+    return peak;
   }
 
   Result<ModelWork> work(const PairBatch& batch) const override {
-    const auto stage = stage_of(batch);
-    if (!stage) return tl::unexpected(stage.error());
-    return encoder_.work(**stage, encoder_.all_layers());
+    const auto stages = stages_of(batch);
+    if (!stages) return tl::unexpected(stages.error());
+    ModelWork sum;
+    for (const auto& [layers, stage] : *stages) add(encoder_.work(*stage, layers), 1, sum);
+    return sum;
   }
 
   Result<ModelOutput> score(const PairBatch& batch, const Show& show) override {
@@ -61,36 +68,45 @@ class CrossEncoder final : public Model {
           "what all tokens attend to in the last layer is not computed with {}; leave it out",
           cls_only_last_layer);
     }
-    auto packed = pack_batch(batch, !show && shares_query(batch), shape_);
+    auto packed = pack_batch(as_texts(batch), !show && shares_query(batch), shape_);
     if (!packed) return tl::unexpected(packed.error());
     return run(std::move(*packed), show);
   }
 
  private:
-  [[nodiscard]] bool shares_query(const PairBatch& batch) const {
-    return batch.one_query && !batch.items.empty() && !batch.items.front().query.empty() &&
-           head_.config().reads_cls_alone() && has_independent_query(pattern_);
+  [[nodiscard]] PairBatch as_texts(PairBatch batch) const {
+    batch.is_one_text = is_one_text_;
+    return batch;
   }
 
-  [[nodiscard]] Result<std::unique_ptr<AttentionStage>> stage_of(const PairBatch& batch) const {
-    auto layout = layout_of(batch, shares_query(batch));
+  [[nodiscard]] bool shares_query(const PairBatch& batch) const {
+    return !is_one_text_ && batch.one_query && !batch.items.empty() &&
+           !batch.items.front().query.empty() && head_.config().reads_cls_alone() &&
+           has_independent_query(pattern_);
+  }
+
+  [[nodiscard]] Result<std::vector<BertEncoder::Stretch>> stages_of(const PairBatch& batch) const {
+    const auto layout = layout_of(as_texts(batch), shares_query(batch));
     if (!layout) return tl::unexpected(layout.error());
-    return encoder_.stage(std::move(*layout), last_);
+    return encoder_.stages(*layout, last_);
   }
 
   Result<ModelOutput> run(PackedBatch packed, const Show& show) {
     const c10::InferenceMode no_graph;
     use_torch_threads(threads_);
-    at::Tensor embedded = encoder_.embed(packed);
-    const auto stage = encoder_.stage(std::move(packed.layout), last_);
-    if (!stage) return tl::unexpected(stage.error());
-    const auto states =
-        encoder_.run(**stage, std::move(embedded), encoder_.all_layers(), shown_of(**stage, show));
-    if (!states) return tl::unexpected(states.error());
-    at::Tensor pooled = *states;
+    at::Tensor states = encoder_.embed(packed);
+    const auto stages = encoder_.stages(packed.layout, last_);
+    if (!stages) return tl::unexpected(stages.error());
+    for (const auto& [layers, stage] : *stages) {
+      auto run = encoder_.run(*stage, std::move(states), layers, shown_of(*stage, show));
+      if (!run) return tl::unexpected(run.error());
+      states = std::move(*run);
+    }
+    at::Tensor pooled = states;
     if (last_ == LastLayer::whole) {
-      pooled = head_.config().reads_cls_alone() ? states->index_select(0, (*stage)->cls_index())
-                                                : pool(head_.config(), *states, (*stage)->layout());
+      pooled = head_.config().reads_cls_alone()
+                   ? states.index_select(0, stages->front().stage->cls_index())
+                   : pool(head_.config(), states, packed.layout);
     }
     return ModelOutput{.scores = floats_of(head_(pooled)), .states = floats_of(pooled)};
   }
@@ -99,6 +115,7 @@ class CrossEncoder final : public Model {
   AttentionPattern pattern_;
   int threads_;
   LastLayer last_;
+  bool is_one_text_;
   BertEncoder encoder_;
   ScoreHead head_;
 };

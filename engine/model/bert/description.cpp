@@ -84,14 +84,20 @@ void read_longformer_attention(const JsonField& config, ModelConfig& model) {
   const JsonField field = needed(config, "attention_window");
   for (const JsonField& window : field.one_or_more()) {
     const std::int64_t both_sides = window.whole(2, most_rows);
-    const Window one_sided = Window::of(both_sides / 2);
     if (both_sides % 2 != 0) window.wrong("is odd; it counts both sides of a token");
-    if (model.window && *model.window != one_sided) {
-      field.wrong("differs between layers; one window for all layers is computed here");
-    }
-    model.window = one_sided;
+    model.layer_windows.push_back(Window::of(both_sides / 2));
   }
+  if (field.is_list() &&
+      static_cast<std::int64_t>(model.layer_windows.size()) != model.shape.layers) {
+    field.wrong(fmt::format("has {} windows, and there are {} layers", model.layer_windows.size(),
+                            model.shape.layers));
+  }
+  model.window = model.layer_windows.front();
+  const bool differ = std::ranges::any_of(
+      model.layer_windows, [&](const Window& window) { return window != *model.window; });
+  if (!differ) model.layer_windows.clear();
   model.pattern = "longformer";
+  model.own_options.emplace(pair_is_one_text);
   skip_padding_positions(config, model.shape);
 }
 
@@ -176,6 +182,14 @@ class BertDescription final : public BertLikeDescription {
     return model;
   }
 
+  /// Longformer's bare encoder has no global tokens.
+  void become_encoder(ModelConfig& config) const override {
+    if (config.pattern != "longformer") return;
+    config.pattern = "sliding-window";
+    config.own_options.clear();
+    std::any_cast<BertConfig&>(config.own).global_projections = false;
+  }
+
   [[nodiscard]] std::vector<FamilyChoice> rows() const override {
     return {{.name = row_without_kernel,
              .summary = "The pattern sparse by an implementation that was not made for it, such as "
@@ -234,7 +248,9 @@ class BertDescription final : public BertLikeDescription {
   [[nodiscard]] Result<ModelOptions> options_for(const ModelConfig& config,
                                                  const AttentionPattern& pattern,
                                                  ModelOptions asked) const override {
+    const bool one_text = asked.erase(std::string(pair_is_one_text)) > 0;
     auto options = BertLikeDescription::options_for(config, pattern, std::move(asked));
+    if (options && one_text) options->emplace(pair_is_one_text);
     if (options && std::any_cast<const BertConfig&>(config.own).global_projections &&
         has_global_groups(pattern.name)) {
       options->emplace(with_global_projections);

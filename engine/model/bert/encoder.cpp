@@ -112,9 +112,26 @@ BertEncoder::BertEncoder(const ModelWeights& weights, const ModelVariant& varian
       global_(variant.options.contains(with_global_projections)),
       implementation_(implementation),
       embeddings_(weights, computing, learned) {
+  for (const auto& [layers, window] : window_stretches(variant, shape_.layers)) {
+    by_window_.push_back({layers, whole_, cls_alone_});
+    by_window_.back().whole.window = by_window_.back().cls_alone.window = window;
+  }
   layers_.reserve(static_cast<std::size_t>(shape_.layers));
   for (std::int64_t l = 0; l < shape_.layers; ++l)
     layers_.emplace_back(weights, l, computing, splits_last && l + 1 == shape_.layers, global_);
+}
+
+std::vector<std::pair<LayerRange, std::optional<Window>>> window_stretches(
+    const ModelVariant& variant, std::int64_t layers) {
+  if (variant.layer_windows.empty()) return {{{0, layers}, variant.window}};
+  std::vector<std::pair<LayerRange, std::optional<Window>>> stretches;
+  for (std::int64_t l = 0; l < layers; ++l) {
+    const Window window = variant.layer_windows.at(static_cast<std::size_t>(l));
+    if (stretches.empty() || stretches.back().second != window)
+      stretches.push_back({{l, l}, window});
+    stretches.back().first.end = l + 1;
+  }
+  return stretches;
 }
 
 BertEncoder::Seen shown_of(const AttentionStage& stage, const Show& show) {
@@ -161,6 +178,19 @@ Result<at::Tensor> BertEncoder::run(const AttentionStage& stage, at::Tensor stat
     layer.finish(*o, states);
   }
   return states;
+}
+
+Result<std::vector<BertEncoder::Stretch>> BertEncoder::stages(const SequenceLayout& layout,
+                                                              LastLayer last) const {
+  std::vector<Stretch> stretches;
+  for (const Variants& one : by_window_) {
+    const bool is_last = one.layers.end == shape_.layers && last == LastLayer::cls_alone;
+    auto made =
+        AttentionStage::make(is_last ? one.cls_alone : one.whole, shape_, implementation_, layout);
+    if (!made) return tl::unexpected(made.error());
+    stretches.push_back({one.layers, std::move(*made)});
+  }
+  return stretches;
 }
 
 at::Tensor BertEncoder::keys_and_values(std::int64_t layer, const at::Tensor& x) const {

@@ -11,10 +11,12 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/model/bert/attention_stage.h"
@@ -67,6 +69,13 @@ class BertEncoder {
   /// Errors: what the pattern and the implementation say.
   [[nodiscard]] Result<std::unique_ptr<AttentionStage>> stage(SequenceLayout layout,
                                                               LastLayer last) const;
+  /// The attention of each stretch of layers that have one window, in their order.
+  struct Stretch {
+    LayerRange layers;
+    std::unique_ptr<AttentionStage> stage;
+  };
+  [[nodiscard]] Result<std::vector<Stretch>> stages(const SequenceLayout& layout,
+                                                    LastLayer last) const;
 
   [[nodiscard]] at::Tensor embed(const PackedBatch& batch) const { return embeddings_(batch); }
 
@@ -92,11 +101,22 @@ class BertEncoder {
 
   ModelShape shape_;
   ModelVariant whole_, cls_alone_;  // stages look at them
+  /// Of stretches of layers with one window: the same variants with that window.
+  struct Variants {
+    LayerRange layers;
+    ModelVariant whole, cls_alone;
+  };
+  std::deque<Variants> by_window_;
   bool global_;
   const Implementation& implementation_;
   BertEmbeddings embeddings_;
   std::vector<EncoderLayer> layers_;
 };
+
+/// Layers of one window after the other, and that window: a single stretch where they do not
+/// differ.
+[[nodiscard]] std::vector<std::pair<LayerRange, std::optional<Window>>> window_stretches(
+    const ModelVariant& variant, std::int64_t layers);
 
 /// Hands a layer's queries, keys and values of all tokens to `show`; both outlive it.
 [[nodiscard]] BertEncoder::Seen shown_of(const AttentionStage& stage, const Show& show);

@@ -69,9 +69,12 @@ Result<SequenceLayout> layout_of(const PairBatch& batch, bool shares_query) {
   std::vector<LayoutItem> items;
   items.reserve(batch.items.size());
   for (const PairBatch::Item& item : batch.items) {
-    items.push_back({.cls = 1,
-                     .query = shares_query ? 0 : size_of(item.query),
-                     .documents = {size_of(item.document)}});
+    const std::int64_t query = shares_query ? 0 : size_of(item.query);
+    if (batch.is_one_text) {
+      items.push_back({.cls = 1, .query = 0, .documents = {query + size_of(item.document)}});
+    } else {
+      items.push_back({.cls = 1, .query = query, .documents = {size_of(item.document)}});
+    }
   }
   return SequenceLayout::make(std::move(items),
                               shares_query ? size_of(batch.items.front().query) : 0);

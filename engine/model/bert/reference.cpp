@@ -22,6 +22,7 @@
 
 #include "engine/attention/torch_tensors.h"
 #include "engine/model/bert/bert_config.h"
+#include "engine/model/bert/encoder.h"
 #include "engine/model/bert/encoder_layer.h"
 #include "engine/model/score_head.h"
 
@@ -156,12 +157,17 @@ Result<ReferenceOutput> bert_reference(const ModelWeights& weights, const ModelV
                                        const PairBatch::Item& item, std::int32_t cls) {
   const c10::InferenceMode no_graph;
   use_torch_threads(variant.threads);
-  const auto packed =
-      pack_batch({.items = {item}, .cls = cls}, /*shares_query=*/false, weights.shape());
+  const auto packed = pack_batch(
+      {.items = {item}, .cls = cls, .is_one_text = variant.options.contains(pair_is_one_text)},
+      /*shares_query=*/false, weights.shape());
   if (!packed) return tl::unexpected(packed.error());
-  const ReferenceEncoder encoder(weights, variant, packed->layout);
-  const at::Tensor x = encoder.run(encoder.embed(*packed), 0, weights.shape().layers);
-  return score_reference(encoder, x, packed->layout);
+  at::Tensor x = ReferenceEncoder(weights, variant, packed->layout).embed(*packed);
+  for (const auto& [layers, window] : window_stretches(variant, weights.shape().layers)) {
+    ModelVariant stretch = variant;
+    stretch.window = window;
+    x = ReferenceEncoder(weights, stretch, packed->layout).run(x, layers.first, layers.end);
+  }
+  return score_reference(WideWeights(weights, variant.dtype), x, packed->layout);
 }
 
 std::vector<double> doubles_of(const at::Tensor& tensor) {
