@@ -64,7 +64,7 @@ constexpr std::array<YoungLetters, 10> young_letters{{{{0x1C89, 0x1C89}, 0x1C8A}
 
 constexpr UChar32 youngest_begin = 0x1C89;
 
-/// What came with Unicode 15.1 and 16.
+/// What came with Unicode 15.1 and 16, in order.
 struct YoungCharacters {
   CodePoints range;
   UCharCategory category;
@@ -120,9 +120,9 @@ constexpr std::array<CodePoints, 8> ideographs{{{0x4E00, 0x9FFF},
 UCharCategory category_of(UChar32 c) {
   const auto category = static_cast<UCharCategory>(u_charType(c));
   if (category != U_UNASSIGNED) return category;
-  const auto* young =
-      std::ranges::find_if(young_characters, [c](const auto& some) { return some.range.hold(c); });
-  return young == young_characters.end() ? U_UNASSIGNED : young->category;
+  const auto* young = std::ranges::lower_bound(
+      young_characters, c, {}, [](const YoungCharacters& some) { return some.range.last; });
+  return young != young_characters.end() && young->range.hold(c) ? young->category : U_UNASSIGNED;
 }
 
 bool has_category(UChar32 c, std::uint32_t mask) {
