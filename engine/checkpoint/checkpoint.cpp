@@ -99,7 +99,7 @@ TensorView take(const TensorSpec& spec, const TensorViews& files, Complaints& co
   }
   constexpr std::array<std::string_view, 4> read{"F32", "F16", "BF16", "F64"};
   if (std::ranges::find(read, view.dtype) == read.end()) {
-    complaints.add("needed in F32, F16, BF16 or F64, so convert them:", spec.in_file,
+    complaints.add("convert to contiguous F32, F16, BF16 or F64:", spec.in_file,
                    fmt::format(" {}", in_a_sentence(view.dtype)));
   }
   return view;

@@ -19,6 +19,10 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
+std::string_view text_of(Bytes bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 /// minizip reads the mapped bytes by these.
 struct ByteReader {
   Bytes bytes;
@@ -60,8 +64,8 @@ Result<Bytes> record_at(unzFile archive, Bytes file, const unz_file_info64& info
   constexpr uLong encrypted = 1;
   if (info.compression_method != 0 || (info.flag & encrypted) != 0) {
     return fail(
-        "its record '{}' is compressed or encrypted, and torch.save stores records as they "
-        "are",
+        "its record '{}' is compressed or encrypted, as in a TorchScript archive and not in a file "
+        "of torch.save",
         in_a_sentence(name));
   }
   int method = 0, level = 0;
@@ -81,7 +85,11 @@ Result<Records> records_of(Bytes file) {
                                 ByteReader::tell,  ByteReader::seek, ByteReader::close,
                                 ByteReader::error, &reader};
   const std::unique_ptr<void, ArchiveCloser> archive(unzOpen2_64("", &functions));
-  if (!archive) return fail("it is no whole zip archive, as torch.save writes them");
+  // minizip takes a file whose end is lost where its list of records is whole.
+  constexpr std::size_t end_bytes = 22;
+  const bool has_end =
+      file.size() > end_bytes && text_of(file.last(end_bytes)).starts_with("PK\5\6");
+  if (!archive || !has_end) return fail("it is no whole zip archive, as torch.save writes them");
   Records records;
   std::string folder;
   for (int found = unzGoToFirstFile(archive.get()); found != UNZ_END_OF_LIST_OF_FILE;
@@ -104,11 +112,7 @@ Result<Records> records_of(Bytes file) {
   return records;
 }
 
-std::string_view text_of(Bytes bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-/// How to make a file of the tensors in Python. It is refused, too, where the file would run code.
+/// Makes a file of the tensors, and fails where reading the file would run code.
 std::string conversion(const std::string& file) {
   const std::string folder = std::filesystem::path(file).parent_path() / "model.safetensors";
   return fmt::format(
@@ -125,9 +129,11 @@ Result<TorchFile> TorchFile::open(const std::filesystem::path& path) {
   if (!mapped) return tl::unexpected(mapped.error());
   TorchFile file(std::move(*mapped));
   if (const Status read = file.read(); !read) {
-    constexpr std::size_t longest = 1000;
-    return fail("{}: {}; convert it if you trust it: {}", in_a_sentence(file.file_.name(), 400),
-                read.error().message, in_a_sentence(conversion(file.file_.name()), longest));
+    constexpr std::size_t longest_name = 300, longest_command = 900;
+    const std::string& name = file.file_.name();
+    return fail("{}: {}; copy it anew if it is damaged, else convert it in Python: {}",
+                in_a_sentence(name, longest_name), read.error().message,
+                in_a_sentence(conversion(name), longest_command));
   }
   return file;
 }

@@ -52,17 +52,7 @@ std::string_view known_name(std::string_view name) {
          in_a_sentence(name));
 }
 
-enum class Kind : std::uint8_t {
-  mark,
-  other,
-  whole,
-  text,
-  tuple,
-  dictionary,
-  name,
-  storage,
-  tensor
-};
+enum class Kind : std::uint8_t { mark, other, whole, text, tuple, map, name, storage, tensor };
 
 /// Values refer to each other by number, so that neither depth nor cycles cost anything.
 using ValueNumber = std::uint32_t;
@@ -161,7 +151,7 @@ class Unpickler {
   }
 
   void set(const std::vector<ValueNumber>& items) {
-    if (at(top()).kind != Kind::dictionary) refuse("{}", other_layout);
+    if (at(top()).kind != Kind::map) refuse("{}", other_layout);
     if (items.size() % 2 != 0) refuse("its pickle has a key without a value, so it is damaged");
     std::vector<ValueNumber>& all = values_[top()].items;
     all.insert(all.end(), items.begin(), items.end());
@@ -184,7 +174,7 @@ class Unpickler {
     const std::span<const ValueNumber> arguments = tuple(pop(), 0);
     const std::string_view name = expect(pop(), Kind::name).text;
     if (name == dictionary_name && arguments.empty()) {
-      push({.kind = Kind::dictionary});
+      push({.kind = Kind::map});
     } else if (name == tensor_name && arguments.size() >= 4) {
       push({.kind = Kind::tensor, .items = {arguments.begin(), arguments.begin() + 4}});
     } else if (name == parameter_name && !arguments.empty()) {
@@ -220,7 +210,7 @@ void Unpickler::follow(std::uint64_t opcode) {
     case '(':  // MARK
       return push({.kind = Kind::mark});
     case '}':  // EMPTY_DICT
-      return push({.kind = Kind::dictionary});
+      return push({.kind = Kind::map});
     case ')':  // EMPTY_TUPLE
       return push_tuple({});
     case 't':  // TUPLE
@@ -289,7 +279,7 @@ std::vector<std::int64_t> wholes(const Unpickler& pickle, ValueNumber tuple) {
 PickledTensor tensor_of(const Unpickler& pickle, std::string_view name, const Value& value) {
   if (value.kind != Kind::tensor) {
     refuse("its '{}' is {}, so it holds more than a model's weights", in_a_sentence(name),
-           value.kind == Kind::dictionary ? "a dictionary" : "no tensor");
+           value.kind == Kind::map ? "a dictionary" : "no tensor");
   }
   const Value& storage = pickle.expect(value.items[0], Kind::storage);
   const std::string_view type = pickle.expect(storage.items[1], Kind::name).text;
@@ -339,7 +329,7 @@ Result<std::vector<PickledTensor>> read_torch_pickle(std::span<const std::byte> 
   try {
     Unpickler unpickler({reinterpret_cast<const char*>(pickle.data()), pickle.size()});
     const Value& all = unpickler.run();
-    if (all.kind != Kind::dictionary) refuse("it holds no dictionary of tensors");
+    if (all.kind != Kind::map) refuse("it holds no dictionary of tensors");
     constexpr std::size_t most_tensors = most_values / 16;
     if (all.items.size() / 2 > most_tensors) refuse("it has more than {} tensors", most_tensors);
     std::vector<PickledTensor> tensors;
@@ -367,7 +357,7 @@ Result<TensorView> view_in(std::span<const std::byte> record, const PickledTenso
                 in_a_sentence(tensor.name), in_a_sentence(tensor.key));
   }
   if (*extent > 0 && !is_contiguous(tensor)) {
-    return TensorView{fmt::format("{} in strides", tensor.dtype), tensor.sizes, {}};
+    return TensorView{fmt::format("{} but not contiguous", tensor.dtype), tensor.sizes, {}};
   }
   return TensorView{std::string(tensor.dtype), tensor.sizes,
                     record.subspan(static_cast<std::size_t>(tensor.offset * tensor.element_bytes),

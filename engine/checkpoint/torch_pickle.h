@@ -30,7 +30,7 @@ struct PickledTensor {
 };
 
 /// The tensors of a dictionary that has nothing else, in its order. Errors go on after the file's
-/// name and end before the way to convert it.
+/// name, here as below.
 [[nodiscard]] Result<std::vector<PickledTensor>> read_torch_pickle(
     std::span<const std::byte> pickle);
 

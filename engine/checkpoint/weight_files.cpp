@@ -83,7 +83,8 @@ Status add_file(const fs::path& path, WeightFiles& weights, std::string_view pre
   for (NamedView& tensor : file->tensors()) {
     const std::string name = fmt::format("{}{}", prefix, present_name(tensor.name));
     if (!weights.tensors.emplace(name, std::move(tensor.view)).second) {
-      return fail("{}: the tensor '{}' is given twice", in_words(path), in_a_sentence(name));
+      return fail("{}: the tensor '{}' is given twice, here or in another file; remove one",
+                  in_words(path), in_a_sentence(name));
     }
   }
   weights.files.push_back(file);

@@ -58,7 +58,7 @@ TEST(HostileCheckpoint, AnotherTypeIsNamed) {
   TinyCheckpoint tiny = TinyCheckpoint::bert();
   tiny.tensors["classifier.bias"].dtype = "I64";
   EXPECT_THAT(message_for(tiny),
-              HasSubstr("needed in F32, F16, BF16 or F64, so convert them: 'classifier.bias' I64"));
+              HasSubstr("convert to contiguous F32, F16, BF16 or F64: 'classifier.bias' I64"));
 }
 
 TEST(HostileCheckpoint, EveryKindOfFaultIsSaidAtOnce) {
