@@ -101,6 +101,18 @@ Result<const FamilyDescription*> family_of_model_type(std::string_view model_typ
       known.push_back(type);
     }
   }
+  struct Reason {
+    std::string_view model_type, why;
+  };
+  constexpr std::string_view relative = "whose attention adds terms of relative position";
+  for (const Reason& reason :
+       {Reason{"mpnet", relative}, Reason{"deberta", relative}, Reason{"deberta-v2", relative}}) {
+    if (reason.model_type != model_type) continue;
+    return fail(
+        "is '{}', {}, which no implementation here computes; models of the types {} are "
+        "read here",
+        model_type, reason.why, fmt::join(known, ", "));
+  }
   return fail("is '{}'; models of the types {} are read here", in_a_sentence(model_type),
               fmt::join(known, ", "));
 }

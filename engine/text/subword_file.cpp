@@ -337,6 +337,10 @@ void overlay(const std::vector<AddedToken>& further, SubwordParts& parts,
       const Result<bool> applied = parts.normalizer.apply(token.found_by);
       if (!applied) throw JsonProblem{applied.error()};
     }
+    if (!parts.shown.empty()) {
+      parts.shown.resize(static_cast<std::size_t>(parts.vocabulary.size()));
+      parts.shown[static_cast<std::size_t>(token.id)] = token.text;
+    }
     std::erase_if(added, [&](const AddedToken& known) { return known.text == token.text; });
     added.push_back(std::move(token));
   }

@@ -219,7 +219,8 @@ json json_of(const AddedToken& token) {
 struct FolderTokens {
   std::map<std::string, AddedToken, std::less<>> named;  // by "cls_token"
   std::vector<AddedToken> extra;    // additional and model-specific special tokens
-  std::vector<AddedToken> decoder;  // added_tokens_decoder, added_tokens.json
+  std::vector<AddedToken> decoder;  // of added_tokens_decoder or added_tokens.json, by their ids
+  bool has_extra = false;           // tokenizer_config.json lists additional special tokens
   bool has_decoder = false;
 };
 
@@ -332,7 +333,7 @@ class FolderReader {
       if (!fits(kind, built)) kind = Kind::generic;
     }
     if (kind == Kind::generic) {
-      parts = generic_parts(config, tokens, choices);
+      parts = generic_parts(config, std::move(tokens), choices);
     } else {
       direction_ = direction_of(built);
       rebuild(config, kind, std::move(tokens), built);
@@ -392,6 +393,11 @@ class FolderReader {
       for (auto& [id, token] : by_id) tokens.decoder.push_back(std::move(token));
     }
     read_named(config, tokens);
+    tokens.has_extra = std::ranges::any_of(
+        std::array{"additional_special_tokens", "extra_special_tokens"}, [&](const char* key) {
+          const auto list = given(config, key);
+          return list && list->is_list() && !list->value().empty();
+        });
     if (!tokens.has_decoder) {
       passed(with_json(special_map_, name("special_tokens_map.json"),
                        [&](const JsonField& map) { read_named(map, tokens); }));
@@ -416,7 +422,8 @@ class FolderReader {
         if (is_named) tokens.named.erase(key);
       } else if (is_named) {
         tokens.named.insert_or_assign(key, token_of(field, true));
-      } else if (key == "additional_special_tokens" || key == "extra_special_tokens") {
+      } else if (key == "extra_special_tokens" ||
+                 (key == "additional_special_tokens" && !tokens.has_extra)) {
         add_extra(field, tokens.extra);
       } else if (key.ends_with("_token") && field.is_text()) {
         tokens.extra.push_back(token_of(field, true));
@@ -442,7 +449,8 @@ class FolderReader {
         AddedToken token{.text = std::string(field.key())};
         token.special = is_special(token.text);
         token.normalized = !token.special;
-        by_id.emplace(field.whole(0), std::move(token));
+        token.id = field.whole<std::int32_t>(0);
+        by_id.emplace(token.id, std::move(token));
       }
       for (auto& [id, token] : by_id) tokens.decoder.push_back(std::move(token));
     }));
@@ -470,7 +478,7 @@ class FolderReader {
 
   // -- the generic class -------------------------------------------------------------------------
 
-  SubwordParts generic_parts(const JsonField& config, const FolderTokens& tokens,
+  SubwordParts generic_parts(const JsonField& config, FolderTokens tokens,
                              TokenizerChoices choices) {
     if (!has("tokenizer.json") && is_foreign_) {
       throw JsonProblem{{fmt::format(
@@ -489,7 +497,14 @@ class FolderReader {
       direction_ = direction_of(root.value());
       std::vector<AddedToken> listed;
       if (const auto list = given(root, "added_tokens"))
-        for (const JsonField& token : list->elements()) listed.push_back(token_of(token, false));
+        for (const JsonField& token : list->elements()) {
+          listed.push_back(token_of(token, false));
+          if (tokens.has_decoder) continue;
+          const auto id = token["id"].whole<std::uint32_t>();
+          std::erase_if(tokens.decoder, [&](const AddedToken& one) {
+            return static_cast<std::uint32_t>(one.id) == id;
+          });
+        }
       choices.added = to_add(tokens, listed);
       return read_tokenizer_root(root, choices);
     };
@@ -577,7 +592,13 @@ class FolderReader {
         config.wrong(fmt::format("has null as '{}', which this tokenizer needs", key));
       return found->second.text;
     };
+    // A token that no file gives an id would stand beyond the model's embeddings.
     const auto id = [&](const std::string& text) {
+      if (id_in(vocabulary, text) < 0 &&
+          std::ranges::find(tokens.decoder, text, &AddedToken::text) == tokens.decoder.end()) {
+        throw JsonProblem{{fmt::format("{}: '{}' is not among its {} pieces", name(source_),
+                                       in_a_sentence(text), vocabulary.size())}};
+      }
       return std::ranges::find(added, text, &AddedToken::text)->id;
     };
     built = json::object();
@@ -594,8 +615,8 @@ class FolderReader {
       built["pre_tokenizer"] = {{"type", "BertPreTokenizer"}};
       const std::string unknown = token("unk_token");
       if (id_in(vocabulary, unknown) < 0) {
-        config.wrong(fmt::format("has '{}' as unknown piece, which is not among the pieces of '{}'",
-                                 in_a_sentence(unknown), name(source_)));
+        throw JsonProblem{{fmt::format("{}: '{}' is not among its {} pieces", name(source_),
+                                       in_a_sentence(unknown), vocabulary.size())}};
       }
       built["model"] = {{"type", "WordPiece"},
                         {"unk_token", unknown},
@@ -657,6 +678,12 @@ class FolderReader {
       token.normalized = one.value("normalized", !token.special);
       by_id.insert_or_assign(one.value("id", std::int64_t{0}), std::move(token));
     }
+    // A token of added_tokens.json with the same id gives way.
+    for (AddedToken& token : tokens.decoder) {
+      const std::int64_t id = token.id;
+      by_id.emplace(id, std::move(token));
+    }
+    tokens.decoder.clear();
     for (auto& [id, token] : by_id) {
       const auto known = std::ranges::find(tokens.decoder, token.text, &AddedToken::text);
       if (known == tokens.decoder.end()) {
@@ -837,7 +864,10 @@ Result<SubwordParts> read_tokenizer_folder(const fs::path& folder, const Tokeniz
     const Result<bool> there = is_present(folder / name);
     if (!there) return tl::unexpected(there.error());
     if (!*there) continue;
-    Result<std::string> text = read_text_file(folder / name, "tokenizer's file", most_bytes);
+    Result<std::string> text = read_text_file(
+        folder / name, "tokenizer's file", most_bytes,
+        // There it is a part of the first piece.
+        name == std::string_view("vocab.txt") ? ByteOrderMark::kept : ByteOrderMark::left_out);
     if (!text) return tl::unexpected(text.error());
     files.emplace(name, std::move(*text));
   }

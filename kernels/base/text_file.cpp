@@ -28,7 +28,7 @@ bool read_all(int file, std::uintmax_t most_bytes, std::string& text) {
 }  // namespace
 
 Result<std::string> read_text_file(const std::filesystem::path& path, std::string_view kind,
-                                   std::uintmax_t most_bytes) {
+                                   std::uintmax_t most_bytes, ByteOrderMark mark) {
   constexpr std::size_t longest_path = 400;
   const std::string name = in_a_sentence(path.string(), longest_path);
   std::error_code error;
@@ -52,7 +52,7 @@ Result<std::string> read_text_file(const std::filesystem::path& path, std::strin
     return fail("the {} '{}' cannot be read; is it a readable file?", kind, name);
   }
   // Editors on Windows begin a file with a byte-order mark; it says nothing.
-  if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);
+  if (mark == ByteOrderMark::left_out && text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);
   return text;
 }
 

@@ -15,8 +15,11 @@
 
 namespace attnscope {
 
+enum class ByteOrderMark : std::uint8_t { left_out, kept };
+
 /// `kind` is what messages call the file.
 [[nodiscard]] Result<std::string> read_text_file(const std::filesystem::path& path,
-                                                 std::string_view kind, std::uintmax_t most_bytes);
+                                                 std::string_view kind, std::uintmax_t most_bytes,
+                                                 ByteOrderMark mark = ByteOrderMark::left_out);
 
 }  // namespace attnscope

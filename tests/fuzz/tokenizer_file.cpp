@@ -5,6 +5,7 @@
 #include "engine/text/characters.h"
 #include "engine/text/subword_file.h"
 #include "engine/text/subword_tokenizer.h"
+#include "engine/text/tokenizer_folder.h"
 #include "tests/fuzz/fuzz_input.h"
 
 namespace attnscope {
@@ -33,9 +34,21 @@ void follow(const SubwordTokenizer& pieces, std::string_view text) {
   expect(pair->document.back() == pieces.sep(), "a document ends in [SEP]");
 }
 
+/// A vocabulary, or the files of a folder in this order, each after a separator.
+Result<SubwordParts> read_folder(std::string_view files) {
+  TokenizerFiles folder;
+  for (const char* name : {"vocab.txt", "tokenizer_config.json", "special_tokens_map.json",
+                           "added_tokens.json", "config.json", "tokenizer.json"}) {
+    const std::size_t end = files.find('\x1f');
+    folder.emplace(name, files.substr(0, end));
+    if (end == std::string_view::npos) break;
+    files.remove_prefix(end + 1);
+  }
+  return read_tokenizer_files(folder, "folder");
+}
+
 void read(bool json, std::string_view file, std::string_view text) {
-  auto parts = json ? read_tokenizer_json(file, "tokenizer.json")
-                    : read_bert_vocabulary(file, "vocab.txt", {});
+  auto parts = json ? read_tokenizer_json(file, "tokenizer.json") : read_folder(file);
   if (!parts) {
     expect_sentence(parts.error().message);
     return;

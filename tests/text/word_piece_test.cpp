@@ -16,11 +16,11 @@ constexpr std::string_view vocabulary =
     "[PAD]\n[UNK]\n[CLS]\n[SEP]\nhow\ntall\nis\nun\n##aff\n##able\na\nb\n";
 
 SubwordTokenizer small() {
-  return std::move(tests::bert_tokenizer(vocabulary).value());
+  return std::move(tests::bert_tokenizer(std::string(vocabulary)).value());
 }
 
 std::string vocabulary_error(std::string_view text) {
-  const auto parsed = tests::bert_tokenizer(text, "v.txt");
+  const auto parsed = tests::bert_tokenizer(std::string(text));
   return parsed ? "parsed" : parsed.error().message;
 }
 
@@ -107,30 +107,30 @@ TEST(WordPiece, AVocabularyMayHaveWindowsLineEndsAndNoLastOne) {
 
 TEST(WordPiece, AVocabularyWithoutASpecialTokenIsNamed) {
   EXPECT_THAT(vocabulary_error("[UNK]\n[CLS]\n"),
-              HasSubstr("v.txt: '[SEP]' is not among its 2 pieces"));
+              HasSubstr("vocab.txt: '[SEP]' is not among its 2 pieces"));
   EXPECT_THAT(vocabulary_error("[CLS]\n[SEP]\n"),
-              HasSubstr("v.txt: '[UNK]' is not among its 2 pieces"));
-  EXPECT_THAT(vocabulary_error(""), HasSubstr("'[CLS]' is not among its 0 pieces"));
+              HasSubstr("vocab.txt: '[UNK]' is not among its 2 pieces"));
+  EXPECT_THAT(vocabulary_error(""), HasSubstr("'[UNK]' is not among its 0 pieces"));
 }
 
 TEST(WordPiece, OfAPieceGivenTwiceTheLastLineCounts) {
-  const auto parts = read_bert_vocabulary("[UNK]\n[CLS]\n[SEP]\na\n\nb\na\n", "v.txt", {});
-  ASSERT_TRUE(parts.has_value()) << parts.error().message;
-  EXPECT_EQ(parts->vocabulary.id("a"), 6);
-  EXPECT_EQ(parts->vocabulary.id("b"), 5);
-  EXPECT_EQ(parts->vocabulary.id(""), 4);
-  EXPECT_EQ(parts->vocabulary.size(), 7);
+  const auto pieces = read_vocabulary("[UNK]\n[CLS]\n[SEP]\na\n\nb\na\n", "v.txt");
+  ASSERT_TRUE(pieces.has_value()) << pieces.error().message;
+  EXPECT_EQ(pieces->id("a"), 6);
+  EXPECT_EQ(pieces->id("b"), 5);
+  EXPECT_EQ(pieces->id(""), 4);
+  EXPECT_EQ(pieces->size(), 7);
 }
 
 TEST(WordPiece, WhiteSpaceAfterAPieceIsCut_NotBeforeIt) {
-  const auto parts = read_bert_vocabulary(
-      "\uFEFF[PAD]\n[UNK]\n[CLS]\n[SEP] \t\u00A0\u2028\r\n \u00A0a\nb\u0085", "v.txt", {});
-  ASSERT_TRUE(parts.has_value()) << parts.error().message;
-  EXPECT_EQ(parts->vocabulary.piece(0), "\uFEFF[PAD]");
-  EXPECT_EQ(parts->vocabulary.piece(3), "[SEP]");
-  EXPECT_EQ(parts->vocabulary.piece(4), " \u00A0a");
-  EXPECT_EQ(parts->vocabulary.piece(5), "b");
-  EXPECT_THAT(vocabulary_error("[UNK]\n\xFF\n"), HasSubstr("v.txt, line 2: is not UTF-8"));
+  const auto pieces = read_vocabulary(
+      "\uFEFF[PAD]\n[UNK]\n[CLS]\n[SEP] \t\u00A0\u2028\r\n \u00A0a\nb\u0085", "v.txt");
+  ASSERT_TRUE(pieces.has_value()) << pieces.error().message;
+  EXPECT_EQ(pieces->piece(0), "\uFEFF[PAD]");
+  EXPECT_EQ(pieces->piece(3), "[SEP]");
+  EXPECT_EQ(pieces->piece(4), " \u00A0a");
+  EXPECT_EQ(pieces->piece(5), "b");
+  EXPECT_THAT(vocabulary_error("[UNK]\n\xFF\n"), HasSubstr("vocab.txt, line 2: is not UTF-8"));
 }
 
 }  // namespace
