@@ -34,9 +34,13 @@ Status RerankedPairs::load_query() {
   const auto query = texts_.queries.find(id);
   if (!query) return tl::unexpected(query.error());
   if (!*query) return fail("{}: query '{}' is gone; begin again", texts_.queries.name(), id);
+  // One passage is what the tokenizer leaves of a pair, as for `score`; others are cut here.
+  const bool one_passage = how_ == LongDocuments::first_p && !model_.reads_words;
   PairLimits limits = model_.limits;
-  limits.most_tokens = no_limit;
-  if (limits.most_document_tokens > 0) limits.most_document_tokens = no_limit;
+  if (!one_passage) {
+    limits.most_tokens = no_limit;
+    if (limits.most_document_tokens > 0) limits.most_document_tokens = no_limit;
+  }
   std::vector<TokenPair> whole;
   const std::size_t count = std::min(documents.size(), static_cast<std::size_t>(depth_));
   whole.reserve(count);
@@ -50,10 +54,18 @@ Status RerankedPairs::load_query() {
     }
     auto tokens = model_.tokenizer->encode(**query, **text, limits);
     if (!tokens) return fail("{}: {}", place(documents[i].line), tokens.error().message);
+    if (one_passage) {
+      ++documents_;
+      if (tokens->document_cut) ++cut_;
+      pairs_.push_back({.tokens = std::move(*tokens),
+                        .ids = {at_->first, documents[i].id},
+                        .line = documents[i].line});
+      continue;
+    }
     longest = std::max(longest, length_of(tokens->document) - 1);
     whole.push_back(std::move(*tokens));
   }
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < whole.size(); ++i) {
     if (Status added = add_passages(documents[i], whole[i], longest); !added) return added;
   }
   return {};

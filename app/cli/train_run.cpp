@@ -214,10 +214,12 @@ Status TrainRun::finish() {
       read_text_file(from / "config.json", "model's configuration", most_config_bytes);
   if (!text) return tl::unexpected(text.error());
   const ScoringModel& model = ready_.model;
-  const auto config = trained_config(*text, {.pattern = model.pattern.name,
-                                             .window = model.window,
-                                             .most_query_tokens = model.limits.most_query_tokens,
-                                             .positions = model.shape.positions});
+  const auto config =
+      trained_config(*text, {.pattern = model.pattern.name,
+                             .window = model.window,
+                             .most_query_tokens = model.limits.most_query_tokens,
+                             .positions = model.shape.positions,
+                             .is_one_text = model.options.contains(pair_is_one_text)});
   if (!config) return tl::unexpected(config.error());
   if (Status written = write_file(arguments_.in_folder("config.json"), *config); !written)
     return written;

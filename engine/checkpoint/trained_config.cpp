@@ -65,6 +65,7 @@ Result<std::string> trained_config(std::string_view config, const TrainedAttenti
     own["pattern"] = attention.pattern;
     if (attention.window) own["window"] = attention.window->text();
     own["most_query_tokens"] = attention.most_query_tokens;
+    if (attention.is_one_text) own["pair_is_one_text"] = true;
   }
   return trained.dump(2) + "\n";
 }

@@ -25,6 +25,7 @@ struct TrainedAttention {
   std::optional<Window> window{};
   std::int64_t most_query_tokens = 0;  // with its [SEP]; 0: no limit of its own
   std::int64_t positions = 0;          // that the weights have for tokens
+  bool is_one_text = false;            // query and document are one text to the pattern
 };
 
 /// What the object 'attnscope' of such a file says; BERT's family reads it before anything else

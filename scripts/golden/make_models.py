@@ -240,6 +240,8 @@ def modern_modules(folder, pairs):
         listed.append({"idx": number, "name": str(number), "path": name,
                        "type": f"{type(module).__module__}.{type(module).__name__}"})
     (folder / "modules.json").write_text(json.dumps(listed, indent=1) + "\n")
+    (folder / "config_sentence_transformers.json").write_text('{"model_type": "CrossEncoder"}\n')
+    (folder / "sentence_bert_config.json").write_text('{"transformer_task": "feature-extraction"}\n')
     batch = padded(pairs, token_types=False)
     features = {"token_embeddings": backbone(**batch).last_hidden_state, "attention_mask": batch["attention_mask"]}
     for module in head:

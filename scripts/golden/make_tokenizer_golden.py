@@ -208,8 +208,7 @@ def sums(tokenizer, all_texts, with_code_points):
     for text in all_texts:
         yield f"text {of(text)}"
     for pair in pairs(tokenizer):
-        none = pair["ids"] is None
-        yield "pair -" if none else f"pair {crc([str(pair['types'][-1]), ids_line(pair['ids'])])}"
+        yield f"pair {crc([str(pair['types'][-1]), ids_line(pair['ids'])])}"
     tokenizer.no_truncation()
     for text in code_point_texts() if with_code_points else ():
         yield f"code-points {of(text)}"

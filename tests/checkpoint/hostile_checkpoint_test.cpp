@@ -76,8 +76,11 @@ TEST(HostileCheckpoint, WhatBertDoesNotComputeIsDeclined) {
   EXPECT_THAT(with_config("is_decoder", "true"), HasSubstr("'is_decoder' is true"));
   EXPECT_THAT(
       with_config("model_type", "\"deberta\""),
-      AllOf(HasSubstr("'model_type' is 'deberta'; models of the types bert, longformer, roberta, "),
+      AllOf(HasSubstr("'model_type' is 'deberta', whose attention adds terms of relative position"),
             HasSubstr(" are read here")));
+  EXPECT_THAT(with_config("model_type", "\"t5\""),
+              AllOf(HasSubstr("'model_type' is 't5'; models of the types bert, longformer, "),
+                    HasSubstr(" are read here")));
   EXPECT_THAT(with_config("architectures", R"(["BertForQuestionAnswering"])"),
               HasSubstr("'BertForQuestionAnswering'"));
 }
@@ -97,10 +100,9 @@ TEST(HostileCheckpoint, OtherGroupsThanTheQuerysAreDeclined) {
               HasSubstr("switches attention off between other groups"));
 }
 
-TEST(HostileCheckpoint, ALongformersWindowsMustBeAlike) {
+TEST(HostileCheckpoint, ALongformersWindowsAreOneALayer) {
   const TinyCheckpoint tiny = TinyCheckpoint::longformer();
-  EXPECT_THAT(with_config("attention_window", "[8, 16]", tiny),
-              HasSubstr("differs between layers"));
+  EXPECT_THAT(with_config("attention_window", "[8, 16, 8]", tiny), HasSubstr("has 3 windows"));
   EXPECT_THAT(with_config("attention_window", "7", tiny), HasSubstr("is odd"));
   EXPECT_THAT(with_config("attention_window", "[]", tiny), HasSubstr("is an empty list"));
   EXPECT_THAT(with_config("pad_token_id", "63", tiny), HasSubstr("leaves no position"));

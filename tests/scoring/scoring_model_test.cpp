@@ -200,11 +200,15 @@ TEST(PairDump, SaysWhatADumpOfThePairIsOf) {
   EXPECT_EQ(metadata.count("global_rows"), 0U);
 }
 
-TEST(PairDump, ALongformersGlobalRowsAreClsAndQuery) {
-  const auto model = open(TinyCheckpoint::longformer());
-  ASSERT_TRUE(model.has_value()) << model.error().message;
-  const auto pair = model->tokenizer->encode("how", "tall", model->limits);
-  EXPECT_EQ(dump_metadata(*model, *pair, "")->at("global_rows"), "[0,1,2]");
+TEST(PairDump, ALongformersGlobalRowIsCls_OrTheQueryAsWellByRequest) {
+  const auto rows = [](const ModelQuestion& question) {
+    const auto model = open(TinyCheckpoint::longformer(), question);
+    if (!model) return model.error().message;
+    const auto pair = model->tokenizer->encode("how", "tall", model->limits);
+    return dump_metadata(*model, *pair, "")->at("global_rows");
+  };
+  EXPECT_EQ(rows({}), "[0]");
+  EXPECT_EQ(rows({.pattern = "longformer"}), "[0,1,2]");
 }
 
 }  // namespace

@@ -60,8 +60,7 @@ TEST_P(GoldenTokenizers, PairsAreCutAndPutTogetherAsByHuggingFace) {
     const auto pair = tokenizer_->encode(lines[i]["query"].get<std::string>(),
                                          lines[i]["document"].get<std::string>(),
                                          {.most_tokens = lines[i]["most"].get<std::int64_t>()});
-    ASSERT_EQ(pair.has_value(), wanted[i] != "-") << lines[i].dump();
-    if (!pair) continue;
+    ASSERT_TRUE(pair.has_value()) << lines[i].dump();
     const std::string told = fmt::format("{}\n{}", tokenizer_->document_type(),
                                          fmt::join(tests::whole(*tokenizer_, *pair), " "));
     EXPECT_EQ(fmt::format("{:08x}", tests::crc32(told)), wanted[i]) << lines[i].dump();

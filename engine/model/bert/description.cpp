@@ -26,13 +26,16 @@ constexpr std::int64_t sparse_query_tokens = 31;
 void read_trained_attention(const JsonField& config, ModelConfig& model) {
   const auto own = said(config, trained_attention_field);
   if (!own) return;
-  own->only({"pattern", "window", "most_query_tokens"});
+  own->only({"pattern", "window", "most_query_tokens", "pair_is_one_text"});
   const std::string name = (*own)["pattern"].text();
   const auto& known = built_in_patterns();
   const auto pattern = std::ranges::find(known, name, &AttentionPattern::name);
   if (pattern == known.end()) (*own)["pattern"].must_be("the name of a built-in pattern");
   model.pattern = name;
   model.window.reset();
+  model.layer_windows.clear();
+  model.own_options.clear();
+  if (own->truth_or("pair_is_one_text", false)) model.own_options.emplace(pair_is_one_text);
   if (pattern->has_window()) {
     const JsonField window = (*own)["window"];
     model.window = window.take(parse_window(window.text()));
@@ -262,7 +265,9 @@ class BertDescription final : public BertLikeDescription {
 }  // namespace
 
 void skip_padding_positions(const JsonField& config, ModelShape& shape) {
-  const auto padding = said(config, "pad_token_id");
+  const auto padding = config.member("pad_token_id");
+  if (padding && padding->is_null())
+    padding->wrong("is null, and positions are counted from it; write the id of the padding token");
   shape.first_position = (padding ? padding->whole(0, most_rows) : 1) + 1;
   shape.positions -= shape.first_position;
   if (shape.positions <= 0) {
