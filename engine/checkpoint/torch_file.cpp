@@ -114,12 +114,12 @@ Result<Records> records_of(Bytes file) {
 
 /// Makes a file of the tensors, and fails where reading the file would run code.
 std::string conversion(const std::string& file) {
-  const std::string folder = std::filesystem::path(file).parent_path() / "model.safetensors";
+  const std::string made = std::filesystem::path(file).parent_path() / "model.safetensors";
   return fmt::format(
       "python3 -c \"import sys, torch, safetensors.torch as s; t = torch.load(sys.argv[1], 'cpu', "
       "weights_only=True); t = t.get('state_dict', t); s.save_file({{k: v.clone().contiguous() for "
-      "k, v in t.items()}}, sys.argv[2], {{'format': 'pt'}})\" {} {}",
-      shell_word(file), shell_word(folder));
+      "k, v in t.items() if torch.is_tensor(v)}}, sys.argv[2], {{'format': 'pt'}})\" {} {}",
+      shell_word(file), shell_word(made));
 }
 
 }  // namespace

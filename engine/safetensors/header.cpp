@@ -100,6 +100,15 @@ std::int64_t element_bits(std::string_view dtype) {
   return 0;
 }
 
+/// A name of capitals, digits and underscores: a type, known here or not.
+bool is_dtype(const json& value) {
+  constexpr std::size_t longest = 30;
+  if (!value.is_string()) return false;
+  const auto& name = value.get_ref<const std::string&>();
+  return !name.empty() && name.size() <= longest &&
+         name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == std::string::npos;
+}
+
 Status check_byte_count(const Place& place, const HeaderEntry& entry) {
   std::int64_t bits = element_bits(entry.dtype);
   if (bits == 0) return {};
@@ -124,8 +133,8 @@ Result<HeaderEntry> read_entry(const std::string& name, const json& value, std::
     if (!value.contains(field)) return fail_at(place, "the header lacks its '{}'", field);
   }
   HeaderEntry entry{.name = name};
-  if (!value["dtype"].is_string()) {
-    return fail_at(place, "'dtype' is {}, not a name in quotes", shown(value["dtype"]));
+  if (!is_dtype(value["dtype"])) {
+    return fail_at(place, "'dtype' is {}, not a name such as \"F32\"", shown(value["dtype"]));
   }
   entry.dtype = value["dtype"].get<std::string>();
   if (Status ok = read_shape(value["shape"], place, entry.shape); !ok) {

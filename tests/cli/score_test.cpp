@@ -160,6 +160,17 @@ TEST_F(Score, WhatWasCutIsSummedUpAtTheEnd) {
   EXPECT_EQ(score({}).err, "") << "nothing is cut";
 }
 
+TEST_F(Score, TensorsThatTheModelDoesNotUseChangeNoScoreAndAreNoted) {
+  const Outcome without = score({});
+  TinyCheckpoint more = TinyCheckpoint::bert();
+  more.tensors["unused"] = {{3}, "U16"};
+  more.write(program_.path(""));
+  const Outcome with = score({});
+  EXPECT_EQ(with.exit_code, 0) << with.err;
+  EXPECT_EQ(with.out, without.out);
+  EXPECT_THAT(with.err, HasSubstr("note: the model does not use 1 tensor of its files: 'unused'"));
+}
+
 TEST_F(Score, PositionsAreNotExtendedWhereThereAreNone) {
   for (const char* file : {"config.json", "model.safetensors", "tokens.txt"}) {
     std::filesystem::copy_file(

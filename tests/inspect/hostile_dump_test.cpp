@@ -85,7 +85,7 @@ std::vector<Spoiled> spoiled() {
        [](DumpParts& parts) {
          parts.tensors["layer.0.q"] = {.shape = {12, 0, 4}, .values = {}};
        }},
-      {"ShapeTooLarge", "more than 2^63 bytes",
+      {"ShapeTooLarge", "more than 2^63 bits",
        [](DumpParts& parts) {
          parts.tensors["layer.0.q"].shape = {1LL << 40, 1LL << 40, 4};
        }},

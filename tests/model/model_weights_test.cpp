@@ -30,6 +30,16 @@ TEST(ModelWeights, DoNotDependOnWhetherGlobalProjectionsAreDrawn) {
   EXPECT_FALSE(without->has("encoder.layer.2.attention.self.key_global.bias"));
 }
 
+TEST(ModelWeights, DoublesAreRoundedToFloats) {
+  const double tenth = 0.1;
+  const Checkpoint checkpoint{
+      .config = small_config(),
+      .tensors = {{"x", {"F64", {1}, std::as_bytes(std::span(&tenth, 1))}}}};
+  const auto weights = ModelWeights::of(checkpoint);
+  ASSERT_TRUE(weights) << weights.error().message;
+  EXPECT_EQ((*weights)->tensor("x").item<float>(), 0.1F);
+}
+
 TEST(ModelWeights, MorePositionsLieBetweenTheOldOnes) {
   ModelShape shape = small_shape();
   shape.positions = 5;

@@ -130,7 +130,12 @@ TEST(HostileSafetensors, AMissingFieldIsNamed) {
 
 TEST(HostileSafetensors, ADtypeThatIsNoNameIsRefused) {
   EXPECT_THAT(message_for_entry(R"({"dtype":32,"shape":[1],"data_offsets":[0,4]})"),
-              says("'dtype' is 32, not a name in quotes"));
+              says("'dtype' is 32, not a name such as \"F32\""));
+  for (const char* name :
+       {"", "F\\n3", "f32", "a name of a type", "F1234567890123456789012345678901"})
+    EXPECT_THAT(message_for_entry(
+                    fmt::format(R"({{"dtype":"{}","shape":[1],"data_offsets":[0,4]}})", name)),
+                says("not a name such as"));
 }
 
 TEST(HostileSafetensors, HalfAByteIsRefused) {
