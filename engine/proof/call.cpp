@@ -340,12 +340,14 @@ Verdict judge(const Reference& reference, const CallTensors& tensors, Pass pass,
   Verdict verdict;
   if (pass != Pass::backward) {
     verdict.error.meet(relative_error(reference.rows, host.o),
-                       error_bound(dtype) + reference.rows.rounding_of_sums, "output");
+                       error_bound(dtype, reference.rows.scores) + reference.rows.rounding_of_sums,
+                       "output");
   }
   if (pass != Pass::forward && reference.gradients) {
     const GradientErrors errors =
         gradient_errors(*reference.gradients, host.grad_q, host.grad_k, host.grad_v);
-    verdict.error.meet(errors.largest(), gradient_error_bound(dtype), errors.worst());
+    verdict.error.meet(errors.largest(), gradient_error_bound(dtype, reference.rows.scores),
+                       errors.worst());
   }
   if (const char* name = tensors.not_finite(pass)) {
     verdict.wrong = fmt::format(
@@ -362,7 +364,7 @@ Verdict judge(const Reference& reference, const CallTensors& tensors, Pass pass,
 }
 
 RowWatch::RowWatch(DeviceKind device, const Reference& reference, std::size_t most_rows)
-    : device_(device) {
+    : device_(device), scores_(reference.rows.scores) {
   const ReferenceRows& all = reference.rows;
   const auto dim = static_cast<std::size_t>(all.head_dim);
   const std::size_t count = std::min(all.rows.size(), most_rows);
@@ -412,7 +414,7 @@ Verdict RowWatch::judge(const CallView& on_device, double sign) const {
   for (const Watched& watched : watched_) {
     const Tensor& tensor = on_device.*watched.tensor;
     verdict.error.meet(error_of(watched, tensor, sign),
-                       watched.bound(tensor.dtype) + watched.beside, watched.name);
+                       watched.bound(tensor.dtype, scores_) + watched.beside, watched.name);
   }
   if (!verdict.error.is_allowed()) {
     verdict.wrong = differs(verdict.error.tensor, verdict.error.error, verdict.error.bound,

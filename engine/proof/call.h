@@ -169,13 +169,14 @@ class RowWatch {
     const char* name;
     Tensor CallView::*tensor;
     double scale;  // of its errors
-    double (*bound)(DType);
+    double (*bound)(DType, const ScoreRounding&);
     double beside;  // the bound is allowed as well
     std::vector<Row> rows;
   };
   [[nodiscard]] double error_of(const Watched& watched, const Tensor& tensor, double sign) const;
 
   DeviceKind device_;
+  ScoreRounding scores_;
   std::vector<Watched> watched_;
 };
 

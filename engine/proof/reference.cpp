@@ -92,6 +92,7 @@ class RowReference {
   void compute(RowId row) {
     find_keys(row);
     score(row);
+    scores_ = {};
     if (problem_.operation != Operation::windowed_matmul) normalise();
     std::ranges::fill(output_, 0.0);
     for (std::size_t j = 0; j < keys_.size(); ++j) {
@@ -106,6 +107,8 @@ class RowReference {
   [[nodiscard]] std::span<const double> weights() const { return weights_; }
   [[nodiscard]] std::span<const double> query() const { return query_; }
   [[nodiscard]] std::span<const double> output() const { return output_; }
+  /// Of the row computed last.
+  [[nodiscard]] const ScoreRounding& scores() const { return scores_; }
   /// -inf without keys; meaningless for windowed-matmul.
   [[nodiscard]] double log_sum_exp() const { return log_sum_exp_; }
 
@@ -125,11 +128,16 @@ class RowReference {
   void score(RowId row) {
     widen(q_, row.token, row.head, query_);
     weights_.resize(keys_.size());
+    roundings_.resize(keys_.size());
     for (std::size_t j = 0; j < keys_.size(); ++j) {
       widen(k_, keys_[j], row.head, other_);
-      double sum = 0;
-      for (std::size_t i = 0; i < query_.size(); ++i) sum += query_[i] * other_[i];
+      double sum = 0, squares = 0;
+      for (std::size_t i = 0; i < query_.size(); ++i) {
+        sum += query_[i] * other_[i];
+        squares += sum * sum;
+      }
       weights_[j] = static_cast<double>(problem_.scale) * sum;
+      roundings_[j] = std::abs(static_cast<double>(problem_.scale)) * std::sqrt(squares) * 0x1p-24;
     }
   }
 
@@ -138,8 +146,16 @@ class RowReference {
     if (keys_.empty()) return;
     const double largest = *std::ranges::max_element(weights_);
     double sum = 0;
-    for (double& weight : weights_) sum += weight = std::exp(weight - largest);
+    for (std::size_t j = 0; j < weights_.size(); ++j) {
+      const double score = weights_[j];
+      const double weight = weights_[j] = std::exp(score - largest);
+      sum += weight;
+      scores_.size += weight * std::abs(score);
+      scores_.of_sums += weight * roundings_[j];
+    }
     for (double& weight : weights_) weight /= sum;
+    scores_.size /= sum;
+    scores_.of_sums /= sum;
     log_sum_exp_ = largest + std::log(sum);
   }
 
@@ -147,7 +163,8 @@ class RowReference {
   const Oracle& oracle_;
   const ConstTensor &q_, &k_, &v_;
   std::vector<std::int64_t> keys_;
-  std::vector<double> query_, other_, output_, weights_;
+  std::vector<double> query_, other_, output_, weights_, roundings_;
+  ScoreRounding scores_;
   double log_sum_exp_ = 0;
 };
 
@@ -319,18 +336,21 @@ ReferenceRows compute_reference(const Problem& problem, std::span<const RowId> r
   reference.output.resize(rows.size() * dim);
   std::vector<double> log_sum_exp(rows.size());
   std::size_t most_keys = 0;
+  double size = 0, of_sums = 0;
   const Oracle oracle(problem.pattern, problem.window, problem.layout);
 
 #pragma omp parallel if (count * problem.plan.tokens * problem.head_dim > products_worth_threads)
   {
     RowReference row(problem, oracle, q, k, v);
-#pragma omp for schedule(dynamic, 4) reduction(max : most_keys)
+#pragma omp for schedule(dynamic, 4) reduction(max : most_keys, size, of_sums)
     for (std::int64_t r = 0; r < count; ++r) {
       const auto index = static_cast<std::size_t>(r);
       row.compute(rows[index]);
       most_keys = std::max(most_keys, row.keys().size());
       std::ranges::copy(row.output(), reference.output.begin() + r * problem.head_dim);
       log_sum_exp[index] = row.log_sum_exp();
+      if (std::isfinite(row.scores().size)) size = std::max(size, row.scores().size);
+      if (std::isfinite(row.scores().of_sums)) of_sums = std::max(of_sums, row.scores().of_sums);
     }
   }
 
@@ -342,6 +362,7 @@ ReferenceRows compute_reference(const Problem& problem, std::span<const RowId> r
     }
   } else {
     reference.log_sum_exp = std::move(log_sum_exp);
+    reference.scores = {.size = size, .of_sums = of_sums};
     reference.scale_of_error = largest_value(v, problem.plan.tokens, problem.plan.heads);
   }
   // All zero: errors are absolute then.
@@ -374,21 +395,35 @@ double log_sum_exp_error(const ReferenceRows& reference, std::span<const float> 
   return largest;
 }
 
-double error_bound(DType dtype) {
+namespace {
+
+double unit_round_off(DType dtype) {
   switch (dtype) {
     case DType::float32:
-      return 4 * 0x1p-24 + 2e-6;
+      return 0x1p-24;
     case DType::float16:
-      return 4 * 0x1p-11 + 2e-6;
+      return 0x1p-11;
     case DType::bfloat16:
-      return 4 * 0x1p-8 + 2e-6;
+      return 0x1p-8;
   }
   return 0;
 }
 
-double gradient_error_bound(DType dtype) {
-  constexpr double floor = 2e-6;
-  return 2 * (error_bound(dtype) - floor) + floor;
+/// After `passes` through the roundings of an output.
+double bound_after(double passes, DType dtype, const ScoreRounding& scores) {
+  constexpr double roundings = 4, floor = 2e-6;
+  return passes * std::max(roundings, scores.size / 2) * unit_round_off(dtype) +
+         std::max(floor, passes * scores.of_sums);
+}
+
+}  // namespace
+
+double error_bound(DType dtype, const ScoreRounding& scores) {
+  return bound_after(1, dtype, scores);
+}
+
+double gradient_error_bound(DType dtype, const ScoreRounding& scores) {
+  return bound_after(2, dtype, scores);
 }
 
 std::string_view GradientErrors::worst() const {

@@ -7,13 +7,14 @@
 //
 //   auto rows = sample_rows(layout, heads, 256, seed);
 //   ReferenceRows reference = compute_reference(problem, rows, q, k, v);
-//   double error = relative_error(reference, o);     // compare with error_bound(dtype)
+//   relative_error(reference, o) <= error_bound(dtype, reference.scores)
 //
 // The gradient that arrives is zero but in those rows, so that *every* value of all three gradients
 // can be compared at the cost of some rows.
 //
 //   ReferenceGradients gradients = compute_reference_gradients(problem, rows, q, k, v, grad_o);
-//   gradient_errors(gradients, grad_q, grad_k, grad_v).largest() <= gradient_error_bound(dtype)
+//   gradient_errors(gradients, grad_q, grad_k, grad_v).largest() <=
+//       gradient_error_bound(dtype, reference.scores)
 
 #include <algorithm>
 #include <cstdint>
@@ -41,6 +42,15 @@ struct RowId {
 /// more.
 [[nodiscard]] std::int64_t rows_to_compare(std::int64_t item_tokens);
 
+/// What rounding scores does to outputs: exp() turns the absolute error of a score into the
+/// relative error of its weight, and so errors grow with the scores. Each is the largest of a row's
+/// mean over its keys by their weights: a key of no weight has no part in it.
+struct ScoreRounding {
+  double size = 0;     // |score|, which a dtype rounds where scores are kept in it
+  double of_sums = 0;  // of a score's sum of products in float32: 2^-24 times the root of its
+                       // partial sums' squares
+};
+
 struct ReferenceRows {
   std::vector<RowId> rows;
   std::int64_t head_dim = 0;
@@ -51,6 +61,7 @@ struct ReferenceRows {
   // sqrt(n) 2^-24 with n the most keys of a row, the size of the error of one float32 sum of n
   // terms. (Seen: cuBLAS at 4096 keys errs by 2.7e-6.)
   double rounding_of_sums = 0;
+  ScoreRounding scores{};  // nothing for windowed-matmul, which has no exp()
 };
 
 /// Inputs in the problem's dtype and memory order; they are read as stored, so rounding to the
@@ -67,8 +78,13 @@ struct ReferenceRows {
 [[nodiscard]] double log_sum_exp_error(const ReferenceRows& reference, std::span<const float> lse,
                                        std::int64_t heads);
 
-/// 4 u(dtype) + 2e-6, with u the unit round-off of the dtype.
-[[nodiscard]] double error_bound(DType dtype);
+/// 4 u(dtype) + 2e-6, with u the unit round-off of the dtype; of large scores size / 2 in place of
+/// 4, and of_sums in place of 2e-6: two and a half times the standard error of such sums, for a
+/// rounding is off by 0.4 of its largest error. (Seen with head dimension 32: scores of 75, bound
+/// 1.9e-5, NumPy, LibTorch's attention and its products err by 2.2e-6 to 2.6e-6, sums in another
+/// order by 5.5e-6; of 175, bound 4.5e-5, by 2.6e-6 to 5.7e-6. LibTorch's products in bfloat16 err
+/// by 0.07 in both.)
+[[nodiscard]] double error_bound(DType dtype, const ScoreRounding& scores = {});
 
 /// The gradients of one head. Rows that no listed row has part in are zero and take no memory.
 struct HeadGradients {
@@ -97,8 +113,9 @@ struct ReferenceGradients {
 /// 8 u(dtype) + 2e-6. A gradient goes through twice the roundings of an output where each step is
 /// kept in the dtype, as LibTorch's products do: scores, weights, o, the weights' gradient, the
 /// scores' gradient and the sum. (Seen: LibTorch's matmul, softmax, matmul in bfloat16 at 2048
-/// tokens errs by 4.8 u in grad_k. Sums in float32 stay within 2 u.)
-[[nodiscard]] double gradient_error_bound(DType dtype);
+/// tokens errs by 4.8 u in grad_k. Sums in float32 stay within 2 u.) Of large scores twice what
+/// error_bound() has.
+[[nodiscard]] double gradient_error_bound(DType dtype, const ScoreRounding& scores = {});
 
 /// Largest |gradient - reference| over its scale; +inf when a value is not finite.
 struct GradientErrors {

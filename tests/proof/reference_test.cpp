@@ -150,6 +150,26 @@ TEST(ErrorBound, IsFourRoundOffsAndAFloor) {
   EXPECT_DOUBLE_EQ(error_bound(DType::bfloat16), 4 * 0x1p-8 + 2e-6);
 }
 
+TEST(ErrorBound, GrowsWithLargeScoresAlone) {
+  const ScoreRounding small{.size = 8, .of_sums = 1e-6}, large{.size = 80, .of_sums = 8e-6};
+  EXPECT_EQ(error_bound(DType::float32, small), error_bound(DType::float32));
+  EXPECT_EQ(error_bound(DType::bfloat16, small), error_bound(DType::bfloat16));
+  EXPECT_DOUBLE_EQ(error_bound(DType::float32, large), 40 * 0x1p-24 + 8e-6);
+  EXPECT_DOUBLE_EQ(error_bound(DType::bfloat16, large), 40 * 0x1p-8 + 8e-6);
+  EXPECT_DOUBLE_EQ(gradient_error_bound(DType::float32, large), 80 * 0x1p-24 + 1.6e-5);
+}
+
+TEST(Reference, TellsHowLargeTheScoresThatMatterAre) {
+  // Of token 0 the scores are 100 and 0, of token 1 both are 0.
+  SmallProblem small("full", std::nullopt, documents_alone(2), 1, 2);
+  small.problem.scale = 0.5;
+  const std::vector<float> q{6, 8, 0, 0}, k{12, 16, 0, 0}, v{1, 1, 1, 1};
+  const ReferenceRows reference = compute_reference(small.problem, both_rows, tensor_of(q, 1, 2),
+                                                    tensor_of(k, 1, 2), tensor_of(v, 1, 2));
+  EXPECT_NEAR(reference.scores.size, 100, 1e-9);
+  EXPECT_NEAR(reference.scores.of_sums, 0.5 * std::hypot(72, 200) * 0x1p-24, 1e-12);
+}
+
 TEST(WorstError, IsTheOneThatTakesTheLargestShareOfItsBound) {
   WorstError worst;
   worst.meet(0, 1, "first");
