@@ -67,6 +67,8 @@ Result<std::string> trained_config(std::string_view config, const TrainedAttenti
     own["most_query_tokens"] = attention.most_query_tokens;
     if (attention.is_one_text) own["pair_is_one_text"] = true;
   }
+  trained.erase("attnscope_begun_from");
+  if (!attention.begun_from.empty()) trained["attnscope_begun_from"] = attention.begun_from;
   return trained.dump(2) + "\n";
 }
 

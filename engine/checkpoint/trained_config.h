@@ -26,6 +26,7 @@ struct TrainedAttention {
   std::int64_t most_query_tokens = 0;  // with its [SEP]; 0: no limit of its own
   std::int64_t positions = 0;          // that the weights have for tokens
   bool is_one_text = false;            // query and document are one text to the pattern
+  std::string begun_from{};            // ORG/NAME@REVISION of the hub's; empty: from a folder
 };
 
 /// What the object 'attnscope' of such a file says; BERT's family reads it before anything else

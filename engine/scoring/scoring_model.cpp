@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "engine/checkpoint/checkpoint.h"
+#include "engine/checkpoint/hub_cache.h"
 #include "engine/pattern/axes.h"
 #include "engine/text/subword_tokenizer.h"
 #include "engine/text/tokenizer_folder.h"
@@ -200,13 +201,6 @@ Status fits_table(const Tokenizer& tokenizer, std::int64_t rows,
       folder.string(), size, rows);
 }
 
-/// The folder's own name, of "models/mini/" as of "models/mini".
-std::string name_of_folder(const std::filesystem::path& folder) {
-  std::error_code failed;
-  const auto path = std::filesystem::weakly_canonical(folder, failed);
-  return (failed ? folder : path).filename().string();
-}
-
 std::vector<std::filesystem::path> files_read(const Checkpoint& checkpoint,
                                               const ModelQuestion& question) {
   std::vector<std::filesystem::path> files = checkpoint.paths;
@@ -276,7 +270,11 @@ json layer_windows_of(const ModelQuestion& question, const ModelConfig& config) 
 
 }  // namespace
 
-Result<ScoringModel> ScoringModel::open(const ModelQuestion& question) {
+Result<ScoringModel> ScoringModel::open(const ModelQuestion& asked) {
+  const Result<CheckpointPlace> place = find_checkpoint(asked.checkpoint);
+  if (!place) return tl::unexpected(place.error());
+  ModelQuestion question = asked;
+  question.checkpoint = place->folder;
   const auto dtype = parse_dtype(question.dtype);
   if (!dtype) return tl::unexpected(dtype.error());
   const auto device = parse_device(question.device);
@@ -360,7 +358,7 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& question) {
       {"label", question.label},
       {"skipped_tokens", head->skipped_tokens},
       {"document_type", opened->document_type}};
-  return ScoringModel{.name = name_of_folder(question.checkpoint),
+  return ScoringModel{.name = place->name,
                       .shape = shape,
                       .gives_scores = checkpoint->gives_scores,
                       .reads_words = config.family->reads_words(),
@@ -385,7 +383,8 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& question) {
                       .keeps_documents = keeps_documents,
                       .request = std::move(request),
                       .files = files_read(*checkpoint, question),
-                      .note = checkpoint->note()};
+                      .note = checkpoint->note(),
+                      .place = *place};
 }
 
 Result<std::map<std::string, std::string>> dump_metadata(const ScoringModel& model,
@@ -412,6 +411,7 @@ Result<std::map<std::string, std::string>> dump_metadata(const ScoringModel& mod
       {"scale", fmt::format("{}", shown.scale > 0 ? shown.scale
                                                   : 1 / std::sqrt(static_cast<double>(
                                                             model.shape.head_dim())))}};
+  if (!model.place.revision.empty()) metadata["revision"] = model.place.revision;
   if (!shown.note.empty()) metadata["note"] = shown.note;
   if (!note.empty()) metadata["note"] = note;
   if (!shown.pattern.empty()) {

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "engine/checkpoint/family_description.h"
+#include "engine/checkpoint/hub_cache.h"
 #include "engine/checkpoint/sentence_files.h"
 #include "engine/pattern/attention_pattern.h"
 #include "engine/text/tokenizer.h"
@@ -27,7 +28,7 @@ namespace attnscope {
 
 /// What is asked for; empty texts and zeros leave the choice to the checkpoint.
 struct ModelQuestion {
-  std::filesystem::path checkpoint{};
+  std::filesystem::path checkpoint{};  // a folder, or a name of the hub (hub_cache.h)
   std::string pattern{}, window{};
   std::string local_pattern{}, local_window{};  // of the layers that the model calls local
   std::string implementation{};  // empty: the first of the worker's own order that takes it
@@ -49,7 +50,7 @@ struct ModelQuestion {
 };
 
 struct ScoringModel {
-  std::string name;  // the folder's
+  std::string name;  // the folder's, or the hub's, ORG/NAME
   ModelShape shape;  // with the positions asked for
   bool gives_scores = false;
   bool reads_words = false;        // without [CLS] and [SEP]
@@ -74,10 +75,11 @@ struct ScoringModel {
   /// What it is read from, and what would be read if it were there: configuration, weights,
   /// tokenizer, the pattern asked for.
   std::vector<std::filesystem::path> files{};
-  std::string note{};  // what the checkpoint has and the model does not use; empty: nothing
+  std::string note{};       // what the checkpoint has and the model does not use; empty: nothing
+  CheckpointPlace place{};  // where it was found, by its folder or in the hub's cache
 
-  /// Errors: what Checkpoint, the tokenizer and the pattern say, a window that is missing or too
-  /// many, limits that contradict the positions.
+  /// Errors: what find_checkpoint, Checkpoint, the tokenizer and the pattern say, a window that is
+  /// missing or too many, limits that contradict the positions.
   [[nodiscard]] static Result<ScoringModel> open(const ModelQuestion& question);
 };
 

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/checkpoint/hub_cache.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "kernels/base/sentences.h"
+#include "kernels/base/text_file.h"
+
+namespace attnscope {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t longest_hub_path = 400;
+constexpr std::string_view folder_mark = "models--";
+constexpr std::string_view cross_encoders = "cross-encoder/";  // sentence-transformers' own
+
+std::string shown_path(const fs::path& path) {
+  return in_a_sentence(path.string(), longest_hub_path);
+}
+
+/// A variable of the environment that names a folder; "~" is the home.
+std::optional<fs::path> folder_named_by(const char* variable) {
+  const char* const value = std::getenv(variable);
+  if (value == nullptr || value[0] == '\0') return std::nullopt;
+  const std::string_view text(value);
+  const char* const home = std::getenv("HOME");
+  if (home != nullptr && (text == "~" || text.starts_with("~/")))
+    return fs::path(home) / text.substr(std::min<std::size_t>(2, text.size()));
+  return fs::path(text);
+}
+
+/// In the order in which they are looked into.
+std::vector<fs::path> caches() {
+  std::vector<fs::path> all;
+  if (auto folder = folder_named_by("SENTENCE_TRANSFORMERS_HOME"))
+    all.push_back(std::move(*folder));
+  for (const auto& [variable, inside] :
+       {std::pair("HF_HUB_CACHE", ""), std::pair("HUGGINGFACE_HUB_CACHE", ""),
+        std::pair("HF_HOME", "hub"), std::pair("XDG_CACHE_HOME", "huggingface/hub"),
+        std::pair("HOME", ".cache/huggingface/hub")}) {
+    const auto folder = folder_named_by(variable);
+    if (!folder) continue;
+    all.push_back(inside[0] == '\0' ? *folder : *folder / inside);
+    break;
+  }
+  return all;
+}
+
+/// A name of the hub, taken apart.
+struct HubName {
+  std::string name;  // "ORG/NAME" or "NAME"
+  std::string revision = "main";
+  bool names_revision = false;
+};
+
+bool is_hub_word(std::string_view word) {
+  constexpr std::size_t longest = 96;
+  return !word.empty() && word.size() <= longest && word.front() != '.' && word.front() != '-' &&
+         word.find("--") == std::string_view::npos && std::ranges::all_of(word, [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  c == '-' || c == '_' || c == '.';
+         });
+}
+
+std::optional<HubName> hub_name_in(const std::string& text) {
+  const std::size_t at = text.find('@');
+  HubName found{.name = text.substr(0, at)};
+  if (at != std::string::npos) {
+    found.names_revision = true;
+    found.revision = text.substr(at + 1);
+    // A way through folders, which "refs/pr/4" is, too, leaves none of them.
+    if (found.revision.empty() || found.revision.front() == '/' ||
+        found.revision.find("..") != std::string::npos) {
+      return std::nullopt;
+    }
+  }
+  const std::size_t slash = found.name.find('/');
+  if (slash == std::string::npos)
+    return is_hub_word(found.name) ? std::optional(found) : std::nullopt;
+  const std::string_view name = found.name;
+  if (!is_hub_word(name.substr(0, slash)) || !is_hub_word(name.substr(slash + 1)))
+    return std::nullopt;
+  return found;
+}
+
+std::string hub_folder_of(std::string_view name) {
+  std::string folder(folder_mark);
+  for (const char c : name) folder += c == '/' ? std::string("--") : std::string(1, c);
+  return folder;
+}
+
+/// "ORG/NAME" of a folder of the cache, "" of another.
+std::string hub_name_of(const fs::path& folder) {
+  std::string name = folder.filename().string();
+  if (!name.starts_with(folder_mark)) return {};
+  name.erase(0, folder_mark.size());
+  if (const std::size_t between = name.find("--"); between != std::string::npos)
+    name.replace(between, 2, "/");
+  return name;
+}
+
+std::string fetching_command(const HubName& asked) {
+  return fmt::format("hf download {}{}", asked.name,
+                     asked.names_revision ? " --revision " + asked.revision : "");
+}
+
+bool is_whole_hash(std::string_view text) {
+  constexpr std::size_t digits = 40;
+  return text.size() == digits && text.find_first_not_of("0123456789abcdef") == text.npos;
+}
+
+/// A link of an interrupted download, or of a cache that was cleaned by hand, may lead nowhere.
+Status check_links(const fs::path& snapshot, const HubName& asked) {
+  std::error_code failed;
+  for (auto at = fs::recursive_directory_iterator(snapshot, failed);
+       !failed && at != fs::recursive_directory_iterator(); at.increment(failed)) {
+    std::error_code unknown;
+    if (!at->is_symlink(unknown) || at->exists(unknown)) continue;
+    return fail("{}: is a link to a file that is not there; fetch it again: {}",
+                shown_path(at->path()), fetching_command(asked));
+  }
+  if (failed) return fail("{}: cannot be read: {}", shown_path(snapshot), failed.message());
+  return {};
+}
+
+/// The snapshot of a revision in a folder "models--ORG--NAME".
+Result<CheckpointPlace> in_repository(const fs::path& repository, const HubName& asked) {
+  constexpr std::size_t most_bytes = 4096;
+  std::error_code unknown;
+  std::string revision = asked.revision;
+  if (const fs::path ref = repository / "refs" / asked.revision;
+      fs::is_regular_file(ref, unknown)) {
+    const auto text = read_text_file(ref, "revision", most_bytes);
+    if (!text) return tl::unexpected(text.error());
+    revision = text->substr(0, text->find_first_of(" \t\r\n"));
+  }
+  const fs::path snapshot = repository / "snapshots" / revision;
+  if (!is_whole_hash(revision) || !fs::is_directory(snapshot, unknown)) {
+    return fail("{}: has no revision '{}'; fetch it: {}", shown_path(repository),
+                in_a_sentence(asked.revision), fetching_command(asked));
+  }
+  if (Status whole = check_links(snapshot, asked); !whole) return tl::unexpected(whole.error());
+  return CheckpointPlace{.folder = snapshot, .name = asked.name, .revision = revision};
+}
+
+/// One of the cache's folders, or another, whose name is that of "models/mini/" as of
+/// "models/mini".
+Result<CheckpointPlace> place_of_folder(const fs::path& folder) {
+  std::error_code failed;
+  fs::path whole = fs::weakly_canonical(folder, failed);
+  if (failed) whole = folder;
+  if (const std::string name = hub_name_of(whole);
+      !name.empty() && fs::is_directory(whole / "snapshots", failed)) {
+    return in_repository(folder, {.name = name});
+  }
+  const fs::path snapshots = whole.parent_path();
+  const std::string name = hub_name_of(snapshots.parent_path());
+  const std::string hash = whole.filename().string();
+  if (snapshots.filename() == "snapshots" && !name.empty() && is_whole_hash(hash)) {
+    const HubName asked{.name = name, .revision = hash, .names_revision = true};
+    if (Status links = check_links(folder, asked); !links) return tl::unexpected(links.error());
+    return CheckpointPlace{.folder = folder, .name = name, .revision = hash};
+  }
+  return CheckpointPlace{.folder = folder, .name = whole.filename().string(), .revision = {}};
+}
+
+}  // namespace
+
+Result<CheckpointPlace> find_checkpoint(const fs::path& asked) {
+  std::error_code unknown;
+  if (fs::exists(asked, unknown)) return place_of_folder(asked);
+  const auto name = hub_name_in(asked.string());
+  if (!name)
+    return CheckpointPlace{.folder = asked, .name = asked.filename().string(), .revision = {}};
+  std::vector<HubName> names{*name};
+  if (name->name.find('/') == std::string::npos) {
+    names.push_back(*name);
+    names.back().name.insert(0, cross_encoders);
+  }
+  const std::vector<fs::path> folders = caches();
+  for (const fs::path& cache : folders) {
+    for (const HubName& one : names) {
+      const fs::path repository = cache / hub_folder_of(one.name);
+      if (fs::is_directory(repository, unknown)) return in_repository(repository, one);
+    }
+  }
+  std::vector<std::string> places;
+  for (const fs::path& cache : folders) places.push_back(shown_path(cache));
+  return fail("'{}' is no folder here, and not in the hub's cache ({}); fetch it: {}",
+              in_a_sentence(asked.string(), longest_hub_path),
+              places.empty() ? std::string("no folder is named by HF_HOME or HOME")
+                             : fmt::format("{}", fmt::join(places, ", ")),
+              fetching_command(names.back()));
+}
+
+}  // namespace attnscope
