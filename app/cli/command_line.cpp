@@ -2,6 +2,7 @@
 #include "app/cli/command_line.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -129,6 +130,17 @@ void catch_interrupts() {
     sigaction(signal, nullptr, &before);
     if (signal != SIGHUP || before.sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);
   }
+}
+
+Scratch::Scratch() {
+  std::error_code failed;
+  const auto folder = std::filesystem::temp_directory_path(failed);
+  name_ = (folder / "attnscope-XXXXXX").string();
+  if (const int made = ::mkstemp(name_.data()); made >= 0) ::close(made);
+}
+
+Scratch::~Scratch() {
+  ::unlink(name_.c_str());
 }
 
 namespace {

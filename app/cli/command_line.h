@@ -92,6 +92,19 @@ void say(fmt::format_string<Values...> format, Values&&... values) {
 /// "attnscope: note: SENTENCE"; nothing of an empty one.
 void note(std::string_view sentence);
 
+/// A file in the folder for temporary files, which goes with this object.
+class Scratch {
+ public:
+  Scratch();
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch();
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+ private:
+  std::string name_;
+};
+
 /// Writes results to stdout; a closed or full stdout is exit code 2 with a sentence.
 void print_result(Session& session, const std::string& text);
 

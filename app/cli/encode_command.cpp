@@ -23,12 +23,14 @@
 #include "app/cli/command_line.h"
 #include "app/cli/model_arguments.h"
 #include "app/cli/progress_line.h"
+#include "app/cli/reranked_pairs.h"
 #include "app/cli/worker_requests.h"
 #include "engine/documents/cache_file.h"
 #include "engine/documents/document_cache_writer.h"
 #include "engine/scoring/scoring_model.h"
 #include "engine/store/fingerprint.h"
 #include "engine/sweep/worker_process.h"
+#include "engine/text/beir_folder.h"
 #include "engine/text/pair_reader.h"
 #include "kernels/base/sentences.h"
 #include "kernels/base/written_file.h"
@@ -40,6 +42,7 @@ namespace {
 struct EncodeArguments {
   ModelArguments model;
   std::string documents, documents_format, dtype, out;
+  BeirArguments beir;
   bool restart = false;
 };
 
@@ -277,6 +280,15 @@ class EncodeRun {
 
 /// Everything that is checked before a worker is started.
 Result<ScoringModel> prepare_encoding(EncodeArguments& arguments) {
+  if (arguments.documents.empty() && !arguments.beir.is_given())
+    return fail("--documents is required, or --beir");
+  if (!arguments.documents.empty() && arguments.beir.is_given())
+    return fail("--beir has the documents; leave --documents out");
+  if (arguments.beir.is_given()) {
+    const auto folder = BeirFolder::open(arguments.beir.folder);
+    if (!folder) return tl::unexpected(folder.error());
+    arguments.documents = folder->corpus.string();
+  }
   struct stat info {};
   if (arguments.documents == "-" || (::stat(arguments.documents.c_str(), &info) == 0 &&
                                      !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))) {
@@ -421,12 +433,14 @@ void add_encode_command(CLI::App& app, Session& session) {
   command->remove_option(command->get_option("--max-query-tokens"));  // there is no query
   command
       ->add_option("--documents", arguments->documents,
-                   "A document a line: .tsv with DOCID, TEXT, or .jsonl; either with .gz")
-      ->type_name("FILE")
-      ->required();
+                   "Documents: .tsv with DOCID, TEXT, .jsonl or .json; each with .gz")
+      ->type_name("FILE");
+  add_beir_options(*command, arguments->beir,
+                   "In place of --documents: a data set as BEIR lays it out, its corpus.jsonl",
+                   /*with_split=*/false);
   command
       ->add_option("--documents-format", arguments->documents_format,
-                   "tsv or jsonl; else by the name")
+                   "tsv, jsonl or json; else by the name or the first line")
       ->type_name("FORMAT");
   command
       ->add_option("--dtype", arguments->dtype,

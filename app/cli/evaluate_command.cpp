@@ -36,6 +36,7 @@ struct EvaluateCommand {
   std::vector<std::string> runs;
   report::EffectivenessQuestion question;
   bool per_query = false, differences = false;
+  effectiveness::ThirdColumn third_column = effectiveness::ThirdColumn::unknown;
   std::string queries, documents;  // texts of what differs
 };
 
@@ -93,7 +94,7 @@ Result<report::EffectivenessReport> evaluated(EvaluateCommand& arguments) {
   std::vector<report::EvaluatedRun> runs;
   runs.reserve(arguments.runs.size());
   for (std::size_t i = 0; i < arguments.runs.size(); ++i) {
-    auto run = effectiveness::TrecRun::read(arguments.runs[i]);
+    auto run = effectiveness::TrecRun::read(arguments.runs[i], arguments.third_column);
     if (!run) return tl::unexpected(run.error());
     if (!arguments.question.evaluation.complete &&
         std::ranges::none_of(run->queries, [&](const auto& query) {
@@ -189,6 +190,7 @@ void add_evaluate_command(CLI::App& app, Session& session) {
                    "read, too")
       ->type_name("FILE")
       ->required();
+  add_run_columns_option(*command, arguments->third_column);
   command->add_option("--baseline", arguments->baseline, "Run that the others are tested against")
       ->type_name("RUN");
   command

@@ -84,9 +84,11 @@ Result<std::string> document_of(const InspectCommandArguments& arguments) {
 /// Before anything is computed: the file asked for may be written, and is none of what is read.
 Status may_write(const InspectCommandArguments& arguments) {
   std::vector<std::filesystem::path> inputs{arguments.document_file, arguments.pairs};
-  std::error_code unknown;  // a folder that cannot be read is told when the model is opened
-  for (const auto& entry :
-       std::filesystem::directory_iterator(arguments.model.checkpoint, unknown)) {
+  // What cannot be found or read is an error when the model is opened.
+  const auto place = find_checkpoint(arguments.model.checkpoint);
+  std::error_code unknown;
+  for (const auto& entry : std::filesystem::directory_iterator(
+           place ? place->folder : std::filesystem::path(), unknown)) {
     // Weights in one file or in shards; earlier dumps may lie there, too.
     if (entry.path().filename().string().starts_with("model")) inputs.push_back(entry.path());
   }
@@ -99,24 +101,6 @@ Status fits_regions(const InspectCommandArguments& arguments, const ScoringModel
   return fail("{}: this model shows the regions of a document and no heads; leave {} out",
               model.name, arguments.of_heads);
 }
-
-/// A file's name that nothing has, for a dump that is read and thrown away.
-class Scratch {
- public:
-  Scratch() {
-    std::error_code failed;
-    const auto folder = std::filesystem::temp_directory_path(failed);
-    name_ = (folder / "attnscope-inspect-XXXXXX").string();
-    if (const int made = ::mkstemp(name_.data()); made >= 0) ::close(made);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  ~Scratch() { ::unlink(name_.c_str()); }
-  [[nodiscard]] const std::string& name() const { return name_; }
-
- private:
-  std::string name_;
-};
 
 /// Has the worker compute a pair and write its file; the score, where there is a head.
 Result<std::optional<double>> ask_for_dump(WorkerProcess& worker, const ScoringModel& model,

@@ -6,15 +6,21 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "app/cli/command_line.h"
 #include "app/cli/figure_arguments.h"
+#include "app/cli/model_arguments.h"
+#include "app/cli/reranked_pairs.h"
+#include "engine/effectiveness/trec_files.h"
 #include "engine/report/pair_lengths.h"
 #include "engine/scoring/scoring_model.h"
+#include "engine/text/beir_folder.h"
 #include "engine/text/pair_reader.h"
 #include "kernels/base/sentences.h"
 #ifdef ATTNSCOPE_HAS_GUI
@@ -28,31 +34,96 @@ namespace {
 
 struct LengthsCommand {
   std::string checkpoint, pairs, format = "text";
+  BeirArguments beir;
   FigureArguments figure;
 };
 
-/// Every pair whole, whatever the checkpoint's limits cut off.
-Result<report::PairLengths> lengths_of(const LengthsCommand& arguments) {
-  const auto model = ScoringModel::open({.checkpoint = arguments.checkpoint});
-  if (!model) return tl::unexpected(model.error());
-  auto reader = PairReader::open(arguments.pairs, std::nullopt);
+/// Takes a query and a document, which stand at this place.
+using TakePair = std::function<Status(const std::string& query, const std::string& document,
+                                      const std::function<std::string()>& place)>;
+
+Status take_pairs_of_file(const std::string& file, const TakePair& take) {
+  auto reader = PairReader::open(file, std::nullopt);
   if (!reader) return tl::unexpected(reader.error());
-  report::PairLengths lengths(model->name,
-                              std::filesystem::path(arguments.pairs).filename().string(),
-                              model->limits.most_tokens);
-  const PairLimits none{.most_tokens = std::numeric_limits<std::int32_t>::max()};
-  const std::int64_t special = model->reads_words ? 0 : 1;  // [SEP] of each part; [CLS] of a pair
   while (true) {
     const auto pair = reader->next();
     if (!pair) return tl::unexpected(pair.error());
     if (!*pair) break;
-    const auto tokens = model->tokenizer->encode((*pair)->query, (*pair)->document, none);
-    if (!tokens) return fail("{}: {}", reader->place((*pair)->line), tokens.error().message);
+    const Status taken =
+        take((*pair)->query, (*pair)->document, [&] { return reader->place((*pair)->line); });
+    if (!taken) return taken;
+  }
+  note(reader->doubt_of_end());
+  return {};
+}
+
+/// Each judged query with each document that is judged for it.
+Status take_judged_pairs(const BeirArguments& arguments, const TakePair& take) {
+  const auto folder = BeirFolder::open(arguments.folder);
+  if (!folder) return tl::unexpected(folder.error());
+  const auto file = folder->qrels(arguments.split);
+  if (!file) return tl::unexpected(file.error());
+  const auto qrels = effectiveness::Qrels::read(*file);
+  if (!qrels) return tl::unexpected(qrels.error());
+  for (const std::string& sentence : qrels->notes) note(sentence);
+  auto texts = open_texts(folder->queries.string(), folder->corpus.string());
+  if (!texts) return tl::unexpected(texts.error());
+  std::size_t pairs = 0, missing = 0;
+  for (const auto& [id, judgements] : qrels->queries) {
+    const auto query = texts->queries.find(id);
+    if (!query) return tl::unexpected(query.error());
+    // In an order of its own, whatever the table's is.
+    for (const auto& judgement : std::map(judgements.begin(), judgements.end())) {
+      const auto document = texts->documents.find(judgement.first);
+      if (!document) return tl::unexpected(document.error());
+      if (!*query || !*document) {
+        ++missing;
+        continue;
+      }
+      ++pairs;
+      const Status taken = take(**query, **document, [&] {
+        return fmt::format("{}: query '{}', document '{}'", file->string(), in_a_sentence(id),
+                           in_a_sentence(judgement.first));
+      });
+      if (!taken) return taken;
+    }
+  }
+  if (pairs == 0)
+    return fail("{}: no pair that it judges has both texts in its folder", file->string());
+  if (missing > 0)
+    note(fmt::format("{}: {} of its pairs have no text in its folder and are left out",
+                     file->string(), missing));
+  return {};
+}
+
+/// Every pair whole, whatever the checkpoint's limits cut off.
+Result<report::PairLengths> lengths_of(const LengthsCommand& arguments) {
+  if (arguments.pairs.empty() && !arguments.beir.is_given())
+    return fail("--pairs is required, or --beir");
+  if (!arguments.pairs.empty() && arguments.beir.is_given())
+    return fail("--beir has the pairs; leave --pairs out");
+  const auto model = ScoringModel::open({.checkpoint = arguments.checkpoint});
+  if (!model) return tl::unexpected(model.error());
+  note_place(*model);
+  const std::filesystem::path source =
+      arguments.beir.is_given() ? arguments.beir.folder : arguments.pairs;
+  report::PairLengths lengths(
+      model->name, (source.has_filename() ? source : source.parent_path()).filename().string(),
+      model->limits.most_tokens);
+  const PairLimits none{.most_tokens = std::numeric_limits<std::int32_t>::max()};
+  const std::int64_t special = model->reads_words ? 0 : 1;  // [SEP] of each part; [CLS] of a pair
+  const TakePair take = [&](const std::string& query_text, const std::string& document_text,
+                            const std::function<std::string()>& place) -> Status {
+    const auto tokens = model->tokenizer->encode(query_text, document_text, none);
+    if (!tokens) return fail("{}: {}", place(), tokens.error().message);
     const auto query = static_cast<std::int64_t>(tokens->query.size());
     const auto document = static_cast<std::int64_t>(tokens->document.size());
     lengths.add(query - special, document - special, query + document + special);
-  }
-  note(reader->doubt_of_end());
+    return {};
+  };
+  const Status taken = arguments.beir.is_given() ? take_judged_pairs(arguments.beir, take)
+                                                 : take_pairs_of_file(arguments.pairs, take);
+  if (!taken) return tl::unexpected(taken.error());
   return lengths;
 }
 
@@ -91,14 +162,14 @@ void add_lengths_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<LengthsCommand>();
   CLI::App* command = app.add_subcommand(
       "lengths", "How long texts are in a checkpoint's tokens, and what limits and padding cost");
-  command->add_option("--checkpoint", arguments->checkpoint, "Folder as Hugging Face lays it out")
-      ->type_name("DIR")
-      ->required();
+  add_checkpoint_option(*command, arguments->checkpoint);
   command
       ->add_option("--pairs", arguments->pairs,
-                   "Queries and documents as score takes them: .tsv, .jsonl, or either with .gz")
-      ->type_name("FILE")
-      ->required();
+                   "Queries and documents as score takes them: .tsv, .jsonl or .json, each with "
+                   ".gz, or - for standard input")
+      ->type_name("FILE");
+  add_beir_options(*command, arguments->beir,
+                   "In place of --pairs: a data set as BEIR lays it out, its judged pairs");
   command
       ->add_option(
           "--format", arguments->format,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/model_arguments.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 
 #include "app/cli/command_line.h"
@@ -8,12 +10,25 @@
 
 namespace attnscope::cli {
 
+void add_checkpoint_option(CLI::App& command, std::string& checkpoint) {
+  command
+      .add_option(
+          "--checkpoint", checkpoint,
+          "Folder as Hugging Face lays it out, or ORG/NAME[@REVISION] of the hub, which 'hf "
+          "download' has fetched")
+      ->type_name("DIR|NAME")
+      ->required();
+}
+
+void note_place(const ScoringModel& model) {
+  if (model.place.revision.empty()) return;
+  note(fmt::format("{} is revision {} of the hub's cache", model.name, model.place.revision));
+}
+
 void add_model_arguments(CLI::App& command, ModelArguments& arguments,
                          const std::string& dtype_option) {
   ModelQuestion& question = arguments.question;
-  command.add_option("--checkpoint", arguments.checkpoint, "Folder as Hugging Face lays it out")
-      ->type_name("DIR")
-      ->required();
+  add_checkpoint_option(command, arguments.checkpoint);
   command.add_option("--pattern", question.pattern, "Name or JSON file; else the checkpoint's own")
       ->type_name("P");
   command.add_option("--window", question.window, "Tokens to each side, or inf")->type_name("W");
@@ -68,7 +83,10 @@ Result<ScoringModel> open_model(const ModelArguments& arguments) {
   ModelQuestion question = arguments.question;
   question.checkpoint = arguments.checkpoint;
   auto model = ScoringModel::open(question);
-  if (model) note(model->note);
+  if (model) {
+    note(model->note);
+    note_place(*model);
+  }
   return model;
 }
 

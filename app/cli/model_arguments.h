@@ -16,6 +16,11 @@ class App;
 
 namespace attnscope::cli {
 
+/// Adds --checkpoint.
+void add_checkpoint_option(CLI::App& command, std::string& checkpoint);
+/// Says which revision a checkpoint of the hub's cache is.
+void note_place(const ScoringModel& model);
+
 struct ModelArguments {
   ModelQuestion question;
   std::string checkpoint;

@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -21,9 +23,13 @@
 #include "app/cli/score_run.h"
 #include "engine/effectiveness/energy.h"
 #include "engine/effectiveness/ir_metadata.h"
+#include "engine/effectiveness/measures.h"
 #include "engine/effectiveness/trec_files.h"
+#include "engine/report/effectiveness.h"
+#include "engine/report/sheet.h"
 #include "engine/scoring/passages.h"
 #include "engine/scoring/score_lines.h"
+#include "engine/text/beir_folder.h"
 #include "engine/text/text_collection.h"
 #include "kernels/base/sentences.h"
 #include "kernels/base/written_file.h"
@@ -38,7 +44,9 @@ using nlohmann::ordered_json;
 
 struct RerankCommand {
   ModelArguments model;
-  std::string run, queries, documents, tag, out;
+  std::string run, queries, documents, tag, out, measures = "nDCG@10,RR@10,AP,Judged@10";
+  BeirArguments beir;
+  effectiveness::ThirdColumn third_column = effectiveness::ThirdColumn::unknown;
   std::int64_t depth = 100;
   bool first_p = false, max_p = false, whole = false, as_published = false;
   ScoreOptions options;
@@ -60,14 +68,62 @@ struct ReadyToRerank {
   RerankedTexts texts;
   WrittenFile out;
   std::optional<ordered_json> own_metadata;
+  // Of a data set: what the ranking is evaluated with.
+  std::optional<effectiveness::Qrels> qrels;
+  std::vector<effectiveness::Measure> measures;
 };
 
-Result<ReadyToRerank> prepare(const RerankCommand& arguments) {
+/// A data set's files in the places of those that are named one by one.
+Status take_beir(RerankCommand& arguments, std::string& qrels) {
+  if (!arguments.beir.is_given()) {
+    if (arguments.run.empty()) return fail("--run is required: the TREC run of the first stage");
+    if (arguments.queries.empty() || arguments.documents.empty())
+      return fail("--queries and --documents are required, or --beir");
+    if (arguments.out.empty()) return fail("--output is required: the run that is written");
+    return {};
+  }
+  if (!arguments.queries.empty() || !arguments.documents.empty())
+    return fail("--beir has queries and documents; leave --queries and --documents out");
+  if (arguments.run.empty()) {
+    return fail(
+        "--beir has no first stage; give a run of it with --run, such as BM25's, whose documents "
+        "are ranked anew");
+  }
+  if (arguments.out.empty() && (arguments.with_metadata || !arguments.own_metadata.empty()))
+    return fail("--ir-metadata stands in the run; name its file with -o");
+  const auto folder = BeirFolder::open(arguments.beir.folder);
+  if (!folder) return tl::unexpected(folder.error());
+  const auto judgements = folder->qrels(arguments.beir.split);
+  if (!judgements) return tl::unexpected(judgements.error());
+  arguments.queries = folder->queries.string();
+  arguments.documents = folder->corpus.string();
+  qrels = judgements->string();
+  return {};
+}
+
+Result<ReadyToRerank> prepare(RerankCommand& arguments, const std::filesystem::path& scratch) {
+  std::string qrels_file;
+  if (Status taken = take_beir(arguments, qrels_file); !taken) return tl::unexpected(taken.error());
   if (arguments.as_published && !arguments.max_p)
     return fail("--as-published says how documents are cut into passages; give --max-p with it");
   if (Status may = may_be_tag(arguments.tag); !may) return tl::unexpected(may.error());
-  auto run = TrecRun::read(arguments.run);
+  auto run = TrecRun::read(arguments.run, arguments.third_column);
   if (!run) return tl::unexpected(run.error());
+  std::optional<effectiveness::Qrels> qrels;
+  std::vector<effectiveness::Measure> measures;
+  if (!qrels_file.empty()) {
+    auto parsed = effectiveness::parse_measures(arguments.measures);
+    if (!parsed) return tl::unexpected(parsed.error());
+    measures = std::move(*parsed);
+    auto read = effectiveness::Qrels::read(qrels_file);
+    if (!read) return tl::unexpected(read.error());
+    qrels = std::move(*read);
+    if (Status known = effectiveness::check_grades(measures, *qrels); !known)
+      return tl::unexpected(known.error());
+    auto notes = keep_judged(*run, *qrels);
+    if (!notes) return tl::unexpected(notes.error());
+    std::ranges::move(*notes, std::back_inserter(run->notes));
+  }
   auto model = open_ranker(arguments.model);
   if (model && model->is_listwise && arguments.max_p) {
     return fail(
@@ -83,7 +139,7 @@ Result<ReadyToRerank> prepare(const RerankCommand& arguments) {
         arguments.model.checkpoint);
   }
   std::vector<std::filesystem::path> inputs = model->files;
-  inputs.insert(inputs.end(), {arguments.run, arguments.queries, arguments.documents});
+  inputs.insert(inputs.end(), {arguments.run, arguments.queries, arguments.documents, qrels_file});
   std::optional<ordered_json> own_metadata;
   if (!arguments.own_metadata.empty()) {
     inputs.emplace_back(arguments.own_metadata);
@@ -91,16 +147,20 @@ Result<ReadyToRerank> prepare(const RerankCommand& arguments) {
     if (!own) return tl::unexpected(own.error());
     own_metadata = std::move(*own);
   }
-  if (Status allowed = may_be_written(arguments.out, inputs); !allowed)
-    return tl::unexpected(allowed.error());
+  if (!arguments.out.empty()) {
+    if (Status allowed = may_be_written(arguments.out, inputs); !allowed)
+      return tl::unexpected(allowed.error());
+  }
   auto texts = open_texts(arguments.queries, arguments.documents);
   if (!texts) return tl::unexpected(texts.error());
   if (Status found = find_texts(*run, arguments.depth, *texts); !found)
     return tl::unexpected(found.error());
-  auto out = WrittenFile::beside(arguments.out);
+  auto out =
+      WrittenFile::beside(arguments.out.empty() ? scratch : std::filesystem::path(arguments.out));
   if (!out) return tl::unexpected(out.error());
-  return ReadyToRerank{std::move(*run), std::move(*model), std::move(*texts), std::move(*out),
-                       std::move(own_metadata)};
+  return ReadyToRerank{std::move(*run),    std::move(*model),       std::move(*texts),
+                       std::move(*out),    std::move(own_metadata), std::move(qrels),
+                       std::move(measures)};
 }
 
 /// An object's member under another name, where there is one: what is not known is left out.
@@ -162,6 +222,7 @@ ordered_json method_of(const RerankCommand& arguments, const ReadyToRerank& read
                        const std::string& tag, const std::string& implementation) {
   const ModelQuestion& asked = arguments.model.question;
   ordered_json params = {{"pattern", ready.model.pattern.name}};
+  if (!ready.model.place.revision.empty()) params["revision"] = ready.model.place.revision;
   if (ready.model.window) params["window"] = ready.model.window->text();
   params.update({{"implementation", implementation},
                  {"dtype", asked.dtype},
@@ -226,9 +287,26 @@ void tell_cut(const RerankedPairs& pairs, LongDocuments how) {
           : ", as published; --max-p alone scores it, too");
 }
 
-void rerank(Session& session, const RerankCommand& arguments) {
+/// What the ranking is worth by the judgements of its data set.
+void print_evaluation(Session& session, const std::filesystem::path& file, const std::string& tag,
+                      const ReadyToRerank& ready, bool is_kept) {
+  auto run = TrecRun::read(file);
+  if (!run) return session.fail(exit_wrong_use, run.error().message);
+  if (!is_kept) run->file = tag;
+  std::vector<report::EvaluatedRun> runs;
+  runs.push_back({.name = tag, .run = std::move(*run)});
+  report::EffectivenessReport report =
+      report::evaluate_runs(std::move(runs), *ready.qrels, ready.measures, {});
+  for (const std::string& sentence : ready.qrels->notes) note(sentence);
+  for (const std::string& sentence : report.notes) note(sentence);
+  const report::Sheet sheet = report::effectiveness_sheet(report, report::TableFormat::text);
+  print_result(session, report::write_sheet(sheet, report::TableFormat::text));
+}
+
+void rerank(Session& session, RerankCommand& arguments) {
   catch_interrupts();
-  auto prepared = prepare(arguments);
+  const Scratch scratch;
+  auto prepared = prepare(arguments, scratch.name());
   if (interrupts() > 0) return session.fail(exit_cancelled, "interrupted; nothing is written");
   if (!prepared) return session.fail(exit_wrong_use, prepared.error().message);
   for (const std::string& sentence : prepared->run.notes) note(sentence);
@@ -268,6 +346,9 @@ void rerank(Session& session, const RerankCommand& arguments) {
   }
   if (run.was_interrupted()) return session.fail(exit_cancelled, "interrupted; nothing is written");
   tell_cut(pairs, arguments.long_documents());
+  if (!prepared->qrels) return;
+  const bool is_kept = !arguments.out.empty();
+  print_evaluation(session, is_kept ? arguments.out : scratch.name(), tag, *prepared, is_kept);
 }
 
 }  // namespace
@@ -278,24 +359,31 @@ void add_rerank_command(CLI::App& app, Session& session) {
       app.add_subcommand("rerank", "Rank the documents of a run anew by a checkpoint's scores");
   add_model_arguments(*command, arguments->model);
   command->add_option("--run", arguments->run, "TREC run of the first stage; .gz is read, too")
-      ->type_name("FILE")
-      ->required();
+      ->type_name("FILE");
+  add_run_columns_option(*command, arguments->third_column);
   command
       ->add_option("--queries", arguments->queries,
-                   "Query texts, .tsv or .jsonl, either with .gz: QID, QUERY")
-      ->type_name("FILE")
-      ->required();
+                   "Query texts, .tsv, .jsonl or .json, each with .gz: QID, QUERY")
+      ->type_name("FILE");
   command
       ->add_option("--documents", arguments->documents,
-                   "Document texts, .tsv or .jsonl, either with .gz: DOCID, TEXT or DOCID, "
+                   "Document texts, .tsv, .jsonl or .json, each with .gz: DOCID, TEXT or DOCID, "
                    "URL, TITLE, BODY")
-      ->type_name("FILE")
-      ->required();
+      ->type_name("FILE");
+  add_beir_options(*command, arguments->beir,
+                   "In place of both: a data set as BEIR lays it out, corpus.jsonl, queries.jsonl "
+                   "and qrels/; the ranking is evaluated, too");
   command
-      ->add_option("-o,--output", arguments->out,
-                   "TREC run that is written; gzip packs it where its name ends in .gz")
-      ->type_name("FILE")
-      ->required();
+      ->add_option("--measures", arguments->measures, "Of that evaluation, as evaluate takes them")
+      ->type_name("NAME,...")
+      ->capture_default_str()
+      ->needs(command->get_option("--beir"));
+  command
+      ->add_option(
+          "-o,--output", arguments->out,
+          "TREC run that is written; gzip packs it where its name ends in .gz. With --beir "
+          "it may be left out")
+      ->type_name("FILE");
   command->add_option("--depth", arguments->depth, "Documents of each query, the best of the run")
       ->type_name("N")
       ->capture_default_str()

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "app/cli/command_line.h"
@@ -166,6 +168,61 @@ Result<RerankedTexts> open_texts(const std::string& queries, const std::string& 
   auto of_documents = open_texts(documents, PairParts::document);
   if (!of_documents) return tl::unexpected(of_documents.error());
   return RerankedTexts{std::move(*of_queries), std::move(*of_documents)};
+}
+
+void add_run_columns_option(CLI::App& command, effectiveness::ThirdColumn& third) {
+  command
+      .add_option_function<std::string>(
+          "--run-columns",
+          [&third](const std::string& name) {
+            third = name == "rank" ? effectiveness::ThirdColumn::rank
+                                   : effectiveness::ThirdColumn::score;
+          },
+          "Third column of runs that have three, QID DOCID and rank or score; needed where ranks "
+          "do not count up from 1")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"rank", "score"}));
+}
+
+void add_beir_options(CLI::App& command, BeirArguments& arguments, const std::string& what,
+                      bool with_split) {
+  auto* const folder = command.add_option("--beir", arguments.folder, what)->type_name("DIR");
+  if (!with_split) return;
+  command.add_option("--split", arguments.split, "Judgements of a --beir folder: qrels/NAME.tsv")
+      ->type_name("NAME")
+      ->capture_default_str()
+      ->needs(folder);
+}
+
+Result<std::vector<std::string>> keep_judged(TrecRun& run, const effectiveness::Qrels& qrels) {
+  std::size_t unjudged = 0, own = 0;
+  for (auto at = run.queries.begin(); at != run.queries.end();) {
+    const bool is_judged = qrels.queries.contains(at->first);
+    unjudged += is_judged ? 0 : 1;
+    if (is_judged) {
+      own +=
+          std::erase_if(at->second, [&](const RankedDocument& one) { return one.id == at->first; });
+    }
+    at = is_judged && !at->second.empty() ? std::next(at) : run.queries.erase(at);
+  }
+  const std::string name = in_a_sentence(run.file.string(), 400);
+  if (run.queries.empty()) {
+    return fail("{}: has no query that {} judges, so nothing can be evaluated", name,
+                in_a_sentence(qrels.file.string(), 400));
+  }
+  std::vector<std::string> sentences;
+  if (unjudged > 0) {
+    sentences.push_back(
+        fmt::format("{}: {} not judged in {} and left out", name,
+                    unjudged == 1 ? "1 query is" : fmt::format("{} queries are", unjudged),
+                    in_a_sentence(qrels.file.string(), 400)));
+  }
+  if (own > 0) {
+    sentences.push_back(
+        fmt::format("{}: {} the id of the query and left out, as in BEIR", name,
+                    own == 1 ? "1 document has" : fmt::format("{} documents have", own)));
+  }
+  return sentences;
 }
 
 }  // namespace attnscope::cli

@@ -19,6 +19,10 @@
 #include "engine/text/text_collection.h"
 #include "kernels/base/result.h"
 
+namespace CLI {
+class App;
+}  // namespace CLI
+
 namespace attnscope::cli {
 
 /// The texts behind the ids of queries and documents, of a run or of triples.
@@ -72,5 +76,23 @@ class RerankedPairs : public PairSource {
 /// computed.
 [[nodiscard]] Status find_texts(const effectiveness::TrecRun& run, std::int64_t depth,
                                 RerankedTexts& texts);
+
+/// Adds --run-columns.
+void add_run_columns_option(CLI::App& command, effectiveness::ThirdColumn& third);
+
+/// A data set that is asked for by its folder.
+struct BeirArguments {
+  std::string folder, split = "test";
+
+  [[nodiscard]] bool is_given() const { return !folder.empty(); }
+};
+/// Adds --beir, and --split where judgements are read.
+void add_beir_options(CLI::App& command, BeirArguments& arguments, const std::string& what,
+                      bool with_split = true);
+
+/// Leaves in the run what BEIR evaluates: judged queries, without a document that has the query's
+/// own id. Gives a sentence for each of both that is left out. An error where nothing is left.
+[[nodiscard]] Result<std::vector<std::string>> keep_judged(effectiveness::TrecRun& run,
+                                                           const effectiveness::Qrels& qrels);
 
 }  // namespace attnscope::cli

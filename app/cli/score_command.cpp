@@ -14,12 +14,15 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/model_arguments.h"
+#include "app/cli/reranked_pairs.h"
 #include "app/cli/score_run.h"
 #include "app/cli/scored_pairs.h"
 #include "app/cli/worker_requests.h"
 #include "engine/documents/document_cache.h"
+#include "engine/effectiveness/trec_files.h"
 #include "engine/scoring/explained_pair.h"
 #include "engine/scoring/score_lines.h"
+#include "engine/text/beir_folder.h"
 #include "engine/text/pair_reader.h"
 #include "kernels/base/sentences.h"
 #include "kernels/base/written_file.h"
@@ -31,6 +34,7 @@ namespace {
 struct ScoreCommandArguments {
   ModelArguments model;
   std::string pairs, queries, cache, pairs_format, format = "tsv", tag, out;
+  BeirArguments beir;
   ScoreOptions options;
   PrecisionArguments precision;
   bool explain = false;
@@ -43,6 +47,7 @@ struct Prepared {
   std::optional<DocumentCache> cache;
   std::uintmax_t cache_bytes = 0;  // when it was opened
   PairReader lines;
+  std::optional<effectiveness::Qrels> qrels;  // of a data set, whose judged queries are scored
   ScoreFormat format;
   std::optional<WrittenFile> out;  // or standard output
 };
@@ -54,6 +59,18 @@ struct ScoredFile {
 };
 
 Result<ScoredFile> file_of(const ScoreCommandArguments& arguments) {
+  if (arguments.beir.is_given()) {
+    if (!arguments.pairs.empty() || !arguments.queries.empty())
+      return fail("--beir has the queries; leave --pairs and --queries out");
+    if (arguments.cache.empty()) {
+      return fail(
+          "--beir has no pairs; with --cache its queries are scored for all documents, and "
+          "'attnscope rerank' ranks those of a first stage");
+    }
+    const auto folder = BeirFolder::open(arguments.beir.folder);
+    if (!folder) return tl::unexpected(folder.error());
+    return ScoredFile{folder->queries.string(), PairParts::query};
+  }
   if (arguments.pairs.empty() && arguments.queries.empty()) {
     return fail("--pairs is required; or, with --cache, --queries for all its documents");
   }
@@ -68,6 +85,18 @@ Result<ScoredFile> file_of(const ScoreCommandArguments& arguments) {
   }
   return ScoredFile{arguments.pairs,
                     arguments.cache.empty() ? PairParts::both : PairParts::named_document};
+}
+
+/// Of the data set that is asked for, if one is.
+Result<std::optional<effectiveness::Qrels>> qrels_of(const BeirArguments& arguments) {
+  if (!arguments.is_given()) return std::optional<effectiveness::Qrels>();
+  const auto folder = BeirFolder::open(arguments.folder);
+  if (!folder) return tl::unexpected(folder.error());
+  const auto file = folder->qrels(arguments.split);
+  if (!file) return tl::unexpected(file.error());
+  auto qrels = effectiveness::Qrels::read(*file);
+  if (!qrels) return tl::unexpected(qrels.error());
+  return std::optional(std::move(*qrels));
 }
 
 /// 0 where it cannot be told.
@@ -140,6 +169,8 @@ Result<Prepared> prepare(const ScoreCommandArguments& arguments) {
   if (!file) return tl::unexpected(file.error());
   auto lines = PairReader::open(file->name, pairs_format, file->parts);
   if (!lines) return tl::unexpected(lines.error());
+  auto qrels = qrels_of(arguments.beir);
+  if (!qrels) return tl::unexpected(qrels.error());
   auto model = open_ranker(arguments.model);
   if (!model) return tl::unexpected(model.error());
   if (*format == ScoreFormat::trec) {
@@ -148,8 +179,8 @@ Result<Prepared> prepare(const ScoreCommandArguments& arguments) {
   const std::uintmax_t cache_bytes = size_of_file(arguments.cache);
   auto cache = open_cache(arguments, *model);
   if (!cache) return tl::unexpected(cache.error());
-  Prepared prepared{std::move(*model), std::move(*cache), cache_bytes,
-                    std::move(*lines), *format,           std::nullopt};
+  Prepared prepared{std::move(*model), std::move(*cache), cache_bytes, std::move(*lines),
+                    std::move(*qrels), *format,           std::nullopt};
   if (!arguments.out.empty()) {
     if (Status allowed = may_be_output(arguments, *file, prepared.model); !allowed)
       return tl::unexpected(allowed.error());
@@ -237,8 +268,9 @@ void score(Session& session, const ScoreCommandArguments& arguments) {
   const ScoringModel& model = prepared->model;
   ScoredPairs pairs = prepared->cache
                           ? ScoredPairs(model, std::move(prepared->lines), *prepared->cache,
-                                        arguments.cache, !arguments.queries.empty())
+                                        arguments.cache, arguments.pairs.empty())
                           : ScoredPairs(model, std::move(prepared->lines));
+  if (prepared->qrels) pairs.keep_judged(*prepared->qrels);
   ScoreRun run(model, worker->process, pairs, prepared->cache.has_value(), {prepared->format, tag},
                prepared->out ? &*prepared->out : nullptr, interrupts(), options);
   auto comparison =
@@ -280,9 +312,10 @@ void add_score_command(CLI::App& app, Session& session) {
   CLI::App* command = app.add_subcommand("score", "Score queries and documents by a checkpoint");
   add_model_arguments(*command, arguments->model);
   command
-      ->add_option("--pairs", arguments->pairs,
-                   "Queries and documents, one pair a line: .tsv, .jsonl, either with .gz, or - "
-                   "for standard input")
+      ->add_option(
+          "--pairs", arguments->pairs,
+          "Queries and documents, pair by pair: .tsv, .jsonl or .json, each with .gz, or - "
+          "for standard input")
       ->type_name("FILE");
   command
       ->add_option(
@@ -293,12 +326,14 @@ void add_score_command(CLI::App& app, Session& session) {
       ->type_name("FILE");
   command
       ->add_option("--queries", arguments->queries,
-                   "In place of --pairs: queries for all documents of the cache, .tsv or "
-                   ".jsonl, either with .gz: QID, QUERY")
+                   "In place of --pairs: queries for all documents of the cache, .tsv, .jsonl or "
+                   ".json, each with .gz: QID, QUERY")
       ->type_name("FILE");
+  add_beir_options(*command, arguments->beir,
+                   "In place of --queries: a data set as BEIR lays it out, its judged queries");
   command
       ->add_option("--pairs-format", arguments->pairs_format,
-                   "tsv or jsonl, of pairs and queries; else by the name")
+                   "tsv, jsonl or json, of pairs and queries; else by the name or the first line")
       ->type_name("FORMAT");
   command->add_option("--format", arguments->format, "tsv, trec or jsonl")
       ->type_name("FORMAT")

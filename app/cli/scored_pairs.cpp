@@ -46,6 +46,8 @@ tl::unexpected<Error> ScoredPairs::not_in_cache(const TextPair& first) {
 
 Result<std::optional<ScoredPair>> ScoredPairs::next_line() {
   auto read = reader_.next();
+  while (judged_ != nullptr && read && *read && !judged_->queries.contains((*read)->query_id))
+    read = reader_.next();
   if (!read) return tl::unexpected(read.error());
   if (!*read) return std::optional<ScoredPair>();
   TextPair& text = **read;

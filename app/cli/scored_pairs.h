@@ -13,6 +13,7 @@
 
 #include "engine/documents/document_cache.h"
 #include "engine/documents/document_numbers.h"
+#include "engine/effectiveness/trec_files.h"
 #include "engine/scoring/score_lines.h"
 #include "engine/scoring/scoring_model.h"
 #include "engine/text/pair_reader.h"
@@ -58,6 +59,9 @@ class ScoredPairs : public PairSource {
   ScoredPairs(const ScoringModel& model, PairReader reader, const DocumentCache& cache,
               std::string name, bool all);
 
+  /// Queries that `qrels` do not judge are passed over; it lives at least as long.
+  void keep_judged(const effectiveness::Qrels& qrels) { judged_ = &qrels; }
+
   /// Documents that are not in the cache are named together, those of some lines behind the first
   /// with it.
   [[nodiscard]] Result<std::optional<ScoredPair>> next() override;
@@ -76,6 +80,7 @@ class ScoredPairs : public PairSource {
 
   const ScoringModel& model_;
   PairReader reader_;
+  const effectiveness::Qrels* judged_ = nullptr;
   const DocumentCache* cache_ = nullptr;
   std::string name_;
   std::optional<DocumentNumbers> numbers_;  // absent: each line stands for all documents

@@ -142,7 +142,7 @@ Result<std::optional<Validation>> open_validation(const TrainArguments& argument
         "--validate-run needs --validate-qrels and the texts: --validate-queries and "
         "--validate-documents");
   }
-  auto run = effectiveness::TrecRun::read(arguments.validate_run);
+  auto run = effectiveness::TrecRun::read(arguments.validate_run, arguments.third_column);
   if (!run) return tl::unexpected(run.error());
   auto qrels = effectiveness::Qrels::read(arguments.validate_qrels);
   if (!qrels) return tl::unexpected(qrels.error());
@@ -189,7 +189,7 @@ Result<FoundState> look_into_folder(const TrainArguments& arguments, const json&
   if (failed) {
     return fail("{}: cannot be made: {}; name another folder", arguments.out, failed.message());
   }
-  if (fs::equivalent(arguments.out, arguments.model.checkpoint, failed))
+  if (fs::equivalent(arguments.out, settings["checkpoint"].get<std::string>(), failed))
     return fail("-o names the checkpoint's own folder; name another");
   auto claimed = claim(arguments.out);
   if (!claimed) return tl::unexpected(claimed.error());
@@ -316,6 +316,7 @@ void add_validation_arguments(CLI::App& command, TrainArguments& arguments) {
           "--validate-run", arguments.validate_run,
           "TREC run, .gz or not, that is ranked anew now and then; its nDCG@10 stands in the curve")
       ->type_name("FILE");
+  add_run_columns_option(command, arguments.third_column);
   command.add_option("--validate-qrels", arguments.validate_qrels, "Of that run")
       ->type_name("FILE");
   command.add_option("--validate-queries", arguments.validate_queries, "Its texts; else --queries")

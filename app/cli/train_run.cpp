@@ -208,18 +208,18 @@ Result<bool> TrainRun::keep_if_best(double ndcg) {
 
 /// The weights come last: a folder with them is whole.
 Status TrainRun::finish() {
-  const fs::path from = arguments_.model.checkpoint;
+  const fs::path& from = ready_.model.place.folder;
   constexpr std::uintmax_t most_config_bytes = 1U << 20U;
   const auto text =
       read_text_file(from / "config.json", "model's configuration", most_config_bytes);
   if (!text) return tl::unexpected(text.error());
   const ScoringModel& model = ready_.model;
-  const auto config =
-      trained_config(*text, {.pattern = model.pattern.name,
-                             .window = model.window,
-                             .most_query_tokens = model.limits.most_query_tokens,
-                             .positions = model.shape.positions,
-                             .is_one_text = model.options.contains(pair_is_one_text)});
+  const auto config = trained_config(
+      *text, {.pattern = model.pattern.name,
+              .window = model.window,
+              .most_query_tokens = model.limits.most_query_tokens,
+              .positions = model.shape.positions,
+              .begun_from = model.place.revision.empty() ? std::string() : model.place.words()});
   if (!config) return tl::unexpected(config.error());
   if (Status written = write_file(arguments_.in_folder("config.json"), *config); !written)
     return written;

@@ -40,6 +40,7 @@ struct TrainArguments {
   double learning_rate = 7e-6, weight_decay = 0.01, clip = 1;
   bool recompute = false, restart = false, events = false;
   std::string validate_run, validate_queries, validate_documents, validate_qrels;
+  effectiveness::ThirdColumn third_column = effectiveness::ThirdColumn::unknown;
   std::int64_t validate_every = 0;
   std::string keep;  // "best" or "last"; empty: the best where it is known
 

@@ -120,6 +120,41 @@ void expect_alike(const std::vector<ScoredLine>& some, const std::vector<ScoredL
   }
 }
 
+TEST_F(Encode, ADataSetsCorpusIsEncoded_AndItsJudgedQueriesAreScored) {
+  std::filesystem::create_directories(program_.path("set/qrels"));
+  std::string corpus;
+  for (int i = 0; i < 40; ++i) {
+    corpus +=
+        fmt::format(R"({{"_id": "d{}", "title": "", "text": "{}"}})", i, text_of_document(i)) +
+        "\n";
+  }
+  program_.write("set/corpus.jsonl", corpus);
+  program_.write("set/queries.jsonl", R"({"_id": "q0", "text": "d"})"
+                                      "\n"
+                                      R"({"_id": "q1", "text": "a b"})"
+                                      "\n");
+  program_.write("set/qrels/test.tsv", "query-id\tcorpus-id\tscore\nq1\td3\t2\n");
+  const auto encoded = [&](const std::vector<std::string>& what, const std::string& cache) {
+    std::vector<std::string> all{"encode", "--checkpoint", "dual", "-o", cache};
+    all.insert(all.end(), what.begin(), what.end());
+    return program_.run(all);
+  };
+  ASSERT_EQ(encoded({"--documents", "docs.tsv"}, "tsv").exit_code, 0);
+  const Outcome of_set = encoded({"--beir", "set"}, "beir");
+  ASSERT_EQ(of_set.exit_code, 0) << of_set.err;
+  program_.write("q1.tsv", "q1\ta b\n");
+  const auto scored = [&](const std::vector<std::string>& what) {
+    std::vector<std::string> all{"score", "--checkpoint", "dual"};
+    all.insert(all.end(), what.begin(), what.end());
+    return program_.run(all);
+  };
+  const Outcome expected = scored({"--cache", "tsv", "--queries", "q1.tsv"});
+  ASSERT_EQ(expected.exit_code, 0) << expected.err;
+  EXPECT_EQ(scored({"--cache", "beir", "--beir", "set"}).out, expected.out);
+  EXPECT_THAT(scored({"--beir", "set"}).err, HasSubstr("--beir has no pairs; with --cache"));
+  EXPECT_THAT(encoded({}, "none").err, HasSubstr("--documents is required, or --beir"));
+}
+
 TEST_F(Encode, ScoresFromTheCacheAreThoseOfTheTexts) {
   for (const char* checkpoint : {"dual", "colbert", "tkl"}) {
     encode_well(checkpoint, {"--restart"});

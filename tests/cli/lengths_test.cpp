@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -48,6 +49,28 @@ TEST_F(Lengths, CountsEveryTextWhole_WhateverTheCheckpointReads) {
   EXPECT_LT(counted.at("own_limit").get<int>(), 306);
   EXPECT_THAT(lengths({}).out, AllOf(HasSubstr("3 pairs of pairs.tsv"),
                                      HasSubstr("the checkpoint's own"), HasSubstr("none packed")));
+}
+
+TEST_F(Lengths, OfADataSetAreThoseOfItsJudgedPairs) {
+  std::filesystem::create_directories(program_.path("set/qrels"));
+  program_.write("set/corpus.jsonl", R"({"_id": "1", "title": "a", "text": "b c"})"
+                                     "\n"
+                                     R"({"_id": "2", "title": "", "text": "d"})"
+                                     "\n");
+  program_.write("set/queries.jsonl", R"({"_id": "7", "text": "a b"})"
+                                      "\n"
+                                      R"({"_id": "8", "text": "a b c d e f"})"
+                                      "\n");
+  program_.write("set/qrels/dev.tsv", "query-id\tcorpus-id\tscore\n7\t1\t1\n7\t2\t0\n7\t3\t1\n");
+  const std::vector<std::string> asked{"lengths", "--checkpoint", ".",        "--beir", "set",
+                                       "--split", "dev",          "--format", "json"};
+  const Outcome outcome = program_.run(asked);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("1 of its pairs have no text"));
+  const json counted = json::parse(outcome.out);
+  EXPECT_EQ(counted.at("queries").at("counted"), json::parse("[[2,2]]"));
+  EXPECT_EQ(counted.at("documents").at("counted"), json::parse("[[1,1],[3,1]]"));
+  EXPECT_THAT(program_.run({"lengths", "--checkpoint", "."}).err, HasSubstr("or --beir"));
 }
 
 TEST_F(Lengths, WhatCannotBeReadIsASentence) {

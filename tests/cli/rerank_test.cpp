@@ -227,6 +227,90 @@ TEST_F(Rerank, TheRunSaysAtItsHeadHowItWasMade_AndIsReadAsWithout) {
   EXPECT_THAT(refused.err, AllOf(HasSubstr("own.json"), HasSubstr("acter")));
 }
 
+/// A data set as BEIR lays it out, with the collection of the other tests.
+class RerankBeir : public Rerank {
+ protected:
+  RerankBeir() {
+    std::string corpus;
+    for (int i = 0; i < documents; ++i) {
+      corpus += fmt::format(R"({{"_id": "d{}", "title": "{}", "text": "{} "}})", i,
+                            i == 0 ? "a" : "", i == 0 ? "b" : document_text(i)) +
+                "\n";
+    }
+    corpus += R"({"_id": "q1", "title": "", "text": "a b c"})"
+              "\n";
+    std::filesystem::create_directories(program_.path("set/qrels"));
+    program_.write("set/corpus.jsonl", corpus);
+    program_.write("set/queries.jsonl", R"({"_id": "q1", "text": "a b c", "metadata": {}})"
+                                        "\n"
+                                        R"({"_id": "q2", "text": "d e"})"
+                                        "\n");
+    program_.write("set/qrels/test.tsv", "query-id\tcorpus-id\tscore\nq1\td3\t2\nq1\td5\t1\n");
+    program_.write("bm25.trec", program_.read("bm25.trec") + "q1 Q0 q1 13 101 bm25\n");
+  }
+  [[nodiscard]] Outcome rerank_set(const std::vector<std::string>& more) const {
+    std::vector<std::string> arguments{"rerank", "--checkpoint", ".", "--beir", "set"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return program_.run(arguments);
+  }
+};
+
+TEST_F(RerankBeir, OneCommandLeadsFromTheFolderToTheEvaluation) {
+  const Outcome outcome =
+      rerank_set({"--run", "bm25.trec", "-o", "out.trec", "--measures", "nDCG@10,R@5"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("1 query is not judged in set/qrels/test.tsv and left"),
+                                 HasSubstr("1 document has the id of the query and left out")));
+  const auto scores = written();
+  EXPECT_EQ(scores.size(), 1U * documents) << "judged queries alone, without the query's own text";
+  // The title stands before the text, and the text has no blank at its end.
+  EXPECT_NEAR(scores.at("q1 d0"), scored("a b c", {"a b"})[0], 1e-5);
+  const Outcome evaluated = program_.run(
+      {"evaluate", "--qrels", "set/qrels/test.tsv", "out.trec", "--measures", "nDCG@10,R@5"});
+  const auto numbers = [](const std::string& text) { return text.substr(text.find("0.")); };
+  EXPECT_THAT(outcome.out, HasSubstr("nDCG@10"));
+  EXPECT_EQ(numbers(outcome.out), numbers(evaluated.out));
+  const Outcome alone = rerank_set({"--run", "bm25.trec", "--measures", "nDCG@10,R@5"});
+  EXPECT_EQ(numbers(alone.out), numbers(outcome.out)) << alone.err;
+  for (const std::string name : {"corpus.jsonl", "queries.jsonl", "qrels/test.tsv"}) {
+    program_.write("set/" + name + ".gz", tests::packed(program_.read("set/" + name)));
+    std::filesystem::remove(program_.path("set/" + name));
+  }
+  EXPECT_EQ(rerank_set({"--run", "bm25.trec", "--measures", "nDCG@10,R@5"}).out, alone.out);
+}
+
+TEST_F(RerankBeir, WhatIsMissingIsNamed) {
+  const auto refused = [&](const std::vector<std::string>& more) {
+    const Outcome outcome = rerank_set(more);
+    EXPECT_EQ(outcome.exit_code, 2);
+    return outcome.err;
+  };
+  EXPECT_THAT(refused({}), HasSubstr("--beir has no first stage; give a run of it with --run"));
+  EXPECT_THAT(refused({"--run", "bm25.trec", "--split", "dev"}),
+              HasSubstr("has no judgements qrels/dev.tsv; --split is one of: test"));
+  EXPECT_THAT(refused({"--run", "bm25.trec", "--queries", "queries.tsv"}),
+              HasSubstr("leave --queries and --documents out"));
+  program_.write("set/qrels/test.tsv", "query-id\tcorpus-id\tscore\nq9\td3\t2\n");
+  EXPECT_THAT(refused({"--run", "bm25.trec"}), HasSubstr("has no query that set/qrels/test.tsv"));
+  std::filesystem::remove(program_.path("set/queries.jsonl"));
+  EXPECT_THAT(refused({"--run", "bm25.trec"}), HasSubstr("--beir set: has no queries.jsonl"));
+  EXPECT_THAT(program_.run({"rerank", "--checkpoint", "."}).err, HasSubstr("--run is required"));
+}
+
+TEST_F(Rerank, ARunOfThreeColumnsIsAsked_UnlessItsRanksCountUp) {
+  ASSERT_EQ(rerank({"--depth", "2", "--tag", "mine"}).exit_code, 0);
+  const std::string expected = program_.read("out.trec");
+  program_.write("bm25.trec", "q2\td0\t1\nq2\td1\t2\nq1\td0\t1\nq1\td1\t2\n");
+  ASSERT_EQ(rerank({"--tag", "mine"}).exit_code, 0);
+  EXPECT_EQ(program_.read("out.trec"), expected);
+  program_.write("bm25.trec", "q2\td0\t8\nq2\td1\t7\nq1\td0\t8\nq1\td1\t7\nq1\td2\t6\n");
+  const Outcome asked = rerank({});
+  EXPECT_EQ(asked.exit_code, 2);
+  EXPECT_THAT(asked.err, HasSubstr("--run-columns rank or --run-columns score"));
+  ASSERT_EQ(rerank({"--tag", "mine", "--depth", "2", "--run-columns", "score"}).exit_code, 0);
+  EXPECT_EQ(program_.read("out.trec"), expected);
+}
+
 TEST_F(Rerank, WrongUseNamesItsMend) {
   EXPECT_THAT(rerank({"--as-published"}).err, HasSubstr("--max-p"));
   EXPECT_THAT(rerank({"--max-p", "--whole"}).err, HasSubstr("--whole"));

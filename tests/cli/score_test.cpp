@@ -341,6 +341,30 @@ TEST_F(Score, ProfileTellsWhereTheTimeGoes) {
               HasSubstr("none.tsv: has no pairs"));
 }
 
+TEST_F(Score, ANameOfTheHubIsFoundInItsCache_AndItsRevisionIsSaid) {
+  const std::string hash(40, 'c');
+  const std::string inside = "cache/models--org--mini/";
+  std::filesystem::create_directories(program_.path(inside + "refs"));
+  std::filesystem::create_directories(program_.path(inside + "snapshots/" + hash));
+  program_.write(inside + "refs/main", hash);
+  for (const char* file : {"config.json", "model.safetensors", "vocab.txt"}) {
+    std::filesystem::create_symlink(program_.path(file),
+                                    program_.path(inside + "snapshots/" + hash + "/" + file));
+  }
+  const auto scored = [&](const std::string& checkpoint) {
+    return program_.run(
+        {"score", "--checkpoint", checkpoint, "--pairs", "pairs.tsv", "--format", "trec"},
+        {"HF_HUB_CACHE=" + program_.path("cache").string()});
+  };
+  const Outcome found = scored("org/mini");
+  ASSERT_EQ(found.exit_code, 0) << found.err;
+  EXPECT_THAT(found.err, HasSubstr("note: org/mini is revision " + hash));
+  EXPECT_THAT(found.out, HasSubstr(" org/mini\n"));
+  const Outcome none = scored("org/other");
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_THAT(none.err, HasSubstr("fetch it: hf download org/other"));
+}
+
 TEST_F(Score, LatencyTellsWhatQueriesWaitAndHowManyDocumentsAreInTime) {
   const auto latency = [&](const std::vector<std::string>& more,
                            const std::string& pairs = "pairs.tsv") {

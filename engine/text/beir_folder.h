@@ -1,0 +1,27 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// A data set as BEIR lays it out: a folder with corpus.jsonl (_id, title, text), queries.jsonl
+// (_id, text) and judgements of one or more splits, qrels/test.tsv; each may be packed,
+// "corpus.jsonl.gz".
+//
+//   Result<BeirFolder> folder = BeirFolder::open("scifact");
+//   Result<std::filesystem::path> qrels = folder->qrels("test");
+
+#include <filesystem>
+#include <string>
+
+#include "kernels/base/result.h"
+
+namespace attnscope {
+
+struct BeirFolder {
+  std::filesystem::path folder, corpus, queries;
+
+  /// Errors: no folder, no corpus, no queries.
+  [[nodiscard]] static Result<BeirFolder> open(const std::filesystem::path& folder);
+  /// An error names the splits that there are.
+  [[nodiscard]] Result<std::filesystem::path> qrels(const std::string& split) const;
+};
+
+}  // namespace attnscope
