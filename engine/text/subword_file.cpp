@@ -429,8 +429,11 @@ SubwordParts read_tokenizer_root(const JsonField& root, const TokenizerChoices& 
 
 Result<SubwordParts> read_tokenizer_value(const json& tokenizer, std::string_view source,
                                           const TokenizerChoices& choices) {
-  return read_json(tokenizer, source,
-                   [&](const JsonField& root) { return read_parts(root, choices); });
+  std::optional<SubwordParts> parts;
+  const Status read = with_json_of_file(
+      tokenizer, source, [&](const JsonField& root) { parts.emplace(read_parts(root, choices)); });
+  if (!read) return tl::unexpected(read.error());
+  return std::move(*parts);
 }
 
 Result<json> vocabulary_json(std::string_view text, std::string_view source) {

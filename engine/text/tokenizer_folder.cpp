@@ -241,10 +241,11 @@ class FolderReader {
       *value = std::move(*read);
     }
     config_.update(extras_.arguments);
-    Result<SubwordParts> parts =
-        read_json(config_, name("tokenizer_config.json"),
-                  [this](const JsonField& said) { return parts_of(said); });
-    return parts;
+    std::optional<SubwordParts> parts;
+    const Status read = with_json_of_file(config_, name("tokenizer_config.json"),
+                                          [&](const JsonField& said) { parts = parts_of(said); });
+    if (!read) return tl::unexpected(read.error());
+    return std::move(*parts);
   }
 
  private:
@@ -322,14 +323,14 @@ class FolderReader {
     SubwordParts parts;
     json built;
     Kind kind = chosen.kind;
-    // A model of this program's own families may have BERT's vocabulary alone.
-    if (is_foreign_ && kind == Kind::generic) {
-      if (!has("tokenizer.json") && has("vocab.txt")) kind = Kind::bert;
+    // transformers refuses a vocabulary alone there; it can only be BERT's.
+    if (kind == Kind::generic && !has("tokenizer.json") && has("vocab.txt")) kind = Kind::bert;
+    if (is_foreign_ && chosen.kind == Kind::generic) {
       choices.gives_types = choices.gives_types || !config.member("model_input_names");
       choices.usual_template = true;
     }
     if (kind != Kind::generic) {
-      built = base_of(config, kind);
+      built = base_of(kind);
       if (!fits(kind, built)) kind = Kind::generic;
     }
     if (kind == Kind::generic) {
@@ -399,8 +400,8 @@ class FolderReader {
           return list && list->is_list() && !list->value().empty();
         });
     if (!tokens.has_decoder) {
-      passed(with_json(special_map_, name("special_tokens_map.json"),
-                       [&](const JsonField& map) { read_named(map, tokens); }));
+      passed(with_json_of_file(special_map_, name("special_tokens_map.json"),
+                               [&](const JsonField& map) { read_named(map, tokens); }));
       add_file_tokens(tokens);
     }
     // A token that is named and listed has the flags of the list.
@@ -443,7 +444,7 @@ class FolderReader {
       return std::ranges::any_of(tokens.named, [&](const auto& one) { return has(one.second); }) ||
              std::ranges::any_of(tokens.extra, has);
     };
-    passed(with_json(added_file_, name("added_tokens.json"), [&](const JsonField& file) {
+    passed(with_json_of_file(added_file_, name("added_tokens.json"), [&](const JsonField& file) {
       std::map<std::int64_t, AddedToken> by_id;
       for (const JsonField& field : file.members()) {
         AddedToken token{.text = std::string(field.key())};
@@ -487,10 +488,11 @@ class FolderReader {
           in_a_sentence(folder_.string(), 400))}};
     }
     if (!has("tokenizer.json")) {
-      config.wrong(fmt::format(
-          "leaves the tokenizer to tokenizer.json ({}), and there is none in '{}'; copy it from "
-          "the checkpoint",
-          chosen_by_, in_a_sentence(folder_.string())));
+      throw JsonProblem{
+          {fmt::format("there is no tokenizer.json in '{}', which the tokenizer's class needs "
+                       "({}); copy the one "
+                       "that the checkpoint came with there",
+                       in_a_sentence(folder_.string(), 400), chosen_by_)}};
     }
     const std::string_view text = text_of("tokenizer.json");
     const auto read = [&](const JsonField& root) {
@@ -520,7 +522,7 @@ class FolderReader {
   }
 
   /// tokenizer.json, or the same made of the vocabulary files.
-  json base_of(const JsonField& config, Kind kind) {
+  json base_of(Kind kind) {
     if (has("tokenizer.json")) {
       source_ = "tokenizer.json";
       return passed(value_of(text_of(source_), name(source_), "vocab"));
@@ -532,18 +534,20 @@ class FolderReader {
     if (kind == Kind::roberta && has("vocab.json")) {
       source_ = "vocab.json";
       if (!has("merges.txt")) {
-        config.wrong(fmt::format("needs merges.txt next to '{}'; copy it from the checkpoint",
-                                 name(source_)));
+        throw JsonProblem{
+            {fmt::format("there is no merges.txt next to '{}'; copy it from the "
+                         "checkpoint",
+                         name(source_))}};
       }
       return {{"model",
                {{"vocab", passed(value_of(text_of(source_), name(source_), ""))},
                 {"merges", merges_json(text_of("merges.txt"))}}}};
     }
-    config.wrong(fmt::format(
-        "leaves the tokenizer to {}, and none of tokenizer.json and {} is in '{}'; copy the one "
-        "that the checkpoint came with there",
-        chosen_by_, kind == Kind::bert ? "vocab.txt" : "vocab.json with merges.txt",
-        in_a_sentence(folder_.string())));
+    throw JsonProblem{{fmt::format(
+        "there is none of tokenizer.json and {} in '{}', which the tokenizer's class needs ({}); "
+        "copy the one that the checkpoint came with there",
+        kind == Kind::bert ? "vocab.txt" : "vocab.json with merges.txt",
+        in_a_sentence(folder_.string(), 400), chosen_by_)}};
   }
 
   /// merges.txt but for its first line, "#version: 0.2".

@@ -382,6 +382,11 @@ Status with_json(const json& value, std::string_view root,
                    read);
 }
 
+Status with_json_of_file(const json& value, std::string_view file,
+                         const std::function<void(const JsonField&)>& read) {
+  return read_root({.name = file, .text = {}, .root = {}, .value = &value}, read);
+}
+
 Status check_json_size(std::string_view text) {
   std::size_t depth = 0, values = 1;
   bool in_text = false;

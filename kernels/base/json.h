@@ -117,6 +117,9 @@ using RepeatedIn = std::optional<std::string_view>;
                                RepeatedIn repeated_in = {});
 [[nodiscard]] Status with_json(const nlohmann::json& value, std::string_view root,
                                const std::function<void(const JsonField&)>& read);
+/// A value that was put together from a file: messages name the file, without a line.
+[[nodiscard]] Status with_json_of_file(const nlohmann::json& value, std::string_view file,
+                                       const std::function<void(const JsonField&)>& read);
 
 /// `more`: RepeatedIn of a text.
 template <typename Json, typename Read, typename... More>

@@ -187,7 +187,7 @@ TEST(GoldenModels, TheMeanOfAllTokensNeedsTheWholeLastLayer) {
   const auto options =
       config.family->options_for(config, *find_pattern("full"), {"cls-only-last-layer"});
   ASSERT_FALSE(options);
-  EXPECT_THAT(options.error().message, testing::HasSubstr("this one's is made of all tokens"));
+  EXPECT_THAT(options.error().message, testing::HasSubstr("this model pools all tokens"));
 }
 
 /// Each of its implementations against the scores in its folder.
