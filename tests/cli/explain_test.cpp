@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What makes a score of a checkpoint's logits, and where everything that decides it was read.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/checkpoint/tiny_checkpoint.h"
+#include "tests/cli/program.h"
+
+namespace attnscope::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using tests::TinyCheckpoint;
+
+constexpr const char* vocabulary =
+    "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\nm\nn\no\n[MASK]\n";
+
+class Explain : public ::testing::Test {
+ protected:
+  Explain() {
+    program_.write("vocab.txt", vocabulary);
+    program_.write("pairs.tsv", "a b\tC d [MASK] e\nb\tc\n");
+  }
+  [[nodiscard]] Outcome score(const std::vector<std::string>& more) const {
+    std::vector<std::string> arguments{"score", "--checkpoint", ".", "--pairs", "pairs.tsv"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return program_.run(arguments);
+  }
+  [[nodiscard]] std::vector<double> scores(const std::vector<std::string>& more) const {
+    const Outcome outcome = score(more);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    std::vector<double> values;
+    std::istringstream lines(outcome.out);
+    for (double value = 0; lines >> value;) values.push_back(value);
+    return values;
+  }
+
+  Program program_;
+};
+
+TEST_F(Explain, OfSeveralLabelsOneIsChosen) {
+  TinyCheckpoint tiny = TinyCheckpoint::bert();
+  tiny.tensors["classifier.weight"].shape = {2, 8};
+  tiny.tensors["classifier.bias"].shape = {2};
+  tiny.config["num_labels"] = "2";
+  tiny.write(program_.path(""));
+  const Outcome none = score({});
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_THAT(none.err, AllOf(HasSubstr("has 2 labels"), HasSubstr("--label 1-0")));
+  const auto first = scores({"--label", "0"}), second = scores({"--label", "1"});
+  const auto difference = scores({"--label", "1-0"});
+  const auto probability = scores({"--label", "log-softmax-1"});
+  ASSERT_EQ(difference.size(), 2U);
+  for (std::size_t i = 0; i < difference.size(); ++i) {
+    EXPECT_NEAR(difference[i], second[i] - first[i], 1e-5);
+    EXPECT_NEAR(probability[i], -std::log1p(std::exp(-difference[i])), 1e-5);
+  }
+  EXPECT_THAT(score({"--label", "2"}).err, HasSubstr("label 2 does not exist; the model has 2"));
+  EXPECT_THAT(score({"--label", "one"}).err, HasSubstr("'one' is no label"));
+}
+
+TEST_F(Explain, TheActivationIsAnOption) {
+  TinyCheckpoint::bert().write(program_.path(""));
+  const auto raw = scores({}), sigmoid = scores({"--activation", "sigmoid"});
+  EXPECT_NEAR(sigmoid.at(0), 1 / (1 + std::exp(-raw.at(0))), 1e-6);
+  EXPECT_EQ(scores({"--activation", "checkpoint"}), sigmoid);  // predict() of one label
+  TinyCheckpoint tiny = TinyCheckpoint::bert();
+  tiny.config["sbert_ce_default_activation_function"] = "\"torch.nn.modules.linear.Identity\"";
+  tiny.write(program_.path(""));
+  EXPECT_EQ(scores({"--activation", "checkpoint"}), raw);
+  EXPECT_THAT(score({"--activation", "relu"}).err, HasSubstr("'relu' is unknown"));
+}
+
+TEST_F(Explain, SaysWhatWasReadFromWhere) {
+  TinyCheckpoint::bert().write(program_.path(""));
+  program_.write("tokenizer_config.json", R"({"do_lower_case": false, "model_max_length": 9,
+                 "model_input_names": ["input_ids", "attention_mask"]})");
+  const Outcome outcome = score({"--explain", "--format", "jsonl"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto said = nlohmann::json::parse(outcome.out);
+  EXPECT_THAT(said["tokens"].get<std::vector<std::string>>(),
+              ElementsAre("[CLS]", "a", "b", "[SEP]", "[UNK]", "d", "[MASK]", "e", "[SEP]"));
+  EXPECT_THAT(said["ids"].get<std::vector<int>>(), ElementsAre(2, 4, 5, 3, 1, 7, 19, 8, 3));
+  EXPECT_EQ(said["types"].back(), 0);
+  EXPECT_EQ(said["positions"].back(), 8);
+  const std::string text = score({"--explain"}).out;
+  EXPECT_THAT(text, AllOf(HasSubstr("BertTokenizer"), HasSubstr("model_type of config.json"),
+                          HasSubstr("9 tokens  (model_max_length of tokenizer_config.json)"),
+                          HasSubstr("vocab.txt"), HasSubstr("not given: all are 0")));
+}
+
+}  // namespace
+}  // namespace attnscope::testing
