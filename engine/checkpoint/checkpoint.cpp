@@ -112,7 +112,9 @@ Result<Checkpoint> find_tensors(const TensorViews& files, ModelConfig config,
   config.family->take_sizes(config, files);
   take_labels(files, config.head);
   const ModelTensors wanted = config.family->tensors(config, &files);
-  Checkpoint found{.config = std::move(config), .tensors = {}, .gives_scores = wanted.gives_scores};
+  Checkpoint found;
+  found.config = std::move(config);
+  found.gives_scores = wanted.gives_scores;
   Complaints complaints;
   std::set<std::string_view> taken;
   for (const TensorSpec& spec : wanted.specs) {

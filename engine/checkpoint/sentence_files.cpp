@@ -251,12 +251,14 @@ Status read_encoder_config(SentenceFiles& files) {
             "is '{}'; 'feature-extraction' and 'sequence-classification' are computed here",
             in_a_sentence(task)));
       }
+      json replaced = json::object();
       for (const char* key : {"tokenizer_args", "processor_kwargs"}) {
         const auto arguments = root.member(key);
         if (!arguments || arguments->is_null()) continue;
         for (const JsonField& one : arguments->members())
-          files.tokenizer.arguments[std::string(one.key())] = one.value();
+          replaced[std::string(one.key())] = one.value();
       }
+      if (!replaced.empty()) files.tokenizer.arguments = replaced.dump();
       for (const char* key :
            {"model_args", "model_kwargs", "config_args", "config_kwargs", "query_expansion"}) {
         const auto field = root.member(key);
@@ -311,7 +313,8 @@ Status add_module(const fs::path& folder, const Listed& listed, Chain& chain,
 }  // namespace
 
 Result<SentenceFiles> read_sentence_files(const fs::path& folder) {
-  SentenceFiles files{.encoder = folder};
+  SentenceFiles files;
+  files.encoder = folder;
   const fs::path list = folder / "modules.json";
   const fs::path config = folder / "config_sentence_transformers.json";
   for (const fs::path& path : {list, config}) {

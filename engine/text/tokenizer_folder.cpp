@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <span>
@@ -240,7 +241,7 @@ class FolderReader {
       if (!read) return tl::unexpected(read.error());
       *value = std::move(*read);
     }
-    config_.update(extras_.arguments);
+    if (!extras_.arguments.empty()) config_.update(parse_json(extras_.arguments));
     std::optional<SubwordParts> parts;
     const Status read = with_json_of_file(config_, name("tokenizer_config.json"),
                                           [&](const JsonField& said) { parts = parts_of(said); });
@@ -334,7 +335,7 @@ class FolderReader {
       if (!fits(kind, built)) kind = Kind::generic;
     }
     if (kind == Kind::generic) {
-      parts = generic_parts(config, std::move(tokens), choices);
+      parts = generic_parts(std::move(tokens), choices);
     } else {
       direction_ = direction_of(built);
       rebuild(config, kind, std::move(tokens), built);
@@ -479,8 +480,7 @@ class FolderReader {
 
   // -- the generic class -------------------------------------------------------------------------
 
-  SubwordParts generic_parts(const JsonField& config, FolderTokens tokens,
-                             TokenizerChoices choices) {
+  SubwordParts generic_parts(FolderTokens tokens, TokenizerChoices choices) {
     if (!has("tokenizer.json") && is_foreign_) {
       throw JsonProblem{{fmt::format(
           "there is none of tokenizer.json, vocab.txt and vocab.json with a config.json that names "

@@ -12,7 +12,6 @@
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,8 +26,7 @@ struct TokenizerExtras {
   bool lower_case = false;      // texts are lower-cased before they are normalized
   std::string prompt{};         // precedes every query
   std::int64_t max_tokens = 0;  // limit of a pair that replaces the tokenizer's own; 0: none
-  /// Fields that replace those of tokenizer_config.json.
-  nlohmann::json arguments = nlohmann::json::object();
+  std::string arguments{};  // JSON: fields that replace those of tokenizer_config.json; empty: none
 };
 
 /// Files of a folder that decide about its tokenizer.
