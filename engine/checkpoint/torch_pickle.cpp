@@ -144,9 +144,9 @@ class Unpickler {
     std::size_t first = stack_.size();
     while (first > 0 && at(stack_[first - 1]).kind != Kind::mark) --first;
     if (first == 0) refuse("its pickle lacks a mark, so it is damaged");
-    const auto begin = stack_.begin() + static_cast<std::ptrdiff_t>(first);
-    std::vector<ValueNumber> items(begin, stack_.end());
-    stack_.erase(begin - 1, stack_.end());
+    std::vector<ValueNumber> items(stack_.begin() + static_cast<std::ptrdiff_t>(first),
+                                   stack_.end());
+    stack_.resize(first - 1);
     return items;
   }
 
