@@ -175,7 +175,7 @@ Result<Checkpoint> Checkpoint::open(const fs::path& folder) {
   checkpoint->paths = std::move(weights->paths);
   checkpoint->paths.push_back(path);
   checkpoint->paths.insert(checkpoint->paths.end(), sentence->paths.begin(), sentence->paths.end());
-  checkpoint->sentence = std::move(*sentence);
+  checkpoint->sentence = std::make_shared<const SentenceFiles>(std::move(*sentence));
   return checkpoint;
 }
 

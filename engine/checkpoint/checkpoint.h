@@ -28,7 +28,8 @@ struct Checkpoint {
   std::vector<std::string> left_out{};
   std::vector<std::shared_ptr<const void>> files{};  // what the views look at
   std::vector<std::filesystem::path> paths{};  // of all that was read: configuration and weights
-  SentenceFiles sentence{};                    // what sentence-transformers' files say
+  /// What sentence-transformers' files say; null of tensors that were found without a folder.
+  std::shared_ptr<const SentenceFiles> sentence{};
 
   /// Errors, each in one sentence: a file that is missing or no JSON, a model type that no family
   /// reads, what its family does not compute, tensors that are missing or whose shape contradicts

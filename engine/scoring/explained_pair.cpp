@@ -59,12 +59,12 @@ void explain_tokenizer(const SubwordTokenizer& tokenizer, const ScoringModel& mo
       {"vocabulary", counted(static_cast<std::size_t>(parts.model_pieces), "piece"), parts.source});
   lines.push_back({"token types", parts.gives_types ? "given to the model" : "not given: all are 0",
                    "model_input_names of tokenizer_config.json, or the tokenizer's class"});
-  lines.push_back(
-      {"limit", counted(static_cast<std::size_t>(model.limits.most_tokens), "token"),
-       model.limits.most_tokens == parts.max_tokens
-           ? (model.sentence.tokenizer.max_tokens > 0 ? "sentence_bert_config.json"
-                                                      : "model_max_length of tokenizer_config.json")
-           : "the option, or the positions of config.json"});
+  lines.push_back({"limit", counted(static_cast<std::size_t>(model.limits.most_tokens), "token"),
+                   model.limits.most_tokens == parts.max_tokens
+                       ? (model.sentence->tokenizer.max_tokens > 0
+                              ? "sentence_bert_config.json"
+                              : "model_max_length of tokenizer_config.json")
+                       : "the option, or the positions of config.json"});
   if (model.limits.most_query_tokens > 0) {
     lines.push_back({"limit of queries",
                      counted(static_cast<std::size_t>(model.limits.most_query_tokens), "token"),
@@ -82,7 +82,7 @@ void explain_tokenizer(const SubwordTokenizer& tokenizer, const ScoringModel& mo
 
 std::vector<Explained> explain_model(const ScoringModel& model) {
   std::vector<Explained> lines;
-  lines.push_back({"checkpoint", model.name, model.sentence.encoder.string()});
+  lines.push_back({"checkpoint", model.name, model.sentence->encoder.string()});
   lines.push_back({"model", model.architecture, "config.json"});
   if (const auto* tokenizer = dynamic_cast<const SubwordTokenizer*>(model.tokenizer.get()))
     explain_tokenizer(*tokenizer, model, lines);
@@ -94,7 +94,7 @@ std::vector<Explained> explain_model(const ScoringModel& model) {
   std::vector<std::string> pooled;
   for (const Pooling pooling : model.head.pooling) pooled.emplace_back(name_of(pooling));
   const std::string_view head_source =
-      model.sentence.modules.empty() ? "the model's class" : "modules.json";
+      model.sentence->modules.empty() ? "the model's class" : "modules.json";
   if (model.gives_scores && !model.head.steps.empty()) {
     lines.push_back(
         {"pooling", fmt::format("{}", fmt::join(pooled, ", ")), std::string(head_source)});

@@ -204,7 +204,7 @@ Status fits_table(const Tokenizer& tokenizer, std::int64_t rows,
 std::vector<std::filesystem::path> files_read(const Checkpoint& checkpoint,
                                               const ModelQuestion& question) {
   std::vector<std::filesystem::path> files = checkpoint.paths;
-  for (const char* name : tokenizer_files) files.push_back(checkpoint.sentence.encoder / name);
+  for (const char* name : tokenizer_files) files.push_back(checkpoint.sentence->encoder / name);
   files.push_back(question.checkpoint / WordList::file);
   files.emplace_back(question.pattern);
   return files;
@@ -292,9 +292,9 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& asked) {
         "the precision out",
         question.checkpoint.string());
   }
-  auto opened = tokenizer_of(checkpoint->sentence.encoder, config.family->reads_words(),
+  auto opened = tokenizer_of(checkpoint->sentence->encoder, config.family->reads_words(),
                              config.family->reads_token_types() ? config.shape.types : 0,
-                             checkpoint->sentence.tokenizer);
+                             checkpoint->sentence->tokenizer);
   if (!opened) return tl::unexpected(opened.error());
   auto head = head_with_label(question, config, checkpoint->gives_scores);
   if (!head) return tl::unexpected(head.error());
@@ -365,8 +365,8 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& asked) {
                       .architecture = config.architecture.empty() ? std::string(config.family->id())
                                                                   : config.architecture,
                       .document_type = opened->document_type,
-                      .activation = checkpoint->sentence.activation.starts_with("torch.")
-                                        ? checkpoint->sentence.activation
+                      .activation = checkpoint->sentence->activation.starts_with("torch.")
+                                        ? checkpoint->sentence->activation
                                         : config.activation,
                       .sentence = checkpoint->sentence,
                       .head = std::move(*head),

@@ -57,7 +57,7 @@ struct ScoringModel {
   std::string architecture{};      // "BertForSequenceClassification"; else the family's name
   std::int64_t document_type = 1;  // token type of documents
   std::string activation{};        // of sentence-transformers' predict(); empty: none is stated
-  SentenceFiles sentence{};
+  std::shared_ptr<const SentenceFiles> sentence{};
   HeadConfig head{};
   ModelOptions options;  // of the family, as "cls-only-last-layer"
   ShownTokens shown;     // of a pair
