@@ -385,9 +385,10 @@ void ChartDrawing::lay_out(const report::Figure& figure) {
   if (has_bars_) return;
   x_axis_.keep_at_most(
       static_cast<int>(plot_width / (widest(figure_font(em), x_axis_.ticks()) + em)));
-  if (figure.infinite_x)
+  if (figure.infinite_x) {
     x_axis_.name_end(*figure.infinite_x,
                      QString::fromUtf8(report::name_on_x(figure, *figure.infinite_x)));
+  }
 }
 
 const DrawnPoint* ChartDrawing::nearest(QPointF position, double radius) const {
