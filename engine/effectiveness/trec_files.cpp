@@ -12,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "kernels/base/gzip.h"
 #include "kernels/base/line_file.h"
 #include "kernels/base/sentences.h"
 
@@ -207,15 +208,80 @@ void rank(const std::string& query, std::vector<RankedDocument>& documents, cons
   std::ranges::sort(documents, ranks_before);
 }
 
+std::vector<std::string_view> fields_of(std::string_view line) {
+  constexpr std::string_view between = " \t\v\f\r";
+  std::vector<std::string_view> fields;
+  for (std::size_t begin = line.find_first_not_of(between); begin != std::string_view::npos;) {
+    const std::size_t end = std::min(line.find_first_of(between, begin), line.size());
+    fields.push_back(line.substr(begin, end - begin));
+    begin = line.find_first_not_of(between, end);
+  }
+  return fields;
+}
+
+/// QID DOCID and a rank or a score.
+Result<TrecRun> read_three_columns(LineFile& lines, const std::filesystem::path& file,
+                                   ThirdColumn third) {
+  TrecRun run{.file = file, .tag = without_gzip_ending(file).stem().string(), .queries = {}};
+  LineKinds kinds;
+  bool counts_up = true, is_whole = true;
+  while (true) {
+    const auto line = lines.next();
+    if (!line) return tl::unexpected(line.error());
+    if (!*line) break;
+    const std::string place = lines.place((*line)->number);
+    const std::vector<std::string_view> fields = fields_of((*line)->text);
+    if (fields.empty()) continue;
+    if (fields.size() != 3) {
+      return fail("{} has {} columns, and the first line has 3: QID DOCID and a rank or a score",
+                  place, fields.size());
+    }
+    RankedDocument document{.id = std::string(fields[1]), .line = (*line)->number};
+    if (std::string wrong = score_of(fields[2], document.score); !wrong.empty())
+      return fail("{} {}", place, wrong);
+    std::vector<RankedDocument>& documents = run.queries[std::string(fields[0])];
+    const auto rank = number_of<std::int64_t>(fields[2]);
+    counts_up = counts_up && rank == static_cast<std::int64_t>(documents.size()) + 1;
+    if ((!rank || *rank < 0) && std::exchange(is_whole, false) && third == ThirdColumn::rank)
+      return fail("{} has '{}' as its rank, which is no whole number", place,
+                  in_a_sentence(fields[2]));
+    documents.push_back(std::move(document));
+    if (!(*line)->has_end) {
+      kinds.endless.add([&] {
+        return fmt::format(
+            "{} has no line end; if the file was cut off, lines are missing after it", place);
+      });
+    }
+  }
+  if (third == ThirdColumn::unknown && !counts_up) {
+    return fail(
+        "{}: has three columns, and the third may be a rank or a score; say which it is with "
+        "--run-columns rank or --run-columns score, or write QID Q0 DOCID RANK SCORE TAG",
+        lines.name());
+  }
+  for (auto& [id, documents] : run.queries) {
+    if (third != ThirdColumn::score) {
+      for (RankedDocument& document : documents) document.score = -document.score;
+    }
+    rank(id, documents, lines, kinds);
+  }
+  if (const Status outcome = kinds.outcome(); !outcome) return tl::unexpected(outcome.error());
+  run.notes = kinds.notes();
+  return run;
+}
+
 }  // namespace
 
 bool ranks_before(const RankedDocument& a, const RankedDocument& b) {
   return a.score != b.score ? a.score > b.score : a.id > b.id;
 }
 
-Result<TrecRun> TrecRun::read(const std::filesystem::path& file) {
+Result<TrecRun> TrecRun::read(const std::filesystem::path& file, ThirdColumn third) {
   Result<LineFile> lines = LineFile::open(file);
   if (!lines) return tl::unexpected(lines.error());
+  const Result<std::string_view> first = lines->peek();
+  if (!first) return tl::unexpected(first.error());
+  if (fields_of(*first).size() == 3) return read_three_columns(*lines, file, third);
   TrecRun run{.file = file, .queries = {}};
   LineKinds kinds;
   auto query = run.queries.end();

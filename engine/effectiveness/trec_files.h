@@ -35,6 +35,9 @@ struct RankedDocument {
 /// Highest score first, of tied ones the greater id: trec_eval's order.
 [[nodiscard]] bool ranks_before(const RankedDocument& a, const RankedDocument& b);
 
+/// What the third column of a run of three is, as MS MARCO's and mMARCO's have it.
+enum class ThirdColumn : std::uint8_t { unknown, rank, score };
+
 struct TrecRun {
   std::filesystem::path file{};
   std::string tag{};                                           // of the last line
@@ -44,7 +47,10 @@ struct TrecRun {
   /// Errors: no line; other columns than six (a file that was cut off says so); a score that is no
   /// number or none of float32; a document that stands twice under a query. Notes: lines that are
   /// not sorted by score, queries whose lines do not stand together, a last line without an end.
-  [[nodiscard]] static Result<TrecRun> read(const std::filesystem::path& file);
+  /// A run of three columns, QID DOCID and a rank or a score, is read too: ranks are known by being
+  /// 1, 2, 3, ... under every query; otherwise it is an error not to say which they are.
+  [[nodiscard]] static Result<TrecRun> read(const std::filesystem::path& file,
+                                            ThirdColumn third = ThirdColumn::unknown);
 };
 
 struct Qrels {

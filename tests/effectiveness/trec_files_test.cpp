@@ -51,6 +51,33 @@ TEST(TrecRun, RanksByScoreAsFloat32_TiesByTheGreaterId) {
   EXPECT_THAT(run->notes, IsEmpty());
 }
 
+TEST(TrecRun, ARankOfZeroInEveryLineChangesNothing) {
+  const auto run = read<TrecRun>("q Q0 a 0 3 t\nq Q0 b 0 2 t\nq Q0 c 0 1 t\n");
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_THAT(ids(*run, "q"), ElementsAre("a", "b", "c"));
+}
+
+TEST(TrecRun, ThreeColumnsAreRanksWhereTheyCountUp_AndOtherwiseAsked) {
+  const auto run = read<TrecRun>("q\ta\t1\nq\tb\t2\np\tb\t1\nq\tc\t3\n");
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_THAT(ids(*run, "q"), ElementsAre("a", "b", "c"));
+  EXPECT_EQ(run->tag, "file");
+  const tests::ScratchFolder folder;
+  tests::write_bytes(folder / "dev.tsv", "q a 2\nq b 1\n");
+  EXPECT_THAT(TrecRun::read(folder / "dev.tsv").error().message,
+              AllOf(HasSubstr("the third may be a rank or a score"), HasSubstr("--run-columns")));
+  EXPECT_THAT(ids(*TrecRun::read(folder / "dev.tsv", ThirdColumn::rank), "q"),
+              ElementsAre("b", "a"));
+  EXPECT_THAT(ids(*TrecRun::read(folder / "dev.tsv", ThirdColumn::score), "q"),
+              ElementsAre("a", "b"));
+  EXPECT_THAT(error_of<TrecRun>("q a 1\nq b 0.5\n"), HasSubstr("--run-columns"));
+  EXPECT_THAT(error_of<TrecRun>("q a 1\nq b\n"), HasSubstr("line 2 has 2 columns"));
+  EXPECT_THAT(error_of<TrecRun>("q a 1\nq a 2\n"), HasSubstr("stands in line 1 already"));
+  tests::write_bytes(folder / "dev.tsv", "q a 1.5\n");
+  EXPECT_THAT(TrecRun::read(folder / "dev.tsv", ThirdColumn::rank).error().message,
+              HasSubstr("has '1.5' as its rank"));
+}
+
 TEST(TrecRun, WhatTrecEvalPassesOverIsANote) {
   const auto run = read<TrecRun>(
       "q Q0 a 1 1 t\nq Q0 b 2 5 t\nq Q0 c 3 6 t\np Q0 a 1 3 t\nq Q0 d 4 0 t\np Q0 b 1 2 t");
