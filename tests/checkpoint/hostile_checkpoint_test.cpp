@@ -50,6 +50,7 @@ TEST(HostileCheckpoint, ManyMissingTensorsAreAFewNamesAndACount) {
 
 TEST(HostileCheckpoint, AnotherShapeIsNamedWithBoth) {
   TinyCheckpoint tiny = TinyCheckpoint::bert();
+  tiny.config["num_labels"] = "1";
   tiny.tensors["classifier.weight"] = {{2, 8}};
   EXPECT_THAT(message_for(tiny), HasSubstr("'classifier.weight' [2, 8], not [1, 8]"));
 }
@@ -63,6 +64,7 @@ TEST(HostileCheckpoint, AnotherTypeIsNamed) {
 
 TEST(HostileCheckpoint, EveryKindOfFaultIsSaidAtOnce) {
   TinyCheckpoint tiny = TinyCheckpoint::bert();
+  tiny.config["num_labels"] = "1";
   tiny.tensors.erase("classifier.bias");
   tiny.tensors["classifier.weight"] = {{2, 8}};
   EXPECT_THAT(message_for(tiny), AllOf(HasSubstr("missing: 'classifier.bias'"),

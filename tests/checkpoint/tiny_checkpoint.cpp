@@ -90,7 +90,7 @@ TinyCheckpoint TinyCheckpoint::bert() {
 TinyCheckpoint TinyCheckpoint::longformer() {
   TinyCheckpoint tiny = encoder("longformer.", 1);
   tiny.config.emplace("model_type", "\"longformer\"");
-  tiny.config.emplace("tokenizer_class", "\"BertTokenizer\"");
+  tiny.config.emplace("tokenizer_class", "\"DistilBertTokenizer\"");
   tiny.config.emplace("architectures", R"(["LongformerForSequenceClassification"])");
   tiny.config.emplace("attention_window", "[8, 8]");
   tiny.config.emplace("pad_token_id", "1");

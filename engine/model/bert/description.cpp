@@ -143,7 +143,13 @@ class BertTensors {
     const HeadConfig& head = config_.head;
     found_.gives_scores = files_ == nullptr || head.needed || has_head(head, *files_) ||
                           config_.architecture.ends_with("ForSequenceClassification");
-    if (found_.gives_scores) append_head(head, prefix_, found_.specs);
+    HeadConfig present = head;
+    // A pooler without a classifier is what a training begins with.
+    if (!found_.gives_scores)
+      std::erase_if(present.steps, [&](const HeadStep& step) {
+        return !step.in_body || !files_->contains(prefix_ + step.in_file + ".weight");
+      });
+    append_head(present, prefix_, found_.specs);
   }
 
   const ModelConfig& config_;
