@@ -390,7 +390,9 @@ class FolderReader {
           field.wrong("has a key that is no token id");
         }
         if (!field.is_object()) field.must_be("an object {...}");
-        by_id.emplace(std::stoll(key), token_of(field, false));
+        AddedToken token = token_of(field, false);
+        token.id = std::stoi(key);
+        by_id.emplace(token.id, std::move(token));
       }
       for (auto& [id, token] : by_id) tokens.decoder.push_back(std::move(token));
     }
