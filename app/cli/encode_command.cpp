@@ -378,8 +378,8 @@ void encode(Session& session, EncodeArguments& arguments) {
   const auto model = prepare_encoding(arguments);
   if (!model) return refuse(model.error());
   catch_interrupts();
-  auto reader = DocumentReader::open(arguments, *model);
-  if (!reader) return refuse(reader.error());
+  if (const auto readable = DocumentReader::open(arguments, *model); !readable)
+    return refuse(readable.error());
   auto worker = start_model(arguments.model, model->request, &interrupts());
   if (!worker) return refuse(worker.error());
   const auto counted = count_documents(arguments, *model, visible);
@@ -400,6 +400,8 @@ void encode(Session& session, EncodeArguments& arguments) {
   } else if (begun->encoded > 0) {
     say("attnscope: note: {} of {} documents are encoded already", begun->encoded, documents);
   }
+  auto reader = DocumentReader::open(arguments, *model);
+  if (!reader) return refuse(reader.error());
   EncodeRun run(*model, worker->process, *reader, documents, *begun, visible);
   if (!begun->is_finished) {
     const Status done = run.run();

@@ -105,8 +105,9 @@ Result<report::PairLengths> lengths_of(const LengthsCommand& arguments) {
   const auto model = ScoringModel::open({.checkpoint = arguments.checkpoint});
   if (!model) return tl::unexpected(model.error());
   note_place(*model);
-  const std::filesystem::path source =
-      arguments.beir.is_given() ? arguments.beir.folder : arguments.pairs;
+  const std::filesystem::path source = arguments.beir.is_given() ? arguments.beir.folder
+                                       : arguments.pairs == "-"  ? "standard input"
+                                                                 : arguments.pairs;
   report::PairLengths lengths(
       model->name, (source.has_filename() ? source : source.parent_path()).filename().string(),
       model->limits.most_tokens);

@@ -351,9 +351,10 @@ TEST_F(Score, ANameOfTheHubIsFoundInItsCache_AndItsRevisionIsSaid) {
     std::filesystem::create_symlink(program_.path(file),
                                     program_.path(inside + "snapshots/" + hash + "/" + file));
   }
+  program_.write("one.tsv", "q1\td1\ta b\tc d\n");
   const auto scored = [&](const std::string& checkpoint) {
     return program_.run(
-        {"score", "--checkpoint", checkpoint, "--pairs", "pairs.tsv", "--format", "trec"},
+        {"score", "--checkpoint", checkpoint, "--pairs", "one.tsv", "--format", "trec"},
         {"HF_HUB_CACHE=" + program_.path("cache").string()});
   };
   const Outcome found = scored("org/mini");
