@@ -500,7 +500,8 @@ class FolderReader {
     const auto read = [&](const JsonField& root) {
       direction_ = direction_of(root.value());
       std::vector<AddedToken> listed;
-      if (const auto list = given(root, "added_tokens"))
+      const auto list = given(root, "added_tokens");
+      if (list) {
         for (const JsonField& token : list->elements()) {
           listed.push_back(token_of(token, false));
           if (tokens.has_decoder) continue;
@@ -509,6 +510,7 @@ class FolderReader {
             return static_cast<std::uint32_t>(one.id) == id;
           });
         }
+      }
       choices.added = to_add(tokens, listed);
       return read_tokenizer_root(root, choices);
     };
@@ -644,9 +646,6 @@ class FolderReader {
                                                {"", 1, 0},
                                                {sep, id(sep), 0}});
     } else {
-      if (!vocabulary.is_array())
-        config.wrong(
-            fmt::format("needs a list of pieces with scores, and '{}' has none", name(source_)));
       const bool space = config.truth_or("add_prefix_space", true);
       if (json precompiled = first_precompiled(normalizer); !precompiled.is_null())
         built["normalizer"] = std::move(precompiled);

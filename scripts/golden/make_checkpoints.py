@@ -213,7 +213,7 @@ def make(root):
                      {"tokenizer_class": "BertTokenizer", "added_tokens_decoder": {
                          str(i): {"content": c, "lstrip": False, "normalized": False, "rstrip": False, "single_word": False,
                                   "special": True} for c, i in (("[PAD]", 0), ("[UNK]", 1), ("[CLS]", 2), ("[SEP]", 3),
-                                                                ("ferry", pieces.token_to_id("ferry")))}})
+                                                                ("e", pieces.token_to_id("e")))}})
     decoder.by_transformers()
     Folder(root, "bert-split-special", bert(pieces, 1), pieces,
            {"tokenizer_class": "PreTrainedTokenizerFast", "split_special_tokens": True}).by_transformers()

@@ -23,13 +23,13 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using tests::TinyCheckpoint;
 
-constexpr const char* vocabulary =
+constexpr const char* some_pieces =
     "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\nm\nn\no\n[MASK]\n";
 
 class Explain : public ::testing::Test {
  protected:
   Explain() {
-    program_.write("vocab.txt", vocabulary);
+    program_.write("vocab.txt", some_pieces);
     program_.write("pairs.tsv", "a b\tC d [MASK] e\nb\tc\n");
   }
   [[nodiscard]] Outcome score(const std::vector<std::string>& more) const {

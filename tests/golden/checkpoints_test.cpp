@@ -21,7 +21,9 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-fs::path root() { return fs::path(ATTNSCOPE_SOURCE_DIR) / "tests/golden/checkpoints"; }
+fs::path root() {
+  return fs::path(ATTNSCOPE_SOURCE_DIR) / "tests/golden/checkpoints";
+}
 
 std::vector<std::string> folders() {
   std::vector<std::string> names;

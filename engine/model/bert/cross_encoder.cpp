@@ -70,7 +70,7 @@ class CrossEncoder final : public Model {
     }
     auto packed = pack_batch(as_texts(batch), !show && shares_query(batch), shape_);
     if (!packed) return tl::unexpected(packed.error());
-    return run(std::move(*packed), show);
+    return run(*packed, show);
   }
 
  private:
@@ -91,7 +91,7 @@ class CrossEncoder final : public Model {
     return encoder_.stages(*layout, last_);
   }
 
-  Result<ModelOutput> run(PackedBatch packed, const Show& show) {
+  Result<ModelOutput> run(const PackedBatch& packed, const Show& show) {
     const c10::InferenceMode no_graph;
     use_torch_threads(threads_);
     at::Tensor states = encoder_.embed(packed);

@@ -145,10 +145,11 @@ class BertTensors {
                           config_.architecture.ends_with("ForSequenceClassification");
     HeadConfig present = head;
     // A pooler without a classifier is what a training begins with.
-    if (!found_.gives_scores)
+    if (!found_.gives_scores) {
       std::erase_if(present.steps, [&](const HeadStep& step) {
         return !step.in_body || !files_->contains(prefix_ + step.in_file + ".weight");
       });
+    }
     append_head(present, prefix_, found_.specs);
   }
 
