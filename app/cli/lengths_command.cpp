@@ -69,11 +69,12 @@ Status take_judged_pairs(const BeirArguments& arguments, const TakePair& take) {
   auto texts = open_texts(folder->queries.string(), folder->corpus.string());
   if (!texts) return tl::unexpected(texts.error());
   std::size_t pairs = 0, missing = 0;
-  for (const auto& [id, judgements] : qrels->queries) {
+  for (const auto& judged : qrels->queries) {
+    const std::string& id = judged.first;
     const auto query = texts->queries.find(id);
     if (!query) return tl::unexpected(query.error());
     // In an order of its own, whatever the table's is.
-    for (const auto& judgement : std::map(judgements.begin(), judgements.end())) {
+    for (const auto& judgement : std::map(judged.second.begin(), judged.second.end())) {
       const auto document = texts->documents.find(judgement.first);
       if (!document) return tl::unexpected(document.error());
       if (!*query || !*document) {
@@ -90,9 +91,10 @@ Status take_judged_pairs(const BeirArguments& arguments, const TakePair& take) {
   }
   if (pairs == 0)
     return fail("{}: no pair that it judges has both texts in its folder", file->string());
-  if (missing > 0)
+  if (missing > 0) {
     note(fmt::format("{}: {} of its pairs have no text in its folder and are left out",
                      file->string(), missing));
+  }
   return {};
 }
 

@@ -195,6 +195,7 @@ Result<CheckpointPlace> find_checkpoint(const fs::path& asked) {
     }
   }
   std::vector<std::string> places;
+  places.reserve(folders.size());
   for (const fs::path& cache : folders) places.push_back(shown_path(cache));
   return fail("'{}' is no folder here, and not in the hub's cache ({}); fetch it: {}",
               in_a_sentence(asked.string(), longest_hub_path),

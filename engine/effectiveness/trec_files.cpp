@@ -224,7 +224,7 @@ Result<TrecRun> read_three_columns(LineFile& lines, const std::filesystem::path&
                                    ThirdColumn third) {
   TrecRun run{.file = file, .tag = without_gzip_ending(file).stem().string(), .queries = {}};
   LineKinds kinds;
-  bool counts_up = true, is_whole = true;
+  bool counts_up = true;
   while (true) {
     const auto line = lines.next();
     if (!line) return tl::unexpected(line.error());
@@ -242,9 +242,10 @@ Result<TrecRun> read_three_columns(LineFile& lines, const std::filesystem::path&
     std::vector<RankedDocument>& documents = run.queries[std::string(fields[0])];
     const auto rank = number_of<std::int64_t>(fields[2]);
     counts_up = counts_up && rank == static_cast<std::int64_t>(documents.size()) + 1;
-    if ((!rank || *rank < 0) && std::exchange(is_whole, false) && third == ThirdColumn::rank)
+    if ((!rank || *rank < 0) && third == ThirdColumn::rank) {
       return fail("{} has '{}' as its rank, which is no whole number", place,
                   in_a_sentence(fields[2]));
+    }
     documents.push_back(std::move(document));
     if (!(*line)->has_end) {
       kinds.endless.add([&] {
