@@ -58,8 +58,8 @@ TEST_F(Inspect, WithoutADocumentThereIsNothingToInspect) {
 TEST_F(Inspect, ADumpSaysPatternTokensAndLayers) {
   const Dump dump = dump_with({"--pattern", "sparse", "--window", "1"});
   const DumpInfo& info = dump.info();
-  EXPECT_THAT(info.tokens, ElementsAre("[CLS]", "a", "b", "[SEP]", "c", "##d", "b", "[UNK]",
-                                       "[UNK]", "[UNK]", "c", "[SEP]"));
+  EXPECT_THAT(info.tokens,
+              ElementsAre("[CLS]", "a", "b", "[SEP]", "c", "##d", "b", "[MASK]", "c", "[SEP]"));
   EXPECT_EQ(info.patterns.front().name, "sparse");
   EXPECT_EQ(info.windows.front(), Window::of(1));
   EXPECT_THAT(info.layers, ElementsAre(0, 1));
@@ -147,7 +147,7 @@ TEST_F(InspectLate, ColbertShowsWhichTokenEachQueryTokenFinds) {
   const Dump dump = dump_with({});
   const DumpInfo& info = dump.info();
   EXPECT_THAT(info.tokens, ElementsAre("[CLS]", "a", "b", "[SEP]", "[CLS]", "c", "##d", "b",
-                                       "[UNK]", "[UNK]", "[UNK]", "c", "[SEP]"));
+                                       "[MASK]", "c", "[SEP]"));
   EXPECT_EQ(info.patterns.front().name, "matches");
   EXPECT_EQ(info.heads, 1);
   EXPECT_THAT(info.note, HasSubstr("MaxSim"));
@@ -157,7 +157,7 @@ TEST_F(InspectLate, ColbertShowsWhichTokenEachQueryTokenFinds) {
   (*weights)->row(2, row);
   ASSERT_EQ(row.keys.size(), 1U);
   EXPECT_EQ(row.keys[0].begin, 4);  // the document alone
-  EXPECT_EQ(row.keys[0].end, 13);
+  EXPECT_EQ(row.keys[0].end, 11);
 }
 
 TEST_F(InspectLate, MixEncoderShowsWhatItsContextsAskOfTheQuery) {
@@ -174,7 +174,7 @@ TEST_F(InspectLate, MixEncoderShowsWhatItsContextsAskOfTheQuery) {
 TEST_F(InspectLate, ADocumentsOwnClsIsOneOfItsTokens) {
   for (const char* model : {"cross-bert", "deformer"}) {
     take(model);
-    EXPECT_EQ(dump_with({}).info().layout.item(0).documents.at(0), 9) << model;
+    EXPECT_EQ(dump_with({}).info().layout.item(0).documents.at(0), 7) << model;
   }
   const Outcome lower = inspect({"--layers", "0", "-o", "dump.safetensors"});
   EXPECT_EQ(lower.exit_code, 2);

@@ -210,11 +210,14 @@ TEST_F(Score, ABadLineEndsInItsNumber_WithTheScoresBeforeItWritten) {
   EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 2);
 }
 
-TEST_F(Score, AQueryThatFillsThePairIsNamedWithItsLine) {
+TEST_F(Score, AQueryThatFillsThePairIsCut_AndCounted) {
   program_.write("pairs.tsv", "a\tb\na a a a a a\tb\n");
   const Outcome outcome = score({"--max-tokens", "8"});
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("pairs.tsv, line 2: the query has 7 tokens"));
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.err, HasSubstr("1 of 2 queries was cut; a pair has at most 8 tokens"));
+  const Outcome none = score({"--max-tokens", "3"});
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_THAT(none.err, HasSubstr("line 1: a limit of 3 tokens leaves no room for a pair"));
 }
 
 TEST_F(Score, ATrecRunIsRanked) {
