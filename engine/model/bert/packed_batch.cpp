@@ -28,9 +28,10 @@ class Packer {
       return fail("a token id is {}, and the model's vocabulary ends at {}", *outside,
                   shape_.vocabulary - 1);
     }
-    for (const std::int32_t id : ids)
-      place(id, shape_.first_position > 0 && id == shape_.first_position - 1 ? -1 : position++,
-            type);
+    for (const std::int32_t id : ids) {
+      const bool is_padding = shape_.first_position > 0 && id == shape_.first_position - 1;
+      place(id, is_padding ? -1 : position++, type);
+    }
     return {};
   }
   /// Vectors that are no words.
