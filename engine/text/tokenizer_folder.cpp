@@ -221,7 +221,8 @@ struct FolderTokens {
   std::map<std::string, AddedToken, std::less<>> named;  // by "cls_token"
   std::vector<AddedToken> extra;    // additional and model-specific special tokens
   std::vector<AddedToken> decoder;  // of added_tokens_decoder or added_tokens.json, by their ids
-  bool has_extra = false;           // tokenizer_config.json lists additional special tokens
+  /// Lists of special tokens without a name. The second counts where there is no first.
+  std::optional<std::vector<AddedToken>> extra_list, additional;
   bool has_decoder = false;
 };
 
@@ -397,16 +398,19 @@ class FolderReader {
       for (auto& [id, token] : by_id) tokens.decoder.push_back(std::move(token));
     }
     read_named(config, tokens);
-    tokens.has_extra = std::ranges::any_of(
-        std::array{"additional_special_tokens", "extra_special_tokens"}, [&](const char* key) {
-          const auto list = given(config, key);
-          return list && list->is_list() && !list->value().empty();
-        });
+    const auto stated = given(config, "extra_special_tokens");
+    if (tokens.additional && (!stated || stated->value().empty())) {
+      tokens.extra_list = std::exchange(tokens.additional, std::nullopt);
+    }
     if (!tokens.has_decoder) {
       passed(with_json_of_file(special_map_, name("special_tokens_map.json"),
                                [&](const JsonField& map) { read_named(map, tokens); }));
-      add_file_tokens(tokens);
     }
+    if (!tokens.extra_list) tokens.extra_list = tokens.additional;
+    if (tokens.extra_list) {
+      tokens.extra.insert(tokens.extra.end(), tokens.extra_list->begin(), tokens.extra_list->end());
+    }
+    if (!tokens.has_decoder) add_file_tokens(tokens);
     // A token that is named and listed has the flags of the list.
     for (auto& [key, token] : tokens.named) {
       const auto listed = std::ranges::find(tokens.decoder, token.text, &AddedToken::text);
@@ -426,18 +430,26 @@ class FolderReader {
         if (is_named) tokens.named.erase(key);
       } else if (is_named) {
         tokens.named.insert_or_assign(key, token_of(field, true));
-      } else if (key == "extra_special_tokens" ||
-                 (key == "additional_special_tokens" && !tokens.has_extra)) {
-        add_extra(field, tokens.extra);
+      } else if (key == "additional_special_tokens") {
+        tokens.additional = list_of(field);
+      } else if (key == "extra_special_tokens" && field.is_list()) {
+        const std::vector<AddedToken> more = list_of(field);
+        if (!tokens.extra_list) tokens.extra_list.emplace();
+        tokens.extra_list->insert(tokens.extra_list->end(), more.begin(), more.end());
+      } else if (key == "extra_special_tokens") {
+        const std::vector<AddedToken> more = list_of(field);
+        tokens.extra.insert(tokens.extra.end(), more.begin(), more.end());
       } else if (key.ends_with("_token") && field.is_text()) {
         tokens.extra.push_back(token_of(field, true));
       }
     }
   }
 
-  static void add_extra(const JsonField& field, std::vector<AddedToken>& extra) {
+  static std::vector<AddedToken> list_of(const JsonField& field) {
+    std::vector<AddedToken> tokens;
     for (const JsonField& token : field.is_list() ? field.elements() : field.members())
-      extra.push_back(token_of(token, true));
+      tokens.push_back(token_of(token, true));
+    return tokens;
   }
 
   /// added_tokens.json, an object of tokens and ids.
