@@ -146,12 +146,13 @@ class RowReference {
     if (keys_.empty()) return;
     const double largest = *std::ranges::max_element(weights_);
     double sum = 0;
-    for (std::size_t j = 0; j < weights_.size(); ++j) {
-      const double score = weights_[j];
-      const double weight = weights_[j] = std::exp(score - largest);
+    const double* rounding = roundings_.data();
+    for (double& weight : weights_) {
+      const double score = weight;
+      weight = std::exp(score - largest);
       sum += weight;
       scores_.size += weight * std::abs(score);
-      scores_.of_sums += weight * roundings_[j];
+      scores_.of_sums += weight * *rounding++;
     }
     for (double& weight : weights_) weight /= sum;
     scores_.size /= sum;
