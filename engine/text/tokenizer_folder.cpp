@@ -273,9 +273,8 @@ class FolderReader {
     if (const auto field = given(config, "tokenizer_class")) {
       wanted = without_fast(field->text());
       chosen_by_ = "tokenizer_class of tokenizer_config.json";
-    } else if (model_config_.contains("tokenizer_class") &&
-               model_config_["tokenizer_class"].is_string()) {
-      wanted = without_fast(model_config_["tokenizer_class"].get<std::string>());
+    } else if (const std::string own = text_of_config("tokenizer_class"); !own.empty()) {
+      wanted = without_fast(own);
       chosen_by_ = "tokenizer_class of config.json";
     }
     if (!is_foreign_ && usual->name == "TokenizersBackend") {
@@ -342,9 +341,9 @@ class FolderReader {
       rebuild(config, kind, std::move(tokens), built);
       parts = passed(read_tokenizer_value(built, name(source_), choices));
     }
-    parts.class_name = kind == Kind::generic && !chosen.name.empty() ? "TokenizersBackend"
-                       : kind == chosen.kind                         ? std::string(chosen.name)
-                                                                     : "BertTokenizer";
+    parts.class_name = kind == Kind::generic ? "TokenizersBackend"
+                       : kind == chosen.kind ? std::string(chosen.name)
+                                             : "BertTokenizer";
     parts.chosen_by = chosen_by_;
     parts.source = source_;
     parts.gives_types = choices.gives_types;
@@ -621,6 +620,15 @@ class FolderReader {
       }
       return std::ranges::find(added, text, &AddedToken::text)->id;
     };
+    // begin A end end B end, as RoBERTa and XLM-RoBERTa have it.
+    const auto two_ends_between = [&](const std::string& begin, const std::string& end) {
+      return pair_template({{begin, id(begin), 0},
+                            {"", 0, 0},
+                            {end, id(end), 0},
+                            {end, id(end), 0},
+                            {"", 1, 0},
+                            {end, id(end), 0}});
+    };
     built = json::object();
     if (kind == Kind::bert) {
       const bool lower = config.truth_or("do_lower_case", true);
@@ -650,13 +658,7 @@ class FolderReader {
       built["pre_tokenizer"] = {{"type", "ByteLevel"}, {"add_prefix_space", space}};
       built["model"] = {{"type", "BPE"}};
       built["model"]["merges"] = model.contains("merges") ? std::move(model["merges"]) : json();
-      const std::string cls = token("cls_token"), sep = token("sep_token");
-      built["post_processor"] = pair_template({{cls, id(cls), 0},
-                                               {"", 0, 0},
-                                               {sep, id(sep), 0},
-                                               {sep, id(sep), 0},
-                                               {"", 1, 0},
-                                               {sep, id(sep), 0}});
+      built["post_processor"] = two_ends_between(token("cls_token"), token("sep_token"));
     } else {
       const bool space = config.truth_or("add_prefix_space", true);
       if (json precompiled = first_precompiled(normalizer); !precompiled.is_null())
@@ -669,13 +671,7 @@ class FolderReader {
                                    {"prepend_scheme", space ? "always" : "never"},
                                    {"split", true}}}}};
       built["model"] = {{"type", "Unigram"}, {"unk_id", 3}};
-      const std::string bos = token("bos_token"), eos = token("eos_token");
-      built["post_processor"] = pair_template({{bos, id(bos), 0},
-                                               {"", 0, 0},
-                                               {eos, id(eos), 0},
-                                               {eos, id(eos), 0},
-                                               {"", 1, 0},
-                                               {eos, id(eos), 0}});
+      built["post_processor"] = two_ends_between(token("bos_token"), token("eos_token"));
     }
     built["model"]["vocab"] = std::move(vocabulary);
     built["added_tokens"] = json::array();
