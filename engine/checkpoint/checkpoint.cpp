@@ -29,6 +29,16 @@ Status take_modules(const SentenceFiles& sentence, ModelConfig& config, WeightFi
         "family {}",
         in_a_sentence(sentence.encoder.string(), longest_path), config.family->id());
   }
+  const std::int64_t pooled =
+      config.shape.hidden * static_cast<std::int64_t>(sentence.head.pooling.size());
+  const auto first =
+      std::ranges::find_if(sentence.head.steps, [](const HeadStep& step) { return step.in > 0; });
+  if (first != sentence.head.steps.end() && first->in != pooled) {
+    return fail(
+        "'{}': the first module after the pooling reads {} numbers, and the encoder's pooled "
+        "states have {}; copy the modules that belong to the encoder",
+        in_a_sentence(sentence.encoder.string(), longest_path), first->in, pooled);
+  }
   config.head = sentence.head;
   config.family->become_encoder(config);
   for (const SentenceModule& module : sentence.modules) {

@@ -79,7 +79,6 @@ class Chain {
     files_.head.pooling = modes_of(config);
     files_.head.pools_prompt = read_flag(config, "include_prompt", true);
     width_ = dimension->whole(1, widest) * static_cast<std::int64_t>(files_.head.pooling.size());
-    hidden_ = dimension->whole(1, widest);
     has_pooling_ = true;
   }
 
@@ -178,7 +177,7 @@ class Chain {
   }
 
   SentenceFiles& files_;
-  std::int64_t width_ = 0, hidden_ = 0;
+  std::int64_t width_ = 0;
   bool has_pooling_ = false, writes_scores_ = false;
 };
 
@@ -359,7 +358,7 @@ Result<SentenceFiles> read_sentence_files(const fs::path& folder) {
   }
   if (Status makes = chain.finish(list.string()); !makes) return tl::unexpected(makes.error());
   files.head.needed = true;
-  files.head.labels = chain.width();
+  files.head.stated_labels = chain.width();
   return files;
 }
 

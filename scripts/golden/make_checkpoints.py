@@ -160,10 +160,10 @@ class Folder:
         self.cases([choose(model(**e).logits[0]).item() for e in encoded],
                    [e["input_ids"][0].tolist() for e in encoded], **more)
 
-    def by_cross_encoder(self, **more):
+    def by_cross_encoder(self, choose=float, **more):
         from sentence_transformers import CrossEncoder
         model = CrossEncoder(str(self.path), activation_fn=torch.nn.Identity(), device="cpu")
-        self.cases([float(model.predict([pair])[0]) for pair in self.pairs], **more)
+        self.cases([float(choose(model.predict([pair])[0])) for pair in self.pairs], **more)
 
 
 def with_modules(root, name, encoder, tokenizer, config, modules, sentence=None, pairs=PAIRS):
@@ -260,6 +260,12 @@ def make(root):
     fill(torch.nn.ModuleList(stack), 41)
     with_modules(root, "modules-modernbert", modernbert(pieces, 1, transformers.ModernBertModel), pieces, {"pad_token": "[PAD]", **both},
                  stack).by_cross_encoder()
+    stack = [modules.Pooling(HIDDEN, "cls"),
+             modules.Dense(HIDDEN, 2, activation_function=torch.nn.Identity(), module_output_name="scores")]
+    fill(torch.nn.ModuleList(stack), 43)
+    with_modules(root, "modules-two-labels", bert(pieces, 1, transformers.BertModel), pieces,
+                 {"tokenizer_class": "BertTokenizer"}, stack).by_cross_encoder(lambda logits: logits[1] - logits[0],
+                                                                               label="1-0")
     stack = head("mean")
     stack[0].include_prompt = False
     fill(torch.nn.ModuleList(stack), 42)
