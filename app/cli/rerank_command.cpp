@@ -19,6 +19,7 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/model_arguments.h"
+#include "app/cli/opened_cache.h"
 #include "app/cli/reranked_pairs.h"
 #include "app/cli/score_run.h"
 #include "engine/effectiveness/energy.h"
@@ -44,7 +45,7 @@ using nlohmann::ordered_json;
 
 struct RerankCommand {
   ModelArguments model;
-  std::string run, queries, documents, tag, out, measures = "nDCG@10,RR@10,AP,Judged@10";
+  std::string run, queries, documents, cache, tag, out, measures = "nDCG@10,RR@10,AP,Judged@10";
   BeirArguments beir;
   effectiveness::ThirdColumn third_column = effectiveness::ThirdColumn::unknown;
   std::int64_t depth = 100;
@@ -65,7 +66,10 @@ struct RerankCommand {
 struct ReadyToRerank {
   TrecRun run;
   ScoringModel model;
-  RerankedTexts texts;
+  std::optional<RerankedTexts> texts;
+  // In their place, with a cache.
+  std::optional<TextCollection> queries;
+  std::optional<OpenedCache> cache;
   WrittenFile out;
   std::optional<ordered_json> own_metadata;
   // Of a data set: what the ranking is evaluated with.
@@ -77,8 +81,11 @@ struct ReadyToRerank {
 Status take_beir(RerankCommand& arguments, std::string& qrels) {
   if (!arguments.beir.is_given()) {
     if (arguments.run.empty()) return fail("--run is required: the TREC run of the first stage");
-    if (arguments.queries.empty() || arguments.documents.empty())
-      return fail("--queries and --documents are required, or --beir");
+    if (arguments.queries.empty() || (arguments.documents.empty() && arguments.cache.empty()))
+      return fail(
+          "--queries and --documents are required, or --beir, or --cache for the documents");
+    if (!arguments.documents.empty() && !arguments.cache.empty())
+      return fail("--cache has the documents; leave --documents out");
     if (arguments.out.empty()) return fail("--output is required: the run that is written");
     return {};
   }
@@ -104,6 +111,10 @@ Status take_beir(RerankCommand& arguments, std::string& qrels) {
 Result<ReadyToRerank> prepare(RerankCommand& arguments, const std::filesystem::path& scratch) {
   std::string qrels_file;
   if (Status taken = take_beir(arguments, qrels_file); !taken) return tl::unexpected(taken.error());
+  if (!arguments.cache.empty() && (arguments.max_p || arguments.whole)) {
+    return fail(
+        "the documents of a cache were cut when they were encoded; leave --max-p and --whole out");
+  }
   if (arguments.as_published && !arguments.max_p)
     return fail("--as-published says how documents are cut into passages; give --max-p with it");
   if (Status may = may_be_tag(arguments.tag); !may) return tl::unexpected(may.error());
@@ -139,7 +150,8 @@ Result<ReadyToRerank> prepare(RerankCommand& arguments, const std::filesystem::p
         arguments.model.checkpoint);
   }
   std::vector<std::filesystem::path> inputs = model->files;
-  inputs.insert(inputs.end(), {arguments.run, arguments.queries, arguments.documents, qrels_file});
+  inputs.insert(inputs.end(), {arguments.run, arguments.queries, arguments.documents,
+                               arguments.cache, qrels_file});
   std::optional<ordered_json> own_metadata;
   if (!arguments.own_metadata.empty()) {
     inputs.emplace_back(arguments.own_metadata);
@@ -151,16 +163,39 @@ Result<ReadyToRerank> prepare(RerankCommand& arguments, const std::filesystem::p
     if (Status allowed = may_be_written(arguments.out, inputs); !allowed)
       return tl::unexpected(allowed.error());
   }
-  auto texts = open_texts(arguments.queries, arguments.documents);
-  if (!texts) return tl::unexpected(texts.error());
-  if (Status found = find_texts(*run, arguments.depth, *texts); !found)
-    return tl::unexpected(found.error());
+  std::optional<RerankedTexts> texts;
+  std::optional<TextCollection> queries;
+  std::optional<OpenedCache> cache;
+  if (!arguments.cache.empty()) {
+    auto opened = OpenedCache::open(arguments.cache, arguments.model, *model);
+    if (!opened) return tl::unexpected(opened.error());
+    cache.emplace(std::move(*opened));
+    auto of_queries = open_texts(arguments.queries, PairParts::query);
+    if (!of_queries) return tl::unexpected(of_queries.error());
+    queries.emplace(std::move(*of_queries));
+    Status found =
+        CachedCandidates(*model, *run, arguments.depth, *queries, cache->documents, arguments.cache)
+            .check();
+    if (!found) return tl::unexpected(found.error());
+  } else {
+    auto opened = open_texts(arguments.queries, arguments.documents);
+    if (!opened) return tl::unexpected(opened.error());
+    texts.emplace(std::move(*opened));
+    if (Status found = find_texts(*run, arguments.depth, *texts); !found)
+      return tl::unexpected(found.error());
+  }
   auto out =
       WrittenFile::beside(arguments.out.empty() ? scratch : std::filesystem::path(arguments.out));
   if (!out) return tl::unexpected(out.error());
-  return ReadyToRerank{std::move(*run),    std::move(*model),       std::move(*texts),
-                       std::move(*out),    std::move(own_metadata), std::move(qrels),
-                       std::move(measures)};
+  return ReadyToRerank{.run = std::move(*run),
+                       .model = std::move(*model),
+                       .texts = std::move(texts),
+                       .queries = std::move(queries),
+                       .cache = std::move(cache),
+                       .out = std::move(*out),
+                       .own_metadata = std::move(own_metadata),
+                       .qrels = std::move(qrels),
+                       .measures = std::move(measures)};
 }
 
 /// An object's member under another name, where there is one: what is not known is left out.
@@ -260,7 +295,9 @@ ordered_json metadata_of(const Session& session, const RerankCommand& arguments,
   ordered_json source = {{"lang", ordered_json::array({"c++"})}};
   take(source, "commit", part_of(hello, "build"), "commit");
   ordered_json first = {{"name", "first stage"}, {"source", arguments.run}};
-  ordered_json documents = {{"name", "documents"}, {"source", arguments.documents}};
+  ordered_json documents = {
+      {"name", "documents"},
+      {"source", arguments.cache.empty() ? arguments.documents : arguments.cache}};
   ordered_json metadata = {
       {"schema-version", 0.1},
       {"run-version", 1.0},
@@ -303,6 +340,20 @@ void print_evaluation(Session& session, const std::filesystem::path& file, const
   print_result(session, report::write_sheet(sheet, report::TableFormat::text));
 }
 
+/// What is scored; `read` is then the same where it is of texts.
+std::unique_ptr<PairSource> candidates_of(const RerankCommand& arguments, ReadyToRerank& ready,
+                                          const RerankedPairs*& read) {
+  if (ready.cache) {
+    return std::make_unique<CachedCandidates>(ready.model, ready.run, arguments.depth,
+                                              *ready.queries, ready.cache->documents,
+                                              arguments.cache);
+  }
+  auto pairs = std::make_unique<RerankedPairs>(ready.model, ready.run, arguments.depth,
+                                               *ready.texts, arguments.long_documents());
+  read = pairs.get();
+  return pairs;
+}
+
 void rerank(Session& session, RerankCommand& arguments) {
   catch_interrupts();
   const Scratch scratch;
@@ -315,12 +366,16 @@ void rerank(Session& session, RerankCommand& arguments) {
   ScoreOptions options = arguments.options;
   options.shows_progress = isatty(STDERR_FILENO) == 1;
   options.keeps_part = false;
-  RerankedPairs pairs(prepared->model, prepared->run, arguments.depth, prepared->texts,
-                      arguments.long_documents());
+  const RerankedPairs* read = nullptr;  // of texts
+  const std::unique_ptr<PairSource> pairs = candidates_of(arguments, *prepared, read);
+  if (prepared->cache) {
+    const Status opened = prepared->cache->open_in(worker->process);
+    if (!opened) return session.fail(exit_wrong_use, opened.error().message);
+  }
   const std::string tag = arguments.tag.empty() ? prepared->model.name : arguments.tag;
-  ScoreRun run(prepared->model, worker->process, pairs, false,
-               ScoreLines(ScoreFormat::trec, tag, /*best_of=*/true), &prepared->out, interrupts(),
-               options);
+  ScoreRun run(prepared->model, worker->process, *pairs, prepared->cache.has_value(),
+               ScoreLines(ScoreFormat::trec, tag, {.best_of_passages = true}), &prepared->out,
+               interrupts(), options);
   auto comparison = PrecisionComparison::start(arguments.model, prepared->model,
                                                arguments.precision, &interrupts());
   if (!comparison) return session.fail(exit_wrong_use, comparison.error().message);
@@ -341,11 +396,11 @@ void rerank(Session& session, RerankCommand& arguments) {
   if (*comparison) tell(**comparison);
   note(run.ties_in_words());
   if (!done) {
-    return session.fail(exit_wrong_use,
-                        fmt::format("{} (nothing is written)", done.error().message));
+    const Error why = prepared->cache ? prepared->cache->explained(done.error()) : done.error();
+    return session.fail(exit_wrong_use, fmt::format("{} (nothing is written)", why.message));
   }
   if (run.was_interrupted()) return session.fail(exit_cancelled, "interrupted; nothing is written");
-  tell_cut(pairs, arguments.long_documents());
+  if (read != nullptr) tell_cut(*read, arguments.long_documents());
   if (!prepared->qrels) return;
   const bool is_kept = !arguments.out.empty();
   print_evaluation(session, is_kept ? arguments.out : scratch.name(), tag, *prepared, is_kept);
@@ -369,6 +424,10 @@ void add_rerank_command(CLI::App& app, Session& session) {
       ->add_option("--documents", arguments->documents,
                    "Document texts, .tsv, .jsonl or .json, each with .gz: DOCID, TEXT or DOCID, "
                    "URL, TITLE, BODY")
+      ->type_name("FILE");
+  command
+      ->add_option("--cache", arguments->cache,
+                   "In place of --documents: documents that 'encode' has encoded")
       ->type_name("FILE");
   add_beir_options(*command, arguments->beir,
                    "In place of both: a data set as BEIR lays it out, corpus.jsonl, queries.jsonl "
@@ -411,7 +470,10 @@ void add_rerank_command(CLI::App& app, Session& session) {
       ->type_name("FILE");
   add_scoring_arguments(*command, arguments->model, arguments->options);
   add_precision_arguments(*command, arguments->precision);
-  command->callback([&session, arguments] { rerank(session, *arguments); });
+  command->callback([&session, arguments, command] {
+    if (!arguments->cache.empty()) enlarge_for_cache(*command, arguments->options);
+    rerank(session, *arguments);
+  });
 }
 
 }  // namespace attnscope::cli

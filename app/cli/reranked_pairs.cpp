@@ -124,17 +124,63 @@ Result<std::optional<ScoredPair>> RerankedPairs::next() {
   return std::optional(std::move(pair));
 }
 
-/// What the run names and the files have not, told before anything is computed.
+Status CachedCandidates::check() {
+  return find_texts(run_, depth_, queries_, name_,
+                    [this](const std::string& id) { return numbers_.find(id).has_value(); });
+}
+
+std::string CachedCandidates::place(std::int64_t line) const {
+  return fmt::format("{}, line {}", in_a_sentence(run_.file.string(), 400), line);
+}
+
+Status CachedCandidates::load_query() {
+  const auto& [id, documents] = *at_;
+  const auto query = queries_.find(id);
+  if (!query) return tl::unexpected(query.error());
+  if (!*query) return fail("{}: query '{}' is gone; begin again", queries_.name(), id);
+  auto tokens = model_.tokenizer->encode(**query, "", model_.limits);
+  if (!tokens) return fail("{}: {}", place(documents.front().line), tokens.error().message);
+  tokens->document.clear();
+  const std::size_t count = std::min(documents.size(), static_cast<std::size_t>(depth_));
+  for (std::size_t i = 0; i < count; ++i) {
+    pairs_.push_back({.tokens = *tokens,
+                      .cached = numbers_.find(documents[i].id).value(),
+                      .ids = {id, documents[i].id},
+                      .line = documents[i].line});
+  }
+  return {};
+}
+
+Result<std::optional<ScoredPair>> CachedCandidates::next() {
+  while (pairs_.empty()) {
+    if (at_ == run_.queries.end()) return std::optional<ScoredPair>();
+    if (Status loaded = load_query(); !loaded) return tl::unexpected(loaded.error());
+    ++at_;
+    ++done_;
+  }
+  ScoredPair pair = std::move(pairs_.front());
+  pairs_.pop_front();
+  return std::optional(std::move(pair));
+}
+
 Status find_texts(const TrecRun& run, std::int64_t depth, RerankedTexts& texts) {
+  return find_texts(run, depth, texts.queries, texts.documents.name(),
+                    [&](const std::string& id) { return texts.documents.contains(id); });
+}
+
+/// What the run names and the files have not, told before anything is computed.
+Status find_texts(const TrecRun& run, std::int64_t depth, TextCollection& queries,
+                  const std::string& documents_name,
+                  const std::function<bool(const std::string&)>& has_document) {
   std::int64_t lost_queries = 0, lost_documents = 0, documents = 0;
   std::string first_query;
   const RankedDocument* first = nullptr;
   for (const auto& [id, ranked] : run.queries) {
-    if (!texts.queries.contains(id) && lost_queries++ == 0) first_query = id;
+    if (!queries.contains(id) && lost_queries++ == 0) first_query = id;
     const std::size_t count = std::min(ranked.size(), static_cast<std::size_t>(depth));
     for (std::size_t i = 0; i < count; ++i) {
       ++documents;
-      if (texts.documents.contains(ranked[i].id)) continue;
+      if (has_document(ranked[i].id)) continue;
       ++lost_documents;
       if (first == nullptr || ranked[i].line < first->line) first = &ranked[i];
     }
@@ -142,11 +188,11 @@ Status find_texts(const TrecRun& run, std::int64_t depth, RerankedTexts& texts) 
   const std::string name = in_a_sentence(run.file.string(), 400);
   if (lost_queries > 0) {
     return fail("{}: its query '{}' is not in {} ({} of {} are not)", name,
-                in_a_sentence(first_query), texts.queries.name(), lost_queries, run.queries.size());
+                in_a_sentence(first_query), queries.name(), lost_queries, run.queries.size());
   }
   if (first != nullptr) {
     return fail("{}, line {}: document '{}' is not in {} ({} of {} are not)", name, first->line,
-                in_a_sentence(first->id), texts.documents.name(), lost_documents, documents);
+                in_a_sentence(first->id), documents_name, lost_documents, documents);
   }
   return {};
 }

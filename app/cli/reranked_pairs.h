@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,6 +14,8 @@
 #include <vector>
 
 #include "app/cli/scored_pairs.h"
+#include "engine/documents/document_cache.h"
+#include "engine/documents/document_numbers.h"
 #include "engine/effectiveness/trec_files.h"
 #include "engine/scoring/passages.h"
 #include "engine/scoring/scoring_model.h"
@@ -66,6 +69,47 @@ class RerankedPairs : public PairSource {
   std::int64_t done_ = 0, cut_ = 0, documents_ = 0;
 };
 
+/// The same of documents of a cache: a query's candidates, each by its number there.
+class CachedCandidates : public PairSource {
+ public:
+  /// The arguments live at least as long.
+  CachedCandidates(const ScoringModel& model, const effectiveness::TrecRun& run, std::int64_t depth,
+                   TextCollection& queries, const DocumentCache& cache, std::string name)
+      : model_(model),
+        run_(run),
+        depth_(depth),
+        queries_(queries),
+        cache_(cache),
+        name_(std::move(name)),
+        numbers_(cache),
+        at_(run.queries.begin()) {}
+
+  /// Ok, or what the run names, to that depth, and is not there: told before anything is computed.
+  [[nodiscard]] Status check();
+  [[nodiscard]] Result<std::optional<ScoredPair>> next() override;
+  [[nodiscard]] std::string place(std::int64_t line) const override;
+  [[nodiscard]] std::optional<double> progress() const override {
+    return static_cast<double>(done_) / static_cast<double>(run_.queries.size());
+  }
+  [[nodiscard]] std::string damaged_cache(std::int64_t document) const override {
+    return cache_.is_of_numbers(document) ? "" : name_;
+  }
+
+ private:
+  [[nodiscard]] Status load_query();
+
+  const ScoringModel& model_;
+  const effectiveness::TrecRun& run_;
+  std::int64_t depth_;
+  TextCollection& queries_;
+  const DocumentCache& cache_;
+  std::string name_;
+  DocumentNumbers numbers_;
+  std::map<std::string, std::vector<effectiveness::RankedDocument>>::const_iterator at_;
+  std::deque<ScoredPair> pairs_;  // of the query before at_
+  std::int64_t done_ = 0;
+};
+
 /// An index of the texts, with progress on a terminal; an interrupt ends it.
 [[nodiscard]] Result<TextCollection> open_texts(const std::string& file, PairParts parts);
 /// Both.
@@ -73,7 +117,10 @@ class RerankedPairs : public PairSource {
                                                const std::string& documents);
 
 /// Ok, or what the run names, to that depth, and the files have not: told before anything is
-/// computed.
+/// computed. `has_document` knows ids of documents, `documents` names their file.
+[[nodiscard]] Status find_texts(const effectiveness::TrecRun& run, std::int64_t depth,
+                                TextCollection& queries, const std::string& documents,
+                                const std::function<bool(const std::string&)>& has_document);
 [[nodiscard]] Status find_texts(const effectiveness::TrecRun& run, std::int64_t depth,
                                 RerankedTexts& texts);
 

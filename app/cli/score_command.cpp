@@ -14,6 +14,7 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/model_arguments.h"
+#include "app/cli/opened_cache.h"
 #include "app/cli/reranked_pairs.h"
 #include "app/cli/score_run.h"
 #include "app/cli/scored_pairs.h"
@@ -37,6 +38,7 @@ struct ScoreCommandArguments {
   BeirArguments beir;
   ScoreOptions options;
   PrecisionArguments precision;
+  std::int64_t top = 0;  // documents of each query that are written; 0: all
   bool explain = false;
   std::string activation = "none";
 };
@@ -44,8 +46,7 @@ struct ScoreCommandArguments {
 /// Everything that is checked before a worker is started.
 struct Prepared {
   ScoringModel model;
-  std::optional<DocumentCache> cache;
-  std::uintmax_t cache_bytes = 0;  // when it was opened
+  std::optional<OpenedCache> cache;
   PairReader lines;
   std::optional<effectiveness::Qrels> qrels;  // of a data set, whose judged queries are scored
   ScoreFormat format;
@@ -99,56 +100,6 @@ Result<std::optional<effectiveness::Qrels>> qrels_of(const BeirArguments& argume
   return std::optional(std::move(*qrels));
 }
 
-/// 0 where it cannot be told.
-std::uintmax_t size_of_file(const std::filesystem::path& file) {
-  std::error_code unknown;
-  const std::uintmax_t size = std::filesystem::file_size(file, unknown);
-  return unknown ? 0 : size;
-}
-
-/// A worker that reads behind a mapped file's new end is gone without a word of its own.
-Error told(const Error& error, const ScoreCommandArguments& arguments, std::uintmax_t cache_bytes) {
-  const std::uintmax_t now = size_of_file(arguments.cache);
-  if (now >= cache_bytes) return error;
-  return {fmt::format("{}: was cut short to {} bytes while it was read; encode its documents again",
-                      arguments.cache, now)};
-}
-
-/// Whether its documents are those of the model is told by the worker, which knows its weights.
-Result<std::optional<DocumentCache>> open_cache(const ScoreCommandArguments& arguments,
-                                                const ScoringModel& model) {
-  if (arguments.cache.empty()) return std::optional<DocumentCache>();
-  if (!model.keeps_documents) {
-    return fail(
-        "'{}' reads query and document together, so there is no cache for it; give --pairs with "
-        "both texts",
-        arguments.model.checkpoint);
-  }
-  auto cache = DocumentCache::open(arguments.cache);
-  if (!cache) return tl::unexpected(cache.error());
-  if (!cache->has_ids()) {
-    return fail("{}: its documents have no ids; 'attnscope encode' writes some that do",
-                arguments.cache);
-  }
-  const CacheSource& source = cache->source();
-  if (!source.file.empty() && source.tokenizer != model.tokenizer->fingerprint()) {
-    return fail("{}: its documents were {}; encode them again", arguments.cache,
-                of_another_tokenizer);
-  }
-  const std::int64_t asked = arguments.model.question.most_tokens;
-  if (!source.file.empty() && asked > 0 && asked != source.most_tokens) {
-    return fail(
-        "{}: its documents were {} when they were encoded, and --max-tokens asks for {}; leave it "
-        "out, or encode them again",
-        arguments.cache, cut_in_words(source), asked);
-  }
-  if (!source.file.empty() && model.limits.most_tokens != source.most_tokens) {
-    say("attnscope: note: the documents of {} were {} when they were encoded", arguments.cache,
-        cut_in_words(source));
-  }
-  return std::optional(std::move(*cache));
-}
-
 Status may_be_output(const ScoreCommandArguments& arguments, const ScoredFile& read,
                      const ScoringModel& model) {
   std::vector<std::filesystem::path> inputs = model.files;
@@ -176,11 +127,14 @@ Result<Prepared> prepare(const ScoreCommandArguments& arguments) {
   if (*format == ScoreFormat::trec) {
     if (Status may = may_be_tag(arguments.tag); !may) return tl::unexpected(may.error());
   }
-  const std::uintmax_t cache_bytes = size_of_file(arguments.cache);
-  auto cache = open_cache(arguments, *model);
-  if (!cache) return tl::unexpected(cache.error());
-  Prepared prepared{std::move(*model), std::move(*cache), cache_bytes, std::move(*lines),
-                    std::move(*qrels), *format,           std::nullopt};
+  std::optional<OpenedCache> cache;
+  if (!arguments.cache.empty()) {
+    auto opened = OpenedCache::open(arguments.cache, arguments.model, *model);
+    if (!opened) return tl::unexpected(opened.error());
+    cache.emplace(std::move(*opened));
+  }
+  Prepared prepared{std::move(*model), std::move(cache), std::move(*lines),
+                    std::move(*qrels), *format,          std::nullopt};
   if (!arguments.out.empty()) {
     if (Status allowed = may_be_output(arguments, *file, prepared.model); !allowed)
       return tl::unexpected(allowed.error());
@@ -189,12 +143,6 @@ Result<Prepared> prepare(const ScoreCommandArguments& arguments) {
     prepared.out.emplace(std::move(*out));
   }
   return prepared;
-}
-
-Status open_in_worker(WorkerProcess& worker, const std::string& cache) {
-  return ask(worker,
-             {{"request", "open-cache"}, {"path", std::filesystem::absolute(cache).string()}},
-             [](const nlohmann::json& event) { return event.value("event", "") == "cache-open"; });
 }
 
 /// The first pair: where everything that decides its score comes from.
@@ -253,11 +201,8 @@ void score(Session& session, const ScoreCommandArguments& arguments) {
   auto worker = start_model(arguments.model, prepared->model.request, &interrupts());
   if (!worker) return session.fail(worker.error());
   if (prepared->cache) {
-    const Status opened = open_in_worker(worker->process, arguments.cache);
-    if (!opened) {
-      return session.fail(exit_wrong_use,
-                          told(opened.error(), arguments, prepared->cache_bytes).message);
-    }
+    const Status opened = prepared->cache->open_in(worker->process);
+    if (!opened) return session.fail(exit_wrong_use, opened.error().message);
   }
   ScoreOptions options = arguments.options;
   options.shows_progress = isatty(STDERR_FILENO) == 1;
@@ -266,12 +211,13 @@ void score(Session& session, const ScoreCommandArguments& arguments) {
   options.applies_sigmoid = *sigmoid;
   const std::string tag = arguments.tag.empty() ? prepared->model.name : arguments.tag;
   const ScoringModel& model = prepared->model;
-  ScoredPairs pairs = prepared->cache
-                          ? ScoredPairs(model, std::move(prepared->lines), *prepared->cache,
-                                        arguments.cache, arguments.pairs.empty())
-                          : ScoredPairs(model, std::move(prepared->lines));
+  ScoredPairs pairs =
+      prepared->cache ? ScoredPairs(model, std::move(prepared->lines), prepared->cache->documents,
+                                    arguments.cache, arguments.pairs.empty())
+                      : ScoredPairs(model, std::move(prepared->lines));
   if (prepared->qrels) pairs.keep_judged(*prepared->qrels);
-  ScoreRun run(model, worker->process, pairs, prepared->cache.has_value(), {prepared->format, tag},
+  ScoreRun run(model, worker->process, pairs, prepared->cache.has_value(),
+               {prepared->format, tag, {.top = arguments.top}},
                prepared->out ? &*prepared->out : nullptr, interrupts(), options);
   auto comparison =
       PrecisionComparison::start(arguments.model, model, arguments.precision, &interrupts());
@@ -284,25 +230,14 @@ void score(Session& session, const ScoreCommandArguments& arguments) {
   note(pairs.cut_in_words());
   note(pairs.doubt_of_end());
   if (!done) {
-    return session.fail(
-        exit_wrong_use,
-        fmt::format("{} ({} scores before it are written)",
-                    told(done.error(), arguments, prepared->cache_bytes).message, run.written()));
+    const Error why = prepared->cache ? prepared->cache->explained(done.error()) : done.error();
+    return session.fail(exit_wrong_use, fmt::format("{} ({} scores before it are written)",
+                                                    why.message, run.written()));
   }
   if (run.was_interrupted()) {
     session.fail(exit_cancelled,
                  fmt::format("interrupted; the scores of {} pairs are written", run.written()));
   }
-}
-
-/// Candidates of a cache are not encoded: a query's are scored together as far as they are read
-/// ahead, and the worker keeps within its memory.
-void enlarge_for_cache(const CLI::App& command, ScoreOptions& options) {
-  constexpr std::int64_t many = 16'384;
-  if (command.get_option("--batch-pairs")->count() == 0) options.batches.pairs = many;
-  if (command.get_option("--batch-tokens")->count() == 0)
-    options.batches.tokens = std::numeric_limits<std::int64_t>::max() / 2;
-  if (command.get_option("--read-ahead")->count() == 0) options.read_ahead = many;
 }
 
 }  // namespace
@@ -338,6 +273,11 @@ void add_score_command(CLI::App& app, Session& session) {
   command->add_option("--format", arguments->format, "tsv, trec or jsonl")
       ->type_name("FORMAT")
       ->capture_default_str();
+  command
+      ->add_option("--top", arguments->top,
+                   "Write the K best documents of each query, the best first; else all")
+      ->type_name("K")
+      ->check(above_zero);
   command->add_flag("--explain", arguments->explain,
                     "Print, for the first pair and without scoring it, what was read from which "
                     "file: tokenizer, limit, prompt, head, label, and each token with its id, type "

@@ -110,6 +110,14 @@ void add_precision_arguments(CLI::App& command, PrecisionArguments& arguments) {
       ->type_name("FILE");
 }
 
+void enlarge_for_cache(const CLI::App& command, ScoreOptions& options) {
+  constexpr std::int64_t many = 16'384;
+  if (command.get_option("--batch-pairs")->count() == 0) options.batches.pairs = many;
+  if (command.get_option("--batch-tokens")->count() == 0)
+    options.batches.tokens = std::numeric_limits<std::int64_t>::max() / 2;
+  if (command.get_option("--read-ahead")->count() == 0) options.read_ahead = many;
+}
+
 Result<std::optional<PrecisionComparison>> PrecisionComparison::start(
     const ModelArguments& model, const ScoringModel& scored, const PrecisionArguments& asked,
     const std::atomic<int>* interrupted) {

@@ -50,6 +50,10 @@ struct ScoreOptions {
 /// alone.
 void add_scoring_arguments(CLI::App& command, ModelArguments& model, ScoreOptions& options);
 
+/// The limits of batches of a cache's documents, which are not encoded: a query's are scored
+/// together as far as they are read ahead, and the worker keeps within its memory.
+void enlarge_for_cache(const CLI::App& command, ScoreOptions& options);
+
 /// What products in fewer bits cost, asked for beside `score` and `rerank`.
 struct PrecisionArguments {
   std::int64_t sample = 256;

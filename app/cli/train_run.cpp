@@ -187,7 +187,7 @@ Result<double> TrainRun::validate() {
   ScoreOptions options;
   options.keeps_part = false;
   ScoreRun run(ready_.model, worker_, pairs, false,
-               ScoreLines(ScoreFormat::trec, "validation", /*best_of=*/true), &*out,
+               ScoreLines(ScoreFormat::trec, "validation", {.best_of_passages = true}), &*out,
                never_interrupted, options);
   if (Status done = run.run(); !done) return tl::unexpected(done.error());
   const auto ranked = effectiveness::TrecRun::read(arguments_.in_folder(validation_file));

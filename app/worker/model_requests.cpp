@@ -216,6 +216,13 @@ Checkpoint checkpoint_of(const JsonField& message) {
     head.label = taken(parse_label(label, head.labels));
   if (const auto skipped = message.member("skipped_tokens"))
     head.skipped_tokens = skipped->whole(0);
+  if (const auto ids = message.member("max_sim"); ids && !ids->is_null()) {
+    if (!head.max_sim) throw RequestError("'max_sim' is of models whose tokens have vectors");
+    head.max_sim->separator = (*ids)["separator"].whole<std::int32_t>(0);
+    for (const JsonField& id : (*ids)["skipped"].elements())
+      head.max_sim->skipped.push_back(id.whole<std::int32_t>(0));
+    std::ranges::sort(head.max_sim->skipped);
+  }
   return checkpoint;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <utility>
 
 #include "engine/checkpoint/weight_files.h"
 #include "kernels/base/json.h"
@@ -20,27 +21,55 @@ constexpr std::size_t longest_path = 400;
 
 constexpr std::uintmax_t most_config_bytes = 1U << 20U;
 
+/// The same model as a late-interaction encoder on that one's body.
+ModelConfig with_token_vectors(ModelConfig body, HeadConfig head) {
+  const auto families = family_descriptions();
+  body.head = {};
+  const std::string architecture = std::exchange(body.architecture, {});
+  return {.family = *std::ranges::find(families, multi_vector_id, &FamilyDescription::id),
+          .shape = body.shape,
+          .architecture = architecture,
+          .pattern = body.pattern,
+          .window = body.window,
+          .local = body.local,
+          .is_local = body.is_local,
+          .head = std::move(head),
+          .unknown_fields = body.unknown_fields,
+          .body = std::make_shared<const ModelConfig>(body)};
+}
+
 /// The head that the modules of sentence-transformers are, in place of the family's own.
 Status take_modules(const SentenceFiles& sentence, ModelConfig& config, WeightFiles& weights) {
-  if (sentence.head.steps.empty()) return {};
+  if (sentence.head.steps.empty() && !sentence.multi_vector) return {};
   if (!config.family->takes_modules()) {
     return fail(
         "'{}' has modules of sentence-transformers, which are not read after models of the "
         "family {}",
         in_a_sentence(sentence.encoder.string(), longest_path), config.family->id());
   }
+  const bool of_tokens = sentence.multi_vector != nullptr;
   const std::int64_t pooled =
-      config.shape.hidden * static_cast<std::int64_t>(sentence.head.pooling.size());
+      config.shape.hidden *
+      (of_tokens ? 1 : static_cast<std::int64_t>(sentence.head.pooling.size()));
   const auto first =
       std::ranges::find_if(sentence.head.steps, [](const HeadStep& step) { return step.in > 0; });
   if (first != sentence.head.steps.end() && first->in != pooled) {
     return fail(
-        "'{}': the first module after the pooling reads {} numbers, and the encoder's pooled "
-        "states have {}; copy the modules that belong to the encoder",
+        "'{}': the first module after the encoder reads {} numbers, and there are {}; copy the "
+        "modules that belong to the encoder",
         in_a_sentence(sentence.encoder.string(), longest_path), first->in, pooled);
   }
-  config.head = sentence.head;
   config.family->become_encoder(config);
+  if (of_tokens && config.pattern != "full") {
+    return fail(
+        "'{}' has vectors of tokens, and its encoder the attention '{}', not full attention",
+        in_a_sentence(sentence.encoder.string(), longest_path), config.pattern);
+  }
+  if (of_tokens) {
+    config = with_token_vectors(std::move(config), sentence.head);
+  } else {
+    config.head = sentence.head;
+  }
   for (const SentenceModule& module : sentence.modules) {
     if (Status added = weights.add_module(module.folder, module.prefix); !added) return added;
   }

@@ -19,6 +19,18 @@ std::string_view name_of(Kept kept) {
   return names.at(static_cast<std::size_t>(kept));
 }
 
+/// A softmax so sharp that it shows the maximum, which alone counts, and what comes near it.
+ShownTokens shown_matches() {
+  constexpr double sharp = 50;
+  return {.document_has_cls = true,
+          .pattern = R"json({"name": "matches", "title": "Matches (MaxSim)", "attends": {
+                             "cls": {"document": "whole"}, "query": {"document": "whole"}}})json",
+          .scale = sharp,
+          .note =
+              "each query token's match in the document (MaxSim): a softmax of 50 times the "
+              "products, whose largest alone counts"};
+}
+
 std::optional<LayerAttention> layer_attention(const std::optional<LocalAttention>& local) {
   if (!local) return std::nullopt;
   return LayerAttention{find_pattern(local->pattern).value(), local->window};

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -89,7 +90,12 @@ struct ModelConfig {
   std::set<std::string, std::less<>> own_options{};
   std::vector<std::string> unknown_fields{};  // of config.json, which change nothing
   std::any own{};                             // what the family alone reads
+  /// The encoder that the model puts its head on, where that is another family's.
+  std::shared_ptr<const ModelConfig> body{};
 };
+
+/// The id of the family of late-interaction encoders on other families' bodies.
+inline constexpr std::string_view multi_vector_id = "multi-vector";
 
 /// What its layers attend by, a pattern for each kind of them, windows fixed: NAME-layers where
 /// they are alike, else NAME-global and NAME-local. `name` is the model's.
@@ -157,6 +163,9 @@ struct ShownTokens {
   double scale = 0;               // of products; 0: 1 / sqrt(head dimension)
   std::string_view note = {};     // how to read it
 };
+
+/// Of a model whose score is made of the largest products of token vectors (MaxSim).
+[[nodiscard]] ShownTokens shown_matches();
 
 /// What there is to see of a document's regions.
 struct ShownRegions {

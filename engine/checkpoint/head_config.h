@@ -70,6 +70,20 @@ struct LabelChoice {
 /// probability.
 [[nodiscard]] Result<LabelChoice> parse_label(std::string_view text, std::int64_t labels);
 
+/// Late interaction as in ColBERT: every token has a vector, and a score adds up, over the tokens
+/// of the query, the largest product with a token of the document.
+struct MaxSimConfig {
+  bool attends_to_expansion = false;  // tokens that a query is filled up with are seen by others
+  bool expansion_scores = true;       // and have vectors of their own
+  bool averages = false;              // the sum is divided by the number of the query's vectors
+  // Tokens without a vector.
+  bool skips_queries = false, skips_documents = true;
+  std::vector<std::int32_t> kept{};  // ids that alone have vectors in documents; empty: all
+  // What the tokenizer knows of its ids.
+  std::int32_t separator = 0;           // the last token before an expansion
+  std::vector<std::int32_t> skipped{};  // ids, ascending
+};
+
 struct HeadConfig {
   std::vector<Pooling> pooling{Pooling::cls};  // concatenated in this order
   std::vector<HeadStep> steps{};               // empty: the model has no head
@@ -77,8 +91,9 @@ struct HeadConfig {
   std::int64_t labels = 1;
   std::optional<std::int64_t> stated_labels{};  // by config.json
   LabelChoice label{};
-  bool pools_prompt = true;         // false: tokens of the prompt are not pooled
-  std::int64_t skipped_tokens = 0;  // first tokens of a pair that are not pooled
+  bool pools_prompt = true;               // false: tokens of the prompt are not pooled
+  std::int64_t skipped_tokens = 0;        // first tokens of a pair that are not pooled
+  std::optional<MaxSimConfig> max_sim{};  // then `steps` make a vector of every token
 
   /// Only the first state of a pair is read.
   [[nodiscard]] bool reads_cls_alone() const {

@@ -3,13 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "engine/checkpoint/bert_body.h"
+#include "engine/checkpoint/multi_vector_files.h"
+#include "engine/checkpoint/sentence_modules.h"
 #include "engine/checkpoint/weight_files.h"
 #include "kernels/base/json.h"
 #include "kernels/base/open_file.h"
@@ -22,171 +22,25 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr std::uintmax_t most_bytes = 1U << 20U;
-constexpr std::int64_t widest = 1 << 20;
-
-/// Reads a JSON file whose errors name it.
-template <typename Read>
-Status read_file(const fs::path& path, std::string_view kind, const Read& read) {
-  const Result<std::string> text = read_text_file(path, kind, most_bytes);
-  if (!text) return tl::unexpected(text.error());
-  return with_json(std::string_view(*text), path.string(), read);
+/// PyLate's files name no model_type before sentence-transformers 5.
+bool is_pylate(const JsonField& config) {
+  const auto type = config.member("model_type");
+  if (type && !type->is_null()) return type->text() == "ColBERT";
+  return config.member("query_prefix").has_value() || config.member("document_prefix").has_value();
 }
-
-/// "a.b.Dense" to "Dense".
-std::string last_part(const std::string& type) {
-  return type.substr(type.rfind('.') + 1);
-}
-
-/// What modules.json lists.
-struct Listed {
-  std::string type;  // "Dense"
-  std::string path;
-};
-
-std::vector<Listed> read_list(const JsonField& root) {
-  std::vector<Listed> listed;
-  for (const JsonField& element : root.elements()) {
-    const JsonField type = element["type"], path = element["path"];
-    if (!type.text().starts_with("sentence_transformers.")) {
-      type.wrong(
-          fmt::format("is '{}'; only modules of sentence-transformers itself are read, since "
-                      "no code of a checkpoint is run",
-                      in_a_sentence(type.text())));
-    }
-    const std::string folder = path.text();
-    if (!folder.empty() && !is_plain_name(folder)) {
-      path.must_be("the name of a folder next to modules.json, or empty");
-    }
-    listed.push_back({last_part(type.text()), folder});
-  }
-  return listed;
-}
-
-/// The chain of modules after the encoder, as their configurations arrive.
-class Chain {
- public:
-  explicit Chain(SentenceFiles& files) : files_(files) {}
-
-  void add_pooling(const JsonField& config) {
-    config.only({"embedding_dimension", "word_embedding_dimension", "pooling_mode",
-                 "include_prompt", "pooling_mode_cls_token", "pooling_mode_max_tokens",
-                 "pooling_mode_mean_tokens", "pooling_mode_mean_sqrt_len_tokens",
-                 "pooling_mode_weightedmean_tokens", "pooling_mode_lasttoken"});
-    auto dimension = config.member("embedding_dimension");
-    if (!dimension) dimension = config.member("word_embedding_dimension");
-    if (!dimension) config.wrong("has no 'embedding_dimension'");
-    files_.head.pooling = modes_of(config);
-    files_.head.pools_prompt = read_flag(config, "include_prompt", true);
-    width_ = dimension->whole(1, widest) * static_cast<std::int64_t>(files_.head.pooling.size());
-    has_pooling_ = true;
-  }
-
-  void add_dense(const JsonField& config, const std::string& folder) {
-    HeadStep step{.name = next_name(), .in_file = folder + ".linear"};
-    step.in = config["in_features"].whole(1, widest);
-    step.out = config["out_features"].whole(1, widest);
-    step.bias = config.truth_or("bias", true);
-    step.residual = config.truth_or("use_residual", false);
-    step.activation = HeadActivation::tanh;
-    if (const auto field = config.member("activation_function")) {
-      if (!field->is_text()) field->must_be("the name of a class of torch.nn");
-      const std::string name = field->text();
-      if (name.starts_with("torch.")) {
-        const auto known = parse_activation(last_part(name));
-        if (!known) {
-          field->wrong(fmt::format("is '{}', which is not computed here", in_a_sentence(name)));
-        }
-        step.activation = *known;
-      }
-    }
-    const std::string usual = "sentence_embedding";
-    const std::string in = config.text_or("module_input_name", usual);
-    if (in != usual) {
-      config["module_input_name"].wrong(fmt::format(
-          "is '{}'; only '{}' is read by the modules computed here", in_a_sentence(in), usual));
-    }
-    const auto out = config.member("module_output_name");
-    writes_scores_ = out && !out->is_null() && out->text() == "scores";
-    if (out && !out->is_null() && !writes_scores_ && out->text() != usual) {
-      out->wrong(fmt::format("is '{}'; '{}' and 'scores' are computed here",
-                             in_a_sentence(out->text()), usual));
-    }
-    if (step.in != width_) {
-      config["in_features"].wrong(
-          fmt::format("is {}, and the module before it gives {} numbers", step.in, width_));
-    }
-    width_ = step.out;
-    files_.head.steps.push_back(std::move(step));
-  }
-
-  void add_norm(const JsonField& config, const std::string& folder) {
-    config.only({"dimension"});
-    const std::int64_t width = config["dimension"].whole(1, widest);
-    if (width != width_) {
-      config["dimension"].wrong(
-          fmt::format("is {}, and the module before it gives {} numbers", width, width_));
-    }
-    constexpr double epsilon = 1e-5;  // torch.nn.LayerNorm's
-    files_.head.steps.push_back({.kind = HeadStep::Kind::norm,
-                                 .name = next_name(),
-                                 .in_file = folder + ".norm",
-                                 .in = width,
-                                 .epsilon = epsilon});
-  }
-
-  void add_normalize() {
-    files_.head.steps.push_back({.kind = HeadStep::Kind::normalize, .name = next_name()});
-  }
-
-  /// Ok, or why the modules make no scores.
-  [[nodiscard]] Status finish(std::string_view source) const {
-    if (!has_pooling_ || !writes_scores_) {
-      return fail(
-          "{}: the modules after the encoder make no scores; a Pooling and a last Dense with "
-          "\"module_output_name\": \"scores\" do",
-          source);
-    }
-    return {};
-  }
-  [[nodiscard]] std::int64_t width() const { return width_; }
-  [[nodiscard]] bool has_pooling() const { return has_pooling_; }
-
- private:
-  static std::vector<Pooling> modes_of(const JsonField& config) {
-    constexpr std::array<std::string_view, 6> names{
-        "cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"};
-    std::vector<Pooling> modes;
-    if (const auto mode = config.member("pooling_mode")) {
-      for (const JsonField& one : mode->one_or_more())
-        modes.push_back(static_cast<Pooling>(one.one_of(names, "pooling mode")));
-      return modes;
-    }
-    constexpr std::array<std::string_view, 6> flags{
-        "pooling_mode_cls_token",           "pooling_mode_max_tokens",
-        "pooling_mode_mean_tokens",         "pooling_mode_mean_sqrt_len_tokens",
-        "pooling_mode_weightedmean_tokens", "pooling_mode_lasttoken"};
-    for (std::size_t i = 0; i < flags.size(); ++i)
-      if (config.truth_or(flags[i], false)) modes.push_back(static_cast<Pooling>(i));
-    if (modes.empty()) modes.push_back(Pooling::mean);
-    return modes;
-  }
-
-  [[nodiscard]] std::string next_name() const {
-    return fmt::format("head.{}", files_.head.steps.size());
-  }
-
-  SentenceFiles& files_;
-  std::int64_t width_ = 0;
-  bool has_pooling_ = false, writes_scores_ = false;
-};
 
 /// config_sentence_transformers.json: whether the modules count, prompts, the activation.
-Status read_prompts(const fs::path& folder, SentenceFiles& files) {
+Status read_prompts(const fs::path& folder, SentenceFiles& files,
+                    std::optional<MultiVectorFiles>& multi_vector) {
   const fs::path path = folder / "config_sentence_transformers.json";
-  return read_file(path, "configuration of sentence-transformers", [&](const JsonField& root) {
-    files.counts = root.text_or("model_type", "") == "CrossEncoder";
-    if (!files.counts) return;
+  return read_json_file(path, "configuration of sentence-transformers", [&](const JsonField& root) {
+    if (is_pylate(root)) {
+      multi_vector = read_pylate(root);
+    } else if (root.text_or("model_type", "") == "MultiVectorEncoder") {
+      multi_vector = read_multi_vector_encoder(root);
+    }
+    files.counts = multi_vector || root.text_or("model_type", "") == "CrossEncoder";
+    if (!files.counts || multi_vector) return;
     if (const auto activation = root.member("activation_fn"); activation && activation->is_text())
       files.activation = activation->text();
     const auto prompts = root.member("prompts");
@@ -212,7 +66,7 @@ void read_processing(const JsonField& root, SentenceFiles& files) {
     }
     for (const JsonField& field : kind.members()) {
       if (field.key() == "max_length") {
-        files.tokenizer.max_tokens = field.whole(1, widest);
+        files.tokenizer.max_tokens = field.whole(1, most_width);
       } else if (field.key() == "truncation") {
         const bool cuts = field.is_text() ? field.text() == "longest_first" : field.truth();
         if (!cuts) field.wrong("is no 'longest_first', and pairs are cut in that way here");
@@ -225,7 +79,7 @@ void read_processing(const JsonField& root, SentenceFiles& files) {
 }
 
 /// sentence_bert_config.json of the encoder's folder, or one of its older names.
-Status read_encoder_config(SentenceFiles& files) {
+Status read_encoder_config(SentenceFiles& files, std::optional<MultiVectorFiles>& multi_vector) {
   for (const char* name : {"sentence_bert_config.json", "sentence_roberta_config.json",
                            "sentence_distilbert_config.json", "sentence_camembert_config.json",
                            "sentence_albert_config.json", "sentence_xlm-roberta_config.json",
@@ -235,13 +89,13 @@ Status read_encoder_config(SentenceFiles& files) {
     if (!there) return tl::unexpected(there.error());
     if (!*there) continue;
     files.paths.push_back(path);
-    return read_file(path, "encoder's configuration", [&](const JsonField& root) {
+    return read_json_file(path, "encoder's configuration", [&](const JsonField& root) {
       root.only({"max_seq_length", "do_lower_case", "transformer_task", "modality_config",
                  "module_output_name", "processing_kwargs", "unpad_inputs", "query_length",
                  "document_length", "query_expansion", "model_args", "model_kwargs",
                  "tokenizer_args", "processor_kwargs", "config_args", "config_kwargs"});
       if (const auto limit = root.member("max_seq_length"); limit && !limit->is_null())
-        files.tokenizer.max_tokens = limit->whole(1, widest);
+        files.tokenizer.max_tokens = limit->whole(1, most_width);
       files.tokenizer.lower_case = root.truth_or("do_lower_case", false);
       const std::string task = root.text_or("transformer_task", "feature-extraction");
       files.is_classifier = task == "sequence-classification";
@@ -258,8 +112,11 @@ Status read_encoder_config(SentenceFiles& files) {
           replaced[std::string(one.key())] = one.value();
       }
       if (!replaced.empty()) files.tokenizer.arguments = replaced.dump();
+      if (multi_vector && multi_vector->texts.form != MultiVectorForm::pylate)
+        read_text_lengths(root, *multi_vector);
       for (const char* key :
            {"model_args", "model_kwargs", "config_args", "config_kwargs", "query_expansion"}) {
+        if (multi_vector && key == std::string_view("query_expansion")) continue;
         const auto field = root.member(key);
         if (!field || field->is_null() || field->value().empty()) continue;
         if (key == std::string_view("model_args") || key == std::string_view("model_kwargs")) {
@@ -276,57 +133,13 @@ Status read_encoder_config(SentenceFiles& files) {
   return {};
 }
 
-Status add_module(const fs::path& folder, const Listed& listed, Chain& chain,
-                  SentenceFiles& files) {
-  const fs::path path = folder / listed.path / "config.json";
-  const auto read = [&](const auto& take) {
-    files.paths.push_back(path);
-    return read_file(path, "module's configuration", take);
-  };
-  files.modules.push_back({folder / listed.path, listed.path + "."});
-  if (listed.type == "Pooling" && !chain.has_pooling()) {
-    return read([&](const JsonField& config) { chain.add_pooling(config); });
-  }
-  if (chain.has_pooling()) {
-    if (listed.type == "Dense")
-      return read([&](const JsonField& config) { chain.add_dense(config, listed.path); });
-    if (listed.type == "LayerNorm")
-      return read([&](const JsonField& config) { chain.add_norm(config, listed.path); });
-    if (listed.type == "Normalize") {
-      files.modules.pop_back();
-      chain.add_normalize();
-      return {};
-    }
-    if (listed.type == "Dropout") {
-      files.modules.pop_back();
-      return {};
-    }
-  }
-  return fail(
-      "{}: lists the module '{}', which is not computed here{}; Pooling, then Dense, LayerNorm, "
-      "Normalize and Dropout are",
-      (folder / "modules.json").string(), in_a_sentence(listed.type),
-      chain.has_pooling() ? "" : " before a Pooling");
-}
-
-}  // namespace
-
-Result<SentenceFiles> read_sentence_files(const fs::path& folder) {
-  SentenceFiles files;
-  files.encoder = folder;
+/// What modules.json lists after the encoder, whose folder it names.
+Result<std::vector<ListedModule>> read_modules(const fs::path& folder, SentenceFiles& files) {
   const fs::path list = folder / "modules.json";
-  const fs::path config = folder / "config_sentence_transformers.json";
-  for (const fs::path& path : {list, config}) {
-    const Result<bool> there = is_present(path);
-    if (!there) return tl::unexpected(there.error());
-    if (!*there) return files;
-  }
-  if (Status read = read_prompts(folder, files); !read) return tl::unexpected(read.error());
-  if (!files.counts) return files;
-  files.paths = {config, list};
-  std::vector<Listed> listed;
-  if (Status read = read_file(list, "list of modules",
-                              [&](const JsonField& root) { listed = read_list(root); });
+  files.paths.push_back(list);
+  std::vector<ListedModule> listed;
+  if (Status read = read_json_file(list, "list of modules",
+                                   [&](const JsonField& root) { listed = read_module_list(root); });
       !read) {
     return tl::unexpected(read.error());
   }
@@ -335,28 +148,100 @@ Result<SentenceFiles> read_sentence_files(const fs::path& folder) {
                 list.string());
   }
   if (!listed.front().path.empty()) files.encoder = folder / listed.front().path;
-  if (Status read = read_encoder_config(files); !read) return tl::unexpected(read.error());
   listed.erase(listed.begin());
-  if (listed.empty()) {
+  return listed;
+}
+
+Status add_modules(const fs::path& folder, const std::vector<ListedModule>& listed,
+                   ModuleChain& chain, SentenceFiles& files) {
+  for (const ListedModule& module : listed) {
+    const auto has_weights = chain.add(folder, module, files.paths);
+    if (!has_weights) return tl::unexpected(has_weights.error());
+    if (*has_weights) files.modules.push_back({folder / module.path, module.path + "."});
+  }
+  return chain.finish((folder / "modules.json").string());
+}
+
+Status take_multi_vector(const fs::path& folder, std::vector<ListedModule> listed,
+                         MultiVectorFiles multi_vector, SentenceFiles& files) {
+  const bool pylate = multi_vector.texts.form == MultiVectorForm::pylate;
+  if (files.is_classifier) {
+    return fail("{}: its encoder is a sequence classifier, whose tokens have no vectors",
+                (folder / "modules.json").string());
+  }
+  // PyLate keeps these alone of a list.
+  if (pylate)
+    std::erase_if(listed, [](const ListedModule& module) { return module.type != "Dense"; });
+  if (pylate && listed.empty()) {
+    return fail(
+        "{}: lists no Dense after the encoder, in whose place PyLate takes random weights; copy "
+        "the checkpoint anew",
+        (folder / "modules.json").string());
+  }
+  ModuleChain chain(ModuleInput::tokens);
+  chain.head() = std::move(multi_vector.head);
+  if (Status taken = add_modules(folder, listed, chain, files); !taken) return taken;
+  if (pylate) {
+    chain.normalize();
+  } else {
+    multi_vector.texts.skipped_words = chain.skipped_words();
+  }
+  files.head = std::move(chain.head());
+  files.multi_vector = std::make_shared<const MultiVectorTexts>(std::move(multi_vector.texts));
+  return {};
+}
+
+}  // namespace
+
+Result<SentenceFiles> read_sentence_files(const fs::path& folder) {
+  SentenceFiles files;
+  files.encoder = folder;
+  const fs::path config = folder / "config_sentence_transformers.json";
+  std::optional<MultiVectorFiles> multi_vector;
+  const Result<bool> has_list = is_present(folder / "modules.json");
+  if (!has_list) return tl::unexpected(has_list.error());
+  const Result<bool> has_config = is_present(config);
+  if (!has_config) return tl::unexpected(has_config.error());
+  if (*has_list && *has_config) {
+    if (Status read = read_prompts(folder, files, multi_vector); !read)
+      return tl::unexpected(read.error());
+  }
+  if (!files.counts) {
+    auto stanford = read_stanford(folder, files.paths);
+    if (!stanford) return tl::unexpected(stanford.error());
+    if (!*stanford) return files;
+    files.head = std::move((*stanford)->head);
+    files.multi_vector = std::make_shared<const MultiVectorTexts>(std::move((*stanford)->texts));
+    return files;
+  }
+  files.paths.push_back(config);
+  auto listed = read_modules(folder, files);
+  if (!listed) return tl::unexpected(listed.error());
+  if (Status read = read_encoder_config(files, multi_vector); !read)
+    return tl::unexpected(read.error());
+  if (multi_vector) {
+    Status taken = take_multi_vector(folder, std::move(*listed), std::move(*multi_vector), files);
+    if (!taken) return tl::unexpected(taken.error());
+    return files;
+  }
+  const std::string list = (folder / "modules.json").string();
+  if (listed->empty()) {
     // A feature extractor alone makes no scores, and a classifier has its own head.
     if (!files.is_classifier) {
       return fail(
           "{}: lists an encoder alone, which makes no scores; a classifier has "
           "\"transformer_task\": \"sequence-classification\" in sentence_bert_config.json",
-          list.string());
+          list);
     }
     return files;
   }
   if (files.is_classifier) {
-    return fail("{}: lists modules after a sequence classifier, which are not computed here",
-                list.string());
+    return fail("{}: lists modules after a sequence classifier, which are not computed here", list);
   }
-  Chain chain(files);
-  for (const Listed& module : listed) {
-    if (Status added = add_module(folder, module, chain, files); !added)
-      return tl::unexpected(added.error());
-  }
-  if (Status makes = chain.finish(list.string()); !makes) return tl::unexpected(makes.error());
+  ModuleChain chain(ModuleInput::pairs);
+  if (Status taken = add_modules(folder, *listed, chain, files); !taken)
+    return tl::unexpected(taken.error());
+  files.head = std::move(chain.head());
   files.head.needed = true;
   files.head.stated_labels = chain.width();
   return files;

@@ -4,15 +4,18 @@
 // What sentence-transformers (6.x) reads of a folder: modules.json counts where
 // config_sentence_transformers.json says that the folder holds a CrossEncoder. Then an encoder is
 // followed by modules that make the score, a prompt may precede queries, and
-// sentence_bert_config.json has the limit of a pair.
+// sentence_bert_config.json has the limit of a pair. Of late-interaction encoders the same files
+// count, and those of multi_vector_files.h.
 //
 //   Result<SentenceFiles> files = read_sentence_files("gte-reranker-modernbert-base");
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "engine/checkpoint/head_config.h"
+#include "engine/text/multi_vector_tokenizer.h"
 #include "engine/text/tokenizer_folder.h"
 #include "kernels/base/result.h"
 
@@ -35,6 +38,9 @@ struct SentenceFiles {
 
   /// The chain that the modules are, on states of `hidden` numbers. Empty steps: there is none.
   HeadConfig head{};
+  /// Of an encoder whose tokens have vectors (then head.max_sim is there); null: of a
+  /// cross-encoder.
+  std::shared_ptr<const MultiVectorTexts> multi_vector{};
 };
 
 /// Errors name the file and the field: a module or a setting that is not computed here, widths that

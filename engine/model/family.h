@@ -29,6 +29,7 @@
 namespace attnscope {
 
 class DocumentCache;
+class EncoderFamily;  // text_encoder.h
 class ModelWeights;
 
 using TokenIds = std::span<const std::int32_t>;
@@ -153,6 +154,9 @@ class Family {
   [[nodiscard]] virtual Result<std::unique_ptr<Model>> make(
       const std::shared_ptr<const ModelWeights>& weights, const ModelVariant& variant,
       std::string_view implementation) const = 0;
+
+  /// Its body as an encoder of single texts; null: it is none.
+  [[nodiscard]] virtual const EncoderFamily* encoders() const { return nullptr; }
 
   /// Options that change how scores are computed and not what they are: one reference for all.
   [[nodiscard]] virtual std::vector<std::string_view> shortcuts() const { return {}; }

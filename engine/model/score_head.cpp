@@ -66,7 +66,8 @@ at::Tensor activated(HeadActivation activation, const at::Tensor& x) {
 /// x / max(|x|, 1e-12), as torch.nn.functional.normalize.
 at::Tensor normalized(const at::Tensor& x) {
   constexpr double least = 1e-12;
-  return x / x.norm(2, -1, /*keepdim=*/true).clamp_min(least);
+  const at::Tensor wide = x.scalar_type() == at::kDouble ? x : x.to(at::kFloat);
+  return (wide / wide.norm(2, -1, /*keepdim=*/true).clamp_min(least)).to(x.scalar_type());
 }
 
 /// One item's rows [tokens, hidden] to [hidden]; `before` tokens of it are left out.
@@ -143,10 +144,9 @@ at::Tensor pool(const HeadConfig& head, const at::Tensor& states, const Sequence
   return at::stack(items);
 }
 
-ScoreHead::ScoreHead(const ModelWeights& weights, Computing computing) : config_(head_of(weights)) {
-  // A row a document: too few for packed weights to be worth anything.
-  computing.route = LinearRoute::plain;
-  for (const HeadStep& step : config_.steps) {
+HeadLayers::HeadLayers(const HeadConfig& head, const ModelWeights& weights,
+                       const Computing& computing) {
+  for (const HeadStep& step : head.steps) {
     Step made{.config = step, .linear = {}, .residual = {}, .norm = {}};
     if (step.kind == HeadStep::Kind::linear) {
       made.linear = computing.of(weights.linear(step.name));
@@ -159,10 +159,8 @@ ScoreHead::ScoreHead(const ModelWeights& weights, Computing computing) : config_
   }
 }
 
-at::Tensor ScoreHead::operator()(const at::Tensor& pooled) const {
+at::Tensor HeadLayers::operator()(at::Tensor x) const {
   const PartClock clock(ModelPart::head);
-  if (steps_.empty()) return at::zeros({pooled.size(0)});
-  at::Tensor x = pooled;
   for (const Step& step : steps_) {
     if (step.norm) {
       x = (*step.norm)(x);
@@ -173,15 +171,28 @@ at::Tensor ScoreHead::operator()(const at::Tensor& pooled) const {
       x = !step.config.residual ? y : y + (step.residual ? (*step.residual)(x) : x);
     }
   }
-  return chosen(config_.label, x);
+  return x;
 }
 
-ReferenceOutput score_reference(const WideWeights& weights, const at::Tensor& states,
-                                const SequenceLayout& layout) {
-  const HeadConfig head = head_of(weights.weights());
-  const at::Tensor state = pool(head, states, layout);
-  if (head.steps.empty()) return {.score = 0, .state = doubles_of(state)};
-  at::Tensor x = state;
+namespace {
+
+/// A row a document: too few for packed weights to be worth anything.
+Computing without_packing(Computing computing) {
+  computing.route = LinearRoute::plain;
+  return computing;
+}
+
+}  // namespace
+
+ScoreHead::ScoreHead(const ModelWeights& weights, const Computing& computing)
+    : config_(head_of(weights)), layers_(config_, weights, without_packing(computing)) {}
+
+at::Tensor ScoreHead::operator()(const at::Tensor& pooled) const {
+  if (config_.steps.empty()) return at::zeros({pooled.size(0)});
+  return chosen(config_.label, layers_(pooled));
+}
+
+at::Tensor head_reference(const WideWeights& weights, const HeadConfig& head, at::Tensor x) {
   for (const HeadStep& step : head.steps) {
     if (step.kind == HeadStep::Kind::norm) {
       const NormWeights norm = weights.weights().norm(step.name);
@@ -198,7 +209,16 @@ ReferenceOutput score_reference(const WideWeights& weights, const at::Tensor& st
       x = y;
     }
   }
-  return {.score = chosen(head.label, x).item<double>(), .state = doubles_of(state)};
+  return x;
+}
+
+ReferenceOutput score_reference(const WideWeights& weights, const at::Tensor& states,
+                                const SequenceLayout& layout) {
+  const HeadConfig head = head_of(weights.weights());
+  const at::Tensor state = pool(head, states, layout);
+  if (head.steps.empty()) return {.score = 0, .state = doubles_of(state)};
+  const at::Tensor logits = head_reference(weights, head, state);
+  return {.score = chosen(head.label, logits).item<double>(), .state = doubles_of(state)};
 }
 
 }  // namespace attnscope

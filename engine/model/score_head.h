@@ -24,12 +24,12 @@ namespace attnscope {
 [[nodiscard]] at::Tensor pool(const HeadConfig& head, const at::Tensor& states,
                               const SequenceLayout& layout);
 
-class ScoreHead {
+/// The steps of a head, one after the other.
+class HeadLayers {
  public:
-  ScoreHead(const ModelWeights& weights, Computing computing);
-  [[nodiscard]] const HeadConfig& config() const { return config_; }
-  /// [items, width] to [items], the label's choice made; zeros of a model without a head.
-  [[nodiscard]] at::Tensor operator()(const at::Tensor& pooled) const;
+  HeadLayers(const HeadConfig& head, const ModelWeights& weights, const Computing& computing);
+  /// x [rows, width] to [rows, numbers of the last step].
+  [[nodiscard]] at::Tensor operator()(at::Tensor x) const;
 
  private:
   struct Step {
@@ -37,11 +37,25 @@ class ScoreHead {
     std::optional<Linear> linear, residual;
     std::optional<Norm> norm;
   };
-  HeadConfig config_;
   std::vector<Step> steps_;
 };
 
-/// The same in float64, of one item: states [tokens, hidden] to its score.
+class ScoreHead {
+ public:
+  ScoreHead(const ModelWeights& weights, const Computing& computing);
+  [[nodiscard]] const HeadConfig& config() const { return config_; }
+  /// [items, width] to [items], the label's choice made; zeros of a model without a head.
+  [[nodiscard]] at::Tensor operator()(const at::Tensor& pooled) const;
+
+ private:
+  HeadConfig config_;
+  HeadLayers layers_;
+};
+
+/// What HeadLayers computes, in float64.
+[[nodiscard]] at::Tensor head_reference(const WideWeights& weights, const HeadConfig& head,
+                                        at::Tensor x);
+/// What ScoreHead computes, in float64, of one item: states [tokens, hidden] to its score.
 [[nodiscard]] ReferenceOutput score_reference(const WideWeights& weights, const at::Tensor& states,
                                               const SequenceLayout& layout);
 

@@ -6,6 +6,7 @@
 
 #include <array>
 
+#include "engine/text/multi_vector_tokenizer.h"
 #include "engine/text/subword_file.h"
 #include "engine/text/subword_tokenizer.h"
 #include "kernels/base/sentences.h"
@@ -51,12 +52,46 @@ std::string in_words(const LabelChoice& label) {
   return {};
 }
 
+/// "marker [Q], 32 tokens, expanded to 32 by tokens that others do not attend to".
+std::string in_words(const MultiVectorTexts::Side& side, std::int64_t most) {
+  std::string words = counted(static_cast<std::size_t>(most), "token") + " at most";
+  if (!side.prompt.empty()) words = fmt::format("prompt '{}', {}", visible(side.prompt), words);
+  if (!side.marker.empty()) words = fmt::format("marker '{}', {}", visible(side.marker), words);
+  return words;
+}
+
+void explain_texts(const MultiVectorTokenizer& tokenizer, const ScoringModel& model,
+                   std::vector<Explained>& lines) {
+  const MultiVectorTexts& texts = tokenizer.texts();
+  const MaxSimConfig& max_sim = *model.head.max_sim;
+  const std::string source(name_of(texts.form));
+  std::string query = in_words(texts.query, model.limits.most_query_tokens + 1);
+  if (texts.expansion_length > 0) {
+    query += fmt::format(", expanded to {} that {} attended to{}", texts.expansion_length,
+                         max_sim.attends_to_expansion ? "are" : "are not",
+                         max_sim.expansion_scores ? "" : " and have no vectors");
+  }
+  lines.push_back({"queries", query, source});
+  lines.push_back({"documents", in_words(texts.document, model.limits.most_tokens), source});
+  std::vector<std::string_view> skipped;
+  for (const std::int32_t id : max_sim.skipped) skipped.push_back(tokenizer.token(id));
+  if (!skipped.empty() && (max_sim.skips_documents || max_sim.skips_queries)) {
+    lines.push_back({"skipped tokens",
+                     fmt::format("{} (of {})", fmt::join(skipped, " "),
+                                 max_sim.skips_queries && max_sim.skips_documents ? "both"
+                                 : max_sim.skips_queries                          ? "queries"
+                                                                                  : "documents"),
+                     source});
+  }
+}
+
 void explain_tokenizer(const SubwordTokenizer& tokenizer, const ScoringModel& model,
                        std::vector<Explained>& lines) {
   const SubwordParts& parts = tokenizer.parts();
   lines.push_back({"tokenizer", parts.class_name, parts.chosen_by});
   lines.push_back(
       {"vocabulary", counted(static_cast<std::size_t>(parts.model_pieces), "piece"), parts.source});
+  if (model.head.max_sim) return;
   lines.push_back({"token types", parts.gives_types ? "given to the model" : "not given: all are 0",
                    "model_input_names of tokenizer_config.json, or the tokenizer's class"});
   lines.push_back({"limit", counted(static_cast<std::size_t>(model.limits.most_tokens), "token"),
@@ -86,6 +121,10 @@ std::vector<Explained> explain_model(const ScoringModel& model) {
   lines.push_back({"model", model.architecture, "config.json"});
   if (const auto* tokenizer = dynamic_cast<const SubwordTokenizer*>(model.tokenizer.get()))
     explain_tokenizer(*tokenizer, model, lines);
+  if (const auto* texts = dynamic_cast<const MultiVectorTokenizer*>(model.tokenizer.get())) {
+    explain_tokenizer(texts->pieces(), model, lines);
+    explain_texts(*texts, model, lines);
+  }
   lines.push_back({"attention",
                    model.window
                        ? fmt::format("{}, window {}", model.pattern.name, model.window->text())
@@ -95,13 +134,19 @@ std::vector<Explained> explain_model(const ScoringModel& model) {
   for (const Pooling pooling : model.head.pooling) pooled.emplace_back(name_of(pooling));
   const std::string_view head_source =
       model.sentence->modules.empty() ? "the model's class" : "modules.json";
-  if (model.gives_scores && !model.head.steps.empty()) {
+  std::vector<std::string> steps;
+  for (const HeadStep& step : model.head.steps) steps.push_back(in_words(step, model.head.labels));
+  const std::string head = fmt::format("{}", fmt::join(steps, ", "));
+  if (model.head.max_sim) {
+    lines.push_back({"vectors", head.empty() ? "the last states" : head, ""});
+    lines.push_back({"score",
+                     model.head.max_sim->averages ? "mean of the largest products (MaxSim)"
+                                                  : "sum of the largest products (MaxSim)",
+                     ""});
+  } else if (model.gives_scores && !model.head.steps.empty()) {
     lines.push_back(
         {"pooling", fmt::format("{}", fmt::join(pooled, ", ")), std::string(head_source)});
-    std::vector<std::string> steps;
-    for (const HeadStep& step : model.head.steps)
-      steps.push_back(in_words(step, model.head.labels));
-    lines.push_back({"head", fmt::format("{}", fmt::join(steps, ", ")), std::string(head_source)});
+    lines.push_back({"head", head, std::string(head_source)});
     lines.push_back({"label",
                      fmt::format("{} of {}", in_words(model.head.label), model.head.labels),
                      model.head.stated_labels ? "config.json" : "the weights"});
@@ -129,6 +174,10 @@ std::vector<ExplainedToken> explain_tokens(const ScoringModel& model, const Toke
   };
   if (!model.reads_words) add(tokenizer.cls(), 0, "[CLS]");
   for (const std::int32_t id : pair.query) add(id, 0, "query");
+  if (model.keeps_documents && !model.reads_words && model.document_type == 0) {
+    position = model.shape.first_position;
+    add(tokenizer.cls(), 0, "[CLS]");
+  }
   for (const std::int32_t id : pair.document) add(id, model.document_type, "document");
   return tokens;
 }

@@ -35,30 +35,32 @@ Result<std::string> ScoreLines::add(const PairIds& ids, float score) {
           in_a_sentence(id));
     }
   }
-  switch (format_) {
-    case ScoreFormat::trec:
-      return add_ranked(ids, score);
-    case ScoreFormat::jsonl: {
-      nlohmann::ordered_json line = nlohmann::ordered_json::object();
-      if (!ids.query_id.empty()) line["qid"] = ids.query_id;
-      if (!ids.document_id.empty()) line["docno"] = ids.document_id;
-      // As the float is written, not the double that it becomes.
-      line["score"] = nlohmann::json::parse(fmt::format("{}", score));
-      const auto written = [&](bool is_ascii) {
-        return line.dump(-1, ' ', is_ascii, nlohmann::json::error_handler_t::replace);
-      };
-      const std::string text = written(false);
-      return (visible(text) == text ? text : written(true)) + "\n";
-    }
-    case ScoreFormat::tsv:
-      break;
+  if (format_ == ScoreFormat::trec || options_.top > 0) return add_ranked(ids, score);
+  return line_of(ids, score);
+}
+
+std::string ScoreLines::line_of(const PairIds& ids, float score) const {
+  if (format_ == ScoreFormat::jsonl) {
+    nlohmann::ordered_json line = nlohmann::ordered_json::object();
+    if (!ids.query_id.empty()) line["qid"] = ids.query_id;
+    if (!ids.document_id.empty()) line["docno"] = ids.document_id;
+    // As the float is written, not the double that it becomes.
+    line["score"] = nlohmann::json::parse(fmt::format("{}", score));
+    const auto written = [&](bool is_ascii) {
+      return line.dump(-1, ' ', is_ascii, nlohmann::json::error_handler_t::replace);
+    };
+    const std::string text = written(false);
+    return (visible(text) == text ? text : written(true)) + "\n";
   }
   if (ids.query_id.empty() && ids.document_id.empty()) return fmt::format("{}\n", score);
   return fmt::format("{}\t{}\t{}\n", ids.query_id, ids.document_id, score);
 }
 
 Result<std::string> ScoreLines::add_ranked(const PairIds& ids, float score) {
-  if (!is_one_word(ids.query_id) || !is_one_word(ids.document_id)) {
+  if (format_ != ScoreFormat::trec && (ids.query_id.empty() || ids.document_id.empty()))
+    return fail("the best documents of a query need pairs with the ids of both, and one has none");
+  if (format_ == ScoreFormat::trec &&
+      !(is_one_word(ids.query_id) && is_one_word(ids.document_id))) {
     return fail("a TREC run needs a query id and a document id without blanks, not '{}' and '{}'",
                 in_a_sentence(ids.query_id), in_a_sentence(ids.document_id));
   }
@@ -73,21 +75,36 @@ Result<std::string> ScoreLines::add_ranked(const PairIds& ids, float score) {
           in_a_sentence(query_id_));
     }
   }
-  if (best_of_ && !documents_.empty() && documents_.back().document_id == ids.document_id) {
+  if (options_.best_of_passages && !documents_.empty() &&
+      documents_.back().document_id == ids.document_id) {
     documents_.back().score = std::max(documents_.back().score, score);
   } else {
     documents_.push_back({ids.document_id, score});
   }
+  // Memory does not grow with the documents of a cache.
+  constexpr std::size_t least_gathered = 1024;
+  if (options_.top > 0 && documents_.size() > least_gathered + 2 * best_count()) sort();
   return text;
 }
 
-std::string ScoreLines::finish() {
+/// The best first; of equal scores the first that came. The rest goes.
+void ScoreLines::sort() {
   std::ranges::stable_sort(documents_, std::ranges::greater(), &Ranked::score);
+  if (options_.top > 0 && documents_.size() > best_count())
+    documents_.erase(documents_.begin() + options_.top, documents_.end());
+}
+
+std::string ScoreLines::finish() {
+  sort();
   std::string text;
   std::int64_t rank = 0;
   for (const Ranked& document : documents_) {
-    fmt::format_to(std::back_inserter(text), "{} Q0 {} {} {} {}\n", query_id_, document.document_id,
-                   ++rank, document.score, tag_);
+    if (format_ == ScoreFormat::trec) {
+      fmt::format_to(std::back_inserter(text), "{} Q0 {} {} {} {}\n", query_id_,
+                     document.document_id, ++rank, document.score, tag_);
+    } else {
+      text += line_of({query_id_, document.document_id}, document.score);
+    }
   }
   documents_.clear();
   return text;

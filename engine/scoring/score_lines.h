@@ -30,16 +30,23 @@ struct PairIds {
   std::string query_id, document_id;  // empty where the pair has none
 };
 
+struct LineOptions {
+  /// Of scores of one document that come one after the other, its passages', the best is its score;
+  /// of `trec` alone.
+  bool best_of_passages = false;
+  /// Documents of each query that are written, the best first; 0: all.
+  std::int64_t top = 0;
+};
+
 class ScoreLines {
  public:
-  /// `tag`: what a TREC run is called. `best_of`: of scores of one document that come one behind
-  /// the other, its passages', the best is its score; of `trec` alone.
-  ScoreLines(ScoreFormat format, std::string tag, bool best_of = false)
-      : format_(format), best_of_(best_of), tag_(std::move(tag)) {}
+  /// `tag`: what a TREC run is called.
+  ScoreLines(ScoreFormat format, std::string tag, LineOptions options = {})
+      : format_(format), options_(options), tag_(std::move(tag)) {}
 
   /// What can be written now, possibly nothing. Errors: ids that `visible` (kernels/base) would
-  /// change, but of jsonl, which escapes them; of `trec` pairs without ids or with blanks in them,
-  /// a query whose documents do not stand together.
+  /// change, but of jsonl, which escapes them; of `trec` pairs without ids or with blanks in them;
+  /// of `trec` and of the best, a query whose documents do not stand together.
   [[nodiscard]] Result<std::string> add(const PairIds& ids, float score);
   /// The rest.
   [[nodiscard]] std::string finish();
@@ -50,9 +57,12 @@ class ScoreLines {
     float score;
   };
   [[nodiscard]] Result<std::string> add_ranked(const PairIds& ids, float score);
+  [[nodiscard]] std::string line_of(const PairIds& ids, float score) const;
+  void sort();
+  [[nodiscard]] std::size_t best_count() const { return static_cast<std::size_t>(options_.top); }
 
   ScoreFormat format_;
-  bool best_of_;
+  LineOptions options_;
   std::string tag_;
   std::string query_id_;                  // whose documents are gathered
   std::vector<Ranked> documents_;         // of that query

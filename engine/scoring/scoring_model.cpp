@@ -10,6 +10,7 @@
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/hub_cache.h"
 #include "engine/pattern/axes.h"
+#include "engine/text/multi_vector_tokenizer.h"
 #include "engine/text/subword_tokenizer.h"
 #include "engine/text/tokenizer_folder.h"
 #include "engine/text/word_list.h"
@@ -112,6 +113,31 @@ Result<PairLimits> limits_of(const ModelQuestion& question, std::int64_t positio
   return limits;
 }
 
+/// Of texts that are encoded each by itself, whose lengths the files state.
+Result<PairLimits> text_limits_of(const ModelQuestion& question, const MultiVectorTexts& texts,
+                                  std::int64_t positions, std::int64_t own) {
+  if (texts.expansion_length > positions) {
+    return fail("queries are expanded to {} tokens, and the model has positions for {}",
+                texts.expansion_length, positions);
+  }
+  const auto usual = [&](std::int64_t length) {
+    const std::int64_t stated = length > 0 ? length : own;
+    return stated > 0 ? std::min(stated, positions) : positions;
+  };
+  PairLimits limits{
+      .most_tokens = question.most_tokens > 0 ? question.most_tokens : usual(texts.document.length),
+      .most_query_tokens = usual(texts.query.length) - 1};
+  if (limits.most_tokens > positions) {
+    return fail(
+        "documents of {} tokens were asked for, and the model has positions for {}; extend them",
+        limits.most_tokens, positions);
+  }
+  if (question.most_query_tokens > 0)
+    limits.most_query_tokens = std::min(limits.most_query_tokens, question.most_query_tokens);
+  limits.most_document_tokens = limits.most_tokens - 1;
+  return limits;
+}
+
 /// Of words: each text has its own limit, the query always one where the model has.
 Result<PairLimits> word_limits_of(const ModelQuestion& question, const ModelConfig& config) {
   const auto within = [](std::int64_t asked, std::int64_t most,
@@ -137,16 +163,27 @@ struct OpenedTokenizer {
   std::unique_ptr<const Tokenizer> tokenizer{};
   std::int64_t document_type = 1;  // token type; the query's is 0
   std::int64_t max_tokens = 0;     // of a pair; 0: as many as there are positions
+  MultiVectorIds ids{};            // of an encoder whose tokens have vectors
   std::int64_t prompt_tokens = 0;  // of a pair's first tokens, [CLS] and the prompt before a query
 };
 
 /// Of a model with `types` token types; 0: it reads none.
-Result<OpenedTokenizer> tokenizer_of(const std::filesystem::path& folder, bool words,
-                                     std::int64_t types, const TokenizerExtras& extras) {
+Result<OpenedTokenizer> tokenizer_of(const SentenceFiles& files, bool words, std::int64_t types) {
+  const std::filesystem::path& folder = files.encoder;
+  const TokenizerExtras& extras = files.tokenizer;
   if (words) {
     Result<WordList> list = WordList::open(folder);
     if (!list) return tl::unexpected(list.error());
     return OpenedTokenizer{.tokenizer = std::make_unique<const WordList>(std::move(*list))};
+  }
+  if (files.multi_vector) {
+    Result<MultiVectorTokenizer> texts =
+        MultiVectorTokenizer::open(folder, extras, *files.multi_vector);
+    if (!texts) return tl::unexpected(texts.error());
+    OpenedTokenizer opened{
+        .document_type = 0, .max_tokens = texts->pieces().parts().max_tokens, .ids = texts->ids()};
+    opened.tokenizer = std::make_unique<const MultiVectorTokenizer>(std::move(*texts));
+    return opened;
   }
   Result<SubwordTokenizer> pieces = SubwordTokenizer::open(folder, extras);
   if (!pieces) return tl::unexpected(pieces.error());
@@ -171,6 +208,12 @@ Result<OpenedTokenizer> tokenizer_of(const std::filesystem::path& folder, bool w
 Result<HeadConfig> head_with_label(const ModelQuestion& question, const ModelConfig& config,
                                    bool gives_scores) {
   HeadConfig head = config.head;
+  if (head.max_sim) {
+    if (question.label.empty()) return head;
+    return fail(
+        "{}: its score adds up products of token vectors and has no labels; leave --label out",
+        question.checkpoint.string());
+  }
   if (!question.label.empty()) {
     auto label = parse_label(question.label, head.labels);
     if (!label) return tl::unexpected(label.error());
@@ -292,13 +335,16 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& asked) {
         "the precision out",
         question.checkpoint.string());
   }
-  auto opened = tokenizer_of(checkpoint->sentence->encoder, config.family->reads_words(),
-                             config.family->reads_token_types() ? config.shape.types : 0,
-                             checkpoint->sentence->tokenizer);
+  auto opened = tokenizer_of(*checkpoint->sentence, config.family->reads_words(),
+                             config.family->reads_token_types() ? config.shape.types : 0);
   if (!opened) return tl::unexpected(opened.error());
   auto head = head_with_label(question, config, checkpoint->gives_scores);
   if (!head) return tl::unexpected(head.error());
   if (!head->pools_prompt) head->skipped_tokens = opened->prompt_tokens;
+  if (head->max_sim) {
+    head->max_sim->separator = opened->ids.separator;
+    head->max_sim->skipped = opened->ids.skipped;
+  }
   ModelShape shape = config.shape;
   if (Status alike = fits_table(*opened->tokenizer, shape.vocabulary, question.checkpoint,
                                 config.family->reads_words());
@@ -319,9 +365,11 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& asked) {
   if (!attention) return tl::unexpected(attention.error());
   auto local = local_attention_of(question, config);
   if (!local) return tl::unexpected(local.error());
+  const MultiVectorTexts* texts = checkpoint->sentence->multi_vector.get();
   auto limits =
-      config.family->reads_words()
-          ? word_limits_of(question, config)
+      config.family->reads_words() ? word_limits_of(question, config)
+      : texts != nullptr
+          ? text_limits_of(question, *texts, shape.positions, opened->max_tokens)
           : limits_of(question, shape.positions - config.family->tokens_of_its_own(),
                       question.positions > 0 ? 0 : opened->max_tokens, config.most_query_tokens);
   if (!limits) return tl::unexpected(limits.error());
@@ -330,14 +378,14 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& asked) {
   auto options = options_of(question, labelled, attention->pattern);
   if (!options) return tl::unexpected(options.error());
   const bool keeps_documents = config.family->keeps() != Kept::nothing;
-  if (keeps_documents && !config.family->reads_words()) {
+  if (keeps_documents && texts == nullptr && !config.family->reads_words()) {
     limits->most_document_tokens =
         limits->most_tokens - config.family->first_tokens_of_document(config, *options);
     if (limits->most_document_tokens < 1) {
       return fail("{} tokens leave no room for a document behind the {} before it; allow more",
                   limits->most_tokens, limits->most_tokens - limits->most_document_tokens);
     }
-  } else if (!config.family->reads_words()) {
+  } else if (texts == nullptr && !config.family->reads_words()) {
     limits->most_tokens_of_document = config.most_document_tokens;
   }
   nlohmann::json request = {
@@ -357,6 +405,9 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& asked) {
       {"layer_windows", layer_windows_of(question, config)},
       {"label", question.label},
       {"skipped_tokens", head->skipped_tokens},
+      {"max_sim", head->max_sim ? json{{"separator", head->max_sim->separator},
+                                       {"skipped", head->max_sim->skipped}}
+                                : json()},
       {"document_type", opened->document_type}};
   return ScoringModel{.name = place->name,
                       .shape = shape,

@@ -164,6 +164,25 @@ std::vector<AddedToken> read_added_tokens(const JsonField& said, std::int64_t ne
   return tokens;
 }
 
+/// As add_tokens of transformers adds a text, where it is no added token yet.
+void add_markers(const std::vector<std::string>& markers, const JsonField& said,
+                 SubwordParts& parts, std::vector<AddedToken>& added) {
+  for (const std::string& marker : markers) {
+    if (std::ranges::find(added, marker, &AddedToken::text) != added.end()) continue;
+    AddedToken token{.text = marker, .id = parts.vocabulary.id(marker)};
+    if (token.id < 0) {
+      said.wrong(
+          fmt::format("has no token '{}', which marks queries or documents; copy the "
+                      "tokenizer's files that belong to the checkpoint",
+                      in_a_sentence(marker)));
+    }
+    token.normalized = true;
+    token.found_by = marker;
+    static_cast<void>(said.take(parts.normalizer.apply(token.found_by)));
+    added.push_back(std::move(token));
+  }
+}
+
 void place_added(SubwordParts& parts, std::vector<AddedToken> tokens) {
   const auto behind = std::stable_partition(
       tokens.begin(), tokens.end(), [](const AddedToken& token) { return !token.normalized; });
@@ -381,6 +400,7 @@ SubwordParts read_parts(const JsonField& said, const TokenizerChoices& choices) 
     added = read_added_tokens(*tokens, listed ? known.size() : known.count(), parts);
   }
   overlay(choices.added, parts, added);
+  add_markers(choices.markers, said, parts, added);
   std::optional<PairTemplate> pair;
   if (const auto post = said_in(said, "post_processor"))
     pair = read_post_processor(*post, parts.vocabulary, choices.gives_types);

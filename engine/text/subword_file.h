@@ -28,6 +28,11 @@ struct PairTemplate {
   std::int32_t document_type = 1;  // token type; the query's is 0
 };
 
+/// Ids of special tokens that have a name; -1: there is none.
+struct NamedTokens {
+  std::int32_t mask = -1, end = -1, unknown = -1;
+};
+
 struct SubwordParts {
   Vocabulary vocabulary;           // with the added tokens
   std::vector<std::string> shown;  // how tokens are shown; empty: as the vocabulary has them
@@ -46,6 +51,7 @@ struct SubwordParts {
   std::int64_t max_tokens = 0;  // limit of a pair; 0: none
   bool truncates_left = false;  // texts that are too long lose their first tokens
   std::string query_prefix{};   // precedes every query
+  NamedTokens named{};
 };
 
 /// What the files next to a tokenizer.json change of it.
@@ -54,7 +60,8 @@ struct TokenizerChoices {
   bool split_special = false;  // special tokens in texts are text
   bool gives_types = true;
   bool usual_template = false;  // without a post_processor pairs are BERT's; else that is an error
-  std::vector<AddedToken> added{};  // further tokens; their ids are looked up or assigned
+  std::vector<AddedToken> added{};     // further tokens; their ids are looked up or assigned
+  std::vector<std::string> markers{};  // tokens that have an id and are found in texts
 };
 
 /// `padding` and the lengths of `truncation` are not read. Everything else that would make other

@@ -58,9 +58,10 @@ class SubwordTokenizer final : public Tokenizer {
   /// What its files decided.
   [[nodiscard]] const SubwordParts& parts() const { return *parts_; }
 
- private:
   /// Cuts the side that the files name; whether there was something to cut.
   bool cut(std::vector<std::int32_t>& ids, std::int64_t most) const;
+
+ private:
   /// Cuts both texts to `room` tokens together.
   [[nodiscard]] Status cut_longest_first(TokenPair& pair, std::int64_t room) const;
   [[nodiscard]] std::int64_t special_tokens() const;  // of a pair

@@ -321,6 +321,7 @@ class FolderReader {
       for (const JsonField& input : names->elements())
         choices.gives_types = choices.gives_types || input.text() == "token_type_ids";
     }
+    choices.markers = extras_.markers;
     SubwordParts parts;
     json built;
     Kind kind = chosen.kind;
@@ -334,6 +335,7 @@ class FolderReader {
       built = base_of(kind);
       if (!fits(kind, built)) kind = Kind::generic;
     }
+    const auto named = names_of(kind, tokens);
     if (kind == Kind::generic) {
       parts = generic_parts(std::move(tokens), choices);
     } else {
@@ -341,6 +343,12 @@ class FolderReader {
       rebuild(config, kind, std::move(tokens), built);
       parts = passed(read_tokenizer_value(built, name(source_), choices));
     }
+    const auto id_of = [&](std::string_view key) {
+      const auto found = named.find(key);
+      return found == named.end() ? -1 : parts.vocabulary.id(found->second);
+    };
+    parts.named = {
+        .mask = id_of("mask_token"), .end = id_of("eos_token"), .unknown = id_of("unk_token")};
     parts.class_name = kind == Kind::generic ? "TokenizersBackend"
                        : kind == chosen.kind ? std::string(chosen.name)
                                              : "BertTokenizer";
@@ -712,8 +720,8 @@ class FolderReader {
   }
 
   /// What the class calls its special tokens where no file does.
-  static void set_usual_tokens(Kind kind, FolderTokens& tokens) {
-    using Usual = std::pair<const char*, const char*>;
+  using Usual = std::pair<const char*, const char*>;
+  static std::span<const Usual> usual_tokens(Kind kind) {
     static constexpr std::array bert{Usual{"unk_token", "[UNK]"}, Usual{"sep_token", "[SEP]"},
                                      Usual{"pad_token", "[PAD]"}, Usual{"cls_token", "[CLS]"},
                                      Usual{"mask_token", "[MASK]"}};
@@ -721,23 +729,30 @@ class FolderReader {
                                         Usual{"unk_token", "<unk>"},  Usual{"sep_token", "</s>"},
                                         Usual{"pad_token", "<pad>"},  Usual{"cls_token", "<s>"},
                                         Usual{"mask_token", "<mask>"}};
-    const auto set = [&](std::span<const Usual> usual) {
-      for (const auto& [key, text] : usual) {
-        AddedToken token{.text = text};
-        token.special = true;
-        const auto listed = std::ranges::find(tokens.decoder, token.text, &AddedToken::text);
-        if (listed != tokens.decoder.end()) {
-          listed->special = true;
-          token = *listed;
-        }
-        tokens.named.emplace(key, std::move(token));
+    if (kind == Kind::generic) return {};
+    return kind == Kind::bert ? std::span<const Usual>(bert) : std::span<const Usual>(roberta);
+  }
+
+  static void set_usual_tokens(Kind kind, FolderTokens& tokens) {
+    for (const auto& [key, text] : usual_tokens(kind)) {
+      AddedToken token{.text = text};
+      token.special = true;
+      const auto listed = std::ranges::find(tokens.decoder, token.text, &AddedToken::text);
+      if (listed != tokens.decoder.end()) {
+        listed->special = true;
+        token = *listed;
       }
-    };
-    if (kind == Kind::bert) {
-      set(bert);
-    } else {
-      set(roberta);
+      tokens.named.emplace(key, std::move(token));
     }
+  }
+
+  /// Texts of the special tokens that have a name.
+  static std::map<std::string, std::string, std::less<>> names_of(Kind kind,
+                                                                  const FolderTokens& tokens) {
+    std::map<std::string, std::string, std::less<>> names;
+    for (const auto& [key, token] : tokens.named) names.emplace(key, token.text);
+    for (const auto& [key, text] : usual_tokens(kind)) names.emplace(key, text);
+    return names;
   }
 
   /// The vocabulary's own, or the next that is free.

@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/text/subword_file.h"
 #include "kernels/base/result.h"
@@ -23,9 +24,10 @@ namespace attnscope {
 
 /// What sentence-transformers' files add to a tokenizer.
 struct TokenizerExtras {
-  bool lower_case = false;      // texts are lower-cased before they are normalized
-  std::string prompt{};         // precedes every query
-  std::int64_t max_tokens = 0;  // limit of a pair that replaces the tokenizer's own; 0: none
+  bool lower_case = false;             // texts are lower-cased before they are normalized
+  std::string prompt{};                // precedes every query
+  std::int64_t max_tokens = 0;         // limit of a pair that replaces the tokenizer's own; 0: none
+  std::vector<std::string> markers{};  // tokens that are found in texts, too; each has to exist
   std::string arguments{};  // JSON: fields that replace those of tokenizer_config.json; empty: none
 };
 

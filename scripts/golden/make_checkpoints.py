@@ -43,9 +43,10 @@ def fill(model, seed):
     return model.float().eval()
 
 
-def word_piece(lowercase=True, types=(0, 1)):
+def word_piece(lowercase=True, types=(0, 1), extra=(), letters=""):
     specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    pieces = dict.fromkeys(specials + LETTERS + ["##" + c for c in LETTERS] + WORDS)
+    known = LETTERS + [c for c in letters if c not in LETTERS]
+    pieces = dict.fromkeys(specials + known + ["##" + c for c in known] + WORDS + list(extra))
     made = tokenizers.Tokenizer(models.WordPiece({p: i for i, p in enumerate(pieces)}, unk_token="[UNK]"))
     made.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
     made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes tests/effectiveness/golden/runs.tsv and tests/statistics/golden/paired.tsv: make_effectiveness.py
+"""Makes tests/effectiveness/golden/runs.tsv.gz and tests/statistics/golden/paired.tsv: make_effectiveness.py
 
-runs.tsv: 1,000 random rankings and what trec_eval (by pytrec-eval-terrier, ir-measures) says of them. The
+runs.tsv.gz: 1,000 random rankings and what trec_eval (by pytrec-eval-terrier, ir-measures) says of them. The
 first line names the measures, one a column; then a query a line: its documents, "ID:SCORE:RELEVANCE" with
 nothing for a document that is not in the run or not judged, and a value per measure. Queries without a
 retrieved document are "missing" and have no values. The last two lines are means: of the queries in the
@@ -13,6 +13,7 @@ TOST, p of the paired t-test, the ends of the 90% interval of the mean differenc
 
 By hand, in an environment of scripts/golden/requirements.txt; the same versions write the same bytes.
 """
+import gzip
 import pathlib
 import random
 
@@ -147,7 +148,8 @@ def make_runs(file, count, levels, measures):
     sums = [sum_of(column) for column in zip(*table)]
     lines.append("mean\t" + written(value / len(table) for value in sums))
     lines.append("complete\t" + written(value / (len(table) + missing) for value in sums))
-    (TESTS / "effectiveness/golden" / file).write_text("\n".join(lines) + "\n")
+    text = ("\n".join(lines) + "\n").encode()
+    (TESTS / "effectiveness/golden" / file).write_bytes(gzip.compress(text, mtime=0) if file.endswith(".gz") else text)
 
 
 def sum_of(values):
@@ -182,7 +184,7 @@ def make_paired():
 def main():
     for folder in ["effectiveness/golden", "statistics/golden"]:
         (TESTS / folder).mkdir(parents=True, exist_ok=True)
-    make_runs("runs.tsv", 1000, LEVELS, MEASURES)
+    make_runs("runs.tsv.gz", 1000, LEVELS, MEASURES)
     make_runs("clicks.tsv", 200, CLICKS, OF_CLICKS)
     make_paired()
     print(f"with ir-measures {ir_measures.__version__} in {TESTS}")

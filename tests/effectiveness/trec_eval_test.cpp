@@ -6,12 +6,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "engine/effectiveness/measures.h"
+#include "kernels/base/line_file.h"
 #include "tests/safetensors/scratch_folder.h"
 
 namespace attnscope::effectiveness {
@@ -33,19 +34,24 @@ struct Golden {
   Qrels qrels;
 };
 
-Golden read_golden(const std::string& name = "runs.tsv") {
+Golden read_golden(const std::string& name = "runs.tsv.gz") {
   Golden golden;
-  std::ifstream file(ATTNSCOPE_SOURCE_DIR "/tests/effectiveness/golden/" + name);
-  std::string line, run, qrels;
-  std::getline(file, line);
-  const std::vector<std::string> head = parts_of(line, '\t');
+  auto file = LineFile::open(ATTNSCOPE_SOURCE_DIR "/tests/effectiveness/golden/" + name).value();
+  std::string run, qrels;
+  const auto next = [&] {
+    const auto line = file.next().value();
+    return line ? std::optional(std::string(line->text)) : std::nullopt;
+  };
+  const std::vector<std::string> head = parts_of(next().value(), '\t');
   for (std::size_t i = 1; i < head.size(); ++i) {
     const auto measure = parse_measure(head[i]);
     EXPECT_TRUE(measure) << head[i];
     golden.measures.push_back(measure.value());
   }
-  for (int query = 0; std::getline(file, line); ++query) {
-    std::vector<std::string> fields = parts_of(line, '\t');
+  int query = -1;
+  while (const auto line = next()) {
+    ++query;
+    std::vector<std::string> fields = parts_of(*line, '\t');
     const std::vector<std::string> documents = parts_of(fields.front(), ' ');
     fields.erase(fields.begin());
     if (documents.front() == "mean" || documents.front() == "complete") {
@@ -101,7 +107,7 @@ TEST(TrecEval, MeasuresOfGradesAsLargeAsClicksAreTheSame) {
 }
 
 TEST(TrecEval, MeansAreTheSame_OfTheRunsQueriesAndOfAll) {
-  for (const char* name : {"runs.tsv", "clicks.tsv"}) {
+  for (const char* name : {"runs.tsv.gz", "clicks.tsv"}) {
     const Golden golden = read_golden(name);
     const Evaluation some = evaluate(golden.run, golden.qrels, golden.measures, {});
     const Evaluation all = evaluate(golden.run, golden.qrels, golden.measures, {.complete = true});

@@ -24,6 +24,7 @@ class BertLikeFamily : public Family {
   [[nodiscard]] Result<std::unique_ptr<Model>> make(
       const std::shared_ptr<const ModelWeights>& weights, const ModelVariant& variant,
       std::string_view implementation) const override;
+  [[nodiscard]] const EncoderFamily* encoders() const override;
   [[nodiscard]] std::vector<std::string_view> shortcuts() const override;
   [[nodiscard]] Result<ReferenceOutput> reference(const ModelWeights& weights,
                                                   const ModelVariant& variant,

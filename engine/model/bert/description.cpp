@@ -287,7 +287,7 @@ std::string read_architecture(const JsonField& config) {
   if (!list || list->elements().empty()) return {};
   std::string architecture = list->elements().front().text();
   for (const std::string_view known :
-       {"ForSequenceClassification", "Model", "ForMaskedLM", "ForPreTraining"}) {
+       {"ForSequenceClassification", "Model", "ForMaskedLM", "ForPreTraining", "HF_ColBERT"}) {
     if (architecture.ends_with(known)) return architecture;
   }
   list->wrong(

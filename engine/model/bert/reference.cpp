@@ -153,6 +153,17 @@ void ReferenceEncoder::find_global_rows() {
   }
 }
 
+at::Tensor bert_reference_states(const ModelWeights& weights, const ModelVariant& variant,
+                                 const PackedBatch& packed) {
+  at::Tensor x = ReferenceEncoder(weights, variant, packed.layout).embed(packed);
+  for (const auto& [layers, window] : window_stretches(variant, weights.shape().layers)) {
+    ModelVariant stretch = variant;
+    stretch.window = window;
+    x = ReferenceEncoder(weights, stretch, packed.layout).run(x, layers.first, layers.end);
+  }
+  return x;
+}
+
 Result<ReferenceOutput> bert_reference(const ModelWeights& weights, const ModelVariant& variant,
                                        const PairBatch::Item& item, std::int32_t cls) {
   const c10::InferenceMode no_graph;
@@ -161,13 +172,8 @@ Result<ReferenceOutput> bert_reference(const ModelWeights& weights, const ModelV
       {.items = {item}, .cls = cls, .is_one_text = variant.options.contains(pair_is_one_text)},
       /*shares_query=*/false, weights.shape());
   if (!packed) return tl::unexpected(packed.error());
-  at::Tensor x = ReferenceEncoder(weights, variant, packed->layout).embed(*packed);
-  for (const auto& [layers, window] : window_stretches(variant, weights.shape().layers)) {
-    ModelVariant stretch = variant;
-    stretch.window = window;
-    x = ReferenceEncoder(weights, stretch, packed->layout).run(x, layers.first, layers.end);
-  }
-  return score_reference(WideWeights(weights, variant.dtype), x, packed->layout);
+  return score_reference(WideWeights(weights, variant.dtype),
+                         bert_reference_states(weights, variant, *packed), packed->layout);
 }
 
 std::vector<double> doubles_of(const at::Tensor& tensor) {

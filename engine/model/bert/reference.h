@@ -81,6 +81,11 @@ class ReferenceEncoder : public WideWeights {
   std::vector<std::int64_t> global_rows_;
 };
 
+/// The last layer's states, [tokens, hidden].
+[[nodiscard]] at::Tensor bert_reference_states(const ModelWeights& weights,
+                                               const ModelVariant& variant,
+                                               const PackedBatch& packed);
+
 /// The whole cross-encoder, of one item.
 [[nodiscard]] Result<ReferenceOutput> bert_reference(const ModelWeights& weights,
                                                      const ModelVariant& variant,

@@ -18,7 +18,7 @@
 
 #include "engine/attention/torch_tensors.h"
 #include "engine/model/colbert/colbert_config.h"
-#include "engine/model/late/late_model.h"
+#include "engine/model/late/late_family.h"
 #include "engine/model/late/late_reference.h"
 
 namespace attnscope {
@@ -95,7 +95,7 @@ class Colbert final : public Interaction {
   [[nodiscard]] Result<Interacted> interact(const BertEncoder& /*encoder*/,
                                             const EncodedQuery& query, const Candidates& candidates,
                                             const Show& show) const override {
-    const auto largest = largest_products_with(candidates, query.front(), computing_, threads_);
+    const auto largest = largest_products_with(candidates, query.front(), 0, computing_, threads_);
     if (!largest) return tl::unexpected(largest.error());
     if (show && candidates.count() == 1) show_matches(query.front(), candidates, show);
     return Interacted{.scores = largest->sum(1), .states = *largest};

@@ -28,17 +28,9 @@ class ColbertDescription final : public LateDescription {
  public:
   [[nodiscard]] std::string_view id() const override { return "colbert"; }
   [[nodiscard]] Kept keeps() const override { return Kept::token_vectors; }
-  /// A softmax so sharp that it shows the maximum, which alone counts, and what comes near it.
   [[nodiscard]] ShownTokens shows(const ModelConfig& /*config*/,
                                   const ModelOptions& /*options*/) const override {
-    constexpr double sharp = 50;
-    return {.document_has_cls = true,
-            .pattern = R"json({"name": "matches", "title": "Matches (MaxSim)", "attends": {
-                             "cls": {"document": "whole"}, "query": {"document": "whole"}}})json",
-            .scale = sharp,
-            .note =
-                "each query token's match in the document (MaxSim): a softmax of 50 times the "
-                "products, whose largest alone counts"};
+    return shown_matches();
   }
 
  protected:

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "engine/model/deformer/deformer_config.h"
-#include "engine/model/late/late_model.h"
+#include "engine/model/late/late_family.h"
 #include "engine/model/late/late_reference.h"
 #include "engine/model/score_head.h"
 

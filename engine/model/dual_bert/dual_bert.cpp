@@ -3,7 +3,7 @@
 // Dual-BERT: the product of both last states of [CLS]; the pooler is not used.
 #include <ATen/TensorOperators.h>
 
-#include "engine/model/late/late_model.h"
+#include "engine/model/late/late_family.h"
 #include "engine/model/late/late_reference.h"
 
 namespace attnscope {

@@ -4,9 +4,9 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/tensor.h>
-#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <utility>
@@ -135,14 +135,14 @@ Result<at::Tensor> products_with(const Candidates& candidates, const at::Tensor&
 }
 
 Result<at::Tensor> largest_products_with(const Candidates& candidates, const at::Tensor& queries,
-                                         const Computing& computing, int threads) {
+                                         float least, const Computing& computing, int threads) {
   const auto vectors = candidates.rows.vectors();
   const std::vector<TokenRange> ranges = ranges_of(candidates);
   if (!vectors || !computing.device.is_cpu()) {
     const at::Tensor products =
         at::matmul(candidates.rows.gathered(candidates.documents, computing), queries.t())
             .to(at::kFloat);
-    at::Tensor largest = at::zeros({candidates.count(), queries.size(0)}, products.options());
+    at::Tensor largest = at::full({candidates.count(), queries.size(0)}, least, products.options());
     std::vector<std::int64_t> owners;
     for (std::size_t d = 0; d < ranges.size(); ++d) {
       owners.insert(owners.end(), static_cast<std::size_t>(ranges[d].size()),
@@ -154,8 +154,8 @@ Result<at::Tensor> largest_products_with(const Candidates& candidates, const at:
   const at::Tensor wide = queries.to(at::kFloat).contiguous();
   at::Tensor largest = at::empty({candidates.count(), queries.size(0)}, at::kFloat);
   const at::Tensor workspace = workspace_of(queries, threads);
-  const Status done = cpu::largest_products(*vectors, ranges, floats_in(wide), queries.size(0), 0,
-                                            room_in(largest), threads, room_in(workspace));
+  const Status done = cpu::largest_products(*vectors, ranges, floats_in(wide), queries.size(0),
+                                            least, room_in(largest), threads, room_in(workspace));
   if (!done) return tl::unexpected(done.error());
   return largest;
 }

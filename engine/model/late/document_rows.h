@@ -58,9 +58,9 @@ struct Candidates {
                                                const at::Tensor& queries,
                                                const Computing& computing, int threads);
 
-/// The same of all rows, of which the largest product counts, or 0 where it is larger.
+/// The same of all rows, of which the largest product counts, or `least` where that is larger.
 [[nodiscard]] Result<at::Tensor> largest_products_with(const Candidates& candidates,
-                                                       const at::Tensor& queries,
+                                                       const at::Tensor& queries, float least,
                                                        const Computing& computing, int threads);
 
 }  // namespace attnscope

@@ -24,7 +24,7 @@
 #include <utility>
 
 #include "engine/attention/torch_tensors.h"
-#include "engine/model/late/late_model.h"
+#include "engine/model/late/late_family.h"
 #include "engine/model/late/late_reference.h"
 #include "engine/model/mixencoder/mix_config.h"
 #include "engine/model/mixencoder/mix_reference.h"

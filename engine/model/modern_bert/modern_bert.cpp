@@ -26,6 +26,7 @@
 #include "engine/model/modern_bert/rotary.h"
 #include "engine/model/part_times.h"
 #include "engine/model/score_head.h"
+#include "engine/model/text_encoder.h"
 
 namespace attnscope {
 
@@ -55,114 +56,82 @@ struct Stages {
   }
 };
 
-class ModernBert final : public Model {
+/// Its embeddings and layers.
+class ModernEncoder {
  public:
-  ModernBert(const ModelWeights& weights, const ModelVariant& variant,
-             const Implementation& implementation, const Computing& computing)
+  ModernEncoder(const ModelWeights& weights, const ModelVariant& variant,
+                const Implementation& implementation, const Computing& computing)
       : config_(weights.config()),
         variant_(variant),
         local_variant_(of_local_layers(variant)),
+        query_variant_(variant),
         implementation_(implementation),
         cls_alone_(variant.options.contains(cls_only_last_layer)),
         words_(computing.of(weights.tensor("embeddings.tok_embeddings.weight"))),
         embedding_norm_(computing.of(weights.norm("embeddings.norm"), epsilon())),
         final_norm_(computing.of(weights.norm("final_norm"), epsilon())),
         full_table_(own().full_theta, shape().head_dim(), shape().positions, computing.device),
-        local_table_(own().local_theta, shape().head_dim(), shape().positions, computing.device),
-        head_(weights, computing) {
+        local_table_(own().local_theta, shape().head_dim(), shape().positions, computing.device) {
+    query_variant_.pattern = query_pattern();
+    query_variant_.window.reset();
     layers_.reserve(static_cast<std::size_t>(shape().layers));
     for (std::int64_t l = 0; l < shape().layers; ++l)
       layers_.emplace_back(weights, l, computing, cls_alone_ && l + 1 == shape().layers);
   }
 
-  Status supports(const PairBatch& batch) const override {
-    const auto stages = stages_of(batch);
-    return stages ? Status() : tl::unexpected(stages.error());
+  [[nodiscard]] const ModelShape& shape() const { return config_.shape; }
+  [[nodiscard]] bool cls_alone() const { return cls_alone_; }
+  /// One encoding of a query serves all documents.
+  [[nodiscard]] bool has_independent_queries() const {
+    return has_independent_query(variant_.pattern) && has_independent_query(local_variant_.pattern);
   }
 
-  Result<std::int64_t> predicted_peak_bytes(const PairBatch& batch) const override {
-    const auto stages = stages_of(batch);
-    if (!stages) return tl::unexpected(stages.error());
+  [[nodiscard]] Result<Stages> stages_for(const SequenceLayout& layout) const {
+    return stages_of(variant_, variant_.local ? &local_variant_ : nullptr, layout);
+  }
+  /// Of queries, whose unseen tokens the local layers' window knows nothing of: they have to lie
+  /// within it.
+  [[nodiscard]] Result<Stages> stages_for_queries(const SequenceLayout& layout) const {
+    if (!variant_.local) return stages_of(query_variant_, nullptr, layout);
+    std::int64_t longest = 0;
+    for (std::int64_t i = 0; i < layout.item_count(); ++i)
+      longest = std::max(longest, layout.item_tokens(i).size());
+    if (!has_unseen_tokens(layout)) return stages_of(query_variant_, &local_variant_, layout);
+    const std::optional<Window>& window = local_variant_.window;
+    if (window && !window->is_infinite() && longest > window->tokens() + 1) {
+      return fail(
+          "a query expanded to {} tokens that others do not attend to is longer than the window of "
+          "local layers ({}), which is not computed here",
+          longest, window->tokens());
+    }
+    return stages_of(query_variant_, &query_variant_, layout);
+  }
+
+  [[nodiscard]] std::int64_t peak_bytes(const Stages& stages) const {
     const std::int64_t element = size_of(variant_.dtype);
-    const std::int64_t tokens = stages->all->layout().tokens();
+    const std::int64_t tokens = stages.all->layout().tokens();
     const std::int64_t states = tokens * shape().hidden * element;
     const std::int64_t piece = std::min(tokens, ModernLayer::tokens_at_once) *
                                (3 * shape().hidden + 2 * shape().feed_forward) * element;
-    const std::int64_t attention =
-        std::max(stages->all->peak_bytes(), stages->of(true).peak_bytes());
+    const std::int64_t attention = std::max(stages.all->peak_bytes(), stages.of(true).peak_bytes());
     // Beside the states, a layer's normed ones.
     return 2 * states + std::max(attention, states + piece) +
            2 * tokens * static_cast<std::int64_t>(sizeof(std::int64_t));
   }
 
-  Result<ModelWork> work(const PairBatch& batch) const override {
-    const auto stages = stages_of(batch);
-    if (!stages) return tl::unexpected(stages.error());
+  [[nodiscard]] ModelWork work(const Stages& stages) const {
     ModelWork sum;
     for (std::int64_t l = 0; l < shape().layers; ++l) {
-      const AttentionStage& stage = stages->of(is_local(l));
+      const AttentionStage& stage = stages.of(is_local(l));
       add(cls_alone_ && l + 1 == shape().layers ? work_of_cls_layer(stage) : work_of_layer(stage),
           1, sum);
     }
     return sum;
   }
 
-  Result<ModelOutput> score(const PairBatch& batch, const Show& show) override {
-    if (batch.documents != nullptr) {
-      return fail("a cross-encoder reads query and document together, and takes no document cache");
-    }
-    if (show && cls_alone_) {
-      return fail(
-          "what all tokens attend to in the last layer is not computed with {}; leave it out",
-          cls_only_last_layer);
-    }
-    auto packed = pack_batch(batch, !show && shares_query(batch), shape());
-    if (!packed) return tl::unexpected(packed.error());
-    const c10::InferenceMode no_graph;
-    use_torch_threads(variant_.threads);
-    const auto stages = stages_for(packed->layout);
-    if (!stages) return tl::unexpected(stages.error());
-    const auto states = run(*stages, *packed, show);
-    if (!states) return tl::unexpected(states.error());
-    return ModelOutput{.scores = floats_of(head_(*states)), .states = floats_of(*states)};
-  }
-
- private:
-  [[nodiscard]] const ModelShape& shape() const { return config_.shape; }
-  [[nodiscard]] const ModernBertConfig& own() const { return own_config(config_); }
-  [[nodiscard]] double epsilon() const { return shape().norm_epsilon; }
-  [[nodiscard]] bool is_local(std::int64_t layer) const {
-    return config_.is_local[static_cast<std::size_t>(layer)];
-  }
-
-  /// A mean counts the query's tokens once an item.
-  [[nodiscard]] bool shares_query(const PairBatch& batch) const {
-    return batch.one_query && !batch.items.empty() && !batch.items.front().query.empty() &&
-           head_.config().reads_cls_alone() && has_independent_query(variant_.pattern) &&
-           has_independent_query(local_variant_.pattern);
-  }
-
-  [[nodiscard]] Result<Stages> stages_for(const SequenceLayout& layout) const {
-    Stages stages;
-    auto all = AttentionStage::make(variant_, shape(), implementation_, layout);
-    if (!all) return tl::unexpected(all.error());
-    stages.all = std::move(*all);
-    if (!variant_.local) return stages;
-    auto local = AttentionStage::make(local_variant_, shape(), implementation_, layout);
-    if (!local) return tl::unexpected(local.error());
-    stages.local = std::move(*local);
-    return stages;
-  }
-
-  [[nodiscard]] Result<Stages> stages_of(const PairBatch& batch) const {
-    const auto layout = layout_of(batch, shares_query(batch));
-    if (!layout) return tl::unexpected(layout.error());
-    return stages_for(*layout);
-  }
-
-  /// What the head reads: [items, hidden].
+  /// The last layer's states [tokens, hidden]; of [CLS] alone where the variant says so.
   [[nodiscard]] Result<at::Tensor> run(const Stages& stages, const PackedBatch& packed,
-                                       const Show& show) const {
+                                       const Show& show = {}) const {
     const at::Tensor ids = at::tensor(packed.ids, at::kLong).to(words_.device());
     const at::Tensor positions = at::tensor(packed.positions, at::kLong).to(words_.device());
     at::Tensor x = embedded(ids);
@@ -176,9 +145,27 @@ class ModernBert final : public Model {
       if (show) shown_of(stage, show)(l, heads, nullptr);
       layer.finish(*o, x);
     }
-    x = final_norm_(x);
-    return head_.config().reads_cls_alone() ? x.index_select(0, stages.all->cls_index())
-                                            : pool(head_.config(), x, packed.layout);
+    return final_norm_(x);
+  }
+
+ private:
+  [[nodiscard]] const ModernBertConfig& own() const { return own_config(config_); }
+  [[nodiscard]] double epsilon() const { return shape().norm_epsilon; }
+  [[nodiscard]] bool is_local(std::int64_t layer) const {
+    return config_.is_local[static_cast<std::size_t>(layer)];
+  }
+
+  [[nodiscard]] Result<Stages> stages_of(const ModelVariant& all, const ModelVariant* local,
+                                         const SequenceLayout& layout) const {
+    Stages stages;
+    auto made = AttentionStage::make(all, shape(), implementation_, layout);
+    if (!made) return tl::unexpected(made.error());
+    stages.all = std::move(*made);
+    if (local == nullptr) return stages;
+    made = AttentionStage::make(*local, shape(), implementation_, layout);
+    if (!made) return tl::unexpected(made.error());
+    stages.local = std::move(*made);
+    return stages;
   }
 
   [[nodiscard]] at::Tensor embedded(const at::Tensor& ids) const {
@@ -248,14 +235,128 @@ class ModernBert final : public Model {
   }
 
   ModelConfig config_;
-  ModelVariant variant_, local_variant_;  // stages look at them
+  ModelVariant variant_, local_variant_, query_variant_;  // stages look at them
   const Implementation& implementation_;
   bool cls_alone_;
   at::Tensor words_;
   Norm embedding_norm_, final_norm_;
   RotaryTable full_table_, local_table_;
-  ScoreHead head_;
   std::vector<ModernLayer> layers_;
+};
+
+class ModernBert final : public Model {
+ public:
+  ModernBert(const ModelWeights& weights, const ModelVariant& variant,
+             const Implementation& implementation, const Computing& computing)
+      : threads_(variant.threads),
+        encoder_(weights, variant, implementation, computing),
+        head_(weights, computing) {}
+
+  Status supports(const PairBatch& batch) const override {
+    const auto stages = stages_of(batch);
+    return stages ? Status() : tl::unexpected(stages.error());
+  }
+
+  Result<std::int64_t> predicted_peak_bytes(const PairBatch& batch) const override {
+    return stages_of(batch).map([&](const Stages& stages) { return encoder_.peak_bytes(stages); });
+  }
+
+  Result<ModelWork> work(const PairBatch& batch) const override {
+    return stages_of(batch).map([&](const Stages& stages) { return encoder_.work(stages); });
+  }
+
+  Result<ModelOutput> score(const PairBatch& batch, const Show& show) override {
+    if (batch.documents != nullptr) {
+      return fail("a cross-encoder reads query and document together, and takes no document cache");
+    }
+    if (show && encoder_.cls_alone()) {
+      return fail(
+          "what all tokens attend to in the last layer is not computed with {}; leave it out",
+          cls_only_last_layer);
+    }
+    auto packed = pack_batch(batch, !show && shares_query(batch), encoder_.shape());
+    if (!packed) return tl::unexpected(packed.error());
+    const c10::InferenceMode no_graph;
+    use_torch_threads(threads_);
+    const auto stages = encoder_.stages_for(packed->layout);
+    if (!stages) return tl::unexpected(stages.error());
+    const auto states = encoder_.run(*stages, *packed, show);
+    if (!states) return tl::unexpected(states.error());
+    at::Tensor pooled = *states;
+    if (!encoder_.cls_alone()) {
+      pooled = head_.config().reads_cls_alone() ? states->index_select(0, stages->all->cls_index())
+                                                : pool(head_.config(), *states, packed->layout);
+    }
+    return ModelOutput{.scores = floats_of(head_(pooled)), .states = floats_of(pooled)};
+  }
+
+ private:
+  /// A mean counts the query's tokens once an item.
+  [[nodiscard]] bool shares_query(const PairBatch& batch) const {
+    return batch.one_query && !batch.items.empty() && !batch.items.front().query.empty() &&
+           head_.config().reads_cls_alone() && encoder_.has_independent_queries();
+  }
+
+  [[nodiscard]] Result<Stages> stages_of(const PairBatch& batch) const {
+    const auto layout = layout_of(batch, shares_query(batch));
+    if (!layout) return tl::unexpected(layout.error());
+    return encoder_.stages_for(*layout);
+  }
+
+  int threads_;
+  ModernEncoder encoder_;
+  ScoreHead head_;
+};
+
+class ModernTextEncoder final : public TextEncoder {
+ public:
+  ModernTextEncoder(const ModelWeights& weights, const ModelVariant& variant,
+                    const Implementation& implementation, const Computing& computing)
+      : encoder_(weights, variant, implementation, computing) {}
+
+  Result<at::Tensor> states(const PackedBatch& packed, EncodedTexts texts) const override {
+    const auto stages = stages_of(packed.layout, texts);
+    if (!stages) return tl::unexpected(stages.error());
+    return encoder_.run(*stages, packed);
+  }
+  Result<ModelWork> work(const SequenceLayout& layout, EncodedTexts texts) const override {
+    return stages_of(layout, texts).map([&](const Stages& one) { return encoder_.work(one); });
+  }
+  Result<std::int64_t> peak_bytes(const SequenceLayout& layout, EncodedTexts texts) const override {
+    return stages_of(layout, texts).map([&](const Stages& one) {
+      return encoder_.peak_bytes(one);
+    });
+  }
+
+ private:
+  [[nodiscard]] Result<Stages> stages_of(const SequenceLayout& layout, EncodedTexts texts) const {
+    return texts == EncodedTexts::queries ? encoder_.stages_for_queries(layout)
+                                          : encoder_.stages_for(layout);
+  }
+
+  ModernEncoder encoder_;
+};
+
+class ModernEncoderFamily final : public EncoderFamily {
+ public:
+  Result<std::unique_ptr<TextEncoder>> make_encoder(
+      const ModelWeights& weights, const ModelVariant& variant,
+      std::string_view implementation) const override {
+    const auto found = implementation_named(implementation);
+    if (!found) return tl::unexpected(found.error());
+    return std::make_unique<ModernTextEncoder>(weights, variant, **found,
+                                               computing_of(variant, weights.shape()));
+  }
+  at::Tensor reference_states(const ModelWeights& weights, const ModelVariant& variant,
+                              const PackedBatch& packed, EncodedTexts texts) const override {
+    if (texts == EncodedTexts::documents)
+      return modern_bert_reference_states(weights, variant, packed);
+    ModelVariant queries = variant;
+    queries.pattern = query_pattern();
+    queries.window.reset();
+    if (has_unseen_tokens(packed.layout)) queries.local.reset();
+    return modern_bert_reference_states(weights, queries, packed);
+  }
 };
 
 class ModernBertFamily final : public Family {
@@ -281,6 +382,10 @@ class ModernBertFamily final : public Family {
     use_torch_threads(variant.threads);
     return std::make_unique<ModernBert>(*weights, variant, **found,
                                         computing_of(variant, weights->shape()));
+  }
+  [[nodiscard]] const EncoderFamily* encoders() const override {
+    static const ModernEncoderFamily family;
+    return &family;
   }
   [[nodiscard]] std::vector<std::string_view> shortcuts() const override {
     return {cls_only_last_layer};

@@ -31,7 +31,7 @@ class ModernReference : public WideWeights {
                   const PackedBatch& packed)
       : WideWeights(weights, variant.dtype), variant_(variant), packed_(packed) {}
 
-  [[nodiscard]] ReferenceOutput output() const {
+  [[nodiscard]] at::Tensor states() const {
     const ModelConfig& config = weights().config();
     const auto& own = std::any_cast<const ModernBertConfig&>(config.own);
     const SequenceLayout& layout = packed_.layout;
@@ -48,8 +48,7 @@ class ModernReference : public WideWeights {
       const bool is_local = config.is_local[static_cast<std::size_t>(l)];
       x = layer(l, x, is_local && local ? *local : all, is_local ? of_local : of_full);
     }
-    x = norm("final_norm", x);
-    return score_reference(*this, x, layout);
+    return norm("final_norm", x);
   }
 
  private:
@@ -97,6 +96,11 @@ class ModernReference : public WideWeights {
 
 }  // namespace
 
+at::Tensor modern_bert_reference_states(const ModelWeights& weights, const ModelVariant& variant,
+                                        const PackedBatch& packed) {
+  return ModernReference(weights, variant, packed).states();
+}
+
 Result<ReferenceOutput> modern_bert_reference(const ModelWeights& weights,
                                               const ModelVariant& variant,
                                               const PairBatch::Item& item, std::int32_t cls) {
@@ -105,7 +109,8 @@ Result<ReferenceOutput> modern_bert_reference(const ModelWeights& weights,
   const auto packed =
       pack_batch({.items = {item}, .cls = cls}, /*shares_query=*/false, weights.shape());
   if (!packed) return tl::unexpected(packed.error());
-  return ModernReference(weights, variant, *packed).output();
+  return score_reference(WideWeights(weights, variant.dtype),
+                         modern_bert_reference_states(weights, variant, *packed), packed->layout);
 }
 
 }  // namespace attnscope

@@ -7,7 +7,7 @@
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/softmax.h>
 
-#include "engine/model/late/late_model.h"
+#include "engine/model/late/late_family.h"
 #include "engine/model/late/late_reference.h"
 #include "engine/model/poly_encoder/poly_config.h"
 

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/opened_cache.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+#include "app/cli/command_line.h"
+#include "app/cli/worker_requests.h"
+#include "engine/documents/cache_file.h"
+
+namespace attnscope::cli {
+namespace {
+
+/// 0 where it cannot be read.
+std::uintmax_t size_of_file(const std::filesystem::path& file) {
+  std::error_code unknown;
+  const std::uintmax_t size = std::filesystem::file_size(file, unknown);
+  return unknown ? 0 : size;
+}
+
+}  // namespace
+
+Result<OpenedCache> OpenedCache::open(const std::string& name, const ModelArguments& arguments,
+                                      const ScoringModel& model) {
+  const std::uintmax_t bytes = size_of_file(name);
+  if (!model.keeps_documents) {
+    return fail(
+        "'{}' reads query and document together, so there is no cache for it; leave --cache out "
+        "and give both texts",
+        arguments.checkpoint);
+  }
+  auto cache = DocumentCache::open(name);
+  if (!cache) return tl::unexpected(cache.error());
+  if (!cache->has_ids()) {
+    return fail("{}: its documents have no ids; 'attnscope encode' writes some that do", name);
+  }
+  const CacheSource& source = cache->source();
+  if (!source.file.empty() && source.tokenizer != model.tokenizer->fingerprint()) {
+    return fail("{}: its documents were {}; encode them again", name, of_another_tokenizer);
+  }
+  const std::int64_t asked = arguments.question.most_tokens;
+  if (!source.file.empty() && asked > 0 && asked != source.most_tokens) {
+    return fail(
+        "{}: its documents were {} when they were encoded, and --max-tokens asks for {}; leave it "
+        "out, or encode them again",
+        name, cut_in_words(source), asked);
+  }
+  if (!source.file.empty() && model.limits.most_tokens != source.most_tokens) {
+    say("attnscope: note: the documents of {} were {} when they were encoded", name,
+        cut_in_words(source));
+  }
+  return OpenedCache{std::move(*cache), name, bytes};
+}
+
+Status OpenedCache::open_in(WorkerProcess& worker) const {
+  const Status opened =
+      ask(worker, {{"request", "open-cache"}, {"path", std::filesystem::absolute(name).string()}},
+          [](const nlohmann::json& event) { return event.value("event", "") == "cache-open"; });
+  if (!opened) return tl::unexpected(explained(opened.error()));
+  return opened;
+}
+
+Error OpenedCache::explained(const Error& error) const {
+  const std::uintmax_t now = size_of_file(name);
+  if (now >= bytes) return error;
+  return {fmt::format("{}: was cut short to {} bytes while it was read; encode its documents again",
+                      name, now)};
+}
+
+}  // namespace attnscope::cli

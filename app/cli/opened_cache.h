@@ -1,0 +1,34 @@
+#pragma once
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// A cache of encoded documents as `score` and `rerank` open it, here and in the worker.
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "app/cli/model_arguments.h"
+#include "engine/documents/document_cache.h"
+#include "engine/scoring/scoring_model.h"
+#include "engine/sweep/worker_process.h"
+#include "kernels/base/result.h"
+
+namespace attnscope::cli {
+
+struct OpenedCache {
+  DocumentCache documents;
+  std::string name;
+  std::uintmax_t bytes = 0;  // when it was opened
+
+  /// Whether its documents are those of the model is told by the worker, which knows its weights.
+  /// Errors: a model without a cache, documents without ids, another tokenizer or limit.
+  [[nodiscard]] static Result<OpenedCache> open(const std::string& name,
+                                                const ModelArguments& arguments,
+                                                const ScoringModel& model);
+  [[nodiscard]] Status open_in(WorkerProcess& worker) const;
+  /// A worker that reads beyond the end of a mapped file that was cut is gone without a word: the
+  /// reason in place of its error.
+  [[nodiscard]] Error explained(const Error& error) const;
+};
+
+}  // namespace attnscope::cli

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/checkpoint/sentence_modules.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "engine/checkpoint/bert_body.h"
+#include "engine/checkpoint/weight_files.h"
+#include "kernels/base/sentences.h"
+#include "kernels/base/text_file.h"
+
+namespace attnscope {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// "a.b.Dense" to "Dense".
+std::string last_part(const std::string& type) {
+  return type.substr(type.rfind('.') + 1);
+}
+
+std::vector<Pooling> modes_of(const JsonField& config) {
+  constexpr std::array<std::string_view, 6> names{
+      "cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"};
+  std::vector<Pooling> modes;
+  if (const auto mode = config.member("pooling_mode")) {
+    for (const JsonField& one : mode->one_or_more())
+      modes.push_back(static_cast<Pooling>(one.one_of(names, "pooling mode")));
+    return modes;
+  }
+  constexpr std::array<std::string_view, 6> flags{
+      "pooling_mode_cls_token",           "pooling_mode_max_tokens",
+      "pooling_mode_mean_tokens",         "pooling_mode_mean_sqrt_len_tokens",
+      "pooling_mode_weightedmean_tokens", "pooling_mode_lasttoken"};
+  for (std::size_t i = 0; i < flags.size(); ++i)
+    if (config.truth_or(flags[i], false)) modes.push_back(static_cast<Pooling>(i));
+  if (modes.empty()) modes.push_back(Pooling::mean);
+  return modes;
+}
+
+}  // namespace
+
+Status read_json_file(const fs::path& path, std::string_view kind,
+                      const std::function<void(const JsonField&)>& read) {
+  constexpr std::uintmax_t most_bytes = 1U << 20U;
+  const Result<std::string> text = read_text_file(path, kind, most_bytes);
+  if (!text) return tl::unexpected(text.error());
+  return with_json(std::string_view(*text), path.string(), read);
+}
+
+std::vector<ListedModule> read_module_list(const JsonField& root) {
+  std::vector<ListedModule> listed;
+  for (const JsonField& element : root.elements()) {
+    const JsonField type = element["type"], path = element["path"];
+    if (!type.text().starts_with("sentence_transformers.") &&
+        type.text() != "pylate.models.Dense.Dense") {
+      type.wrong(
+          fmt::format("is '{}'; only modules of sentence-transformers and of PyLate are read, "
+                      "since no code of a checkpoint is run",
+                      in_a_sentence(type.text())));
+    }
+    const std::string folder = path.text();
+    if (!folder.empty() && !is_plain_name(folder)) {
+      path.must_be("the name of a folder next to modules.json, or empty");
+    }
+    listed.push_back({last_part(type.text()), folder});
+  }
+  return listed;
+}
+
+void ModuleChain::add_pooling(const JsonField& config) {
+  config.only({"embedding_dimension", "word_embedding_dimension", "pooling_mode", "include_prompt",
+               "pooling_mode_cls_token", "pooling_mode_max_tokens", "pooling_mode_mean_tokens",
+               "pooling_mode_mean_sqrt_len_tokens", "pooling_mode_weightedmean_tokens",
+               "pooling_mode_lasttoken"});
+  auto dimension = config.member("embedding_dimension");
+  if (!dimension) dimension = config.member("word_embedding_dimension");
+  if (!dimension) config.wrong("has no 'embedding_dimension'");
+  head_.pooling = modes_of(config);
+  head_.pools_prompt = read_flag(config, "include_prompt", true);
+  width_ = dimension->whole(1, most_width) * static_cast<std::int64_t>(head_.pooling.size());
+  has_pooling_ = true;
+}
+
+void ModuleChain::add_dense(const JsonField& config, const std::string& folder) {
+  HeadStep step{.name = next_name(), .in_file = folder + ".linear"};
+  step.in = config["in_features"].whole(1, most_width);
+  step.out = config["out_features"].whole(1, most_width);
+  step.bias = config.truth_or("bias", true);
+  step.residual = config.truth_or("use_residual", false);
+  step.activation = HeadActivation::tanh;
+  if (const auto field = config.member("activation_function")) {
+    if (!field->is_text()) field->must_be("the name of a class of torch.nn");
+    const std::string name = field->text();
+    if (name.starts_with("torch.")) {
+      const auto known = parse_activation(last_part(name));
+      if (!known) {
+        field->wrong(fmt::format("is '{}', which is not computed here", in_a_sentence(name)));
+      }
+      step.activation = *known;
+    }
+  }
+  const bool of_tokens = input_ == ModuleInput::tokens;
+  const std::string usual = of_tokens ? "token_embeddings" : "sentence_embedding";
+  const std::string in = config.text_or("module_input_name", usual);
+  if (in != usual) {
+    config["module_input_name"].wrong(fmt::format(
+        "is '{}'; only '{}' is read by the modules computed here", in_a_sentence(in), usual));
+  }
+  const auto out = config.member("module_output_name");
+  writes_scores_ = !of_tokens && out && !out->is_null() && out->text() == "scores";
+  if (out && !out->is_null() && !writes_scores_ && out->text() != usual) {
+    out->wrong(fmt::format("is '{}'; '{}'{} computed here", in_a_sentence(out->text()), usual,
+                           of_tokens ? " is" : " and 'scores' are"));
+  }
+  if (step.in != width_ && (width_ > 0 || !of_tokens)) {
+    config["in_features"].wrong(
+        fmt::format("is {}, and the module before it gives {} numbers", step.in, width_));
+  }
+  width_ = step.out;
+  head_.steps.push_back(std::move(step));
+}
+
+void ModuleChain::add_norm(const JsonField& config, const std::string& folder) {
+  config.only({"dimension"});
+  const std::int64_t width = config["dimension"].whole(1, most_width);
+  if (width != width_) {
+    config["dimension"].wrong(
+        fmt::format("is {}, and the module before it gives {} numbers", width, width_));
+  }
+  constexpr double epsilon = 1e-5;  // torch.nn.LayerNorm's
+  head_.steps.push_back({.kind = HeadStep::Kind::norm,
+                         .name = next_name(),
+                         .in_file = folder + ".norm",
+                         .in = width,
+                         .epsilon = epsilon});
+}
+
+/// MultiVectorMask: which tokens have vectors.
+void ModuleChain::add_mask(const JsonField& config) {
+  config.only({"skiplist_words", "skiplist_tasks", "keep_only_token_ids"});
+  MaxSimConfig& max_sim = *head_.max_sim;
+  max_sim.expansion_scores = true;
+  if (const auto words = config.member("skiplist_words"); words && !words->is_null())
+    for (const JsonField& word : words->elements()) skipped_words_.push_back(word.text());
+  if (const auto tasks = config.member("skiplist_tasks"); tasks && !tasks->is_null()) {
+    max_sim.skips_queries = max_sim.skips_documents = false;
+    for (const JsonField& task : tasks->one_or_more()) {
+      max_sim.skips_queries = max_sim.skips_queries || task.text() == "query";
+      max_sim.skips_documents = max_sim.skips_documents || task.text() == "document";
+    }
+  }
+  if (const auto kept = config.member("keep_only_token_ids"); kept && !kept->is_null())
+    for (const JsonField& id : kept->elements()) max_sim.kept.push_back(id.whole<std::int32_t>(0));
+}
+
+void ModuleChain::normalize() {
+  head_.steps.push_back({.kind = HeadStep::Kind::normalize, .name = next_name()});
+}
+
+Result<bool> ModuleChain::add(const fs::path& folder, const ListedModule& module,
+                              std::vector<fs::path>& paths) {
+  const bool of_tokens = input_ == ModuleInput::tokens;
+  const fs::path path = folder / module.path / "config.json";
+  const auto read = [&](const auto& take) -> Status {
+    paths.push_back(path);
+    return read_json_file(path, "module's configuration", take);
+  };
+  const std::string_view type = module.type;
+  Status taken;
+  bool has_weights = true;
+  if (type == "Pooling" && !of_tokens && !has_pooling_) {
+    taken = read([&](const JsonField& config) { add_pooling(config); });
+  } else if (type == "Dense" && (of_tokens || has_pooling_)) {
+    taken = read([&](const JsonField& config) { add_dense(config, module.path); });
+  } else if (type == "LayerNorm" && has_pooling_) {
+    taken = read([&](const JsonField& config) { add_norm(config, module.path); });
+  } else if (type == "Normalize" && of_tokens) {
+    has_weights = false;
+    const Result<bool> there = is_present(path);
+    if (!there) return tl::unexpected(there.error());
+    if (!*there) return false;  // then it normalizes what is not there
+    taken = read([&](const JsonField& config) {
+      config.only({"module_input_name", "module_output_name"});
+      const std::string in = config.text_or("module_input_name", "sentence_embedding");
+      const std::string out = config.text_or("module_output_name", in);
+      if (in == "token_embeddings" && out == in)
+        normalize();
+      else if (in != "sentence_embedding" || out != in)
+        config.wrong(
+            "reads or writes something other than 'token_embeddings', which is not "
+            "computed here");
+    });
+  } else if (type == "Normalize" && has_pooling_) {
+    has_weights = false;
+    normalize();
+  } else if (type == "Dropout" && has_pooling_) {
+    has_weights = false;
+  } else if (type == "MultiVectorMask" && of_tokens) {
+    has_weights = false;
+    taken = read([&](const JsonField& config) { add_mask(config); });
+  } else {
+    return fail("{}: lists the module '{}', which is not computed here{}; {} are",
+                (folder / "modules.json").string(), in_a_sentence(type),
+                of_tokens || has_pooling_ ? "" : " before a Pooling",
+                of_tokens ? "Dense, Normalize and MultiVectorMask"
+                          : "Pooling, then Dense, LayerNorm, Normalize and Dropout");
+  }
+  if (!taken) return tl::unexpected(taken.error());
+  return has_weights;
+}
+
+Status ModuleChain::finish(std::string_view source) const {
+  if (input_ == ModuleInput::tokens || (has_pooling_ && writes_scores_)) return {};
+  return fail(
+      "{}: the modules after the encoder make no scores; a Pooling and a last Dense with "
+      "\"module_output_name\": \"scores\" do",
+      source);
+}
+
+std::string ModuleChain::next_name() const {
+  return fmt::format("head.{}", head_.steps.size());
+}
+
+}  // namespace attnscope

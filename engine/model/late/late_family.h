@@ -1,0 +1,143 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// Families of late-interaction models on BERT's body (MixEncoder, Dual-BERT, PolyEncoder, ColBERT,
+// Deformer and the like): a family adds an Interaction. LibTorch inside.
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/model/bert/encoder.h"
+#include "engine/model/family.h"
+#include "engine/model/late/document_rows.h"
+#include "engine/model/late/late_description.h"
+#include "engine/model/late/late_model.h"
+
+namespace attnscope {
+
+class LateReference;
+
+/// How texts of one kind are encoded.
+struct TextEncoding {
+  TextForm form{};
+  LayerRange layers{};
+  LastLayer last = LastLayer::whole;
+};
+
+/// What is kept of queries: rows of their tokens one after the other, or of [CLS] alone.
+struct QueryRows {
+  at::Tensor rows;
+  bool of_tokens = true;
+};
+
+/// What a family computes beside BERT's body.
+class Interaction {
+ public:
+  Interaction() = default;
+  Interaction(const Interaction&) = delete;
+  Interaction& operator=(const Interaction&) = delete;
+  virtual ~Interaction() = default;
+
+  [[nodiscard]] virtual TextEncoding queries() const = 0;
+  [[nodiscard]] virtual TextEncoding documents() const = 0;
+
+  /// Through the layers of queries(), unless a family keeps more of a query than what comes out.
+  [[nodiscard]] virtual Result<std::vector<QueryRows>> encode_queries(const BertEncoder& encoder,
+                                                                      const AttentionStage& stage,
+                                                                      at::Tensor embedded) const;
+  /// Of these layers, as work and memory count them.
+  [[nodiscard]] virtual ModelWork work_of_queries(const BertEncoder& encoder,
+                                                  const AttentionStage& stage) const;
+
+  /// What a cache keeps of encoded documents, [rows of all, width()].
+  [[nodiscard]] virtual at::Tensor kept_of_documents(const at::Tensor& states,
+                                                     const PackedBatch& packed) const = 0;
+  /// Rows kept of a document of so many tokens, [CLS] not counted.
+  [[nodiscard]] virtual std::int64_t rows_kept(std::int64_t tokens) const = 0;
+  [[nodiscard]] virtual std::int64_t width() const = 0;
+  /// Work of kept_of_documents.
+  [[nodiscard]] virtual ModelWork work_of_keeping(const SequenceLayout& layout) const;
+
+  /// One query and its candidates. `show` is handed what there is to see, of one candidate.
+  [[nodiscard]] virtual Result<Interacted> interact(const BertEncoder& encoder,
+                                                    const EncodedQuery& query,
+                                                    const Candidates& candidates,
+                                                    const Show& show) const = 0;
+  [[nodiscard]] virtual ModelWork work(const BertEncoder& encoder,
+                                       const InteractionSize& size) const = 0;
+  /// Beside the weights, the query and the candidates' rows.
+  [[nodiscard]] virtual std::int64_t peak_bytes(const BertEncoder& encoder,
+                                                const InteractionSize& size) const = 0;
+};
+
+/// What an interaction is made of.
+struct InteractionParts {
+  const ModelWeights& weights;
+  const ModelConfig& config;  // with options
+  const Computing& computing;
+  int threads;
+};
+
+/// One that keeps of a document its last [CLS] alone.
+class ClsInteraction : public Interaction {
+ public:
+  explicit ClsInteraction(const InteractionParts& parts)
+      : shape_(parts.config.shape), computing_(parts.computing), threads_(parts.threads) {}
+
+  [[nodiscard]] TextEncoding documents() const final {
+    return {{.group = TokenGroup::document}, {0, shape_.layers}, LastLayer::cls_alone};
+  }
+  [[nodiscard]] at::Tensor kept_of_documents(const at::Tensor& states,
+                                             const PackedBatch& /*packed*/) const final {
+    return states;
+  }
+  [[nodiscard]] std::int64_t rows_kept(std::int64_t /*tokens*/) const final { return 1; }
+  [[nodiscard]] std::int64_t width() const final { return shape_.hidden; }
+
+ protected:
+  ModelShape shape_;
+  Computing computing_;
+  int threads_;
+};
+
+/// A family of such models.
+class LateFamily : public Family {
+ public:
+  [[nodiscard]] const FamilyDescription& description() const final { return late(); }
+  [[nodiscard]] std::vector<std::string_view> implementations() const final;
+  [[nodiscard]] Status supports(const ModelConfig& config, const ModelVariant& variant,
+                                std::string_view implementation) const final;
+  [[nodiscard]] Result<std::unique_ptr<Model>> make(
+      const std::shared_ptr<const ModelWeights>& weights, const ModelVariant& variant,
+      std::string_view implementation) const final;
+  [[nodiscard]] Result<ReferenceOutput> reference(const ModelWeights& weights,
+                                                  const ModelVariant& variant,
+                                                  const PairBatch::Item& item,
+                                                  std::int32_t cls) const final;
+  [[nodiscard]] double error_bound(DType dtype, const ModelShape& shape) const final;
+  [[nodiscard]] Result<std::shared_ptr<const ModelWeights>> extended_to(
+      const std::shared_ptr<const ModelWeights>& weights, std::int64_t positions) const final;
+
+ protected:
+  [[nodiscard]] virtual const LateDescription& late() const = 0;
+  /// Ok, or why no such model is computed: a config with options that leave nothing to compute.
+  [[nodiscard]] virtual Status fits(const ModelConfig& config) const;
+  [[nodiscard]] virtual std::unique_ptr<Interaction> interaction(
+      const InteractionParts& parts) const = 0;
+  /// The tensor of vectors that stand in documents like words; "": there are none.
+  [[nodiscard]] virtual std::string learned(const ModelConfig& config) const;
+  /// What beside weights and attention decides of a document's rows, in words.
+  [[nodiscard]] virtual std::string kept_in_words(const ModelConfig& config) const;
+  /// In float64, of a config with options; the specification written down.
+  [[nodiscard]] virtual Result<ReferenceOutput> reference_of(const LateReference& reference,
+                                                             const ModelConfig& config,
+                                                             TokenIds query,
+                                                             TokenIds document) const = 0;
+};
+
+}  // namespace attnscope

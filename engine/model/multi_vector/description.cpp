@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ColBERT (Khattab and Zaharia, SIGIR 2020) as it is published: a head that makes a vector of every
+// token, on the body of another family. What its files say is
+// engine/checkpoint/multi_vector_files.h.
+#include "engine/checkpoint/family_description.h"
+#include "kernels/base/sentences.h"
+
+namespace attnscope {
+namespace {
+
+class MultiVectorDescription final : public FamilyDescription {
+ public:
+  [[nodiscard]] std::string_view id() const override { return multi_vector_id; }
+  [[nodiscard]] Kept keeps() const override { return Kept::token_vectors; }
+  [[nodiscard]] ShownTokens shows(const ModelConfig& /*config*/,
+                                  const ModelOptions& /*options*/) const override {
+    return shown_matches();
+  }
+
+  /// None: the body has one, and other files say what follows it.
+  [[nodiscard]] std::vector<std::string_view> model_types() const override { return {}; }
+  [[nodiscard]] ModelConfig read_config(const JsonField& config,
+                                        std::string_view model_type) const override {
+    config.wrong(fmt::format("is of the type '{}', which no file has", in_a_sentence(model_type)));
+  }
+  void take_sizes(ModelConfig& config, const TensorViews& files) const override {
+    if (!config.body) return;
+    ModelConfig body = *config.body;
+    body.family->take_sizes(body, files);
+    config.shape = body.shape;
+    config.body = std::make_shared<const ModelConfig>(std::move(body));
+  }
+  [[nodiscard]] ModelTensors tensors(const ModelConfig& config,
+                                     const TensorViews* files) const override {
+    if (!config.body) return {};
+    ModelTensors found = config.body->family->tensors(*config.body, files);
+    append_head(config.head, "", found.specs);
+    found.gives_scores = true;
+    return found;
+  }
+  [[nodiscard]] bool leaves_out(const ModelConfig& config, std::string_view name) const override {
+    return config.body && config.body->family->leaves_out(*config.body, name);
+  }
+
+  /// None: it is made of a checkpoint, and ColBERT's row has what such a model costs.
+  [[nodiscard]] std::vector<FamilyChoice> rows() const override { return {}; }
+  [[nodiscard]] std::vector<FamilyChoice> row_options() const override { return {}; }
+  [[nodiscard]] Result<ModelRow> row(std::string_view name,
+                                     std::span<const std::string_view> /*options*/) const override {
+    return fail("'{}' is no row: the row 'colbert' has what such models cost", in_a_sentence(name));
+  }
+  [[nodiscard]] ModelConfig config_for(const ModelShape& shape,
+                                       std::span<const ModelRow> /*rows*/) const override {
+    return {.family = this, .shape = shape};
+  }
+  [[nodiscard]] Result<ModelOptions> options_for(const ModelConfig& /*config*/,
+                                                 const AttentionPattern& /*pattern*/,
+                                                 ModelOptions asked) const override {
+    if (asked.empty()) return asked;
+    return fail("there is no option '{}' of a model of the family {}, which has none",
+                in_a_sentence(*asked.begin()), id());
+  }
+};
+
+}  // namespace
+
+const FamilyDescription& multi_vector_description() {
+  static const MultiVectorDescription description;
+  return description;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,61 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// The body of a family of cross-encoders as an encoder of single texts, for families that put
+// something else on it. LibTorch inside.
+//
+//   auto encoder = family.encoders()->make_encoder(*weights, variant, "segment");
+//   auto states = (*encoder)->states(packed, EncodedTexts::documents);
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "engine/model/bert/packed_batch.h"
+#include "engine/model/family.h"
+#include "engine/model/model_weights.h"
+
+namespace attnscope {
+
+/// What texts are encoded with: documents with the variant's attention; queries with full attention
+/// of [CLS] and query, in which tokens of the group `document` see both and are seen by none.
+enum class EncodedTexts : std::uint8_t { queries, documents };
+
+/// That attention of queries.
+[[nodiscard]] AttentionPattern query_pattern();
+/// Some query has tokens that are seen by none.
+[[nodiscard]] bool has_unseen_tokens(const SequenceLayout& layout);
+
+class TextEncoder {
+ public:
+  TextEncoder() = default;
+  TextEncoder(const TextEncoder&) = delete;
+  TextEncoder& operator=(const TextEncoder&) = delete;
+  virtual ~TextEncoder() = default;
+
+  /// The last layer's states, [tokens, hidden].
+  [[nodiscard]] virtual Result<at::Tensor> states(const PackedBatch& packed,
+                                                  EncodedTexts texts) const = 0;
+  [[nodiscard]] virtual Result<ModelWork> work(const SequenceLayout& layout,
+                                               EncodedTexts texts) const = 0;
+  /// Bytes of `states` at its peak, beside the weights.
+  [[nodiscard]] virtual Result<std::int64_t> peak_bytes(const SequenceLayout& layout,
+                                                        EncodedTexts texts) const = 0;
+};
+
+class EncoderFamily {
+ public:
+  virtual ~EncoderFamily() = default;
+  [[nodiscard]] virtual Result<std::unique_ptr<TextEncoder>> make_encoder(
+      const ModelWeights& weights, const ModelVariant& variant,
+      std::string_view implementation) const = 0;
+  /// The same states in float64.
+  [[nodiscard]] virtual at::Tensor reference_states(const ModelWeights& weights,
+                                                    const ModelVariant& variant,
+                                                    const PackedBatch& packed,
+                                                    EncodedTexts texts) const = 0;
+};
+
+}  // namespace attnscope

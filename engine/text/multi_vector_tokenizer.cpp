@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/text/multi_vector_tokenizer.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "engine/text/subword_file.h"
+#include "engine/text/tokenizer_folder.h"
+#include "kernels/base/running_sum.h"
+#include "kernels/base/sentences.h"
+
+namespace attnscope {
+
+std::string_view name_of(MultiVectorForm form) {
+  constexpr std::array<std::string_view, 3> names{"Stanford's ColBERT", "PyLate",
+                                                  "MultiVectorEncoder of sentence-transformers"};
+  return names.at(static_cast<std::size_t>(form));
+}
+
+Result<MultiVectorTokenizer> MultiVectorTokenizer::open(const std::filesystem::path& folder,
+                                                        const TokenizerExtras& extras,
+                                                        const MultiVectorTexts& texts) {
+  TokenizerExtras with_markers = extras;
+  for (const MultiVectorTexts::Side* side : {&texts.query, &texts.document})
+    if (!side->marker.empty()) with_markers.markers.push_back(side->marker);
+  auto pieces = SubwordTokenizer::open(folder, with_markers);
+  if (!pieces) return tl::unexpected(pieces.error());
+  MultiVectorTokenizer tokenizer(std::move(*pieces), texts);
+  if (Status found = tokenizer.find_ids(folder); !found) return tl::unexpected(found.error());
+  return tokenizer;
+}
+
+Status MultiVectorTokenizer::find_ids(const std::filesystem::path& folder) {
+  const SubwordParts& parts = pieces_.parts();
+  ids_.separator = pieces_.sep();
+  for (const std::string& word : texts_.skipped_words) {
+    std::int32_t id = parts.vocabulary.id(word);
+    if (id < 0 && texts_.skips_unknown) id = parts.named.unknown;
+    if (id >= 0) ids_.skipped.push_back(id);
+  }
+  std::ranges::sort(ids_.skipped);
+  const auto twins = std::ranges::unique(ids_.skipped);
+  ids_.skipped.erase(twins.begin(), twins.end());
+  if (texts_.expansion_length > 0) {
+    if (!texts_.expansion_token.empty()) {
+      expansion_ = parts.vocabulary.id(texts_.expansion_token);
+    } else {
+      expansion_ = parts.named.mask >= 0 ? parts.named.mask : parts.named.end;
+    }
+    if (expansion_ < 0) {
+      return fail(
+          "{}: its tokenizer has no token '{}', with which queries are expanded; add it to its "
+          "files",
+          folder.string(), texts_.expansion_token.empty() ? "mask_token" : texts_.expansion_token);
+    }
+    if (expansion_ == ids_.separator) {
+      return fail("{}: queries are expanded with their last token '{}', which is not computed here",
+                  folder.string(), in_a_sentence(token(expansion_)));
+    }
+  }
+  RunningSum sum;
+  sum.add(parts.fingerprint);
+  for (const MultiVectorTexts::Side* side : {&texts_.query, &texts_.document}) {
+    sum.add(std::string_view(side->marker));
+    sum.add(std::string_view(side->prompt));
+  }
+  fingerprint_ = sum.value();
+  return {};
+}
+
+Result<bool> MultiVectorTokenizer::append(std::string_view text, const MultiVectorTexts::Side& side,
+                                          std::int64_t most, std::vector<std::int32_t>& ids) const {
+  auto content =
+      pieces_.tokenize(side.prompt.empty() ? std::string(text) : side.prompt + std::string(text));
+  if (!content) return tl::unexpected(content.error());
+  const std::int64_t others = side.marker.empty() ? 1 : 2;
+  if (most < others) {
+    return fail("a limit of {} tokens leaves no room for a text; allow more", most + 1);
+  }
+  const bool is_cut = pieces_.cut(*content, most - others);
+  if (!side.marker.empty()) ids.push_back(pieces_.parts().vocabulary.id(side.marker));
+  ids.insert(ids.end(), content->begin(), content->end());
+  ids.push_back(ids_.separator);
+  return is_cut;
+}
+
+Result<TokenPair> MultiVectorTokenizer::encode(std::string_view query, std::string_view document,
+                                               const PairLimits& limits) const {
+  TokenPair pair;
+  const auto query_cut = append(query, texts_.query, limits.most_query_tokens, pair.query);
+  if (!query_cut) return fail("the query: {}", query_cut.error().message);
+  const auto document_cut =
+      append(document, texts_.document, limits.most_document_tokens, pair.document);
+  if (!document_cut) return fail("the document: {}", document_cut.error().message);
+  pair.query_cut = *query_cut;
+  pair.document_cut = *document_cut;
+  const auto whole = static_cast<std::size_t>(texts_.expansion_length - 1);  // without [CLS]
+  if (texts_.expansion_length > 0 && pair.query.size() < whole)
+    pair.query.resize(whole, expansion_);
+  return pair;
+}
+
+Result<std::vector<std::int32_t>> MultiVectorTokenizer::encode_document(std::string_view document,
+                                                                        std::int64_t most) const {
+  std::vector<std::int32_t> ids;
+  const auto cut = append(document, texts_.document, most, ids);
+  if (!cut) return fail("the document: {}", cut.error().message);
+  return ids;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,91 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// Texts as late-interaction encoders of ColBERT's kind read them: queries and documents each by
+// themselves, with a marker after [CLS] that says which is which, queries expanded with [MASK] to a
+// fixed length (Khattab and Zaharia, SIGIR 2020, Sec. 3.2).
+//
+//   [CLS] [Q] how tall is it [SEP] [MASK] [MASK] ...        [CLS] [D] it is a tower [SEP]
+//
+//   auto tokenizer = MultiVectorTokenizer::open("colbertv2.0", {}, texts);
+//   Result<std::vector<std::int32_t>> ids = tokenizer->encode_document(text, 179);
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/text/subword_tokenizer.h"
+#include "engine/text/tokenizer.h"
+#include "kernels/base/result.h"
+
+namespace attnscope {
+
+/// By whose rules a checkpoint's files are read.
+enum class MultiVectorForm : std::uint8_t { stanford, pylate, sentence_transformers };
+[[nodiscard]] std::string_view name_of(
+    MultiVectorForm form);  // "Stanford's ColBERT", "PyLate", ...
+
+/// What a checkpoint's files say of its texts.
+struct MultiVectorTexts {
+  MultiVectorForm form = MultiVectorForm::stanford;
+  struct Side {
+    std::string marker{};     // a token of the vocabulary after [CLS]; empty: none
+    std::string prompt{};     // a text before the text
+    std::int64_t length = 0;  // most tokens with [CLS], marker and [SEP]; 0: the encoder's
+  };
+  Side query, document;
+  std::int64_t expansion_length = 0;  // queries are filled up to so many tokens; 0: they are not
+  bool cuts_to_expansion = true;      // false: longer queries stay as long as they are
+  std::string expansion_token{};      // empty: [MASK], or the end token where there is none
+  std::vector<std::string> skipped_words{};  // their tokens have no vectors
+  bool skips_unknown = false;  // a word without a piece skips [UNK]; else it skips nothing
+};
+
+/// Ids that decide which tokens have vectors.
+struct MultiVectorIds {
+  std::int32_t separator = 0;           // the last token before an expansion
+  std::vector<std::int32_t> skipped{};  // ascending
+};
+
+class MultiVectorTokenizer final : public Tokenizer {
+ public:
+  /// Errors: those of SubwordTokenizer::open, a marker that is no token, a tokenizer without a
+  /// token to expand queries with.
+  [[nodiscard]] static Result<MultiVectorTokenizer> open(const std::filesystem::path& folder,
+                                                         const TokenizerExtras& extras,
+                                                         const MultiVectorTexts& texts);
+
+  /// Parts without [CLS]. Of the limits most_query_tokens and most_document_tokens count, each
+  /// without [CLS]; a query is cut before it is expanded.
+  [[nodiscard]] Result<TokenPair> encode(std::string_view query, std::string_view document,
+                                         const PairLimits& limits) const override;
+  [[nodiscard]] Result<std::vector<std::int32_t>> encode_document(std::string_view document,
+                                                                  std::int64_t most) const override;
+  [[nodiscard]] std::uint64_t fingerprint() const override { return fingerprint_; }
+  [[nodiscard]] std::string_view token(std::int32_t id) const override { return pieces_.token(id); }
+  [[nodiscard]] std::int64_t size() const override { return pieces_.size(); }
+  [[nodiscard]] std::int64_t table_rows() const override { return pieces_.table_rows(); }
+  [[nodiscard]] std::int32_t cls() const override { return pieces_.cls(); }
+
+  [[nodiscard]] const SubwordTokenizer& pieces() const { return pieces_; }
+  [[nodiscard]] const MultiVectorTexts& texts() const { return texts_; }
+  [[nodiscard]] const MultiVectorIds& ids() const { return ids_; }
+
+ private:
+  MultiVectorTokenizer(SubwordTokenizer pieces, const MultiVectorTexts& texts)
+      : pieces_(std::move(pieces)), texts_(texts) {}
+  [[nodiscard]] Status find_ids(const std::filesystem::path& folder);
+  /// Marker, prompt and text with its [SEP], at most `most` tokens; whether it was cut.
+  [[nodiscard]] Result<bool> append(std::string_view text, const MultiVectorTexts::Side& side,
+                                    std::int64_t most, std::vector<std::int32_t>& ids) const;
+
+  SubwordTokenizer pieces_;
+  MultiVectorTexts texts_;
+  MultiVectorIds ids_;
+  std::int32_t expansion_ = -1;
+  std::uint64_t fingerprint_ = 0;
+};
+
+}  // namespace attnscope
