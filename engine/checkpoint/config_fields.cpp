@@ -70,16 +70,42 @@ constexpr std::array refused_fields{
     Refused{"adapters", "names adapters; merge them into the weights first"}};
 
 constexpr std::array fields{
-    FileField{"modules.json, config_sentence_transformers.json", "`model_type`",
-              "where the second file says `CrossEncoder`, the modules of the first make the score; "
-              "else neither is read"},
+    FileField{
+        "modules.json, config_sentence_transformers.json", "`model_type`",
+        "where the second file says `CrossEncoder`, `MultiVectorEncoder` or `ColBERT` (PyLate; "
+        "also without the field, where it has `query_prefix`), the modules of the first make "
+        "the score; else neither is read"},
     FileField{"modules.json", "`type`, `path`",
-              "Transformer, then Pooling, Dense, LayerNorm, Normalize, Dropout in any order; other "
-              "modules are refused by name. `idx` and `name` have no effect"},
+              "Transformer, then Pooling, Dense, LayerNorm, Normalize, Dropout in any order, or of "
+              "late interaction Dense, Normalize, MultiVectorMask; other modules are refused by "
+              "name. `idx` and `name` have no effect"},
     FileField{"config_sentence_transformers.json", "`prompts`, `default_prompt_name`",
               "the default prompt precedes every query, without a space; documents have none"},
     FileField{"config_sentence_transformers.json", "`activation_fn`",
               "not applied: scores are raw; `--explain` names it"},
+    FileField{"", "PyLate: `query_prefix`, `document_prefix`",
+              "the token after [CLS] (defaults `[Q] ` and `[D] `; empty: none); one that is no "
+              "token is refused"},
+    FileField{"", "PyLate: `query_length`, `document_length`",
+              "most tokens of each with [CLS], marker and [SEP] (32, 180)"},
+    FileField{"", "PyLate: `do_query_expansion`, `attend_to_expansion_tokens`",
+              "queries are filled with [MASK] to their length (true), which other tokens attend to "
+              "(false)"},
+    FileField{"", "PyLate: `skiplist_words`",
+              "tokens of documents without a vector (ASCII punctuation); a word without a piece "
+              "skips [UNK]"},
+    FileField{"", "PyLate: `default_prompt_name`", "the prompt of queries and of documents"},
+    FileField{"", "MultiVectorEncoder: `prompts.query`, `prompts.document`", "precede the texts"},
+    FileField{"", "MultiVectorEncoder: `similarity_fn_name`",
+              "`meanmaxsim` divides a score by the query's vectors"},
+    FileField{
+        "artifact.metadata", "`query_token_id`, `doc_token_id`",
+        "Stanford's ColBERT, where `architectures` of config.json has `HF_ColBERT`: the token "
+        "after [CLS] (`[unused0]`, `[unused1]`)"},
+    FileField{"", "`query_maxlen`, `doc_maxlen`", "most tokens of each (32, 180)"},
+    FileField{"", "`attend_to_mask_tokens`", "other tokens attend to the expansion (false)"},
+    FileField{"", "`mask_punctuation`", "punctuation of documents has no vectors (true)"},
+    FileField{"", "`similarity`, `config`", "refused: other than `cosine`; settings in an object"},
     FileField{"sentence_bert_config.json (or its older names)", "`max_seq_length`",
               "the limit of a pair, in place of the tokenizer's"},
     FileField{"", "`do_lower_case`", "texts are lower-cased before they are normalized"},
@@ -88,6 +114,10 @@ constexpr std::array fields{
               "(default): the modules are the head"},
     FileField{"", "`tokenizer_args`", "replace fields of tokenizer_config.json"},
     FileField{"", "`processing_kwargs.text`", "`max_length` is the limit of a pair"},
+    FileField{
+        "", "`query_length`, `document_length`, `query_expansion`",
+        "of a MultiVectorEncoder: most tokens of each; {strategy fixed or min, length, token, "
+        "attend} of the expansion, null: none"},
     FileField{"", "any other field", "refused by name"},
     FileField{"1_Pooling/config.json", "`pooling_mode`, or `pooling_mode_*`",
               "cls, max, mean, mean_sqrt_len_tokens, weightedmean, lasttoken, or several side by "
@@ -97,7 +127,13 @@ constexpr std::array fields{
               "the layer; the residual is projected where widths differ"},
     FileField{"", "`activation_function`",
               "a class of torch.nn, Tanh where there is none; others are refused by name"},
-    FileField{"", "`module_output_name`", "`scores` of the last one"},
+    FileField{"", "`module_input_name`, `module_output_name`",
+              "`sentence_embedding`, and `scores` of the last one; of late interaction "
+              "`token_embeddings`"},
+    FileField{"N_MultiVectorMask/config.json", "`skiplist_words`, `skiplist_tasks`",
+              "tokens without a vector, of documents unless the tasks say otherwise; a word "
+              "without a piece skips nothing"},
+    FileField{"", "`keep_only_token_ids`", "the only tokens of documents with a vector"},
     FileField{"N_LayerNorm/config.json", "`dimension`", "epsilon is 1e-5"},
     FileField{"config.json", "`model_type`", "the family"},
     FileField{"", "sizes, `layer_norm_eps` or `norm_eps`", "the model's shape"},

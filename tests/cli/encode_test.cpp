@@ -223,6 +223,45 @@ TEST_F(Encode, ATrecRunRanksAllDocuments) {
   EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 80);
 }
 
+TEST_F(Encode, TheBestDocumentsOfACacheAreWritten) {
+  encode_well("colbert");
+  const std::vector<ScoredLine> all =
+      scores("colbert", {"--cache", "cache", "--queries", "queries.tsv"});
+  const std::vector<ScoredLine> best =
+      scores("colbert", {"--cache", "cache", "--queries", "queries.tsv", "--top", "3"});
+  ASSERT_EQ(best.size(), 6U);
+  for (const ScoredLine& one : best) {
+    const auto better = std::ranges::count_if(all, [&](const ScoredLine& other) {
+      return other.query == one.query && other.score > one.score;
+    });
+    EXPECT_LT(better, 3) << one.query << " " << one.document;
+  }
+}
+
+TEST_F(Encode, ARunIsRankedFromACacheAsFromTexts) {
+  encode_well("colbert");
+  program_.write("run.trec",
+                 "q1 Q0 d3 1 3 bm25\nq1 Q0 d9 2 2 bm25\nq1 Q0 d1 3 1 bm25\nq2 Q0 d9 1 1 bm25\n");
+  const auto rerank = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"rerank",   "--checkpoint", "colbert",    "--run",
+                                       "run.trec", "--queries",    "queries.tsv"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return program_.run(arguments);
+  };
+  EXPECT_EQ(rerank({"--documents", "docs.tsv", "-o", "texts.trec"}).exit_code, 0);
+  const Outcome cached = rerank({"--cache", "cache", "-o", "cached.trec"});
+  EXPECT_EQ(cached.exit_code, 0) << cached.err;
+  EXPECT_EQ(program_.read("cached.trec"), program_.read("texts.trec"));
+  EXPECT_THAT(rerank({"--cache", "cache", "--max-p", "-o", "x.trec"}).err,
+              HasSubstr("leave --max-p and --whole out"));
+  EXPECT_THAT(rerank({"--cache", "cache", "--documents", "docs.tsv", "-o", "x.trec"}).err,
+              HasSubstr("leave --documents out"));
+  program_.write("run.trec", "q1 Q0 d3 1 3 bm25\nq1 Q0 gone 2 2 bm25\n");
+  EXPECT_THAT(rerank({"--cache", "cache", "-o", "x.trec"}).err,
+              AllOf(HasSubstr("line 2: document 'gone' is not in cache"), HasSubstr("1 of 2")));
+  EXPECT_FALSE(std::filesystem::exists(program_.path("x.trec")));
+}
+
 TEST_F(Encode, AnotherModelsCacheIsRefused) {
   encode_well("dual");
   const std::vector<std::string> all{"--cache", "cache", "--queries", "queries.tsv"};

@@ -33,6 +33,19 @@ std::vector<std::string> folders() {
   return names;
 }
 
+/// Documents with a pattern of their own; queries keep theirs.
+void expect_as_the_reference(const Family& family,
+                             const std::shared_ptr<const ModelWeights>& weights,
+                             const ModelVariant& variant, const PairBatch& batch) {
+  const auto model = family.make(weights, variant, "segment");
+  ASSERT_TRUE(model) << model.error().message;
+  const auto score = (*model)->score(batch);
+  ASSERT_TRUE(score) << score.error().message;
+  const auto exact = family.reference(*weights, variant, batch.items.front(), batch.cls);
+  ASSERT_TRUE(exact) << exact.error().message;
+  EXPECT_NEAR(score->scores.front(), exact->score, 1e-5 * std::max(1.0, std::abs(exact->score)));
+}
+
 class GoldenCheckpoints : public testing::TestWithParam<std::string> {};
 
 TEST_P(GoldenCheckpoints, ScoresAreThoseOfTheLibraries) {
@@ -55,6 +68,10 @@ TEST_P(GoldenCheckpoints, ScoresAreThoseOfTheLibraries) {
                              .threads = 1};
   const auto computing = family.make(*weights, variant, "segment");
   ASSERT_TRUE(computing) << computing.error().message;
+  ModelVariant sparse = variant;
+  sparse.pattern = find_pattern("sparse").value();
+  sparse.window = Window::of(2);
+  sparse.local.reset();
   for (std::size_t i = 0; i < cases["pairs"].size(); ++i) {
     const std::string query = cases["pairs"][i][0], document = cases["pairs"][i][1];
     SCOPED_TRACE(query + " | " + document);
@@ -78,6 +95,7 @@ TEST_P(GoldenCheckpoints, ScoresAreThoseOfTheLibraries) {
       ASSERT_TRUE(exact) << exact.error().message;
       EXPECT_NEAR(exact->score, wanted, 1e-5 * std::max(1.0, std::abs(wanted)));
     }
+    if (model->head.max_sim) expect_as_the_reference(family, *weights, sparse, batch);
   }
 }
 

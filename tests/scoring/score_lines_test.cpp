@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <tuple>
+#include <utility>
 
 #include "kernels/base/sentences.h"
 
@@ -52,6 +53,26 @@ TEST(ScoreLines, ATrecRunNeedsIdsOfOneWord) {
   ScoreLines lines(ScoreFormat::trec, "mini");
   EXPECT_FALSE(lines.add({"1", "two words"}, 1.0F).has_value());
   EXPECT_FALSE(lines.add({}, 1.0F).has_value());
+}
+
+TEST(ScoreLines, TheBestDocumentsOfAQueryAreWrittenInOrder) {
+  for (const auto& [format, wanted] :
+       {std::pair(ScoreFormat::tsv, "1\tb\t2\n1\ta\t1\n"),
+        std::pair(ScoreFormat::trec, "1 Q0 b 1 2 mini\n1 Q0 a 2 1 mini\n"),
+        std::pair(ScoreFormat::jsonl,
+                  "{\"qid\":\"1\",\"docno\":\"b\",\"score\":2}\n"
+                  "{\"qid\":\"1\",\"docno\":\"a\",\"score\":1}\n")}) {
+    ScoreLines lines(format, "mini", {.top = 2});
+    static_cast<void>(lines.add({"1", "a"}, 1.0F));
+    static_cast<void>(lines.add({"1", "b"}, 2.0F));
+    static_cast<void>(lines.add({"1", "c"}, 1.0F));  // equal: the first that came stays
+    // As many as are gathered before the rest goes.
+    for (int i = 0; i < 3000; ++i)
+      EXPECT_EQ(lines.add({"1", fmt::format("d{}", i)}, -1.0F).value(), "");
+    EXPECT_EQ(lines.add({"2", "a"}, 0.0F).value(), wanted);
+    EXPECT_THAT(lines.add({"1", "z"}, 3.0F).error().message, HasSubstr("do not stand together"));
+    EXPECT_FALSE(lines.add({}, 1.0F).has_value());
+  }
 }
 
 TEST(ScoreLines, IdsThatATerminalWouldObeyAreRefusedOrEscaped) {

@@ -13,8 +13,11 @@ class MultiVectorDescription final : public FamilyDescription {
  public:
   [[nodiscard]] std::string_view id() const override { return multi_vector_id; }
   [[nodiscard]] Kept keeps() const override { return Kept::token_vectors; }
-  [[nodiscard]] ShownTokens shows(const ModelConfig& /*config*/,
+  /// Of a model all of whose query tokens have vectors: those are the rows that are shown.
+  [[nodiscard]] ShownTokens shows(const ModelConfig& config,
                                   const ModelOptions& /*options*/) const override {
+    const auto& max_sim = config.head.max_sim;
+    if (max_sim && (max_sim->skips_queries || !max_sim->expansion_scores)) return {.some = false};
     return shown_matches();
   }
 
