@@ -31,6 +31,7 @@
 #include "app/cli/worker_requests.h"
 #include "engine/effectiveness/trec_files.h"
 #include "engine/safetensors/safetensors.h"
+#include "engine/text/beir_folder.h"
 #include "engine/text/training_file.h"
 #include "kernels/base/sentences.h"
 #include "kernels/base/written_file.h"
@@ -112,6 +113,22 @@ Result<TrainingFile> open_triples(const TrainArguments& arguments) {
   progress.clear();
   if (file) note(file->doubt_of_end());
   return file;
+}
+
+/// A data set's files in the places of those that are named one by one.
+Status take_beir(TrainArguments& arguments) {
+  if (!arguments.beir.is_given()) return {};
+  if (!arguments.queries.empty() || !arguments.documents.empty())
+    return fail("--beir has queries and documents; leave --queries and --documents out");
+  const auto folder = BeirFolder::open(arguments.beir.folder);
+  if (!folder) return tl::unexpected(folder.error());
+  arguments.queries = folder->queries.string();
+  arguments.documents = folder->corpus.string();
+  if (!arguments.validates() || !arguments.validate_qrels.empty()) return {};
+  const auto qrels = folder->qrels(arguments.beir.split);
+  if (!qrels) return tl::unexpected(qrels.error());
+  arguments.validate_qrels = qrels->string();
+  return {};
 }
 
 Result<std::optional<RerankedTexts>> open_id_texts(const TrainArguments& arguments) {
@@ -395,6 +412,10 @@ void add_train_command(CLI::App& app, Session& session) {
       ->type_name("FILE");
   command->add_option("--documents", arguments->documents, "And of these: DOCID, TEXT")
       ->type_name("FILE");
+  add_beir_options(
+      *command, arguments->beir,
+      "In place of both: a data set as BEIR lays it out, whose judgements a validation "
+      "takes unless it has its own");
   command->add_flag("--margin-mse", arguments->margin_mse,
                     "Towards a teacher's difference between both scores");
   command->add_flag("--ranknet", arguments->ranknet, "The positive above the negative");
@@ -413,6 +434,8 @@ void add_train_command(CLI::App& app, Session& session) {
   command->callback([&session, arguments] {
     arguments->model.question.options.emplace("cls-only-last-layer");
     arguments->shape.with_margin = arguments->margin_mse;
+    if (const Status taken = take_beir(*arguments); !taken)
+      return session.fail(exit_wrong_use, taken.error().message);
     train(session, *arguments);
   });
 }

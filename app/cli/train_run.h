@@ -33,6 +33,7 @@ inline constexpr std::int64_t validation_depth = 100;  // documents of a query
 struct TrainArguments {
   ModelArguments model;
   std::string triples, queries, documents, out;
+  BeirArguments beir;
   bool margin_mse = false, ranknet = false, localized_ce = false;
   std::string schedule = "constant";
   StepShape shape;

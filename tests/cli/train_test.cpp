@@ -129,27 +129,43 @@ TEST_F(Train, EveryObjectiveAndKindOfTriplesIsTaken) {
       program_.run({"train", "--checkpoint", "start", "--triples", "groups.jsonl", "--localized-ce",
                     "--steps", "3", "--accumulate", "2", "--schedule", "linear", "-o", "b"});
   EXPECT_EQ(groups.exit_code, 0) << groups.err;
-  const Outcome ids = program_.run({"train",
-                                    "--checkpoint",
-                                    "start",
-                                    "--triples",
-                                    "ids.tsv",
-                                    "--queries",
-                                    "queries.tsv",
-                                    "--documents",
-                                    "documents.tsv",
-                                    "--margin-mse",
-                                    "--steps",
-                                    "3",
-                                    "--batch",
-                                    "4",
-                                    "--learning-rate",
-                                    "0.003",
-                                    "--threads",
-                                    "2",
-                                    "-o",
-                                    "ids"});
+  const auto of_ids = [&](const std::vector<std::string>& texts, const std::string& out) {
+    std::vector<std::string> arguments{"train",
+                                       "--checkpoint",
+                                       "start",
+                                       "--triples",
+                                       "ids.tsv",
+                                       "--margin-mse",
+                                       "--steps",
+                                       "3",
+                                       "--batch",
+                                       "4",
+                                       "--learning-rate",
+                                       "0.003",
+                                       "--threads",
+                                       "2",
+                                       "-o",
+                                       out};
+    arguments.insert(arguments.end(), texts.begin(), texts.end());
+    return program_.run(arguments);
+  };
+  const Outcome ids = of_ids({"--queries", "queries.tsv", "--documents", "documents.tsv"}, "ids");
   EXPECT_EQ(ids.exit_code, 0) << ids.err;
+  for (const auto& [tsv, jsonl] : {std::pair("queries.tsv", "set/queries.jsonl"),
+                                   std::pair("documents.tsv", "set/corpus.jsonl")}) {
+    std::istringstream lines(program_.read(tsv));
+    std::string objects;
+    for (std::string id, text; std::getline(std::getline(lines, id, '\t'), text);)
+      objects += nlohmann::json({{"_id", id}, {"text", text}}).dump() + "\n";
+    std::filesystem::create_directories(program_.path("set/qrels"));
+    program_.write(jsonl, objects);
+  }
+  program_.write("set/qrels/test.tsv", "query-id\tcorpus-id\tscore\nq1\tp1\t1\n");
+  const Outcome set = of_ids({"--beir", "set"}, "set-model");
+  EXPECT_EQ(set.exit_code, 0) << set.err;
+  EXPECT_EQ(weights("ids"), weights("set-model"));
+  EXPECT_THAT(of_ids({"--beir", "set", "--queries", "queries.tsv"}, "x").err,
+              HasSubstr("leave --queries and --documents out"));
   ASSERT_EQ(train("texts", {"--margin-mse", "--steps", "3"}).exit_code, 0);
   EXPECT_EQ(weights("ids"), weights("texts"));
 }
