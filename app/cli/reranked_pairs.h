@@ -69,7 +69,8 @@ class RerankedPairs : public PairSource {
   std::int64_t done_ = 0, cut_ = 0, documents_ = 0;
 };
 
-/// The same of documents of a cache: a query's candidates, each by its number there.
+/// A query's candidates after the other's, whose documents are in a cache: each by its number
+/// there.
 class CachedCandidates : public PairSource {
  public:
   /// The arguments live at least as long.

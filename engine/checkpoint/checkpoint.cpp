@@ -21,7 +21,7 @@ constexpr std::size_t longest_path = 400;
 
 constexpr std::uintmax_t most_config_bytes = 1U << 20U;
 
-/// The same model as a late-interaction encoder on that one's body.
+/// A late-interaction encoder on a model's body.
 ModelConfig with_token_vectors(ModelConfig body, HeadConfig head) {
   const auto families = family_descriptions();
   body.head = {};

@@ -164,7 +164,7 @@ struct ShownTokens {
   std::string_view note = {};     // how to read it
 };
 
-/// Of a model whose score is made of the largest products of token vectors (MaxSim).
+/// What a model shows whose score adds up the largest products of token vectors (MaxSim).
 [[nodiscard]] ShownTokens shown_matches();
 
 /// What there is to see of a document's regions.

@@ -22,11 +22,11 @@ struct MultiVectorFiles {
   HeadConfig head{};  // with max_sim; of Stanford's with its steps
 };
 
-/// Of config_sentence_transformers.json. These throw a JsonProblem at a field that is not computed
-/// here.
+/// Reads config_sentence_transformers.json. These throw a JsonProblem at a field that is not
+/// computed here.
 [[nodiscard]] MultiVectorFiles read_pylate(const JsonField& config);
 [[nodiscard]] MultiVectorFiles read_multi_vector_encoder(const JsonField& config);
-/// Of sentence_bert_config.json, for a MultiVectorEncoder.
+/// Reads sentence_bert_config.json of a MultiVectorEncoder.
 void read_text_lengths(const JsonField& config, MultiVectorFiles& files);
 
 /// Nothing where config.json is no HF_ColBERT. `paths` takes what was read.

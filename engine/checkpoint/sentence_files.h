@@ -38,8 +38,8 @@ struct SentenceFiles {
 
   /// The chain that the modules are, on states of `hidden` numbers. Empty steps: there is none.
   HeadConfig head{};
-  /// Of an encoder whose tokens have vectors (then head.max_sim is there); null: of a
-  /// cross-encoder.
+  /// How texts are made for an encoder whose tokens have vectors (then head.max_sim is set); null:
+  /// a cross-encoder.
   std::shared_ptr<const MultiVectorTexts> multi_vector{};
 };
 

@@ -23,7 +23,7 @@ namespace attnscope {
 /// of [CLS] and query, in which tokens of the group `document` see both and are seen by none.
 enum class EncodedTexts : std::uint8_t { queries, documents };
 
-/// That attention of queries.
+/// The attention of queries.
 [[nodiscard]] AttentionPattern query_pattern();
 /// Some query has tokens that are seen by none.
 [[nodiscard]] bool has_unseen_tokens(const SequenceLayout& layout);
@@ -51,7 +51,7 @@ class EncoderFamily {
   [[nodiscard]] virtual Result<std::unique_ptr<TextEncoder>> make_encoder(
       const ModelWeights& weights, const ModelVariant& variant,
       std::string_view implementation) const = 0;
-  /// The same states in float64.
+  /// The states that an encoder gives, in float64.
   [[nodiscard]] virtual at::Tensor reference_states(const ModelWeights& weights,
                                                     const ModelVariant& variant,
                                                     const PackedBatch& packed,

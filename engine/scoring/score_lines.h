@@ -31,8 +31,8 @@ struct PairIds {
 };
 
 struct LineOptions {
-  /// Of scores of one document that come one after the other, its passages', the best is its score;
-  /// of `trec` alone.
+  /// Scores of one document that come one after the other are its passages': the best is its score.
+  /// Only `trec` has passages.
   bool best_of_passages = false;
   /// Documents of each query that are written, the best first; 0: all.
   std::int64_t top = 0;

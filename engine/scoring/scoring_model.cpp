@@ -113,7 +113,7 @@ Result<PairLimits> limits_of(const ModelQuestion& question, std::int64_t positio
   return limits;
 }
 
-/// Of texts that are encoded each by itself, whose lengths the files state.
+/// The limits of a model that encodes each text by itself; the files state their lengths.
 Result<PairLimits> text_limits_of(const ModelQuestion& question, const MultiVectorTexts& texts,
                                   std::int64_t positions, std::int64_t own) {
   if (texts.expansion_length > positions) {

@@ -14,7 +14,7 @@
 namespace attnscope {
 namespace {
 
-/// Of all layers, whatever windows documents have.
+/// The variant with the attention of queries in all layers.
 ModelVariant for_queries(ModelVariant variant) {
   variant.pattern = query_pattern();
   variant.window.reset();

@@ -58,7 +58,8 @@ struct Candidates {
                                                const at::Tensor& queries,
                                                const Computing& computing, int threads);
 
-/// The same of all rows, of which the largest product counts, or `least` where that is larger.
+/// [candidates, queries], float32: the largest product with any row of each candidate, or `least`
+/// where that is larger.
 [[nodiscard]] Result<at::Tensor> largest_products_with(const Candidates& candidates,
                                                        const at::Tensor& queries, float least,
                                                        const Computing& computing, int threads);

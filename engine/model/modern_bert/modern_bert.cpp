@@ -89,7 +89,7 @@ class ModernEncoder {
   [[nodiscard]] Result<Stages> stages_for(const SequenceLayout& layout) const {
     return stages_of(variant_, variant_.local ? &local_variant_ : nullptr, layout);
   }
-  /// Of queries, whose unseen tokens the local layers' window knows nothing of: they have to lie
+  /// Stages for queries. A window knows nothing of unseen tokens, so a query that has some must lie
   /// within it.
   [[nodiscard]] Result<Stages> stages_for_queries(const SequenceLayout& layout) const {
     if (!variant_.local) return stages_of(query_variant_, nullptr, layout);

@@ -13,7 +13,7 @@ class MultiVectorDescription final : public FamilyDescription {
  public:
   [[nodiscard]] std::string_view id() const override { return multi_vector_id; }
   [[nodiscard]] Kept keeps() const override { return Kept::token_vectors; }
-  /// Of a model all of whose query tokens have vectors: those are the rows that are shown.
+  /// The rows that are shown are the query's vectors, so every token needs one.
   [[nodiscard]] ShownTokens shows(const ModelConfig& config,
                                   const ModelOptions& /*options*/) const override {
     const auto& max_sim = config.head.max_sim;
