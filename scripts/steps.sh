@@ -196,6 +196,9 @@ in_root() {
   shift
   mountpoint -q "$root/proc" || mount -t proc proc "$root/proc"
   mountpoint -q "$root/sys" || mount -t sysfs -o ro sys "$root/sys"
+  # Slurm 22.05 starts nothing without control groups.
+  mountpoint -q "$root/sys/fs/cgroup" || ! mountpoint -q /sys/fs/cgroup ||
+    mount --rbind --make-rslave /sys/fs/cgroup "$root/sys/fs/cgroup"
   mountpoint -q "$root/dev" || mount --rbind --make-rslave /dev "$root/dev"
   chroot "$root" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
     LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive PIP_CERT=/etc/ssl/certs/ca-certificates.crt "$@"

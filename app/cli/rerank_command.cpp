@@ -81,9 +81,10 @@ struct ReadyToRerank {
 Status take_beir(RerankCommand& arguments, std::string& qrels) {
   if (!arguments.beir.is_given()) {
     if (arguments.run.empty()) return fail("--run is required: the TREC run of the first stage");
-    if (arguments.queries.empty() || (arguments.documents.empty() && arguments.cache.empty()))
+    if (arguments.queries.empty() || (arguments.documents.empty() && arguments.cache.empty())) {
       return fail(
           "--queries and --documents are required, or --beir, or --cache for the documents");
+    }
     if (!arguments.documents.empty() && !arguments.cache.empty())
       return fail("--cache has the documents; leave --documents out");
     if (arguments.out.empty()) return fail("--output is required: the run that is written");

@@ -8,6 +8,7 @@
 
 #include "engine/checkpoint/bert_body.h"
 #include "engine/checkpoint/weight_files.h"
+#include "kernels/base/open_file.h"
 #include "kernels/base/sentences.h"
 #include "kernels/base/text_file.h"
 
@@ -186,12 +187,13 @@ Result<bool> ModuleChain::add(const fs::path& folder, const ListedModule& module
       config.only({"module_input_name", "module_output_name"});
       const std::string in = config.text_or("module_input_name", "sentence_embedding");
       const std::string out = config.text_or("module_output_name", in);
-      if (in == "token_embeddings" && out == in)
+      if (in == "token_embeddings" && out == in) {
         normalize();
-      else if (in != "sentence_embedding" || out != in)
+      } else if (in != "sentence_embedding" || out != in) {
         config.wrong(
             "reads or writes something other than 'token_embeddings', which is not "
             "computed here");
+      }
     });
   } else if (type == "Normalize" && has_pooling_) {
     has_weights = false;

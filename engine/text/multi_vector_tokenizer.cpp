@@ -40,8 +40,7 @@ Status MultiVectorTokenizer::find_ids(const std::filesystem::path& folder) {
     if (id >= 0) ids_.skipped.push_back(id);
   }
   std::ranges::sort(ids_.skipped);
-  const auto twins = std::ranges::unique(ids_.skipped);
-  ids_.skipped.erase(twins.begin(), twins.end());
+  ids_.skipped.erase(std::unique(ids_.skipped.begin(), ids_.skipped.end()), ids_.skipped.end());
   if (texts_.expansion_length > 0) {
     if (!texts_.expansion_token.empty()) {
       expansion_ = parts.vocabulary.id(texts_.expansion_token);

@@ -26,7 +26,18 @@ def missing():
     if os.geteuid() != 0:
         return "Slurm's daemons are run by root here"
     absent = [name for name in PROGRAMS if shutil.which(name, path=search_path()) is None]
-    return f"there is no {absent[0]} (slurmctld, slurmd, slurm-client and munge)" if absent else ""
+    if absent:
+        return f"there is no {absent[0]} (slurmctld, slurmd, slurm-client and munge)"
+    if not can_do_without_cgroups() and not os.path.ismount("/sys/fs/cgroup"):
+        return "this Slurm needs control groups, and nothing is mounted on /sys/fs/cgroup"
+    return ""
+
+
+def can_do_without_cgroups():
+    """Slurm 24.11 loads a plugin for control groups that can be disabled; 22.05 needs them."""
+    version = subprocess.run(["slurmd", "-V"], env={**os.environ, "PATH": search_path()}, capture_output=True, text=True,
+                             check=True).stdout
+    return int(re.search(r"(\d+)\.", version)[1]) >= 24
 
 
 def search_path():
@@ -108,9 +119,7 @@ class PrivateSlurm:
             lines.append(f"NodeName={node} NodeHostname={name} NodeAddr=127.0.0.1 Port={port} CPUs=4 RealMemory=1000")
         lines.append(f"PartitionName=test Nodes={','.join(NODES)} Default=YES MaxTime=10 State=UP")
         (self.folder / "slurm.conf").write_text("\n".join(lines) + "\n")
-        # Slurm 24.11 loads a plugin for cgroups, which a container may lack; 22.05 does not know the word.
-        version = subprocess.run(["slurmd", "-V"], env=self.environment, capture_output=True, text=True, check=True).stdout
-        if int(re.search(r"(\d+)\.", version)[1]) >= 24:
+        if can_do_without_cgroups():
             (self.folder / "cgroup.conf").write_text("CgroupPlugin=disabled\n")
 
     def daemon(self, name, *arguments):

@@ -102,8 +102,7 @@ class MultiVector final : public BiEncoder {
     std::vector<EncodedQuery> encoded(queries.size());
     for (const std::vector<std::size_t>& places : by_attention(queries)) {
       if (places.empty()) continue;
-      std::vector<TokenIds> some;
-      for (const std::size_t place : places) some.push_back(queries[place]);
+      const std::vector<TokenIds> some = those_at(places, queries);
       const auto packed = pack_queries(some, rules_.config(), cls, shape_);
       if (!packed) return tl::unexpected(packed.error());
       const auto states = encoder_->states(*packed, EncodedTexts::queries);
@@ -123,8 +122,7 @@ class MultiVector final : public BiEncoder {
     Cost sum;
     for (const std::vector<std::size_t>& places : by_attention(queries)) {
       if (places.empty()) continue;
-      std::vector<TokenIds> some;
-      for (const std::size_t place : places) some.push_back(queries[place]);
+      const std::vector<TokenIds> some = those_at(places, queries);
       const auto packed = pack_queries(some, rules_.config(), 0, shape_);
       if (!packed) return tl::unexpected(packed.error());
       const auto cost = cost_of(packed->layout, EncodedTexts::queries);
@@ -199,6 +197,14 @@ class MultiVector final : public BiEncoder {
   }
 
  private:
+  [[nodiscard]] static std::vector<TokenIds> those_at(const std::vector<std::size_t>& places,
+                                                      Texts queries) {
+    std::vector<TokenIds> some;
+    some.reserve(places.size());
+    for (const std::size_t place : places) some.push_back(queries[place]);
+    return some;
+  }
+
   [[nodiscard]] std::array<std::vector<std::size_t>, 2> by_attention(Texts queries) const {
     std::array<std::vector<std::size_t>, 2> places;
     for (std::size_t i = 0; i < queries.size(); ++i) {
