@@ -25,6 +25,8 @@ constexpr std::uintmax_t most_config_bytes = 1U << 20U;
 ModelConfig with_token_vectors(ModelConfig body, HeadConfig head) {
   const auto families = family_descriptions();
   body.head = {};
+  for (HeadStep& step : head.steps)
+    if (step.kind == HeadStep::Kind::linear && step.in == 0) step.in = body.shape.hidden;
   const std::string architecture = std::exchange(body.architecture, {});
   return {.family = *std::ranges::find(families, multi_vector_id, &FamilyDescription::id),
           .shape = body.shape,

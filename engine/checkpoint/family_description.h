@@ -216,6 +216,8 @@ class FamilyDescription {
                                                 std::string_view model_type) const = 0;
   /// It has embeddings of token types, which the tokenizer may give.
   [[nodiscard]] virtual bool reads_token_types() const { return false; }
+  /// Positions have no table, so texts may be longer than config.json states.
+  [[nodiscard]] virtual bool has_rotary_positions() const { return false; }
   /// Modules of sentence-transformers may take the place of its head.
   [[nodiscard]] virtual bool takes_modules() const { return false; }
   /// The model becomes transformers' bare encoder, as those modules follow it.

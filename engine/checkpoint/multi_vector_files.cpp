@@ -53,7 +53,9 @@ void read_expansion(const JsonField& expansion, MultiVectorFiles& files) {
       expansion["strategy"].one_of(strategies, "expansion strategy") == 0;
   files.texts.expansion_length = expansion["length"].whole(1, most_rows);
   files.texts.expansion_token = text_or(expansion, "token", "");
-  files.head.max_sim->attends_to_expansion = read_flag(expansion, "attend", false);
+  MaxSimConfig& max_sim = *files.head.max_sim;
+  max_sim.attends_to_expansion = read_flag(expansion, "attend", false);
+  max_sim.expansion_scores = max_sim.attends_to_expansion;  // a MultiVectorMask scores it anyway
 }
 
 }  // namespace
@@ -66,8 +68,14 @@ MultiVectorFiles read_pylate(const JsonField& config) {
                        .length = length_or(config, "query_length", usual_query_length)};
   files.texts.document = {.marker = text_or(config, "document_prefix", "[D] "),
                           .length = length_or(config, "document_length", usual_document_length)};
-  if (const auto name = said(config, "default_prompt_name"))
+  if (const auto name = said(config, "default_prompt_name")) {
+    const auto prompts = said(config, "prompts");
+    if (!prompts || !prompts->member(name->text())) {
+      name->wrong(
+          fmt::format("is '{}', which 'prompts' does not have", in_a_sentence(name->text())));
+    }
     files.texts.query.prompt = files.texts.document.prompt = prompt_named(config, name->text());
+  }
   const bool expands = read_flag(config, "do_query_expansion", true);
   if (expands) files.texts.expansion_length = files.texts.query.length;
   files.head.max_sim->attends_to_expansion =
@@ -78,11 +86,20 @@ MultiVectorFiles read_pylate(const JsonField& config) {
     for (const JsonField& word : words->elements())
       files.texts.skipped_words.push_back(word.text());
   }
-  files.texts.skips_unknown = true;
+  files.texts.skips_unknown = files.texts.strips = true;
   return files;
 }
 
 MultiVectorFiles read_multi_vector_encoder(const JsonField& config) {
+  for (const char* name : {"query_prefix", "document_prefix", "query_length", "document_length",
+                           "query_expansion", "do_query_expansion", "attend_to_expansion_tokens",
+                           "attend_to_mask_tokens", "skiplist_words"}) {
+    const auto field = config.member(name);
+    if (!field) continue;
+    field->wrong(
+        "is PyLate's, in a folder of a MultiVectorEncoder; load it with sentence-transformers and "
+        "save it again, which writes the settings where they are read");
+  }
   MultiVectorFiles files;
   files.texts.form = MultiVectorForm::sentence_transformers;
   MaxSimConfig& max_sim = files.head.max_sim.emplace();
@@ -102,6 +119,13 @@ void read_text_lengths(const JsonField& config, MultiVectorFiles& files) {
     files.texts.query.length = files.texts.expansion_length;
 }
 
+void limit_texts(std::int64_t most_tokens, MultiVectorFiles& files) {
+  if (files.texts.form == MultiVectorForm::pylate) return;
+  files.texts.document.length = most_tokens;
+  if (files.texts.expansion_length == 0 || !files.texts.cuts_to_expansion)
+    files.texts.query.length = most_tokens;
+}
+
 Result<std::optional<MultiVectorFiles>> read_stanford(const fs::path& folder,
                                                       std::vector<fs::path>& paths) {
   const fs::path config = folder / "config.json", metadata = folder / "artifact.metadata";
@@ -109,14 +133,12 @@ Result<std::optional<MultiVectorFiles>> read_stanford(const fs::path& folder,
   if (!there) return tl::unexpected(there.error());
   if (!*there) return std::optional<MultiVectorFiles>();
   std::optional<MultiVectorFiles> files;
-  std::int64_t hidden = 0;
   const auto read_config = [&](const JsonField& root) {
     const auto list = root.is_object() ? said(root, "architectures") : std::nullopt;
     if (!list || !list->is_list()) return;
     for (const JsonField& name : list->elements()) {
       if (!name.is_text() || name.text() != "HF_ColBERT") continue;
       files.emplace();
-      hidden = needed(root, "hidden_size").whole(1, most_width);
     }
   };
   if (Status read = read_json_file(config, "model's configuration", read_config); !read)
@@ -126,10 +148,11 @@ Result<std::optional<MultiVectorFiles>> read_stanford(const fs::path& folder,
   files->texts.query = {.marker = "[unused0]", .length = usual_query_length};
   files->texts.document = {.marker = "[unused1]", .length = usual_document_length};
   files->texts.skipped_words = punctuation();
-  files->texts.skips_unknown = true;
+  files->texts.skips_unknown = files->texts.strips = true;
   const Result<bool> has_metadata = is_present(metadata);
   if (!has_metadata) return tl::unexpected(has_metadata.error());
   const auto read_metadata = [&](const JsonField& root) {
+    if (!root.is_object()) root.must_be("an object {...}");
     if (const auto wrapped = root.member("config")) {
       wrapped->wrong(
           "holds the settings, which ColBERT's libraries do not read there; move its "
@@ -149,7 +172,8 @@ Result<std::optional<MultiVectorFiles>> read_stanford(const fs::path& folder,
       return tl::unexpected(read.error());
   }
   files->texts.expansion_length = files->texts.query.length;
-  files->head.steps = {{.name = "head.0", .in_file = "linear", .in = hidden, .bias = false},
+  // It reads what the encoder gives, and gives as many numbers as the weights have rows.
+  files->head.steps = {{.name = "head.0", .in_file = "linear", .bias = false},
                        {.kind = HeadStep::Kind::normalize, .name = "head.1"}};
   return files;
 }

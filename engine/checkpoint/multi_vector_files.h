@@ -29,6 +29,9 @@ struct MultiVectorFiles {
 /// Reads sentence_bert_config.json of a MultiVectorEncoder.
 void read_text_lengths(const JsonField& config, MultiVectorFiles& files);
 
+/// A limit of the processor wins over the lengths, but for that of a fixed expansion.
+void limit_texts(std::int64_t most_tokens, MultiVectorFiles& files);
+
 /// Nothing where config.json is no HF_ColBERT. `paths` takes what was read.
 [[nodiscard]] Result<std::optional<MultiVectorFiles>> read_stanford(
     const std::filesystem::path& folder, std::vector<std::filesystem::path>& paths);

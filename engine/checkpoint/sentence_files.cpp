@@ -22,19 +22,21 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// PyLate's files name no model_type before sentence-transformers 5.
-bool is_pylate(const JsonField& config) {
+/// PyLate's files name no model_type before sentence-transformers 5. `has_module`: modules.json
+/// lists one of PyLate's.
+bool is_pylate(const JsonField& config, bool has_module) {
   const auto type = config.member("model_type");
   if (type && !type->is_null()) return type->text() == "ColBERT";
-  return config.member("query_prefix").has_value() || config.member("document_prefix").has_value();
+  return has_module || config.member("query_prefix").has_value() ||
+         config.member("document_prefix").has_value();
 }
 
 /// config_sentence_transformers.json: whether the modules count, prompts, the activation.
-Status read_prompts(const fs::path& folder, SentenceFiles& files,
+Status read_prompts(const fs::path& folder, bool has_pylate_module, SentenceFiles& files,
                     std::optional<MultiVectorFiles>& multi_vector) {
   const fs::path path = folder / "config_sentence_transformers.json";
   return read_json_file(path, "configuration of sentence-transformers", [&](const JsonField& root) {
-    if (is_pylate(root)) {
+    if (is_pylate(root, has_pylate_module)) {
       multi_vector = read_pylate(root);
     } else if (root.text_or("model_type", "") == "MultiVectorEncoder") {
       multi_vector = read_multi_vector_encoder(root);
@@ -112,6 +114,8 @@ Status read_encoder_config(SentenceFiles& files, std::optional<MultiVectorFiles>
           replaced[std::string(one.key())] = one.value();
       }
       if (!replaced.empty()) files.tokenizer.arguments = replaced.dump();
+      // It wins over max_seq_length.
+      if (replaced.contains("model_max_length")) files.tokenizer.max_tokens = 0;
       if (multi_vector && multi_vector->texts.form != MultiVectorForm::pylate)
         read_text_lengths(root, *multi_vector);
       for (const char* key :
@@ -127,7 +131,11 @@ Status read_encoder_config(SentenceFiles& files, std::optional<MultiVectorFiles>
         }
         field->wrong("is not read here; remove it, or write its values to config.json");
       }
+      const std::int64_t before = std::exchange(files.tokenizer.max_tokens, 0);
       read_processing(root, files);
+      if (multi_vector && files.tokenizer.max_tokens > 0)
+        limit_texts(files.tokenizer.max_tokens, *multi_vector);
+      if (files.tokenizer.max_tokens == 0) files.tokenizer.max_tokens = before;
     });
   }
   return {};
@@ -183,6 +191,7 @@ Status take_multi_vector(const fs::path& folder, std::vector<ListedModule> liste
   if (Status taken = add_modules(folder, listed, chain, files); !taken) return taken;
   if (pylate) {
     chain.normalize();
+    multi_vector.texts.lower_case = std::exchange(files.tokenizer.lower_case, false);
   } else {
     multi_vector.texts.skipped_words = chain.skipped_words();
   }
@@ -202,9 +211,23 @@ Result<SentenceFiles> read_sentence_files(const fs::path& folder) {
   if (!has_list) return tl::unexpected(has_list.error());
   const Result<bool> has_config = is_present(config);
   if (!has_config) return tl::unexpected(has_config.error());
-  if (*has_list && *has_config) {
-    if (Status read = read_prompts(folder, files, multi_vector); !read)
+  bool has_pylate_module = false;
+  if (*has_list) {
+    const auto look = [&](const JsonField& root) {
+      for (const ListedModule& module : read_module_list(root))
+        has_pylate_module = has_pylate_module || module.is_pylate;
+    };
+    // What is wrong with the list is told where it counts.
+    static_cast<void>(read_json_file(folder / "modules.json", "list of modules", look));
+  }
+  if (*has_config) {
+    if (Status read = read_prompts(folder, has_pylate_module, files, multi_vector); !read)
       return tl::unexpected(read.error());
+    if (multi_vector && !*has_list) {
+      return fail("{}: is of a late-interaction encoder, whose modules.json is not there; copy it",
+                  config.string());
+    }
+    files.counts = files.counts && *has_list;
   }
   if (!files.counts) {
     auto stanford = read_stanford(folder, files.paths);

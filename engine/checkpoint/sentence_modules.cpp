@@ -66,7 +66,9 @@ std::vector<ListedModule> read_module_list(const JsonField& root) {
     if (!folder.empty() && !is_plain_name(folder)) {
       path.must_be("the name of a folder next to modules.json, or empty");
     }
-    listed.push_back({last_part(type.text()), folder});
+    listed.push_back({.type = last_part(type.text()),
+                      .path = folder,
+                      .is_pylate = type.text().starts_with("pylate.")});
   }
   return listed;
 }
@@ -144,13 +146,20 @@ void ModuleChain::add_mask(const JsonField& config) {
   config.only({"skiplist_words", "skiplist_tasks", "keep_only_token_ids"});
   MaxSimConfig& max_sim = *head_.max_sim;
   max_sim.expansion_scores = true;
+  max_sim.skips_documents = true;
+  max_sim.skips_queries = false;
   if (const auto words = config.member("skiplist_words"); words && !words->is_null())
     for (const JsonField& word : words->elements()) skipped_words_.push_back(word.text());
   if (const auto tasks = config.member("skiplist_tasks"); tasks && !tasks->is_null()) {
     max_sim.skips_queries = max_sim.skips_documents = false;
-    for (const JsonField& task : tasks->one_or_more()) {
+    const auto add = [&](const JsonField& task) {
       max_sim.skips_queries = max_sim.skips_queries || task.text() == "query";
       max_sim.skips_documents = max_sim.skips_documents || task.text() == "document";
+    };
+    if (tasks->is_text()) {
+      add(*tasks);
+    } else {
+      for (const JsonField& task : tasks->elements()) add(task);
     }
   }
   if (const auto kept = config.member("keep_only_token_ids"); kept && !kept->is_null())
@@ -169,6 +178,12 @@ Result<bool> ModuleChain::add(const fs::path& folder, const ListedModule& module
     paths.push_back(path);
     return read_json_file(path, "module's configuration", take);
   };
+  // A module without a configuration has the defaults.
+  const auto read_or_empty = [&](const auto& take) -> Status {
+    const Result<bool> there = is_present(path);
+    if (!there) return tl::unexpected(there.error());
+    return *there ? read(take) : with_json(std::string_view("{}"), path.string(), take);
+  };
   const std::string_view type = module.type;
   Status taken;
   bool has_weights = true;
@@ -180,19 +195,15 @@ Result<bool> ModuleChain::add(const fs::path& folder, const ListedModule& module
     taken = read([&](const JsonField& config) { add_norm(config, module.path); });
   } else if (type == "Normalize" && of_tokens) {
     has_weights = false;
-    const Result<bool> there = is_present(path);
-    if (!there) return tl::unexpected(there.error());
-    if (!*there) return false;  // then it normalizes what is not there
-    taken = read([&](const JsonField& config) {
+    taken = read_or_empty([&](const JsonField& config) {
       config.only({"module_input_name", "module_output_name"});
       const std::string in = config.text_or("module_input_name", "sentence_embedding");
       const std::string out = config.text_or("module_output_name", in);
       if (in == "token_embeddings" && out == in) {
         normalize();
-      } else if (in != "sentence_embedding" || out != in) {
+      } else if (in != "sentence_embedding" || out != in) {  // else it normalizes nothing
         config.wrong(
-            "reads or writes something other than 'token_embeddings', which is not "
-            "computed here");
+            "reads or writes something other than 'token_embeddings', which is not computed here");
       }
     });
   } else if (type == "Normalize" && has_pooling_) {
@@ -202,7 +213,7 @@ Result<bool> ModuleChain::add(const fs::path& folder, const ListedModule& module
     has_weights = false;
   } else if (type == "MultiVectorMask" && of_tokens) {
     has_weights = false;
-    taken = read([&](const JsonField& config) { add_mask(config); });
+    taken = read_or_empty([&](const JsonField& config) { add_mask(config); });
   } else {
     return fail("{}: lists the module '{}', which is not computed here{}; {} are",
                 (folder / "modules.json").string(), in_a_sentence(type),

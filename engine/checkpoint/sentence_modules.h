@@ -23,6 +23,7 @@ namespace attnscope {
 struct ListedModule {
   std::string type;  // "Dense"
   std::string path;  // of its folder, next to modules.json; empty: that folder itself
+  bool is_pylate = false;
 };
 
 /// Throws a JsonProblem where a module is neither sentence-transformers' nor PyLate's.

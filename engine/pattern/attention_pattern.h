@@ -104,6 +104,9 @@ struct AttentionPattern {
   /// sentences, as of `blocks`.
   std::optional<GroupRule> item{};
   std::optional<BlockRule> blocks{};
+  /// With `item`: tokens of documents see others and are seen by none; one that sees none has an
+  /// output of zeros. For expanded queries alone; JSON has no such field.
+  bool item_hides_documents = false;
 
   [[nodiscard]] const GroupRule& rule(TokenGroup from, TokenGroup to) const {
     return attends[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];

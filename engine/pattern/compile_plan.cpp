@@ -85,10 +85,7 @@ class PlanCompiler {
 
   void add_item(std::int64_t i) {
     if (pattern_.item) {
-      const TokenRange tokens = layout_.item_tokens(i);
-      SegmentList list;
-      list.add(reach(*pattern_.item, tokens, tokens));
-      add_task(run_of(tokens), i, list);
+      add_item_rule(i);
       return;
     }
     const std::vector<DocumentRun> documents = find_sentences(i);
@@ -111,6 +108,22 @@ class PlanCompiler {
                      });
     }
     order_and_join_tasks(first_task);
+  }
+
+  void add_item_rule(std::int64_t i) {
+    const TokenRange tokens = layout_.item_tokens(i);
+    Reach seen = reach(*pattern_.item, tokens, tokens);
+    TokenRange rows = tokens;
+    if (pattern_.item_hides_documents) {
+      seen.tokens.end = layout_.documents(i).begin;
+      if (seen.kind == GroupRule::Kind::window)
+        rows.end = std::min(rows.end, seen.tokens.end + seen.window);
+    }
+    SegmentList list;
+    list.add(seen);
+    add_task(run_of(rows), i, list);
+    // Rows that are further than the window from all that is seen.
+    if (rows.end < tokens.end) add_task(run_of({rows.end, tokens.end}), i, SegmentList());
   }
 
   /// The subsequence `tokens` cut where a chunk of some rule among `groups`, which share it, ends:

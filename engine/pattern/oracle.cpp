@@ -132,6 +132,7 @@ bool Oracle::allowed(std::int32_t head, std::int64_t query, std::int64_t key) co
   }
   if (pattern_.item) {
     const auto w = finite_window(*pattern_.item, window_);
+    if (pattern_.item_hides_documents && place_of(key).group == TokenGroup::document) return false;
     return place_of(query).item == place_of(key).item && (!w || std::abs(query - key) <= *w);
   }
   const Verdict verdict = judge(pattern_, window_, place_of(query), place_of(key));

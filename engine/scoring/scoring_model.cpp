@@ -361,11 +361,15 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& asked) {
         question.checkpoint.string());
   }
   shape.positions = std::max(shape.positions, question.positions);
+  const MultiVectorTexts* texts = checkpoint->sentence->multi_vector.get();
+  if (texts != nullptr && config.body->family->has_rotary_positions()) {
+    shape.positions = std::max(
+        {shape.positions, texts->query.length, texts->document.length, texts->expansion_length});
+  }
   Result<LayerAttention> attention = attention_of(question, config);
   if (!attention) return tl::unexpected(attention.error());
   auto local = local_attention_of(question, config);
   if (!local) return tl::unexpected(local.error());
-  const MultiVectorTexts* texts = checkpoint->sentence->multi_vector.get();
   auto limits =
       config.family->reads_words() ? word_limits_of(question, config)
       : texts != nullptr

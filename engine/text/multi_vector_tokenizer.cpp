@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "engine/text/characters.h"
 #include "engine/text/subword_file.h"
 #include "engine/text/tokenizer_folder.h"
 #include "kernels/base/running_sum.h"
@@ -47,6 +48,14 @@ Status MultiVectorTokenizer::find_ids(const std::filesystem::path& folder) {
     } else {
       expansion_ = parts.named.mask >= 0 ? parts.named.mask : parts.named.end;
     }
+    if (expansion_ < 0 && texts_.expansion_token.empty()) expansion_ = parts.named.padding;
+    if (parts.pads_left) {
+      return fail(
+          "{}: 'padding_side' of its tokenizer is 'left', so that expansions precede queries, "
+          "which "
+          "is not computed here",
+          folder.string());
+    }
     if (expansion_ < 0) {
       return fail(
           "{}: its tokenizer has no token '{}', with which queries are expanded; add it to its "
@@ -68,10 +77,29 @@ Status MultiVectorTokenizer::find_ids(const std::filesystem::path& folder) {
   return {};
 }
 
+std::string MultiVectorTokenizer::prepared(std::string_view text, const std::string& prompt) const {
+  std::string all = prompt + std::string(text);
+  if (texts_.strips) {
+    std::size_t begin = all.size(), end = 0;
+    for (std::size_t at = 0; at < all.size();) {
+      const std::size_t first = at;
+      // Python's strip() counts the four separators of information, too.
+      const char32_t c = next_character(all, at);
+      if (is_white_space(c) || (c >= 0x1C && c <= 0x1F)) continue;
+      begin = std::min(begin, first);
+      end = at;
+    }
+    all = begin < end ? all.substr(begin, end - begin) : "";
+  }
+  if (!texts_.lower_case) return all;
+  std::string lower;
+  for (std::size_t at = 0; at < all.size();) append_lower_case(lower, next_character(all, at));
+  return lower;
+}
+
 Result<bool> MultiVectorTokenizer::append(std::string_view text, const MultiVectorTexts::Side& side,
                                           std::int64_t most, std::vector<std::int32_t>& ids) const {
-  auto content =
-      pieces_.tokenize(side.prompt.empty() ? std::string(text) : side.prompt + std::string(text));
+  auto content = pieces_.tokenize(prepared(text, side.prompt));
   if (!content) return tl::unexpected(content.error());
   const std::int64_t others = side.marker.empty() ? 1 : 2;
   if (most < others) {

@@ -41,6 +41,8 @@ struct MultiVectorTexts {
   std::string expansion_token{};      // empty: [MASK], or the end token where there is none
   std::vector<std::string> skipped_words{};  // their tokens have no vectors
   bool skips_unknown = false;  // a word without a piece skips [UNK]; else it skips nothing
+  bool strips = false;         // white space at both ends of a text goes
+  bool lower_case = false;     // texts are lower-cased before special tokens are found in them
 };
 
 /// Ids that decide which tokens have vectors.
@@ -77,6 +79,7 @@ class MultiVectorTokenizer final : public Tokenizer {
   MultiVectorTokenizer(SubwordTokenizer pieces, const MultiVectorTexts& texts)
       : pieces_(std::move(pieces)), texts_(texts) {}
   [[nodiscard]] Status find_ids(const std::filesystem::path& folder);
+  [[nodiscard]] std::string prepared(std::string_view text, const std::string& prompt) const;
   /// Marker, prompt and text with its [SEP], at most `most` tokens; whether it was cut.
   [[nodiscard]] Result<bool> append(std::string_view text, const MultiVectorTexts::Side& side,
                                     std::int64_t most, std::vector<std::int32_t>& ids) const;

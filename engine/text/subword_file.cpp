@@ -171,10 +171,10 @@ void add_markers(const std::vector<std::string>& markers, const JsonField& said,
     if (std::ranges::find(added, marker, &AddedToken::text) != added.end()) continue;
     AddedToken token{.text = marker, .id = parts.vocabulary.id(marker)};
     if (token.id < 0) {
-      said.wrong(
-          fmt::format("has no token '{}', which marks queries or documents; copy the "
-                      "tokenizer's files that belong to the checkpoint",
-                      in_a_sentence(marker)));
+      throw JsonProblem{{fmt::format(
+          "the tokenizer has no token '{}', which marks queries or documents; copy the tokenizer's "
+          "files that belong to the checkpoint",
+          in_a_sentence(marker))}};
     }
     token.normalized = true;
     token.found_by = marker;

@@ -30,7 +30,7 @@ struct PairTemplate {
 
 /// Ids of special tokens that have a name; -1: there is none.
 struct NamedTokens {
-  std::int32_t mask = -1, end = -1, unknown = -1;
+  std::int32_t mask = -1, end = -1, padding = -1, unknown = -1;
 };
 
 struct SubwordParts {
@@ -52,6 +52,7 @@ struct SubwordParts {
   bool truncates_left = false;  // texts that are too long lose their first tokens
   std::string query_prefix{};   // precedes every query
   NamedTokens named{};
+  bool pads_left = false;
 };
 
 /// What the files next to a tokenizer.json change of it.

@@ -273,6 +273,12 @@ class FolderReader {
     if (const auto field = given(config, "tokenizer_class")) {
       wanted = without_fast(field->text());
       chosen_by_ = "tokenizer_class of tokenizer_config.json";
+      // Lightning IR's classes say which one they are built on.
+      const auto backbone = given(config, "backbone_tokenizer_class");
+      if (backbone && (wanted == "CrossEncoderTokenizer" || wanted == "BiEncoderTokenizer")) {
+        wanted = without_fast(backbone->text());
+        chosen_by_ = "backbone_tokenizer_class of tokenizer_config.json";
+      }
     } else if (const std::string own = text_of_config("tokenizer_class"); !own.empty()) {
       wanted = without_fast(own);
       chosen_by_ = "tokenizer_class of config.json";
@@ -347,8 +353,10 @@ class FolderReader {
       const auto found = named.find(key);
       return found == named.end() ? -1 : parts.vocabulary.id(found->second);
     };
-    parts.named = {
-        .mask = id_of("mask_token"), .end = id_of("eos_token"), .unknown = id_of("unk_token")};
+    parts.named = {.mask = id_of("mask_token"),
+                   .end = id_of("eos_token"),
+                   .padding = id_of("pad_token"),
+                   .unknown = id_of("unk_token")};
     parts.class_name = kind == Kind::generic ? "TokenizersBackend"
                        : kind == chosen.kind ? std::string(chosen.name)
                                              : "BertTokenizer";
@@ -382,6 +390,8 @@ class FolderReader {
     if (const auto side = given(config, "truncation_side"))
       direction = sides[side->one_of(sides, "side")];
     parts.truncates_left = direction == "left";
+    if (const auto side = given(config, "padding_side"))
+      parts.pads_left = sides[side->one_of(sides, "side")] == "left";
   }
 
   // -- tokens ------------------------------------------------------------------------------------
@@ -860,7 +870,8 @@ std::span<const TokenizerField> tokenizer_fields() {
       TokenizerField{"never_split", "", none},
       TokenizerField{"pad_to_multiple_of", "", none},
       TokenizerField{"pad_token_type_id", "", none},
-      TokenizerField{"padding_side", "", none},
+      TokenizerField{"padding_side",
+                     "of late interaction, whose queries are filled up: left is refused"},
       TokenizerField{"processor_class", "", none},
       TokenizerField{"return_token_type_ids", "", none},
       TokenizerField{"sp_model_kwargs", "", none},

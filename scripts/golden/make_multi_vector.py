@@ -16,7 +16,8 @@ import torch
 import transformers
 from make_checkpoints import HIDDEN, LONG, PAIRS, Folder, bert, byte_level, fill, modernbert, roberta, share, unigram, word_piece
 
-TEXTS = PAIRS[:2] + [("the [Q] ferry [unused0]", "at [D] noon (the) {hour}, old [unused1] every [Q] hour!")] + LONG
+TEXTS = PAIRS[:2] + [("the [Q] ferry [unused0]", "at [D] noon (the) {hour}, old [unused1] every [Q] hour!"),
+                     ("\t old ferry  ", " at noon \n")] + LONG
 BERT = {"tokenizer_class": "BertTokenizer", "do_lower_case": True}
 
 
@@ -95,6 +96,11 @@ def pylate_folders(root):
     folder("modernbert", modernbert(pieces, 1, transformers.ModernBertModel, local_attention=24), pieces,
            {"tokenizer_class": "PreTrainedTokenizerFast", "mask_token": "[MASK]", "pad_token": "[PAD]", "unk_token": "[UNK]"},
            {"model_type": "ColBERT", **usual, "document_length": 60}, ((HIDDEN, 4), identity))
+    # Expansions beyond the window of local layers, documents beyond the positions.
+    folder("modernbert-long",
+           modernbert(pieces, 1, transformers.ModernBertModel, local_attention=8, max_position_embeddings=24), pieces,
+           {"tokenizer_class": "PreTrainedTokenizerFast", "mask_token": "[MASK]", "pad_token": "[PAD]", "unk_token": "[UNK]"},
+           {**usual, "query_length": 26, "document_length": 60}, ((HIDDEN, 4), identity))
 
     marked = word_piece(extra=("[unused0]", "[unused1]"), letters="[]_,.:!?")
     stanford = Folder(root, "stanford-bert", bert(marked, 1, transformers.BertModel), marked, BERT, TEXTS)
@@ -144,6 +150,14 @@ def encoder_folders(root):
     grams = unigram()
     folder("unmasked", roberta(grams, 3, "XLMRoberta", "Model"), grams, {}, {"prompts": {"query": "find: ", "document": ""}},
            {"query_length": 12, "document_length": 24}, [*dense(modules, ((HIDDEN, 4), of_tokens))])
+    mask = MultiVectorMask(skiplist_words=["the", "ferry"])
+    mask.config_keys = ["skiplist_words"]  # tasks have their default
+    folder("attend", body, pieces, BERT, prompts,
+           {"max_seq_length": 40, "processor_kwargs": {"model_max_length": 24},
+            "query_expansion": {"strategy": "fixed", "attend": True, "length": 12}},
+           [*dense(modules, ((HIDDEN, 4), of_tokens)), Normalize(module_input_name="token_embeddings")])
+    folder("defaults", body, pieces, BERT, prompts, {**fixed, "processing_kwargs": {"text": {"max_length": 16}}},
+           [*dense(modules, ((HIDDEN, 4), of_tokens)), mask, Normalize(module_input_name="token_embeddings")])
     folder("kept", body, pieces, BERT, {"prompts": {}}, {**fixed, "document_length": None},
            [MultiVectorMask(keep_only_token_ids=[2, 3, *range(99, 104)]), Normalize()])
 

@@ -68,7 +68,8 @@ at::Tensor MaskedAttention::of(const at::Tensor& q, const at::Tensor& k,
       const at::Tensor scores =
           at::matmul(q.narrow(0, first, count).narrow(1, h * dim, dim), keys) * scale;
       const at::Tensor weights =
-          at::softmax(scores.masked_fill(hidden, -std::numeric_limits<double>::infinity()), 1);
+          at::softmax(scores.masked_fill(hidden, -std::numeric_limits<double>::infinity()), 1)
+              .masked_fill(hidden.all(1, /*keepdim=*/true), 0);
       o.narrow(0, first, count).narrow(1, h * dim, dim).copy_(at::matmul(weights, values));
     }
   }

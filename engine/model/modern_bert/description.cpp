@@ -143,6 +143,7 @@ class ModernBertDescription final : public OptionedDescription {
   }
 
   [[nodiscard]] bool takes_modules() const override { return true; }
+  [[nodiscard]] bool has_rotary_positions() const override { return true; }
   [[nodiscard]] ModelTensors tensors(const ModelConfig& config,
                                      const TensorViews* files) const override {
     const auto& own = std::any_cast<const ModernBertConfig&>(config.own);

@@ -65,6 +65,7 @@ class ModernEncoder {
         variant_(variant),
         local_variant_(of_local_layers(variant)),
         query_variant_(variant),
+        local_query_variant_(local_variant_),
         implementation_(implementation),
         cls_alone_(variant.options.contains(cls_only_last_layer)),
         words_(computing.of(weights.tensor("embeddings.tok_embeddings.weight"))),
@@ -74,6 +75,7 @@ class ModernEncoder {
         local_table_(own().local_theta, shape().head_dim(), shape().positions, computing.device) {
     query_variant_.pattern = query_pattern();
     query_variant_.window.reset();
+    local_query_variant_.pattern.item_hides_documents = true;
     layers_.reserve(static_cast<std::size_t>(shape().layers));
     for (std::int64_t l = 0; l < shape().layers; ++l)
       layers_.emplace_back(weights, l, computing, cls_alone_ && l + 1 == shape().layers);
@@ -89,22 +91,16 @@ class ModernEncoder {
   [[nodiscard]] Result<Stages> stages_for(const SequenceLayout& layout) const {
     return stages_of(variant_, variant_.local ? &local_variant_ : nullptr, layout);
   }
-  /// Stages for queries. A window knows nothing of unseen tokens, so a query that has some must lie
-  /// within it.
   [[nodiscard]] Result<Stages> stages_for_queries(const SequenceLayout& layout) const {
     if (!variant_.local) return stages_of(query_variant_, nullptr, layout);
-    std::int64_t longest = 0;
-    for (std::int64_t i = 0; i < layout.item_count(); ++i)
-      longest = std::max(longest, layout.item_tokens(i).size());
     if (!has_unseen_tokens(layout)) return stages_of(query_variant_, &local_variant_, layout);
-    const std::optional<Window>& window = local_variant_.window;
-    if (window && !window->is_infinite() && longest > window->tokens() + 1) {
+    if (!local_variant_.pattern.item) {
       return fail(
-          "a query expanded to {} tokens that others do not attend to is longer than the window of "
-          "local layers ({}), which is not computed here",
-          longest, window->tokens());
+          "a query expanded by tokens that others do not attend to needs local layers with a "
+          "window over all tokens, not the pattern '{}'",
+          local_variant_.pattern.name);
     }
-    return stages_of(query_variant_, &query_variant_, layout);
+    return stages_of(query_variant_, &local_query_variant_, layout);
   }
 
   [[nodiscard]] std::int64_t peak_bytes(const Stages& stages) const {
@@ -235,7 +231,8 @@ class ModernEncoder {
   }
 
   ModelConfig config_;
-  ModelVariant variant_, local_variant_, query_variant_;  // stages look at them
+  // Stages look at them.
+  ModelVariant variant_, local_variant_, query_variant_, local_query_variant_;
   const Implementation& implementation_;
   bool cls_alone_;
   at::Tensor words_;
@@ -354,7 +351,8 @@ class ModernEncoderFamily final : public EncoderFamily {
     ModelVariant queries = variant;
     queries.pattern = query_pattern();
     queries.window.reset();
-    if (has_unseen_tokens(packed.layout)) queries.local.reset();
+    if (queries.local && has_unseen_tokens(packed.layout))
+      queries.local->pattern.item_hides_documents = true;
     return modern_bert_reference_states(weights, queries, packed);
   }
 };

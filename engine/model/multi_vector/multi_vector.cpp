@@ -149,8 +149,10 @@ class MultiVector final : public BiEncoder {
       };
       std::int64_t first = tokens.begin;
       while (first < tokens.end && !has_vector(first)) ++first;
-      if (first == tokens.end)
-        return fail("a document has no token with a vector, so it has no score");
+      if (first == tokens.end) {
+        return fail("document {} of {} has no token with a vector, so it has no score", i + 1,
+                    packed->layout.item_count());
+      }
       for (std::int64_t token = tokens.begin; token < tokens.end; ++token)
         rows.push_back(has_vector(token) ? token : first);
     }
