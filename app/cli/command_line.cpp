@@ -24,6 +24,7 @@
 #include "attnscope/build_info.h"
 #include "engine/report/number_text.h"
 #include "engine/store/location.h"
+#include "kernels/base/read_files.h"
 #include "kernels/base/sentences.h"
 #include "kernels/base/shell_word.h"
 
@@ -83,6 +84,40 @@ std::string whole_number(const std::string& name, const std::string& value) {
                      std::numeric_limits<std::int64_t>::max());
 }
 
+/// Kinds of values that name no file. One of any other kind counts as a file that is read.
+constexpr std::array<std::string_view, 30> words_alone{
+    "A",      "AXIS", "CONTENDER", "D",     "DEVICE",   "DIRECTION",    "DPI",   "DTYPE",
+    "FORMAT", "ID",   "K",         "KEY",   "L",        "LABEL",        "M",     "MM",
+    "MS",     "N",    "N,...",     "NAME",  "NAME,...", "PT",           "STYLE", "TAG",
+    "TEXT",   "W",    "WHICH",     "WIDTH", "X",        "KEY=VALUE,..."};
+
+/// A command's words may name files, and a run's name may stand behind its file's.
+void note_files_in(const std::string& value, const std::string& type) {
+  note_read(std::filesystem::path(value));
+  std::vector<std::string> parts;
+  if (type.starts_with("RUN")) parts.push_back(value.substr(0, value.rfind(':')));
+  if (type == "CMD" || type == "PROGRAM") {
+    std::istringstream words(value);
+    for (std::string word; words >> word;) {
+      std::erase_if(word, [](char c) { return c == '\'' || c == '"'; });
+      parts.push_back(word);
+    }
+  }
+  for (const std::string& part : parts) {
+    std::error_code unknown;
+    if (std::filesystem::exists(part, unknown)) note_read(std::filesystem::path(part));
+  }
+}
+
+/// Every value but an output's is noted as read, and standard output is none of them: "" or what is
+/// wrong.
+std::string note_value(const std::string& name, const std::string& type, const std::string& value) {
+  note_files_in(value, type);
+  if (!is_read(STDOUT_FILENO)) return "";
+  return fmt::format("{}: '{}' is read, and standard output writes into it; let it write elsewhere",
+                     name, in_a_sentence(value));
+}
+
 /// An option that is given and empty was meant to say something: "" is not as good as none.
 void refuse_unreadable_values(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
@@ -91,6 +126,11 @@ void refuse_unreadable_values(CLI::App& app) {
       if (type == "N" || type == "N,...") {
         option->check(CLI::Validator(
             [name](const std::string& value) { return whole_number(name, value); }, ""));
+      }
+      if (option->get_expected_max() > 0 && name != "--output" &&
+          std::ranges::find(words_alone, type) == words_alone.end()) {
+        option->check(CLI::Validator(
+            [name, type](const std::string& value) { return note_value(name, type, value); }, ""));
       }
       if (option->get_expected_max() == 0 ||
           std::ranges::find(may_be_empty, name) != may_be_empty.end())
@@ -280,6 +320,7 @@ int run_command_line(int argc, char** argv) {
   add_check_command(app, session);
   add_check_store_command(app, session);
   refuse_unreadable_values(app);
+  note_read(STDIN_FILENO);
   if (const std::string unknown = unknown_command(app, argc, argv); !unknown.empty()) {
     session.fail(exit_wrong_use, unknown + "; attnscope --help shows the usage.");
     return session.exit_code;

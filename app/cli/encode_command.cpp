@@ -32,6 +32,7 @@
 #include "engine/sweep/worker_process.h"
 #include "engine/text/beir_folder.h"
 #include "engine/text/pair_reader.h"
+#include "kernels/base/read_files.h"
 #include "kernels/base/sentences.h"
 #include "kernels/base/written_file.h"
 
@@ -309,13 +310,11 @@ Result<ScoringModel> prepare_encoding(EncodeArguments& arguments) {
   const auto kept = parse_vector_format(arguments.dtype);
   if (!kept) return fail("--dtype {}", kept.error().message);
   if (Status may = may_be_kept_in(*kept, *computed); !may) return tl::unexpected(may.error());
-  std::vector<std::filesystem::path> inputs = model->files;
-  inputs.emplace_back(arguments.documents);
-  if (Status may = may_be_written(arguments.out, inputs); !may) return tl::unexpected(may.error());
+  if (Status may = may_be_written(arguments.out); !may) return tl::unexpected(may.error());
   if (Status free = CacheClaim::is_free(arguments.out); !free) return tl::unexpected(free.error());
   const std::filesystem::path part = arguments.out + ".part";
-  if (::lstat(part.c_str(), &info) == 0 && S_ISREG(info.st_mode)) {
-    if (Status may = may_be_written(part, inputs); !may) return tl::unexpected(may.error());
+  if (is_read(part) || (::lstat(part.c_str(), &info) == 0 && S_ISREG(info.st_mode))) {
+    if (Status may = may_be_written(part); !may) return tl::unexpected(may.error());
   }
   return model;
 }

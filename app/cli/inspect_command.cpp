@@ -81,20 +81,6 @@ Result<std::string> document_of(const InspectCommandArguments& arguments) {
   return read_text_file(arguments.document_file, "document", most_bytes);
 }
 
-/// Before anything is computed: the file asked for may be written, and is none of what is read.
-Status may_write(const InspectCommandArguments& arguments) {
-  std::vector<std::filesystem::path> inputs{arguments.document_file, arguments.pairs};
-  // What cannot be found or read is an error when the model is opened.
-  const auto place = find_checkpoint(arguments.model.checkpoint);
-  std::error_code unknown;
-  for (const auto& entry : std::filesystem::directory_iterator(
-           place ? place->folder : std::filesystem::path(), unknown)) {
-    // Weights in one file or in shards; earlier dumps may lie there, too.
-    if (entry.path().filename().string().starts_with("model")) inputs.push_back(entry.path());
-  }
-  return may_be_written(arguments.figure.file, inputs);
-}
-
 /// What is asked of heads is not silently left out where regions are shown.
 Status fits_regions(const InspectCommandArguments& arguments, const ScoringModel& model) {
   if (!model.regions || arguments.of_heads.empty()) return {};
@@ -340,10 +326,10 @@ void inspect_pairs(Session& session, const InspectCommandArguments& arguments) {
     return session.fail(exit_wrong_use,
                         "--pairs draws where regions lie; give -o FILE as .pdf, .svg or .png");
   }
-  if (Status allowed = may_write(arguments); !allowed)
-    return session.fail(exit_wrong_use, allowed.error().message);
   const auto model = open_model(arguments.model);
   if (!model) return session.fail(exit_wrong_use, model.error().message);
+  if (Status allowed = may_be_written(arguments.figure.file); !allowed)
+    return session.fail(exit_wrong_use, allowed.error().message);
   if (!model->regions) {
     return session.fail(exit_wrong_use,
                         fmt::format("{}: this model has no regions, so --pairs has nothing to "
@@ -364,12 +350,12 @@ void inspect_pairs(Session& session, const InspectCommandArguments& arguments) {
 void inspect(Session& session, const InspectCommandArguments& arguments) {
   const auto wanted = wanted_of(arguments);
   if (!wanted) return session.fail(exit_wrong_use, wanted.error().message);
-  if (*wanted != Wanted::masses && *wanted != Wanted::score) {
-    if (Status allowed = may_write(arguments); !allowed)
-      return session.fail(exit_wrong_use, allowed.error().message);
-  }
   const auto model = open_model(arguments.model);
   if (!model) return session.fail(exit_wrong_use, model.error().message);
+  if (*wanted != Wanted::masses && *wanted != Wanted::score) {
+    if (Status allowed = may_be_written(arguments.figure.file); !allowed)
+      return session.fail(exit_wrong_use, allowed.error().message);
+  }
   if (Status fits = fits_regions(arguments, *model); !fits)
     return session.fail(exit_wrong_use, fits.error().message);
   if (*wanted == Wanted::page && !model->regions) {

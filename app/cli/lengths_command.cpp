@@ -22,6 +22,7 @@
 #include "engine/scoring/scoring_model.h"
 #include "engine/text/beir_folder.h"
 #include "engine/text/pair_reader.h"
+#include "kernels/base/read_files.h"
 #include "kernels/base/sentences.h"
 #ifdef ATTNSCOPE_HAS_GUI
 #include "app/gui/charts/offscreen_application.h"
@@ -106,6 +107,7 @@ Result<report::PairLengths> lengths_of(const LengthsCommand& arguments) {
     return fail("--beir has the pairs; leave --pairs out");
   const auto model = ScoringModel::open({.checkpoint = arguments.checkpoint});
   if (!model) return tl::unexpected(model.error());
+  for (const std::filesystem::path& file : model->files) note_read(file);
   note_place(*model);
   const std::filesystem::path source = arguments.beir.is_given() ? arguments.beir.folder
                                        : arguments.pairs == "-"  ? "standard input"

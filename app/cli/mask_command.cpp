@@ -47,8 +47,7 @@ void mask(Session& session, const MaskCommandArguments& arguments) {
   if (!subject) return session.fail(exit_wrong_use, subject.error().message);
   const auto options = figure_options(arguments.figure, charts::mask_width_mm);
   if (!options) return session.fail(exit_wrong_use, options.error().message);
-  auto what = charts::printable(std::move(*subject));
-  what.inputs = {arguments.pattern.pattern};
+  const auto what = charts::printable(std::move(*subject));
   const charts::OffscreenApplication application;
   write_and_tell(session, what, arguments.figure, *options);
 }

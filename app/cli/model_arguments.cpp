@@ -7,6 +7,7 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/worker_requests.h"
+#include "kernels/base/read_files.h"
 
 namespace attnscope::cli {
 
@@ -84,6 +85,7 @@ Result<ScoringModel> open_model(const ModelArguments& arguments) {
   question.checkpoint = arguments.checkpoint;
   auto model = ScoringModel::open(question);
   if (model) {
+    for (const std::filesystem::path& file : model->files) note_read(file);
     note(model->note);
     note_place(*model);
   }

@@ -150,18 +150,14 @@ Result<ReadyToRerank> prepare(RerankCommand& arguments, const std::filesystem::p
         "them apart; --max-p alone has passages for it",
         arguments.model.checkpoint);
   }
-  std::vector<std::filesystem::path> inputs = model->files;
-  inputs.insert(inputs.end(), {arguments.run, arguments.queries, arguments.documents,
-                               arguments.cache, qrels_file});
   std::optional<ordered_json> own_metadata;
   if (!arguments.own_metadata.empty()) {
-    inputs.emplace_back(arguments.own_metadata);
     auto own = effectiveness::read_own_metadata(arguments.own_metadata);
     if (!own) return tl::unexpected(own.error());
     own_metadata = std::move(*own);
   }
   if (!arguments.out.empty()) {
-    if (Status allowed = may_be_written(arguments.out, inputs); !allowed)
+    if (Status allowed = may_be_written(arguments.out); !allowed)
       return tl::unexpected(allowed.error());
   }
   std::optional<RerankedTexts> texts;

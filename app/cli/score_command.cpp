@@ -8,7 +8,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -100,13 +99,6 @@ Result<std::optional<effectiveness::Qrels>> qrels_of(const BeirArguments& argume
   return std::optional(std::move(*qrels));
 }
 
-Status may_be_output(const ScoreCommandArguments& arguments, const ScoredFile& read,
-                     const ScoringModel& model) {
-  std::vector<std::filesystem::path> inputs = model.files;
-  inputs.insert(inputs.end(), {read.name, arguments.cache});
-  return may_be_written(arguments.out, inputs);
-}
-
 Result<Prepared> prepare(const ScoreCommandArguments& arguments) {
   const auto format = parse_score_format(arguments.format);
   if (!format) return tl::unexpected(format.error());
@@ -136,8 +128,6 @@ Result<Prepared> prepare(const ScoreCommandArguments& arguments) {
   Prepared prepared{std::move(*model), std::move(cache), std::move(*lines),
                     std::move(*qrels), *format,          std::nullopt};
   if (!arguments.out.empty()) {
-    if (Status allowed = may_be_output(arguments, *file, prepared.model); !allowed)
-      return tl::unexpected(allowed.error());
     auto out = WrittenFile::beside(arguments.out);
     if (!out) return tl::unexpected(out.error());
     prepared.out.emplace(std::move(*out));
@@ -224,6 +214,7 @@ void score(Session& session, const ScoreCommandArguments& arguments) {
   if (!comparison) return session.fail(exit_wrong_use, comparison.error().message);
   if (*comparison) run.compare_with(**comparison);
   run.count_ties_of(arguments.model.question);
+  const bool stays = prepared->out && prepared->out->replaces();  // unless all is scored
   const Status done = run.run();
   if (*comparison) tell(**comparison);
   note(run.ties_in_words());
@@ -231,12 +222,16 @@ void score(Session& session, const ScoreCommandArguments& arguments) {
   note(pairs.doubt_of_end());
   if (!done) {
     const Error why = prepared->cache ? prepared->cache->explained(done.error()) : done.error();
-    return session.fail(exit_wrong_use, fmt::format("{} ({} scores before it are written)",
-                                                    why.message, run.written()));
+    return session.fail(
+        exit_wrong_use,
+        stays ? fmt::format("{} ({} stays as it was)", why.message, arguments.out)
+              : fmt::format("{} ({} scores before it are written)", why.message, run.written()));
   }
   if (run.was_interrupted()) {
-    session.fail(exit_cancelled,
-                 fmt::format("interrupted; the scores of {} pairs are written", run.written()));
+    session.fail(
+        exit_cancelled,
+        stays ? fmt::format("interrupted; {} stays as it was", arguments.out)
+              : fmt::format("interrupted; the scores of {} pairs are written", run.written()));
   }
 }
 

@@ -411,7 +411,8 @@ Status ScoreRun::run() {
   progress_.clear();
   Status rest = write(lines_.finish());
   const bool is_whole = outcome && !was_interrupted();
-  if (out_ != nullptr && !is_whole && !options_.keeps_part) {
+  // A part replaces nothing that is whole.
+  if (out_ != nullptr && !is_whole && (!options_.keeps_part || out_->replaces())) {
     written_ = 0;
     return outcome;
   }

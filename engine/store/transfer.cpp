@@ -265,7 +265,7 @@ Status Store::export_runs(const std::vector<RunId>& runs, const std::filesystem:
   const Implementation& own = *implementation_;
   if (runs.empty()) return fail("there is no run to export; name at least one");
   if (Status free = check_export_target(file); !free) return free;
-  const store::UnfinishedFile part(file);
+  store::UnfinishedFile part(file);
   const Status filled = store::guarded(file, [&]() -> Status {
     Database target = store::open_or_create(part.path());
     store::prepare_single_file(target);
@@ -284,7 +284,7 @@ Status Store::export_runs(const std::vector<RunId>& runs, const std::filesystem:
     });
   });
   if (!filled || !has_gzip_name(file)) return filled ? part.publish() : filled;
-  const store::UnfinishedFile packed(file);
+  store::UnfinishedFile packed(file);
   const Status done = store::pack_database(part.path(), packed.path(), file);
   return done ? packed.publish() : done;
 }
@@ -296,7 +296,7 @@ bool Store::is_at_its_place() const {
 Status Store::go_on_in(const std::filesystem::path& file) {
   Implementation& own = *implementation_;
   if (Status free = check_export_target(file); !free) return free;
-  const store::UnfinishedFile part(file);
+  store::UnfinishedFile part(file);
   const Status saved = store::guarded(file, [&]() -> Status {
     Statement copy(own.database, "VACUUM main INTO ?");
     store::execute(copy, part.path().string());
@@ -328,7 +328,7 @@ Status Store::go_on_in(const std::filesystem::path& file) {
 
 Result<Store> Store::create_with(const std::filesystem::path& file, const RunInfo& run) {
   return store::guarded(file, [&]() -> Result<Store> {
-    const store::UnfinishedFile part(file);
+    store::UnfinishedFile part(file);
     {
       store::Database database = store::open_or_create(part.path());
       store::prepare_single_file(database);

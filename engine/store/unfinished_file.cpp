@@ -9,8 +9,9 @@
 #include <cerrno>
 #include <utility>
 
-#include "engine/store/implementation.h"
+#include "engine/store/location.h"
 #include "kernels/base/sentences.h"
+#include "kernels/base/written_file.h"
 
 namespace attnscope::store {
 namespace {
@@ -31,10 +32,11 @@ tl::unexpected<Error> refuse_existing(const std::filesystem::path& file) {
               file.string());
 }
 
-UnfinishedFile::UnfinishedFile(std::filesystem::path name) : name_(std::move(name)), path_(name_) {
-  path_ += fmt::format(".{}.part", new_uuid());
-  const int made = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (made >= 0) ::close(made);
+// Over a network both kinds of locks are one, and SQLite would wait for this one.
+UnfinishedFile::UnfinishedFile(std::filesystem::path name) : name_(std::move(name)) {
+  PartFile part = begin_part(name_, is_on_network(name_) ? PartLock::none : PartLock::held);
+  path_ = std::move(part.name);
+  number_ = part.number;
 }
 
 UnfinishedFile::~UnfinishedFile() {
@@ -43,21 +45,27 @@ UnfinishedFile::~UnfinishedFile() {
   std::filesystem::path journal = path_;
   journal += "-journal";
   std::filesystem::remove(journal, ignored);
+  let_go();
 }
 
-Status UnfinishedFile::publish() const {
-  if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, name_.c_str(), RENAME_NOREPLACE) == 0) {
-    return sync_folder_of(name_);
-  }
-  if (errno == EEXIST) return refuse_existing(name_);
+// As soon as it has its name: a process that closes a file later gives up SQLite's locks on it.
+void UnfinishedFile::let_go() {
+  if (number_ >= 0) ::close(std::exchange(number_, -1));
+}
+
+Status UnfinishedFile::publish() {
+  const bool named =
+      ::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, name_.c_str(), RENAME_NOREPLACE) == 0;
+  if (!named && errno == EEXIST) return refuse_existing(name_);
   // Some file systems do not know the flag; a hard link does not replace either.
-  if (::link(path_.c_str(), name_.c_str()) == 0) {
-    ::unlink(path_.c_str());
-    return sync_folder_of(name_);
+  if (!named && ::link(path_.c_str(), name_.c_str()) != 0) {
+    if (errno == EEXIST) return refuse_existing(name_);
+    return fail("{} cannot be written ({}); name a file elsewhere", name_.string(),
+                system_reason(errno));
   }
-  if (errno == EEXIST) return refuse_existing(name_);
-  return fail("{} cannot be written ({}); name a file elsewhere", name_.string(),
-              system_reason(errno));
+  if (!named) ::unlink(path_.c_str());
+  let_go();
+  return sync_folder_of(name_);
 }
 
 }  // namespace attnscope::store

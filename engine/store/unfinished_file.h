@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A file that gets its name only when it is whole: until then it lies beside it under another one,
-// empty at first and for its owner alone, and what is not published is removed.
+// empty at first and for its owner alone, and what is not published is removed: by the next command
+// that makes the file, where its own was killed.
 
 #include <filesystem>
 
@@ -21,10 +22,12 @@ class UnfinishedFile {
   /// Where to write it.
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   /// Gives the file its name, never over another one.
-  [[nodiscard]] Status publish() const;
+  [[nodiscard]] Status publish();
 
  private:
+  void let_go();
   std::filesystem::path name_, path_;
+  int number_ = -1;  // the descriptor that holds its lock
 };
 
 [[nodiscard]] tl::unexpected<Error> refuse_existing(const std::filesystem::path& file);

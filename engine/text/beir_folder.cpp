@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/base/gzip.h"
+#include "kernels/base/read_files.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope {
@@ -42,6 +43,8 @@ Result<BeirFolder> BeirFolder::open(const fs::path& folder) {
     return fail("--beir {}: has no {}.jsonl, plain or with .gz; is it a data set of BEIR's?", name,
                 !corpus ? "corpus" : "queries");
   }
+  note_read(*corpus);
+  note_read(*queries);
   return BeirFolder{.folder = folder, .corpus = *corpus, .queries = *queries};
 }
 
@@ -49,7 +52,10 @@ Result<fs::path> BeirFolder::qrels(const std::string& split) const {
   const fs::path inside = folder / "qrels";
   const bool is_name = !split.empty() && split.find('/') == std::string::npos;
   if (is_name) {
-    if (auto found = plain_or_packed(inside / (split + ".tsv"))) return std::move(*found);
+    if (auto found = plain_or_packed(inside / (split + ".tsv"))) {
+      note_read(*found);
+      return std::move(*found);
+    }
   }
   std::vector<std::string> splits;
   std::error_code unknown;

@@ -27,7 +27,9 @@ Bytef* bytes_of(const char* text) {
 }  // namespace
 
 bool has_gzip_name(const std::filesystem::path& file) {
-  return file.extension() == ".gz";
+  const std::string ending = file.extension().string();
+  return ending.size() == 3 && ending[0] == '.' && (ending[1] | 0x20) == 'g' &&
+         (ending[2] | 0x20) == 'z';
 }
 
 std::filesystem::path without_gzip_ending(const std::filesystem::path& file) {

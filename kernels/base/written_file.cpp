@@ -2,6 +2,8 @@
 #include "kernels/base/written_file.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,10 +11,13 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "kernels/base/open_file.h"
+#include "kernels/base/read_files.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope {
@@ -41,7 +46,58 @@ bool is_packed_database(const std::filesystem::path& file) {
   return std::string_view(start.data(), start.size()) == database_mark;
 }
 
+constexpr std::string_view part_mark = ".part-", any_part = "XXXXXX";
+
+bool is_letter_or_digit(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+/// Of a part that nobody has locked: its command is gone.
+void remove_if_left(const std::filesystem::path& part) {
+  const int number = ::open(part.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (number < 0) return;
+  struct stat info {};
+  if (::fstat(number, &info) == 0 && S_ISREG(info.st_mode) &&
+      ::flock(number, LOCK_EX | LOCK_NB) == 0) {
+    ::unlink(part.c_str());
+    ::unlink((part.string() + "-journal").c_str());  // SQLite's
+  }
+  ::close(number);
+}
+
+void remove_left_parts(const std::filesystem::path& target) {
+  const std::string begin = target.filename().string() + std::string(part_mark);
+  const std::filesystem::path folder = target.parent_path();
+  std::vector<std::filesystem::path> parts;
+  std::error_code failed;
+  std::filesystem::directory_iterator entry(folder.empty() ? "." : folder, failed);
+  for (; !failed && entry != std::filesystem::directory_iterator(); entry.increment(failed)) {
+    const std::string name = entry->path().filename().string();
+    if (name.starts_with(begin) && name.size() == begin.size() + any_part.size() &&
+        std::ranges::all_of(name.substr(begin.size()), is_letter_or_digit)) {
+      parts.push_back(entry->path());
+    }
+  }
+  for (const std::filesystem::path& part : parts) {
+    if (!is_read(part)) remove_if_left(part);
+  }
+}
+
 }  // namespace
+
+PartFile begin_part(const std::filesystem::path& target, PartLock lock) {
+  if (lock == PartLock::held) remove_left_parts(target);
+  while (true) {
+    PartFile part{.name = fmt::format("{}{}{}", target.string(), part_mark, any_part)};
+    part.number = ::mkostemp(part.name.data(), O_CLOEXEC);
+    if (part.number < 0 || lock == PartLock::none) return part;
+    // A file system that knows no locks has nobody who could take it for one that was left.
+    if (::flock(part.number, LOCK_EX) != 0) return part;
+    struct stat opened {};
+    if (::fstat(part.number, &opened) == 0 && opened.st_nlink > 0) return part;
+    ::close(part.number);  // another command took it for one that was left
+  }
+}
 
 bool is_database(const std::filesystem::path& file) {
   const auto opened = OpenFile::to_read(file);
@@ -62,6 +118,9 @@ Status may_be_written(const std::filesystem::path& target,
   if (target == "-") {
     return fail("'-' is no file, and what is written has one; name it, or ./- if it is called so");
   }
+  const auto of_what_is_read = [&] {
+    return fail("{}: is what is read, and would be replaced; name another file", target.string());
+  };
   const auto unless_of_database = [&]() -> Status {
     if (!belongs_to_database(target)) return {};
     return fail("{}: is a database, or what SQLite keeps beside one; name another file",
@@ -69,7 +128,8 @@ Status may_be_written(const std::filesystem::path& target,
   };
   struct stat info {};
   // Not there, or not to be looked at: opening the file beside it says why.
-  if (::lstat(target.c_str(), &info) != 0) return unless_of_database();
+  if (::lstat(target.c_str(), &info) != 0)
+    return is_read(target) ? of_what_is_read() : unless_of_database();
   if (S_ISLNK(info.st_mode)) {
     return fail("{}: is a symbolic link, which is not replaced; name the file itself",
                 target.string());
@@ -84,25 +144,26 @@ Status may_be_written(const std::filesystem::path& target,
     return fail("{}: cannot be written: {}; make it writable, or name a file elsewhere",
                 target.string(), system_reason(errno));
   }
+  if (is_read(target)) return of_what_is_read();
   for (const std::filesystem::path& input : inputs) {
     std::error_code unknown;
-    if (std::filesystem::equivalent(target, input, unknown)) {
-      return fail("{}: is what is read, and would be replaced; name another file", target.string());
-    }
+    if (std::filesystem::equivalent(target, input, unknown)) return of_what_is_read();
   }
   return unless_of_database();
 }
 
 WrittenFile::WrittenFile(std::filesystem::path target, Readers readers, Packing packing)
-    : target_(std::move(target)), name_(target_.string() + ".part-XXXXXX") {
-  number_ = ::mkostemp(name_.data(), O_CLOEXEC);
+    : target_(std::move(target)) {
+  PartFile part = begin_part(target_);
+  name_ = std::move(part.name);
+  number_ = part.number;
+  if (number_ < 0) error_ = errno;
   struct stat before {};
   const bool replaces = ::stat(target_.c_str(), &before) == 0;
   const mode_t mode = replaces                          ? before.st_mode & 0777U
                       : readers == Readers::owner_alone ? 0600U
                                                         : mode_of_new_files();
-  // mkostemp makes files for the owner alone.
-  if (number_ < 0 || ::fchmod(number_, mode) != 0) error_ = errno;
+  if (number_ >= 0 && ::fchmod(number_, mode) != 0) error_ = errno;
   if (packing == Packing::by_name && has_gzip_name(target_)) packer_.emplace();
 }
 
@@ -116,8 +177,8 @@ WrittenFile::WrittenFile(WrittenFile&& other) noexcept
 
 WrittenFile::~WrittenFile() {
   if (number_ < 0) return;
-  ::close(number_);
   ::unlink(name_.c_str());
+  ::close(number_);
 }
 
 Result<WrittenFile> WrittenFile::beside(const std::filesystem::path& target, Readers readers,
@@ -126,6 +187,11 @@ Result<WrittenFile> WrittenFile::beside(const std::filesystem::path& target, Rea
   WrittenFile file(target, readers, packing);
   if (Status opened = file.outcome(); !opened) return tl::unexpected(opened.error());
   return file;
+}
+
+bool WrittenFile::replaces() const {
+  std::error_code unknown;
+  return std::filesystem::exists(target_, unknown);
 }
 
 Status WrittenFile::outcome() const {
@@ -167,6 +233,8 @@ Status WrittenFile::flush() {
 
 Status WrittenFile::commit() {
   if (Status flushed = flush(); !flushed) return flushed;
+  // What is read by now, or has come to be there.
+  if (Status allowed = may_be_written(target_); !allowed) return allowed;
   if (::rename(name_.c_str(), target_.c_str()) != 0) {
     error_ = errno;
     return outcome();

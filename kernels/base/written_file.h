@@ -3,7 +3,8 @@
 //
 // A file that takes its name only when it is whole: until then it lies beside it under another one,
 // and what was there stays. Devices, pipes, links, folders and databases are never replaced, and no
-// writer replaces what it read. What has a name that ends in ".gz" is packed by gzip.
+// writer replaces what is read (read_files.h). What has a name that ends in ".gz" is packed by
+// gzip.
 //
 //   Result<WrittenFile> file = WrittenFile::beside("out/figure.svg");
 //   file->write(text);
@@ -26,10 +27,21 @@ namespace attnscope {
 /// Is one, or has a name that SQLite gives to what it keeps beside one (-wal, -shm, -journal).
 [[nodiscard]] bool belongs_to_database(const std::filesystem::path& file);
 
-/// Nothing, or a sentence: `target` is there and is no regular file, is a database, or is one of
-/// `inputs`. For whoever computes for long before the file is written.
+/// Nothing, or a sentence: `target` is read by this process or is one of `inputs`, or it is there
+/// and is no regular file or is a database. For whoever computes for long before the file is
+/// written.
 [[nodiscard]] Status may_be_written(const std::filesystem::path& target,
                                     std::span<const std::filesystem::path> inputs = {});
+
+/// A new file "TARGET.part-XXXXXX" for its owner alone. It is locked as long as it is open: what
+/// commands that were killed left of the same target, which nobody has locked, is removed first.
+struct PartFile {
+  std::string name;
+  int number = -1;  // the descriptor; or -1, and errno
+};
+enum class PartLock : bool { none, held };
+[[nodiscard]] PartFile begin_part(const std::filesystem::path& target,
+                                  PartLock lock = PartLock::held);
 
 enum class Readers : bool { as_umask, owner_alone };
 /// Files that are mapped when they are read are never packed.
@@ -47,6 +59,8 @@ class WrittenFile {
   WrittenFile& operator=(const WrittenFile&) = delete;
   ~WrittenFile();  // what was not committed is removed
 
+  /// Whether a file of the name is there, which stays unless this one is committed.
+  [[nodiscard]] bool replaces() const;
   /// After a failure nothing more is written, and every later call gives it again.
   Status write(std::span<const std::byte> bytes);
   Status write(std::string_view text);

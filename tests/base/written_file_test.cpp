@@ -12,6 +12,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "kernels/base/read_files.h"
 #include "tests/safetensors/scratch_folder.h"
 
 namespace attnscope {
@@ -109,6 +110,58 @@ TEST_F(Written, WhatIsReadIsNotReplaced_UnderAnyOfItsNames) {
     EXPECT_THAT(allowed.error().message, HasSubstr("is what is read"));
   }
   EXPECT_TRUE(may_be_written(path("out"), inputs));
+}
+
+TEST_F(Written, WhatThisProcessReadsIsReplacedByNobody) {
+  std::ofstream(path("in")) << "kept";
+  fs::create_hard_link(path("in"), path("also"));
+  fs::create_directory_symlink(folder_.path(), path("here"));
+  note_read(path("in"));
+  note_read(path("to come"));
+  for (const fs::path& name :
+       {path("in"), path("also"), path("here") / "in", path("to come"), path("here") / "to come"}) {
+    const Status written = write_file(name, "new");
+    ASSERT_FALSE(written) << name;
+    EXPECT_THAT(written.error().message, HasSubstr("is what is read"));
+  }
+  EXPECT_EQ(read(path("in")), "kept");
+  EXPECT_FALSE(fs::exists(path("to come")));
+}
+
+TEST_F(Written, WhatIsReadMeanwhileIsNotReplaced) {
+  auto file = WrittenFile::beside(path("a"));
+  ASSERT_TRUE(file);
+  std::ofstream(path("a")) << "kept";
+  note_read(path("a"));
+  EXPECT_FALSE(file->commit());
+  EXPECT_EQ(read(path("a")), "kept");
+}
+
+TEST_F(Written, APartThatNobodyHasLockedIsRemoved_AndNoOther) {
+  for (const char* name : {"a.part-killed", "a.part-killed-journal", "a.part-seven77", "a.part-",
+                           "b.part-killed", "a.part"}) {
+    std::ofstream(path(name)) << "half";
+  }
+  fs::create_symlink(path("a.part"), path("a.part-linked"));
+  auto other = WrittenFile::beside(path("a"));  // another one that is being written
+  ASSERT_TRUE(other && other->write("other"));
+  EXPECT_TRUE(write_file(path("a"), "mine"));
+  EXPECT_FALSE(fs::exists(path("a.part-killed")));
+  EXPECT_FALSE(fs::exists(path("a.part-killed-journal")));
+  for (const char* name : {"a.part-seven77", "a.part-", "b.part-killed", "a.part", "a.part-linked"})
+    EXPECT_TRUE(fs::exists(path(name))) << name;
+  EXPECT_TRUE(other->commit());
+  EXPECT_EQ(read(path("a")), "other");
+}
+
+TEST_F(Written, AFingerprintIsOfAllBytes) {
+  std::string text(3'000'001, 'x');
+  std::ofstream(path("a")) << text;
+  text.back() = 'y';
+  std::ofstream(path("b")) << text;
+  EXPECT_EQ(*fingerprint_of_file(path("a")), *fingerprint_of_file(path("a")));
+  EXPECT_NE(*fingerprint_of_file(path("a")), *fingerprint_of_file(path("b")));
+  EXPECT_FALSE(fingerprint_of_file(path("none")));
 }
 
 TEST_F(Written, ADatabaseIsNotReplaced_NorItsLog_WhateverItsName) {

@@ -322,5 +322,27 @@ TEST_F(Rerank, WrongUseNamesItsMend) {
   EXPECT_THAT(program_.read("bm25.trec"), HasSubstr("q2 Q0 d0"));
 }
 
+TEST_F(Rerank, NothingThatIsReadIsWrittenOver) {
+  program_.write("qrels.txt", "q1 0 d0 1\n");
+  program_.write("own.json", R"({"actor": {"name": "me"}})");
+  for (const std::string out :
+       {"qrels.txt", "own.json", "queries.tsv", "documents.tsv", "bm25.trec", "config.json"}) {
+    const std::string before = program_.read(out);
+    const Outcome outcome =
+        program_.run({"rerank", "--checkpoint", ".", "--run", "bm25.trec", "--queries",
+                      "queries.tsv", "--documents", "documents.tsv", "--precision", "int8",
+                      "--qrels", "qrels.txt", "--ir-metadata-with", "own.json", "-o", out});
+    EXPECT_EQ(outcome.exit_code, 2) << out;
+    EXPECT_THAT(outcome.err, HasSubstr(out + ": is what is read"));
+    EXPECT_EQ(program_.read(out), before);
+  }
+}
+
+TEST_F(Rerank, WhatAKilledCommandLeftIsRemovedByTheNext) {
+  program_.write("out.trec.part-aB3xYz", "half");
+  ASSERT_EQ(rerank({}).exit_code, 0);
+  EXPECT_FALSE(std::filesystem::exists(program_.path("out.trec.part-aB3xYz")));
+}
+
 }  // namespace
 }  // namespace attnscope::testing

@@ -8,13 +8,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <string>
+#include <tuple>
 #include <vector>
 
+#include "tests/base/packed.h"
 #include "tests/checkpoint/tiny_checkpoint.h"
 #include "tests/cli/program.h"
 
@@ -248,6 +252,56 @@ TEST_F(Score, ThePairsThemselvesAreNeverWrittenOver) {
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("is what is read"));
   EXPECT_EQ(program_.read("pairs.tsv"), pairs);
+}
+
+TEST_F(Score, NothingThatIsReadIsWrittenOver_WhateverNamesIt) {
+  program_.write("qrels.txt", "qa 0 d0 1\n");
+  program_.write("prog.py", "print('nothing')\n");
+  std::filesystem::create_hard_link(program_.path("qrels.txt"), program_.path("hard"));
+  std::filesystem::create_directory(program_.path("links"));
+  std::filesystem::create_directory_symlink(program_.path(""), program_.path("links/here"));
+  for (const auto& [option, value, out] :
+       std::vector<std::tuple<std::string, std::string, std::string>>{
+           {"--qrels", "qrels.txt", "qrels.txt"},
+           {"--qrels", "qrels.txt", "hard"},
+           {"--qrels", "qrels.txt", "links/here/qrels.txt"},
+           {"--with", "prog.py", "prog.py"},
+           {"--with", "python3 'prog.py' --quiet", "./prog.py"},
+           {"--worker", "sh prog.py", "prog.py"},
+           {"--threads", "1", "model.safetensors"},
+           {"--threads", "1", "vocab.txt"}}) {
+    const std::string before = program_.read(out);
+    const Outcome outcome = score({"--precision", "int8", option, value, "-o", out});
+    EXPECT_EQ(outcome.exit_code, 2) << option << " " << out;
+    EXPECT_THAT(outcome.err, HasSubstr(out + ": is what is read, and would be replaced")) << option;
+    EXPECT_EQ(program_.read(out), before) << option << " " << out;
+  }
+  const auto redirected = [&](const std::string& arguments) {
+    const std::string pairs = program_.read("pairs.tsv");
+    const std::string command =
+        fmt::format("cd '{}' && '{}' score --checkpoint . {} 2>stderr", program_.path("").string(),
+                    ATTNSCOPE_PROGRAM, arguments);
+    EXPECT_NE(std::system(command.c_str()), 0) << arguments;
+    EXPECT_EQ(program_.read("pairs.tsv"), pairs) << arguments;
+    return program_.read("stderr");
+  };
+  EXPECT_THAT(redirected("--pairs - -o pairs.tsv <pairs.tsv"),
+              HasSubstr("pairs.tsv: is what is read"));
+  EXPECT_THAT(redirected("--pairs pairs.tsv >>pairs.tsv"), HasSubstr("standard output writes"));
+}
+
+TEST_F(Score, AnErrorLeavesTheOldOutput) {
+  const std::string packed = tests::packed(program_.read("pairs.tsv"));
+  program_.write("cut.tsv.gz", packed.substr(0, packed.size() / 2));
+  for (const std::string out : {"old.gz", "old.tsv"}) {
+    program_.write(out, "old");
+    const Outcome outcome = score({"-o", out}, "cut.tsv.gz");
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr("(" + out + " stays as it was)"));
+    EXPECT_EQ(program_.read(out), "old");
+  }
+  ASSERT_EQ(score({"-o", "NEW.GZ"}).exit_code, 0);
+  EXPECT_THAT(tests::unpacked(program_.path("NEW.GZ")), HasSubstr("qa\td0\t"));
 }
 
 TEST_F(Score, ATagThatWouldBeALineOfItsOwnIsRefused) {

@@ -76,6 +76,23 @@ TEST_F(Transfer, AnExportedFile_IsOneFileWithoutALog) {
   EXPECT_EQ(files, 1);
 }
 
+TEST_F(Transfer, AnExportIsPackedByItsName_InLettersOfAnySize) {
+  ASSERT_TRUE(store_.export_runs(runs_, folder_ / "all.attn.GZ"));
+  EXPECT_TRUE(bytes_of(folder_ / "all.attn.GZ").starts_with(gzip_mark));
+  const Store exported = open_or_throw(folder_ / "all.attn.GZ", Store::Mode::read_only);
+  for (const RunId& run : runs_) expect_equal_run(exported, run);
+}
+
+TEST_F(Transfer, WhatAKilledExportLeftIsRemovedByTheNext) {
+  write_bytes(folder_ / "all.attn.part-aB3xYz", "half");
+  write_bytes(folder_ / "all.attn.part-aB3xYz-journal", "half");
+  write_bytes(folder_ / "other.attn.part-aB3xYz", "half");
+  ASSERT_TRUE(store_.export_runs(runs_, folder_ / "all.attn"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "all.attn.part-aB3xYz"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "all.attn.part-aB3xYz-journal"));
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "other.attn.part-aB3xYz"));
+}
+
 TEST_F(Transfer, APackedExport_IsReadAsItIs) {
   const mode_t mask = ::umask(0);
   ASSERT_TRUE(store_.export_runs(runs_, folder_ / "all.attn.gz"));
