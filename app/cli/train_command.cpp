@@ -5,6 +5,7 @@
 // again. Here is what is asked, and checked before a worker starts; train_run.h has the steps.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -32,8 +34,11 @@
 #include "engine/effectiveness/trec_files.h"
 #include "engine/safetensors/safetensors.h"
 #include "engine/text/beir_folder.h"
+#include "engine/text/tokenizer_folder.h"
 #include "engine/text/training_file.h"
+#include "kernels/base/read_files.h"
 #include "kernels/base/sentences.h"
+#include "kernels/base/text_file.h"
 #include "kernels/base/written_file.h"
 
 namespace attnscope::cli {
@@ -45,45 +50,87 @@ using nlohmann::json;
 
 constexpr std::size_t longest_train_name = 400;
 
+/// What is read and decides of the trained weights or of the curve: fingerprints by what the files
+/// are called.
+Result<json> contents_read(const TrainArguments& arguments, const ScoringModel& model) {
+  std::map<std::string, fs::path> files{{"--triples", arguments.triples},
+                                        {"--queries", arguments.queries},
+                                        {"--documents", arguments.documents},
+                                        {"--validate-run", arguments.validate_run},
+                                        {"--validate-qrels", arguments.validate_qrels},
+                                        {"--validate-queries", arguments.validate_queries},
+                                        {"--validate-documents", arguments.validate_documents}};
+  for (const fs::path& file : model.files) {
+    // What a file of a pattern says is a setting.
+    if (file == fs::path(arguments.model.question.pattern)) continue;
+    const fs::path inside = file.lexically_relative(model.place.folder);
+    files.emplace(inside.empty() ? file.string() : inside.string(), file);
+  }
+  json fingerprints = json::object();
+  for (const auto& [name, file] : files) {
+    std::error_code failed;
+    if (file.empty() || !fs::exists(file, failed)) continue;
+    if (interrupts() > 0) return fail("interrupted");
+    const auto fingerprint = fingerprint_of_file(file);
+    if (!fingerprint) return tl::unexpected(fingerprint.error());
+    fingerprints[name] = fmt::format("{:016x}", *fingerprint);
+  }
+  return fingerprints;
+}
+
 /// What decides of the trained weights: a state of other settings is another training's.
-json settings_of(const TrainArguments& arguments, const ScoringModel& model, std::int64_t triples) {
-  json settings{{"checkpoint", model.request["checkpoint"]},
-                {"pattern_json", model.request["pattern_json"]},
-                {"window", model.request["window"]},
-                {"dtype", model.request["dtype"]},
-                {"device", model.request["device"]},
-                {"implementation", model.request["implementation"]},
-                {"positions", model.shape.positions},
-                {"max_tokens", model.limits.most_tokens},
-                {"max_query_tokens", model.limits.most_query_tokens},
-                {"triples", fs::absolute(arguments.triples).string()},
-                {"lines", triples},
-                {"objective", arguments.objective()},
-                {"steps", arguments.steps},
-                {"batch", arguments.shape.batch},
-                {"accumulate", arguments.shape.accumulate},
-                {"learning_rate", arguments.learning_rate},
-                {"warm_up", arguments.warm_up_steps()},
-                {"schedule", arguments.schedule},
-                {"weight_decay", arguments.weight_decay},
-                {"clip", arguments.clip},
-                {"seed", arguments.shape.seed}};
-  if (!arguments.keeps_best()) return settings;
-  // Then validations decide, too.
-  const auto whole = [](const std::string& file) {
-    return file.empty() ? file : fs::absolute(file).string();
-  };
-  settings["keep"] = "best";
-  settings["validate_run"] = whole(arguments.validate_run);
-  settings["validate_qrels"] = whole(arguments.validate_qrels);
-  settings["validate_queries"] = whole(arguments.validate_queries);
-  settings["validate_documents"] = whole(arguments.validate_documents);
-  settings["validate_every"] = arguments.steps_to_validation();
+Result<json> settings_of(const TrainArguments& arguments, const ScoringModel& model,
+                         std::int64_t triples) {
+  auto contents = contents_read(arguments, model);
+  if (!contents) return contents;
+  json settings = model.request;
+  settings.erase("request");
+  settings.update({{"contents", std::move(*contents)},
+                   {"threads", arguments.model.threads},
+                   {"max_tokens", model.limits.most_tokens},
+                   {"max_query_tokens", model.limits.most_query_tokens},
+                   {"triples", fs::absolute(arguments.triples).string()},
+                   {"lines", triples},
+                   {"objective", arguments.objective()},
+                   {"steps", arguments.steps},
+                   {"batch", arguments.shape.batch},
+                   {"accumulate", arguments.shape.accumulate},
+                   {"learning_rate", arguments.learning_rate},
+                   {"warm_up", arguments.warm_up_steps()},
+                   {"schedule", arguments.schedule},
+                   {"weight_decay", arguments.weight_decay},
+                   {"clip", arguments.clip},
+                   {"seed", arguments.shape.seed}});
+  if (arguments.validates()) {
+    settings["validate_every"] = arguments.steps_to_validation();
+    settings["run_columns"] = static_cast<int>(arguments.third_column);
+  }
+  if (arguments.keeps_best()) settings["keep"] = "best";
   return settings;
+}
+
+/// Ok, or the files whose contents differ, or that only one of both has.
+Status same_contents(const json& now, const json& then, const fs::path& state) {
+  json all = now;
+  all.update(then);
+  std::vector<std::string> others;
+  for (const auto& [name, any] : all.items()) {
+    if (now.value(name, json()) != then.value(name, json())) others.push_back(in_a_sentence(name));
+  }
+  if (others.empty()) return {};
+  return fail(
+      "{}: is of a training that read other contents of {}; give the same, --restart, or another "
+      "folder",
+      in_a_sentence(state.string(), longest_train_name), fmt::join(others, ", "));
 }
 
 /// Ok, or the first setting that differs; one that only the other training has is none here.
 Status same_settings(const json& now, const json& then, const fs::path& state) {
+  const json none = json::object();
+  if (Status same = same_contents(now.value("contents", none), then.value("contents", none), state);
+      !same) {
+    return same;
+  }
   const auto word = [](const json& value) {
     return value.is_null() ? std::string("not given") : in_a_sentence(value.dump());
   };
@@ -199,6 +246,76 @@ struct FoundState {
   std::optional<KeptStep> kept;
 };
 
+/// Every file that a training may write into its folder but the list of them.
+std::vector<std::string> written_files() {
+  std::vector<std::string> names{trained_model_file, training_state_file,
+                                 std::string(report::training_curve_file), validation_file,
+                                 "config.json"};
+  names.insert(names.end(), tokenizer_files.begin(), tokenizer_files.end());
+  return names;
+}
+
+constexpr const char* list_file = "attnscope-files.json";
+
+/// Of those the ones that a training before has listed as its own: none where there is no list.
+Result<std::vector<std::string>> listed_files(const TrainArguments& arguments) {
+  constexpr std::uintmax_t most_bytes = 1U << 16U;
+  const fs::path file = arguments.in_folder(list_file);
+  std::error_code failed;
+  if (!fs::exists(file, failed)) return std::vector<std::string>();
+  const auto text = read_text_file(file, "list of a training's files", most_bytes);
+  if (!text) return tl::unexpected(text.error());
+  const json list = json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  if (!list.is_object() || !list.value("files", json()).is_array())
+    return fail("{}: is no list of a training's files; name another folder", file.string());
+  std::vector<std::string> names = written_files();
+  std::erase_if(names, [&](const std::string& name) {
+    return std::ranges::find(list["files"], json(name)) == list["files"].end();
+  });
+  return names;
+}
+
+/// Whether a file of the folder is one of these, or was becoming one when its command was killed.
+bool is_one_of(const std::vector<std::string>& names, const std::string& file) {
+  return std::ranges::any_of(names, [&](const std::string& name) {
+    return file == name || file.starts_with(name + ".part-");
+  });
+}
+
+/// Ok where all that lies in the folder was written by a training, and nothing of it is read now.
+Status has_only(const std::vector<std::string>& listed, const TrainArguments& arguments) {
+  std::vector<std::string> names = written_files();
+  names.emplace_back(list_file);
+  for (const std::string& name : names) {
+    if (Status may = may_be_written(arguments.in_folder(name)); !may) return may;
+  }
+  std::vector<std::string> own = listed;
+  own.emplace_back(list_file);
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator(arguments.out, failed)) {
+    const std::string file = entry.path().filename().string();
+    if (is_one_of(own, file)) continue;
+    return fail(
+        "{}: holds '{}', which no training has listed in {}; move it away, or name another folder",
+        in_a_sentence(arguments.out, longest_train_name), in_a_sentence(file), list_file);
+  }
+  if (failed) return fail("{}: cannot be read: {}", arguments.out, failed.message());
+  return {};
+}
+
+/// From now on all files in it are the training's; with --restart none of one before is left.
+Status take_folder(const TrainArguments& arguments) {
+  if (arguments.restart) {
+    const auto listed = listed_files(arguments);
+    if (!listed) return tl::unexpected(listed.error());
+    std::error_code failed;
+    for (const std::string& name : *listed) fs::remove(arguments.in_folder(name), failed);
+  }
+  return write_file(
+      arguments.in_folder(list_file),
+      json{{"written by", "attnscope train"}, {"files", written_files()}}.dump(2) + "\n");
+}
+
 /// The folder is ours to write into.
 Result<FoundState> look_into_folder(const TrainArguments& arguments, const json& settings) {
   std::error_code failed;
@@ -211,18 +328,10 @@ Result<FoundState> look_into_folder(const TrainArguments& arguments, const json&
   auto claimed = claim(arguments.out);
   if (!claimed) return tl::unexpected(claimed.error());
   const fs::path state = arguments.in_folder(training_state_file);
-  if (arguments.restart) fs::remove(state, failed);
-  // What a training that was killed while it wrote left.
-  std::vector<fs::path> parts;
-  for (const auto& entry : fs::directory_iterator(arguments.out, failed)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with(fmt::format("{}.part-", training_state_file)) ||
-        name.starts_with(fmt::format("{}.part-", trained_model_file))) {
-      parts.push_back(entry.path());
-    }
-  }
-  for (const fs::path& part : parts) fs::remove(part, failed);
-  if (!fs::exists(state, failed)) {
+  const auto listed = listed_files(arguments);
+  if (!listed) return tl::unexpected(listed.error());
+  if (Status own = has_only(*listed, arguments); !own) return tl::unexpected(own.error());
+  if (arguments.restart || !fs::exists(state, failed)) {
     if (!arguments.restart && fs::exists(arguments.in_folder(trained_model_file), failed)) {
       return fail("{}: there is a model in it already; name another folder, or give --restart",
                   arguments.out);
@@ -230,7 +339,10 @@ Result<FoundState> look_into_folder(const TrainArguments& arguments, const json&
     return FoundState{.claim = std::move(*claimed), .is_there = false, .kept = std::nullopt};
   }
   const auto file = SafetensorsFile::open(state);
-  if (!file) return tl::unexpected(file.error());
+  const Status whole = file ? file->check_sum() : tl::unexpected(file.error());
+  if (!whole) {
+    return fail("{}; begin anew with --restart, or name another folder", whole.error().message);
+  }
   const auto text = file->metadata("settings");
   if (!text) return tl::unexpected(text.error());
   const json then = json::parse(*text, nullptr, /*allow_exceptions=*/false);
@@ -259,20 +371,18 @@ Result<ReadyToTrain> prepare(const TrainArguments& arguments) {
   if (!model) return tl::unexpected(model.error());
   if (model->request["dtype"] == "float16")
     return fail("--dtype float16 has no room for small gradients; take float32 or bfloat16");
-  if (Status allowed = may_be_written(arguments.in_folder(trained_model_file), model->files);
-      !allowed)
-    return tl::unexpected(allowed.error());
   auto file = open_triples(arguments);
   if (!file) return tl::unexpected(file.error());
   auto texts = open_id_texts(arguments);
   if (!texts) return tl::unexpected(texts.error());
   auto validation = open_validation(arguments);
   if (!validation) return tl::unexpected(validation.error());
-  json settings = settings_of(arguments, *model, file->size());
-  auto state = look_into_folder(arguments, settings);
+  auto settings = settings_of(arguments, *model, file->size());
+  if (!settings) return tl::unexpected(settings.error());
+  auto state = look_into_folder(arguments, *settings);
   if (!state) return tl::unexpected(state.error());
-  return ReadyToTrain{std::move(*model),      std::move(*file),    std::move(*texts),
-                      std::move(*validation), std::move(settings), std::move(state->claim),
+  return ReadyToTrain{std::move(*model),      std::move(*file),     std::move(*texts),
+                      std::move(*validation), std::move(*settings), std::move(state->claim),
                       state->is_there,        state->kept};
 }
 
@@ -311,6 +421,8 @@ void train(Session& session, const TrainArguments& arguments) {
     return event.value("event", "") == "training-begun";
   });
   if (!begun) return session.fail(exit_wrong_use, begun.error().message);
+  if (Status taken = take_folder(arguments); !taken)
+    return session.fail(exit_wrong_use, taken.error().message);
   auto run = TrainRun::make(arguments, *ready, *worker, done);
   if (!run) return session.fail(exit_wrong_use, run.error().message);
   const Status ended = run->run();

@@ -15,6 +15,7 @@
 #include "engine/checkpoint/trained_config.h"
 #include "engine/effectiveness/measures.h"
 #include "engine/text/tokenizer_folder.h"
+#include "kernels/base/mapped_file.h"
 #include "kernels/base/text_file.h"
 #include "kernels/base/written_file.h"
 
@@ -24,8 +25,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-constexpr const char* validation_file = "validation.trec";
 
 /// A step is waited for, then saved.
 const std::atomic<int> never_interrupted = 0;
@@ -55,6 +54,16 @@ json event_of(const report::TrainedStep& step, bool is_best) {
   if (step.ndcg) event["nDCG@10"] = *step.ndcg;
   if (is_best) event["best"] = true;
   return event;
+}
+
+/// What is there by the name is replaced, not written into.
+Status write_copy(const fs::path& from, const fs::path& into) {
+  const auto read = MappedFile::open(from);
+  if (!read) return tl::unexpected(read.error());
+  auto file = WrittenFile::beside(into);
+  if (!file) return tl::unexpected(file.error());
+  file->write(read->bytes());
+  return file->commit();
 }
 
 }  // namespace
@@ -226,12 +235,7 @@ Status TrainRun::finish() {
   for (const std::string name : tokenizer_files) {
     std::error_code failed;
     if (!fs::exists(from / name, failed)) continue;
-    fs::copy_file(from / name, arguments_.in_folder(name), fs::copy_options::overwrite_existing,
-                  failed);
-    if (failed) {
-      return fail("{}: cannot be written: {}", arguments_.in_folder(name).string(),
-                  failed.message());
-    }
+    if (Status copied = write_copy(from / name, arguments_.in_folder(name)); !copied) return copied;
   }
   if (Status flushed = curve_.flush(); !flushed) return flushed;
   if (Status written =

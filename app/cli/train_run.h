@@ -27,6 +27,7 @@
 namespace attnscope::cli {
 
 inline constexpr const char* trained_model_file = "model.safetensors";
+inline constexpr const char* validation_file = "validation.trec";
 inline constexpr const char* training_state_file = "training-state.safetensors";
 inline constexpr std::int64_t validation_depth = 100;  // documents of a query
 

@@ -8,6 +8,7 @@
 #include "engine/safetensors/header.h"
 #include "kernels/base/mapped_file.h"
 #include "kernels/base/number_formats.h"
+#include "kernels/base/running_sum.h"
 #include "kernels/base/sentences.h"
 #include "kernels/base/written_file.h"
 
@@ -157,6 +158,30 @@ Result<std::span<const float>> SafetensorsFile::floats(std::string_view name,
   }
   return std::span(reinterpret_cast<const float*>(found->bytes.data()),
                    found->bytes.size() / sizeof(float));
+}
+
+std::string checksum_of(std::span<const NamedView> tensors,
+                        const std::map<std::string, std::string>& metadata) {
+  std::map<std::string_view, std::span<const std::byte>> parts;
+  for (const NamedView& tensor : tensors) parts.emplace(tensor.name, tensor.view.bytes);
+  RunningSum sum;
+  for (const auto& [key, text] : metadata) {
+    if (key == checksum_key) continue;
+    sum.add(std::string_view(key));
+    sum.add(std::string_view(text));
+  }
+  for (const auto& [name, bytes] : parts) {
+    sum.add(name);
+    sum.add(bytes);
+  }
+  return fmt::format("{:016x}", sum.value());
+}
+
+Status SafetensorsFile::check_sum() const {
+  const auto told = metadata(checksum_key);
+  if (!told) return tl::unexpected(told.error());
+  if (*told == checksum_of(tensors(), mapping_->metadata)) return {};
+  return fail("{}: is damaged: its contents have another checksum than it states", mapping_->file);
 }
 
 Status write_safetensors(const std::filesystem::path& path, std::span<const NamedView> tensors,

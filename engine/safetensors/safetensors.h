@@ -49,12 +49,20 @@ class SafetensorsFile {
   /// The same with dtype F32 and a shape where -1 matches any size.
   [[nodiscard]] Result<std::span<const float>> floats(std::string_view name,
                                                       std::span<const std::int64_t> shape) const;
+  /// Ok where the text `checksum` is that of all tensors and all other texts (checksum_of).
+  [[nodiscard]] Status check_sum() const;
 
  private:
   struct Mapping;
   explicit SafetensorsFile(std::unique_ptr<Mapping> mapping);
   std::unique_ptr<Mapping> mapping_;
 };
+
+inline constexpr const char* checksum_key = "checksum";
+/// Of tensors and texts with their names, whatever their order: what a file has by that key which
+/// is to be known again to the bit.
+[[nodiscard]] std::string checksum_of(std::span<const NamedView> tensors,
+                                      const std::map<std::string, std::string>& metadata);
 
 struct NamedTensor {
   std::string name;

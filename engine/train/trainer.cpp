@@ -50,7 +50,7 @@ std::span<const std::byte> bytes_of(const at::Tensor& host) {
 
 Status write(const std::filesystem::path& file,
              const std::vector<std::pair<std::string, at::Tensor>>& tensors,
-             const std::map<std::string, std::string>& texts, Readers readers) {
+             std::map<std::string, std::string> texts, Readers readers, bool with_checksum) {
   const at::NoGradGuard no_graph;
   std::vector<at::Tensor> on_host;
   std::vector<NamedView> views;
@@ -60,6 +60,7 @@ Status write(const std::filesystem::path& file,
     on_host.push_back(tensor.to(at::kCPU).contiguous());
     views.push_back({name, {"F32", tensor.sizes().vec(), bytes_of(on_host.back())}});
   }
+  if (with_checksum) texts[checksum_key] = checksum_of(views, texts);
   return write_safetensors(file, views, texts, readers);
 }
 
@@ -169,7 +170,7 @@ Status Trainer::save(const std::filesystem::path& file,
   std::map<std::string, std::string> metadata = texts;
   metadata[steps_key] = fmt::format("{}", steps_done());
   return write(file, StateTensors(model_->parameters(), optimizer_, kept_).all, metadata,
-               Readers::owner_alone);
+               Readers::owner_alone, /*with_checksum=*/true);
 }
 
 Status Trainer::resume(const std::filesystem::path& file) {
@@ -180,6 +181,7 @@ Status Trainer::resume(const std::filesystem::path& file) {
   if (!text) return tl::unexpected(text.error());
   std::int64_t steps = -1;
   std::from_chars(text->data(), text->data() + text->size(), steps);
+  if (Status whole = state->check_sum(); !whole) return whole;
   const std::string name = in_a_sentence(file.string(), longest_file_name);
   if (steps < 0) return fail("{}: '{}' is no number of steps", name, in_a_sentence(*text));
   const std::size_t parameters = model_->parameters().size();
@@ -224,7 +226,7 @@ Status Trainer::write_model(const std::filesystem::path& file) const {
     const Parameter& one = model_->parameters()[i];
     tensors.emplace_back(in_file.at(one.name), kept_.empty() ? one.value : kept_[i]);
   }
-  return write(file, tensors, {{"format", "pt"}}, Readers::as_umask);
+  return write(file, tensors, {{"format", "pt"}}, Readers::as_umask, /*with_checksum=*/false);
 }
 
 }  // namespace attnscope

@@ -9,10 +9,12 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "tests/checkpoint/tiny_checkpoint.h"
@@ -282,6 +284,136 @@ TEST_F(Train, WhatDecidesOfTheKeptStepIsNotChangedOnTheWay) {
   ASSERT_EQ(train("whole", arguments).exit_code, 0);
   EXPECT_EQ(weights("cut"), weights("whole"));
   EXPECT_EQ(curve("cut", 6), curve("whole", 6));
+}
+
+/// Six steps of twelve, as a worker that is gone behind the seventh leaves them.
+class HalfTrained : public Train {
+ protected:
+  HalfTrained() {
+    program_.write("worker.sh",
+                   "n=0; while IFS= read -r line; do case $line in *train-step*) n=$((n + 1)); "
+                   "[ $n -le 7 ] || exit;; esac; printf '%s\\n' \"$line\"; done");
+    arguments_ = validated({"--margin-mse", "--steps", "12", "--save-every", "3"});
+    std::vector<std::string> with_end = arguments_;
+    with_end.insert(with_end.end(),
+                    {"--worker", fmt::format("sh worker.sh | {}", ATTNSCOPE_WORKER_PROGRAM)});
+    EXPECT_EQ(train("cut", with_end).exit_code, 2);
+    EXPECT_TRUE(is_there("cut/training-state.safetensors"));
+  }
+  std::vector<std::string> arguments_;
+};
+
+TEST_F(HalfTrained, EveryFileThatIsReadIsTheSameAsBefore) {
+  const std::string triples = program_.read("triples.tsv");
+  const auto second = triples.find('\n') + 1;
+  const std::string turned = triples.substr(second) + triples.substr(0, second);
+  const std::string weights = program_.read("start/model.safetensors");
+  std::string other_weights = weights;
+  other_weights.back() = static_cast<char>(other_weights.back() ^ 1);
+  for (const auto& [file, name, text] :
+       std::vector<std::tuple<std::string, std::string, std::string>>{
+           {"triples.tsv", "--triples", turned},
+           {"bm25.trec", "--validate-run", program_.read("bm25.trec") + "q2 Q0 p5 9 0 bm25\n"},
+           {"qrels.txt", "--validate-qrels", program_.read("qrels.txt") + "q0 0 n0 1\n"},
+           {"queries.tsv", "--validate-queries", program_.read("queries.tsv") + "q99\ta\n"},
+           {"documents.tsv", "--validate-documents", program_.read("documents.tsv") + "p99\ta\n"},
+           {"start/vocab.txt", "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\nb\na\n"},
+           {"start/tokenizer_config.json", "tokenizer_config.json", R"({"do_lower_case": true})"},
+           {"start/config.json", "config.json", program_.read("start/config.json") + "\n"},
+           {"start/model.safetensors", "model.safetensors", other_weights}}) {
+    const bool was_there = is_there(file);
+    const std::string before = was_there ? program_.read(file) : "";
+    program_.write(file, text);
+    const Outcome outcome = train("cut", arguments_);
+    EXPECT_EQ(outcome.exit_code, 2) << file;
+    EXPECT_THAT(outcome.err,
+                HasSubstr("is of a training that read other contents of " + name + "; give"));
+    program_.write(file, before);
+    if (!was_there) std::filesystem::remove(program_.path(file));
+  }
+  std::vector<std::string> threads = arguments_;
+  threads.insert(threads.end(), {"--label", "0"});
+  EXPECT_THAT(train("cut", threads).err, HasSubstr("is of a training with label"));
+  EXPECT_EQ(train("cut", arguments_).exit_code, 0);
+}
+
+TEST_F(HalfTrained, AnyBitOfItsStateThatIsDamagedIsFound) {
+  const std::string state = program_.read("cut/training-state.safetensors");
+  for (const std::size_t at : {state.size() - 2, state.size() / 2, state.size() / 3}) {
+    std::string damaged = state;
+    damaged[at] = static_cast<char>(damaged[at] ^ 4);
+    program_.write("cut/training-state.safetensors", damaged);
+    const Outcome outcome = train("cut", arguments_);
+    EXPECT_EQ(outcome.exit_code, 2) << at;
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("training-state.safetensors: i"), HasSubstr("damaged"),
+                                   HasSubstr("begin anew with --restart")));
+    EXPECT_FALSE(is_there("cut/model.safetensors"));
+  }
+  program_.write("cut/training-state.safetensors", state);
+  EXPECT_EQ(train("cut", arguments_).exit_code, 0);
+}
+
+TEST_F(HalfTrained, RestartRemovesWhatIsListed_AndAForeignFileIsNeverTouched) {
+  program_.write("cut/notes.txt", "mine");
+  std::vector<std::string> anew = arguments_;
+  anew.emplace_back("--restart");
+  for (const auto& how : {arguments_, anew}) {
+    const Outcome outcome = train("cut", how);
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr("cut: holds 'notes.txt', which no training has listed"));
+    EXPECT_TRUE(is_there("cut/training-state.safetensors"));
+    EXPECT_EQ(program_.read("cut/notes.txt"), "mine");
+  }
+  std::filesystem::remove(program_.path("cut/notes.txt"));
+  const Outcome outcome = train("cut", anew);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(curve("cut", 1).size(), 12U);
+}
+
+TEST_F(Train, AFolderWithAForeignFileIsRefused) {
+  std::filesystem::create_directory(program_.path("out"));
+  for (const std::string name : {"training.tsv", "config.json", "validation.trec", "vocab.txt",
+                                 "training-state.safetensors", "model.safetensors", "notes.txt"}) {
+    program_.write("out/" + name, "mine");
+    for (const std::vector<std::string>& how : {std::vector<std::string>{}, {"--restart"}}) {
+      std::vector<std::string> arguments{"--ranknet", "--steps", "1"};
+      arguments.insert(arguments.end(), how.begin(), how.end());
+      const Outcome outcome = train("out", arguments);
+      EXPECT_EQ(outcome.exit_code, 2) << name;
+      EXPECT_THAT(outcome.err, HasSubstr(fmt::format("out: holds '{}'", name)));
+      EXPECT_EQ(program_.read("out/" + name), "mine");
+    }
+    std::filesystem::remove(program_.path("out/" + name));
+  }
+  EXPECT_EQ(train("out", {"--ranknet", "--steps", "1"}).exit_code, 0);
+}
+
+TEST_F(Train, WhatIsReadIsNotWrittenOver_InTheFolderEither) {
+  ASSERT_EQ(train("out", {"--ranknet", "--steps", "1"}).exit_code, 0);
+  const auto refused = [&](const std::string& file, std::vector<std::string> arguments) {
+    const std::string before = program_.read(file);
+    arguments.insert(arguments.end(),
+                     {"--checkpoint", "start", "--ranknet", "--steps", "1", "-o", "out"});
+    for (const bool restart : {false, true}) {
+      if (restart) arguments.emplace_back("--restart");
+      std::vector<std::string> all{"train"};
+      all.insert(all.end(), arguments.begin(), arguments.end());
+      const Outcome outcome = program_.run(all);
+      EXPECT_EQ(outcome.exit_code, 2) << file;
+      EXPECT_THAT(outcome.err, HasSubstr(file + ": is what is read"));
+      EXPECT_EQ(program_.read(file), before) << file;
+    }
+  };
+  program_.write("out/training.tsv", program_.read("triples.tsv"));
+  refused("out/training.tsv", {"--triples", "out/training.tsv"});
+  std::vector<std::string> with_run = validated({"--triples", "triples.tsv"});
+  program_.write("out/validation.trec", program_.read("bm25.trec"));
+  *(std::ranges::find(with_run, "bm25.trec")) = "out/validation.trec";
+  refused("out/validation.trec", with_run);
+  std::filesystem::remove(program_.path("out/vocab.txt"));
+  std::filesystem::create_hard_link(program_.path("start/vocab.txt"),
+                                    program_.path("out/vocab.txt"));
+  refused("out/vocab.txt", {"--triples", "triples.tsv"});
 }
 
 TEST_F(Train, EveryStepIsAnEvent) {
