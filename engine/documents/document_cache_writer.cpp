@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/base/open_file.h"
 #include "kernels/base/running_sum.h"
 #include "kernels/base/sentences.h"
 #include "kernels/base/written_file.h"
@@ -107,6 +108,18 @@ bool begins_with(int number, std::string_view text) {
   std::string there(text.size(), '\0');
   return ::pread(number, there.data(), there.size(), 0) == static_cast<ssize_t>(text.size()) &&
          there == text;
+}
+
+/// Whether a file is a cache, damaged or not, or room for one in which nothing stands yet: what
+/// `restart` may replace.
+bool is_ours(int number) {
+  constexpr std::size_t most_looked_at = 1U << 16U;
+  std::string begin(most_looked_at, '\0');
+  const ssize_t held = ::pread(number, begin.data(), begin.size(), 0);
+  if (held < 0) return false;
+  begin.resize(static_cast<std::size_t>(held));
+  return begin.find(cache_file::version_key) != std::string::npos ||
+         begin.find_first_not_of('\0') == std::string::npos;
 }
 
 /// The ends of the first documents' rows or bytes; nothing where they do not ascend from 0.
@@ -249,12 +262,19 @@ Result<DocumentCacheWriter> DocumentCacheWriter::begin(const std::filesystem::pa
 
 /// Finished, where it holds just these documents.
 Status DocumentCacheWriter::look_at_target() {
+  const auto there = OpenFile::to_read(target_);
   struct stat info {};
-  if (restarts_ || ::lstat(target_.c_str(), &info) != 0) return {};
+  if (::lstat(target_.c_str(), &info) != 0) return {};
   const std::string name = target_.string();
+  if (!there || !is_ours(there->number())) {
+    return fail(
+        "{}: is there already and is no cache of documents; move it away, or name another file",
+        name);
+  }
+  if (restarts_) return {};
   const auto file = SafetensorsFile::open(target_);
   const auto theirs = file ? cache_file::read_contents(*file, name) : tl::unexpected(file.error());
-  std::string what = "holds something else";
+  std::string what = "is damaged";
   if (theirs) {
     const auto state = cache_file::read_state(*file, *theirs, name);
     CacheContents same = contents_;
@@ -284,14 +304,17 @@ Result<bool> DocumentCacheWriter::open_locked(std::chrono::milliseconds patience
     }
     // Whoever held it may have given it its name meanwhile.
   } while (!is_still_at(number_, part_));
+  if (!is_ours(number_)) {
+    return fail("{}: is no unfinished cache of documents; move it away, or name another file",
+                part_.string());
+  }
   if (restarts_) return false;
   const std::int64_t size = size_of_file(number_);
   if (size == 0 || (size == parts_.end && !has_begun(number_))) return false;
   const auto file = SafetensorsFile::open(part_);
   if (file && file->metadata(cache_file::version_key)) return true;
   return fail(
-      "{}: is no unfinished cache, or a damaged one; begin anew with --restart, which replaces it, "
-      "or name another file",
+      "{}: is a damaged cache; begin anew with --restart, which replaces it, or name another file",
       part_.string());
 }
 

@@ -46,7 +46,7 @@ class CacheClaim {
 };
 
 struct CacheBeginning {
-  bool restart = false;  // whatever is left of an encoding before, or is there by the name
+  bool restart = false;  // in place of a cache by the name, or of what is left of one
   /// For somebody else who writes the file: a command that was killed leaves a worker behind for a
   /// moment, which still holds it.
   std::chrono::milliseconds patience = std::chrono::seconds(10);
@@ -55,9 +55,9 @@ struct CacheBeginning {
 class DocumentCacheWriter {
  public:
   /// All room that the file needs is taken at once, where the file system can. Errors: a target
-  /// that may not be written, no room, somebody else who writes it; without `restart` a target that
-  /// is there and what is left of other contents or is damaged. A target that is there and holds
-  /// just these contents is finished.
+  /// that may not be written, no room, somebody else who writes it, a file that is no cache;
+  /// without `restart` a target that is there and what is left of other contents or is damaged. A
+  /// target that is there and holds just these contents is finished.
   [[nodiscard]] static Result<DocumentCacheWriter> begin(const std::filesystem::path& target,
                                                          CacheContents contents,
                                                          const CacheBeginning& how = {});

@@ -408,12 +408,15 @@ TEST_F(Encode, OtherDocumentsDoNotGoOnWithTheFirstOnes) {
 
 TEST_F(Encode, WhatIsThereAlreadyIsNotReplacedWithoutAWord) {
   program_.write("cache", "notes");
-  const Outcome notes = encode("dual");
-  EXPECT_EQ(notes.exit_code, 2);
-  EXPECT_THAT(notes.err, HasSubstr("cache: is there already and holds something else; replace it "
-                                   "with --restart, or name another file"));
-  EXPECT_EQ(program_.read("cache"), "notes");
-  encode_well("dual", {"--restart"});
+  for (const std::vector<std::string>& how : {std::vector<std::string>{}, {"--restart"}}) {
+    const Outcome notes = encode("dual", how);
+    EXPECT_EQ(notes.exit_code, 2);
+    EXPECT_THAT(notes.err, HasSubstr("cache: is there already and is no cache of documents; move "
+                                     "it away, or name another file"));
+    EXPECT_EQ(program_.read("cache"), "notes");
+  }
+  std::filesystem::remove(program_.path("cache"));
+  encode_well("dual");
   const std::string whole = program_.read("cache");
   EXPECT_THAT(encode("colbert").err, HasSubstr("is a cache whose documents were encoded by a model "
                                                "of the family 'dual-bert'"));

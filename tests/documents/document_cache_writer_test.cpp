@@ -259,11 +259,14 @@ TEST_F(CacheWriter, WhatIsLeftOfOthersIsRefused_UntilBegunAnew) {
   EXPECT_EQ(begin(other)->encoded(), 0);
 }
 
-TEST_F(CacheWriter, AForeignFileInItsPlaceIsLeftAlone_UntilBegunAnew) {
+TEST_F(CacheWriter, AForeignFileInItsPlaceIsLeftAlone_EvenWhenBegunAnew) {
   write_bytes(part, "notes");
-  EXPECT_THAT(refused(contents_of(5)), HasSubstr("is no unfinished cache, or a damaged one; begin "
-                                                 "anew with --restart, which replaces it"));
-  EXPECT_EQ(bytes_of(part), "notes");
+  for (const bool restart : {false, true}) {
+    EXPECT_THAT(refused(contents_of(5), restart),
+                HasSubstr("docs.cache.part: is no unfinished cache of documents; move it away"));
+    EXPECT_EQ(bytes_of(part), "notes");
+  }
+  write_bytes(part, "");
   EXPECT_EQ(begin(contents_of(5), true)->encoded(), 0);
 }
 
@@ -294,7 +297,8 @@ TEST_F(CacheWriter, ADamagedOneIsRefused) {
   }
   const std::string bytes = bytes_of(part);
   write_bytes(part, bytes.substr(0, bytes.size() - 1));
-  EXPECT_THAT(refused(contents_of(5)), HasSubstr("a damaged one"));
+  EXPECT_THAT(refused(contents_of(5)), HasSubstr("is a damaged cache; begin anew"));
+  EXPECT_EQ(begin(contents_of(5), /*restart=*/true)->encoded(), 0);
   std::string spoilt = bytes;
   const auto parts = cache_file::parts(contents_of(5));
   spoilt[static_cast<std::size_t>(parts.offsets.begin) + 4 * 8 + 6] = '\x7f';
@@ -356,12 +360,16 @@ TEST_F(CacheWriter, DocumentsThatChangedWhileTheyWereReadAreNotFinished) {
   EXPECT_FALSE(std::filesystem::exists(target));
 }
 
-TEST_F(CacheWriter, WhatIsThereAlreadyIsReplacedOnlyWhenBegunAnew) {
+TEST_F(CacheWriter, ACacheIsReplacedOnlyWhenBegunAnew_AndAForeignFileNever) {
   write_bytes(target, "somebody's notes");
-  EXPECT_THAT(refused(contents_of(5)),
-              HasSubstr("docs.cache: is there already and holds something else; replace it with "
-                        "--restart, or name another file"));
-  EXPECT_EQ(bytes_of(target), "somebody's notes");
+  for (const bool restart : {false, true}) {
+    EXPECT_THAT(
+        refused(contents_of(5), restart),
+        HasSubstr("docs.cache: is there already and is no cache of documents; move it away, "
+                  "or name another file"));
+    EXPECT_EQ(bytes_of(target), "somebody's notes");
+  }
+  std::filesystem::remove(target);
   {
     auto writer = begin(contents_of(5), /*restart=*/true);
     append(*writer, 5, 5);

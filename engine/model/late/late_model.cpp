@@ -15,6 +15,8 @@
 #include "engine/model/bert/encoder.h"
 #include "engine/model/query_groups.h"
 #include "engine/model/stretches.h"
+#include "engine/pattern/attention_pattern.h"
+#include "kernels/base/running_sum.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope {
@@ -242,10 +244,33 @@ std::unique_ptr<Model> make_late_model(std::shared_ptr<const ModelWeights> weigh
                                      std::move(maker));
 }
 
+namespace {
+
+/// A name and, of a pattern that is not the built-in one of that name, a fingerprint of its edges.
+std::string in_words(const AttentionPattern& pattern, const std::optional<Window>& window) {
+  std::string words = pattern.name;
+  if (std::ranges::find(built_in_patterns(), pattern) == built_in_patterns().end()) {
+    RunningSum sum;
+    sum.add(pattern_json(pattern));
+    words += fmt::format(" {:016x}", sum.value());
+  }
+  return window ? fmt::format("{}, w = {}", words, window->text()) : words;
+}
+
+}  // namespace
+
 std::string encoder_in_words(const ModelVariant& variant, const ModelShape& shape) {
-  return fmt::format("{}{}, {} heads, epsilon {}", variant.pattern.name,
-                     variant.window ? fmt::format(", w = {}", variant.window->text()) : "",
-                     shape.heads, shape.norm_epsilon);
+  std::string words = in_words(variant.pattern, variant.window);
+  if (variant.local) {
+    words +=
+        fmt::format(", local layers {}", in_words(variant.local->pattern, variant.local->window));
+  }
+  if (!variant.layer_windows.empty()) {
+    RunningSum sum;
+    for (const Window& window : variant.layer_windows) sum.add(window.text());
+    words += fmt::format(", windows by layer {:016x}", sum.value());
+  }
+  return fmt::format("{}, {} heads, epsilon {}", words, shape.heads, shape.norm_epsilon);
 }
 
 }  // namespace attnscope
