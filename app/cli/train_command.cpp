@@ -86,7 +86,6 @@ Result<json> settings_of(const TrainArguments& arguments, const ScoringModel& mo
   json settings = model.request;
   settings.erase("request");
   settings.update({{"contents", std::move(*contents)},
-                   {"threads", arguments.model.threads},
                    {"max_tokens", model.limits.most_tokens},
                    {"max_query_tokens", model.limits.most_query_tokens},
                    {"triples", fs::absolute(arguments.triples).string()},
@@ -244,6 +243,7 @@ struct FoundState {
   FolderClaim claim;
   bool is_there = false;
   std::optional<KeptStep> kept;
+  json settings;
 };
 
 /// Every file that a training may write into its folder but the list of them.
@@ -277,9 +277,8 @@ Result<std::vector<std::string>> listed_files(const TrainArguments& arguments) {
 
 /// Whether a file of the folder is one of these, or was becoming one when its command was killed.
 bool is_one_of(const std::vector<std::string>& names, const std::string& file) {
-  return std::ranges::any_of(names, [&](const std::string& name) {
-    return file == name || file.starts_with(name + ".part-");
-  });
+  return std::ranges::any_of(
+      names, [&](const std::string& name) { return file == name || is_part_of(name, file); });
 }
 
 /// Ok where all that lies in the folder was written by a training, and nothing of it is read now.
@@ -294,7 +293,7 @@ Status has_only(const std::vector<std::string>& listed, const TrainArguments& ar
   std::error_code failed;
   for (const auto& entry : fs::directory_iterator(arguments.out, failed)) {
     const std::string file = entry.path().filename().string();
-    if (is_one_of(own, file)) continue;
+    if (is_one_of(own, file) && !is_read(entry.path())) continue;
     return fail(
         "{}: holds '{}', which no training has listed in {}; move it away, or name another folder",
         in_a_sentence(arguments.out, longest_train_name), in_a_sentence(file), list_file);
@@ -336,7 +335,7 @@ Result<FoundState> look_into_folder(const TrainArguments& arguments, const json&
       return fail("{}: there is a model in it already; name another folder, or give --restart",
                   arguments.out);
     }
-    return FoundState{.claim = std::move(*claimed), .is_there = false, .kept = std::nullopt};
+    return FoundState{.claim = std::move(*claimed), .is_there = false, .kept = {}, .settings = {}};
   }
   const auto file = SafetensorsFile::open(state);
   const Status whole = file ? file->check_sum() : tl::unexpected(file.error());
@@ -347,9 +346,12 @@ Result<FoundState> look_into_folder(const TrainArguments& arguments, const json&
   if (!text) return tl::unexpected(text.error());
   const json then = json::parse(*text, nullptr, /*allow_exceptions=*/false);
   if (!then.is_object()) return fail("{}: has settings that are no JSON", state.string());
-  if (Status same = same_settings(settings, then, state); !same)
-    return tl::unexpected(same.error());
-  FoundState found{.claim = std::move(*claimed), .is_there = true, .kept = std::nullopt};
+  // How many threads it will have is told by its worker.
+  json asked = settings;
+  asked["threads"] = then.value("threads", json());
+  if (Status same = same_settings(asked, then, state); !same) return tl::unexpected(same.error());
+  FoundState found{
+      .claim = std::move(*claimed), .is_there = true, .kept = std::nullopt, .settings = then};
   if (const auto kept = file->metadata("kept"))
     found.kept = kept_step(json::parse(*kept, nullptr, /*allow_exceptions=*/false));
   return found;
@@ -381,9 +383,9 @@ Result<ReadyToTrain> prepare(const TrainArguments& arguments) {
   if (!settings) return tl::unexpected(settings.error());
   auto state = look_into_folder(arguments, *settings);
   if (!state) return tl::unexpected(state.error());
-  return ReadyToTrain{std::move(*model),      std::move(*file),     std::move(*texts),
-                      std::move(*validation), std::move(*settings), std::move(state->claim),
-                      state->is_there,        state->kept};
+  return ReadyToTrain{std::move(*model),       std::move(*file),     std::move(*texts),
+                      std::move(*validation),  std::move(*settings), std::move(state->settings),
+                      std::move(state->claim), state->is_there,      state->kept};
 }
 
 json begin_request(const TrainArguments& arguments, const ReadyToTrain& ready) {
@@ -415,6 +417,12 @@ void train(Session& session, const TrainArguments& arguments) {
   json request = begin_request(arguments, *ready);
   request["threads"] =
       arguments.model.threads > 0 ? arguments.model.threads : worker_cores(worker->hello());
+  ready->settings["threads"] = request["threads"];
+  if (ready->resumes) {
+    const Status same = same_settings(ready->settings, ready->settings_before,
+                                      arguments.in_folder(training_state_file));
+    if (!same) return session.fail(exit_wrong_use, same.error().message);
+  }
   std::int64_t done = 0;
   const Status begun = cli::ask(*worker, request, [&](const json& event) {
     done = event.value("step", std::int64_t{0});

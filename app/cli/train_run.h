@@ -84,7 +84,7 @@ struct ReadyToTrain {
   TrainingFile file;
   std::optional<RerankedTexts> texts;
   std::optional<Validation> validation;
-  nlohmann::json settings;  // of the state
+  nlohmann::json settings, settings_before;  // of the state, and of one that it goes on with
   FolderClaim claim;
   bool resumes = false;
   std::optional<KeptStep> kept;  // of the state that it goes on with

@@ -66,17 +66,13 @@ void remove_if_left(const std::filesystem::path& part) {
 }
 
 void remove_left_parts(const std::filesystem::path& target) {
-  const std::string begin = target.filename().string() + std::string(part_mark);
+  const std::string name = target.filename().string();
   const std::filesystem::path folder = target.parent_path();
   std::vector<std::filesystem::path> parts;
   std::error_code failed;
   std::filesystem::directory_iterator entry(folder.empty() ? "." : folder, failed);
   for (; !failed && entry != std::filesystem::directory_iterator(); entry.increment(failed)) {
-    const std::string name = entry->path().filename().string();
-    if (name.starts_with(begin) && name.size() == begin.size() + any_part.size() &&
-        std::ranges::all_of(name.substr(begin.size()), is_letter_or_digit)) {
-      parts.push_back(entry->path());
-    }
+    if (is_part_of(name, entry->path().filename().string())) parts.push_back(entry->path());
   }
   for (const std::filesystem::path& part : parts) {
     if (!is_read(part)) remove_if_left(part);
@@ -84,6 +80,14 @@ void remove_left_parts(const std::filesystem::path& target) {
 }
 
 }  // namespace
+
+bool is_part_of(std::string_view target, std::string_view name) {
+  if (!name.starts_with(target)) return false;
+  name.remove_prefix(target.size());
+  if (!name.starts_with(part_mark)) return false;
+  name.remove_prefix(part_mark.size());
+  return name.size() == any_part.size() && std::ranges::all_of(name, is_letter_or_digit);
+}
 
 PartFile begin_part(const std::filesystem::path& target, PartLock lock) {
   if (lock == PartLock::held) remove_left_parts(target);

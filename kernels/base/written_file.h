@@ -39,6 +39,8 @@ struct PartFile {
   std::string name;
   int number = -1;  // the descriptor; or -1, and errno
 };
+/// Whether that is a name of such a file of the target's name, both without their folder.
+[[nodiscard]] bool is_part_of(std::string_view target, std::string_view name);
 enum class PartLock : bool { none, held };
 [[nodiscard]] PartFile begin_part(const std::filesystem::path& target,
                                   PartLock lock = PartLock::held);

@@ -331,9 +331,15 @@ TEST_F(HalfTrained, EveryFileThatIsReadIsTheSameAsBefore) {
     program_.write(file, before);
     if (!was_there) std::filesystem::remove(program_.path(file));
   }
-  std::vector<std::string> threads = arguments_;
-  threads.insert(threads.end(), {"--label", "0"});
-  EXPECT_THAT(train("cut", threads).err, HasSubstr("is of a training with label"));
+  std::vector<std::string> other = arguments_;
+  other.insert(other.end(), {"--label", "0"});
+  EXPECT_THAT(train("cut", other).err, HasSubstr("is of a training with label"));
+  other = {"train", "--checkpoint", "start",   "--triples", "triples.tsv",
+           "-o",    "cut",          "--batch", "4",         "--learning-rate",
+           "0.003", "--threads",    "1"};
+  other.insert(other.end(), arguments_.begin(), arguments_.end());
+  EXPECT_THAT(program_.run(other).err,
+              HasSubstr("is of a training with threads 2, and now it is 1; give the same"));
   EXPECT_EQ(train("cut", arguments_).exit_code, 0);
 }
 
