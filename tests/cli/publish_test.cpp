@@ -104,6 +104,11 @@ TEST(Publish, WrongUse_IsOneSentenceAndLeavesTheOldFiles) {
   refused("", "expected [SWEEP, FILE.attn or FILE.attn.gz] FOLDER");
   refused("elsewhere.attn page", "no file elsewhere.attn");
   EXPECT_EQ(program.read("page/table.md"), "the old one");
+  for (const std::string file : {"run.attn.gz", "outputs", "./outputs", "README.md"}) {
+    static_cast<void>(program.write("page/outputs", file + " table --format markdown\n"));
+    refused("page", file + " would be written over");
+    EXPECT_EQ(program.read("page/run.attn.gz"), packed_run());
+  }
 }
 
 TEST(Publish, EveryPublishedFolder_SaysWhatItHolds) {
