@@ -288,6 +288,14 @@ TEST(CommandLine, AttendRefusesWhatItCannotDoBeforeStartingAWorker) {
   expect_refusal(attend("sparse", {"--window", "-2"}), 2, {"-2"});
   expect_refusal(attend("sparce", {"--window", "4"}), 2, {"sparce", "sparse"});
   expect_refusal(attend("sparse", {"--window", "4", "--dtype", "float8"}), 2, {"float8"});
+  program.write("in.safetensors", "mine");
+  program.write("prog.py", "mine");
+  for (const std::string out : {"in.safetensors", "layout.json", "prog.py"}) {
+    expect_refusal(
+        program.run({"attend", "in.safetensors", "--pattern", "full", "--layout", "layout.json",
+                     "--implementation", "segment", "--with", "prog.py", "-o", out}),
+        2, {out, "is what is read"});
+  }
   program.write("layout.json", R"({"items":[{"cls":1,"query":-3,"document":8}]})");
   expect_refusal(attend("sparse", {"--window", "4"}), 2, {"layout.json", "query"});
 }

@@ -322,6 +322,23 @@ TEST(Mask, FilesSayWhichProgramDrewThemAndHow) {
   EXPECT_THAT(svg, HasSubstr("attnscope mask sparse --window 4 -o m.svg"));
 }
 
+TEST(Mask, NeverReplacesThePatternItReads) {
+  const Program program;
+  const std::string pattern = R"({"name": "mine", "attends": {"cls": {"query": "whole"}}})";
+  program.write("mine.json", pattern);
+  for (const std::string file : {"mine.svg", "mine.csv"})
+    std::filesystem::create_hard_link(program.path("mine.json"), program.path(file));
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"mask", "mine.json", "-o", "./mine.svg"},
+        {"mask", "mine.json", "-o", "mine.pdf", "--csv"}}) {
+    const Outcome outcome = program.run(arguments);
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr("is what is read"));
+  }
+  EXPECT_EQ(program.read("mine.json"), pattern);
+  EXPECT_TRUE(std::filesystem::equivalent(program.path("mine.json"), program.path("mine.svg")));
+}
+
 TEST(Mask, WrongUseIsOneSentence) {
   const Program program;
   const auto refused = [&](const std::vector<std::string>& arguments, const std::string& word) {

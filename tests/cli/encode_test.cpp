@@ -151,6 +151,13 @@ TEST_F(Encode, ADataSetsCorpusIsEncoded_AndItsJudgedQueriesAreScored) {
   const Outcome expected = scored({"--cache", "tsv", "--queries", "q1.tsv"});
   ASSERT_EQ(expected.exit_code, 0) << expected.err;
   EXPECT_EQ(scored({"--cache", "beir", "--beir", "set"}).out, expected.out);
+  for (const std::string out : {"set/queries.jsonl", "set/qrels/test.tsv", "beir"}) {
+    EXPECT_THAT(scored({"--cache", "beir", "--beir", "set", "-o", out}).err,
+                HasSubstr(out + ": is what is read"));
+  }
+  EXPECT_EQ(scored({"--cache", "beir", "--beir", "set"}).out, expected.out);
+  EXPECT_THAT(encoded({"--beir", "set", "--restart"}, "set/corpus.jsonl").err,
+              HasSubstr("set/corpus.jsonl: is what is read"));
   EXPECT_THAT(scored({"--beir", "set"}).err, HasSubstr("--beir has no pairs; with --cache"));
   EXPECT_THAT(encoded({}, "none").err, HasSubstr("--documents is required, or --beir"));
 }

@@ -55,6 +55,18 @@ TEST_F(Inspect, WithoutADocumentThereIsNothingToInspect) {
   EXPECT_THAT(outcome.err, HasSubstr("give --document or --document-file"));
 }
 
+TEST_F(Inspect, NothingThatIsReadIsWrittenOver) {
+  program_.write("text.safetensors", "cd b");
+  for (const std::string out : {"text.safetensors", "model.safetensors"}) {
+    const std::string before = program_.read(out);
+    const Outcome outcome = program_.run({"inspect", "--checkpoint", ".", "--query", "a b",
+                                          "--document-file", "text.safetensors", "-o", out});
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr(out + ": is what is read"));
+    EXPECT_EQ(program_.read(out), before);
+  }
+}
+
 TEST_F(Inspect, ADumpSaysPatternTokensAndLayers) {
   const Dump dump = dump_with({"--pattern", "sparse", "--window", "1"});
   const DumpInfo& info = dump.info();
