@@ -467,6 +467,25 @@ TEST_F(Encode, AnotherTokenizerIsNoticed) {
                         "than the checkpoint has now; encode them again"));
 }
 
+TEST_F(Encode, AnotherPatternOfTheSameNameIsNoticed) {
+  const auto pattern = [&](const char* query) {
+    program_.write("mine.json", fmt::format(R"({{"name": "full", "attends": {{
+        "cls": {{"cls": "whole", "document": "whole"}}, "query": {{"query": "whole"}},
+        "document": {{"{}": "whole", "document": "whole"}}}}}})",
+                                            query));
+  };
+  pattern("cls");
+  encode_well("dual", {"--pattern", "mine.json"});
+  const std::vector<std::string> cached{"--pattern", "mine.json", "--cache",
+                                        "cache",     "--queries", "queries.tsv"};
+  const Outcome same = score("dual", cached);
+  EXPECT_EQ(same.exit_code, 0) << same.err;
+  pattern("query");
+  const Outcome other = score("dual", cached);
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.err, AllOf(HasSubstr("encoded as 'full "), HasSubstr("encode them again")));
+}
+
 TEST_F(Encode, VectorsOfACacheThatAreNoNumbersAreNamed) {
   for (const char* checkpoint : {"dual", "colbert", "tkl"}) {
     encode_well(checkpoint, {"--restart"});
