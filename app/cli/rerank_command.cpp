@@ -369,13 +369,17 @@ void rerank(Session& session, RerankCommand& arguments) {
     const Status opened = prepared->cache->open_in(worker->process);
     if (!opened) return session.fail(exit_wrong_use, opened.error().message);
   }
-  const std::string tag = arguments.tag.empty() ? prepared->model.name : arguments.tag;
+  const std::string tag = run_tag(arguments.tag, prepared->model.name);
   ScoreRun run(prepared->model, worker->process, *pairs, prepared->cache.has_value(),
                ScoreLines(ScoreFormat::trec, tag, {.best_of_passages = true}), &prepared->out,
                interrupts(), options);
   auto comparison = PrecisionComparison::start(arguments.model, prepared->model,
                                                arguments.precision, &interrupts());
   if (!comparison) return session.fail(exit_wrong_use, comparison.error().message);
+  if (*comparison && prepared->cache) {
+    const Status opened = prepared->cache->open_in((*comparison)->worker);
+    if (!opened) return session.fail(exit_wrong_use, opened.error().message);
+  }
   if (*comparison) run.compare_with(**comparison);
   run.count_ties_of(arguments.model.question);
   std::optional<effectiveness::EnergyWatch> energy;

@@ -265,7 +265,7 @@ Result<std::vector<std::string>> keep_judged(TrecRun& run, const effectiveness::
   }
   if (own > 0) {
     sentences.push_back(
-        fmt::format("{}: {} the id of the query and left out, as in BEIR", name,
+        fmt::format("{}: {} the id of its query; left out, as in BEIR", name,
                     own == 1 ? "1 document has" : fmt::format("{} documents have", own)));
   }
   return sentences;

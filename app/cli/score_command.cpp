@@ -136,7 +136,7 @@ Result<Prepared> prepare(const ScoreCommandArguments& arguments) {
 }
 
 /// The first pair: where everything that decides its score comes from.
-Status explain(Prepared& prepared) {
+Status explain(Prepared& prepared, const std::string& activation) {
   const auto pair = prepared.lines.next();
   if (!pair) return tl::unexpected(pair.error());
   if (!*pair) return fail("there is no pair to explain");
@@ -145,7 +145,7 @@ Status explain(Prepared& prepared) {
   if (!tokens) {
     return fail("{}: {}", prepared.lines.place((*pair)->line), tokens.error().message);
   }
-  const std::vector<Explained> lines = explain_model(model);
+  const std::vector<Explained> lines = explain_model(model, activation);
   const std::vector<ExplainedToken> explained = explain_tokens(model, *tokens);
   if (prepared.format == ScoreFormat::jsonl) {
     nlohmann::json facts = nlohmann::json::array(), ids, types, positions, texts;
@@ -183,7 +183,9 @@ void score(Session& session, const ScoreCommandArguments& arguments) {
   auto prepared = prepare(arguments);
   if (!prepared) return session.fail(exit_wrong_use, prepared.error().message);
   if (arguments.explain) {
-    const Status explained = explain(*prepared);
+    if (!arguments.out.empty())
+      return session.fail(exit_wrong_use, "--explain prints; leave -o out, or redirect its output");
+    const Status explained = explain(*prepared, arguments.activation);
     if (!explained) session.fail(exit_wrong_use, explained.error().message);
     return;
   }
@@ -198,8 +200,7 @@ void score(Session& session, const ScoreCommandArguments& arguments) {
   options.shows_progress = isatty(STDERR_FILENO) == 1;
   const auto sigmoid = applies_sigmoid(prepared->model, arguments.activation);
   if (!sigmoid) return session.fail(exit_wrong_use, sigmoid.error().message);
-  options.applies_sigmoid = *sigmoid;
-  const std::string tag = arguments.tag.empty() ? prepared->model.name : arguments.tag;
+  const std::string tag = run_tag(arguments.tag, prepared->model.name);
   const ScoringModel& model = prepared->model;
   ScoredPairs pairs =
       prepared->cache ? ScoredPairs(model, std::move(prepared->lines), prepared->cache->documents,
@@ -207,11 +208,19 @@ void score(Session& session, const ScoreCommandArguments& arguments) {
                       : ScoredPairs(model, std::move(prepared->lines));
   if (prepared->qrels) pairs.keep_judged(*prepared->qrels);
   ScoreRun run(model, worker->process, pairs, prepared->cache.has_value(),
-               {prepared->format, tag, {.top = arguments.top}},
+               {prepared->format,
+                tag,
+                {.top = arguments.top,
+                 .applies_sigmoid = *sigmoid,
+                 .documents_differ = prepared->cache && arguments.pairs.empty()}},
                prepared->out ? &*prepared->out : nullptr, interrupts(), options);
   auto comparison =
       PrecisionComparison::start(arguments.model, model, arguments.precision, &interrupts());
   if (!comparison) return session.fail(exit_wrong_use, comparison.error().message);
+  if (*comparison && prepared->cache) {
+    const Status opened = prepared->cache->open_in((*comparison)->worker);
+    if (!opened) return session.fail(exit_wrong_use, opened.error().message);
+  }
   if (*comparison) run.compare_with(**comparison);
   run.count_ties_of(arguments.model.question);
   const bool stays = prepared->out && prepared->out->replaces();  // unless all is scored

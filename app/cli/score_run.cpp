@@ -40,6 +40,9 @@ Result<bool> applies_sigmoid(const ScoringModel& model, const std::string& activ
     return fail("--activation '{}' is unknown; it is none, sigmoid or checkpoint",
                 in_a_sentence(activation));
   }
+  if (model.head.max_sim) {
+    return fail("--activation checkpoint is of cross-encoders, and this model has no activation");
+  }
   const std::string& own = model.activation;
   if (!own.starts_with("torch.")) return model.head.labels == 1;
   if (own.ends_with(".Sigmoid")) return true;
@@ -54,6 +57,13 @@ Status may_be_tag(const std::string& tag) {
   if (tag.find(' ') == std::string::npos && !has_control_character(tag)) return {};
   return fail("--tag '{}' has a blank or a control character; a TREC run's has none",
               in_a_sentence(tag));
+}
+
+std::string run_tag(const std::string& tag, const std::string& model) {
+  if (!tag.empty()) return tag;
+  std::string made = visible(model);
+  std::ranges::replace(made, ' ', '-');
+  return made;
 }
 
 void add_scoring_arguments(CLI::App& command, ModelArguments& model, ScoreOptions& options) {
@@ -354,15 +364,14 @@ Status ScoreRun::write_ready(Window& window) {
     const std::optional<float>& score = window.scores[window.written];
     if (!score) break;
     if (!std::isfinite(*score)) return no_score(window, window.written);
-    const auto text = lines_.add(window.ids[window.written],
-                                 options_.applies_sigmoid ? 1 / (1 + std::exp(-*score)) : *score);
+    const auto text = lines_.add(window.ids[window.written], *score);
     if (!text) {
       return fail("{}: {}", reader_.place(window.lines[window.written]), text.error().message);
     }
     if (Status wrote = write(*text); !wrote) return wrote;
     if (ties_)
       ties_->add(query_of(window, window.written), window.ids[window.written].document_id, *score);
-    ++written_;
+    written_ = lines_.count();
   }
   return flush();
 }
@@ -409,8 +418,10 @@ Status ScoreRun::run() {
     if (comparison_ != nullptr) comparison_->worker.kill();
   }
   progress_.clear();
-  Status rest = write(lines_.finish());
   const bool is_whole = outcome && !was_interrupted();
+  // A query of which not all documents are scored has no ranking.
+  Status rest = is_whole ? write(lines_.finish()) : Status();
+  written_ = lines_.count();
   // A part replaces nothing that is whole.
   if (out_ != nullptr && !is_whole && (!options_.keeps_part || out_->replaces())) {
     written_ = 0;

@@ -34,7 +34,6 @@ struct ScoreOptions {
   BatchLimits batches;
   std::size_t read_ahead = 1024;  // pairs
   bool shows_progress = false;    // on stderr
-  bool applies_sigmoid = false;   // to every score
   bool keeps_part = true;         // of an output file, where not all pairs are scored
 };
 
@@ -45,6 +44,9 @@ struct ScoreOptions {
 
 /// Of a TREC run: without blanks and control characters.
 [[nodiscard]] Status may_be_tag(const std::string& tag);
+
+/// The tag of a run: what is requested, or the model's name without blanks and control characters.
+[[nodiscard]] std::string run_tag(const std::string& tag, const std::string& model);
 
 /// How both are told what is scored together, and that the last layer may be computed for [CLS]
 /// alone.

@@ -70,24 +70,35 @@ Result<std::optional<ScoredPair>> ScoredPairs::next_line() {
   return std::optional(std::move(pair));
 }
 
+Status ScoredPairs::next_query() {
+  before_query_ = reader_.progress().value_or(0);
+  next_document_ = 0;
+  query_.reset();
+  auto line = next_line();
+  if (!line) return tl::unexpected(line.error());
+  if (!*line) return {};
+  query_ = std::move(**line);
+  const auto [first, is_new] = lines_of_queries_.try_emplace(query_->ids.query_id, query_->line);
+  if (is_new || first->first.empty()) return {};
+  return fail("{}: query '{}' stands in line {} already; give each query an id of its own",
+              reader_.place(query_->line), in_a_sentence(query_->ids.query_id), first->second);
+}
+
 Result<std::optional<ScoredPair>> ScoredPairs::next() {
   if (cache_ == nullptr || numbers_) return next_line();
-  if (!query_ || next_document_ == cache_->documents()) {
-    before_query_ = reader_.progress().value_or(0);
-    next_document_ = 0;
-    auto line = next_line();
-    if (!line || !*line) return line;
-    query_ = std::move(**line);
-    const auto [first, is_new] = lines_of_queries_.try_emplace(query_->ids.query_id, query_->line);
-    if (!is_new && !first->first.empty()) {
-      return fail("{}: query '{}' stands in line {} already; give each query an id of its own",
-                  reader_.place(query_->line), in_a_sentence(query_->ids.query_id), first->second);
+  while (true) {
+    if (!query_ || next_document_ == cache_->documents()) {
+      if (Status loaded = next_query(); !loaded) return tl::unexpected(loaded.error());
+      if (!query_) return std::optional<ScoredPair>();
     }
+    const std::int64_t number = next_document_++;
+    // BEIR evaluates no document that has the query's own id.
+    if (judged_ != nullptr && cache_->id(number) == query_->ids.query_id) continue;
+    ScoredPair pair = *query_;
+    pair.cached = number;
+    pair.ids.document_id = std::string(cache_->id(number));
+    return std::optional(std::move(pair));
   }
-  ScoredPair pair = *query_;
-  pair.cached = next_document_++;
-  pair.ids.document_id = std::string(cache_->id(pair.cached));
-  return std::optional(std::move(pair));
 }
 
 std::string ScoredPairs::cut_in_words() const {

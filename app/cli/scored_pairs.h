@@ -59,7 +59,8 @@ class ScoredPairs : public PairSource {
   ScoredPairs(const ScoringModel& model, PairReader reader, const DocumentCache& cache,
               std::string name, bool all);
 
-  /// Queries that `qrels` do not judge are passed over; it lives at least as long.
+  /// Queries that `qrels` do not judge are passed over, and documents with a query's own id, as in
+  /// BEIR; it lives at least as long.
   void keep_judged(const effectiveness::Qrels& qrels) { judged_ = &qrels; }
 
   /// Documents that are not in the cache are named together, those of some lines behind the first
@@ -76,6 +77,8 @@ class ScoredPairs : public PairSource {
 
  private:
   [[nodiscard]] Result<std::optional<ScoredPair>> next_line();
+  /// The next query of those that are scored beside all documents; none at the end.
+  [[nodiscard]] Status next_query();
   [[nodiscard]] tl::unexpected<Error> not_in_cache(const TextPair& first);
 
   const ScoringModel& model_;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 
 #include "engine/text/multi_vector_tokenizer.h"
@@ -85,6 +86,19 @@ void explain_texts(const MultiVectorTokenizer& tokenizer, const ScoringModel& mo
   }
 }
 
+/// "full; 14 of 22 layers: sliding-window, window 64".
+std::string attention_in_words(const ScoringModel& model) {
+  const auto in_words = [](const AttentionPattern& pattern, const std::optional<Window>& window) {
+    return window ? fmt::format("{}, window {}", pattern.name, window->text()) : pattern.name;
+  };
+  std::string words = in_words(model.pattern, model.window);
+  if (model.options.contains(pair_is_one_text)) words += ", [CLS] alone is global";
+  if (!model.local) return words;
+  const auto local = std::ranges::count(model.is_local, true);
+  return fmt::format("{}; {} of {} layers: {}", words, local, model.is_local.size(),
+                     in_words(model.local->pattern, model.local->window));
+}
+
 void explain_tokenizer(const SubwordTokenizer& tokenizer, const ScoringModel& model,
                        std::vector<Explained>& lines) {
   const SubwordParts& parts = tokenizer.parts();
@@ -115,7 +129,7 @@ void explain_tokenizer(const SubwordTokenizer& tokenizer, const ScoringModel& mo
 
 }  // namespace
 
-std::vector<Explained> explain_model(const ScoringModel& model) {
+std::vector<Explained> explain_model(const ScoringModel& model, const std::string& activation) {
   std::vector<Explained> lines;
   lines.push_back({"checkpoint", model.name, model.sentence->encoder.string()});
   lines.push_back({"model", model.architecture, "config.json"});
@@ -125,11 +139,7 @@ std::vector<Explained> explain_model(const ScoringModel& model) {
     explain_tokenizer(texts->pieces(), model, lines);
     explain_texts(*texts, model, lines);
   }
-  lines.push_back({"attention",
-                   model.window
-                       ? fmt::format("{}, window {}", model.pattern.name, model.window->text())
-                       : model.pattern.name,
-                   ""});
+  lines.push_back({"attention", attention_in_words(model), ""});
   std::vector<std::string> pooled;
   for (const Pooling pooling : model.head.pooling) pooled.emplace_back(name_of(pooling));
   const std::string_view head_source =
@@ -151,7 +161,7 @@ std::vector<Explained> explain_model(const ScoringModel& model) {
                      fmt::format("{} of {}", in_words(model.head.label), model.head.labels),
                      model.head.stated_labels ? "config.json" : "the weights"});
   }
-  lines.push_back({"activation", "none",
+  lines.push_back({"activation", activation,
                    model.activation.empty()
                        ? ""
                        : fmt::format("predict() of sentence-transformers would apply {}",

@@ -21,7 +21,8 @@ struct Explained {
   std::string value;   // "not given to the model"
   std::string source;  // "model_input_names of tokenizer_config.json"; empty: nothing to name
 };
-[[nodiscard]] std::vector<Explained> explain_model(const ScoringModel& model);
+[[nodiscard]] std::vector<Explained> explain_model(const ScoringModel& model,
+                                                   const std::string& activation = "none");
 
 struct ExplainedToken {
   std::int32_t id = 0;

@@ -2,6 +2,7 @@
 #include "engine/scoring/score_lines.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -36,10 +37,16 @@ Result<std::string> ScoreLines::add(const PairIds& ids, float score) {
     }
   }
   if (format_ == ScoreFormat::trec || options_.top > 0) return add_ranked(ids, score);
+  ++count_;
   return line_of(ids, score);
 }
 
-std::string ScoreLines::line_of(const PairIds& ids, float score) const {
+float ScoreLines::written(float score) const {
+  return options_.applies_sigmoid ? 1 / (1 + std::exp(-score)) : score;
+}
+
+std::string ScoreLines::line_of(const PairIds& ids, float raw) const {
+  const float score = written(raw);
   if (format_ == ScoreFormat::jsonl) {
     nlohmann::ordered_json line = nlohmann::ordered_json::object();
     if (!ids.query_id.empty()) line["qid"] = ids.query_id;
@@ -68,6 +75,7 @@ Result<std::string> ScoreLines::add_ranked(const PairIds& ids, float score) {
   if (ids.query_id != query_id_) {
     text = finish();
     query_id_ = ids.query_id;
+    seen_documents_.clear();
     if (!seen_.insert(std::hash<std::string>{}(query_id_)).second) {
       return fail(
           "the documents of query '{}' do not stand together, so they cannot be ranked while they "
@@ -79,6 +87,12 @@ Result<std::string> ScoreLines::add_ranked(const PairIds& ids, float score) {
       documents_.back().document_id == ids.document_id) {
     documents_.back().score = std::max(documents_.back().score, score);
   } else {
+    if (!options_.documents_differ &&
+        !seen_documents_.insert(std::hash<std::string>{}(ids.document_id)).second) {
+      return fail(
+          "document '{}' stands twice under query '{}', and a ranking has each once; leave one out",
+          in_a_sentence(ids.document_id), in_a_sentence(query_id_));
+    }
     documents_.push_back({ids.document_id, score});
   }
   // Memory does not grow with the documents of a cache.
@@ -101,11 +115,12 @@ std::string ScoreLines::finish() {
   for (const Ranked& document : documents_) {
     if (format_ == ScoreFormat::trec) {
       fmt::format_to(std::back_inserter(text), "{} Q0 {} {} {} {}\n", query_id_,
-                     document.document_id, ++rank, document.score, tag_);
+                     document.document_id, ++rank, written(document.score), tag_);
     } else {
       text += line_of({query_id_, document.document_id}, document.score);
     }
   }
+  count_ += static_cast<std::int64_t>(documents_.size());
   documents_.clear();
   return text;
 }

@@ -36,6 +36,10 @@ struct LineOptions {
   bool best_of_passages = false;
   /// Documents of each query that are written, the best first; 0: all.
   std::int64_t top = 0;
+  /// A sigmoid of each score is written; raw scores decide about ranks.
+  bool applies_sigmoid = false;
+  /// No document stands twice under a query, which else is an error of rankings.
+  bool documents_differ = false;
 };
 
 class ScoreLines {
@@ -50,6 +54,8 @@ class ScoreLines {
   [[nodiscard]] Result<std::string> add(const PairIds& ids, float score);
   /// The rest.
   [[nodiscard]] std::string finish();
+  /// Scores in all lines so far.
+  [[nodiscard]] std::int64_t count() const { return count_; }
 
  private:
   struct Ranked {
@@ -57,16 +63,19 @@ class ScoreLines {
     float score;
   };
   [[nodiscard]] Result<std::string> add_ranked(const PairIds& ids, float score);
-  [[nodiscard]] std::string line_of(const PairIds& ids, float score) const;
+  [[nodiscard]] float written(float score) const;
+  [[nodiscard]] std::string line_of(const PairIds& ids, float raw) const;
   void sort();
   [[nodiscard]] std::size_t best_count() const { return static_cast<std::size_t>(options_.top); }
 
   ScoreFormat format_;
   LineOptions options_;
   std::string tag_;
-  std::string query_id_;                  // whose documents are gathered
-  std::vector<Ranked> documents_;         // of that query
-  std::unordered_set<std::size_t> seen_;  // hashes of queries that are written
+  std::int64_t count_ = 0;
+  std::string query_id_;                            // whose documents are gathered
+  std::vector<Ranked> documents_;                   // of that query
+  std::unordered_set<std::size_t> seen_;            // hashes of queries that are written
+  std::unordered_set<std::size_t> seen_documents_;  // of that query
 };
 
 /// Counts pairs of documents of one query that share a score: what scores of few bits make of

@@ -245,6 +245,14 @@ TEST_F(Encode, TheBestDocumentsOfACacheAreWritten) {
   }
 }
 
+TEST_F(Encode, AnotherPrecisionIsComparedByTheSameCache) {
+  encode_well("colbert");
+  const Outcome outcome = score("colbert", {"--cache", "cache", "--queries", "queries.tsv", "--top",
+                                            "2", "--precision", "bfloat16"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("bfloat16"));
+}
+
 TEST_F(Encode, ARunIsRankedFromACacheAsFromTexts) {
   encode_well("colbert");
   program_.write("run.trec",

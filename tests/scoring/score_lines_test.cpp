@@ -75,6 +75,24 @@ TEST(ScoreLines, TheBestDocumentsOfAQueryAreWrittenInOrder) {
   }
 }
 
+TEST(ScoreLines, RawScoresDecideAboutRanksOfSigmoids) {
+  ScoreLines lines(ScoreFormat::tsv, "", {.top = 2, .applies_sigmoid = true});
+  static_cast<void>(lines.add({"1", "a"}, 40.0F));
+  static_cast<void>(lines.add({"1", "b"}, 60.0F));  // both are 1 in float32
+  EXPECT_EQ(lines.finish(), "1\tb\t1\n1\ta\t1\n");
+  EXPECT_EQ(lines.count(), 2);
+}
+
+TEST(ScoreLines, ADocumentStandsOnceUnderAQuery) {
+  for (const ScoreFormat format : {ScoreFormat::trec, ScoreFormat::tsv}) {
+    ScoreLines lines(format, "mini", {.top = 5});
+    static_cast<void>(lines.add({"1", "a"}, 1.0F));
+    static_cast<void>(lines.add({"1", "b"}, 1.0F));
+    EXPECT_THAT(lines.add({"1", "a"}, 2.0F).error().message,
+                HasSubstr("document 'a' stands twice under query '1'"));
+  }
+}
+
 TEST(ScoreLines, IdsThatATerminalWouldObeyAreRefusedOrEscaped) {
   for (const char* id : {"a\x1b[31m", "\xe2\x80\xae", "\xff"}) {
     for (const ScoreFormat format : {ScoreFormat::tsv, ScoreFormat::trec}) {
