@@ -57,9 +57,10 @@ Result<LabelChoice> parse_label(std::string_view text, std::int64_t labels) {
     return fail("label {} does not exist; the model has {}, counted from 0",
                 std::max(*label, *other), counted(labels, "label"));
   }
-  if (choice.kind == LabelChoice::Kind::difference && *label == *other)
+  if (choice.kind == LabelChoice::Kind::difference && *label == *other) {
     return fail("'{}' is the difference of a label and itself; give two labels",
                 in_a_sentence(text));
+  }
   choice.label = *label;
   choice.other = *other;
   return choice;

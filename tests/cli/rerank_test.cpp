@@ -260,7 +260,7 @@ TEST_F(RerankBeir, OneCommandLeadsFromTheFolderToTheEvaluation) {
       rerank_set({"--run", "bm25.trec", "-o", "out.trec", "--measures", "nDCG@10,R@5"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("1 query is not judged in set/qrels/test.tsv and left"),
-                                 HasSubstr("1 document has the id of the query and left out")));
+                                 HasSubstr("1 document has the id of its query; left out")));
   const auto scores = written();
   EXPECT_EQ(scores.size(), 1U * documents) << "judged queries alone, without the query's own text";
   // The title stands before the text, and the text has no blank at its end.
