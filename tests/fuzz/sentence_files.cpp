@@ -54,7 +54,7 @@ void follow(const SentenceFiles& read) {
   expect(read.multi_vector->query.length >= 0 && read.multi_vector->expansion_length >= 0,
          "lengths are not negative");
   for (const HeadStep& step : read.head.steps)
-    expect(step.kind != HeadStep::Kind::linear || step.in > 0, "a layer reads something");
+    expect(step.in >= 0 && step.out >= 0, "widths are not negative");
 }
 
 }  // namespace
