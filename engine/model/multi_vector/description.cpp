@@ -23,9 +23,10 @@ class MultiVectorDescription final : public FamilyDescription {
 
   /// None: the body has one, and other files say what follows it.
   [[nodiscard]] std::vector<std::string_view> model_types() const override { return {}; }
-  [[nodiscard]] ModelConfig read_config(const JsonField& config,
+  [[nodiscard]] ModelConfig read_config(const JsonField& /*config*/,
                                         std::string_view model_type) const override {
-    config.wrong(fmt::format("is of the type '{}', which no file has", in_a_sentence(model_type)));
+    throw JsonProblem{
+        {fmt::format("'{}' is no model type of a config.json", in_a_sentence(model_type))}};
   }
   void take_sizes(ModelConfig& config, const TensorViews& files) const override {
     if (!config.body) return;
