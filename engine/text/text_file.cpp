@@ -197,14 +197,18 @@ Result<std::string> document_text_in(const json& object) {
   if (!text) return tl::unexpected(text.error());
   if (!*text)
     return fail("has no text 'document', 'text', 'passage', 'contents', 'body' or 'segment'");
-  const auto part = [&](const char* name) -> const std::string* {
+  std::array<std::string, 2> before;
+  bool has_some = false;
+  for (const auto& [name, part] :
+       {std::pair("title", before.data()), std::pair("headings", before.data() + 1)}) {
     const auto found = object.find(name);
-    return found == object.end() ? nullptr : found->get_ptr<const std::string*>();
-  };
-  const std::string *const title = part("title"), *const headings = part("headings");
-  if (title == nullptr && headings == nullptr) return std::move(**text);
-  return text_with_title(title == nullptr ? "" : *title, headings == nullptr ? "" : *headings,
-                         **text);
+    if (found == object.end() || found->is_null()) continue;
+    if (!found->is_string()) return fail("has a '{}' that is no text", name);
+    *part = found->get<std::string>();
+    has_some = true;
+  }
+  if (!has_some) return std::move(**text);
+  return text_with_title(before[0], before[1], **text);
 }
 
 Result<TextFile> TextFile::begin(const std::filesystem::path& file, Result<LineFile> lines,

@@ -229,6 +229,8 @@ TEST(PairReader, ATitleStandsBeforeTheText) {
     EXPECT_EQ(text_of(R"("text": "t", "contents": "t")"), "t");
     EXPECT_THAT(text_of(R"("text": "t", "contents": "c")"),
                 HasSubstr("has 'text' and 'contents', which differ"));
+    EXPECT_THAT(text_of(R"("text": "t", "title": ["T"])"),
+                HasSubstr("has a 'title' that is no text"));
   }
 }
 
