@@ -20,7 +20,7 @@ struct OpenedCache {
   std::string name;
   std::uintmax_t bytes = 0;  // when it was opened
 
-  /// Whether its documents are those of the model is told by the worker, which knows its weights.
+  /// The worker, which knows the weights, checks whether the documents are those of the model.
   /// Errors: a model without a cache, documents without ids, another tokenizer or limit.
   [[nodiscard]] static Result<OpenedCache> open(const std::string& name,
                                                 const ModelArguments& arguments,

@@ -170,16 +170,10 @@ Result<ReadyToRerank> prepare(RerankCommand& arguments, const std::filesystem::p
     auto of_queries = open_texts(arguments.queries, PairParts::query);
     if (!of_queries) return tl::unexpected(of_queries.error());
     queries.emplace(std::move(*of_queries));
-    Status found =
-        CachedCandidates(*model, *run, arguments.depth, *queries, cache->documents, arguments.cache)
-            .check();
-    if (!found) return tl::unexpected(found.error());
   } else {
     auto opened = open_texts(arguments.queries, arguments.documents);
     if (!opened) return tl::unexpected(opened.error());
     texts.emplace(std::move(*opened));
-    if (Status found = find_texts(*run, arguments.depth, *texts); !found)
-      return tl::unexpected(found.error());
   }
   auto out =
       WrittenFile::beside(arguments.out.empty() ? scratch : std::filesystem::path(arguments.out));
@@ -312,7 +306,7 @@ ordered_json metadata_of(const Session& session, const RerankCommand& arguments,
   return metadata;
 }
 
-void tell_cut(const RerankedPairs& pairs, LongDocuments how) {
+void tell_cut(const RunCandidates& pairs, LongDocuments how) {
   if (pairs.cut() == 0) return;
   say("attnscope: note: of {} of {} documents the end is in no pair{}", pairs.cut(),
       pairs.documents(),
@@ -337,18 +331,14 @@ void print_evaluation(Session& session, const std::filesystem::path& file, const
   print_result(session, report::write_sheet(sheet, report::TableFormat::text));
 }
 
-/// What is scored; `read` is then the same where it is of texts.
-std::unique_ptr<PairSource> candidates_of(const RerankCommand& arguments, ReadyToRerank& ready,
-                                          const RerankedPairs*& read) {
+std::unique_ptr<RunCandidates> candidates_of(const RerankCommand& arguments, ReadyToRerank& ready) {
   if (ready.cache) {
     return std::make_unique<CachedCandidates>(ready.model, ready.run, arguments.depth,
                                               *ready.queries, ready.cache->documents,
                                               arguments.cache);
   }
-  auto pairs = std::make_unique<RerankedPairs>(ready.model, ready.run, arguments.depth,
-                                               *ready.texts, arguments.long_documents());
-  read = pairs.get();
-  return pairs;
+  return std::make_unique<RerankedPairs>(ready.model, ready.run, arguments.depth, *ready.texts,
+                                         arguments.long_documents());
 }
 
 void rerank(Session& session, RerankCommand& arguments) {
@@ -357,14 +347,15 @@ void rerank(Session& session, RerankCommand& arguments) {
   auto prepared = prepare(arguments, scratch.name());
   if (interrupts() > 0) return session.fail(exit_cancelled, "interrupted; nothing is written");
   if (!prepared) return session.fail(exit_wrong_use, prepared.error().message);
+  const std::unique_ptr<RunCandidates> pairs = candidates_of(arguments, *prepared);
+  if (const Status found = pairs->check(); !found)
+    return session.fail(exit_wrong_use, found.error().message);
   for (const std::string& sentence : prepared->run.notes) note(sentence);
   auto worker = start_model(arguments.model, prepared->model.request, &interrupts());
   if (!worker) return session.fail(worker.error());
   ScoreOptions options = arguments.options;
   options.shows_progress = isatty(STDERR_FILENO) == 1;
   options.keeps_part = false;
-  const RerankedPairs* read = nullptr;  // of texts
-  const std::unique_ptr<PairSource> pairs = candidates_of(arguments, *prepared, read);
   if (prepared->cache) {
     const Status opened = prepared->cache->open_in(worker->process);
     if (!opened) return session.fail(exit_wrong_use, opened.error().message);
@@ -401,7 +392,7 @@ void rerank(Session& session, RerankCommand& arguments) {
     return session.fail(exit_wrong_use, fmt::format("{} (nothing is written)", why.message));
   }
   if (run.was_interrupted()) return session.fail(exit_cancelled, "interrupted; nothing is written");
-  if (read != nullptr) tell_cut(*read, arguments.long_documents());
+  tell_cut(*pairs, arguments.long_documents());
   if (!prepared->qrels) return;
   const bool is_kept = !arguments.out.empty();
   print_evaluation(session, is_kept ? arguments.out : scratch.name(), tag, *prepared, is_kept);

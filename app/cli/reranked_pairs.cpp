@@ -24,15 +24,48 @@ std::int64_t length_of(const std::vector<std::int32_t>& ids) {
   return static_cast<std::int64_t>(ids.size());
 }
 
+/// Ok, or what the run names, to that depth, and is not there. `has_document` knows ids of
+/// documents, `documents_name` is that of their file.
+template <typename HasDocument>
+Status find_named(const TrecRun& run, std::int64_t depth, TextCollection& queries,
+                  const std::string& documents_name, const HasDocument& has_document) {
+  std::int64_t lost_queries = 0, lost_documents = 0, documents = 0;
+  std::string first_query;
+  const RankedDocument* first = nullptr;
+  for (const auto& [id, ranked] : run.queries) {
+    if (!queries.contains(id) && lost_queries++ == 0) first_query = id;
+    const std::size_t count = std::min(ranked.size(), static_cast<std::size_t>(depth));
+    for (std::size_t i = 0; i < count; ++i) {
+      ++documents;
+      if (has_document(ranked[i].id)) continue;
+      ++lost_documents;
+      if (first == nullptr || ranked[i].line < first->line) first = &ranked[i];
+    }
+  }
+  const std::string name = in_a_sentence(run.file.string(), 400);
+  if (lost_queries > 0) {
+    return fail("{}: its query '{}' is not in {} ({} of {} are not)", name,
+                in_a_sentence(first_query), queries.name(), lost_queries, run.queries.size());
+  }
+  if (first != nullptr) {
+    return fail("{}, line {}: document '{}' is not in {} ({} of {} are not)", name, first->line,
+                in_a_sentence(first->id), documents_name, lost_documents, documents);
+  }
+  return {};
+}
+
 }  // namespace
 
-std::string RerankedPairs::place(std::int64_t line) const {
+std::string RunCandidates::place(std::int64_t line) const {
   return fmt::format("{}, line {}", in_a_sentence(run_.file.string(), 400), line);
 }
 
-Status RerankedPairs::load_query() {
+Status RerankedPairs::check() {
+  return find_texts(run_, depth_, texts_);
+}
+
+Status RerankedPairs::load_query(const std::string& id, std::span<const RankedDocument> documents) {
   constexpr std::int64_t no_limit = std::numeric_limits<std::int32_t>::max();
-  const auto& [id, documents] = *at_;
   const auto query = texts_.queries.find(id);
   if (!query) return tl::unexpected(query.error());
   if (!*query) return fail("{}: query '{}' is gone; begin again", texts_.queries.name(), id);
@@ -44,10 +77,9 @@ Status RerankedPairs::load_query() {
     if (limits.most_document_tokens > 0) limits.most_document_tokens = no_limit;
   }
   std::vector<TokenPair> whole;
-  const std::size_t count = std::min(documents.size(), static_cast<std::size_t>(depth_));
-  whole.reserve(count);
+  whole.reserve(documents.size());
   std::int64_t longest = 0;
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < documents.size(); ++i) {
     const auto text = texts_.documents.find(documents[i].id);
     if (!text) return tl::unexpected(text.error());
     if (!*text) {
@@ -59,22 +91,21 @@ Status RerankedPairs::load_query() {
     if (one_passage) {
       ++documents_;
       if (tokens->document_cut) ++cut_;
-      pairs_.push_back({.tokens = std::move(*tokens),
-                        .ids = {at_->first, documents[i].id},
-                        .line = documents[i].line});
+      pairs_.push_back(
+          {.tokens = std::move(*tokens), .ids = {id, documents[i].id}, .line = documents[i].line});
       continue;
     }
     longest = std::max(longest, length_of(tokens->document) - 1);
     whole.push_back(std::move(*tokens));
   }
   for (std::size_t i = 0; i < whole.size(); ++i) {
-    if (Status added = add_passages(documents[i], whole[i], longest); !added) return added;
+    if (Status added = add_passages(id, documents[i], whole[i], longest); !added) return added;
   }
   return {};
 }
 
-Status RerankedPairs::add_passages(const RankedDocument& document, const TokenPair& whole,
-                                   std::int64_t longest) {
+Status RerankedPairs::add_passages(const std::string& id, const RankedDocument& document,
+                                   const TokenPair& whole, std::int64_t longest) {
   const PairLimits& limits = model_.limits;
   // Words have no [SEP]; pieces have one behind each document.
   const std::int64_t ends = model_.reads_words ? 0 : 1;
@@ -106,16 +137,19 @@ Status RerankedPairs::add_passages(const RankedDocument& document, const TokenPa
     pair.tokens.document.assign(whole.document.begin() + passage.begin,
                                 whole.document.begin() + passage.end);
     if (ends > 0) pair.tokens.document.push_back(whole.document.back());
-    pair.ids = {at_->first, document.id};
+    pair.ids = {id, document.id};
     pair.line = document.line;
   }
   return {};
 }
 
-Result<std::optional<ScoredPair>> RerankedPairs::next() {
+Result<std::optional<ScoredPair>> RunCandidates::next() {
   while (pairs_.empty()) {
     if (at_ == run_.queries.end()) return std::optional<ScoredPair>();
-    if (Status loaded = load_query(); !loaded) return tl::unexpected(loaded.error());
+    const auto& [id, documents] = *at_;
+    const std::size_t count = std::min(documents.size(), static_cast<std::size_t>(depth_));
+    if (Status loaded = load_query(id, std::span(documents).first(count)); !loaded)
+      return tl::unexpected(loaded.error());
     ++at_;
     ++done_;
   }
@@ -125,76 +159,30 @@ Result<std::optional<ScoredPair>> RerankedPairs::next() {
 }
 
 Status CachedCandidates::check() {
-  return find_texts(run_, depth_, queries_, name_,
+  return find_named(run_, depth_, queries_, name_,
                     [this](const std::string& id) { return numbers_.find(id).has_value(); });
 }
 
-std::string CachedCandidates::place(std::int64_t line) const {
-  return fmt::format("{}, line {}", in_a_sentence(run_.file.string(), 400), line);
-}
-
-Status CachedCandidates::load_query() {
-  const auto& [id, documents] = *at_;
+Status CachedCandidates::load_query(const std::string& id,
+                                    std::span<const RankedDocument> documents) {
   const auto query = queries_.find(id);
   if (!query) return tl::unexpected(query.error());
   if (!*query) return fail("{}: query '{}' is gone; begin again", queries_.name(), id);
   auto tokens = model_.tokenizer->encode(**query, "", model_.limits);
   if (!tokens) return fail("{}: {}", place(documents.front().line), tokens.error().message);
   tokens->document.clear();
-  const std::size_t count = std::min(documents.size(), static_cast<std::size_t>(depth_));
-  for (std::size_t i = 0; i < count; ++i) {
+  for (const RankedDocument& document : documents) {
     pairs_.push_back({.tokens = *tokens,
-                      .cached = numbers_.find(documents[i].id).value(),
-                      .ids = {id, documents[i].id},
-                      .line = documents[i].line});
+                      .cached = numbers_.find(document.id).value(),
+                      .ids = {id, document.id},
+                      .line = document.line});
   }
   return {};
-}
-
-Result<std::optional<ScoredPair>> CachedCandidates::next() {
-  while (pairs_.empty()) {
-    if (at_ == run_.queries.end()) return std::optional<ScoredPair>();
-    if (Status loaded = load_query(); !loaded) return tl::unexpected(loaded.error());
-    ++at_;
-    ++done_;
-  }
-  ScoredPair pair = std::move(pairs_.front());
-  pairs_.pop_front();
-  return std::optional(std::move(pair));
 }
 
 Status find_texts(const TrecRun& run, std::int64_t depth, RerankedTexts& texts) {
-  return find_texts(run, depth, texts.queries, texts.documents.name(),
+  return find_named(run, depth, texts.queries, texts.documents.name(),
                     [&](const std::string& id) { return texts.documents.contains(id); });
-}
-
-/// What the run names and the files have not, told before anything is computed.
-Status find_texts(const TrecRun& run, std::int64_t depth, TextCollection& queries,
-                  const std::string& documents_name,
-                  const std::function<bool(const std::string&)>& has_document) {
-  std::int64_t lost_queries = 0, lost_documents = 0, documents = 0;
-  std::string first_query;
-  const RankedDocument* first = nullptr;
-  for (const auto& [id, ranked] : run.queries) {
-    if (!queries.contains(id) && lost_queries++ == 0) first_query = id;
-    const std::size_t count = std::min(ranked.size(), static_cast<std::size_t>(depth));
-    for (std::size_t i = 0; i < count; ++i) {
-      ++documents;
-      if (has_document(ranked[i].id)) continue;
-      ++lost_documents;
-      if (first == nullptr || ranked[i].line < first->line) first = &ranked[i];
-    }
-  }
-  const std::string name = in_a_sentence(run.file.string(), 400);
-  if (lost_queries > 0) {
-    return fail("{}: its query '{}' is not in {} ({} of {} are not)", name,
-                in_a_sentence(first_query), queries.name(), lost_queries, run.queries.size());
-  }
-  if (first != nullptr) {
-    return fail("{}, line {}: document '{}' is not in {} ({} of {} are not)", name, first->line,
-                in_a_sentence(first->id), documents_name, lost_documents, documents);
-  }
-  return {};
 }
 
 Result<TextCollection> open_texts(const std::string& file, PairParts parts) {

@@ -6,9 +6,9 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,18 +33,14 @@ struct RerankedTexts {
   TextCollection queries, documents;
 };
 
-/// A query's candidates after the other's, each as one pair or as its passages'.
-class RerankedPairs : public PairSource {
+/// A query's candidates of a run after the other's. The arguments live at least as long.
+class RunCandidates : public PairSource {
  public:
-  RerankedPairs(const ScoringModel& model, const effectiveness::TrecRun& run, std::int64_t depth,
-                RerankedTexts& texts, LongDocuments how)
-      : model_(model),
-        run_(run),
-        depth_(depth),
-        texts_(texts),
-        how_(how),
-        at_(run.queries.begin()) {}
+  RunCandidates(const ScoringModel& model, const effectiveness::TrecRun& run, std::int64_t depth)
+      : model_(model), run_(run), depth_(depth), at_(run.queries.begin()) {}
 
+  /// Ok, or what the run names, to that depth, and is not there: before anything is computed.
+  [[nodiscard]] virtual Status check() = 0;
   [[nodiscard]] Result<std::optional<ScoredPair>> next() override;
   [[nodiscard]] std::string place(std::int64_t line) const override;
   [[nodiscard]] std::optional<double> progress() const override {
@@ -54,61 +50,66 @@ class RerankedPairs : public PairSource {
   [[nodiscard]] std::int64_t cut() const { return cut_; }
   [[nodiscard]] std::int64_t documents() const { return documents_; }
 
- private:
-  [[nodiscard]] Status load_query();
-  [[nodiscard]] Status add_passages(const effectiveness::RankedDocument& document,
-                                    const TokenPair& whole, std::int64_t longest);
+ protected:
+  /// The pairs of one query.
+  [[nodiscard]] virtual Status load_query(
+      const std::string& id, std::span<const effectiveness::RankedDocument> documents) = 0;
 
   const ScoringModel& model_;
   const effectiveness::TrecRun& run_;
   std::int64_t depth_;
-  RerankedTexts& texts_;
-  LongDocuments how_;
-  std::map<std::string, std::vector<effectiveness::RankedDocument>>::const_iterator at_;
   std::deque<ScoredPair> pairs_;  // of the query before at_
-  std::int64_t done_ = 0, cut_ = 0, documents_ = 0;
+  std::int64_t cut_ = 0, documents_ = 0;
+
+ private:
+  std::map<std::string, std::vector<effectiveness::RankedDocument>>::const_iterator at_;
+  std::int64_t done_ = 0;
 };
 
-/// A query's candidates after the other's, whose documents are in a cache: each by its number
-/// there.
-class CachedCandidates : public PairSource {
+/// Candidates by their texts, each as one pair or as its passages'.
+class RerankedPairs final : public RunCandidates {
  public:
-  /// The arguments live at least as long.
+  RerankedPairs(const ScoringModel& model, const effectiveness::TrecRun& run, std::int64_t depth,
+                RerankedTexts& texts, LongDocuments how)
+      : RunCandidates(model, run, depth), texts_(texts), how_(how) {}
+
+  [[nodiscard]] Status check() override;
+
+ private:
+  [[nodiscard]] Status load_query(
+      const std::string& id, std::span<const effectiveness::RankedDocument> documents) override;
+  [[nodiscard]] Status add_passages(const std::string& id,
+                                    const effectiveness::RankedDocument& document,
+                                    const TokenPair& whole, std::int64_t longest);
+
+  RerankedTexts& texts_;
+  LongDocuments how_;
+};
+
+/// Candidates by their numbers in a cache.
+class CachedCandidates final : public RunCandidates {
+ public:
   CachedCandidates(const ScoringModel& model, const effectiveness::TrecRun& run, std::int64_t depth,
                    TextCollection& queries, const DocumentCache& cache, std::string name)
-      : model_(model),
-        run_(run),
-        depth_(depth),
+      : RunCandidates(model, run, depth),
         queries_(queries),
         cache_(cache),
         name_(std::move(name)),
-        numbers_(cache),
-        at_(run.queries.begin()) {}
+        numbers_(cache) {}
 
-  /// Ok, or what the run names, to that depth, and is not there: told before anything is computed.
-  [[nodiscard]] Status check();
-  [[nodiscard]] Result<std::optional<ScoredPair>> next() override;
-  [[nodiscard]] std::string place(std::int64_t line) const override;
-  [[nodiscard]] std::optional<double> progress() const override {
-    return static_cast<double>(done_) / static_cast<double>(run_.queries.size());
-  }
+  [[nodiscard]] Status check() override;
   [[nodiscard]] std::string damaged_cache(std::int64_t document) const override {
     return cache_.is_of_numbers(document) ? "" : name_;
   }
 
  private:
-  [[nodiscard]] Status load_query();
+  [[nodiscard]] Status load_query(
+      const std::string& id, std::span<const effectiveness::RankedDocument> documents) override;
 
-  const ScoringModel& model_;
-  const effectiveness::TrecRun& run_;
-  std::int64_t depth_;
   TextCollection& queries_;
   const DocumentCache& cache_;
   std::string name_;
   DocumentNumbers numbers_;
-  std::map<std::string, std::vector<effectiveness::RankedDocument>>::const_iterator at_;
-  std::deque<ScoredPair> pairs_;  // of the query before at_
-  std::int64_t done_ = 0;
 };
 
 /// An index of the texts, with progress on a terminal; an interrupt ends it.
@@ -117,11 +118,7 @@ class CachedCandidates : public PairSource {
 [[nodiscard]] Result<RerankedTexts> open_texts(const std::string& queries,
                                                const std::string& documents);
 
-/// Ok, or what the run names, to that depth, and the files have not: told before anything is
-/// computed. `has_document` knows ids of documents, `documents` names their file.
-[[nodiscard]] Status find_texts(const effectiveness::TrecRun& run, std::int64_t depth,
-                                TextCollection& queries, const std::string& documents,
-                                const std::function<bool(const std::string&)>& has_document);
+/// Ok, or what the run names, to that depth, and the files have not.
 [[nodiscard]] Status find_texts(const effectiveness::TrecRun& run, std::int64_t depth,
                                 RerankedTexts& texts);
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -141,16 +142,20 @@ Status read_encoder_config(SentenceFiles& files, std::optional<MultiVectorFiles>
   return {};
 }
 
-/// What modules.json lists after the encoder, whose folder it names.
-Result<std::vector<ListedModule>> read_modules(const fs::path& folder, SentenceFiles& files) {
+Result<std::vector<ListedModule>> read_modules(const fs::path& list) {
+  std::vector<ListedModule> listed;
+  Status read = read_json_file(list, "list of modules",
+                               [&](const JsonField& root) { listed = read_module_list(root); });
+  if (!read) return tl::unexpected(read.error());
+  return listed;
+}
+
+/// The modules after the encoder, whose folder the first one names.
+Result<std::vector<ListedModule>> after_encoder(const fs::path& folder,
+                                                std::vector<ListedModule> listed,
+                                                SentenceFiles& files) {
   const fs::path list = folder / "modules.json";
   files.paths.push_back(list);
-  std::vector<ListedModule> listed;
-  if (Status read = read_json_file(list, "list of modules",
-                                   [&](const JsonField& root) { listed = read_module_list(root); });
-      !read) {
-    return tl::unexpected(read.error());
-  }
   if (listed.empty() || listed.front().type != "Transformer") {
     return fail("{}: its first module is no Transformer; only encoders of that kind are read",
                 list.string());
@@ -211,15 +216,10 @@ Result<SentenceFiles> read_sentence_files(const fs::path& folder) {
   if (!has_list) return tl::unexpected(has_list.error());
   const Result<bool> has_config = is_present(config);
   if (!has_config) return tl::unexpected(has_config.error());
-  bool has_pylate_module = false;
-  if (*has_list) {
-    const auto look = [&](const JsonField& root) {
-      for (const ListedModule& module : read_module_list(root))
-        has_pylate_module = has_pylate_module || module.is_pylate;
-    };
-    // What is wrong with the list is told where it counts.
-    static_cast<void>(read_json_file(folder / "modules.json", "list of modules", look));
-  }
+  // An error of the list is reported where it counts.
+  Result<std::vector<ListedModule>> modules;
+  if (*has_list) modules = read_modules(folder / "modules.json");
+  const bool has_pylate_module = modules && std::ranges::any_of(*modules, &ListedModule::is_pylate);
   if (*has_config) {
     if (Status read = read_prompts(folder, has_pylate_module, files, multi_vector); !read)
       return tl::unexpected(read.error());
@@ -238,7 +238,8 @@ Result<SentenceFiles> read_sentence_files(const fs::path& folder) {
     return files;
   }
   files.paths.push_back(config);
-  auto listed = read_modules(folder, files);
+  if (!modules) return tl::unexpected(modules.error());
+  auto listed = after_encoder(folder, std::move(*modules), files);
   if (!listed) return tl::unexpected(listed.error());
   if (Status read = read_encoder_config(files, multi_vector); !read)
     return tl::unexpected(read.error());

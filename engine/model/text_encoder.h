@@ -13,6 +13,8 @@
 #include <memory>
 #include <string_view>
 
+#include "engine/attention/implementation.h"
+#include "engine/model/bert/encoder_layer.h"
 #include "engine/model/bert/packed_batch.h"
 #include "engine/model/family.h"
 #include "engine/model/model_weights.h"
@@ -48,14 +50,21 @@ class TextEncoder {
 class EncoderFamily {
  public:
   virtual ~EncoderFamily() = default;
-  [[nodiscard]] virtual Result<std::unique_ptr<TextEncoder>> make_encoder(
+  /// An error: an implementation that does not exist.
+  [[nodiscard]] Result<std::unique_ptr<TextEncoder>> make_encoder(
       const ModelWeights& weights, const ModelVariant& variant,
-      std::string_view implementation) const = 0;
+      std::string_view implementation) const;
   /// The states that an encoder gives, in float64.
   [[nodiscard]] virtual at::Tensor reference_states(const ModelWeights& weights,
                                                     const ModelVariant& variant,
                                                     const PackedBatch& packed,
                                                     EncodedTexts texts) const = 0;
+
+ protected:
+  [[nodiscard]] virtual std::unique_ptr<TextEncoder> make(const ModelWeights& weights,
+                                                          const ModelVariant& variant,
+                                                          const Implementation& implementation,
+                                                          const Computing& computing) const = 0;
 };
 
 }  // namespace attnscope

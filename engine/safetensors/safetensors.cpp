@@ -178,9 +178,9 @@ std::string checksum_of(std::span<const NamedView> tensors,
 }
 
 Status SafetensorsFile::check_sum() const {
-  const auto told = metadata(checksum_key);
-  if (!told) return tl::unexpected(told.error());
-  if (*told == checksum_of(tensors(), mapping_->metadata)) return {};
+  const auto stated = metadata(checksum_key);
+  if (!stated) return tl::unexpected(stated.error());
+  if (*stated == checksum_of(tensors(), mapping_->metadata)) return {};
   return fail("{}: is damaged: its contents have another checksum than it states", mapping_->file);
 }
 

@@ -78,22 +78,29 @@ class BertTextEncoder final : public TextEncoder {
 
 class BertEncoderFamily final : public EncoderFamily {
  public:
-  Result<std::unique_ptr<TextEncoder>> make_encoder(
-      const ModelWeights& weights, const ModelVariant& variant,
-      std::string_view implementation) const override {
-    const auto found = implementation_named(implementation);
-    if (!found) return tl::unexpected(found.error());
-    return std::make_unique<BertTextEncoder>(weights, variant, **found,
-                                             computing_of(variant, weights.shape()));
-  }
   at::Tensor reference_states(const ModelWeights& weights, const ModelVariant& variant,
                               const PackedBatch& packed, EncodedTexts texts) const override {
     const ModelVariant used = texts == EncodedTexts::queries ? for_queries(variant) : variant;
     return bert_reference_states(weights, used, packed);
   }
+
+ protected:
+  std::unique_ptr<TextEncoder> make(const ModelWeights& weights, const ModelVariant& variant,
+                                    const Implementation& implementation,
+                                    const Computing& computing) const override {
+    return std::make_unique<BertTextEncoder>(weights, variant, implementation, computing);
+  }
 };
 
 }  // namespace
+
+Result<std::unique_ptr<TextEncoder>> EncoderFamily::make_encoder(
+    const ModelWeights& weights, const ModelVariant& variant,
+    std::string_view implementation) const {
+  const auto found = implementation_named(implementation);
+  if (!found) return tl::unexpected(found.error());
+  return make(weights, variant, **found, computing_of(variant, weights.shape()));
+}
 
 AttentionPattern query_pattern() {
   AttentionPattern pattern{.name = "query-expansion",

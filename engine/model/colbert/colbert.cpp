@@ -5,7 +5,6 @@
 // Punctuation and padding of a document are zero vectors, so that no maximum is below 0; here there
 // is no padding, and the maxima begin at 0.
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/matmul.h>
@@ -20,6 +19,7 @@
 #include "engine/model/colbert/colbert_config.h"
 #include "engine/model/late/late_family.h"
 #include "engine/model/late/late_reference.h"
+#include "engine/model/late/max_sim.h"
 
 namespace attnscope {
 
@@ -51,7 +51,7 @@ class Colbert final : public Interaction {
       : shape_(parts.config.shape),
         own_(std::any_cast<const ColbertConfig&>(parts.config.own)),
         computing_(parts.computing),
-        threads_(parts.threads),
+        max_sim_{.computing = computing_, .threads = parts.threads, .width = own_.dim},
         linear_(parts.computing.of(parts.weights.tensor(colbert_linear))) {}
 
   [[nodiscard]] TextEncoding queries() const override {
@@ -84,32 +84,21 @@ class Colbert final : public Interaction {
   [[nodiscard]] std::int64_t rows_kept(std::int64_t tokens) const override { return 1 + tokens; }
   [[nodiscard]] std::int64_t width() const override { return own_.dim; }
   [[nodiscard]] ModelWork work_of_keeping(const SequenceLayout& layout) const override {
-    const auto tokens = static_cast<double>(layout.tokens());
-    const double weights = static_cast<double>(shape_.hidden) * static_cast<double>(own_.dim);
-    return {.linear_flop = 2 * tokens * weights,
-            .least_bytes = (weights + tokens * static_cast<double>(own_.dim)) *
-                           static_cast<double>(attnscope::size_of(computing_.dtype))};
+    return max_sim_.work_of_vectors(layout.tokens(), shape_.hidden);
   }
 
-  /// What a score is made of are the maxima, one for each token of the query.
   [[nodiscard]] Result<Interacted> interact(const BertEncoder& /*encoder*/,
                                             const EncodedQuery& query, const Candidates& candidates,
                                             const Show& show) const override {
-    const auto largest = largest_products_with(candidates, query.front(), 0, computing_, threads_);
-    if (!largest) return tl::unexpected(largest.error());
-    if (show && candidates.count() == 1) show_matches(query.front(), candidates, show);
-    return Interacted{.scores = largest->sum(1), .states = *largest};
+    return max_sim_.of(query.front(), candidates, shape_.layers - 1, show);
   }
   [[nodiscard]] ModelWork work(const BertEncoder& /*encoder*/,
                                const InteractionSize& size) const override {
-    return {.linear_flop = 2 * size.rows() * static_cast<double>(size.query_tokens * own_.dim),
-            .least_bytes = size.rows() * size.row_bytes};
+    return max_sim_.work(size);
   }
   [[nodiscard]] std::int64_t peak_bytes(const BertEncoder& /*encoder*/,
                                         const InteractionSize& size) const override {
-    const auto candidates = static_cast<std::int64_t>(size.candidate_rows.size());
-    if (computing_.device.is_cpu()) return candidates * (4 * size.query_tokens + 32);
-    return static_cast<std::int64_t>(size.rows()) * (8 * size.query_tokens + 4 * own_.dim + 16);
+    return max_sim_.peak_bytes(size);
   }
 
  private:
@@ -118,20 +107,10 @@ class Colbert final : public Interaction {
     return of_length_one(at::linear(states, linear_).to(at::kFloat));
   }
 
-  /// The vectors as queries, keys and values of one head: the products are the scores.
-  void show_matches(const at::Tensor& query, const Candidates& candidates, const Show& show) const {
-    const at::Tensor rows =
-        at::cat({query.to(at::kFloat),
-                 candidates.rows.gathered(candidates.documents, computing_).to(at::kFloat)});
-    const std::vector<float> vectors = floats_of(rows);
-    for (const char* name : {"q", "k", "v"})
-      show({shape_.layers - 1, name, {rows.size(0), 1, rows.size(1)}, vectors});
-  }
-
   ModelShape shape_;
   ColbertConfig own_;
   Computing computing_;
-  int threads_;
+  MaxSim max_sim_;     // maxima begin at 0
   at::Tensor linear_;  // [dim, hidden]
 };
 

@@ -336,14 +336,6 @@ class ModernTextEncoder final : public TextEncoder {
 
 class ModernEncoderFamily final : public EncoderFamily {
  public:
-  Result<std::unique_ptr<TextEncoder>> make_encoder(
-      const ModelWeights& weights, const ModelVariant& variant,
-      std::string_view implementation) const override {
-    const auto found = implementation_named(implementation);
-    if (!found) return tl::unexpected(found.error());
-    return std::make_unique<ModernTextEncoder>(weights, variant, **found,
-                                               computing_of(variant, weights.shape()));
-  }
   at::Tensor reference_states(const ModelWeights& weights, const ModelVariant& variant,
                               const PackedBatch& packed, EncodedTexts texts) const override {
     if (texts == EncodedTexts::documents)
@@ -354,6 +346,13 @@ class ModernEncoderFamily final : public EncoderFamily {
     if (queries.local && has_unseen_tokens(packed.layout))
       queries.local->pattern.item_hides_documents = true;
     return modern_bert_reference_states(weights, queries, packed);
+  }
+
+ protected:
+  std::unique_ptr<TextEncoder> make(const ModelWeights& weights, const ModelVariant& variant,
+                                    const Implementation& implementation,
+                                    const Computing& computing) const override {
+    return std::make_unique<ModernTextEncoder>(weights, variant, implementation, computing);
   }
 };
 

@@ -4,7 +4,6 @@
 // that encodes single texts: a head makes a vector of every token's last state, and a score adds
 // up, over the vectors of the query, the largest product with a vector of the document.
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/tensor.h>
 #include <c10/core/InferenceMode.h>
@@ -20,6 +19,7 @@
 #include "engine/model/bert/encoder.h"
 #include "engine/model/bert/reference.h"
 #include "engine/model/late/late_model.h"
+#include "engine/model/late/max_sim.h"
 #include "engine/model/score_head.h"
 #include "engine/model/text_encoder.h"
 
@@ -88,11 +88,13 @@ class MultiVector final : public BiEncoder {
               std::unique_ptr<TextEncoder> encoder)
       : shape_(weights.shape()),
         computing_(computing),
-        threads_(threads),
+        max_sim_{.computing = computing,
+                 .threads = threads,
+                 .width = width_of(weights.config()),
+                 .least = -std::numeric_limits<float>::infinity()},
         rules_(*weights.config().head.max_sim),
         encoder_(std::move(encoder)),
-        layers_(weights.config().head, weights, computing),
-        width_(width_of(weights.config())) {}
+        layers_(weights.config().head, weights, computing) {}
 
   std::int64_t tokens_before_query() const override { return 1; }
   std::int64_t tokens_before_document() const override { return 1; }
@@ -167,28 +169,18 @@ class MultiVector final : public BiEncoder {
     return cost_of(*layout, EncodedTexts::documents);
   }
   std::int64_t rows_kept(std::int64_t tokens) const override { return 1 + tokens; }
-  std::int64_t width() const override { return width_; }
+  std::int64_t width() const override { return max_sim_.width; }
 
-  /// What a score is made of are the maxima, one for each vector of the query.
   Result<Interacted> interact(const EncodedQuery& query, const Candidates& candidates,
                               const Show& show) const override {
-    const at::Tensor& rows = query.front();
-    const auto largest = largest_products_with(
-        candidates, rows, -std::numeric_limits<float>::infinity(), computing_, threads_);
-    if (!largest) return tl::unexpected(largest.error());
-    if (show && candidates.count() == 1) show_matches(rows, candidates, show);
-    at::Tensor scores = largest->sum(1);
-    if (rules_.config().averages) scores = scores / rows.size(0);
-    return Interacted{.scores = scores, .states = *largest};
+    auto interacted = max_sim_.of(query.front(), candidates, shape_.layers - 1, show);
+    if (interacted && rules_.config().averages)
+      interacted->scores = interacted->scores / query.front().size(0);
+    return interacted;
   }
-  ModelWork work(const InteractionSize& size) const override {
-    return {.linear_flop = 2 * size.rows() * static_cast<double>(size.query_tokens * width_),
-            .least_bytes = size.rows() * size.row_bytes};
-  }
+  ModelWork work(const InteractionSize& size) const override { return max_sim_.work(size); }
   std::int64_t peak_bytes(const InteractionSize& size) const override {
-    const auto candidates = static_cast<std::int64_t>(size.candidate_rows.size());
-    if (computing_.device.is_cpu()) return candidates * (4 * size.query_tokens + 32);
-    return static_cast<std::int64_t>(size.rows()) * (8 * size.query_tokens + 4 * width_ + 16);
+    return max_sim_.peak_bytes(size);
   }
 
   static std::int64_t width_of(const ModelConfig& config) {
@@ -235,31 +227,16 @@ class MultiVector final : public BiEncoder {
     if (!work) return tl::unexpected(work.error());
     const auto peak = encoder_->peak_bytes(layout, texts);
     if (!peak) return tl::unexpected(peak.error());
-    const auto tokens = static_cast<double>(layout.tokens());
-    const double weights = static_cast<double>(shape_.hidden) * static_cast<double>(width_);
-    work->linear_flop += 2 * tokens * weights;
-    work->least_bytes += (weights + tokens * static_cast<double>(width_)) *
-                         static_cast<double>(attnscope::size_of(computing_.dtype));
+    add(max_sim_.work_of_vectors(layout.tokens(), shape_.hidden), 1, *work);
     return Cost{*work, *peak};
-  }
-
-  /// The vectors as queries, keys and values of one head: the products are the scores.
-  void show_matches(const at::Tensor& query, const Candidates& candidates, const Show& show) const {
-    const at::Tensor rows =
-        at::cat({query.to(at::kFloat),
-                 candidates.rows.gathered(candidates.documents, computing_).to(at::kFloat)});
-    const std::vector<float> vectors = floats_of(rows);
-    for (const char* name : {"q", "k", "v"})
-      show({shape_.layers - 1, name, {rows.size(0), 1, rows.size(1)}, vectors});
   }
 
   ModelShape shape_;
   Computing computing_;
-  int threads_;
+  MaxSim max_sim_;
   VectorRules rules_;
   std::unique_ptr<TextEncoder> encoder_;
   HeadLayers layers_;
-  std::int64_t width_;
 };
 
 /// The weights as those of the body alone.
