@@ -98,9 +98,6 @@ class CachedCandidates final : public RunCandidates {
         numbers_(cache) {}
 
   [[nodiscard]] Status check() override;
-  [[nodiscard]] std::string damaged_cache(std::int64_t document) const override {
-    return cache_.is_of_numbers(document) ? "" : name_;
-  }
 
  private:
   [[nodiscard]] Status load_query(

@@ -343,20 +343,13 @@ Status ScoreRun::flush() {
 tl::unexpected<Error> ScoreRun::no_score(const Window& window, std::size_t at) const {
   const PairIds& ids = window.ids[at];
   const std::string place = reader_.place(window.lines[at]);
-  if (const std::string cache = reader_.damaged_cache(window.cached[at]); !cache.empty()) {
-    return fail(
-        "{}: the vectors of document '{}' are no numbers; the cache is damaged, so encode its "
-        "documents again; its score is asked for in {}",
-        cache, in_a_sentence(ids.document_id), place);
-  }
   std::string pair = "this pair";
   if (!ids.query_id.empty() || !ids.document_id.empty()) {
     pair = fmt::format("query '{}' and document '{}'", in_a_sentence(ids.query_id),
                        in_a_sentence(ids.document_id));
   }
-  return fail("{}: the score of {} is no number; {} damaged?", place, pair,
-              from_cache_ ? "is the cache, or are the checkpoint's weights,"
-                          : "are the checkpoint's weights");
+  return fail("{}: the score of {} is no number; are the checkpoint's weights damaged?", place,
+              pair);
 }
 
 Status ScoreRun::write_ready(Window& window) {

@@ -45,8 +45,6 @@ class PairSource {
   [[nodiscard]] virtual std::string place(std::int64_t line) const = 0;
   /// Of what is to be read, from 0 to 1; absent where nobody knows its size.
   [[nodiscard]] virtual std::optional<double> progress() const = 0;
-  /// The cache's name where its vectors of that document are no numbers, else "".
-  [[nodiscard]] virtual std::string damaged_cache(std::int64_t /*document*/) const { return ""; }
 };
 
 /// Of texts, or of a cache.
@@ -71,9 +69,6 @@ class ScoredPairs : public PairSource {
   [[nodiscard]] std::string doubt_of_end() const { return reader_.doubt_of_end(); }
   /// Of what was read so far: "1 of 60 documents was cut; ..."; "" where nothing was.
   [[nodiscard]] std::string cut_in_words() const;
-  [[nodiscard]] std::string damaged_cache(std::int64_t document) const override {
-    return cache_ != nullptr && !cache_->is_of_numbers(document) ? name_ : "";
-  }
 
  private:
   [[nodiscard]] Result<std::optional<ScoredPair>> next_line();

@@ -53,9 +53,10 @@ DocumentCacheWriter& begun(const LoadedModel& model) {
 void answer_open_cache(const Asked& asked, ProtocolChannel& channel, LoadedModel& model) {
   model.cache.reset();
   const CacheMaker maker = none_encoded(loaded(model)).maker();
-  model.cache = std::make_unique<const DocumentCache>(
+  auto cache = std::make_unique<const DocumentCache>(
       taken(DocumentCache::open(asked.message["path"].text(), maker)));
-  model.looked_at.clear();
+  if (const Status whole = cache->check_sum(); !whole) throw RequestError(whole.error().message);
+  model.cache = std::move(cache);
   channel.send({{"event", "cache-open"}, {"documents", model.cache->documents()}});
 }
 

@@ -103,17 +103,6 @@ Pairs pairs_of(const JsonField& message, const LoadedModel& model) {
   return pairs;
 }
 
-/// A document of the cache is looked at once: what is no number there need not show in a score.
-bool is_of_numbers(LoadedModel& model, std::int64_t document) {
-  const DocumentCache& cache = opened(model);
-  model.looked_at.resize(static_cast<std::size_t>(cache.documents()));
-  auto& known = model.looked_at[static_cast<std::size_t>(document)];
-  if (known == LoadedModel::Rows::unknown) {
-    known = cache.is_of_numbers(document) ? LoadedModel::Rows::numbers : LoadedModel::Rows::none;
-  }
-  return known == LoadedModel::Rows::numbers;
-}
-
 /// Candidates of a cache are many, and what a model needs for each of them differs from family to
 /// family: a batch that would need more is cut in halves.
 std::vector<float> scores_within_memory(Model& scorer, const PairBatch& batch) {
@@ -274,12 +263,8 @@ void answer_score(const Asked& asked, ProtocolChannel& channel, LoadedModel& mod
   if (by_parts) parts.emplace();
   const std::vector<float> scores = scores_within_memory(scorer, pairs.batch);
   json written = json::array();
-  for (std::size_t i = 0; i < scores.size(); ++i) {
-    const bool is_number =
-        std::isfinite(scores[i]) &&
-        (pairs.batch.documents == nullptr || is_of_numbers(model, pairs.batch.items[i].cached));
-    written.push_back(is_number ? json(scores[i]) : json("nan"));
-  }
+  for (const float score : scores)
+    written.push_back(std::isfinite(score) ? json(score) : json("nan"));
   json event = {{"event", "score"}, {"scores", std::move(written)}};
   if (by_parts) event["parts"] = parts_json(*parts, work);
   channel.send(event);

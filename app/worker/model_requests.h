@@ -39,8 +39,6 @@ struct LoadedModel {
   std::unique_ptr<Model> model;    // null: none is loaded
   // Of documents that it has encoded, to be scored and to be written; null: none is open.
   std::unique_ptr<const DocumentCache> cache{};
-  enum class Rows : std::uint8_t { unknown, numbers, none };
-  std::vector<Rows> looked_at{};  // of the cache's documents
   std::unique_ptr<DocumentCacheWriter> writer{};
   std::shared_ptr<TrainedModel> trained{};  // null: none is trained
 };

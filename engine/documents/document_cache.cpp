@@ -128,6 +128,7 @@ Result<DocumentCache> DocumentCache::open(const std::filesystem::path& path) {
   }
   cache.maker_ = contents->maker;
   cache.source_ = contents->source;
+  cache.kept_ = state->kept;
   cache.width_ = contents->width;
   cache.offsets_ = std::move(*offsets);
   cache.rows_ = file->tensor("rows")->bytes;
@@ -150,16 +151,28 @@ Result<DocumentCache> DocumentCache::open(const std::filesystem::path& path, con
   return cache;
 }
 
+std::uint64_t DocumentCache::sum_of_all() const {
+  RunningSum sum;
+  for (std::int64_t document = 0; document < documents(); ++document)
+    add_to_sum(sum, document, has_ids() ? id(document) : "");
+  return sum.value();
+}
+
+Status DocumentCache::check_sum() const {
+  if (file_ == nullptr || sum_of_all() == kept_) return {};
+  return fail(
+      "the cache is damaged: its checksum differs from the one that was written; encode "
+      "its documents again");
+}
+
 Status DocumentCache::write(const std::filesystem::path& path) const {
   const CacheContents contents{.maker = maker_,
                                .format = format_,
                                .width = width_,
                                .documents = documents(),
                                .rows = offsets_.back()};
-  RunningSum sum;
-  for (std::int64_t document = 0; document < documents(); ++document) add_to_sum(sum, document, "");
   const cache_file::State state{
-      .encoded = documents(), .errors = error_.value_or(RowError{}), .kept = sum.value()};
+      .encoded = documents(), .errors = error_.value_or(RowError{}), .kept = sum_of_all()};
   auto file = WrittenFile::beside(path, Readers::owner_alone, Packing::never);
   if (!file) return tl::unexpected(file.error());
   file->write(cache_file::header(contents));

@@ -48,6 +48,8 @@ class DocumentCache {
   /// The same, of documents that `maker` encoded: those of somebody else are an error.
   [[nodiscard]] static Result<DocumentCache> open(const std::filesystem::path& path,
                                                   const Maker& maker);
+  /// Reads all of a mapped file: an error where its checksum is not the one that was written.
+  [[nodiscard]] Status check_sum() const;
   /// Ids are not in it: only a mapped cache has some.
   [[nodiscard]] Status write(const std::filesystem::path& path) const;
   /// The same with rows of its own, read from the file where they are mapped.
@@ -92,11 +94,13 @@ class DocumentCache {
 
  private:
   DocumentCache() = default;
+  [[nodiscard]] std::uint64_t sum_of_all() const;
   /// Rows of another cache, one by one: the relative error of each.
   [[nodiscard]] Result<double> keep_as_float16(const DocumentCache& from, std::int64_t row);
   [[nodiscard]] Result<double> keep_as_int8(const DocumentCache& from, std::int64_t row);
   Maker maker_;
   CacheSource source_;
+  std::uint64_t kept_ = 0;  // the file's checksum
   std::int64_t width_ = 0;
   VectorFormat format_ = VectorFormat::float32;
   std::optional<RowError> error_;

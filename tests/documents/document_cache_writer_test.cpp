@@ -334,6 +334,23 @@ TEST_F(CacheWriter, AnyByteOfItsDocumentsThatIsDamagedIsFound) {
   EXPECT_EQ(begin(contents_of(5, VectorFormat::int8))->encoded(), 4);
 }
 
+TEST_F(CacheWriter, AnyDamagedByteOfAFinishedOneIsFound) {
+  write(contents_of(5, VectorFormat::int8), 2);
+  const std::string bytes = bytes_of(target);
+  EXPECT_TRUE(DocumentCache::open(target, maker())->check_sum());
+  const auto parts = cache_file::parts(contents_of(5, VectorFormat::int8));
+  for (const auto& [begins, size] :
+       {parts.offsets, parts.id_offsets, parts.scales, parts.rows, parts.ids}) {
+    for (std::int64_t at = begins; at < begins + size; ++at) {
+      std::string spoilt = bytes;
+      spoilt[static_cast<std::size_t>(at)] ^= 1;
+      write_bytes(target, spoilt);
+      const auto cache = DocumentCache::open(target, maker());
+      EXPECT_TRUE(!cache || !cache->check_sum()) << at;
+    }
+  }
+}
+
 TEST_F(CacheWriter, ItIsGoneOnWithUnderAnotherNameOfTheSameDocuments) {
   {
     auto left = begin(contents_of(5));
