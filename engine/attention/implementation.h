@@ -100,6 +100,11 @@ class PreparedAttention {
   /// Of calls that another process computes. True: outputs may stay there, so that no call's time
   /// has their way in it; false, as at first, has every call bring its own and fetches the last's.
   [[nodiscard]] virtual Status keep_outputs(bool /*keeps*/) { return {}; }
+  /// Such a process reads its inputs, which this one has changed: they are in caches as after a
+  /// call.
+  [[nodiscard]] virtual Status touch_inputs() { return {}; }
+  /// Such a process computes nothing until its next call.
+  virtual void stop() {}
   /// Bytes such a process grew by at the worst moment of its first call, which its memory is.
   [[nodiscard]] virtual std::optional<std::int64_t> own_peak_bytes() const { return std::nullopt; }
   /// Whether forward fills `lse` when it is given.

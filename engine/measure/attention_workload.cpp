@@ -8,6 +8,7 @@
 
 #include "engine/attention/list.h"
 #include "engine/measure/heat_tensors.h"
+#include "engine/measure/served_watch.h"
 #include "engine/measure/workload.h"
 #include "engine/pattern/compile_plan.h"
 #include "kernels/plan/counts.h"
@@ -162,8 +163,7 @@ class AttentionWorkload final : public Workload {
         memory_(setting.device.memory()),
         workspaces_(setting.heat.contenders.size()),
         watches_(setting.heat.contenders.size()),
-        has_spoilt_(setting.heat.contenders.size()),
-        turned_(setting.heat.contenders.size()) {}
+        served_(setting.heat.contenders.size()) {}
 
   [[nodiscard]] std::int64_t item_bytes() const override {
     const GroupSizes& sizes = setting_.sizes;
@@ -178,8 +178,12 @@ class AttentionWorkload final : public Workload {
     const auto buffers = buffer_bytes(shape());
     const std::int64_t predicted = (*prepared)->predicted_peak_bytes();
     std::int64_t needed = 0;
+    // Of a served contender the output of its check is kept.
+    const std::int64_t kept =
+        batch_->is_served(contender) ? shape().tensor_bytes().value_or(0) : std::int64_t{0};
     // A prediction below 0 has overflowed.
-    if (!buffers || predicted < 0 || __builtin_add_overflow(*buffers, predicted, &needed))
+    if (!buffers || predicted < 0 || __builtin_add_overflow(*buffers, predicted, &needed) ||
+        __builtin_add_overflow(needed, kept, &needed))
       return -1;
     return needed;
   }
@@ -201,7 +205,6 @@ class AttentionWorkload final : public Workload {
 
   void place(int placement) override {
     placement_ = placement;
-    turned_.assign(turned_.size(), false);
     if (!tensors_) {
       tensors_.emplace(setting_.device, shape(), point_.seed, batch_->has_served());
       const std::int64_t item_tokens = batch_->layout().tokens() / batch_->layout().item_count();
@@ -251,72 +254,54 @@ class AttentionWorkload final : public Workload {
     const bool on_processor = point_.device == DeviceKind::cpu;
     watches_[contender].emplace(point_.device, reference,
                                 on_processor ? watched_on_processor : watched_on_device);
-    return attnscope::judge(reference, tensors_->get(), Pass::both);
+    Verdict verdict = attnscope::judge(reference, tensors_->get(), Pass::both);
+    if (batch_->is_served(contender) && verdict.wrong.empty())
+      served_[contender].emplace(tensors_->get(), *watches_[contender]);
+    return verdict;
   }
 
   void before_rounds() override {
     if (grad_o_is_sparse_) tensors_->fill_grad_o();
     grad_o_is_sparse_ = false;
-    if (batch_->has_served()) print_of_inputs_ = tensors_->get().print_of_inputs(Pass::both);
+    for (std::size_t i = 0; i < served_.size(); ++i)
+      if (served_[i]) of(i).stop();
   }
   void enter(std::size_t contender) override {
     workspaces_[contender] = Buffer(memory_, of(contender).workspace_bytes());
-    watches_[contender]->poison(tensors_->get().on_device());
-    require(of(contender).keep_outputs(true));
+    if (served_[contender]) {
+      served_[contender]->enter(of(contender));
+    } else {
+      watches_[contender]->poison(tensors_->get().on_device());
+    }
+  }
+  std::function<void()> before_call(std::size_t contender) override {
+    if (!served_[contender]) return {};
+    return [this, contender] {
+      setting_.beacon.calling(static_cast<int>(contender));
+      served_[contender]->before_call(of(contender));
+    };
   }
   void call(std::size_t contender) override { call(of(contender), workspaces_[contender].bytes()); }
   void leave(std::size_t contender) override {
-    static_cast<void>(of(contender).keep_outputs(false));
     workspaces_[contender] = Buffer();
-    if (batch_->is_served(contender) && has_changed_inputs()) has_spoilt_[contender] = true;
+    // They are everybody's, and are there again afterwards.
+    if (served_[contender] && !served_[contender]->leave(of(contender))) place_tensors();
   }
 
   Verdict judge_sample(std::size_t contender) override {
-    if (const Status fetched = of(contender).keep_outputs(false); !fetched)
-      return {.error = {}, .wrong = fetched.error().message};
-    if (batch_->is_served(contender) && (has_changed_inputs() || has_spoilt_[contender]))
-      return {.error = {}, .wrong = "it changed its inputs after it was checked"};
+    if (served_[contender]) {
+      setting_.beacon.calling(static_cast<int>(contender));
+      return served_[contender]->judge(of(contender));
+    }
     Verdict verdict = watches_[contender]->judge(tensors_->get().on_device());
     if (!verdict.wrong.empty()) {
       verdict.wrong =
           "it was right when it was checked and wrong after timed calls: " + verdict.wrong;
-      return verdict;
-    }
-    return batch_->is_served(contender) && !turned_[contender] ? judge_turned(contender) : verdict;
-  }
-
- private:
-  /// They are everybody's, and are there again afterwards.
-  bool has_changed_inputs() {
-    if (tensors_->get().print_of_inputs(Pass::both) == print_of_inputs_) return false;
-    place_tensors();
-    return true;
-  }
-
-  /// Once in each placement, because the inputs are the same from call to call: what a program of
-  /// somebody else's gives must follow them, in every compared row. The outputs are those of the
-  /// call before: nothing in them tells that somebody will look.
-  Verdict judge_turned(std::size_t contender) {
-    turned_[contender] = true;
-    const CallTensors& tensors = tensors_->get();
-    tensors.turn_sign_of_v();
-    setting_.beacon.calling(static_cast<int>(contender));
-    const Status called = attnscope::call(of(contender), tensors.on_device(),
-                                          workspaces_[contender].bytes(), Pass::both);
-    tensors.turn_sign_of_v();
-    require(called);
-    const Reference& reference = reference_of(contender);
-    Verdict verdict = RowWatch(point_.device, reference, reference.rows.rows.size())
-                          .judge(tensors.on_device(), /*sign=*/-1);
-    if (const char* name = tensors.not_finite(Pass::both); name != nullptr && verdict.wrong.empty())
-      verdict.wrong = fmt::format("its {} holds values that are not finite", name);
-    if (!verdict.wrong.empty()) {
-      verdict.wrong = "it gives what it remembers: with the sign of v turned after timed calls, " +
-                      verdict.wrong;
     }
     return verdict;
   }
 
+ private:
   /// Makes the batch the current one.
   Result<PreparedAttention*> at(std::int64_t batch, std::size_t contender) {
     if (!batch_ || batch_->layout().item_count() != batch) {
@@ -376,9 +361,7 @@ class AttentionWorkload final : public Workload {
   std::map<const PreparedBatch::PlannedPattern*, Reference> references_;
   std::vector<Buffer> workspaces_;
   std::vector<std::optional<RowWatch>> watches_;
-  std::uint64_t print_of_inputs_ = 0;  // where somebody else's program may change them
-  std::vector<bool> has_spoilt_;       // in a call that no sample has
-  std::vector<bool> turned_;           // at this placement: its values' sign, once
+  std::vector<std::optional<ServedWatch>> served_;  // of those that other processes compute
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <c10/util/Exception.h>
 
 #include "engine/attention/cuda_runtime.h"
+#include "engine/attention/served/served_process.h"
 #include "engine/measure/cuda_statistics.h"
 #include "engine/measure/machine_memory.h"
 
@@ -19,6 +20,8 @@ std::optional<Failure> attempt(HeatMemory& memory, const std::function<void()>& 
   } catch (const std::bad_alloc&) {
     return Failure{CellStatus::oom, fmt::format("an allocation failed when {} were free",
                                                 bytes_in_words(memory.free_bytes()))};
+  } catch (const ServedProcessEnded& error) {
+    return Failure{error.for_memory() ? CellStatus::oom : CellStatus::crashed, error.what()};
   } catch (const cuda::DeviceLost&) {
     throw;  // nothing can go on here
   } catch (const c10::OutOfMemoryError& error) {

@@ -278,7 +278,7 @@ class HeatRunner {
       memory_.provide(first_calls_[i].blocks);
       calls.push_back({.contender = static_cast<int>(i),
                        .enter = [&workload, i] { workload.enter(i); },
-                       .before_call = {},
+                       .before_call = workload.before_call(i),
                        .call = [&workload, i] { workload.call(i); },
                        .leave = [&workload, i] { workload.leave(i); },
                        .judge = [this, &workload, i]() -> std::optional<Failure> {
@@ -289,8 +289,12 @@ class HeatRunner {
                        },
                        .earlier_ns = first_calls_[i].time_ns,
                        .sampled_ns = shortest_ns(cells_[i].samples)});
-      if (heat_.point.cache == CacheState::cold)
-        calls.back().before_call = [this] { memory_.flush_from_caches(); };
+      if (heat_.point.cache == CacheState::cold) {
+        calls.back().before_call = [this, before = calls.back().before_call] {
+          if (before) before();
+          memory_.flush_from_caches();
+        };
+      }
     });
     auto results = run_rounds(
         calls,

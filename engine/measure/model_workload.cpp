@@ -14,6 +14,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <random>
 #include <string>
 #include <utility>
 
@@ -233,7 +234,7 @@ class ModelWorkload final : public Workload {
     if (!std::exchange(is_placed_, true)) return;
     for (OneContender& one : contenders_) {
       one.served = nullptr;
-      one.had_other_words = false;
+      one.had_equal_words = false;
       one.model.reset();
       one.weights.reset();
       one.kept.reset();
@@ -291,8 +292,21 @@ class ModelWorkload final : public Workload {
     return measure::judge(references, one.checked, one.made.empty() ? documents : 2, bound_of(one));
   }
 
-  void before_rounds() override { attention_.let_go(); }
+  void before_rounds() override {
+    attention_.let_go();
+    for (const OneContender& one : contenders_)
+      if (one.served != nullptr) one.served->stop();
+  }
+  std::function<void()> before_call(std::size_t contender) override {
+    OneContender& one = contenders_[contender];
+    if (one.served == nullptr) return {};
+    return [this, &one] { draw_other_words(one); };
+  }
   void call(std::size_t contender) override { compute(contenders_[contender], false); }
+  void leave(std::size_t contender) override {
+    if (ServedModel* const served = contenders_[contender].served; served != nullptr)
+      served->stop();
+  }
 
   // On a device a call has but begun when it returns.
   std::vector<PartTime> parts_of_call(std::size_t contender) override {
@@ -319,13 +333,9 @@ class ModelWorkload final : public Workload {
 
   Verdict judge_sample(std::size_t contender) override {
     OneContender& one = contenders_[contender];
-    Verdict verdict = judge_again(one.checked, output_of(one), bound_of(one));
-    if (one.served == nullptr || one.had_other_words || !verdict.wrong.empty()) return verdict;
-    one.had_other_words = true;
+    if (one.served == nullptr) return judge_again(one.checked, output_of(one), bound_of(one));
     setting_.beacon.calling(static_cast<int>(contender));
-    if (std::string wrong = wrong_of_other_words(one); !wrong.empty())
-      verdict.wrong = std::move(wrong);
-    return verdict;
+    return judge_other_words(one);
   }
 
  private:
@@ -340,14 +350,16 @@ class ModelWorkload final : public Workload {
     std::optional<DocumentCache> encoded{};         // the different documents
     std::shared_ptr<const ModelWeights> weights{};  // of the current placement, as is the model
     std::unique_ptr<Model> model{};
-    ServedOffer* offer = nullptr;                // of a program that computes it
-    const ServedModel* served = nullptr;         // the model, where it does
-    bool had_other_words = false;                // at this placement
-    std::optional<DocumentCache> kept{};         // of a call's documents, likewise
-    std::unique_ptr<CacheFile> file{};           // the same to be loaded
-    std::vector<PairBatch> batches{};            // of a call
-    std::vector<std::vector<TokenIds>> texts{};  // the same offline
-    ModelOutput checked{};                       // of the call that was held against the reference
+    ServedOffer* offer = nullptr;                    // of a program that computes it
+    ServedModel* served = nullptr;                   // the model, where it does
+    bool had_equal_words = false;                    // at this placement
+    bool has_lost_a_score = false;                   // in some call: not a number
+    std::vector<std::vector<std::int32_t>> words{};  // of its texts in timed calls: the query first
+    std::optional<DocumentCache> kept{};             // of a call's documents, likewise
+    std::unique_ptr<CacheFile> file{};               // the same to be loaded
+    std::vector<PairBatch> batches{};                // of a call
+    std::vector<std::vector<TokenIds>> texts{};      // the same offline
+    ModelOutput checked{};  // of the call that was held against the reference
     // What the latest call left.
     ModelOutput scored{};
     std::vector<DocumentCache> made{};
@@ -412,10 +424,83 @@ class ModelWorkload final : public Workload {
                     error, bound)};
   }
 
+  /// Before each timed call of a program of somebody else's all texts get words that it has never
+  /// seen, so that nothing it remembers helps.
+  void draw_other_words(OneContender& one) {
+    if (one.words.empty()) {
+      const auto keep_copy = [&](TokenIds& text) {
+        text = one.words.emplace_back(text.begin(), text.end());
+      };
+      one.words.reserve(1 + static_cast<std::size_t>(one.documents));  // texts point into it
+      TokenIds query = one.batches.front().items.front().query;
+      keep_copy(query);
+      for (PairBatch& batch : one.batches) {
+        for (PairBatch::Item& item : batch.items) {
+          item.query = query;
+          keep_copy(item.document);
+        }
+      }
+    }
+    for (std::vector<std::int32_t>& text : one.words) {
+      const std::uint64_t seed = random_();
+      for (std::size_t i = 0; i + 1 < text.size(); ++i) text[i] = random_word(seed, i);
+    }
+  }
+
+  /// The scores of words that nobody has seen before: numbers, of some samples those that this
+  /// program computes of the same weights, or, of weights that nobody knows, those of a second
+  /// call.
+  Verdict judge_other_words(OneContender& one) {
+    constexpr std::uint64_t samples_a_look = 4;
+    if (one.has_lost_a_score) return {.error = {}, .wrong = "a score is not a number"};
+    const bool is_first = !std::exchange(one.had_equal_words, true);
+    if (!is_first && random_() % samples_a_look != 0) return {};
+    Verdict verdict;
+    if (std::optional<std::vector<float>> own = computed_here(one)) {
+      const double bound = 2 * bound_of(one);
+      const double error = error_of_scores(
+          {.scores = one.scored.scores, .states = one.checked.states}, std::move(*own));
+      verdict.error = {.error = error, .bound = bound};
+      if (error > bound) {
+        verdict.wrong = fmt::format(
+            "it was right when it was checked and wrong in timed calls: a score of other words "
+            "differs from what this program computes: the relative error is {:.3g}, above {:.3g}",
+            error, bound);
+      }
+    } else {
+      const std::vector<float> before = one.scored.scores;
+      compute(one, false);
+      const double bound = bound_of(one);
+      const double error =
+          error_of_scores({.scores = before, .states = one.checked.states}, one.scored.scores);
+      verdict.error = {.error = error, .bound = bound};
+      if (error > bound) {
+        verdict.wrong = fmt::format(
+            "it scores the same ids otherwise in its next call: by {:.3g}, above {:.3g}", error,
+            bound);
+      }
+    }
+    if (is_first && verdict.wrong.empty()) verdict.wrong = wrong_of_equal_words(one);
+    return verdict;
+  }
+
+  /// What this program computes of the batches at hand; nothing where the weights are not known or
+  /// nothing here takes them.
+  [[nodiscard]] static std::optional<std::vector<float>> computed_here(const OneContender& one) {
+    if (has_own_weights(*one.offer)) return std::nullopt;
+    std::vector<float> scores;
+    for (const PairBatch& batch : one.batches) {
+      const auto own = one.served->computed_here(batch);
+      if (!own) return std::nullopt;
+      scores.insert(scores.end(), own->scores.begin(), own->scores.end());
+    }
+    return scores;
+  }
+
   /// Once in each placement: all words of a document become its first, and other tokens must have
   /// other scores, if only in their last digits. That tells who remembers, also of weights that
   /// nobody knows and of 8 bits, whose bound is wider than what documents move.
-  static std::string wrong_of_other_words(OneContender& one) {
+  static std::string wrong_of_equal_words(OneContender& one) {
     std::size_t place = 0, others = 0, same = 0;
     bool differ_among_themselves = false;
     for (const PairBatch& batch : one.batches) {
@@ -449,13 +534,9 @@ class ModelWorkload final : public Workload {
   /// The reference tells of the first document and the last one: of those between, what this
   /// program computes of the same weights, which is off by the bound itself at most.
   Verdict judge_between(const OneContender& one, Verdict verdict) {
-    std::vector<float> scores;
-    for (const PairBatch& batch : one.batches) {
-      const auto own = one.served->computed_here(batch);
-      if (!own) return verdict;  // nothing of this program takes it
-      scores.insert(scores.end(), own->scores.begin(), own->scores.end());
-    }
-    const double bound = 2 * bound_of(one), error = error_of_scores(one.checked, scores);
+    const auto scores = computed_here(one);
+    if (!scores) return verdict;
+    const double bound = 2 * bound_of(one), error = error_of_scores(one.checked, *scores);
     if (error <= bound) return verdict;
     return {{.error = error, .bound = bound},
             fmt::format("a score between the first and the last differs from what this program "
@@ -523,6 +604,7 @@ class ModelWorkload final : public Workload {
   /// The batches of a call and the work of each: one, or, where candidates are given, as few as
   /// fit.
   [[nodiscard]] Result<std::vector<ModelWork>> plan_calls(OneContender& one) {
+    one.words.clear();
     std::int64_t together = one.documents;
     const std::int64_t budget =
         std::min(setting_.device.memory().free_bytes(), point_.batch_memory_mb << 20);
@@ -592,6 +674,8 @@ class ModelWorkload final : public Workload {
       one.scored.scores.insert(one.scored.scores.end(), output->scores.begin(),
                                output->scores.end());
     }
+    one.has_lost_a_score |=
+        !std::ranges::all_of(one.scored.scores, [](float score) { return std::isfinite(score); });
     // Of the batches between, no state is compared.
     if (const std::size_t rows = one.batches.size() + 1; with_states && rows > 2) {
       const std::size_t width = one.scored.states.size() / rows;
@@ -657,6 +741,7 @@ class ModelWorkload final : public Workload {
   bool is_placed_ = false;
   std::optional<ModelInputs> inputs_;
   SharedReferences references_;
+  std::mt19937_64 random_{std::random_device{}()};  // of what no contender can foresee
 };
 
 }  // namespace

@@ -153,6 +153,7 @@ class Rounds {
       std::int64_t fresh = options_.memory.counters().fresh;
       const LeaveOnExit entered(runner.calls);
       if (runner.call_ns < lead_in_below_ns) {
+        if (runner.calls.before_call) runner.calls.before_call();
         call(runner);
         fresh = options_.memory.counters().fresh;
       }

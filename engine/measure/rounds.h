@@ -29,7 +29,7 @@ namespace attnscope::measure {
 struct ContenderCalls {
   int contender = 0;
   std::function<void()> enter = [] {};     // before a sample: hands the workspace in
-  std::function<void()> before_call = {};  // untimed, before every timed iteration
+  std::function<void()> before_call = {};  // untimed, before every iteration
   std::function<void()> call;              // one iteration; throws
   std::function<void()> leave = [] {};     // after a sample, also when the call threw
   /// After a sample, untimed: what is wrong with what its last call left.

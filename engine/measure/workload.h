@@ -85,6 +85,8 @@ class Workload {
   /// All checks are over, and timed calls follow at this placement.
   virtual void before_rounds() {}
   virtual void enter(std::size_t /*contender*/) {}  // before a sample
+  /// What comes before every timed call, untimed; empty where nothing does.
+  [[nodiscard]] virtual std::function<void()> before_call(std::size_t /*contender*/) { return {}; }
   virtual void call(std::size_t contender) = 0;     // the timed one
   virtual void leave(std::size_t /*contender*/) {}  // after a sample, also when a call threw
   /// What the last call of a sample left.

@@ -120,6 +120,19 @@ std::span<std::byte> row_of(const Tensor& tensor, const RowId& id) {
           static_cast<std::size_t>(tensor.head_dim * size_of(tensor.dtype))};
 }
 
+/// By powers of two: of 16-bit values 1 and -1, which turn their signs.
+void multiply_row(std::span<std::byte> row, DType dtype, std::span<const float> by) {
+  if (dtype == DType::float32) {
+    auto* const values = reinterpret_cast<float*>(row.data());
+    for (std::size_t d = 0; d < by.size(); ++d) values[d] *= by[d];
+    return;
+  }
+  auto* const values = reinterpret_cast<std::uint16_t*>(row.data());
+  for (std::size_t d = 0; d < by.size(); ++d) {
+    if (by[d] < 0) values[d] ^= std::uint16_t{0x8000};
+  }
+}
+
 }  // namespace
 
 Room guarded_room(DeviceKind device, std::int64_t bytes) {
@@ -264,12 +277,69 @@ void CallTensors::watched_by(GuardZones& guards, Pass pass) const {
   }
 }
 
-void CallTensors::turn_sign_of_v() const {
-  constexpr std::byte sign_bit{0x80};  // in a little-endian value's last byte, of every dtype
-  constexpr std::size_t v_part = 2;
-  const std::span<std::byte> values = rooms_[v_part].values;
-  const auto size = static_cast<std::size_t>(size_of(shape_.dtype));
-  for (std::size_t last = size - 1; last < values.size(); last += size) values[last] ^= sign_bit;
+ChannelFactors ChannelFactors::plain(const CallShape& shape) {
+  const std::vector<float> ones(static_cast<std::size_t>(shape.heads * shape.head_dim), 1.0F);
+  return {.channels = shape.head_dim, .scores = ones, .values = ones};
+}
+
+ChannelFactors ChannelFactors::drawn(const CallShape& shape,
+                                     const std::function<std::uint64_t()>& bits) {
+  ChannelFactors factors = plain(shape);
+  const bool doubles = shape.dtype == DType::float32 && !shape.goes_back();
+  constexpr std::size_t channels_a_draw = 16;  // of four bits each
+  std::uint64_t drawn = 0;
+  for (std::size_t i = 0; i < factors.scores.size(); ++i, drawn >>= 4U) {
+    if (i % channels_a_draw == 0) drawn = bits();
+    factors.scores[i] = (drawn & 1U) != 0 ? -1.0F : 1.0F;
+    factors.values[i] =
+        ((drawn & 2U) != 0 ? -1.0F : 1.0F) * (doubles && (drawn & 4U) != 0 ? 2.0F : 1.0F);
+  }
+  return factors;
+}
+
+std::span<const float> ChannelFactors::of_head(const std::vector<float>& all,
+                                               std::int32_t head) const {
+  return std::span(all).subspan(static_cast<std::size_t>(head * channels),
+                                static_cast<std::size_t>(channels));
+}
+
+void CallTensors::change_inputs(const ChannelFactors& from, const ChannelFactors& to) const {
+  const CallView view = on_device();
+  const auto multiply = [&](const Tensor& tensor, std::vector<float> ChannelFactors::*factors) {
+    std::vector<float> ratios;
+    for (std::size_t i = 0; i < (to.*factors).size(); ++i)
+      ratios.push_back((to.*factors)[i] / (from.*factors)[i]);
+    for (std::int64_t token = 0; token < shape_.layout.tokens(); ++token) {
+      for (std::int32_t head = 0; head < shape_.heads; ++head) {
+        multiply_row(row_of(tensor, {token, head}), shape_.dtype, to.of_head(ratios, head));
+      }
+    }
+  };
+  multiply(view.q, &ChannelFactors::scores);
+  multiply(view.k, &ChannelFactors::scores);
+  multiply(view.v, &ChannelFactors::values);
+  if (shape_.goes_back())
+    multiply(view.grad_o, &ChannelFactors::values);  // 1 and -1: their own inverses
+}
+
+double CallTensors::distance_of_output(std::span<const std::byte> kept,
+                                       const ChannelFactors& factors) const {
+  const Tensor output = on_device().o;
+  double largest = 0;
+  for (std::int64_t token = 0; token < shape_.layout.tokens(); ++token) {
+    for (std::int32_t head = 0; head < shape_.heads; ++head) {
+      const std::int64_t row = output.offset(token, head);
+      const std::span<const float> by = factors.of_head(factors.values, head);
+      for (std::size_t d = 0; d < by.size(); ++d) {
+        const std::int64_t place = row + static_cast<std::int64_t>(d);
+        const double value = read_value(output.data, output.dtype, place) / by[d];
+        const double apart = std::abs(value - read_value(kept.data(), output.dtype, place));
+        if (!(apart <= largest)) largest = apart;  // also where it is not a number
+      }
+      if (!std::isfinite(largest)) return std::numeric_limits<double>::infinity();
+    }
+  }
+  return largest;
 }
 
 const char* CallTensors::not_finite(Pass pass) const {
@@ -368,9 +438,15 @@ RowWatch::RowWatch(DeviceKind device, const Reference& reference, std::size_t mo
   const ReferenceRows& all = reference.rows;
   const auto dim = static_cast<std::size_t>(all.head_dim);
   const std::size_t count = std::min(all.rows.size(), most_rows);
-  Watched output{"output",     &CallView::o,         all.scale_of_error,
-                 &error_bound, all.rounding_of_sums, {}};
-  Watched gradient{"grad_q", &CallView::grad_q, 1, &gradient_error_bound, 0, {}};
+  Watched output{"output",
+                 &CallView::o,
+                 all.scale_of_error,
+                 &error_bound,
+                 all.rounding_of_sums,
+                 &ChannelFactors::values,
+                 {}};
+  Watched gradient{"grad_q", &CallView::grad_q,       1, &gradient_error_bound,
+                   0,        &ChannelFactors::scores, {}};
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t r = i * all.rows.size() / count;
     const RowId id = all.rows[r];
@@ -395,30 +471,51 @@ void RowWatch::poison(const CallView& on_device) const {
   }
 }
 
-double RowWatch::error_of(const Watched& watched, const Tensor& tensor, double sign) const {
+double RowWatch::error_of(const Watched& watched, const Tensor& tensor,
+                          const ChannelFactors* factors) const {
   std::vector<std::byte> fetched;
   double largest = 0;
   for (const Row& row : watched.rows) {
     const auto values = on_host(device_, row_of(tensor, row.id), fetched);
+    const std::span<const float> by = factors != nullptr
+                                          ? factors->of_head(factors->*watched.factors, row.id.head)
+                                          : std::span<const float>();
     for (std::size_t i = 0; i < row.expected.size(); ++i) {
-      const double value = read_value(values.data(), tensor.dtype, static_cast<std::int64_t>(i));
+      const double value = read_value(values.data(), tensor.dtype, static_cast<std::int64_t>(i)) /
+                           (by.empty() ? 1.0F : by[i]);
       if (!std::isfinite(value)) return std::numeric_limits<double>::infinity();
-      largest = std::max(largest, std::abs(value - sign * row.expected[i]));
+      largest = std::max(largest, std::abs(value - row.expected[i]));
     }
   }
   return largest / watched.scale;
 }
 
-Verdict RowWatch::judge(const CallView& on_device, double sign) const {
+Verdict RowWatch::judge(const CallView& on_device, const ChannelFactors* factors) const {
   Verdict verdict;
   for (const Watched& watched : watched_) {
     const Tensor& tensor = on_device.*watched.tensor;
-    verdict.error.meet(error_of(watched, tensor, sign),
+    verdict.error.meet(error_of(watched, tensor, factors),
                        watched.bound(tensor.dtype, scores_) + watched.beside, watched.name);
   }
   if (!verdict.error.is_allowed()) {
     verdict.wrong = differs(verdict.error.tensor, verdict.error.error, verdict.error.bound,
                             watched_.front().rows.size());
+  }
+  return verdict;
+}
+
+Verdict RowWatch::judge_distance(double distance, DType dtype) const {
+  const Watched& output = watched_.front();
+  const double error = distance / output.scale;
+  // Two right outputs are each off by the bound at most.
+  const double bound = 2 * (output.bound(dtype, scores_) + output.beside);
+  Verdict verdict;
+  verdict.error.meet(error, bound, output.name);
+  if (!verdict.error.is_allowed()) {
+    verdict.wrong = fmt::format(
+        "a row of its output differs from that of the call that was checked: the relative error is "
+        "{:.3g}, above {:.3g}",
+        error, bound);
   }
   return verdict;
 }

@@ -85,6 +85,24 @@ struct CallView {
   std::span<float> lse{};  // [tokens, heads]
 };
 
+/// Powers of two, with signs, that inputs are multiplied by, for each head and channel: other
+/// contents, the same work, and outputs that follow exactly from those of the plain inputs.
+struct ChannelFactors {
+  std::int64_t channels = 0;  // of a head
+  std::vector<float> scores;  // [heads, channels]: of q, k and their gradients; 1 or -1
+  std::vector<float> values;  // [heads, channels]: of v, the output and, inverse, of grad_o, grad_v
+
+  /// All 1.
+  [[nodiscard]] static ChannelFactors plain(const CallShape& shape);
+  /// Drawn by 64 bits at a time. Values are doubled in direction forward of float32 alone, where
+  /// halving restores every bit.
+  [[nodiscard]] static ChannelFactors drawn(const CallShape& shape,
+                                            const std::function<std::uint64_t()>& bits);
+  /// Of a row of that head.
+  [[nodiscard]] std::span<const float> of_head(const std::vector<float>& all,
+                                               std::int32_t head) const;
+};
+
 /// Where the calls find the tensors, and where the host sees them: the same on the processor. What
 /// a device of its own has is a copy of the host's, which is made once.
 class CallTensors {
@@ -110,8 +128,12 @@ class CallTensors {
   /// A number that changes when a value does that the pass must leave alone.
   [[nodiscard]] std::uint64_t print_of_inputs(Pass pass) const;
   void watched_by(GuardZones& guards, Pass pass) const;
-  /// Of every value of v, on the processor: the output's turns with it, and grad_q's.
-  void turn_sign_of_v() const;
+  /// On the processor: inputs that had been multiplied by `from` are multiplied by `to`.
+  void change_inputs(const ChannelFactors& from, const ChannelFactors& to) const;
+  /// Largest |o / factor - kept|, on the processor, where `kept` are an output's bytes; infinity
+  /// when a value is not finite.
+  [[nodiscard]] double distance_of_output(std::span<const std::byte> kept,
+                                          const ChannelFactors& factors) const;
   /// The first of "output", "grad_q", "grad_k", "grad_v" that the pass writes and whose host's
   /// values are not all finite; nullptr when there is none.
   [[nodiscard]] const char* not_finite(Pass pass) const;
@@ -157,8 +179,11 @@ class RowWatch {
 
   /// NaN in the watched rows.
   void poison(const CallView& on_device) const;
-  /// `sign` is -1 of a call with v's sign turned.
-  [[nodiscard]] Verdict judge(const CallView& on_device, double sign = 1) const;
+  /// `factors` are those of the call's inputs; none: all 1.
+  [[nodiscard]] Verdict judge(const CallView& on_device,
+                              const ChannelFactors* factors = nullptr) const;
+  /// The verdict on an output that differs so much from the one that was judged.
+  [[nodiscard]] Verdict judge_distance(double distance, DType dtype) const;
 
  private:
   struct Row {
@@ -171,9 +196,11 @@ class RowWatch {
     double scale;  // of its errors
     double (*bound)(DType, const ScoreRounding&);
     double beside;  // the bound is allowed as well
+    std::vector<float> ChannelFactors::*factors;
     std::vector<Row> rows;
   };
-  [[nodiscard]] double error_of(const Watched& watched, const Tensor& tensor, double sign) const;
+  [[nodiscard]] double error_of(const Watched& watched, const Tensor& tensor,
+                                const ChannelFactors* factors) const;
 
   DeviceKind device_;
   ScoreRounding scores_;

@@ -23,15 +23,30 @@ std::optional<double> median(const Row& row, std::optional<double> Sample::*what
   return statistics::median_of(std::move(values));
 }
 
+// Ceilings and processor times are measured, too.
+constexpr double implausible = 1.25;
+
+double median_time_ns(const Row& row) {
+  std::vector<double> times;
+  for (const Sample& sample : row.cell.cell.samples) times.push_back(sample.time_ns);
+  return times.empty() ? 0 : statistics::median_of(std::move(times));
+}
+
+/// Cores that its calls kept busy over those that they may use; 0 where nobody counts them.
+double share_of_threads(const Row& row) {
+  const std::optional<double> cpu_ns = median(row, &Sample::cpu_ns);
+  const double time_ns = median_time_ns(row);
+  if (row.cell.point.device != DeviceKind::cpu || !cpu_ns || time_ns <= 0) return 0;
+  return *cpu_ns / time_ns / std::max(row.cell.point.threads, 1);
+}
+
 /// Calls on a device that take a core as long to queue as they take there wait for their launches.
 std::optional<std::string> launch_bound_in_words(const Row& row) {
   constexpr double bound = 0.9;  // the device then idles between its kernels
   if (row.cell.point.device != DeviceKind::cuda) return std::nullopt;
-  std::vector<double> times;
-  for (const Sample& sample : row.cell.cell.samples) times.push_back(sample.time_ns);
   const std::optional<double> queued_ns = median(row, &Sample::cpu_ns);
-  if (!queued_ns || times.empty()) return std::nullopt;
-  const double time_ns = statistics::median_of(std::move(times));
+  const double time_ns = median_time_ns(row);
+  if (!queued_ns || time_ns <= 0) return std::nullopt;
   if (*queued_ns < bound * time_ns) return std::nullopt;
   return fmt::format(
       "bound by its launches: a call kept a core busy for {} us to queue what took {} us on the "
@@ -133,6 +148,11 @@ bool is_beyond_limit(const Row& row) {
   return row.share_of_limit && *row.share_of_limit > 1;
 }
 
+bool is_implausible(const Row& row) {
+  return is_measured(row) &&
+         (row.share_of_limit.value_or(0) > implausible || share_of_threads(row) > implausible);
+}
+
 std::string beyond_limit_in_words(const std::vector<const Row*>& rows) {
   const auto timed = std::ranges::count_if(rows, [](const Row* row) { return is_measured(*row); });
   const auto beyond =
@@ -168,6 +188,7 @@ std::string marks_of(const Row& row) {
   std::string marks;
   if (is_measured(row) && row.drift.is_flagged) marks += '~';
   if (is_disturbed(row)) marks += '!';
+  if (is_implausible(row)) marks += '?';
   return marks;
 }
 
@@ -193,6 +214,12 @@ std::vector<std::string> notes_on_time(const Row& row) {
         "{} % of the limit: shorter than the measured ceilings allow, so they or the time are "
         "disturbed",
         three_digits(100 * *row.share_of_limit)));
+  }
+  if (const double cores = share_of_threads(row); cores > implausible) {
+    const int threads = std::max(row.cell.point.threads, 1);
+    notes.push_back(fmt::format("its calls used the time of {} cores, and {} thread{} requested",
+                                three_digits(cores * threads), threads,
+                                threads == 1 ? " was" : "s were"));
   }
   if (auto bound = launch_bound_in_words(row)) notes.push_back(std::move(*bound));
   if (const std::int64_t throttled = throttled_samples(row); throttled > 0) {

@@ -36,6 +36,9 @@ namespace attnscope::report {
 [[nodiscard]] std::string disturbed_cells_in_words(const std::vector<const Row*>& rows);
 /// Its time is shorter than the measured ceilings allow: then the ceilings or it are wrong.
 [[nodiscard]] bool is_beyond_limit(const Row& row);
+/// Its time is not taken for true: far shorter than the measured ceilings allow, or its calls used
+/// far more processor time than their threads have. It is never the fastest of an answer.
+[[nodiscard]] bool is_implausible(const Row& row);
 /// "2 of 48 cells took less than the measured ceilings allow: ..."; empty where none did.
 [[nodiscard]] std::string beyond_limit_in_words(const std::vector<const Row*>& rows);
 /// "NAME has weights of its own, ..."; empty where every measured row's scores were held against
@@ -50,7 +53,8 @@ enum class Remedy : std::uint8_t { command, menu };
                                                    Remedy remedy = Remedy::command);
 /// The run's, with how many of the table's cells were disturbed.
 [[nodiscard]] std::string provenance_line(const Table& table);
-/// "~" of a row that drifted, "!" of one that was disturbed, "~!" of both; mostly empty.
+/// "~" of a row that drifted, "!" of one that was disturbed, "?" of one that is implausible, or
+/// several of them; mostly empty.
 [[nodiscard]] std::string marks_of(const Row& row);
 
 /// Of a measured row: "2 of 30 samples were throttled", "36 MiB of ... counted ...". Mostly empty.

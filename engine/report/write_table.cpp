@@ -84,8 +84,9 @@ constexpr std::array<Field, 13> fields{{
      [](const Row& r) { return is_measured(r) ? format_bytes(bytes(r)) : std::string(); }},
     {"of limit", true,
      [](const Row& r) {
-       return r.share_of_limit ? fmt::format("{} %", three_digits(100 * *r.share_of_limit))
-                               : std::string();
+       if (!r.share_of_limit) return std::string();
+       const std::string share = fmt::format("{} %", three_digits(100 * *r.share_of_limit));
+       return is_implausible(r) && is_beyond_limit(r) ? "> limit: " + share : share;
      }},
     {"executed", true,
      [](const Row& r) {
@@ -168,7 +169,7 @@ struct Kind {
   std::string_view sentence;
   std::string_view word;  // in the row's own note, which stands beside its name where there are few
 };
-constexpr std::array<Kind, 6> kinds{{
+constexpr std::array<Kind, 7> kinds{{
     {[](const Row& r) { return is_measured(r) && r.drift.is_flagged; },
      "~: times that drifted over their heat", "drifted"},
     {is_disturbed,
@@ -182,6 +183,10 @@ constexpr std::array<Kind, 6> kinds{{
        return is_measured(r) && has_narrow_products(r.cell.cell.contender.model);
      },
      "no limit is told of products in fewer bits, of which no ceilings are measured", ""},
+    {is_implausible,
+     "?: not taken for true, and never the fastest of an answer: far shorter than the measured "
+     "ceilings allow, or with far more processor time than its threads have",
+     "the time of"},
     {is_beyond_limit,
      "above 100 % of the limit: shorter than the measured ceilings allow, so the ceilings or the "
      "times are disturbed",

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/heat/memory_kills.h"
+#include "kernels/base/memory_kills.h"
 #include "engine/heat/time_asleep.h"
 #include "engine/store/store.h"
 #include "engine/sweep/sweep.h"

@@ -29,7 +29,7 @@ import socket
 import sys
 import traceback
 
-PROTOCOL = 1
+PROTOCOL = 2
 DTYPES = {"numpy": ["float32", "float16"], "torch": ["float32", "float16", "bfloat16"]}
 _offers = {}
 
@@ -271,15 +271,24 @@ class _Called:
         for array in self.arrays.values():
             array.sum()
 
-    def check_shape(self, result, expected):
-        if not hasattr(result, "shape"):
-            raise Unusable(f"it returned {type(result).__name__}, not an array")
+    def plain_types(self):
+        """Tests of which a result passes one."""
+        return [PLAIN[self.library][1]]
+
+    def check_array(self, result, expected):
+        """Its exact type and its shape: what computes when it is read would not be timed."""
+        if not any(is_plain(result) for is_plain in self.plain_types()):
+            raise Unusable(f"it returned {name_of_type(result)}, not {PLAIN[self.library][0]}: what is computed only "
+                           "when it is read would not be timed")
         if tuple(result.shape) != tuple(expected):
             raise Unusable(f"it returned the shape {list(result.shape)} where {list(expected)} is asked for")
 
 
 class _LoadedModel(_Called):
     """A re-ranker with its weights."""
+
+    def plain_types(self):
+        return [is_torch_tensor, is_numpy_array]  # runtimes return NumPy's arrays also to programs with torch
 
     def __init__(self, offer, plan, library, folder):
         super().__init__(offer, plan, library)
@@ -307,20 +316,20 @@ class _LoadedModel(_Called):
         inputs = [self.arrays[name] for name in ("ids", "mask", "types")]
         if self.library != "torch":
             result = self.score(*inputs)
-            self.check_shape(result, self.shape[:1])
-            self.check_scores(str(getattr(result, "dtype", "")))
+            self.check_array(result, self.shape[:1])
+            self.check_scores(str(result.dtype))
             self.scores[...] = result
             return
         import torch
         with torch.inference_mode():
             result = self.score(*inputs)
-            self.check_shape(result, self.shape[:1])
-            self.check_scores(str(getattr(result, "dtype", "")).removeprefix("torch."))
+            self.check_array(result, self.shape[:1])
+            self.check_scores(str(result.dtype).removeprefix("torch."))
             self.scores.copy_(torch.as_tensor(result))
 
     def check_scores(self, dtype):
         if dtype not in ("float32", "float64", self.plan.dtype):
-            raise Unusable(f"it returned scores of {dtype or 'no dtype'}, and float32 or {self.plan.dtype} is asked for")
+            raise Unusable(f"it returned scores of {dtype}; float32 or {self.plan.dtype} is required")
 
 
 class _Prepared(_Called):
@@ -391,10 +400,7 @@ class _Prepared(_Called):
 
     def check(self, result):
         expected = self.arrays["o"]
-        if not isinstance(result, type(expected)):
-            raise Unusable(f"it returned a {type(result).__name__}, not a {type(expected).__module__}."
-                           f"{type(expected).__name__}; what is computed only when it is looked at would not be timed")
-        self.check_shape(result, expected.shape)
+        self.check_array(result, expected.shape)
         if result.dtype != expected.dtype:
             raise Unusable(f"it returned {str(result.dtype).replace('torch.', '')}, not {self.plan.dtype}")
 
@@ -416,6 +422,8 @@ class _Prepared(_Called):
     def differentiate(self):
         import torch
         self.gradients = torch.autograd.grad(self.result, self.inputs, self.arrays["grad_o"])
+        for gradient in self.gradients:
+            self.check_array(gradient, self.arrays["o"].shape)
 
     def keep(self, keeps):
         if self.keeps and not keeps:
@@ -477,6 +485,8 @@ class _Server:
                     answer = self.current.forward()
                 elif request == b"b":
                     answer = self.current.backward()
+                elif request == b"t":
+                    answer = self.current.touch()
                 else:
                     answer = self.answer(json.loads(request))
             except Unusable as error:
@@ -558,6 +568,25 @@ class _Server:
         self.plans.pop(request["plan"], None)
         self.plans[request["plan"]] = _LoadedModel(offer, plan, ready_library(offer, plan), request["folder"])
         return {"done": "load"}
+
+
+def is_numpy_array(result):
+    return "numpy" in sys.modules and type(result) is sys.modules["numpy"].ndarray
+
+
+def is_torch_tensor(result):
+    torch = sys.modules.get("torch")
+    return (torch is not None and type(result) is torch.Tensor and result.layout is torch.strided
+            and result.device.type == "cpu")
+
+
+# By library: an array of that very class, of none derived from it, and a test of that.
+PLAIN = {"numpy": ("a numpy.ndarray", is_numpy_array), "torch": ("a torch.Tensor", is_torch_tensor)}
+
+
+def name_of_type(result):
+    kind = type(result)
+    return f"a {kind.__name__}" if kind.__module__ == "builtins" else f"a {kind.__module__}.{kind.__name__}"
 
 
 def reason_against(offer, plan):

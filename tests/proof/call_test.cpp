@@ -176,6 +176,46 @@ TEST_F(CallTest, WatchedRows_AreSeenToBeWrongAndNamed) {
   EXPECT_EQ(watch.judge(host_).error.error, std::numeric_limits<double>::infinity());
 }
 
+TEST_F(CallTest, ChangedInputs_HaveOutputsThatFollowExactly) {
+  std::mt19937_64 random(2);
+  const Reference plain_reference = reference_;
+  const RowWatch watch(DeviceKind::cpu, plain_reference, plain_reference.rows.rows.size());
+  static_cast<void>(write_the_reference());
+  const auto* const output = host_.o.data;
+  const std::vector<std::byte> kept(output, output + shape_->tensor_bytes().value());
+  const std::uint64_t print = tensors_->print_of_inputs(Pass::both);
+  const ChannelFactors plain = ChannelFactors::plain(*shape_);
+  const ChannelFactors factors = ChannelFactors::drawn(*shape_, [&] { return random(); });
+  tensors_->change_inputs(plain, factors);
+  EXPECT_NE(tensors_->print_of_inputs(Pass::both), print);
+  reference_ = reference_of(small_.problem, sample_rows(small_.layout, 2, 1'000'000, 1), *tensors_);
+  static_cast<void>(write_the_reference());
+  EXPECT_EQ(watch.judge(host_, &factors).wrong, "");
+  EXPECT_THAT(watch.judge(host_).wrong, HasSubstr("relative error of its"));
+  const double distance = tensors_->distance_of_output(kept, factors);
+  EXPECT_LT(distance, 1e-6);
+  EXPECT_EQ(watch.judge_distance(distance, DType::float32).wrong, "");
+  host_.o.at<float>(71, 1)[15] = nan;
+  EXPECT_THAT(
+      watch.judge_distance(tensors_->distance_of_output(kept, factors), DType::float32).wrong,
+      HasSubstr("a row of its output differs"));
+  tensors_->change_inputs(factors, plain);
+  EXPECT_EQ(tensors_->print_of_inputs(Pass::both), print);
+}
+
+TEST_F(CallTest, ValuesOfForwardCallsInFloat32_AreDoubledToo_AndRestored) {
+  std::mt19937_64 random(3);
+  shape_->direction = Direction::forward;
+  const std::uint64_t print = tensors_->print_of_inputs(Pass::both);
+  const ChannelFactors plain = ChannelFactors::plain(*shape_);
+  const ChannelFactors factors = ChannelFactors::drawn(*shape_, [&] { return random(); });
+  for (const float factor : {-2.0F, -1.0F, 1.0F, 2.0F})
+    EXPECT_THAT(factors.values, testing::Contains(factor));
+  tensors_->change_inputs(plain, factors);
+  tensors_->change_inputs(factors, plain);
+  EXPECT_EQ(tensors_->print_of_inputs(Pass::both), print);
+}
+
 TEST(RowsToCompare, ShrinkWithTheLength_ButNeverToNone) {
   EXPECT_EQ(rows_to_compare(64), 256);
   EXPECT_EQ(rows_to_compare(0), 256);

@@ -6,6 +6,7 @@ import os
 import pathlib
 import signal
 import sys
+import threading
 
 import numpy
 
@@ -118,6 +119,95 @@ def lazy(q, k, v, plan):
     return Later(q, k, v, plan)
 
 
+class Derived(numpy.ndarray):
+    """May compute whenever somebody reads it."""
+
+
+@implementation("derived", patterns=["full"])
+def derived(q, k, v, plan):
+    return masked(q, k, v, plan).view(Derived)
+
+
+def remembering(id, key):
+    """What is asked for a second time is not a number: a cell that is ok has never had the same key twice."""
+    known = set()
+
+    @implementation(id, patterns=["full"])
+    def by_key(q, k, v, plan):
+        seen, calls = key(q, k, v), len(known)
+        o = masked(q, k, v, plan)
+        if seen in known and calls > 1:  # what is checked is what it was prepared with
+            o[...] = numpy.nan
+        known.add(seen)
+        return o
+
+
+remembering("knows-bytes", lambda *arrays: tuple(array.tobytes() for array in arrays))
+remembering("knows-queries", lambda q, k, v: q.tobytes())
+remembering("knows-keys", lambda q, k, v: k.tobytes())
+remembering("knows-values", lambda q, k, v: v.tobytes())
+remembering("knows-a-row", lambda q, k, v: (q[0, 0, 0].tobytes(), v[0, 0, 0].tobytes()))
+remembering("knows-sums", lambda q, k, v: (float(q.sum()), float(v.sum())))
+remembering("knows-sizes", lambda q, k, v: numpy.abs(v).tobytes())
+
+
+def now_and_then(id, spoil):
+    """Right in six calls of seven."""
+    calls = []
+
+    @implementation(id, patterns=["full"])
+    def sometimes(q, k, v, plan):
+        calls.append(1)
+        o = masked(q, k, v, plan)
+        if len(calls) % 7 == 0:
+            spoil(o)
+        return o
+
+
+def spoil_with_nan(o):
+    o[-1, -1, -1, -1] = numpy.nan
+
+
+def spoil_a_row(o):
+    o[0, 1, 7] *= numpy.float32(1.01)
+
+
+now_and_then("nan-now-and-then", spoil_with_nan)
+now_and_then("row-now-and-then", spoil_a_row)
+
+
+@implementation("later", patterns=["full"])
+def later(q, k, v, plan):
+    """Returns at once; a thread computes."""
+    CALLS.append(1)
+    if len(CALLS) < 8:
+        return masked(q, k, v, plan)
+    o = numpy.empty(q.shape, q.dtype)
+    threading.Timer(0.05, lambda: o.__setitem__(..., masked(q, k, v, plan))).start()
+    return o
+
+
+@implementation("writes-once", patterns=["full"])
+def writes_once(q, k, v, plan, out):
+    if len(WRITTEN) < 3:
+        out[...] = masked(q, k, v, plan)
+    WRITTEN.append(1)
+
+
+@implementation("rounds", patterns=["full"])
+def rounds(q, k, v, plan):
+    return masked(*(array.astype("float16").astype("float32") for array in (q, k, v)), plan)
+
+
+def die(plan):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+for where in ("supports", "prepare", "peak_bytes"):
+    implementation(f"dies-in-{where.replace('_', '-')}", patterns=["full"], **{where: die})(masked)
+
+
+WRITTEN = []
 CALLS = []
 
 
@@ -217,6 +307,60 @@ model("bert-remembers-int8", precision="int8")(bert_remembers)
 def of_one_for_all(folder, plan):
     bert = Bert(folder, plan)
     return lambda *inputs: bert(*inputs)[:1].repeat(len(inputs[0]))
+
+
+@model("bert-knows-pairs")
+def bert_knows_pairs(folder, plan):
+    """As a service with a cache: a pair that is asked for again is not a number."""
+    bert, known = Bert(folder, plan), set()
+
+    def score(ids, mask, types):
+        scores = bert(ids, mask, types)
+        calls = len(known) // len(ids)
+        for place, pair in enumerate(map(bytes, ids)):
+            if pair in known and calls > 1:
+                scores[place] = numpy.nan
+            known.add(pair)
+        return scores
+    return score
+
+
+@model("bert-nan-now-and-then")
+def bert_nan(folder, plan):
+    bert, calls = Bert(folder, plan), []
+
+    def score(*inputs):
+        scores = bert(*inputs)
+        calls.append(1)
+        if len(calls) % 7 == 0:
+            scores[-1] = numpy.nan
+        return scores
+    return score
+
+
+@model("bert-stale-now-and-then")
+def bert_stale(folder, plan):
+    """Every second call has the scores of the one before."""
+    bert, scores = Bert(folder, plan), []
+
+    def score(*inputs):
+        scores.append(scores[-1] if len(scores) > 3 and len(scores) % 2 else bert(*inputs))
+        return scores[-1]
+    return score
+
+
+@model("bert-derived")
+def bert_derived(folder, plan):
+    bert = Bert(folder, plan)
+    return lambda *inputs: bert(*inputs).view(Derived)
+
+
+@model("bert-dies-loading")
+def bert_dies_loading(folder, plan):
+    die(plan)
+
+
+model("bert-dies-in-peak", peak_bytes=lambda plan, pairs, tokens: die(plan))(Bert)
 
 
 @model("bert-of-one-text")

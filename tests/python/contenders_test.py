@@ -94,11 +94,20 @@ class Contenders(unittest.TestCase):
                     "shape": ("crashed", "it returned the shape [3, 2, 24, 1] where [3, 2, 24, 8] is asked for"),
                     "dtype": ("crashed", "it returned float64, not float32"),
                     "nothing": ("crashed", "it returned nothing"),
-                    "lazy": ("crashed", "it returned a Later, not a numpy.ndarray"),
+                    "lazy": ("crashed", "it returned a __main__.Later, not a numpy.ndarray"),
+                    "derived": ("crashed", "it returned a __main__.Derived, not a numpy.ndarray"),
                     "spoils-later": ("wrong", "it changed its inputs after it was checked"),
                     "raises": ("crashed", "ValueError: not my day (contenders.py:"),
                     "writes": ("wrong", "it changed its inputs"),
-                    "remembers": ("wrong", "it gives what it remembers: with the sign of v turned"),
+                    "remembers": ("wrong", "it was right when it was checked and wrong in timed calls"),
+                    "nan-now-and-then": ("wrong", "wrong in timed calls"),
+                    "row-now-and-then": ("wrong", "a row of its output differs from that of the call that was checked"),
+                    "later": ("wrong", "wrong in timed calls"),
+                    "writes-once": ("wrong", "wrong in timed calls"),
+                    "rounds": ("wrong", "the relative error of its output"),
+                    "dies-in-supports": ("crashed", "was ended by signal 9 (SIGKILL)"),
+                    "dies-in-prepare": ("crashed", "was ended by signal 9 (SIGKILL)"),
+                    "dies-in-peak-bytes": ("crashed", "was ended by signal 9 (SIGKILL)"),
                     "dies": ("crashed", "was ended by signal 11 (SIGSEGV)"),
                     "leaves": ("crashed", "ended with exit code 3; its last words: I had enough"),
                     "forks": ("ok", ""), "by-hand": ("ok", ""), "sdpa": ("ok", "")}
@@ -109,6 +118,14 @@ class Contenders(unittest.TestCase):
                 self.assertEqual(cell["status"], status, cell["reason"])
                 self.assertIn(reason, cell["reason"])
                 self.assertNotIn("\n", cell["reason"])
+
+    def test_no_timed_call_has_inputs_that_were_there_before(self):
+        names = ["bytes", "queries", "keys", "values", "a-row", "sums", "sizes"]
+        for name, cell in self.cells([f"full/knows-{name}" for name in names]).items():
+            with self.subTest(contender=name):
+                self.assertEqual(cell["status"], "ok", cell["reason"])
+        (cell,) = self.models(["full/bert-knows-pairs"]).values()
+        self.assertEqual(cell["status"], "ok", cell["reason"])
 
     def test_what_it_does_not_take_is_unsupported_with_the_reason(self):
         (cell,) = self.cells(["sparse/in-place"], windows=[2]).values()
@@ -166,6 +183,11 @@ class Contenders(unittest.TestCase):
         expected = {"bert-off": ("wrong", "scores differ from the float64 model's"),
                     "bert-of-one-text": ("wrong", "scores differ from the float64 model's"),
                     "bert-shape": ("crashed", "it returned the shape [3, 1] where [3] is asked for"),
+                    "bert-derived": ("crashed", "it returned a __main__.Derived, not a numpy.ndarray"),
+                    "bert-nan-now-and-then": ("wrong", "a score is not a number"),
+                    "bert-stale-now-and-then": ("wrong", ""),
+                    "bert-dies-loading": ("crashed", "was ended by signal 9 (SIGKILL)"),
+                    "bert-dies-in-peak": ("crashed", "was ended by signal 9 (SIGKILL)"),
                     "bert-raises": ("crashed", "ValueError: not these ids (contenders.py:"),
                     "bert-no-weights": ("crashed", "OSError: no such weights (contenders.py:"),
                     "bert-of-the-ends": ("wrong", "a score between the first and the last differs"),
@@ -219,10 +241,10 @@ class Contenders(unittest.TestCase):
         twice = self.script("twice.py", mark.format("twice"))
         self.assertIn("'twice', which there is already", self.refused(*run, twice, "--with", twice))
         other = "import json, socket\ns = socket.socket(fileno=3)\ns.recv(999)\ns.sendall({!r})\nwhile s.recv(99): s.sendall(b'd\\n')\n"
-        self.assertIn("speaks version 2 of the contenders' protocol, this program version 1",
-                      self.refused(*run, self.script("new.py", other.format(b'{"protocol": 2}\n'))))
-        for said in (b"[1]\n", b"hello\n", b'{"protocol": 1, "implementations": [7]}\n',
-                     b'{"protocol": 1, "implementations": [{"id": 7}]}\n'):
+        self.assertIn("speaks version 3 of the contenders' protocol, this program version 2",
+                      self.refused(*run, self.script("new.py", other.format(b'{"protocol": 3}\n'))))
+        for said in (b"[1]\n", b"hello\n", b'{"protocol": 2, "implementations": [7]}\n',
+                     b'{"protocol": 2, "implementations": [{"id": 7}]}\n'):
             with self.subTest(said=said):
                 self.assertIn("contenders' protocol", self.refused(*run, self.script("lies.py", other.format(said))))
 

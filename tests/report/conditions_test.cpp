@@ -171,6 +171,28 @@ TEST(LaunchesInTables, OnTheProcessor_ThereAreNone) {
   EXPECT_THAT(notes_on(table_of({cell}).rows[0]), IsEmpty());
 }
 
+TEST(ImplausibleCells, UseTheTimeOfMoreCoresThanTheyMay) {
+  Cell cell = rising_cell("segment", 0);  // 1 ms a call, with two threads
+  for (Sample& sample : cell.samples) sample.cpu_ns = 2.4e6;
+  EXPECT_FALSE(is_implausible(table_of({cell}).rows[0]));
+  for (Sample& sample : cell.samples) sample.cpu_ns = 3.8e6;
+  const Table table = table_of({cell});
+  EXPECT_TRUE(is_implausible(table.rows[0]));
+  EXPECT_EQ(marks_of(table.rows[0]), "?");
+  EXPECT_THAT(notes_on(table.rows[0]),
+              ElementsAre(HasSubstr("used the time of 3.80 cores, and 2 threads were requested")));
+  EXPECT_THAT(write_table(table, TableFormat::text), HasSubstr("?: not taken for true"));
+}
+
+TEST(ImplausibleCells, AreFarAboveTheirLimit_WhichTheirColumnSays) {
+  Table table = table_of({rising_cell("segment", 0)});
+  table.rows[0].share_of_limit = 1.2;
+  EXPECT_FALSE(is_implausible(table.rows[0]));
+  table.rows[0].share_of_limit = 72.7;
+  EXPECT_TRUE(is_implausible(table.rows[0]));
+  EXPECT_THAT(write_table(table, TableFormat::text), HasSubstr("> limit: 7270 %"));
+}
+
 TEST(DriftInTables, ContendersThatDriftAlike_HaveRatiosThatDoNot) {
   const Table table = table_of({rising_cell("segment", 0.05), rising_cell("windowed", 0.05)});
   EXPECT_EQ(table.rows[0].ratio_drifted, false);

@@ -69,16 +69,27 @@ class ServedPlan {
   ~ServedPlan();
 
   [[nodiscard]] const ServedOffer& offer() const { return offer_; }
-  /// With the process, started if need be: what makes it is asked next.
-  [[nodiscard]] Status begin(int threads);
-  /// Its answer to {"request": `request`, "plan": the number, ...`fields`}.
+  /// With the process, started if need be: what makes it is asked next. Throws std::runtime_error
+  /// where it cannot be started.
+  void begin(int threads);
+  /// Its answer to {"request": `request`, "plan": the number, ...`fields`}. Throws
+  /// ServedProcessEnded where the process ends meanwhile, as call() does.
   [[nodiscard]] Result<nlohmann::json> ask(const char* request, nlohmann::json fields = {},
                                            const ServedProcess::OnQuestion& on_question = {}) const;
+  /// The answer to a letter of the protocol: null, or an object.
+  [[nodiscard]] Result<nlohmann::json> call(
+      char request, const ServedProcess::OnQuestion& on_question = {}) const;
+  [[nodiscard]] bool is_there() const { return process_ && process_->is_there(); }
+  /// Until it is asked again, the process computes nothing.
+  void stop() const {
+    if (process_) process_->stop();
+  }
   /// Before calls. `make` makes it anew where the process has ended: another contender's end.
   [[nodiscard]] Status use(const std::function<Status()>& make);
-  [[nodiscard]] ServedProcess& process() const { return *process_; }
 
  private:
+  [[nodiscard]] Result<nlohmann::json> unless_ended(Result<nlohmann::json> answer) const;
+
   ServedOffer& offer_;
   std::int64_t number_;
   std::shared_ptr<ServedProcess> process_;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 #include "engine/attention/implementation.h"
@@ -57,7 +58,7 @@ class PreparedServed final : public PreparedAttention {
   PreparedServed(ServedOffer& offer, const Problem& problem) : plan_(offer), problem_(problem) {}
 
   Status prepare() {
-    if (Status begun = plan_.begin(problem_.threads); !begun) return begun;
+    plan_.begin(problem_.threads);
     bound_.fill(std::nullopt);
     keeps_ = false;
     const auto told = plan_.ask("prepare", description(), answers());
@@ -84,12 +85,23 @@ class PreparedServed final : public PreparedAttention {
   }
 
   Status keep_outputs(bool keeps) override {
+    if (keeps_ == keeps) return {};
+    if (!keeps && !plan_.is_there()) {  // a process started anew keeps nothing
+      keeps_ = false;
+      return {};
+    }
     if (Status used = use(); !used) return used;
-    if (std::exchange(keeps_, keeps) == keeps) return {};
+    keeps_ = keeps;
     const auto done = plan_.ask("keep", {{"keeps", keeps}}, answers());
     return done ? Status() : tl::unexpected(done.error());
   }
   std::optional<std::int64_t> own_peak_bytes() const override { return own_peak_; }
+  Status touch_inputs() override {
+    if (Status used = use(); !used) return used;
+    const auto done = plan_.call('t');
+    return done ? Status() : tl::unexpected(done.error());
+  }
+  void stop() override { plan_.stop(); }
 
  private:
   struct Placed {
@@ -192,7 +204,7 @@ class PreparedServed final : public PreparedAttention {
     for (const std::size_t i : tensors) {
       if (!is_written(i) && is_staged_[i]) copy(where[i], staged(i, where[i]));
     }
-    const auto done = plan_.process().call(request, answers());
+    const auto done = plan_.call(request, answers());
     if (!done) return tl::unexpected(done.error());
     if (done->is_object() && done->contains("peak_bytes"))
       own_peak_ = std::max(own_peak_.value_or(0), done->value("peak_bytes", std::int64_t{0}));
@@ -332,21 +344,31 @@ Status ServedOffer::takes(std::string_view pattern, DType dtype, DeviceKind devi
 
 ServedPlan::~ServedPlan() {
   if (offer_.last_used_ == this) offer_.last_used_ = nullptr;
-  if (process_ && process_->is_there()) static_cast<void>(ask("drop"));
+  if (!process_ || !process_->is_there()) return;
+  static_cast<void>(process_->ask({{"request", "drop"}, {"plan", number_}}));
 }
 
-Status ServedPlan::begin(int threads) {
+void ServedPlan::begin(int threads) {
   auto process = offer_.process(threads);
-  if (!process) return tl::unexpected(process.error());
+  if (!process) throw std::runtime_error(process.error().message);
   process_ = std::move(*process);
-  return {};
 }
 
 Result<json> ServedPlan::ask(const char* request, json fields,
                              const ServedProcess::OnQuestion& on_question) const {
   fields["request"] = request;
   fields["plan"] = number_;
-  return process_->ask(fields, on_question);
+  return unless_ended(process_->ask(fields, on_question));
+}
+
+Result<json> ServedPlan::call(char request, const ServedProcess::OnQuestion& on_question) const {
+  return unless_ended(process_->call(request, on_question));
+}
+
+Result<json> ServedPlan::unless_ended(Result<json> answer) const {
+  if (!answer && !process_->is_there())
+    throw ServedProcessEnded(answer.error().message, process_->was_killed_for_memory());
+  return answer;
 }
 
 Status ServedPlan::use(const std::function<Status()>& make) {
@@ -407,8 +429,12 @@ json served_in_words() {
 
 std::vector<pid_t> served_processes() {
   std::vector<pid_t> running;
-  for (const ServedOffer& offer : served_offers())
-    if (const auto pid = offer.running()) running.push_back(*pid);
+  for (const ServedOffer& offer : served_offers()) {
+    if (const auto pid = offer.running()) {
+      const std::vector<pid_t> all = with_descendants(*pid);
+      running.insert(running.end(), all.begin(), all.end());
+    }
+  }
   return running;
 }
 

@@ -26,7 +26,7 @@ namespace attnscope {
 /// takes that computes nothing. Empty without such programs.
 [[nodiscard]] nlohmann::json served_in_words();
 
-/// Those that run now.
+/// Those that run now, and the processes that they have started.
 [[nodiscard]] std::vector<pid_t> served_processes();
 
 }  // namespace attnscope

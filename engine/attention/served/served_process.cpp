@@ -15,6 +15,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <utility>
 #include <vector>
 
@@ -176,7 +177,18 @@ void ServedProcess::pass_errors_on() {
   }
 }
 
+void ServedProcess::stop() {
+  if (!socket_.is_open() || !stopped_.empty()) return;
+  stopped_ = with_descendants(pid_);
+  for (const pid_t process : stopped_) kill(process, SIGSTOP);
+}
+
+void ServedProcess::go_on() {
+  for (const pid_t process : std::exchange(stopped_, {})) kill(process, SIGCONT);
+}
+
 Status ServedProcess::send(std::string_view text) {
+  go_on();
   while (!text.empty()) {
     const ssize_t sent =
         socket_.is_open() ? ::send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL) : -1;
@@ -268,6 +280,7 @@ Result<double> ServedProcess::round_trip(int times) {
 }
 
 std::string ServedProcess::end_in_words() {
+  go_on();
   socket_.close();
   // Who finds it closed is about to end, and says why last.
   const auto deadline = Clock::now() + std::chrono::seconds(2);
@@ -286,7 +299,7 @@ std::string ServedProcess::end_in_words() {
     int status = 0;
     kill(pid_, SIGKILL);
     waitpid(pid_, &status, 0);
-    wait_status_ = status;
+    pid_ = -1;
   }
   pass_errors_on();
   const int status = wait_status_.value_or(0);
@@ -301,6 +314,25 @@ std::string ServedProcess::end_in_words() {
   const std::string& last = error_line_.empty() ? last_words_ : error_line_;
   if (!last.empty()) words += "; its last words: " + in_a_sentence(last, longest_words);
   return words;
+}
+
+bool ServedProcess::was_killed_for_memory() const {
+  if (!wait_status_ || !WIFSIGNALED(*wait_status_) || WTERMSIG(*wait_status_) != SIGKILL)
+    return false;
+  return kills_at_start_ == std::nullopt || memory_kills() != kills_at_start_;
+}
+
+std::vector<pid_t> with_descendants(pid_t process) {
+  std::vector<pid_t> all{process};
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    std::error_code gone;
+    for (const auto& thread :
+         std::filesystem::directory_iterator(fmt::format("/proc/{}/task", all[i]), gone)) {
+      std::ifstream children(thread.path() / "children");
+      for (pid_t child = 0; children >> child;) all.push_back(child);
+    }
+  }
+  return all;
 }
 
 }  // namespace attnscope

@@ -12,22 +12,38 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "kernels/base/memory_kills.h"
 #include "kernels/base/result.h"
 #include "kernels/base/spawn.h"
 
 namespace attnscope {
 
+/// The process ended while a request was open.
+class ServedProcessEnded : public std::runtime_error {
+ public:
+  ServedProcessEnded(const std::string& words, bool for_memory)
+      : std::runtime_error(words), for_memory_(for_memory) {}
+  /// Whether the system killed it because memory ran out.
+  [[nodiscard]] bool for_memory() const { return for_memory_; }
+
+ private:
+  bool for_memory_;
+};
+
 class ServedProcess {
  public:
   /// Of `protocol` in its greeting.
-  static constexpr int protocol = 1;
+  static constexpr int protocol = 2;
 
   /// `program` is a Python file, one of the package's contenders by its name, or a command for the
   /// shell. It may be greeted later: several that load large libraries do so together.
@@ -45,6 +61,9 @@ class ServedProcess {
   [[nodiscard]] pid_t pid() const { return pid_; }
   /// Whether it can be asked.
   [[nodiscard]] bool is_there() const { return socket_.is_open(); }
+  /// Whether it was ended by SIGKILL while the system's count of kills for memory grew, or while
+  /// the system keeps no such count.
+  [[nodiscard]] bool was_killed_for_memory() const;
 
   /// Answers what the process asks before it answers itself.
   using OnQuestion = std::function<nlohmann::json(const nlohmann::json&)>;
@@ -54,6 +73,9 @@ class ServedProcess {
                                            const OnQuestion& on_question = {});
   /// The same for what is asked again and again, a letter each.
   [[nodiscard]] Result<nlohmann::json> call(char request, const OnQuestion& on_question = {});
+  /// Stops it and the processes that it has started (SIGSTOP) until the next request. While others
+  /// are measured it computes nothing.
+  void stop();
   /// Seconds from a question that needs nothing to its answer: the median of `times`.
   [[nodiscard]] Result<double> round_trip(int times);
 
@@ -67,6 +89,7 @@ class ServedProcess {
   [[nodiscard]] Result<nlohmann::json> answer(const OnQuestion& on_question,
                                               std::optional<int> most_seconds = std::nullopt,
                                               const std::function<void()>& on_look = {});
+  void go_on();
   /// How it ended, in words; it is ended if it has not.
   [[nodiscard]] std::string end_in_words();
   /// What it printed goes to this process's standard error.
@@ -77,9 +100,14 @@ class ServedProcess {
   nlohmann::json hello_;
   pid_t pid_ = -1;
   std::optional<int> wait_status_;
+  std::vector<pid_t> stopped_;
+  std::optional<std::int64_t> kills_at_start_ = memory_kills();
   Descriptor socket_, errors_;
   std::string arrived_;
   std::string error_line_, last_words_;  // the last lines that it printed
 };
+
+/// A process and all that descend from it; of a system that does not list children, it alone.
+[[nodiscard]] std::vector<pid_t> with_descendants(pid_t process);
 
 }  // namespace attnscope

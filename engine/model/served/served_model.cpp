@@ -97,8 +97,7 @@ class LoadedServedModel final : public ServedModel {
 
   /// An error is what it does not take.
   Status load() {
-    if (Status begun = plan_.begin(variant_.threads); !begun)
-      throw std::runtime_error(begun.error().message);
+    plan_.begin(variant_.threads);
     bound_ = {};
     const auto told = plan_.ask("load", description());
     if (!told) throw std::runtime_error(told.error().message);
@@ -150,7 +149,7 @@ class LoadedServedModel final : public ServedModel {
     shared_.fill(batch, size.tokens, first);
     const std::span scores(shared_.scores, static_cast<std::size_t>(size.pairs));
     std::ranges::fill(scores, std::numeric_limits<float>::quiet_NaN());
-    const auto done = plan_.process().call('f');
+    const auto done = plan_.call('f');
     if (!done) return tl::unexpected(done.error());
     if (done->is_object() && done->contains("peak_bytes"))
       own_peak_ = std::max(own_peak_.value_or(0), done->value("peak_bytes", std::int64_t{0}));
@@ -165,6 +164,7 @@ class LoadedServedModel final : public ServedModel {
   }
 
   std::optional<std::int64_t> own_peak_bytes() const override { return own_peak_; }
+  void stop() override { plan_.stop(); }
 
  private:
   [[nodiscard]] json description() const {

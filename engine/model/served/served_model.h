@@ -48,6 +48,9 @@ class ServedModel : public Model {
   /// What this program itself computes of the same weights. Not of one with its own.
   [[nodiscard]] virtual Result<ModelOutput> computed_here(const PairBatch& batch) const = 0;
 
+  /// Its process computes nothing until its next call.
+  virtual void stop() = 0;
+
   /// Bytes that its process grew by at the worst moment of a call, measured in the first.
   [[nodiscard]] virtual std::optional<std::int64_t> own_peak_bytes() const = 0;
 };
