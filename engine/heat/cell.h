@@ -92,6 +92,9 @@ struct Cell {
   CellWork work;
   bool settled = false;  // the stop rule's interval was reached (else the time limit ended it)
   std::vector<PartTime> parts = {};  // in the order in which a call comes to them
+  /// Other measurements of this program that ran at the same time, in words; mostly empty. The
+  /// driver's to say.
+  std::string disturbed_by = {};
 };
 
 /// Why a cell at that point cannot be what it says, whoever says so: "a time of -5 ns". Empty where

@@ -170,7 +170,8 @@ Cell read_cell(const JsonField& f) {
           .memory = read_memory(f["memory"]),
           .work = read_work(f["work"]),
           .settled = f["settled"].truth(),
-          .parts = parts ? read_all_parts(*parts) : std::vector<PartTime>()};
+          .parts = parts ? read_all_parts(*parts) : std::vector<PartTime>(),
+          .disturbed_by = f.text_or("disturbed_by", "")};
 }
 
 }  // namespace
@@ -224,19 +225,21 @@ json to_json(const std::vector<PartTime>& parts) {
 json to_json(const Cell& cell) {
   json samples = json::array();
   for (const Sample& sample : cell.samples) samples.push_back(to_json(sample));
-  return {{"contender", to_json(cell.contender)},
-          {"status", name_of(cell.status)},
-          {"reason", cell.reason},
-          {"batch", cell.batch},
-          {"query_tokens", cell.query_tokens},
-          {"document_tokens", cell.document_tokens},
-          {"samples", std::move(samples)},
-          {"relative_error", number(cell.relative_error)},
-          {"error_bound", number(cell.error_bound)},
-          {"memory", to_json(cell.memory)},
-          {"work", to_json(cell.work)},
-          {"settled", cell.settled},
-          {"parts", to_json(cell.parts)}};
+  json all = {{"contender", to_json(cell.contender)},
+              {"status", name_of(cell.status)},
+              {"reason", cell.reason},
+              {"batch", cell.batch},
+              {"query_tokens", cell.query_tokens},
+              {"document_tokens", cell.document_tokens},
+              {"samples", std::move(samples)},
+              {"relative_error", number(cell.relative_error)},
+              {"error_bound", number(cell.error_bound)},
+              {"memory", to_json(cell.memory)},
+              {"work", to_json(cell.work)},
+              {"settled", cell.settled},
+              {"parts", to_json(cell.parts)}};
+  if (!cell.disturbed_by.empty()) all["disturbed_by"] = cell.disturbed_by;
+  return all;
 }
 
 json to_json(const HeatResult& result) {

@@ -11,6 +11,7 @@
 #include "engine/report/number_text.h"
 #include "engine/report/provenance.h"
 #include "engine/statistics/placements.h"
+#include "kernels/base/sentences.h"
 
 namespace attnscope::report {
 namespace {
@@ -73,6 +74,11 @@ std::string drift_in_words(const Row& row) {
 
 std::string disturbance_in_words(const Row& row) {
   std::vector<std::string> reasons;
+  if (const std::string& by = row.cell.cell.disturbed_by; !by.empty()) {
+    constexpr std::size_t longest = 400;
+    reasons.push_back(
+        fmt::format("another measurement ran at the same time: {}", in_a_sentence(by, longest)));
+  }
   if (row.cell.basis.is_disturbed) {
     constexpr double noticed = 0.05;  // cores
     const double load = median_foreign_load(row);
@@ -120,7 +126,8 @@ std::int64_t outlier_samples(const Row& row) {
 }
 
 bool is_disturbed(const Row& row) {
-  return is_measured(row) && (row.cell.basis.is_disturbed || has_many_outliers(row));
+  return is_measured(row) && (row.cell.basis.is_disturbed || has_many_outliers(row) ||
+                              !row.cell.cell.disturbed_by.empty());
 }
 
 std::string disturbed_share(const std::vector<const Row*>& rows) {

@@ -27,7 +27,7 @@ namespace attnscope::report {
 /// Samples that something else held up (engine/heat/cell.h).
 [[nodiscard]] std::int64_t held_up_samples(const Row& row);
 /// So many samples of its heat were held up that its time rests on them too, or more than a fifth
-/// of those that it rests on are outliers.
+/// of those that it rests on are outliers, or another measurement ran at the same time.
 [[nodiscard]] bool is_disturbed(const Row& row);
 /// "31 of 48 cells were disturbed by other programs"; empty where none was.
 [[nodiscard]] std::string disturbed_share(const std::vector<const Row*>& rows);

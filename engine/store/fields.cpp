@@ -42,9 +42,10 @@ std::string neutral_value(const Axis& axis) {
 struct LaterColumn {
   std::string_view table, name, type;
 };
-constexpr std::array<LaterColumn, 9> later_columns{{
+constexpr std::array<LaterColumn, 10> later_columns{{
     {"cells", "cache_bytes", "INTEGER"},
     {"cells", "parts", "TEXT"},
+    {"cells", "disturbed_by", "TEXT"},
     {"samples", "cpu_ns", "REAL"},
     {"samples", "waited_ns", "REAL"},
     {"restarts", "fingerprint", "INTEGER"},

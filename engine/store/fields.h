@@ -34,7 +34,7 @@ inline constexpr std::string_view cell_columns =
     "workspace_bytes, process_peak_bytes, cache_bytes, useful_flop, least_bytes, exponentials, "
     "executed_flop, "
     "executed_bytes, "
-    "settled, parts, median_ns, low_ns, high_ns, sample_count, placement_count";
+    "settled, parts, disturbed_by, median_ns, low_ns, high_ns, sample_count, placement_count";
 inline constexpr std::string_view sample_columns =
     "process, placement, round, time_ns, iterations, involuntary_switches, foreign_load, "
     "clock_mhz, "
@@ -210,7 +210,7 @@ void visit_point(Visitor& visitor, Point& point) {
 template <typename Visitor, typename OneCell, typename Summary>  // Cell, statistics::Summary
 void visit_cell(Visitor& visit, OneCell& cell, Summary& summary) {
   auto& [contender, status, reason, batch, query_tokens, document_tokens, samples, relative_error,
-         error_bound, memory, work, settled, parts] = cell;
+         error_bound, memory, work, settled, parts, disturbed_by] = cell;
   auto& [pattern, implementation, window, name, pattern_json, model] = contender;
   auto& [requested, reserved, workspace, process_peak, cache] = memory;
   auto& [useful_flop, least_bytes, exponentials, executed_flop, executed_bytes] = work;
@@ -223,6 +223,7 @@ void visit_cell(Visitor& visit, OneCell& cell, Summary& summary) {
   visit_unless(!cache, visit, cache);
   visit_all(visit, useful_flop, least_bytes, exponentials, executed_flop, executed_bytes, settled);
   visit_unless(parts.empty(), visit, parts);
+  visit_unless(disturbed_by.empty(), visit, disturbed_by);
   visit_all(visit, median, low, high, sample_count, placement_count);
 }
 

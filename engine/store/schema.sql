@@ -7,7 +7,7 @@
 -- that there is no value. Fingerprints are FNV-1a (64 bit, stored as signed) over the row's values as
 -- engine/store/fingerprint.h serialises them; a row that does not match its own is damaged. So is one
 -- whose values cannot be (why_impossible in engine/heat/cell.h): anyone can reckon a fingerprint.
--- A file may lack a column that came later (an axis of heats; restart of heats; cache_bytes and parts of cells; cpu_ns and waited_ns of
+-- A file may lack a column that came later (an axis of heats; restart of heats; cache_bytes, parts and disturbed_by of cells; cpu_ns and waited_ns of
 -- samples; the fingerprints of heats, restarts, progress and of a run's state, whose rows are then under none).
 
 -- One execution of a sweep: on one machine or, part by part, on several. A heat is always of one.
@@ -105,6 +105,7 @@ CREATE TABLE cells (
   executed_bytes REAL NOT NULL,
   settled INTEGER NOT NULL,                  -- 1: the stop rule's interval was reached; 0: its time limit
   parts TEXT,                                -- JSON: [["attention", nanoseconds, useful FLOP], ...]; NULL: none known
+  disturbed_by TEXT,                         -- other measurements of this program at the same time; '' or NULL: none known
   median_ns REAL NOT NULL,                   -- of the samples, with the 95% interval of the bootstrap
   low_ns REAL NOT NULL,
   high_ns REAL NOT NULL,

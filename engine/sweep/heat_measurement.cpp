@@ -84,6 +84,7 @@ class Belief {
       }
     }
     cell.reason = in_a_sentence(cell.reason, longest_reason);
+    cell.disturbed_by.clear();
   }
 
  private:

@@ -116,6 +116,8 @@ def of_cell(uuid, point, cell):
     data.append(_integer(1 if cell["settled"] else 0))
     for name, time_ns, useful_flop in json.loads(cell["parts"] or "[]"):
         data += [_text(name), _real(time_ns), _real(useful_flop)]
+    if cell["disturbed_by"]:
+        data.append(_text(cell["disturbed_by"]))
     data += [_real(cell[key]) for key in ("median_ns", "low_ns", "high_ns")]
     data += [_integer(cell[key]) for key in ("sample_count", "placement_count", "samples_fingerprint")]
     return fnv(b"".join(data))

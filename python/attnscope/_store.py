@@ -37,7 +37,8 @@ UNITS = {
     "least_bytes": "bytes", "executed_bytes": "bytes", "useful_flop": "FLOP", "executed_flop": "FLOP",
     "clock_mhz": "MHz", "temperature_c": "°C", "foreign_load": "cores",
 }
-_LATER = {"cells": ("cache_bytes", "parts"), "samples": ("cpu_ns", "waited_ns"), "runs": ("state_fingerprint",)}
+_LATER = {"cells": ("cache_bytes", "parts", "disturbed_by"), "samples": ("cpu_ns", "waited_ns"),
+          "runs": ("state_fingerprint",)}
 _BESIDE_AXES = {"id", "run_number", "heat_index", "cell_count", "fingerprint", "restart"}
 _TRUTHS = ("shared_query", "batch_per_contender")
 # What comes of a value of another kind than the schema's: a damaged row.

@@ -124,6 +124,7 @@ Cell random_cell(Random& r) {
   cell.work = {r.real(), r.real(), r.real(), r.real(), r.real()};
   cell.settled = r.truth();
   if (r.truth()) cell.parts = {{"embeddings", r.real(), 0}, {"attention", r.real(), r.real()}};
+  if (r.truth()) cell.disturbed_by = "run 'other'";
   return cell;
 }
 
@@ -177,6 +178,7 @@ void expect_equal(const Cell& a, const Cell& b) {
   EXPECT_EQ(a.work.executed_flop, b.work.executed_flop);
   EXPECT_EQ(a.work.executed_bytes, b.work.executed_bytes);
   EXPECT_EQ(a.settled, b.settled);
+  EXPECT_EQ(a.disturbed_by, b.disturbed_by);
 }
 
 // Through the text of a line, as between two processes.

@@ -227,6 +227,19 @@ TEST(Disturbance, OtherProcesses_MarkACellOnlyWhereItsSamplesWaitedOrDoNotKnow) 
   EXPECT_THAT(write_table(table, TableFormat::text), Not(HasSubstr("cells were disturbed")));
 }
 
+TEST(Disturbance, AnotherMeasurementAtTheSameTime_MarksTheCellAndIsNamed) {
+  Cell cell = rising_cell("segment", 0);
+  for (Sample& sample : cell.samples) sample.waited_ns = 0;
+  cell.disturbed_by = "run 'other' (process 7)\x1b[2J";
+  const Table table = table_of({cell});
+  EXPECT_EQ(marks_of(table.rows[0]), "!");
+  EXPECT_THAT(notes_on(table.rows[0]),
+              ElementsAre("disturbed: another measurement ran at the same time: run 'other' "
+                          "(process 7)?[2J"));
+  EXPECT_EQ(json::parse(write_table(table, TableFormat::json)).at(0).at("disturbed"), true);
+  EXPECT_THAT(write_table(table, TableFormat::text), HasSubstr("run 'other' (process 7)"));
+}
+
 TEST(Disturbance, StandsInTheLineThatTravelsWithEveryExport) {
   Cell held_up = rising_cell("segment", 0);
   for (Sample& sample : held_up.samples) sample.waited_ns = sample.time_ns / 2;

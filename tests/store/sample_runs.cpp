@@ -121,6 +121,7 @@ Cell random_cell(std::mt19937_64& random) {
   cell.settled = random() % 2 == 0;
   if (random() % 2 == 0)
     cell.parts = {{"embeddings", some_real(random), 0}, {"attention", some_real(random), 1e9}};
+  if (random() % 4 == 0) cell.disturbed_by = some_text(random);
   if (cell.status != CellStatus::ok) return cell;
   cell.error_bound = static_cast<double>(random() % 100) / 10;
   cell.relative_error = *cell.error_bound / 2;
@@ -207,6 +208,7 @@ bool same(const Cell& a, const Cell& b) {
          equal(a.work.exponentials, b.work.exponentials) &&
          equal(a.work.executed_flop, b.work.executed_flop) &&
          equal(a.work.executed_bytes, b.work.executed_bytes) && a.settled == b.settled &&
+         a.disturbed_by == b.disturbed_by &&
          std::equal(a.parts.begin(), a.parts.end(), b.parts.begin(), b.parts.end(),
                     [](const PartTime& x, const PartTime& y) { return equal(x, y); });
 }
