@@ -110,6 +110,16 @@ function(attnscope_library name)
   endif()
 endfunction()
 
+# attnscope_own_locks(TEST...): workers that these ctest entries start take turns with nobody else's: tests run side
+# by side, and beside a person's measurements.
+function(attnscope_own_locks)
+  foreach(entry IN LISTS ARGN)
+    set(folder ${CMAKE_BINARY_DIR}/locks/${entry})
+    file(MAKE_DIRECTORY ${folder})
+    set_property(TEST ${entry} APPEND PROPERTY ENVIRONMENT ATTNSCOPE_LOCKS=${folder})
+  endforeach()
+endfunction()
+
 # attnscope_test(NAME SOURCES... LINK... [HEADERS KIND] [NEEDS programs...] [SHARDS N] [RELEASE]): one
 # GoogleTest program and one ctest entry, because loading LibTorch once per test would cost more than the tests;
 # long ones are cut into N entries that run side by side.
@@ -151,6 +161,7 @@ function(attnscope_test name)
     # Threads that spin between tiny parallel regions starve each other on a busy machine.
     set_tests_properties(${entry} PROPERTIES TIMEOUT 900
       ENVIRONMENT "GTEST_TOTAL_SHARDS=${shards};GTEST_SHARD_INDEX=${index};OMP_WAIT_POLICY=passive")
+    attnscope_own_locks(${entry})
     if(SUITE_RELEASE)
       set_tests_properties(${entry} PROPERTIES LABELS release)
     endif()

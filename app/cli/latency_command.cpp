@@ -23,6 +23,7 @@
 #include "app/cli/progress_line.h"
 #include "app/cli/score_run.h"
 #include "app/cli/text_scorer.h"
+#include "app/cli/turn.h"
 #include "engine/report/latency.h"
 #include "engine/scoring/query_sample.h"
 #include "engine/scoring/score_batches.h"
@@ -40,6 +41,7 @@ struct LatencyCommand {
   std::string pairs, format = "text", quantile = "p95";
   std::vector<std::int64_t> top_k{10, 20, 50, 100};
   bool has_top_k = false;  // given, not the default
+  bool now = false;
   double within_ms = 200;
   std::int64_t queries = 50;
 };
@@ -246,6 +248,9 @@ Result<report::ModelLatency> measured(const LatencyCommand& arguments) {
   const MostDocuments most = most_documents(sample, arguments, *model, file);
   if (Status possible = keep_possible(*top_k, most, arguments.has_top_k); !possible)
     return tl::unexpected(possible.error());
+  auto turn =
+      wait_for_turn(arguments.model, fmt::format("latency of {}", model->name), arguments.now);
+  if (!turn) return tl::unexpected(turn.error());
   auto worker = start_model(arguments.model, model->request, &interrupts());
   if (!worker) return tl::unexpected(worker.error());
   const int threads =
@@ -274,6 +279,8 @@ Result<report::ModelLatency> measured(const LatencyCommand& arguments) {
   latency.largest = std::move(*largest);
   latency.tokens = meter.tokens();
   latency.notes = notes_on(latency, sample, *model);
+  if (std::string others = note_on_others(*turn); !others.empty())
+    latency.notes.push_back(std::move(others));
   return latency;
 }
 
@@ -319,6 +326,7 @@ void add_latency_command(CLI::App& app, Session& session) {
       ->check(above_zero);
   command->add_option("--format", arguments->format, report::table_format_words())
       ->type_name("FORMAT");
+  add_now_option(*command, arguments->now);
   add_scoring_arguments(*command, arguments->model, arguments->options);
   command->callback([&session, arguments, command] {
     arguments->has_top_k = command->get_option("--top-k")->count() > 0;

@@ -58,11 +58,12 @@ std::string local_time(std::int64_t unix_ms) {
                      parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min);
 }
 
-/// The store's word, but for a run that waits between heats.
+/// The store's word, but for a run that is paused or waits for another measurement.
 std::string status_of(const Store& store, const RunInfo& run) {
   if (run.status == RunStatus::running) {
     const auto progress = store.progress(run.id);
     if (progress && *progress && is_paused(**progress)) return std::string(paused_words);
+    if (progress && *progress && is_waiting(**progress)) return "waiting";
   }
   return std::string(name_of(run.status));
 }

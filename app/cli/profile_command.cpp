@@ -19,6 +19,7 @@
 #include "app/cli/model_arguments.h"
 #include "app/cli/score_run.h"
 #include "app/cli/text_scorer.h"
+#include "app/cli/turn.h"
 #include "app/cli/worker_requests.h"
 #include "engine/report/model_profile.h"
 #include "engine/scoring/score_batches.h"
@@ -41,6 +42,7 @@ struct ProfileCommand {
   std::string pairs, format = "text";
   FigureArguments figure;
   std::int64_t most_pairs = 1000, rounds = 5;
+  bool now = false;
 };
 
 double seconds_since(Clock::time_point start) {
@@ -133,6 +135,9 @@ Result<report::ModelProfile> profiled(const ProfileCommand& arguments) {
   if (!texts) return tl::unexpected(texts.error());
   const auto model = open_ranker(arguments.model);
   if (!model) return tl::unexpected(model.error());
+  auto turn =
+      wait_for_turn(arguments.model, fmt::format("profile of {}", model->name), arguments.now);
+  if (!turn) return tl::unexpected(turn.error());
   auto worker = start_model(arguments.model, model->request, &interrupts());
   if (!worker) return tl::unexpected(worker.error());
   const int threads =
@@ -155,6 +160,7 @@ Result<report::ModelProfile> profiled(const ProfileCommand& arguments) {
     if (!ceiling) return tl::unexpected(ceiling.error());
     of.flop_per_second = *ceiling;
   }
+  note(note_on_others(*turn));
   report::ModelProfile profile(std::move(of));
   for (report::ProfiledRound& round : rounds) profile.add(std::move(round));
   return profile;
@@ -211,6 +217,7 @@ void add_profile_command(CLI::App& app, Session& session) {
       ->check(above_zero);
   command->add_option("--format", arguments->format, report::table_format_words())
       ->type_name("FORMAT");
+  add_now_option(*command, arguments->now);
   add_scoring_arguments(*command, arguments->model, arguments->options);
   add_figure_arguments(*command, arguments->figure, "lncs");
   command->get_option("--output")->required(false);

@@ -17,6 +17,7 @@
 #include "app/cli/progress_line.h"
 #include "app/cli/run_events.h"
 #include "app/cli/slurm_run.h"
+#include "app/cli/turn.h"
 #include "app/cli/worker_requests.h"
 #include "engine/report/compare.h"
 #include "engine/report/conditions.h"
@@ -33,7 +34,7 @@ namespace {
 struct RunCommandArguments {
   std::string sweep, resume, again, only;
   WorkerChoice worker;
-  bool quiet = false, events = false;
+  bool quiet = false, events = false, now = false;
   std::vector<std::string> slurm;
   bool slurm_dry_run = false;
   std::filesystem::path database;
@@ -88,6 +89,9 @@ Status check_choice(const RunCommandArguments& arguments) {
   }
   if (!arguments.slurm.empty() && (arguments.events || !arguments.again.empty())) {
     return fail("--slurm submits and ends, so that it goes with neither --events nor --again.");
+  }
+  if (!arguments.slurm.empty() && arguments.now) {
+    return fail("--slurm submits and ends; the tasks of a node take turns, so leave out --now.");
   }
   if (!arguments.slurm.empty() && !arguments.sweep.empty() && !arguments.resume.empty()) {
     return fail("--slurm sends a sweep, or what a run lacks; leave out the sweep or --resume.");
@@ -195,12 +199,17 @@ void run(Session& session, const RunCommandArguments& arguments) {
   if (first) options.again_of = first->run;
   options.cancel = &interrupts();
   options.pause = &pause_asked;
+  options.now = arguments.now;
   bool events_lost = false;
   options.on_event = [&](const RunEvent& event) {
     progress.show(event);
     if (event.kind == RunEvent::Kind::cancelling && !arguments.quiet) {
       progress.clear();
       say("attnscope: {}; Ctrl-C again ends at once", event.text);
+    }
+    if (event.kind == RunEvent::Kind::waiting && !arguments.quiet) {
+      progress.clear();
+      say("attnscope: {}; {}", event.text, other_ways_than_waiting);
     }
     if (event.kind == RunEvent::Kind::paused && !arguments.quiet) {
       progress.clear();
@@ -274,6 +283,7 @@ void add_run_command(CLI::App& app, Session& session) {
   command->add_flag("--events", arguments->events,
                     "What happens, as JSON Lines on standard output");
   add_worker_options(*command, arguments->worker);
+  add_now_option(*command, arguments->now);
   command
       ->add_option(
           "--slurm", arguments->slurm,

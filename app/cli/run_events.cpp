@@ -16,6 +16,8 @@ std::string_view word(RunEvent::Kind kind) {
   switch (kind) {
     case RunEvent::Kind::started:
       return "started";
+    case RunEvent::Kind::waiting:
+      return "waiting";
     case RunEvent::Kind::ceilings:
       return "ceilings";
     case RunEvent::Kind::heat_started:

@@ -9,6 +9,7 @@
 #include "app/worker/cache_requests.h"
 #include "app/worker/request_fields.h"
 #include "app/worker/training_requests.h"
+#include "app/worker/turn_requests.h"
 #include "attnscope/build_info.h"
 #include "engine/attention/costs.h"
 #include "engine/attention/cuda_runtime.h"
@@ -297,6 +298,8 @@ constexpr Handler handlers[] = {{"hello", &alone<&answer_hello>},
                                 {"attend", &alone<&answer_attend>},
                                 {"check", &alone<&answer_check>},
                                 {"costs", &alone<&answer_costs>},
+                                {"hold", &alone<&answer_hold>},
+                                {"others", &alone<&answer_others>},
                                 {"model", &answer_model},
                                 {"score", &answer_score},
                                 {"inspect", &answer_inspect},

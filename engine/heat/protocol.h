@@ -4,8 +4,8 @@
 // The worker protocol: JSON Lines on the worker's stdin (requests) and its original stdout
 // (events). A driver in any language can speak it; docs/protocol.md has the grammar with examples.
 //
-//   -> {"request":"hello","protocol":7,"version":"0.1.0"}
-//   <- {"event":"hello","protocol":7,"version":"0.1.0","build":{...},"device":{...}}
+//   -> {"request":"hello","protocol":8,"version":"0.1.0"}
+//   <- {"event":"hello","protocol":8,"version":"0.1.0","build":{...},"device":{...}}
 //   -> {"request":"heat","heat":{...},"process":0,"placements":[0,1,2]}
 //   <- {"event":"progress","contender":2,"phase":"check"}        (never inside timed rounds)
 //   <- {"event":"alive","contender":2,"calls":117}               (every 2 s: which one runs)
@@ -13,6 +13,10 @@
 //   <- {"event":"ended","signal":11,"contender":2}    (from the process that watches the worker)
 //   -> {"request":"cancel"}    {"request":"describe"}    {"request":"ceilings","threads":2}
 //   -> {"request":"ceilings","device":"cuda"}
+//   -> {"request":"hold","devices":["cpu"],"what":"run 'mine'","process":1234}
+//   <- {"event":"waiting","device":"cpu","by":{"what":"run 'other'",...}}    (until nobody
+//   measures)
+//   <- {"event":"held","problem":""}
 //   -> {"request":"attend",...}    {"request":"check","device":"cpu"}    {"request":"quit"}
 //   <- {"event":"error","message":"..."}
 //
@@ -29,7 +33,7 @@
 
 namespace attnscope::protocol {
 
-inline constexpr int version = 7;
+inline constexpr int version = 8;
 
 /// Which placements this worker process measures.
 struct HeatRequest {

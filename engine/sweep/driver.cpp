@@ -16,6 +16,7 @@
 #include "engine/sweep/pending_results.h"
 #include "engine/sweep/run_plan.h"
 #include "engine/sweep/time_left.h"
+#include "engine/sweep/turn_holder.h"
 #include "engine/sweep/worker_pool.h"
 #include "kernels/base/json.h"
 #include "kernels/base/sentences.h"
@@ -157,11 +158,18 @@ NewRun describe_run(const Sweep& sweep, const json& hello, const std::string& co
           .process_start_ticks = own_process_start_ticks()};
 }
 
+std::set<DeviceKind> devices_of(const std::vector<Heat>& heats) {
+  std::set<DeviceKind> devices;
+  for (const Heat& heat : heats) devices.insert(heat.point.device);
+  return devices;
+}
+
 // A run from its first event to its last.
 class Run {
  public:
+  /// `name`: for those who wait for it.
   Run(Store& store, const DriverOptions& options, WorkerPool pool, RunOutcome outcome,
-      std::vector<Heat> heats, int heats_done)
+      const std::string& name, std::vector<Heat> heats, int heats_done)
       : store_(store),
         options_(options),
         pool_(std::move(pool)),
@@ -171,6 +179,10 @@ class Run {
         heats_planned_(heats_done + static_cast<int>(heats_.size())),
         time_left_(bound_of(heats_)),
         began_(Clock::now()),
+        turn_({.worker_command = options.worker_command,
+               .devices = devices_of(heats_),
+               .what = fmt::format("run '{}'", name),
+               .now = options.now}),
         pending_(
             store, outcome_.run,
             [this](const PendingResults::Measured& result) { announce(result); },
@@ -195,9 +207,12 @@ class Run {
  private:
   Status measure_all() {
     if (heats_.empty()) return {};
+    wait_for_turn();
+    began_ = Clock::now();
+    if (is_over()) return {};
     if (Status done = measure_ceilings(); !done || is_over()) return done;
     for (const Heat& heat : heats_) {
-      wait_while_paused();
+      wait_for_turn();
       if (is_over()) return {};
       if (Status done = measure(heat); !done || is_over()) return done;
     }
@@ -225,6 +240,7 @@ class Run {
   // mending it. Whoever cancels has had enough of that.
   void finish(RunStatus status) {
     pool_.dismiss();
+    turn_.release();
     const auto began = Clock::now();
     for (bool told = false;; told = true) {
       Status stored = pending_.store_all();
@@ -274,10 +290,43 @@ class Run {
     return options_.pause != nullptr && options_.pause->load(std::memory_order_relaxed);
   }
 
+  // Until no pause is asked for and no other measurement goes on. The turn is kept from heat to
+  // heat.
+  void wait_for_turn() {
+    const TurnHolder::Listener listener{
+        .on_waiting = [this](const std::string& whom) { tell_waiting(whom); },
+        .on_warning = [this](const std::string& text) { warn(text); },
+        .is_given_up =
+            [this] {
+              pending_.follow_database();
+              // The database may have been locked when it was first told.
+              if (!waiting_.empty() && !told_waiting_)
+                told_waiting_ = set_progress(waiting_, /*now=*/false);
+              return pool_.is_cancelled() || is_pause_asked();
+            }};
+    bool has_turn = false;
+    while (!has_turn && !is_over()) {
+      wait_while_paused();
+      if (is_over()) return;
+      has_turn = turn_.hold(listener);
+      if (!std::exchange(waiting_, {}).empty()) set_progress({}, /*now=*/true);
+      if (pool_.is_cancelled()) outcome_.status = RunStatus::cancelled;
+    }
+  }
+
+  // The worker goes home: whoever measures may want its memory, or the device.
+  void tell_waiting(const std::string& whom) {
+    pool_.dismiss();
+    waiting_ = fmt::format("{}{} to finish", waiting_words, whom);
+    told_waiting_ = set_progress(waiting_, /*now=*/true);
+    send(Kind::waiting, waiting_);
+  }
+
   // The worker goes home meanwhile: whoever pauses a run may want its memory, or the device.
   void wait_while_paused() {
     if (!is_pause_asked()) return;
     pool_.dismiss();
+    turn_.release();
     bool told = set_progress(std::string(paused_words), /*now=*/true);
     send(Kind::paused, std::string(paused_words));
     while (is_pause_asked() && !pool_.is_cancelled()) {
@@ -307,6 +356,7 @@ class Run {
       return {};
     }
     time_left_.heat_finished(Clock::now());
+    mark_disturbed(**result);
     count_failures(**result);
     pending_.add(std::move(**result));
     return {};
@@ -354,8 +404,14 @@ class Run {
           {{"request", "ceilings"}, {"threads", count}});
       if (!done || is_over()) return done;
     }
-    if (!on_device) return {};
-    return measure_ceilings("the device", {{"request", "ceilings"}, {"device", "cuda"}});
+    if (on_device) {
+      const Status done =
+          measure_ceilings("the device", {{"request", "ceilings"}, {"device", "cuda"}});
+      if (!done || is_over()) return done;
+    }
+    if (const std::string others = others_measured(); !others.empty())
+      warn_of_others("the machine's ceilings were", others);
+    return {};
   }
 
   Status measure_ceilings(const std::string& whose, const json& request) {
@@ -400,6 +456,22 @@ class Run {
     send(Kind::contender, contender.id() + ": " + in_a_sentence(phase), &heat);
   }
 
+  void mark_disturbed(HeatResult& result) {
+    const std::string others = others_measured();
+    if (others.empty()) return;
+    for (Cell& cell : result.cells) cell.disturbed_by = others;
+    warn_of_others(fmt::format("{} tokens were", result.point.sequence_tokens), others);
+  }
+
+  std::string others_measured() {
+    return turn_.others([this] { return pool_.is_cancelled(); });
+  }
+
+  void warn_of_others(const std::string& what, const std::string& others) {
+    if (std::exchange(warned_of_, others) == others) return;
+    warn(fmt::format("another measurement ran while {} measured: {}", what, others));
+  }
+
   void count_failures(const HeatResult& result) {
     for (const Cell& cell : result.cells) {
       if (!is_failure(cell.status)) continue;
@@ -416,12 +488,12 @@ class Run {
     if (!now && time - last_progress_ < std::chrono::seconds(1)) return false;
     last_progress_ = time;
     if (is_pause_asked() && !current.empty() && current != paused_words) current += pausing_words;
-    return store_
-        .set_progress(outcome_.run, {.heats_done = heats_done_,
-                                     .heats_planned = heats_planned_,
-                                     .current = std::move(current),
-                                     .seconds_left = time_left_.seconds(time)})
-        .has_value();
+    Progress progress{.heats_done = heats_done_,
+                      .heats_planned = heats_planned_,
+                      .current = std::move(current),
+                      .seconds_left = time_left_.seconds(time)};
+    if (is_waiting(progress)) progress.seconds_left.reset();  // the other's end is not known
+    return store_.set_progress(outcome_.run, progress).has_value();
   }
 
   void send(Kind kind, std::string text, const Heat* heat = nullptr,
@@ -447,6 +519,10 @@ class Run {
   TimeLeft time_left_;
   Clock::time_point began_;
   Clock::time_point last_progress_{};
+  TurnHolder turn_;
+  std::string waiting_;        // while another measurement is waited for
+  bool told_waiting_ = false;  // in the store
+  std::string warned_of_;      // other measurements
   PendingResults pending_;
 };
 
@@ -574,7 +650,7 @@ Result<RunOutcome> run_sweep(const Sweep& asked, Store& store, const DriverOptio
   std::vector<std::string> warnings = warnings_of_threads(heats, cores);
   if (sweep.measured_runs)
     std::ranges::copy(sweep.measured_runs->notes, std::back_inserter(warnings));
-  return Run(store, options, std::move(*pool), std::move(outcome), std::move(heats),
+  return Run(store, options, std::move(*pool), std::move(outcome), sweep.name, std::move(heats),
              /*heats_done=*/0)
       .run(warnings);
 }
@@ -616,7 +692,8 @@ Result<RunOutcome> resume_run(const RunInfo& earlier, Store& store, const Driver
                     "compare",
                     earlier.start.device, restart.device));
   }
-  return Run(store, options, std::move(*pool), std::move(*outcome), std::move(*heats), heats_done)
+  return Run(store, options, std::move(*pool), std::move(*outcome), title_of(earlier),
+             std::move(*heats), heats_done)
       .run(warnings);
 }
 

@@ -26,6 +26,7 @@ namespace attnscope {
 struct RunEvent {
   enum class Kind : std::uint8_t {
     started,
+    waiting,
     ceilings,
     heat_started,
     contender,
@@ -41,7 +42,8 @@ struct RunEvent {
   int heats_done = 0, heats_planned = 0;
   const Heat* heat = nullptr;          // heat_started, contender, heat_finished
   const HeatResult* result = nullptr;  // heat_finished; stored before this is sent
-  std::string text;                    // contender and phase, warning, or closing words
+  // Whom is waited for, contender and phase, warning, or closing words.
+  std::string text;
   std::optional<double> seconds_left;
 };
 
@@ -53,6 +55,8 @@ struct DriverOptions {
   std::function<void(const RunEvent&)> on_event;
   /// Set from a signal handler: 1 cancel (after the current iteration), 2 at once.
   const std::atomic<int>* cancel = nullptr;
+  /// Measure at once, also while another measurement goes on there; cells of both say so.
+  bool now = false;
   /// While true no further heat begins; the one that is being measured is finished first.
   const std::atomic<bool>* pause = nullptr;
   /// A worker that shows no sign of life for this long is ended and the contender that ran becomes

@@ -40,6 +40,12 @@ inline constexpr std::string_view paused_words = "paused";
 /// What a driver adds there that will pause when its heat is done.
 inline constexpr std::string_view pausing_words = ", then a pause";
 
+/// What a driver's begins with that waits for another measurement.
+inline constexpr std::string_view waiting_words = "waiting for ";
+
+[[nodiscard]] inline bool is_waiting(const Progress& progress) {
+  return progress.current.starts_with(waiting_words);
+}
 [[nodiscard]] inline bool is_paused(const Progress& progress) {
   return progress.current == paused_words;
 }

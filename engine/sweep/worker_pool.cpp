@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <csignal>
-#include <random>
 #include <utility>
 
+#include "engine/sweep/turn_holder.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope {
@@ -28,11 +28,6 @@ constexpr int most_restarts = 5;
 
 std::string in_words(std::chrono::milliseconds length) {
   return fmt::format("{:g} s", std::chrono::duration<double>(length).count());
-}
-
-std::string new_number() {
-  std::random_device entropy;
-  return fmt::format("{:08x}{:08x}", entropy(), entropy());
 }
 
 }  // namespace
@@ -59,7 +54,7 @@ WorkerPool::WorkerPool(std::string command, std::vector<std::string> with,
       connection_(connection),
       cancel_(cancel),
       memory_kills_(std::move(memory_kills)),
-      driver_(new_number()) {}
+      driver_(new_driver_number()) {}
 
 void WorkerPool::listen(std::function<void(const std::string&)> on_warning,
                         std::function<void()> on_cancelling, std::function<void()> on_look) {

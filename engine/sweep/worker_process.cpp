@@ -348,6 +348,13 @@ WorkerProcess::~WorkerProcess() {
   child_->wait_for_end(quitting_patience);  // and is killed then
 }
 
+Result<WorkerProcess> WorkerProcess::start_ungreeted(const std::string& command) {
+  auto child = std::make_unique<Child>();
+  if (Status started = child->start(command.empty() ? default_worker() : command); !started)
+    return tl::unexpected(started.error());
+  return WorkerProcess(std::move(child));
+}
+
 tl::expected<WorkerProcess, StartFailure> WorkerProcess::start(const std::string& command,
                                                                const StartOptions& how) {
   const std::string program = command.empty() ? default_worker() : command;
@@ -365,9 +372,9 @@ tl::expected<WorkerProcess, StartFailure> WorkerProcess::start(const std::string
     return tl::unexpected(StartFailure{{std::move(message)}});
   };
   if (is_cancelled()) return cancelled();
-  auto child = std::make_unique<Child>();
-  if (Status started = child->start(program); !started) return wrong(started.error().message);
-  WorkerProcess worker(std::move(child));
+  auto started = start_ungreeted(program);
+  if (!started) return wrong(started.error().message);
+  WorkerProcess worker = std::move(*started);
   static_cast<void>(worker.send({{"request", "hello"},
                                  {"protocol", protocol::version},
                                  {"version", ATTNSCOPE_VERSION},

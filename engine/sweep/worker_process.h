@@ -47,6 +47,8 @@ class WorkerProcess {
   /// named), no answer.
   [[nodiscard]] static tl::expected<WorkerProcess, StartFailure> start(
       const std::string& command, const StartOptions& how = {});
+  /// The same without a greeting: hello() is null.
+  [[nodiscard]] static Result<WorkerProcess> start_ungreeted(const std::string& command);
   WorkerProcess(WorkerProcess&&) noexcept;
   WorkerProcess& operator=(WorkerProcess&&) noexcept;
   ~WorkerProcess();  // asks it to quit, kills it after 2 s

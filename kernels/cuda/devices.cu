@@ -5,6 +5,17 @@
 
 namespace attnscope {
 
+static std::string uuid_of(const cudaDeviceProp& properties) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string text = "GPU-";
+  for (const char byte : properties.uuid.bytes) {
+    const auto value = static_cast<unsigned char>(byte);
+    text += digits[value >> 4];
+    text += digits[value & 15];
+  }
+  return text;
+}
+
 CudaDevices cuda_devices() {
   CudaDevices found;
   const auto worked = [&found](cudaError_t error) {
@@ -25,7 +36,8 @@ CudaDevices cuda_devices() {
     cudaDeviceProp properties = {};
     if (!worked(cudaGetDeviceProperties(&properties, index))) continue;
     found.devices.push_back({properties.name, properties.major, properties.minor,
-                             static_cast<std::int64_t>(properties.totalGlobalMem), driver});
+                             static_cast<std::int64_t>(properties.totalGlobalMem), driver,
+                             uuid_of(properties)});
   }
   return found;
 }

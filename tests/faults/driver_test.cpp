@@ -79,9 +79,10 @@ TEST_F(DriverTest, Events_ComeInOrderAndFinishedHeatsAreStoredBefore) {
       case Kind::cancelling:
         events.push_back("cancelling");
         break;
+      case Kind::waiting:
       case Kind::paused:
       case Kind::continued:
-        events.push_back("pause");
+        events.push_back("wait");
         break;
       case Kind::finished:
         events.push_back("done");

@@ -14,6 +14,7 @@
 //   other-heat no-ceilings impossible-ceilings deaf no-heartbeat; in its greeting elsewhere (on
 //   another machine) restarted another-governor owing-cores endless-cores
 // Processes are noted in the file FAKE_WORKER_PIDS, where that is set.
+// Those that hold a turn are noted in the file FAKE_WORKER_TURNS.
 // Every request is noted in the file FAKE_WORKER_LOG, one line each: "hello", "heat 64", ...
 #include <poll.h>
 #include <unistd.h>
@@ -32,6 +33,7 @@
 #include "attnscope/build_info.h"
 #include "engine/heat/protocol.h"
 #include "engine/heat/sign_of_life.h"
+#include "engine/heat/turn_keeper.h"
 
 namespace attnscope {
 namespace {
@@ -313,7 +315,16 @@ void answer_hello(const json& message) {
         {"implementations", implementations}});
 }
 
+// A driver that has enough of waiting kills the process.
+void answer_hold(TurnKeeper& turns, const json& message) {
+  take_over_from(message.value("driver", ""));
+  if (const char* path = std::getenv("FAKE_WORKER_TURNS"))
+    std::ofstream(path, std::ios::app) << fmt::format("{}\n{}\n", getppid(), getpid());
+  turns.hold(message, send, [] { return false; });
+}
+
 int serve() {
+  TurnKeeper turns([](DeviceKind device) { return std::string(name_of(device)); });
   std::string line;
   while (std::getline(std::cin, line)) {
     const auto message = protocol::parse_line(line);
@@ -322,6 +333,8 @@ int serve() {
     if (request == "hello") answer_hello(*message);
     if (request == "heat") answer_heat(*message);
     if (request == "ceilings") answer_ceilings(*message);
+    if (request == "hold") answer_hold(turns, *message);
+    if (request == "others") turns.others(send);
     if (request == "quit") {
       note("quit");
       if (has_fault("deaf")) hang();

@@ -40,6 +40,9 @@ class FaultFixture : public testing::Test {
     setenv("FAKE_WORKER_LOG", (folder_ / "log").c_str(), 1);
     setenv("FAKE_WORKER_PIDS", (folder_ / "pids").c_str(), 1);
     setenv("FAKE_WORKER_HOLD", hold().c_str(), 1);
+    setenv("FAKE_WORKER_TURNS", (folder_ / "turns").c_str(), 1);
+    if (const char* before = std::getenv("ATTNSCOPE_LOCKS")) locks_before_ = before;
+    setenv("ATTNSCOPE_LOCKS", folder_.c_str(), 1);
     // What a driver leaves behind, it leaves here.
     if (const char* before = std::getenv("TMPDIR")) temporary_before_ = before;
     setenv("TMPDIR", folder_.c_str(), 1);
@@ -47,13 +50,10 @@ class FaultFixture : public testing::Test {
     misbehave("");
   }
   ~FaultFixture() override {
-    for (const char* name : {"", "_LOG", "_PIDS", "_HOLD"})
+    for (const char* name : {"", "_LOG", "_PIDS", "_HOLD", "_TURNS"})
       unsetenv(("FAKE_WORKER" + std::string(name)).c_str());
-    if (temporary_before_) {
-      setenv("TMPDIR", temporary_before_->c_str(), 1);
-    } else {
-      unsetenv("TMPDIR");
-    }
+    restore("TMPDIR", temporary_before_);
+    restore("ATTNSCOPE_LOCKS", locks_before_);
     std::filesystem::remove_all(folder_);
   }
 
@@ -74,12 +74,9 @@ class FaultFixture : public testing::Test {
   [[nodiscard]] RunInfo last() const { return *open_store().find_run("last"); }
 
   /// Every process that has greeted as a worker, each behind the one that watches it.
-  [[nodiscard]] std::vector<pid_t> workers() const {
-    std::vector<pid_t> all;
-    std::ifstream file(folder_ / "pids");
-    for (pid_t pid = 0; file >> pid;) all.push_back(pid);
-    return all;
-  }
+  [[nodiscard]] std::vector<pid_t> workers() const { return processes_in("pids"); }
+  /// Likewise, every one that has waited for its turn.
+  [[nodiscard]] std::vector<pid_t> turn_holders() const { return processes_in("turns"); }
 
   /// What the fake workers were asked for since the last look, without the quits.
   [[nodiscard]] std::vector<std::string> requests() {
@@ -173,7 +170,21 @@ class FaultFixture : public testing::Test {
   std::filesystem::path folder_;
 
  private:
-  std::optional<std::string> temporary_before_;
+  [[nodiscard]] std::vector<pid_t> processes_in(const char* name) const {
+    std::vector<pid_t> all;
+    std::ifstream file(folder_ / name);
+    for (pid_t pid = 0; file >> pid;) all.push_back(pid);
+    return all;
+  }
+  static void restore(const char* variable, const std::optional<std::string>& value) {
+    if (value) {
+      setenv(variable, value->c_str(), 1);
+    } else {
+      unsetenv(variable);
+    }
+  }
+
+  std::optional<std::string> temporary_before_, locks_before_;
 };
 
 }  // namespace attnscope

@@ -60,12 +60,14 @@ class KillTest : public ProgramFixture {
 
   void expect_no_worker_left() const {
     for (const pid_t pid : workers()) EXPECT_TRUE(is_gone(pid)) << pid;
+    for (const pid_t pid : turn_holders()) EXPECT_TRUE(is_gone(pid)) << pid;
   }
 
   /// Nothing but what the test and the store have made.
   void expect_no_litter() const {
-    const std::set<std::string> known = {"runs.db", "runs.db-wal", "runs.db-shm", "log",
-                                         "pids",    "errors",      "sweep.json"};
+    const std::set<std::string> known = {"runs.db",    "runs.db-wal", "runs.db-shm",
+                                         "log",        "pids",        "errors",
+                                         "sweep.json", "turns",       "attnscope-cpu.lock"};
     for (const auto& entry : std::filesystem::directory_iterator(folder_))
       EXPECT_TRUE(known.contains(entry.path().filename().string())) << entry.path();
   }

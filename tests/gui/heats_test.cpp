@@ -103,7 +103,7 @@ class HeatsTest : public QObject {
     QCOMPARE(heats->heats[2].state, HeatState::waiting);
   }
 
-  void CeilingsAreNoHeat_AndAPausedRunHasNoneRunning() {
+  void CeilingsAreNoHeat_AndARunThatIsPausedOrWaitsHasNoneRunning() {
     begin(true);
     tell("ceilings of this machine");
     HeatsPointer heats = read_heats(*store_, entry(), nullptr);
@@ -111,6 +111,9 @@ class HeatsTest : public QObject {
     tell(std::string(paused_words));
     heats = read_heats(*store_, entry(), heats);
     QCOMPARE(heats->heats[0].state, HeatState::paused);
+    tell("waiting for run 'other' (process 7, since 14:02) to finish");
+    heats = read_heats(*store_, entry(), heats);
+    QCOMPARE(heats->heats[0].state, HeatState::waiting);
     tell("64 tokens");
     heats = read_heats(*store_, entry(), heats);
     QCOMPARE(heats->heats[0].state, HeatState::running);

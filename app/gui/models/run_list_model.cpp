@@ -128,8 +128,10 @@ std::string_view key_of_row(const Listed& row) {
 
 QString status_words(const RunEntry& entry) {
   const RunInfo& run = entry.info;
-  const bool waits = entry.progress && is_paused(*entry.progress);
-  QString text = words(waits ? paused_words : name_of(run.status));
+  QString text = words(name_of(run.status));
+  if (entry.progress && is_paused(*entry.progress)) text = words(paused_words);
+  if (run.status == RunStatus::running && entry.progress && is_waiting(*entry.progress))
+    text = QStringLiteral("waiting");
   if (run.damaged) text = QStringLiteral("damaged, ") + text;
   if (run.nothing_measured) text += QStringLiteral(", nothing measured");
   if (run.cells_failed == 1) text += QStringLiteral(", 1 cell failed");

@@ -108,7 +108,8 @@ void mark_current(const std::optional<Progress>& progress, HeatsSnapshot& heats)
   if (next == heats.heats.end() || !progress) return;
   if (is_paused(*progress)) {
     next->state = HeatState::paused;
-  } else if (!progress->current.empty() && !progress->current.starts_with("ceilings")) {
+  } else if (!progress->current.empty() && !progress->current.starts_with("ceilings") &&
+             !is_waiting(*progress)) {
     next->state = HeatState::running;
   }
 }

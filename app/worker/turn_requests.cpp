@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/worker/turn_requests.h"
+
+#include "engine/heat/sign_of_life.h"
+#include "engine/heat/turn_keeper.h"
+#include "kernels/cuda/devices.h"
+
+namespace attnscope::worker {
+namespace {
+
+/// A machine's GPUs are measured on side by side; heats run on the first that is visible.
+std::string name_of_lock(DeviceKind device) {
+  std::string name(name_of(device));
+  if (device != DeviceKind::cuda) return name;
+  const CudaDevices found = cuda_devices();
+  return found.devices.empty() ? name : name + "-" + found.devices.front().uuid;
+}
+
+/// The process holds turns until it ends.
+TurnKeeper& keeper() {
+  static TurnKeeper kept(name_of_lock);
+  return kept;
+}
+
+}  // namespace
+
+void answer_hold(const Asked& asked, ProtocolChannel& channel) {
+  if (const auto driver = asked.message.member("driver")) take_over_from(driver->text());
+  keeper().hold(
+      asked.message.value(), [&](const nlohmann::json& event) { channel.send(event); },
+      [&] { return asked.cancelled.load(); });
+}
+
+void answer_others(const Asked&, ProtocolChannel& channel) {
+  keeper().others([&](const nlohmann::json& event) { channel.send(event); });
+}
+
+}  // namespace attnscope::worker
