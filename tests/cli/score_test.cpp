@@ -7,17 +7,21 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <vector>
 
+#include "engine/heat/turn.h"
 #include "tests/base/packed.h"
 #include "tests/checkpoint/tiny_checkpoint.h"
 #include "tests/cli/program.h"
@@ -27,6 +31,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using tests::TinyCheckpoint;
 
 const char* const vocabulary =
@@ -421,6 +426,42 @@ TEST_F(Score, ANameOfTheHubIsFoundInItsCache_AndItsRevisionIsSaid) {
   const Outcome none = scored("org/other");
   EXPECT_EQ(none.exit_code, 2);
   EXPECT_THAT(none.err, HasSubstr("fetch it: hf download org/other"));
+}
+
+// Both time, and so take turns with whatever measures on the machine; `score` does not.
+TEST_F(Score, LatencyAndProfile_WaitForAnotherMeasurement_OrSayThatItRan) {
+  auto other = Turn::line_up(locks_folder(), "cpu", {.what = "run 'other'", .process = 7});
+  ASSERT_TRUE(other) << other.error().message;
+  ASSERT_TRUE(other->has_come().value());
+  const std::string disturbed = "another measurement ran at the same time: run 'other' (process 7 ";
+  const Outcome latency =
+      program_.run({"latency", "--checkpoint", ".", "--pairs", "pairs.tsv", "--top-k", "2",
+                    "--within", "1e9", "--queries", "2", "--now"});
+  EXPECT_EQ(latency.exit_code, 0) << latency.err;
+  EXPECT_THAT(latency.out, HasSubstr(disturbed));
+  const std::vector<std::string> profile{
+      "profile", "--checkpoint", ".", "--pairs", "pairs.tsv", "--rounds", "1", "--threads", "1"};
+  std::vector<std::string> at_once = profile;
+  at_once.emplace_back("--now");
+  const Outcome profiled = program_.run(at_once);
+  EXPECT_EQ(profiled.exit_code, 0) << profiled.err;
+  EXPECT_THAT(profiled.err, HasSubstr(disturbed));
+  EXPECT_EQ(score({}).exit_code, 0);
+
+  std::jthread ends_the_other(
+      [&, held = std::make_optional(std::move(*other))](const std::stop_token& stop) mutable {
+        // It is let go when the program has said that it waits.
+        const auto is_told = [&] {
+          return program_.read("stderr").find("waiting for run 'other'") != std::string::npos;
+        };
+        while (!is_told() && !stop.stop_requested())
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));  // between looks
+        held.reset();
+      });
+  const Outcome waited = program_.run(profile);
+  EXPECT_EQ(waited.exit_code, 0) << waited.err;
+  EXPECT_THAT(waited.err, AllOf(HasSubstr("waiting for run 'other'"), HasSubstr("--now"),
+                                Not(HasSubstr("at the same time: "))));
 }
 
 TEST_F(Score, LatencyTellsWhatQueriesWaitAndHowManyDocumentsAreInTime) {
