@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cctype>
 #include <charconv>
+#include <cstdint>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
@@ -287,6 +289,21 @@ std::string escaped_together(const std::vector<std::string>& lines, std::string_
   return fmt::format("{}", fmt::join(escaped, between));
 }
 
+/// Of the run and of what the table has: two tables of one paper have two labels, the same table
+/// written anew keeps its own.
+std::string label_of(const Sheet& sheet) {
+  std::uint32_t sum = 2166136261;  // FNV-1a
+  const auto add = [&sum](std::string_view text) {
+    for (const char c : text) sum = (sum ^ static_cast<unsigned char>(c)) * 16777619;
+  };
+  for (const auto& lines : {sheet.above, sheet.below}) {
+    for (const std::string& line : lines) add(line);
+  }
+  for (const SheetColumn& column : sheet.columns) add(column.title);
+  for (const SheetBlock& block : sheet.blocks) add(block.title);
+  return fmt::format("tab:attnscope-{:08x}", sum);
+}
+
 std::string as_latex(const Sheet& sheet) {
   if (sheet.frame == SheetFrame::bare) {
     std::string text;
@@ -302,8 +319,8 @@ std::string as_latex(const Sheet& sheet) {
   }
   std::string text = fmt::format(
       "% needs \\usepackage{{booktabs}}\n\\begin{{table}}\n\\centering\n\\caption{{{}}}\n"
-      "\\label{{tab:attnscope}}\n{}\\par\\smallskip\n{{\\footnotesize\n",
-      escaped_together(sheet.above, " "), tabular(sheet));
+      "\\label{{{}}}\n{}\\par\\smallskip\n{{\\footnotesize\n",
+      escaped_together(sheet.above, " "), label_of(sheet), tabular(sheet));
   for (const auto& notes : {legend_of(sheet), sheet.notes}) {
     for (const std::string& note : notes) text += latex_escaped(note) + "\\par\n";
   }
@@ -502,6 +519,24 @@ std::string without_folders(std::string_view text) {
   return kept;
 }
 
+namespace {
+
+/// "w = 4" at the beginning of the text: how long it is; 0: it does not stand there.
+std::size_t length_of_window(std::string_view text) {
+  constexpr std::string_view sign = "w = ", infinite = "∞";
+  if (!text.starts_with(sign)) return 0;
+  const std::string_view number = text.substr(sign.size());
+  if (number.starts_with(infinite)) return sign.size() + infinite.size();
+  const std::size_t digits = std::min(number.find_first_not_of("0123456789"), number.size());
+  return digits == 0 ? 0 : sign.size() + digits;
+}
+
+bool is_in_a_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
+}
+
+}  // namespace
+
 std::string latex_escaped(std::string_view text) {
   // Signs that LaTeX's own fonts lack.
   constexpr std::array<std::pair<std::string_view, std::string_view>, 5> signs{
@@ -509,7 +544,27 @@ std::string latex_escaped(std::string_view text) {
   const std::string line = one_line(std::string(text));
   text = line;
   std::string result;
+  char before = ' ';
   while (!text.empty()) {
+    // A formula, and a number's minus.
+    const std::size_t window = is_in_a_word(before) ? 0 : length_of_window(text);
+    if (window > 0) {
+      std::string formula(text.substr(0, window));
+      if (formula.ends_with("∞")) formula.replace(formula.find("∞"), 3, "\\infty");
+      result += fmt::format("${}$", formula);
+      before = '$';
+      text.remove_prefix(window);
+      continue;
+    }
+    const bool is_minus = text.front() == '-' && text.size() > 1 && text[1] >= '0' &&
+                          text[1] <= '9' && (before == ' ' || before == '(' || before == '/');
+    if (is_minus) {
+      result += "$-$";
+      before = '$';
+      text.remove_prefix(1);
+      continue;
+    }
+    before = text.front();
     const auto sign =
         std::ranges::find_if(signs, [&](const auto& one) { return text.starts_with(one.first); });
     if (sign != signs.end()) {

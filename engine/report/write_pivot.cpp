@@ -185,10 +185,8 @@ double least_of(const PivotLine& line) {
   return least;
 }
 
-/// Of all times, or of one line's where its cells are what is compared.
-double least_time(const Pivot& pivot, const PivotLine& line) {
-  // One quantity has one unit, which the caption names.
-  if (has_several(pivot) && pivot.choice.columns == "contender") return least_of(line);
+/// Of all times: they have one unit.
+double least_time(const Pivot& pivot) {
   double least = std::numeric_limits<double>::infinity();
   for (const PivotBlock& block : pivot.blocks) {
     for (const PivotLine& one : block.lines) {
@@ -201,7 +199,7 @@ double least_time(const Pivot& pivot, const PivotLine& line) {
 SharedUnit unit_of(const Pivot& pivot, const PivotLine& line) {
   switch (line.quantity) {
     case Quantity::time: {
-      const double least = least_time(pivot, line);
+      const double least = least_time(pivot);
       return least >= 1e6 && std::isfinite(least) ? SharedUnit{"ms", 1e6} : SharedUnit{"µs", 1e3};
     }
     case Quantity::memory:

@@ -244,18 +244,23 @@ std::vector<const Contender*> contenders_of(const Table& table) {
   return contenders;
 }
 
+/// All times of a table have one unit.
+bool are_in_ms(const Table& table) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const Row& row : table.rows)
+    if (is_measured(row)) least = std::min(least, time_ns(row));
+  return least >= 1e6 && std::isfinite(least);
+}
+
 /// A line of one point: the unit, then each contender's number or what became of it.
 std::vector<SheetCell> paper_line(const Table& table, std::span<const Row> rows,
-                                  const std::vector<const Contender*>& contenders, bool is_time) {
+                                  const std::vector<const Contender*>& contenders, bool is_time,
+                                  bool in_ms) {
   const auto value = is_time ? time_ns : bytes;
   const Row* baseline = nullptr;
-  double least = std::numeric_limits<double>::infinity();
   for (const Row& row : rows) {
-    if (!is_measured(row)) continue;
-    least = std::min(least, value(row));
-    if (row.cell.cell.contender.id() == table.baseline) baseline = &row;
+    if (is_measured(row) && row.cell.cell.contender.id() == table.baseline) baseline = &row;
   }
-  const bool in_ms = is_time && least >= 1e6 && std::isfinite(least);
   const double unit = is_time && !in_ms ? 1e3 : 1e6;
   std::vector<SheetCell> cells{is_time ? (in_ms ? "ms" : "µs") : "MB"};
   for (const Contender* contender : contenders) {
@@ -296,13 +301,14 @@ Sheet sheet_for_paper(const Table& table) {
     sheet.columns.push_back({"", heads.back().name});
   }
   sheet.latex_head = latex_head("", "Unit, ", heads);
+  const bool in_ms = are_in_ms(table);
   const std::span<const Row> rows(table.rows);
   for (std::size_t begin = 0; begin < rows.size();) {
     const std::span<const Row> own = rows_of_point(rows, begin);
     SheetBlock& block = sheet.blocks.emplace_back();
     block.title = words_of(own.front().cell.point, varying, true);
     for (const bool is_time : {true, false})
-      block.rows.push_back(paper_line(table, own, contenders, is_time));
+      block.rows.push_back(paper_line(table, own, contenders, is_time, in_ms));
     begin += own.size();
   }
   sheet.notes = notes_with_intervals(all_rows(table.rows));

@@ -448,15 +448,17 @@ TEST(Latex, TheForm_IsThatOfThePapersTable3) {
   EXPECT_THAT(text, HasSubstr("Unit, $w =$ & -- & 4 & 64 & 4 \\\\"));
   // 256 tokens, batch 4: dense 32 ms, segment 4 and 6 ms, each over four documents.
   EXPECT_THAT(text,
-              HasSubstr("ms & \\underline{8.00} & 1.00 $(-88\\,\\%)$ & 1.50 $(-81\\,\\%)$ & oom"));
+              HasSubstr("$\\mu$s & \\underline{8000} & 1000 $(-88\\,\\%)$ & 1500 $(-81\\,\\%)$ "
+                        "& oom"));
   EXPECT_THAT(text,
               HasSubstr("$\\mu$s & \\underline{500} & 250 $(-50\\,\\%)$ & 375 $(-25\\,\\%)$ & "
                         "1000 $(+100\\,\\%)$"));
   EXPECT_THAT(text, HasSubstr("MB & \\underline{2.00} & 2.00 $(0\\,\\%)$"));
   EXPECT_LT(text.find("64 tokens"), text.find("256 tokens"));
   EXPECT_THAT(
-      text, ContainsRegex(R"(95 \\% intervals that are shown reach at most -[0-9.]+/\+[0-9.]+ \\% )"
-                          R"(around a time and -[0-9.]+/\+[0-9.]+ \\% around a ratio)"));
+      text,
+      ContainsRegex(R"(95 \\% intervals that are shown reach at most \$-\$[0-9.]+/\+[0-9.]+ \\% )"
+                    R"(around a time and \$-\$[0-9.]+/\+[0-9.]+ \\% around a ratio)"));
 }
 
 TEST(Latex, WithoutBaseline_NothingIsUnderlinedOrCompared) {

@@ -57,6 +57,32 @@ TEST(Sheet, Latex_EscapesEverySignAndSetsNumbersAsNumbers) {
   EXPECT_EQ(latex_escaped("a?`b!`c"), "a?{}`b!{}`c");
 }
 
+TEST(Sheet, Latex_WindowsAreFormulasAndMinusSignsAreNoHyphens) {
+  EXPECT_EQ(latex_escaped("Sparse, w = 4"), "Sparse, $w = 4$");
+  EXPECT_EQ(latex_escaped("w = 4 to w = ∞"), "$w = 4$ to $w = \\infty$");
+  EXPECT_EQ(latex_escaped("new = 4"), "new = 4");
+  EXPECT_EQ(latex_escaped("-2.1/-2.3 (-45 to -41 %)"), "$-$2.1/$-$2.3 ($-$45 to $-$41 \\%)");
+  EXPECT_EQ(latex_escaped("2026-11-29 run-4"), "2026-11-29 run-4");
+}
+
+TEST(Sheet, Latex_TwoTablesHaveTwoLabels_TheSameOneKeepsIts) {
+  const auto label_of = [](const Sheet& sheet) {
+    const std::string text = write_sheet(sheet, TableFormat::latex);
+    const std::size_t begin = text.find("\\label{");
+    return text.substr(begin, text.find('}', begin) - begin);
+  };
+  Sheet sheet{.frame = SheetFrame::floating, .above = {"Time."}, .columns = {{"", "a"}}};
+  Sheet other = sheet;
+  other.above = {"Memory."};
+  EXPECT_THAT(label_of(sheet), HasSubstr("\\label{tab:attnscope-"));
+  EXPECT_NE(label_of(sheet), label_of(other));
+  sheet.add({"2.5"});
+  EXPECT_EQ(label_of(sheet), label_of(Sheet{.frame = SheetFrame::floating,
+                                            .above = {"Time."},
+                                            .columns = {{"", "a"}},
+                                            .blocks = {SheetBlock{}}}));
+}
+
 TEST(Sheet, Latex_ARowThatBeginsAsAnArgumentIsNone) {
   for (const std::string name : {"[9cm]x", "*y"})
     EXPECT_THAT(write_sheet(sheet_of(name), TableFormat::latex), HasSubstr("\n{}" + name));
