@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <set>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -34,21 +36,86 @@ double time_per_document(const Row& row) {
   return row.cell.summary.median_ns / documents_of(row);
 }
 
+/// Of contenders by time. `to_first` gives another one's time over the first one's.
+template <typename ToFirst>
+std::optional<Leader> leader_of(const std::vector<std::size_t>& by_time, const ToFirst& to_first) {
+  if (by_time.empty()) return std::nullopt;
+  Leader leader{.contender = by_time.front(), .runner_up = {}};
+  for (const std::size_t other : std::span(by_time).subspan(1)) {
+    const std::optional<statistics::Ratio> ratio = to_first(other);
+    if (leader.is_alone()) leader.runner_up = ratio.value_or(statistics::Ratio());
+    if (!leader.is_clear()) break;
+    // One that was measured too seldom to be told apart, far behind, does not count against it.
+    if (ratio && is_known(*ratio) && ratio->verdict != statistics::Verdict::slower)
+      leader.runner_up = ratio;
+  }
+  return leader;
+}
+
+EffectivenessFrom effectiveness_known_of(const std::vector<const Row*>& rows) {
+  std::set<std::pair<std::string, std::string>> patterns;
+  bool any_published = false;
+  for (const Row* row : rows) {
+    // Means without a baseline to test them against show nothing of each other.
+    if (row->effectiveness)
+      return row->effectiveness->baseline.empty() ? EffectivenessFrom::nothing
+                                                  : EffectivenessFrom::measured;
+    const Contender& contender = row->cell.cell.contender;
+    patterns.emplace(contender.pattern, contender.window ? contender.window->text() : "");
+    any_published =
+        any_published || published_ndcg(contender, row->cell.point.sequence_tokens).has_value();
+  }
+  return any_published && patterns.size() > 1 ? EffectivenessFrom::published
+                                              : EffectivenessFrom::nothing;
+}
+
+bool is_shown_equivalent(EffectivenessFrom from, const MeasuredEffectiveness* measured,
+                         const std::optional<PublishedNdcg>& published) {
+  switch (from) {
+    case EffectivenessFrom::measured:
+      return measured != nullptr && !measured->baseline.empty() && measured->is_equivalent();
+    case EffectivenessFrom::published:
+      return published && (published->is_equivalent || published->is_reference);
+    case EffectivenessFrom::nothing:
+      break;
+  }
+  return false;
+}
+
+/// Of a place's rows, those with a time first, by it.
+Leaders leaders_of(const std::vector<Ranked>& contenders, const std::vector<const Row*>& rows,
+                   EffectivenessFrom from) {
+  std::vector<std::size_t> all, equivalent;
+  for (std::size_t i = 0; i < contenders.size() && contenders[i].to_fastest; ++i) {
+    all.push_back(i);
+    if (is_shown_equivalent(from, contenders[i].row.effectiveness.get(), contenders[i].published))
+      equivalent.push_back(i);
+  }
+  return {.of_all = leader_of(all, [&](std::size_t i) { return contenders[i].to_fastest; }),
+          .of_equivalent = leader_of(equivalent, [&](std::size_t i) {
+            return equivalent.front() == 0 ? contenders[i].to_fastest
+                                           : ratio_between(*rows[i], *rows[equivalent.front()]);
+          })};
+}
+
 /// The rows of one place; the fastest first, those without a time last.
-Ranking ranking_of(std::string place, std::vector<const Row*> rows) {
+Ranking ranking_of(std::string place, std::vector<const Row*> rows, EffectivenessFrom from) {
   std::ranges::stable_sort(rows, [](const Row* a, const Row* b) {
     const bool timed_a = is_measured(*a), timed_b = is_measured(*b);
     return timed_a && timed_b ? time_per_document(*a) < time_per_document(*b) : timed_a && !timed_b;
   });
-  Ranking ranking{std::move(place), {}};
+  Ranking ranking{.place = std::move(place), .contenders = {}, .leaders = {}};
   for (const Row* row : rows) {
-    Ranked ranked{*row, std::nullopt};
+    Ranked ranked{.row = *row, .to_fastest = {}, .published = {}};
+    if (!row->effectiveness)
+      ranked.published = published_ndcg(row->cell.cell.contender, row->cell.point.sequence_tokens);
     ranked.row.cell.cell.samples.clear();  // an answer outlives them without need
     if (is_measured(*row)) {
       ranked.to_fastest = row == rows.front() ? itself : ratio_between(*row, *rows.front());
     }
     ranking.contenders.push_back(std::move(ranked));
   }
+  ranking.leaders = leaders_of(ranking.contenders, rows, from);
   return ranking;
 }
 
@@ -109,7 +176,7 @@ std::optional<std::string> first_measured(const Table& table, XAxis x) {
   return contender_along(first->cell.cell.contender, x);
 }
 
-std::vector<Ranking> rank(const std::vector<const Row*>& rows, XAxis x) {
+std::vector<Ranking> rank(const std::vector<const Row*>& rows, XAxis x, EffectivenessFrom from) {
   const Places places(rows, x);
   std::map<double, std::vector<const Row*>> by_place;
   for (const Row* row : rows) {
@@ -128,7 +195,7 @@ std::vector<Ranking> rank(const std::vector<const Row*>& rows, XAxis x) {
     const std::string words = x == XAxis::length && lengths.is_drawn()
                                   ? fmt::format("Documents of {} words", text_of(lengths))
                                   : places.words(place);
-    rankings.push_back(ranking_of(words, own));
+    rankings.push_back(ranking_of(words, own, from));
   }
   return rankings;
 }
@@ -177,8 +244,7 @@ using statistics::Ratio;
 /// One contender's share of the question.
 class Adviser {
  public:
-  Adviser(const Answer& answer, const std::vector<const Row*>& rows, std::optional<double> memory,
-          const RunEffectiveness& effectiveness)
+  Adviser(const Answer& answer, const std::vector<const Row*>& rows, std::optional<double> memory)
       : answer_(answer), curve_(rows), memory_(memory) {
     const Contender& contender = rows.front()->cell.cell.contender;
     advised_.contender = contender.id();
@@ -186,7 +252,7 @@ class Adviser {
     advised_.pattern = contender.pattern;
     advised_.window = contender.window;
     advised_.is_baseline = answer.baseline == advised_.contender;
-    advised_.measured = effectiveness.of(advised_.contender);
+    if (const auto& own = rows.front()->effectiveness) advised_.measured = *own;
     is_cross_encoder_ = is_papers_cross_encoder(contender);
   }
 
@@ -479,9 +545,8 @@ std::vector<Advised> advise_all(const Answer& answer, const std::vector<const Ro
   std::optional<double> memory = answer.question->memory_bytes;
   if (!memory) memory = free_bytes_at_start(answer.run, answer.point.device);
   std::vector<Advised> contenders;
-  const RunEffectiveness effectiveness(answer.run);
   for (const std::vector<const Row*>& own : by_contender(rows))
-    contenders.push_back(Adviser(answer, own, memory, effectiveness).advised());
+    contenders.push_back(Adviser(answer, own, memory).advised());
   return contenders;
 }
 
@@ -512,6 +577,50 @@ void compare(Answer& answer, const std::vector<const Row*>& rows) {
     one.times_longer = static_cast<double>(one.longest->document_tokens) /
                        static_cast<double>(std::max<std::int64_t>(theirs->document_tokens, 1));
   }
+}
+
+/// The rows' times over the other contender's of the same heat, in place of those over the
+/// baseline's.
+std::vector<Row> set_against(const std::vector<const Row*>& rows,
+                             const std::vector<const Row*>& others) {
+  std::vector<Row> against;
+  for (const Row* row : rows) {
+    const auto same = std::ranges::find_if(others, [row](const Row* other) {
+      return other->cell.heat_number == row->cell.heat_number &&
+             point_key(other->cell.point) == point_key(row->cell.point);
+    });
+    Row& own = against.emplace_back(*row);
+    own.ratio = same == others.end() ? std::nullopt : ratio_between(*row, **same);
+  }
+  return against;
+}
+
+/// Of a question's answer, whose contenders are in order.
+void find_leaders(Answer& answer, const std::vector<const Row*>& rows) {
+  answer.effectiveness = effectiveness_known_of(rows);
+  std::map<std::string, std::vector<const Row*>> rows_of;
+  for (std::vector<const Row*>& own : by_contender(rows))
+    rows_of.emplace(own.front()->cell.cell.contender.id(), std::move(own));
+  std::vector<std::size_t> all, equivalent;
+  for (std::size_t i = 0; i < answer.contenders.size(); ++i) {
+    const Advised& one = answer.contenders[i];
+    if (one.standing != Standing::within_limits) continue;
+    all.push_back(i);
+    if (is_shown_equivalent(answer.effectiveness, one.measured ? &*one.measured : nullptr,
+                            one.published)) {
+      equivalent.push_back(i);
+    }
+  }
+  const auto to_first = [&](const std::vector<std::size_t>& by_time) {
+    return [&](std::size_t other) {
+      const std::vector<Row> against =
+          set_against(rows_of[answer.contenders[other].contender],
+                      rows_of[answer.contenders[by_time.front()].contender]);
+      return Adviser(answer, all_rows(against), std::nullopt).advised().to_baseline;
+    };
+  };
+  answer.leaders = {.of_all = leader_of(all, to_first(all)),
+                    .of_equivalent = leader_of(equivalent, to_first(equivalent))};
 }
 
 void order(std::vector<Advised>& contenders) {
@@ -557,12 +666,13 @@ std::int64_t document_of(const HeatPoint& point, std::int64_t query_tokens,
   return static_cast<std::int64_t>(std::max(0.0, std::floor(own)));
 }
 
+bool Leader::is_clear() const {
+  return is_alone() || (is_known(*runner_up) && runner_up->verdict == statistics::Verdict::slower);
+}
+
 const Advised* fastest_equivalent(const Answer& answer) {
-  const auto found = std::ranges::find_if(answer.contenders, [](const Advised& one) {
-    return one.standing == Standing::within_limits && one.measured &&
-           !one.measured->baseline.empty() && one.measured->is_equivalent();
-  });
-  return found == answer.contenders.end() ? nullptr : &*found;
+  const std::optional<Leader>& leader = answer.leaders.of_equivalent;
+  return leader && answer.question ? &answer.contenders[leader->contender] : nullptr;
 }
 
 Figure effectiveness_figure(const Answer& answer) {
@@ -654,7 +764,8 @@ std::vector<Answer> make_answers(const Table& table, XAxis x) {
     answer.shared = shared;
     answer.point = rows.front()->cell.point;
     answer.setting = words_of(answer.point, told, true);
-    answer.rankings = rank(rows, x);
+    answer.effectiveness = effectiveness_known_of(rows);
+    answer.rankings = rank(rows, x, answer.effectiveness);
     const bool of_a_length = x != XAxis::length || std::ranges::none_of(rows, [](const Row* row) {
                                return row->cell.point.document_lengths.is_drawn();
                              });
@@ -707,6 +818,7 @@ std::vector<Answer> make_answers(const RunInfo& run, const std::optional<std::st
     answer.contenders = advise_all(answer, own);
     compare(answer, own);
     order(answer.contenders);
+    find_leaders(answer, own);
     answer.to_measure = lengths_to_measure(answer, own);
     say(answer);
     add_doubts(answer, own);

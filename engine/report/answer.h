@@ -42,13 +42,36 @@ struct Ranked {
   /// Against the fastest of the place, per document; 1 without width for the
   /// fastest itself.
   std::optional<statistics::Ratio> to_fastest;
+  std::optional<PublishedNdcg> published;  // looked at where nothing was measured
 };
+
+/// The one with the lowest median of some contenders.
+struct Leader {
+  std::size_t contender = 0;  // its place among the ranking's, or the answer's, contenders
+  /// The runner-up's time over its own: of the next by the median, or of one that is farther behind
+  /// and no difference is shown to. Nothing: there is no other contender.
+  std::optional<statistics::Ratio> runner_up;
+  [[nodiscard]] bool is_alone() const { return !runner_up; }
+  /// The interval shows that it is the fastest.
+  [[nodiscard]] bool is_clear() const;
+};
+
+/// Of all that have a time (within the limits), and of those that are shown to be equivalent in
+/// effectiveness, where that is known.
+struct Leaders {
+  std::optional<Leader> of_all, of_equivalent;
+};
+
+/// What is known of the contenders' effectiveness: measured with the run, or else published for the
+/// patterns of some of them. Nothing where all have one pattern.
+enum class EffectivenessFrom : std::uint8_t { nothing, published, measured };
 
 /// All contenders at one length or window, the fastest first, those without a
 /// time last.
 struct Ranking {
   std::string place;  // "256 tokens", "w = 64"
   std::vector<Ranked> contenders;
+  Leaders leaders;
 };
 
 /// The longest length that fits a contender, and the first that does not.
@@ -114,6 +137,8 @@ struct Answer {
   std::string shared;                   // words of the axes that all settings share
   std::string setting;                  // what tells it from the run's other settings
 
+  EffectivenessFrom effectiveness = EffectivenessFrom::nothing;
+
   // Without a question.
   std::vector<Ranking> rankings;
   std::vector<CrossoverAnswer> crossovers;
@@ -124,8 +149,8 @@ struct Answer {
   HeatPoint point;             // its query and length are those of its first cell
   std::string baseline_words;  // "full attention", or its display name
   std::string heading;         // what is asked, and of what the times are
-  std::vector<std::string>
-      notes;  // the first says who is the fastest equivalent, where it is known
+  Leaders leaders;
+  std::vector<std::string> notes;
   std::vector<Advised> contenders;       // as one should read them
   std::vector<std::int64_t> to_measure;  // tokens in all that would make the numbers exact
 };
@@ -156,8 +181,8 @@ inline constexpr std::string_view no_answer_to_one_length =
                                                const Question& question);
 [[nodiscard]] std::vector<Answer> make_answers(const Table& table, const Question& question);
 
-/// The first contender within the limits that is equivalent to the baseline of what was measured,
-/// or the baseline itself; null: none.
+/// The contender within the limits with the lowest median of those that are shown to be equivalent
+/// in effectiveness, the baseline of what was measured among them; null: none, or nothing is known.
 [[nodiscard]] const Advised* fastest_equivalent(const Answer& answer);
 /// Its contenders' time against what they are worth.
 [[nodiscard]] Figure effectiveness_figure(const Answer& answer);
@@ -182,11 +207,16 @@ void say(Answer& answer);
 /// "2.9x", "12x"; two decimals where one would say 1.0x.
 [[nodiscard]] std::string times_in_words(double times);
 
-/// One setting's rankings in a sentence each. Empty: nothing was measured, or shown.
+/// Who is fastest, in a sentence each: of a setting's rankings, or to its question. The first names
+/// whom to take: where effectiveness is known, the fastest that is shown to be equivalent. Nobody
+/// is called the fastest whose lead the interval does not show. Empty: nothing was measured, or
+/// shown.
 struct Headline {
-  std::string sentence;  // who is fastest where, how far ahead of the next, how sure; of drawn
-                         // lengths, which are one place, that place stands first
+  std::string sentence;          // of drawn lengths, which are one place, that place stands first
+  std::string of_all;            // the fastest of all and what it loses, where that is another one
   std::string against_baseline;  // the fastest at the last place, with the interval there
+  /// Those that there are.
+  [[nodiscard]] std::vector<std::string> sentences() const;
 };
 [[nodiscard]] Headline headline_of(const Answer& answer);
 /// Why there is none: "Nothing could be measured: 12 cells oom." Empty: some

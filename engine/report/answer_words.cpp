@@ -41,7 +41,7 @@ std::string baseline_of(const Advised& one, const Answer& answer) {
 }
 
 std::string speed_in_words(const Advised& one, const Answer& answer) {
-  if (one.is_baseline) return ", what the others are set against";
+  if (one.is_baseline) return ", the baseline";
   if (!one.to_baseline) return "";
   const std::string baseline = baseline_of(one, answer);
   const bool is_shown = one.to_baseline->verdict != Verdict::no_difference_shown;
@@ -51,10 +51,10 @@ std::string speed_in_words(const Advised& one, const Answer& answer) {
   }
   switch (one.to_baseline->verdict) {
     case Verdict::faster:
-      return fmt::format(", {} faster than {}", times_in_words(1 / one.to_baseline->ratio),
+      return fmt::format(", {} as fast as {}", times_in_words(1 / one.to_baseline->ratio),
                          baseline);
     case Verdict::slower:
-      return fmt::format(", {} slower than {}", times_in_words(one.to_baseline->ratio), baseline);
+      return fmt::format(", {} the time of {}", times_in_words(one.to_baseline->ratio), baseline);
     case Verdict::no_difference_shown:
       break;
   }
@@ -94,11 +94,10 @@ std::string crossover_in_words(const Advised& one) {
   if (crossings.size() > 1) return "; it overtakes and falls behind along the length";
   const Crossing& only = crossings.front();
   if (!only.at) {
-    return fmt::format("; between {:.0f} and {:.0f} tokens it {}", only.after, only.before,
-                       only.a_overtakes ? "begins to win" : "begins to lose");
+    return fmt::format("; becomes {} between {:.0f} and {:.0f} tokens",
+                       only.a_overtakes ? "faster" : "slower", only.after, only.before);
   }
-  return only.a_overtakes ? fmt::format("; from {:.0f} tokens on it wins", *only.at)
-                          : fmt::format("; up to {:.0f} tokens it wins", *only.at);
+  return fmt::format("; faster {} {:.0f} tokens", only.a_overtakes ? "from" : "up to", *only.at);
 }
 
 std::string numbers_in_words(const Advised& one, const Answer& answer) {
@@ -168,32 +167,6 @@ std::string tested_against(const std::string& contender, const Answer& answer) {
   const auto own = std::ranges::find(answer.contenders, contender, &Advised::contender);
   if (own == answer.contenders.end()) return contender;
   return own->pattern == full_pattern ? "full attention" : own->name;
-}
-
-/// Empty where no effectiveness was measured against a baseline.
-std::string fastest_equivalent_in_words(const Answer& answer) {
-  const auto measured = std::ranges::find_if(answer.contenders, [](const Advised& one) {
-    return one.measured && !one.measured->baseline.empty();
-  });
-  if (measured == answer.contenders.end()) return "";
-  const MeasuredEffectiveness& any = *measured->measured;
-  const std::string baseline = tested_against(any.baseline, answer);
-  const std::string within =
-      fmt::format("within {} in {} ({})", any.margin, any.measure, measured_label);
-  const Advised* const best = fastest_equivalent(answer);
-  if (best == nullptr) {
-    return fmt::format("Nothing within the limits is shown to be equivalent to {} {}.", baseline,
-                       within);
-  }
-  if (best->contender == any.baseline) {
-    return fmt::format("Nothing faster than {} is shown to be equivalent to it {}.", baseline,
-                       within);
-  }
-  const std::string head = fmt::format("Fastest that is equivalent to {} {}: {}{}; ", baseline,
-                                       within, best->name, speed_in_words(*best, answer));
-  if (best->measured->is_baseline) return head + "its ranking is the same.";
-  return head + fmt::format("{} (paired TOST, {} queries).", test_in_words(*best->measured->tests),
-                            best->measured->tests->n);
 }
 
 std::vector<std::string> remarks_on(const Advised& one, const Answer& answer) {
@@ -281,9 +254,7 @@ std::vector<std::string> notes_on(const Answer& answer) {
   std::string of = fmt::format("{}, {}, {}", times_are_of(point.operation),
                                name_of(point.direction), name_of(point.dtype));
   if (point.device == DeviceKind::cuda) of += ", on the GPU";
-  std::vector<std::string> notes;
-  if (std::string fastest = fastest_equivalent_in_words(answer); !fastest.empty())
-    notes.push_back(std::move(fastest));
+  std::vector<std::string> notes = headline_of(answer).sentences();
   notes.push_back(of + "; crossovers count the tokens of whole sequences.");
   if (const std::string longer = longer_of_all(answer); !longer.empty()) {
     notes.push_back(
@@ -337,29 +308,133 @@ std::string times_in_words(double times) {
 
 namespace {
 
-/// Neighbouring places with the same fastest contender.
-struct Reign {
-  std::string name;
-  const Ranking* first = nullptr;
-  const Ranking* last = nullptr;
-  int places = 0;
-  std::vector<double> leads;                      // over the next, where they are shown
-  std::vector<std::vector<const Ranking*>> sure;  // those places, neighbours together
-  bool has_next = false;
+/// One of those that a headline is about.
+struct Candidate {
+  std::string_view name;
+  std::string id;
+  const MeasuredEffectiveness* measured = nullptr;
+  const std::optional<PublishedNdcg>* published = nullptr;
+  const std::optional<statistics::Ratio>* to_baseline = nullptr;
 };
 
+/// A length or window; of a question its list, which has no words of its own.
+struct Place {
+  std::string words;
+  std::vector<Candidate> candidates;
+  const Leaders* leaders = nullptr;
+};
+
+using Which = std::optional<Leader> Leaders::*;
+
+std::vector<Place> places_in(const Answer& answer) {
+  std::vector<Place> places;
+  if (answer.question) {
+    Place& only = places.emplace_back(Place{{}, {}, &answer.leaders});
+    for (const Advised& one : answer.contenders) {
+      only.candidates.push_back({one.name, one.contender, one.measured ? &*one.measured : nullptr,
+                                 &one.published, &one.to_baseline});
+    }
+  }
+  for (const Ranking& ranking : answer.rankings) {
+    Place& place = places.emplace_back(Place{ranking.place, {}, &ranking.leaders});
+    for (const auto& [row, to_fastest, published] : ranking.contenders) {
+      const std::string& name = row.cell.cell.contender.name;
+      place.candidates.push_back(
+          {name, row.cell.cell.contender.id(), row.effectiveness.get(), &published, &row.ratio});
+    }
+  }
+  return places;
+}
+
+/// Where one contender is the fastest, or nobody is.
+struct Part {
+  std::string_view name;            // empty: nobody is
+  std::vector<std::string> lowest;  // there, who has the lowest median, with what it loses
+  std::vector<std::string> losses;  // each once
+  std::vector<std::pair<const Place*, const Place*>> stretches;  // of neighbours
+  std::vector<double> leads;                                     // over the runner-up
+  int places = 0;
+  bool is_reference = true;  // equivalent to itself
+};
+
+/// "nDCG@10 0.560 against 0.619, not shown to be equivalent"; empty of what is, and where nothing
+/// is known.
+std::string loss_of(const Candidate& one, const Place& place, EffectivenessFrom from) {
+  if (from == EffectivenessFrom::measured) {
+    if (one.measured == nullptr) return "effectiveness not measured";
+    if (one.measured->is_equivalent()) return "";
+    const auto baseline = std::ranges::find_if(place.candidates, [](const Candidate& other) {
+      return other.measured != nullptr && other.measured->is_baseline;
+    });
+    const std::string against = baseline == place.candidates.end()
+                                    ? ""
+                                    : fmt::format(" against {:.3f}", baseline->measured->mean);
+    return fmt::format("{} {:.3f}{}, not shown to be equivalent", one.measured->measure,
+                       one.measured->mean, against);
+  }
+  if (from == EffectivenessFrom::nothing) return "";
+  const std::optional<PublishedNdcg>& published = *one.published;
+  if (!published) return "effectiveness not known";
+  if (published->is_equivalent || published->is_reference) return "";
+  return fmt::format("nDCG@10 over {} {:.3f} against {:.3f}, not shown to be equivalent",
+                     published->task, published->ndcg10, published->reference_ndcg10);
+}
+
+void add_once(std::vector<std::string>& texts, std::string text) {
+  if (!text.empty() && std::ranges::find(texts, text) == texts.end())
+    texts.push_back(std::move(text));
+}
+
+/// Each that is the fastest somewhere, in the order of the places; last what has no winner.
+std::vector<Part> parts_of(const std::vector<Place>& places, Which which, EffectivenessFrom from) {
+  std::vector<Part> parts;
+  Part unclear;
+  for (const Place& place : places) {
+    const std::optional<Leader>& leader = place.leaders->*which;
+    if (!leader) continue;
+    const Candidate& one = place.candidates[leader->contender];
+    const std::string loss = loss_of(one, place, from);
+    Part* part = &unclear;
+    if (leader->is_clear()) {
+      const auto known = std::ranges::find(parts, one.name, &Part::name);
+      part = known == parts.end() ? &parts.emplace_back() : &*known;
+      part->name = one.name;
+      if (!leader->is_alone()) part->leads.push_back(leader->runner_up->ratio);
+      add_once(part->losses, loss);
+    } else {
+      add_once(part->lowest,
+               loss.empty() ? std::string(one.name) : fmt::format("{} ({})", one.name, loss));
+    }
+    ++part->places;
+    const bool is_reference = one.measured != nullptr
+                                  ? one.measured->is_baseline
+                                  : *one.published && (*one.published)->is_reference;
+    part->is_reference = part->is_reference && is_reference;
+    if (!part->stretches.empty() && part->stretches.back().second + 1 == &place) {
+      part->stretches.back().second = &place;
+    } else {
+      part->stretches.emplace_back(&place, &place);
+    }
+  }
+  if (unclear.places > 0) parts.push_back(std::move(unclear));
+  return parts;
+}
+
 /// "64 to 2048 tokens", "w = 4 to w = 64", "512 tokens".
-std::string places_between(const Ranking& first, const Ranking& last) {
-  if (&first == &last) return first.place;
-  const std::string& from = first.place;
+std::string places_between(const Place& first, const Place& last) {
+  if (&first == &last) return first.words;
+  const std::string& from = first.words;
   const std::string tokens = " tokens";
   return fmt::format("{} to {}",
                      from.ends_with(tokens) ? from.substr(0, from.size() - tokens.size()) : from,
-                     last.place);
+                     last.words);
 }
 
-std::string places_of(const Reign& reign) {
-  return places_between(*reign.first, *reign.last);
+/// " at 64 to 128 tokens and at 512 tokens".
+std::string at_places(const Part& part) {
+  std::vector<std::string> all;
+  for (const auto& [first, last] : part.stretches) all.push_back(places_between(*first, *last));
+  return all.front().empty() ? "" : fmt::format(" at {}", fmt::join(all, " and at "));
 }
 
 /// "1.1x to 2.0x", "2.0x".
@@ -369,40 +444,94 @@ std::string range_of(const std::vector<double>& times) {
   return from == to ? from : from + " to " + to;
 }
 
-/// Over the next, and whether its 95 % interval shows it.
-std::string lead_of(const Reign& reign) {
-  if (!reign.has_next) return " (nothing beside it)";
-  if (reign.leads.empty()) return " (its lead may be chance)";
-  const std::string lead = fmt::format("{} ahead, 95 % sure", range_of(reign.leads));
-  if (std::cmp_equal(reign.leads.size(), reign.places)) return fmt::format(" ({})", lead);
-  std::vector<std::string> places;
-  places.reserve(reign.sure.size());
-  for (const auto& neighbours : reign.sure)
-    places.push_back(places_between(*neighbours.front(), *neighbours.back()));
-  return fmt::format(" ({} at {}; elsewhere its lead may be chance)", lead,
-                     fmt::join(places, " and at "));
+bool is_drawn(const Answer& answer) {
+  return answer.point.document_lengths.is_drawn();
 }
 
-std::vector<Reign> reigns_of(const Answer& answer) {
-  std::vector<Reign> reigns;
-  for (const Ranking& ranking : answer.rankings) {
-    if (ranking.contenders.empty() || !ranking.contenders.front().to_fastest) continue;
-    const std::string& name = ranking.contenders.front().row.cell.cell.contender.name;
-    if (reigns.empty() || reigns.back().name != name)
-      reigns.push_back({.name = name, .first = &ranking, .leads = {}, .sure = {}});
-    Reign& reign = reigns.back();
-    reign.last = &ranking;
-    ++reign.places;
-    if (ranking.contenders.size() < 2 || !ranking.contenders[1].to_fastest) continue;
-    reign.has_next = true;
-    const statistics::Ratio& next = *ranking.contenders[1].to_fastest;
-    if (next.verdict != statistics::Verdict::slower || !is_known(next)) continue;
-    const bool is_neighbour = !reign.sure.empty() && reign.sure.back().back() + 1 == &ranking;
-    if (!is_neighbour) reign.sure.emplace_back();
-    reign.sure.back().push_back(&ranking);
-    reign.leads.push_back(next.ratio);
+/// "A at 64 to 128 tokens (4.0x as fast as the next, significant); no clear winner at 256 tokens;
+/// lowest median: B". `is_fastest` stands behind the first name.
+std::string in_words(std::vector<Part> parts, std::string_view is_fastest, bool with_places) {
+  constexpr std::size_t most = 3;  // more is a table
+  const std::size_t all = parts.size();
+  if (all > most) {
+    std::ranges::stable_sort(parts, std::ranges::greater(), &Part::places);
+    parts.resize(most);
   }
-  return reigns;
+  std::string text;
+  for (const Part& part : parts) {
+    const std::string places = with_places ? at_places(part) : std::string();
+    if (!text.empty()) text += "; ";
+    if (part.name.empty()) {
+      text +=
+          fmt::format("no clear winner{}; lowest median: {}", places, fmt::join(part.lowest, ", "));
+      continue;
+    }
+    text += fmt::format("{}{}{}", part.name, text.empty() ? is_fastest : "", places);
+    text += part.leads.empty()
+                ? " (the only one)"
+                : fmt::format(" ({} as fast as the next, significant)", range_of(part.leads));
+    if (!part.losses.empty()) text += fmt::format(", {}", fmt::join(part.losses, "; "));
+  }
+  if (all > most) text += fmt::format("; and others at {} more", all - most);
+  return text;
+}
+
+std::string with_capital(std::string text) {
+  if (text.starts_with("no ")) text.front() = 'N';
+  return text;
+}
+
+/// "full attention in nDCG@10 within 0.02 (measured here)".
+std::string equivalent_to(const Answer& answer, const std::vector<Place>& places) {
+  std::string_view reference, measure = "nDCG@10";
+  std::string known, label(published_label);
+  double margin = published_margin;
+  for (const Place& place : places) {
+    for (const Candidate& one : place.candidates) {
+      if (answer.effectiveness == EffectivenessFrom::measured) {
+        if (one.measured == nullptr) continue;
+        measure = one.measured->measure;
+        margin = one.measured->margin;
+        label = measured_label;
+        if (known.empty() || one.id == one.measured->baseline)
+          known = one.id == one.measured->baseline ? one.name : one.measured->baseline;
+      } else if (*one.published) {
+        if (reference.empty()) reference = (*one.published)->reference;
+        if (reference != (*one.published)->reference) reference = "the paper's reference";
+        known = reference;
+      }
+    }
+  }
+  return fmt::format("{} in {} within {} ({})", known, measure, margin, label);
+}
+
+/// What the fastest that is equivalent has to show, where one list was asked about.
+std::string shown_of(const Answer& answer) {
+  const Advised* const best = fastest_equivalent(answer);
+  if (best == nullptr || !answer.leaders.of_equivalent->is_clear()) return "";
+  std::string text = speed_in_words(*best, answer);
+  if (!best->measured) return text;
+  if (best->measured->is_baseline) return text + "; its ranking is the same";
+  return text + fmt::format("; {} (paired TOST, {} queries)", test_in_words(*best->measured->tests),
+                            best->measured->tests->n);
+}
+
+/// Whom to take where effectiveness is known.
+std::string fastest_that_is_equivalent(const Answer& answer, const std::vector<Place>& places) {
+  const std::vector<Part> parts = parts_of(places, &Leaders::of_equivalent, answer.effectiveness);
+  const std::string to = equivalent_to(answer, places);
+  if (parts.empty()) return fmt::format("Nothing here is shown to be equivalent to {}.", to);
+  const bool is_alone = parts.size() == 1 && parts.front().leads.empty();
+  if (is_alone && parts.front().is_reference && !parts.front().name.empty())
+    return fmt::format("Nothing faster than {} is shown to be equivalent to {}.",
+                       parts.front().name, to);
+  std::string text = fmt::format("Fastest that is equivalent to {}: {}{}", to,
+                                 in_words(parts, "", !is_drawn(answer)), shown_of(answer));
+  int named = 0, all = 0;
+  for (const Part& part : parts) named += part.places;
+  for (const Place& place : places) all += place.leaders->of_all ? 1 : 0;
+  if (named < all) text += "; none at the other lengths";
+  return text + ".";
 }
 
 /// As the legend has it.
@@ -416,63 +545,74 @@ std::string baseline_name(const Answer& answer) {
   return *answer.baseline;
 }
 
-bool is_drawn(const Answer& answer) {
-  return answer.point.document_lengths.is_drawn();
-}
-
-/// "It is 8.2x (95 %: 8.1x to 8.3x) faster than full/dense at 2048 tokens; 1.9x to 8.2x at 64 to
-/// 2048 tokens.": with the interval at its last place, then over all. `subject`: "It is".
-std::string lead_over_baseline(const Answer& answer, const Reign& reign,
-                               const std::string& subject) {
+/// "X is 8.2x (95 %: 8.1x to 8.3x) as fast as full/dense at 2048 tokens; 1.9x to 8.2x at 64 to 2048
+/// tokens.": of the fastest at the last place, with the interval there, then over all its places.
+std::string against_baseline_of(const Answer& answer, const std::vector<Place>& places,
+                                Which which) {
+  if (!answer.baseline || answer.question) return "";
+  const auto has_leader = [which](const Place& place) {
+    return (place.leaders->*which).has_value();
+  };
+  const auto last = std::ranges::find_if(places.rbegin(), places.rend(), has_leader);
+  if (last == places.rend()) return "";
+  const Candidate& own = last->candidates[(last->leaders->*which)->contender];
   std::vector<double> speed_ups;
+  const Place* first = nullptr;
   const statistics::Ratio* at_last = nullptr;
-  for (const Ranking* ranking = reign.first; ranking <= reign.last; ++ranking) {
-    if (ranking->contenders.empty()) continue;
-    const std::optional<statistics::Ratio>& ratio = ranking->contenders.front().row.ratio;
-    const bool is_faster = ratio && is_known(*ratio) && ratio->verdict == Verdict::faster;
-    at_last = is_faster ? &*ratio : nullptr;
-    if (is_faster) speed_ups.push_back(1 / ratio->ratio);
+  for (auto place = last; place != places.rend(); ++place) {
+    const std::optional<Leader>& leader = place->leaders->*which;
+    if (!leader || place->candidates[leader->contender].id != own.id) break;
+    const std::optional<statistics::Ratio>& ratio =
+        *place->candidates[leader->contender].to_baseline;
+    if (!ratio || !is_known(*ratio) || ratio->verdict != Verdict::faster) break;
+    if (at_last == nullptr) at_last = &*ratio;
+    first = &*place;
+    speed_ups.push_back(1 / ratio->ratio);
   }
-  if (at_last == nullptr || !answer.baseline) return "";
+  if (at_last == nullptr) return "";
   std::string text = fmt::format(
-      "{} {} (95 %: {} to {}) faster than {}", subject, times_in_words(1 / at_last->ratio),
+      "{} is {} (95 %: {} to {}) as fast as {}", own.name, times_in_words(1 / at_last->ratio),
       times_in_words(1 / at_last->high), times_in_words(1 / at_last->low), baseline_name(answer));
-  if (!is_drawn(answer)) text += " at " + reign.last->place;
+  if (!is_drawn(answer)) text += " at " + last->words;
   const std::string all = range_of(speed_ups);
-  if (static_cast<int>(speed_ups.size()) == reign.places && all.find(' ') != std::string::npos)
-    text += fmt::format("; {} at {}", all, places_of(reign));
+  if (all.find(' ') != std::string::npos)
+    text += fmt::format("; {} at {}", all, places_between(*first, *last));
   return text + ".";
 }
 
 }  // namespace
 
+std::vector<std::string> Headline::sentences() const {
+  std::vector<std::string> all{sentence, of_all, against_baseline};
+  std::erase(all, "");
+  return all;
+}
+
 Headline headline_of(const Answer& answer) {
-  constexpr std::size_t most = 3;  // more is a table
-  std::vector<Reign> reigns = reigns_of(answer);
-  if (reigns.empty()) return {};
-  const std::string subject = is_drawn(answer)    ? reigns.front().first->place + ":"
-                              : reigns.size() > 1 ? reigns.back().name + " is"
-                                                  : "It is";
-  Headline headline{.sentence = {},
-                    .against_baseline = lead_over_baseline(answer, reigns.back(), subject)};
-  if (is_drawn(answer)) {
-    const Reign& only = reigns.front();
-    headline.sentence =
-        fmt::format("{}: {} is fastest{}.", only.first->place, only.name, lead_of(only));
+  const std::vector<Place> places = places_in(answer);
+  const std::vector<Part> parts = parts_of(places, &Leaders::of_all, answer.effectiveness);
+  if (parts.empty()) return {};
+  const bool is_known = answer.effectiveness != EffectivenessFrom::nothing;
+  const std::string place = is_drawn(answer) && !places.front().words.empty()
+                                ? places.front().words + ": "
+                                : std::string();
+  Headline headline;
+  if (!is_known) {
+    headline.sentence = in_words(parts, " is fastest", place.empty()) + ".";
+    if (place.empty()) headline.sentence = with_capital(headline.sentence);
+    headline.sentence.insert(0, place);
+    headline.against_baseline = against_baseline_of(answer, places, &Leaders::of_all);
     return headline;
   }
-  const std::size_t all = reigns.size();
-  if (all > most) {
-    std::ranges::stable_sort(reigns, std::ranges::greater(), &Reign::places);
-    reigns.resize(most);
-  }
-  for (const Reign& reign : reigns) {
-    headline.sentence += fmt::format("{}{}{} at {}{}", headline.sentence.empty() ? "" : "; ",
-                                     reign.name, headline.sentence.empty() ? " is fastest" : "",
-                                     places_of(reign), lead_of(reign));
-  }
-  if (all > most) headline.sentence += fmt::format("; and others at {} more", all - most);
-  headline.sentence += '.';
+  headline.sentence = place + fastest_that_is_equivalent(answer, places);
+  const auto differs = [](const Place& one) {
+    const Leaders& leaders = *one.leaders;
+    return leaders.of_all && (!leaders.of_equivalent ||
+                              leaders.of_all->contender != leaders.of_equivalent->contender);
+  };
+  if (std::ranges::any_of(places, differs))
+    headline.of_all = fmt::format("Fastest of all: {}.", in_words(parts, "", place.empty()));
+  headline.against_baseline = against_baseline_of(answer, places, &Leaders::of_equivalent);
   return headline;
 }
 

@@ -64,14 +64,14 @@ std::string all_of(const std::vector<Stretch>& stretches, const Places& places) 
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-/// "no difference is shown at 64, 128, and too few samples tell at 256": of those without a
+/// "not distinguishable at 64, 128, and too few samples tell at 256": of those without a
 /// verdict.
 std::string open_in_words(const std::vector<Stretch>& open, const Places& places) {
   std::vector<Stretch> alike, unknown;
   for (const Stretch& one : open) (one.too_few ? unknown : alike).push_back(one);
   std::vector<std::string> parts;
   if (!alike.empty()) {
-    parts.push_back(fmt::format("no difference is shown at {}", all_of(alike, places)));
+    parts.push_back(fmt::format("not distinguishable at {}", all_of(alike, places)));
   }
   if (!unknown.empty()) {
     parts.push_back(
@@ -112,8 +112,8 @@ std::string without_crossing(const std::string& a, const std::string& b, const C
   if (open.empty()) {
     return fmt::format("{} is {} than {} {}.", a, verdict, b, everywhere("every"));
   }
-  return fmt::format("{} is {} than {} at {}; {}, so whether they cross there cannot be said.", a,
-                     verdict, b, all_of(shown, places), open_in_words(open, places));
+  return fmt::format("{} is {} than {} at {}; {}; no crossover can be given.", a, verdict, b,
+                     all_of(shown, places), open_in_words(open, places));
 }
 
 std::string in_words(const std::string& a, const std::string& b, const Crossovers& found,

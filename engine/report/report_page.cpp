@@ -81,7 +81,7 @@ class SectionOfRun {
     for (const FitAnswer& one : answer.fits) fits.push_back(one.sentence);
     for (const Ranking& one : answer.rankings) rankings.push_back(sentence_of(one));
     const Headline headline = headline_of(answer);
-    std::string html = in_paragraph(headline.sentence, "lead") +
+    std::string html = in_paragraph(headline.sentence, "lead") + in_paragraph(headline.of_all) +
                        in_paragraph(headline.against_baseline) + html_paragraphs(answer.notes);
     if (sentences_of(answer) == 0) return html;
     html += fmt::format("<details{}><summary>All that is said of it: {}</summary>\n",

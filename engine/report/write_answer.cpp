@@ -56,12 +56,14 @@ std::string sentence_of(const Ranking& ranking) {
     if (!one.to_fastest || one.to_fastest->verdict == Verdict::slower) continue;
     (is_known(*one.to_fastest) ? equal : unknown).push_back(one.row.cell.cell.contender.name);
   }
-  std::string text = fmt::format("{}: {} is fastest", ranking.place,
-                                 ranking.contenders.front().row.cell.cell.contender.name);
-  if (!equal.empty())
-    text += fmt::format(", with no difference shown to {}", fmt::join(equal, "; "));
+  const std::string& first = ranking.contenders.front().row.cell.cell.contender.name;
+  std::string text =
+      ranking.leaders.of_all && ranking.leaders.of_all->is_clear()
+          ? fmt::format("{}: {} is fastest", ranking.place, first)
+          : fmt::format("{}: no clear winner; lowest median: {}", ranking.place, first);
+  if (!equal.empty()) text += fmt::format(", not distinguishable from {}", fmt::join(equal, "; "));
   if (!unknown.empty())
-    text += fmt::format(", with {} beside {}", too_few_samples, fmt::join(unknown, "; "));
+    text += fmt::format(", {} to compare it with {}", too_few_samples, fmt::join(unknown, "; "));
   return text + ".";
 }
 
@@ -73,12 +75,13 @@ bool is_baseline(const Row& row, const Answer& answer) {
                              contender_along(contender, answer.x) == *answer.baseline);
 }
 
-std::vector<SheetCell> line_of(const Ranked& ranked, bool is_first, const Answer& answer) {
+/// `first`: what the first one is called, "fastest" where its lead is shown; empty: another one.
+std::vector<SheetCell> line_of(const Ranked& ranked, std::string_view first, const Answer& answer) {
   const Row& row = ranked.row;
   std::vector<SheetCell> line{row.cell.cell.contender.name};
   if (is_measured(row)) {
     line.emplace_back(format_time(per_document_ns(row)));
-    line.emplace_back(is_first            ? "fastest"
+    line.emplace_back(!first.empty()      ? std::string(first)
                       : ranked.to_fastest ? of_fastest(*ranked.to_fastest)
                                           : "");
     line.emplace_back(format_bytes(bytes_per_document(row)));
@@ -102,8 +105,12 @@ Sheet sheet_of_rankings(const Answer& answer) {
   for (const Ranking& ranking : answer.rankings) {
     SheetBlock& block = sheet.blocks.emplace_back();
     block.title = sentence_of(ranking);
-    for (const Ranked& one : ranking.contenders)
-      block.rows.push_back(line_of(one, &one == &ranking.contenders.front(), answer));
+    const std::optional<Leader>& leader = ranking.leaders.of_all;
+    const std::string_view best = leader && leader->is_clear() ? "fastest" : "lowest";
+    for (const Ranked& one : ranking.contenders) {
+      const bool is_first = &one == &ranking.contenders.front();
+      block.rows.push_back(line_of(one, is_first ? best : "", answer));
+    }
   }
   return sheet;
 }
@@ -120,9 +127,9 @@ std::string speed_of(const Advised& one) {
   if (!is_known(*one.to_baseline)) return difference_in_words(*one.to_baseline);
   switch (one.to_baseline->verdict) {
     case Verdict::faster:
-      return times_in_words(1 / one.to_baseline->ratio) + " faster";
+      return times_in_words(1 / one.to_baseline->ratio) + " as fast";
     case Verdict::slower:
-      return times_in_words(one.to_baseline->ratio) + " slower";
+      return times_in_words(one.to_baseline->ratio) + " the time";
     case Verdict::no_difference_shown:
       break;
   }
@@ -209,6 +216,8 @@ Sheet sheet_for_people(const RunInfo& run, std::span<const Answer> answers) {
     } else {
       for (std::size_t i = 0; i < own.blocks.size(); ++i)
         own.blocks[i].title = setting + answer.rankings[i].place;
+      for (const std::string& one : headline_of(answer).sentences())
+        sheet.notes.push_back(setting + one);
       for (const CrossoverAnswer& one : answer.crossovers)
         own.notes.push_back(setting + one.sentence);
       for (const FitAnswer& one : answer.fits) own.notes.push_back(setting + one.sentence);
@@ -423,15 +432,21 @@ json setting_json(const Answer& answer) {
   for (const Ranking& ranking : answer.rankings) {
     json contenders = json::array();
     for (const Ranked& one : ranking.contenders) contenders.push_back(json_of(one));
-    rankings.push_back({{"place", ranking.place}, {"contenders", contenders}});
+    const auto id_of = [&ranking](const std::optional<Leader>& leader) {
+      return leader && leader->is_clear()
+                 ? json(ranking.contenders[leader->contender].row.cell.cell.contender.id())
+                 : json();
+    };
+    rankings.push_back({{"place", ranking.place},
+                        {"fastest", id_of(ranking.leaders.of_all)},
+                        {"fastest_equivalent", id_of(ranking.leaders.of_equivalent)},
+                        {"contenders", contenders}});
   }
   for (const CrossoverAnswer& one : answer.crossovers) crossovers.push_back(json_of(one, answer.x));
   for (const FitAnswer& fit : answer.fits) fits.push_back(json_of(fit));
-  return {{"setting", answer.setting},
-          {"notes", answer.notes},
-          {"rankings", rankings},
-          {"crossovers", crossovers},
-          {"longest_that_fits", fits}};
+  return {{"setting", answer.setting}, {"headline", headline_of(answer).sentences()},
+          {"notes", answer.notes},     {"rankings", rankings},
+          {"crossovers", crossovers},  {"longest_that_fits", fits}};
 }
 
 json milliseconds(const std::optional<Estimate>& time) {
@@ -570,16 +585,20 @@ std::string as_json(const RunInfo& run, std::span<const Answer> answers) {
 std::string sentences(const Answer& answer) {
   std::string text;
   if (!answer.setting.empty()) text += wrapped("== " + answer.setting, "   ");
+  for (const std::string& one : headline_of(answer).sentences()) text += wrapped(one, "  ");
   for (const std::string& note : answer.notes) text += wrapped(note, "  ");
-  if (!answer.crossovers.empty()) {
+  // At one place the ranking says the same.
+  const bool has_several = answer.rankings.size() > 1;
+  if (has_several && !answer.crossovers.empty()) {
     text += fmt::format("\nAlong the {}:\n", name_of(answer.x));
     for (const CrossoverAnswer& one : answer.crossovers)
       text += wrapped("  " + one.sentence, "      ");
   }
-  if (!answer.fits.empty()) {
-    text += "\nLongest length that fits:\n";
-    for (const FitAnswer& one : answer.fits) text += wrapped("  " + one.sentence, "      ");
+  std::string fits;
+  for (const FitAnswer& one : answer.fits) {
+    if (has_several || one.next) fits += wrapped("  " + one.sentence, "      ");
   }
+  if (!fits.empty()) text += "\nLongest length that fits:\n" + fits;
   return text + "\n" + write_sheet(sheet_of_rankings(answer), TableFormat::text);
 }
 

@@ -110,18 +110,29 @@ TEST_F(MeasuredEffectivenessTest, TheFastestThatIsEquivalentIsASentence) {
   ASSERT_NE(fastest_equivalent(answer), nullptr);
   EXPECT_EQ(fastest_equivalent(answer)->contender, "sparse/segment/64");
   EXPECT_THAT(answer.notes.front(),
-              AllOf(StartsWith("Fastest that is equivalent to full attention within 0.02 in "
-                               "nDCG@10 (measured here): Sparse, fused, w = 64, "),
-                    HasSubstr("faster than full attention; difference -0.00"),
+              AllOf(StartsWith("Fastest that is equivalent to Full/dense in nDCG@10 within 0.02 "
+                               "(measured here): Sparse, fused, w = 64 ("),
+                    HasSubstr("as fast as full attention; difference -0.00"),
                     HasSubstr("90 % interval"), HasSubstr("paired TOST, 40 queries")));
   MeasuredRuns none = runs_of();
   none.runs.erase(none.runs.begin() + 1);
   EXPECT_THAT(answer_of(table_with(none)).notes.front(),
-              StartsWith("Nothing faster than full attention is shown to be equivalent to it"));
+              StartsWith("Nothing faster than Full/dense is shown to be equivalent to Full/dense"));
   none.runs[1].contenders = {"full/dense"};
   none.runs.erase(none.runs.begin());
   none.question.baseline = {};
-  EXPECT_THAT(answer_of(table_with(none)).notes.front(), StartsWith("Times are of"));
+  EXPECT_THAT(answer_of(table_with(none)).notes.front(),
+              StartsWith("Sparse, fused, w = 4 is fastest ("));
+}
+
+TEST_F(MeasuredEffectivenessTest, TheHeadlineOfARunNamesItFirst_ThenWhatTheFastestLoses) {
+  const Headline headline = headline_of(make_answers(table_with(runs_of()), XAxis::length).at(0));
+  EXPECT_THAT(headline.sentence,
+              AllOf(StartsWith("Fastest that is equivalent to Full/dense in nDCG@10 within 0.02 "
+                               "(measured here): Sparse, fused, w = 64 at 64 tokens (")));
+  EXPECT_THAT(headline.of_all,
+              AllOf(StartsWith("Fastest of all: Sparse, fused, w = 4 at 64 tokens ("),
+                    HasSubstr("nDCG@10 0.403 against 0.503, not shown to be equivalent")));
 }
 
 TEST_F(MeasuredEffectivenessTest, FilesForProgramsTellMeasuredFromPublished) {

@@ -199,6 +199,7 @@ void read_headline(const std::vector<report::Answer>& settings, RunSnapshot& run
     const report::Headline headline = report::headline_of(one);
     for (const auto& [sentence, all] :
          {std::pair(&headline.sentence, &run.verdict),
+          std::pair(&headline.of_all, &run.against_baseline),
           std::pair(&headline.against_baseline, &run.against_baseline)}) {
       if (!sentence->empty())
         *all += (all->isEmpty() ? QString() : QStringLiteral(" ")) + words(*sentence);
