@@ -67,8 +67,11 @@ Result<LaidOut> lay_out(const report::Facets& facets, const FigureOptions& optio
   const auto nothing = [] { return fail("there is nothing to draw, the figure has no cells"); };
   if (facets.panels.empty()) return nothing();
   std::vector<std::string> ids = options.contenders;
+  const bool all_known = !ids.empty();  // as in the window, where all of a run's contenders are
   for (const report::Figure& panel : facets.panels) {
-    for (const report::Series& series : panel.series) ids.push_back(series.style_key);
+    for (const report::Series& series : panel.series) {
+      if (!all_known) ids.push_back(series.style_key);
+    }
   }
   ContenderStyles styles(ids);
 

@@ -57,14 +57,18 @@ constexpr std::array<std::pair<std::string_view, int>, 11> known{{
     {"sparse/segment/64", 7},
 }};
 
-// What stands in no chart beside contenders: a re-ranker's stages, which are parts of one bar, and
-// the best regions of documents.
-constexpr std::array<std::pair<std::string_view, int>, 6> apart{{{"offline", 4},
-                                                                 {"load", 8},
-                                                                 {"online", 7},
-                                                                 {"region 1", 3},
-                                                                 {"region 2", 5},
-                                                                 {"region 3", 7}}};
+// What stands in no chart beside contenders: a re-ranker's stages, which are parts of one bar, the
+// best regions of documents, and groups of tokens, in hues near those of their margins in maps.
+constexpr std::array<std::pair<std::string_view, int>, 10> apart{{{"cls", 0},
+                                                                  {"query", 4},
+                                                                  {"document", 3},
+                                                                  {"sentence", 8},
+                                                                  {"offline", 4},
+                                                                  {"load", 8},
+                                                                  {"online", 7},
+                                                                  {"region 1", 3},
+                                                                  {"region 2", 5},
+                                                                  {"region 3", 7}}};
 
 int known_slot(std::string_view id) {
   const auto it = std::ranges::find(known, id, &std::pair<std::string_view, int>::first);
@@ -166,8 +170,15 @@ ContenderStyle ContenderStyles::style(std::string_view id) {
   }
   auto it = slots_.find(id);
   if (it == slots_.end()) {
-    bind(std::string(id));
-    it = slots_.find(id);
+    // Of all windows together, as the first of them.
+    const std::string of_windows = std::string(id) + "/";
+    const auto window = slots_.lower_bound(of_windows);
+    if (window != slots_.end() && window->first.starts_with(of_windows)) {
+      it = slots_.emplace(id, window->second).first;
+    } else {
+      bind(std::string(id));
+      it = slots_.find(id);
+    }
   }
   return style_of_slot(it->second);
 }

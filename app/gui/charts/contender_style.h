@@ -68,7 +68,8 @@ class ContenderStyles {
   /// ids have fixed slots; the others take the free ones in alphabetical order.
   explicit ContenderStyles(std::span<const std::string> ids);
 
-  /// An id that was not among the run's gets the next free slot, and keeps it.
+  /// An id that was not among the run's gets the next free slot, and keeps it; one without the
+  /// window that the run's have looks like the first of those.
   [[nodiscard]] ContenderStyle style(std::string_view id);
 
  private:

@@ -97,6 +97,27 @@ TEST(ContenderStyles, Stages_HaveColoursOfTheirOwnWhateverElseARunHas) {
   EXPECT_EQ(colours.size(), 3U);
 }
 
+TEST(ContenderStyles, OneWithoutItsWindow_LooksLikeTheFirstOfTheWindows) {
+  // As panels by window name it, in a run whose contenders have taken all slots.
+  std::vector<std::string> ids{"full/dense", "full/sdpa"};
+  for (const char* implementation : {"sdpa-mask", "segment", "windowed"}) {
+    for (const char* window : {"0", "1", "16", "4"})
+      ids.push_back(std::string("sparse/") + implementation + "/" + window);
+  }
+  ContenderStyles styles(ids);
+  std::set<int> slots{styles.style("full/dense").slot, styles.style("full/sdpa").slot};
+  for (const char* id : {"sparse/sdpa-mask", "sparse/segment", "sparse/windowed"}) {
+    EXPECT_EQ(styles.style(id).slot, styles.style(std::string(id) + "/0").slot);
+    EXPECT_TRUE(slots.insert(styles.style(id).slot).second) << id;
+  }
+}
+
+TEST(ContenderStyles, GroupsOfTokens_LookAlikeWhicheverAreDrawn) {
+  ContenderStyles all, without_cls;
+  for (const char* group : {"cls", "query", "document", "sentence"}) (void)all.style(group);
+  EXPECT_EQ(without_cls.style("document").slot, all.style("document").slot);
+}
+
 TEST(ContenderStyles, OrderOfContenders_DoesNotMatter) {
   std::vector<std::string> names = ids(8);
   names.push_back("full/dense");
