@@ -145,14 +145,26 @@ Values read_axes(const JsonField& root) {
   if (of_models) {
     values_of(values, "memory_order") = {static_cast<std::int64_t>(MemoryOrder::token_major)};
   }
+  const Axis* const lengths = find_axis("document_lengths");
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto field = field_of(heat_axes[i], root);
-    if (field && heat_axes[i].of == Axis::Of::models && !of_models) {
+    const bool is_of_models = heat_axes[i].of == Axis::Of::models && &heat_axes[i] != lengths;
+    if (field && is_of_models && !of_models) {
       field->wrong("is for operation model; leave it out, or add \"operation\": \"model\"");
     }
     read(i);
   }
   if (of_models) check_models(root, values);
+  const auto is_drawn = [lengths](std::int64_t value) {
+    HeatPoint point;
+    lengths->set(point, value);
+    return point.document_lengths.is_drawn() && !point.document_lengths.is_one_length();
+  };
+  if (words && !of_models && std::ranges::any_of(values_of(values, "document_lengths"), is_drawn)) {
+    words->wrong(
+        "draws lengths, which is for operation model; give numbers, or add \"operation\": "
+        "\"model\"");
+  }
   if (words && root.member("sequence_tokens")) {
     words->wrong("says how long sequences are, and so does 'sequence_tokens'; give one of them");
   }
@@ -233,6 +245,12 @@ StopRule read_stop(const JsonField& root) {
   return stop;
 }
 
+/// With documents of so many words, each with its [SEP].
+std::int64_t sequence_of(const HeatPoint& point, std::int64_t words) {
+  if (point.operation == Operation::windowed_matmul) return point.documents * words;
+  return tokens_with_words(point, words) + (point.documents - 1) * (words + 1);
+}
+
 /// Every combination of values, the axes of higher nesting running faster.
 void add_points(const Values& values, std::span<const std::size_t> nesting, HeatPoint& point,
                 std::vector<HeatPoint>& points) {
@@ -249,7 +267,7 @@ void add_points(const Values& values, std::span<const std::size_t> nesting, Heat
       points.back().feed_forward = feed_forward_factor * point.heads * point.head_dim;
     }
     if (LengthDistribution& lengths = points.back().document_lengths; lengths.is_drawn()) {
-      points.back().sequence_tokens = tokens_with_words(point, lengths.most);
+      points.back().sequence_tokens = sequence_of(point, lengths.most);
       if (lengths.is_one_length()) lengths = {};
     }
     return;

@@ -494,9 +494,24 @@ TEST(SweepFile, DocumentTokens_SayHowLongModelsSequencesAre) {
                           std::pair(821, "alike"), std::pair(2021, drawn)));
 }
 
-TEST(SweepFile, DocumentTokens_AreOfModelsAndStandForSequenceTokens) {
+TEST(SweepFile, DocumentTokens_SayHowLongSequencesOfAttentionAre) {
+  const auto sweep = parse(R"("contenders": ["full/dense"], "query_tokens": 20,
+                              "document_tokens": [512, "100:200:+100"])");
+  ASSERT_TRUE(sweep) << sweep.error().message;
+  std::vector<std::int64_t> tokens;
+  for (const Heat& heat : sweep->heats) tokens.push_back(heat.point.sequence_tokens);
+  EXPECT_THAT(tokens, ElementsAre(123, 223, 535));  // [CLS] + 20 + [SEP] + 512 + [SEP]
+  const auto several = parse(R"("contenders": ["full/dense"], "query_tokens": 20, "documents": 4,
+                                "document_tokens": 100)");
+  ASSERT_TRUE(several) << several.error().message;
+  EXPECT_EQ(several->heats.front().point.sequence_tokens, 22 + 4 * 101);
+}
+
+TEST(SweepFile, DocumentTokens_StandForSequenceTokens_AndAreDrawnOfModelsAlone) {
   const std::string models = R"("operation": "model", "contenders": ["dual-bert/segment"],)";
-  EXPECT_THAT(error_with("\"document_tokens\": 200"), HasSubstr("is for operation model"));
+  EXPECT_THAT(error_of(R"("contenders": ["full/dense"], "document_tokens":
+                          {"lognormal": [804, 3267], "max": 2000})"),
+              HasSubstr("draws lengths, which is for operation model"));
   EXPECT_THAT(error_of(models + R"("sequence_tokens": 64, "document_tokens": 200)"),
               AllOf(HasSubstr("'document_tokens'"), HasSubstr("give one of them")));
   EXPECT_THAT(error_of(models + R"("document_tokens": [200, "100:200:+100"])"),
