@@ -34,6 +34,21 @@ bool is_one_of(std::string_view key, std::span<const std::string_view> keys) {
   return std::ranges::find(keys, key) != keys.end();
 }
 
+/// sbatch takes the beginning of an option's name for it: then what is not passed on would be.
+/// Empty: the key is not one of those read here, cut short.
+std::string_view cut_short(std::string_view key) {
+  constexpr std::array<std::string_view, 2> read_here{"array", "cpus-per-task"};
+  for (const std::span<const std::string_view> keys :
+       {std::span<const std::string_view>(read_here), std::span<const std::string_view>(own_keys),
+        std::span<const std::string_view>(keys_of_both)}) {
+    if (is_one_of(key, keys)) return {};
+    const auto whole =
+        std::ranges::find_if(keys, [key](std::string_view one) { return one.starts_with(key); });
+    if (whole != keys.end()) return *whole;
+  }
+  return {};
+}
+
 /// At commas that no backslash stands before.
 std::vector<std::string> pieces_of(std::string_view text) {
   std::vector<std::string> pieces(1);
@@ -85,6 +100,8 @@ Status read_pair(const std::string& key, const std::string& value, SlurmOptions&
     return fail("--slurm: {} is set by AttnScope, since the run's files hang on it; leave it out",
                 key);
   }
+  if (const std::string_view whole = cut_short(key); !whole.empty())
+    return fail("--slurm: {} is short for {}; write the whole name", key, whole);
   if (key == "array") return read_tasks(value, options);
   if (key == "cpus-per-task") return read_cores(value, options);
   if (key == "dir") {

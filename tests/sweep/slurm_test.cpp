@@ -54,6 +54,10 @@ TEST(SlurmOptions, WhatCannotBe_IsOneSentenceThatNamesIt) {
   EXPECT_THAT(refusal({"array=2,--mem=4"}), HasSubstr("'--mem' is no key"));
   EXPECT_THAT(refusal({"array=2,mem=1", "mem=2"}), HasSubstr("mem stands twice"));
   EXPECT_THAT(refusal({"array=2,chdir=/tmp"}), HasSubstr("chdir is set by AttnScope"));
+  // sbatch takes the beginning of a name for it.
+  for (const char* abbreviated : {"wra=x", "outp=x", "arra=4", "part=gpu", "cluster=a", "err=x"})
+    EXPECT_THAT(refusal({"array=2", abbreviated}), HasSubstr("write the whole name"))
+        << abbreviated;
   EXPECT_THAT(refusal({"array=2,cpus-per-task=many"}), HasSubstr("many is no number of cores"));
 }
 
