@@ -2,6 +2,7 @@
 #include "app/cli/command_line.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -226,19 +227,24 @@ Result<OpenRun> open_run(const std::string& text, const std::filesystem::path& d
   auto run = store->find_run(name);
   if (!run) return tl::unexpected(run.error());
   if (is_in_trash(*run)) {
-    say("attnscope: note: run {} lies in the trash; {} takes it out", run->number,
+    say("attnscope: note: run {} is in the trash; {} takes it out", run->number,
         command_on(*run, "trash --restore"));
   }
   return OpenRun{std::move(*store), std::move(*run)};
 }
 
+void add_only_option(CLI::App& command, std::string& only, const char* what) {
+  command.add_option("--only", only, what)->type_name("KEY=VALUE,...")->join(',');
+}
+
 void add_table_arguments(CLI::App& command, TableArguments& arguments) {
   command.add_option("run", arguments.run, "Number, UUID, 'last', or FILE.attn[.gz]:RUN")
       ->type_name("RUN");
-  command.add_option("--baseline", arguments.baseline, "Contender the others are set against")
+  command
+      .add_option("--baseline", arguments.baseline,
+                  "The contender that the others are compared with")
       ->type_name("CONTENDER");
-  command.add_option("--only", arguments.only, "Only cells with these values")
-      ->type_name("KEY=VALUE,...");
+  add_only_option(command, arguments.only, "Only cells with these values");
   add_database_option(command, arguments.database);
 }
 
@@ -331,6 +337,15 @@ int run_command_line(int argc, char** argv) {
     std::ostringstream asked;  // --help, --version
     static_cast<void>(app.exit(request, asked, asked));
     print_result(session, asked.str());
+  } catch (const CLI::ExtrasError&) {
+    // In the order in which they were given, which CLI11's own sentence turns around.
+    constexpr std::size_t longest = 250;
+    const std::vector<std::string> extras = app.remaining(true);
+    session.fail(exit_wrong_use,
+                 fmt::format("the following argument{} not expected: {}; attnscope --help shows "
+                             "the usage.",
+                             extras.size() == 1 ? " was" : "s were",
+                             in_a_sentence(fmt::format("{}", fmt::join(extras, " ")), longest)));
   } catch (const CLI::ParseError& error) {
     constexpr std::size_t longest = 300;
     session.fail(exit_wrong_use,

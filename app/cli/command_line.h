@@ -73,6 +73,8 @@ struct TableArguments {
   std::filesystem::path database;
 };
 void add_table_arguments(CLI::App& command, TableArguments& arguments);
+/// --only, which may be given several times.
+void add_only_option(CLI::App& command, std::string& only, const char* what);
 
 /// The table those arguments ask for; when there is none, the session has the reason and the code.
 [[nodiscard]] std::optional<report::Table> open_table(Session& session,

@@ -40,6 +40,16 @@ struct EvaluateCommand {
   std::string queries, documents;  // texts of what differs
 };
 
+/// File names without what they share: folders where the names alone tell them apart.
+std::vector<std::string> names_of(const std::vector<std::string>& files) {
+  std::vector<std::string> names;
+  names.reserve(files.size());
+  for (const std::string& file : files) names.push_back(without_gzip_ending(file).stem().string());
+  std::vector<std::string> sorted = names;
+  std::ranges::sort(sorted);
+  return std::ranges::adjacent_find(sorted) == sorted.end() ? names : files;
+}
+
 /// The baseline first where it is none of the others; its place among them.
 std::optional<std::size_t> place_baseline(const std::string& baseline,
                                           std::vector<std::string>& files) {
@@ -49,18 +59,13 @@ std::optional<std::size_t> place_baseline(const std::string& baseline,
     return file == baseline || (id != FileId{} && file_id(file) == id);
   });
   if (found != files.end()) return static_cast<std::size_t>(found - files.begin());
+  // As its table names it, unless a file has that name.
+  const std::vector<std::string> names = names_of(files);
+  const auto named = std::ranges::find(names, baseline);
+  if (id == FileId{} && named != names.end())
+    return static_cast<std::size_t>(named - names.begin());
   files.insert(files.begin(), baseline);
   return 0;
-}
-
-/// File names without what they share: folders where the names alone tell them apart.
-std::vector<std::string> names_of(const std::vector<std::string>& files) {
-  std::vector<std::string> names;
-  names.reserve(files.size());
-  for (const std::string& file : files) names.push_back(without_gzip_ending(file).stem().string());
-  std::vector<std::string> sorted = names;
-  std::ranges::sort(sorted);
-  return std::ranges::adjacent_find(sorted) == sorted.end() ? names : files;
 }
 
 Result<report::EffectivenessReport> evaluated(EvaluateCommand& arguments) {
@@ -84,7 +89,7 @@ Result<report::EffectivenessReport> evaluated(EvaluateCommand& arguments) {
     return fail("--differences are from a baseline; name one with --baseline RUN");
   }
   if (arguments.question.baseline && arguments.runs.size() == 1) {
-    return fail("the baseline is the only run; give another one to be set against it");
+    return fail("the baseline is the only run; give another one to compare with it");
   }
   auto qrels = effectiveness::Qrels::read(arguments.qrels);
   if (!qrels) return tl::unexpected(qrels.error());
@@ -178,7 +183,7 @@ void evaluate(Session& session, EvaluateCommand& arguments) {
 void add_evaluate_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<EvaluateCommand>();
   CLI::App* command = app.add_subcommand(
-      "evaluate", "What rankings are worth, and whether they are worth the same as a baseline");
+      "evaluate", "Evaluate TREC runs, and test whether they are equivalent to a baseline");
   command
       ->add_option("runs", arguments->runs,
                    "TREC runs: QID Q0 DOCID RANK SCORE TAG; .gz is read, too")
@@ -191,7 +196,9 @@ void add_evaluate_command(CLI::App& app, Session& session) {
       ->type_name("FILE")
       ->required();
   add_run_columns_option(*command, arguments->third_column);
-  command->add_option("--baseline", arguments->baseline, "Run that the others are tested against")
+  command
+      ->add_option("--baseline", arguments->baseline,
+                   "Run that the others are tested against: its file, or its name in the table")
       ->type_name("RUN");
   command
       ->add_option("--measures", arguments->measures,

@@ -23,6 +23,7 @@ struct ReportCommand {
   std::vector<std::string> runs;
   std::string baseline, only;
   std::filesystem::path file, database;
+  bool force = false;
 };
 
 /// Each of them once; nothing, and the session has the reason, where one is unknown.
@@ -62,6 +63,13 @@ void report_runs(Session& session, const ReportCommand& arguments) {
   const auto open = open_runs(session, arguments);
   if (!open) return;
   if (Status allowed = may_be_written(arguments.file); !allowed) return refuse(allowed.error());
+  if (std::error_code unknown;
+      !arguments.force && std::filesystem::exists(arguments.file, unknown)) {
+    return session.fail(exit_wrong_use,
+                        fmt::format("{} is there already and is not overwritten; remove it or name "
+                                    "another file; --force replaces it",
+                                    arguments.file.string()));
+  }
   std::optional<std::string_view> baseline;
   if (!arguments.baseline.empty()) baseline = arguments.baseline;
   std::vector<report::ReportedRun> runs;
@@ -99,10 +107,12 @@ void add_report_command(CLI::App& app, Session& session) {
   command->add_option("-o,--output", arguments->file, "Page to write")
       ->type_name("F.html")
       ->required();
-  command->add_option("--baseline", arguments->baseline, "Contender the others are set against")
+  command
+      ->add_option("--baseline", arguments->baseline,
+                   "The contender that the others are compared with")
       ->type_name("CONTENDER");
-  command->add_option("--only", arguments->only, "Only cells with these values")
-      ->type_name("KEY=VALUE,...");
+  command->add_flag("--force", arguments->force, "Replace a page that is there");
+  add_only_option(*command, arguments->only, "Only cells with these values");
   add_database_option(*command, arguments->database);
   command->callback([&session, arguments] { report_runs(session, *arguments); });
 }

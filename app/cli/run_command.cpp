@@ -276,8 +276,7 @@ void add_run_command(CLI::App& app, Session& session) {
                    "Repeat a stored run as a new one, and compare: a number, a UUID, 'last' or "
                    "FILE.attn[.gz]:RUN")
       ->type_name("RUN");
-  command->add_option("--only", arguments->only, "Only heats and contenders with these values")
-      ->type_name("KEY=VALUE,...");
+  add_only_option(*command, arguments->only, "Only heats and contenders with these values");
   command->add_flag("--quiet", arguments->quiet,
                     "No progress, no table; with --again the comparison alone");
   command->add_flag("--events", arguments->events,

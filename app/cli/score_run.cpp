@@ -337,7 +337,9 @@ Status ScoreRun::write(const std::string& text) {
 }
 
 Status ScoreRun::flush() {
-  return out_ != nullptr || std::fflush(stdout) == 0 ? Status() : not_written();
+  // What an earlier write has lost is not there either.
+  const bool is_there = out_ != nullptr || (std::fflush(stdout) == 0 && std::ferror(stdout) == 0);
+  return is_there ? Status() : not_written();
 }
 
 tl::unexpected<Error> ScoreRun::no_score(const Window& window, std::size_t at) const {

@@ -19,6 +19,7 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/slurm_run.h"
+#include "engine/store/location.h"
 #include "engine/sweep/job_array.h"
 #include "engine/sweep/pause.h"
 #include "kernels/base/control_characters.h"
@@ -162,7 +163,7 @@ void change(Session& session, const TrashCommand& arguments) {
   if (arguments.empty != arguments.runs.empty()) {
     return session.fail(exit_wrong_use,
                         "name the runs, or --empty without any; attnscope list runs --trash shows "
-                        "what lies in the trash");
+                        "what is in the trash");
   }
   auto store = Store::open(arguments.database, Store::Mode::read_write);
   if (!store) return session.fail(exit_store_refused, store.error().message);
@@ -215,15 +216,55 @@ void add_pause_command(CLI::App& app, Session& session, const std::string& name,
 struct ExportCommand {
   std::vector<std::string> runs;
   std::filesystem::path file, database;
+  bool force = false;
 };
+
+/// The file that takes the place of an earlier export once it is whole. Databases keep theirs.
+Status replace_export(const Store& store, const std::vector<RunId>& runs,
+                      const std::filesystem::path& file, const std::filesystem::path& database) {
+  std::error_code unknown;
+  const bool is_export =
+      store::is_exported(file) &&
+      std::filesystem::is_regular_file(std::filesystem::symlink_status(file, unknown));
+  if (!is_export || std::filesystem::equivalent(file, database, unknown)) {
+    return fail("{} is no file of an export, which alone --force replaces; name another file",
+                file.string());
+  }
+  const std::filesystem::path fresh = file.parent_path() / (".new-" + file.filename().string());
+  std::filesystem::remove(fresh, unknown);  // of one that was killed
+  if (Status done = store.export_runs(runs, fresh); !done) return done;
+  std::error_code failed;
+  std::filesystem::rename(fresh, file, failed);
+  if (!failed) return {};
+  std::filesystem::remove(fresh, unknown);
+  return fail("{}: cannot be written: {}; name a file elsewhere", file.string(), failed.message());
+}
 
 void export_runs(Session& session, const ExportCommand& arguments) {
   auto store = Store::open(arguments.database, Store::Mode::read_only);
   if (!store) return session.fail(exit_store_refused, store.error().message);
   const auto runs = find_runs(session, *store, arguments.runs, exit_wrong_use);
   if (!runs) return;
-  if (Status done = store->export_runs(ids_of(*runs), arguments.file); !done) {
-    return session.fail(exit_store_refused, done.error().message);
+  // SQLite writes a file that has a place among others.
+  std::error_code unknown;
+  const auto what = std::filesystem::status(arguments.file, unknown);
+  if (arguments.file == "-" || std::filesystem::is_character_file(what) ||
+      std::filesystem::is_fifo(what)) {
+    return session.fail(
+        exit_wrong_use,
+        fmt::format("-o {}: an export is a database, which SQLite does not write to "
+                    "a stream or a device; name a file",
+                    arguments.file.string()));
+  }
+  const bool replaces = arguments.force && std::filesystem::exists(what);
+  const std::vector<RunId> ids = ids_of(*runs);
+  const Status done = replaces ? replace_export(*store, ids, arguments.file, arguments.database)
+                               : store->export_runs(ids, arguments.file);
+  if (!done) {
+    return session.fail(exit_store_refused,
+                        !arguments.force && std::filesystem::exists(what)
+                            ? fmt::format("{}; --force replaces it", done.error().message)
+                            : done.error().message);
   }
   say("{} written to {}", counted(runs->size(), "run"), arguments.file.string());
 }
@@ -386,6 +427,7 @@ void add_export_command(CLI::App& app, Session& session) {
                    "File to write; gzip packs it where its name ends in .gz")
       ->type_name("F.attn")
       ->required();
+  command->add_flag("--force", arguments->force, "Replace a file of an earlier export");
   add_database_option(*command, arguments->database);
   command->callback([&session, arguments] { export_runs(session, *arguments); });
 }

@@ -20,6 +20,8 @@ constexpr int lowest_private_descriptor = 100;  // out of the way of whoever ass
 
 ProtocolChannel::ProtocolChannel()
     : descriptor_(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, lowest_private_descriptor)) {
+  // A limit on open files may lie below it.
+  if (descriptor_ < 0) descriptor_ = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
   if (descriptor_ < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
     throw std::system_error(errno, std::generic_category(), "stdout cannot be moved");
   // What goes to stderr now should appear line by line, as stderr does.

@@ -44,6 +44,8 @@ Result<std::set<std::string>> shards_of(const fs::path& index) {
   if (!text) return tl::unexpected(text.error());
   const std::string source = in_words(index);
   const json file = parse_json(*text);
+  if (file.is_discarded())
+    return fail("{}: is not valid JSON, so no index of shards; was it cut short?", source);
   if (!file.is_object() || !file.contains("weight_map") || !file["weight_map"].is_object()) {
     return fail("{}: is no index of shards: it has no 'weight_map'", source);
   }

@@ -316,6 +316,8 @@ std::vector<std::string> filter_words(const Row& row, std::string_view key) {
     const auto column = std::ranges::find(all, key, &Column::key);
     if (column != all.end()) words.push_back(text_of(column->value(row)));
   }
+  // A contender also by the name that is displayed.
+  if (key == "contender") words.push_back(row.cell.cell.contender.name);
   if (key == "window" && !row.cell.cell.contender.window) words = {"none"};
   // By what the sweep says as well, where that is not what the column shows.
   if (key == "query_tokens") words.push_back(fmt::format("{}", row.cell.point.query_tokens));

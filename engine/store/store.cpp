@@ -403,6 +403,8 @@ Result<RunInfo> Store::find_run(std::string_view text) const {
         matches = matching("uuid >= ? AND uuid < ? || 'g'", words, words);
       }
       if (matches.empty() && !text.empty()) matches = matching("name = ?", words);
+      if (matches.empty() && !text.empty())
+        matches = matching("sweep_name = ? AND trashed_unix_ms = 0", words);
     }
     if (matches.size() == 1) {
       RunInfo& found = matches.front();
@@ -417,14 +419,14 @@ Result<RunInfo> Store::find_run(std::string_view text) const {
       if (!trash) return tl::unexpected(trash.error());
       if (!trash->empty()) {
         return fail(
-            "every run of {} lies in the trash; attnscope trash --restore RUN{} puts one back: {}",
+            "every run of {} is in the trash; attnscope trash --restore RUN{} puts one back: {}",
             implementation_->file.string(), database_option(implementation_->file),
             list_of(*trash));
       }
       return fail("{} holds no runs yet; attnscope run makes one", implementation_->file.string());
     }
     if (matches.size() > 1) {
-      return fail("{} runs are called '{}'; give a run's number or more of the UUID: {}",
+      return fail("{} runs are called '{}'; give a run's number or the start of its UUID: {}",
                   matches.size(), text, list_of(matches));
     }
     return fail("there is no run '{}' in {}; name 'last', a number or the start of a UUID: {}",

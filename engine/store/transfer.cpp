@@ -221,15 +221,15 @@ auto guarded_between(const std::filesystem::path& from, const std::filesystem::p
 }
 
 Status check_export_target(const std::filesystem::path& file) {
+  std::error_code failed;
+  if (std::filesystem::exists(std::filesystem::symlink_status(file, failed))) {
+    return store::refuse_existing(file);
+  }
   if (belongs_to_database(file)) {
     return fail(
         "{} has a name that SQLite gives to what it keeps beside a database; name another "
         "file",
         file.string());
-  }
-  std::error_code failed;
-  if (std::filesystem::exists(std::filesystem::symlink_status(file, failed))) {
-    return store::refuse_existing(file);
   }
   const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
   if (!std::filesystem::is_directory(folder, failed)) {

@@ -108,7 +108,7 @@ Status Store::resume_run(const RunId& run, const NewRun& restart) {
     if (!info) return tl::unexpected(info.error());
     if (Status free = store::not_being_measured(*info, "resumed"); !free) return free;
     if (is_in_trash(*info)) {
-      return fail("run {} lies in the trash and cannot be resumed; {} puts it back", number,
+      return fail("run {} is in the trash and cannot be resumed; {} puts it back", number,
                   command_on(*info, "trash --restore"));
     }
     if (info->damaged) {

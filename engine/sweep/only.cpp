@@ -53,6 +53,7 @@ using Wanted = std::map<std::string, std::set<std::string>, std::less<>>;
 bool matches(const Wanted& wanted, const HeatPoint& point, const Contender& contender,
              bool of_every_value) {
   return std::ranges::all_of(wanted, [&](const auto& term) {
+    if (term.first == "contender" && term.second.contains(contender.name)) return true;
     std::optional<std::string> value = contender_value(contender, term.first);
     if (!value) value = point_value(point, term.first);
     return value ? term.second.contains(*value) : of_every_value;
@@ -114,10 +115,30 @@ Sweep part_of(const Sweep& sweep, Keeps keeps) {
 
 }  // namespace
 
+namespace {
+
+/// Names have commas, and "w = 4" behind one: "contender=Sparse, fused, w = 4" is one term. It ends
+/// where another key begins.
+std::size_t end_of_term(std::string_view text) {
+  std::size_t comma = text.find(',');
+  const std::string_view key = text.substr(0, text.find('='));
+  if (key != "contender" && key != "name") return comma;
+  constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz_.";
+  while (comma != std::string_view::npos) {
+    const std::string_view next = text.substr(comma + 1);
+    const std::size_t end = next.find_first_not_of(letters);
+    if (end != std::string_view::npos && end > 0 && next[end] == '=') return comma;
+    comma = text.find(',', comma + 1);
+  }
+  return comma;
+}
+
+}  // namespace
+
 Result<OnlyFilter> parse_only(std::string_view text, std::string_view option) {
   OnlyFilter filter;
   while (true) {
-    const std::size_t comma = text.find(',');
+    const std::size_t comma = end_of_term(text);
     const std::string_view term = text.substr(0, comma);
     const std::size_t equals = term.find('=');
     if (equals == std::string_view::npos || equals == 0 || equals + 1 == term.size()) {
@@ -126,7 +147,8 @@ Result<OnlyFilter> parse_only(std::string_view text, std::string_view option) {
           "key for more values",
           option, in_a_sentence(term));
     }
-    filter.terms.emplace_back(term.substr(0, equals), term.substr(equals + 1));
+    const std::string_view key = term.substr(0, equals);
+    filter.terms.emplace_back(key == "length" ? "sequence_tokens" : key, term.substr(equals + 1));
     if (comma == std::string_view::npos) return filter;
     text.remove_prefix(comma + 1);
   }

@@ -75,6 +75,13 @@ TEST_F(Evaluate, ABaselineThatIsNoneOfTheRuns_ComesFirst) {
   EXPECT_LT(same.out.find("sparse  "), same.out.find("full  "));
 }
 
+TEST_F(Evaluate, ABaselineIsNamedAsTheTableNamesIt) {
+  const Outcome named = evaluate({"sparse.trec", "full.trec", "--baseline", "full"});
+  EXPECT_EQ(named.exit_code, 0) << named.err;
+  EXPECT_EQ(named.out, evaluate({"sparse.trec", "full.trec", "--baseline", "full.trec"}).out);
+  EXPECT_NE(evaluate({"sparse.trec", "full.trec", "--baseline", "none"}).exit_code, 0);
+}
+
 TEST_F(Evaluate, ByQueryAndByDifferences) {
   EXPECT_THAT(evaluate({"full.trec", "--per-query", "--measures", "RR@10", "--format", "csv"}).out,
               HasSubstr("measure,query,full\r\nRR@10,1,1\r\nRR@10,2,0.5\r\nRR@10,3,1\r\n"));

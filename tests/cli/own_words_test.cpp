@@ -83,7 +83,7 @@ TEST_F(OwnWordsCommands, ARunGoesToTheTrashAndBack) {
   refused({"table", "last"}, 3, "trash --restore");
   const Outcome by_number = in_database({"table", "1"});
   EXPECT_EQ(by_number.exit_code, 0);
-  EXPECT_THAT(by_number.err, HasSubstr("run 1 lies in the trash"));
+  EXPECT_THAT(by_number.err, HasSubstr("run 1 is in the trash"));
   refused({"trash", "1"}, 2, "lies already in the trash");
   EXPECT_EQ(in_database({"trash", "--restore", "1"}).exit_code, 0);
   refused({"trash", "--restore", "1"}, 2, "does not lie in the trash");

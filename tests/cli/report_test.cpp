@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
 
@@ -50,10 +51,57 @@ TEST_F(ReportCommandLine, WritesAPageAndSaysSo) {
   const std::string page = program_.read("r.html");
   EXPECT_THAT(page, AllOf(StartsWith("<!doctype html>"), EndsWith("</html>\n"),
                           HasSubstr("Content-Security-Policy")));
-  // What was there is replaced, as by plot.
+  // What was there is not replaced unless that is meant, as by export.
   program_.write("r.html", "old");
-  EXPECT_EQ(report({file_ + ":1", "-o", "r.html"}).exit_code, 0);
+  const Outcome again = report({file_ + ":1", "-o", "r.html"});
+  EXPECT_EQ(again.exit_code, 2);
+  EXPECT_THAT(again.err, AllOf(HasSubstr("is not overwritten"), HasSubstr("--force replaces it")));
+  EXPECT_EQ(program_.read("r.html"), "old");
+  EXPECT_EQ(report({file_ + ":1", "-o", "r.html", "--force"}).exit_code, 0);
   EXPECT_THAT(program_.read("r.html"), EndsWith("</html>\n"));
+}
+
+TEST_F(ReportCommandLine, AnExportIsReplacedOnlyWhereThatIsMeant) {
+  const auto exported = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments{"export", "last", "--db", "runs.db", "-o"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return program_.run(arguments);
+  };
+  ASSERT_EQ(exported({"run.attn"}).exit_code, 0);
+  const std::string before = program_.read("run.attn");
+  const Outcome again = exported({"run.attn"});
+  EXPECT_EQ(again.exit_code, 3);
+  EXPECT_THAT(again.err, AllOf(HasSubstr("run.attn is there already and is not overwritten"),
+                               HasSubstr("--force replaces it")));
+  EXPECT_EQ(program_.read("run.attn"), before);
+  EXPECT_EQ(exported({"run.attn", "--force"}).exit_code, 0);
+  EXPECT_EQ(program_.run({"import", "run.attn", "--db", "other.db"}).exit_code, 0);
+  EXPECT_FALSE(std::filesystem::exists(program_.path(".new-run.attn")));
+  // Never a database, nor what is no export.
+  EXPECT_THAT(exported({"runs.db", "--force"}).err, HasSubstr("is no file of an export"));
+  program_.write("notes.txt", "mine");
+  EXPECT_EQ(exported({"notes.txt", "--force"}).exit_code, 3);
+  EXPECT_EQ(program_.read("notes.txt"), "mine");
+  for (const char* stream : {"-", "/dev/null"})
+    EXPECT_THAT(exported({stream}).err, HasSubstr("an export is a database"));
+}
+
+TEST_F(ReportCommandLine, RunsAndContendersAreNamedAsTheyAreDisplayed_AndOnlyIsRepeated) {
+  const auto table = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "table");
+    arguments.insert(arguments.end(), {"--db", "runs.db", "--format", "json"});
+    return program_.run(arguments);
+  };
+  const auto rows = nlohmann::json::parse(table({"last"}).out);
+  const std::string id = rows.at(0).at("contender"), name = rows.at(0).at("name");
+  const std::string tokens = std::to_string(rows.at(0).at("sequence_tokens").get<int>());
+  const auto runs =
+      nlohmann::json::parse(program_.run({"list", "runs", "--db", "runs.db", "--json"}).out);
+  const std::string sweep = runs.at(0).at("sweep");
+  const Outcome chosen = table(
+      {sweep, "--baseline", name, "--only", "contender=" + name, "--only", "length=" + tokens});
+  ASSERT_EQ(chosen.exit_code, 0) << chosen.err;
+  for (const auto& row : nlohmann::json::parse(chosen.out)) EXPECT_EQ(row.at("contender"), id);
 }
 
 TEST_F(ReportCommandLine, WrongUse_IsASentenceAndNoPage) {

@@ -72,6 +72,15 @@ TEST_F(OwnWords, ARun_IsFoundByItsOwnNameWhereOnlyOneHasIt) {
   EXPECT_EQ(store_.find_run("1")->id, runs_[0]) << "a number is a number first";
 }
 
+TEST_F(OwnWords, ARun_IsFoundByItsSweepsNameWhereOnlyOneHasIt) {
+  EXPECT_EQ(store_.find_run("two")->id, runs_[1]);
+  const RunId again = begin_or_throw(store_, sample_run("two"));
+  EXPECT_THAT(store_.find_run("two").error().message, HasSubstr("2 runs are called 'two'"));
+  ASSERT_TRUE(store_.finish_run(again, RunStatus::done));
+  ASSERT_TRUE(store_.put_in_trash({again}));
+  EXPECT_EQ(store_.find_run("two")->id, runs_[1]);
+}
+
 TEST(TagWords, AreSplitAtSpacesAndCommasAndStandOnce) {
   EXPECT_THAT(tag_words(" laptop, quiet  laptop\nfinal"), ElementsAre("laptop", "quiet", "final"));
   EXPECT_THAT(tag_words(""), IsEmpty());
@@ -130,7 +139,7 @@ TEST_F(OwnWords, ARunInTheTrash_IsNotResumed) {
 
 TEST_F(OwnWords, WhereAllRunsLieInTheTrash_TheErrorSaysSo) {
   ASSERT_TRUE(store_.put_in_trash(runs_));
-  EXPECT_THAT(store_.find_run("last").error().message, HasSubstr("lies in the trash"));
+  EXPECT_THAT(store_.find_run("last").error().message, HasSubstr("is in the trash"));
   EXPECT_THAT(store_.find_run("last").error().message, HasSubstr("2 (two)"));
 }
 

@@ -55,6 +55,23 @@ TEST(Only, ContenderKeys_KeepContenders) {
   EXPECT_THAT(filtered("implementation=segment")->heats[0].contenders, SizeIs(2));
 }
 
+TEST(Only, AContenderIsNamedByItsIdOrAsItIsDisplayed_CommasIncluded) {
+  const std::string name = sweep().heats[0].contenders[1].name;
+  EXPECT_THAT(name, HasSubstr(", w = 4"));
+  const auto kept = filtered("contender=" + name + ",heads=12,contender=full/dense");
+  ASSERT_TRUE(kept) << kept.error().message;
+  ASSERT_THAT(kept->heats, SizeIs(4));
+  ASSERT_THAT(kept->heats[0].contenders, SizeIs(2));
+  EXPECT_EQ(kept->heats[0].contenders[1].id(), "sparse/segment/4");
+  EXPECT_THAT(filtered("name=" + name)->heats[0].contenders, SizeIs(1));
+  // Values of other keys end at a comma.
+  EXPECT_FALSE(filtered("window=4,64"));
+}
+
+TEST(Only, LengthIsTheWordForSequenceTokens) {
+  EXPECT_THAT(filtered("length=64,length=512")->heats, SizeIs(4));
+}
+
 TEST(Only, TextOfTheSweep_IsKept) {
   EXPECT_EQ(filtered("heads=2")->text, sweep().text);
 }
