@@ -19,6 +19,18 @@ constexpr std::size_t block = 1U << 16U;
 // zlib: a window of 2^15 bytes, with gzip's head and checksum around it.
 constexpr int gzip_window = 15 + 16;
 
+/// How files begin that others than gzip have compressed.
+struct OtherPacker {
+  std::string_view mark, name, command;
+};
+using namespace std::string_view_literals;
+constexpr std::array other_packers{OtherPacker{"\xfd\x37zXZ\0"sv, "xz", "xz -dc"},
+                                   OtherPacker{"\x28\xb5\x2f\xfd"sv, "zstd", "zstd -dc"},
+                                   OtherPacker{"PK\x03\x04"sv, "zip", "unzip -p"},
+                                   OtherPacker{"BZh91AY&SY"sv, "bzip2", "bzip2 -dc"},
+                                   OtherPacker{"7z\xbc\xaf\x27\x1c"sv, "7-Zip", "7z x -so"}};
+constexpr std::size_t longest_mark = 10;
+
 // zlib does not change what it reads, but takes it as if it did.
 Bytef* bytes_of(const char* text) {
   return reinterpret_cast<Bytef*>(const_cast<char*>(text));
@@ -67,10 +79,15 @@ Result<bool> UnpackedBytes::refill() {
 
 Result<bool> UnpackedBytes::is_packed() {
   if (std::exchange(is_begun_, true)) return stream_ != nullptr;
-  while (waiting_.size() < gzip_mark.size()) {
+  while (waiting_.size() < longest_mark) {
     const Result<bool> more = refill();
     if (!more) return more;
     if (!*more) break;
+  }
+  for (const OtherPacker& other : other_packers) {
+    if (!waiting_.starts_with(other.mark)) continue;
+    return fail("{}: is compressed by {}, and only gzip is read; unpack it: {} FILE > UNPACKED",
+                name_, other.name, other.command);
   }
   if (!waiting_.starts_with(gzip_mark)) return false;
   auto stream = std::make_unique<z_stream_s>();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
@@ -206,6 +207,28 @@ std::vector<Step> way_to(const JsonSource& source, const json& value) {
   std::vector<Step> way;
   find_way(*source.value, value, way);
   return way;
+}
+
+std::size_t members_in(const json& value) {
+  std::size_t count = value.is_object() ? value.size() : 0;
+  if (value.is_structured())
+    for (const json& one : value) count += members_in(one);
+  return count;
+}
+
+std::size_t colons_in(std::string_view text) {
+  std::size_t count = 0;
+  bool in_text = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (in_text && text[i] == '\\') {
+      ++i;
+    } else if (text[i] == '"') {
+      in_text = !in_text;
+    } else if (text[i] == ':' && !in_text) {
+      ++count;
+    }
+  }
+  return count;
 }
 
 std::string in_words(const json& value) {
@@ -413,6 +436,50 @@ Status check_json_size(std::string_view text) {
 json parse_json(std::string_view text) {
   if (!check_json_size(text)) return json(json::value_t::discarded);
   return json::parse(text, nullptr, /*allow_exceptions=*/false);
+}
+
+std::string json_problem(std::string_view text) {
+  if (const Status size = check_json_size(text); !size) return size.error().message;
+  try {
+    [[maybe_unused]] const json parsed = json::parse(text);
+  } catch (const json::parse_error& error) {
+    const std::string_view read = text.substr(0, std::min(error.byte, text.size()));
+    const std::size_t line_begin = read.rfind('\n') + 1;  // npos + 1 is 0
+    const auto line = std::count(read.begin(), read.end(), '\n') + 1;
+    std::string reason = reason_of(error.what());
+    // "syntax error while parsing value - ..."
+    if (const std::size_t dash = reason.find(" - "); dash != reason.npos) reason.erase(0, dash + 3);
+    return fmt::format("{}column {}: {}", line > 1 ? fmt::format("line {} of it, ", line) : "",
+                       std::max(error.byte, line_begin + 1) - line_begin, reason);
+  }
+  return {};
+}
+
+std::optional<std::string> key_with_two_values(std::string_view text, const json& parsed) {
+  if (colons_in(text) == members_in(parsed)) return std::nullopt;
+  struct Open {
+    bool is_object = false;
+    std::string key{};
+    std::map<std::string, json> values{};
+  };
+  std::vector<Open> open;
+  std::optional<std::string> found;
+  const auto ends = [&](const json& value) {
+    if (open.empty() || !open.back().is_object) return;
+    const auto [first, is_new] = open.back().values.emplace(open.back().key, value);
+    if (!is_new && first->second != value && !found) found = first->first;
+  };
+  using Event = json::parse_event_t;
+  [[maybe_unused]] const json again = json::parse(text, [&](int, Event event, json& value) {
+    if (event == Event::object_start || event == Event::array_start)
+      open.push_back({.is_object = event == Event::object_start});
+    if (event == Event::key) open.back().key = value.get<std::string>();
+    if (event == Event::object_end || event == Event::array_end) open.pop_back();
+    if (event == Event::object_end || event == Event::array_end || event == Event::value)
+      ends(value);
+    return true;
+  });
+  return found;
 }
 
 nlohmann::ordered_json parse_ordered_json(std::string_view text) {

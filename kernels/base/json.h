@@ -142,6 +142,11 @@ inline constexpr std::size_t most_json_values = 8'000'000;
 [[nodiscard]] Status check_json_size(std::string_view text);
 /// Of a text that may be anything: `discarded` where it is no JSON or is not to be parsed.
 [[nodiscard]] nlohmann::json parse_json(std::string_view text);
+/// Why such a text is discarded: "column 12: invalid literal; ...".
+[[nodiscard]] std::string json_problem(std::string_view text);
+/// A key that an object of `text` has twice with different values, of which `parsed` has the last.
+[[nodiscard]] std::optional<std::string> key_with_two_values(std::string_view text,
+                                                             const nlohmann::json& parsed);
 [[nodiscard]] nlohmann::ordered_json parse_ordered_json(std::string_view text);
 
 }  // namespace attnscope

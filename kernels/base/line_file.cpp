@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <memory>
 #include <utility>
 
 #include "kernels/base/sentences.h"
@@ -37,6 +38,12 @@ LineFile::LineFile(LineFile&& other) noexcept
       reads_elements_(other.reads_elements_),
       at_in_array_(other.at_in_array_),
       line_(other.line_) {}
+
+LineFile& LineFile::operator=(LineFile&& other) noexcept {
+  if (this == &other) return *this;
+  std::destroy_at(this);
+  return *std::construct_at(this, std::move(other));
+}
 
 LineFile::~LineFile() {
   if (is_owned_) ::close(descriptor_);
