@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "engine/checkpoint/torch_file.h"
 #include "engine/checkpoint/weight_files.h"
 #include "kernels/base/json.h"
 #include "kernels/base/open_file.h"
@@ -211,7 +212,14 @@ Result<Checkpoint> Checkpoint::open(const fs::path& folder) {
   }
   Result<Checkpoint> checkpoint =
       find_tensors(weights->tensors, std::move(*config), folder.string());
-  if (!checkpoint) return checkpoint;
+  if (!checkpoint) {
+    const bool are_strided = std::ranges::any_of(weights->tensors, [](const auto& tensor) {
+      return tensor.second.dtype.ends_with("not contiguous");
+    });
+    if (!are_strided || weights->paths.size() != 1) return checkpoint;
+    return fail("{}; convert the file in Python: {}", checkpoint.error().message,
+                torch_conversion(weights->paths.front()));
+  }
   checkpoint->files = std::move(weights->files);
   checkpoint->paths = std::move(weights->paths);
   checkpoint->paths.push_back(path);

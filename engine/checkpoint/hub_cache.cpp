@@ -119,6 +119,16 @@ bool is_whole_hash(std::string_view text) {
   return text.size() == digits && text.find_first_not_of("0123456789abcdef") == text.npos;
 }
 
+/// What a folder is a snapshot of.
+std::optional<HubName> snapshot_at(const fs::path& folder) {
+  const fs::path snapshots = folder.parent_path();
+  const std::string name = hub_name_of(snapshots.parent_path());
+  const std::string hash = folder.filename().string();
+  if (snapshots.filename() != "snapshots" || name.empty() || !is_whole_hash(hash))
+    return std::nullopt;
+  return HubName{.name = name, .revision = hash, .names_revision = true};
+}
+
 /// A link of an interrupted download, or of a cache that was cleaned by hand, may lead nowhere.
 Status check_links(const fs::path& snapshot, const HubName& asked) {
   std::error_code failed;
@@ -163,18 +173,23 @@ Result<CheckpointPlace> place_of_folder(const fs::path& folder) {
       !name.empty() && fs::is_directory(whole / "snapshots", failed)) {
     return in_repository(folder, {.name = name});
   }
-  const fs::path snapshots = whole.parent_path();
-  const std::string name = hub_name_of(snapshots.parent_path());
-  const std::string hash = whole.filename().string();
-  if (snapshots.filename() == "snapshots" && !name.empty() && is_whole_hash(hash)) {
-    const HubName asked{.name = name, .revision = hash, .names_revision = true};
-    if (Status links = check_links(folder, asked); !links) return tl::unexpected(links.error());
-    return CheckpointPlace{.folder = folder, .name = name, .revision = hash};
+  if (const auto asked = snapshot_at(whole)) {
+    if (Status links = check_links(folder, *asked); !links) return tl::unexpected(links.error());
+    return CheckpointPlace{.folder = folder, .name = asked->name, .revision = asked->revision};
   }
   return CheckpointPlace{.folder = folder, .name = whole.filename().string(), .revision = {}};
 }
 
 }  // namespace
+
+std::string fetching_command(const fs::path& folder) {
+  std::error_code failed;
+  for (fs::path at = fs::weakly_canonical(folder, failed); at.has_relative_path();
+       at = at.parent_path()) {
+    if (const auto asked = snapshot_at(at)) return fetching_command(*asked);
+  }
+  return {};
+}
 
 Result<CheckpointPlace> find_checkpoint(const fs::path& asked) {
   std::error_code unknown;

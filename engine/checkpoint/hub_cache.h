@@ -36,4 +36,7 @@ struct CheckpointPlace {
 /// folder nor a name of the hub is answered as it is.
 [[nodiscard]] Result<CheckpointPlace> find_checkpoint(const std::filesystem::path& asked);
 
+/// The command that fetches the snapshot in which a folder lies, "" of a folder elsewhere.
+[[nodiscard]] std::string fetching_command(const std::filesystem::path& folder);
+
 }  // namespace attnscope

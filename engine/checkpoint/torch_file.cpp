@@ -112,28 +112,29 @@ Result<Records> records_of(Bytes file) {
   return records;
 }
 
-/// Makes a file of the tensors, and fails where reading the file would run code.
-std::string conversion(const std::string& file) {
-  const std::string made = std::filesystem::path(file).parent_path() / "model.safetensors";
-  return fmt::format(
-      "python3 -c \"import sys, torch, safetensors.torch as s; t = torch.load(sys.argv[1], 'cpu', "
-      "weights_only=True); t = t.get('state_dict', t); s.save_file({{k: v.clone().contiguous() for "
-      "k, v in t.items() if torch.is_tensor(v)}}, sys.argv[2], {{'format': 'pt'}})\" {} {}",
-      shell_word(file), shell_word(made));
-}
-
 }  // namespace
+
+std::string torch_conversion(const std::filesystem::path& file) {
+  constexpr std::size_t longest_command = 900;
+  const std::string made = file.parent_path() / "model.safetensors";
+  return in_a_sentence(
+      fmt::format("python3 -c \"import sys, torch, safetensors.torch as s; t = "
+                  "torch.load(sys.argv[1], 'cpu', weights_only=True); t = t.get('state_dict', t); "
+                  "s.save_file({{k: v.clone().contiguous() for k, v in t.items() if "
+                  "torch.is_tensor(v)}}, sys.argv[2], {{'format': 'pt'}})\" {} {}",
+                  shell_word(file.string()), shell_word(made)),
+      longest_command);
+}
 
 Result<TorchFile> TorchFile::open(const std::filesystem::path& path) {
   Result<MappedFile> mapped = MappedFile::open(path);
   if (!mapped) return tl::unexpected(mapped.error());
   TorchFile file(std::move(*mapped));
   if (const Status read = file.read(); !read) {
-    constexpr std::size_t longest_name = 300, longest_command = 900;
+    constexpr std::size_t longest_name = 300;
     const std::string& name = file.file_.name();
     return fail("{}: {}; copy it anew if it is damaged, else convert it in Python: {}",
-                in_a_sentence(name, longest_name), read.error().message,
-                in_a_sentence(conversion(name), longest_command));
+                in_a_sentence(name, longest_name), read.error().message, torch_conversion(name));
   }
   return file;
 }

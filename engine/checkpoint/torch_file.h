@@ -17,6 +17,10 @@
 
 namespace attnscope {
 
+/// The command that makes a model.safetensors of the file's tensors next to it, and fails where
+/// reading the file would run code.
+[[nodiscard]] std::string torch_conversion(const std::filesystem::path& file);
+
 class TorchFile {
  public:
   /// Errors name the file and say how to convert one that is not read.

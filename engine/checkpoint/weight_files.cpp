@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "engine/checkpoint/hub_cache.h"
 #include "engine/checkpoint/torch_file.h"
 #include "engine/safetensors/safetensors.h"
 #include "kernels/base/json.h"
@@ -146,8 +147,9 @@ Result<WeightFiles> WeightFiles::open(const fs::path& folder) {
   if (!*found) {
     std::vector<std::string_view> names;
     for (const Layout& layout : layouts) names.insert(names.end(), {layout.file, layout.index});
-    return fail("there is none of {} in '{}'; give a checkpoint's folder", fmt::join(names, ", "),
-                in_words(folder));
+    const std::string command = fetching_command(folder);
+    return fail("there is none of {} in '{}'; {}", fmt::join(names, ", "), in_words(folder),
+                command.empty() ? "give a checkpoint's folder" : "fetch it whole: " + command);
   }
   return weights;
 }

@@ -12,6 +12,7 @@
 #include <map>
 #include <string>
 
+#include "engine/checkpoint/weight_files.h"
 #include "tests/safetensors/scratch_folder.h"
 
 namespace attnscope {
@@ -100,6 +101,16 @@ TEST_F(HubCache, ANameIsFoundByItsRevision) {
   EXPECT_THAT(error_of("org/name@" + first.substr(0, 7)), HasSubstr("has no revision 'aaaaaaa'"));
   fs::remove(cache / "models--org--name/refs/main");
   EXPECT_THAT(error_of("org/name"), HasSubstr("has no revision 'main'"));
+}
+
+TEST_F(HubCache, ASnapshotWithoutWeightsIsToBeFetched) {
+  const fs::path cache = folder_ / ".cache/huggingface/hub";
+  fill(cache, "models--org--name");
+  const fs::path snapshot = cache / "models--org--name/snapshots" / second;
+  EXPECT_THAT(WeightFiles::open(snapshot).error().message,
+              HasSubstr("fetch it whole: hf download org/name --revision " + second));
+  EXPECT_THAT(WeightFiles::open(folder_.path()).error().message,
+              HasSubstr("give a checkpoint's folder"));
 }
 
 TEST_F(HubCache, WithoutAnOrganisationItIsACrossEncoder_OrAnOldName) {
