@@ -98,7 +98,7 @@ class DocumentReader {
   /// Of the ids and tokens of all that were read.
   [[nodiscard]] std::int64_t fingerprint() const { return fingerprint_.value(); }
   [[nodiscard]] std::string place(std::int64_t line) const { return reader_.place(line); }
-  [[nodiscard]] std::string doubt_of_end() const { return reader_.doubt_of_end(); }
+  [[nodiscard]] std::string notes() const { return reader_.notes(); }
   [[nodiscard]] std::optional<double> progress() const { return reader_.progress(); }
 
  private:
@@ -171,7 +171,7 @@ Result<std::optional<CountedDocuments>> count_documents(const EncodeArguments& a
     }
   }
   line.clear();
-  note(reader->doubt_of_end());
+  note(reader->notes());
   if (Status different = check_ids(std::move(hashes), arguments, model); !different)
     return tl::unexpected(different.error());
   counted.fingerprint = reader->fingerprint();
@@ -441,7 +441,8 @@ void add_encode_command(CLI::App& app, Session& session) {
                    /*with_split=*/false);
   command
       ->add_option("--documents-format", arguments->documents_format,
-                   "tsv, jsonl or json; else by the name or the first line")
+                   "tsv, jsonl or json; else by the name or the first line. tsv-names: the first "
+                   "line names columns; tsv-texts: it is texts")
       ->type_name("FORMAT");
   command
       ->add_option("--dtype", arguments->dtype,

@@ -311,7 +311,7 @@ Result<report::RegionPositions> positions_of(const InspectCommandArguments& argu
                   static_cast<double>(positions.documents()), reader->progress());
   }
   progress.clear();
-  note(reader->doubt_of_end());
+  note(reader->notes());
   if (cut > 0) {
     say("attnscope: note: {} of {} pairs were cut to what the model reads", cut,
         positions.documents());

@@ -54,7 +54,7 @@ Status take_pairs_of_file(const std::string& file, const TakePair& take) {
         take((*pair)->query, (*pair)->document, [&] { return reader->place((*pair)->line); });
     if (!taken) return taken;
   }
-  note(reader->doubt_of_end());
+  note(reader->notes());
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <memory>
 
 #include "app/cli/command_line.h"
 #include "app/cli/progress_line.h"
@@ -186,13 +187,14 @@ Status find_texts(const TrecRun& run, std::int64_t depth, RerankedTexts& texts) 
 }
 
 Result<TextCollection> open_texts(const std::string& file, PairParts parts) {
-  CountLine progress(isatty(STDERR_FILENO) == 1);
-  auto texts = TextCollection::open(file, parts, [&](double share) {
-    progress.show(fmt::format("{:.0f} % of {} noted", share * 100, file), share, share);
+  const auto progress = std::make_shared<CountLine>(isatty(STDERR_FILENO) == 1);
+  auto texts = TextCollection::open(file, parts, [progress, file](double share) {
+    progress->show(fmt::format("{:.0f} % of {} noted", share * 100, file), share, share);
+    if (share == 1) progress->clear();
     return interrupts() == 0;
   });
-  progress.clear();
-  if (texts) note(texts->doubt_of_end());
+  progress->clear();
+  if (texts) note(texts->notes());
   return texts;
 }
 

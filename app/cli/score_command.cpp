@@ -228,7 +228,7 @@ void score(Session& session, const ScoreCommandArguments& arguments) {
   if (*comparison) tell(**comparison);
   note(run.ties_in_words());
   note(pairs.cut_in_words());
-  note(pairs.doubt_of_end());
+  note(pairs.notes());
   if (!done) {
     const Error why = prepared->cache ? prepared->cache->explained(done.error()) : done.error();
     return session.fail(
@@ -272,7 +272,8 @@ void add_score_command(CLI::App& app, Session& session) {
                    "In place of --queries: a data set as BEIR lays it out, its judged queries");
   command
       ->add_option("--pairs-format", arguments->pairs_format,
-                   "tsv, jsonl or json, of pairs and queries; else by the name or the first line")
+                   "tsv, jsonl or json, of pairs and queries; else by the name or the first line. "
+                   "tsv-names: the first line names columns; tsv-texts: it is texts")
       ->type_name("FORMAT");
   command->add_option("--format", arguments->format, "tsv, trec or jsonl")
       ->type_name("FORMAT")

@@ -66,7 +66,7 @@ class ScoredPairs : public PairSource {
   [[nodiscard]] Result<std::optional<ScoredPair>> next() override;
   [[nodiscard]] std::string place(std::int64_t line) const override { return reader_.place(line); }
   [[nodiscard]] std::optional<double> progress() const override;
-  [[nodiscard]] std::string doubt_of_end() const { return reader_.doubt_of_end(); }
+  [[nodiscard]] std::string notes() const { return reader_.notes(); }
   /// Of what was read so far: "1 of 60 documents was cut; ..."; "" where nothing was.
   [[nodiscard]] std::string cut_in_words() const;
 

@@ -31,7 +31,7 @@ Status read_pairs(const std::string& file, const std::function<bool(TextPair)>& 
     if (!pair) return tl::unexpected(pair.error());
     goes_on = *pair && take(std::move(**pair));
   }
-  note(reader->doubt_of_end());
+  note(reader->notes());
   return {};
 }
 

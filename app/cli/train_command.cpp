@@ -157,7 +157,7 @@ Result<TrainingFile> open_triples(const TrainArguments& arguments) {
         return interrupts() == 0;
       });
   progress.clear();
-  if (file) note(file->doubt_of_end());
+  if (file) note(file->notes());
   return file;
 }
 

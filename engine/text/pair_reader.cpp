@@ -5,11 +5,11 @@
 #include <array>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
-#include <span>
 #include <utility>
 #include <vector>
 
 #include "engine/text/characters.h"
+#include "engine/text/field_names.h"
 #include "kernels/base/control_characters.h"
 #include "kernels/base/line_file.h"
 #include "kernels/base/sentences.h"
@@ -55,13 +55,12 @@ std::string_view line_in_words(PairParts parts) {
 }
 
 Result<TextPair> parse_tsv(std::string_view line, TextColumns& columns, PairParts parts) {
-  const std::vector<std::string_view> fields = split_columns(line);
+  const auto split = split_columns(line, columns);
+  if (!split) return tl::unexpected(split.error());
+  const std::vector<std::string_view>& fields = *split;
   const auto count = static_cast<std::int64_t>(fields.size());
   const auto* const known = std::ranges::find_if(
       known_columns, [&](const Columns& one) { return one.parts == parts && one.count == count; });
-  if (columns.count != 0 && count != columns.count) {
-    return fail("has {} columns, and the first line has {}", count, columns.count);
-  }
   if (known == known_columns.end()) {
     return fail("has {} columns; {} with tabs between, or has a first line that names its columns",
                 count, columns_in_words(parts));
@@ -104,45 +103,50 @@ bool needs_document_id(PairParts parts) {
   return parts == PairParts::named_document || parts == PairParts::document;
 }
 
-using Names = std::span<const std::string_view>;
+using field_names::Names;
 
-/// Of the fields the first group that has an id: "" where none has.
-Result<std::string> id_in(const json& object, std::initializer_list<Names> groups,
+/// The id in the fields of the first of these groups that has one, or in `own_ids`: "" where none
+/// has. An error where two of them differ.
+Result<std::string> id_in(const json& object, std::initializer_list<Names> groups, Names own_ids,
                           std::string_view whose) {
-  for (const Names names : groups) {
-    for (const std::string_view name : names) {
+  std::vector<std::string_view> names;
+  for (const Names group : groups) {
+    const auto is_there = [&](std::string_view name) {
       const auto found = object.find(name);
-      if (found == object.end() || found->is_null() || found->is_string() ||
-          found->is_number_integer()) {
-        continue;
-      }
-      return fail("has {} id that is neither a text nor a whole number", whose);
-    }
-    auto id = text_in(object, names, /*or_number=*/true);
-    if (!id) return tl::unexpected(id.error());
-    if (*id) return std::move(**id);
+      return found != object.end() && !found->is_null();
+    };
+    if (names.empty() && std::ranges::any_of(group, is_there))
+      names.assign(group.begin(), group.end());
   }
-  return std::string();
+  names.insert(names.end(), own_ids.begin(), own_ids.end());
+  for (const std::string_view name : names) {
+    const auto found = object.find(name);
+    if (found == object.end() || found->is_null() || found->is_string() ||
+        found->is_number_integer()) {
+      continue;
+    }
+    return fail("has {} id that is neither a text nor a whole number", whose);
+  }
+  auto id = text_in(object, names, /*or_number=*/true);
+  if (!id) return tl::unexpected(id.error());
+  return *id ? std::move(**id) : std::string();
 }
 
 Result<std::string> query_in(const json& object, PairParts parts) {
-  static constexpr std::array<std::string_view, 3> names{"query", "query_text", "question"};
   static constexpr std::array<std::string_view, 1> text{"text"};
-  auto query = text_in(object, names);
+  auto query = text_in(object, field_names::queries);
   // A file of queries alone says by itself what its texts are.
   if (query && !*query && parts == PairParts::query) query = text_in(object, text);
+  if (query && !*query) query = text_in(object, field_names::other_queries);
   if (!query) return tl::unexpected(query.error());
   if (!*query) return fail("has no text 'query'{}", parts == PairParts::query ? " or 'text'" : "");
   return std::move(**query);
 }
 
 Result<TextPair> parse_object(const json& object, PairParts parts) {
-  static constexpr std::array<std::string_view, 3> query_ids{"qid", "query_id", "query-id"};
-  // MS MARCO's passages also name the document that they are part of, "docid".
-  static constexpr std::array<std::string_view, 2> passage_ids{"pid", "passage_id"};
-  static constexpr std::array<std::string_view, 6> document_ids{"docno",  "docid",     "doc_id",
-                                                                "doc-id", "corpus-id", "corpus_id"};
-  static constexpr std::array<std::string_view, 2> own_ids{"_id", "id"};  // of one part alone
+  const auto own_ids_of = [&](PairParts part) {
+    return parts == part ? Names(field_names::own_ids) : Names();
+  };
   TextPair pair;
   if (has_query(parts)) {
     auto query = query_in(object, parts);
@@ -154,16 +158,21 @@ Result<TextPair> parse_object(const json& object, PairParts parts) {
     if (!document) return tl::unexpected(document.error());
     pair.document = std::move(*document);
   }
-  auto query_id =
-      id_in(object, {query_ids, parts == PairParts::query ? Names(own_ids) : Names()}, "a query");
+  auto query_id = id_in(object, {field_names::query_ids}, own_ids_of(PairParts::query), "a query");
   if (!query_id) return tl::unexpected(query_id.error());
-  auto document_id = id_in(
-      object, {passage_ids, document_ids, parts == PairParts::document ? Names(own_ids) : Names()},
-      "a document");
+  auto document_id = id_in(object, {field_names::passage_ids, field_names::document_ids},
+                           own_ids_of(PairParts::document), "a document");
   if (!document_id) return tl::unexpected(document_id.error());
   pair.query_id = std::move(*query_id);
   pair.document_id = std::move(*document_id);
   return pair;
+}
+
+Status check_pair(const TextPair& pair, PairParts parts) {
+  if (needs_document_id(parts) && pair.document_id.empty())
+    return fail("has no document's id, by which it is found again");
+  if (Status plain = check_id(pair.query_id, "a query"); !plain) return plain;
+  return check_id(pair.document_id, "a document");
 }
 
 }  // namespace
@@ -181,16 +190,28 @@ Result<TextPair> parse_pair(std::string_view line, PairFormat format, TextColumn
   Result<TextPair> pair = format == PairFormat::tsv && columns.names.empty()
                               ? parse_tsv(line, columns, parts)
                               : of_object();
-  if (pair && has_query(parts) && pair->query.empty()) return fail("has an empty query");
-  if (pair && needs_document_id(parts) && pair->document_id.empty()) {
-    return fail("has no document's id, by which it is found again");
-  }
   if (!pair) return pair;
-  if (Status plain = check_id(pair->query_id, "a query"); !plain)
-    return tl::unexpected(plain.error());
-  if (Status plain = check_id(pair->document_id, "a document"); !plain)
-    return tl::unexpected(plain.error());
+  if (Status is_one = check_pair(*pair, parts); !is_one) return tl::unexpected(is_one.error());
   return pair;
+}
+
+Status check_columns(TextFile& file, PairParts parts, bool needs_id) {
+  return file.check_columns([&](const json& object) -> Result<std::string> {
+    const auto pair = parse_object(object, parts);
+    if (!pair) return tl::unexpected(pair.error());
+    if (Status is_one = check_pair(*pair, parts); !is_one) return tl::unexpected(is_one.error());
+    if (needs_id && parts == PairParts::query && pair->query_id.empty())
+      return fail("has no query's id");
+    if (parts == PairParts::both && pair->query_id.empty() != pair->document_id.empty()) {
+      for (const auto& [name, value] : object.items()) {
+        if (is_known_name(name) || name.empty()) continue;
+        return fail("has no {}'s id, unless it is '{}', which is no known name",
+                    pair->query_id.empty() ? "query" : "document", in_a_sentence(name));
+      }
+    }
+    return fmt::format("{}\n{}\n{}\n{}", pair->query_id, pair->document_id, pair->query,
+                       pair->document);
+  });
 }
 
 struct PairReader::Source {
@@ -198,6 +219,7 @@ struct PairReader::Source {
   PairParts parts = PairParts::both;
   std::int64_t empty_line = 0;
   bool has_any = false;
+  std::int64_t empty_queries = 0;
 };
 
 PairReader::PairReader(std::unique_ptr<Source> source) : source_(std::move(source)) {}
@@ -209,6 +231,7 @@ Result<PairReader> PairReader::open(const std::filesystem::path& file,
                                     std::optional<PairFormat> format, PairParts parts) {
   Result<TextFile> opened = TextFile::open(file, format);
   if (!opened) return tl::unexpected(opened.error());
+  if (Status named = check_columns(*opened, parts); !named) return tl::unexpected(named.error());
   return PairReader(std::make_unique<Source>(Source{.file = std::move(*opened), .parts = parts}));
 }
 
@@ -235,6 +258,7 @@ Result<std::optional<TextPair>> PairReader::next() {
     if (!pair) return fail("{}: {}", place((*line)->number), pair.error().message);
     pair->line = (*line)->number;
     source.has_any = true;
+    source.empty_queries += has_query(source.parts) && pair->query.empty() ? 1 : 0;
     return std::optional(std::move(*pair));
   }
 }
@@ -243,8 +267,13 @@ std::string PairReader::place(std::int64_t line) const {
   return source_->file.place(line);
 }
 
-std::string PairReader::doubt_of_end() const {
-  return source_->file.doubt_of_end();
+std::string PairReader::notes() const {
+  std::string notes = source_->file.notes();
+  if (const std::int64_t empty = source_->empty_queries; empty > 0) {
+    notes += fmt::format("{}{}: {} an empty query", notes.empty() ? "" : "; ", source_->file.name(),
+                         empty == 1 ? "1 record has" : fmt::format("{} records have", empty));
+  }
+  return notes;
 }
 
 std::optional<double> PairReader::progress() const {

@@ -55,13 +55,13 @@ class PairReader {
 
   /// The next pair, nothing at the end. Errors name file and line: a line that is no pair, has
   /// other columns than the first, is no UTF-8 or longer than LineFile's, or an empty one between
-  /// others, a file of none. An empty document is one; an empty query is an error, and so is an
-  /// empty id of a document where that is all that tells which one it is.
+  /// others, a file of none. Empty texts are texts; an empty id of a document is an error where it
+  /// is all that tells which one it is.
   [[nodiscard]] Result<std::optional<TextPair>> next();
   /// "pairs.tsv, line 7" ("element 7" of an array), for messages about a pair that was read.
   [[nodiscard]] std::string place(std::int64_t line) const;
-  /// As LineFile's.
-  [[nodiscard]] std::string doubt_of_end() const;
+  /// As TextFile's, and of empty queries among the records so far.
+  [[nodiscard]] std::string notes() const;
   /// How much of the file is read, from 0 to 1; absent where nobody knows its size.
   [[nodiscard]] std::optional<double> progress() const;
 
@@ -70,6 +70,9 @@ class PairReader {
   explicit PairReader(std::unique_ptr<Source> source);
   std::unique_ptr<Source> source_;
 };
+
+/// Whether columns with names make such a record (TextFile::check_columns).
+[[nodiscard]] Status check_columns(TextFile& file, PairParts parts, bool needs_id = false);
 
 /// One record without its end; the count of `columns` is 0 before the first line of a TSV file and
 /// then that of it. The message is what a line is wrong with ("has 3 columns, ..."), without file

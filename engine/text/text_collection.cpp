@@ -92,7 +92,11 @@ TextCollection::TextCollection(TextCollection&& other) noexcept
       mapped_bytes_(other.mapped_bytes_),
       entries_(std::exchange(other.entries_, nullptr)),
       count_(std::exchange(other.count_, 0)),
-      was_kept_(other.was_kept_) {}
+      was_kept_(other.was_kept_),
+      source_(std::move(other.source_)),
+      index_(std::move(other.index_)),
+      on_progress_(std::move(other.on_progress_)),
+      kept_from_(other.kept_from_) {}
 
 TextCollection::~TextCollection() {
   if (mapping_ != nullptr) ::munmap(mapping_, mapped_bytes_);
@@ -109,6 +113,8 @@ Result<TextCollection> TextCollection::open(const std::filesystem::path& file, P
   }
   Result<TextFile> opened = TextFile::open_to_seek(file, on_progress);
   if (!opened) return tl::unexpected(opened.error());
+  if (Status named = check_columns(*opened, parts, /*needs_id=*/true); !named)
+    return tl::unexpected(named.error());
   TextCollection collection(std::move(*opened), parts);
   // The index is kept under the identity of the file that was read, not of what replaces it
   // meanwhile.
@@ -138,6 +144,10 @@ Result<TextCollection> TextCollection::open(const std::filesystem::path& file, P
                            hash_of(std::filesystem::weakly_canonical(file, error).string()),
                            static_cast<int>(parts));
   if (!folder.empty() && collection.map_kept(index, header)) {
+    collection.source_ = file;
+    collection.index_ = index;
+    collection.on_progress_ = on_progress;
+    collection.kept_from_ = kept_from;
     // The first line says how many columns there are.
     if (const auto first = collection.text_at(0); !first) return tl::unexpected(first.error());
     return collection;
@@ -294,7 +304,29 @@ Result<std::int64_t> TextCollection::line_of(std::int64_t begin) {
   }
 }
 
+Status TextCollection::make_anew() {
+  std::error_code none;
+  std::filesystem::remove(index_, none);
+  auto made = open(source_, parts_, on_progress_, kept_from_);
+  if (on_progress_) static_cast<void>(on_progress_(1));
+  if (!made) return tl::unexpected(made.error());
+  std::swap(file_, made->file_);
+  std::swap(mapping_, made->mapping_);
+  std::swap(mapped_bytes_, made->mapped_bytes_);
+  std::swap(entries_, made->entries_);
+  std::swap(count_, made->count_);
+  was_kept_ = false;
+  return {};
+}
+
 Result<std::optional<std::string>> TextCollection::find(std::string_view id) {
+  auto text = find_noted(id);
+  if (!was_kept_ || (text && *text)) return text;
+  if (Status made = make_anew(); !made) return tl::unexpected(made.error());
+  return find_noted(id);
+}
+
+Result<std::optional<std::string>> TextCollection::find_noted(std::string_view id) {
   const std::uint64_t hash = hash_of(id);
   const std::span<const Entry> entries(entries_, count_);
   for (auto at = std::ranges::lower_bound(entries, hash, {}, &Entry::hash);

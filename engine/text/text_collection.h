@@ -11,7 +11,8 @@
 //
 // The index of a large file is kept in $XDG_CACHE_HOME/attnscope (or ~/.cache/attnscope) and taken
 // again as long as it is whole and the file has the same size and time; without such a folder it is
-// made each time.
+// made each time. Before an id is missing by a kept index, the index is made anew: a file may have
+// other contents at the same size and time.
 
 #include <cstddef>
 #include <cstdint>
@@ -33,8 +34,9 @@ class TextCollection {
   static constexpr std::int64_t least_kept = 32 << 20;  // bytes of the file
 
   /// Of queries or of documents. `on_progress` hears how much of the file is read while an index is
-  /// made, from 0 to 1, and ends the making by false. Errors: a file that is no regular one, lines
-  /// that are no texts, an id that stands in two lines.
+  /// made, here or by find, from 0 to 1, and ends the making by false; it hears 1 at the end of one
+  /// that find makes. Errors: a file that is no regular one, lines that are no texts, an id that
+  /// stands in two lines.
   [[nodiscard]] static Result<TextCollection> open(
       const std::filesystem::path& file, PairParts parts,
       const std::function<bool(double)>& on_progress = {}, std::int64_t kept_from = least_kept);
@@ -45,7 +47,7 @@ class TextCollection {
 
   [[nodiscard]] std::int64_t size() const { return static_cast<std::int64_t>(count_); }
   [[nodiscard]] const std::string& name() const { return file_.name(); }
-  [[nodiscard]] std::string doubt_of_end() const { return file_.doubt_of_end(); }
+  [[nodiscard]] std::string notes() const { return file_.notes(); }
   /// Whether the index was there already.
   [[nodiscard]] bool was_kept() const { return was_kept_; }
 
@@ -71,6 +73,8 @@ class TextCollection {
   /// Of the index, which may have been damaged on its disk.
   [[nodiscard]] std::uint64_t fingerprint_of_entries() const;
   void keep(const std::filesystem::path& index, const Header& header) const;
+  [[nodiscard]] Result<std::optional<std::string>> find_noted(std::string_view id);
+  [[nodiscard]] Status make_anew();
   [[nodiscard]] Result<TextPair> text_at(std::int64_t begin);
   [[nodiscard]] Result<std::int64_t> line_of(std::int64_t begin);
 
@@ -81,6 +85,10 @@ class TextCollection {
   const Entry* entries_ = nullptr;
   std::size_t count_ = 0;
   bool was_kept_ = false;
+  // For an index that is made anew.
+  std::filesystem::path source_, index_;
+  std::function<bool(double)> on_progress_;
+  std::int64_t kept_from_ = least_kept;
 };
 
 }  // namespace attnscope

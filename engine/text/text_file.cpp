@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "engine/text/characters.h"
+#include "engine/text/field_names.h"
 #include "kernels/base/gzip.h"
 #include "kernels/base/json.h"
 #include "kernels/base/sentences.h"
@@ -16,35 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Names of columns that no text consists of, and such as a text may consist of.
-constexpr std::array<std::string_view, 24> clear_names{"qid",
-                                                       "query_id",
-                                                       "query-id",
-                                                       "query_text",
-                                                       "docno",
-                                                       "docid",
-                                                       "doc_id",
-                                                       "doc-id",
-                                                       "pid",
-                                                       "passage_id",
-                                                       "corpus-id",
-                                                       "corpus_id",
-                                                       "_id",
-                                                       "pos_id",
-                                                       "neg_id",
-                                                       "positive_id",
-                                                       "negative_id",
-                                                       "pos_pid",
-                                                       "neg_pid",
-                                                       "positive_passage",
-                                                       "negative_passage",
-                                                       "score_pos",
-                                                       "score_neg",
-                                                       "query_txt"};
-constexpr std::array<std::string_view, 24> plain_names{
-    "id",       "query",    "text",   "passage", "document", "body",   "contents",  "segment",
-    "title",    "headings", "url",    "score",   "rank",     "label",  "relevance", "iteration",
-    "positive", "negative", "margin", "pos",     "neg",      "anchor", "question",  "content"};
+constexpr std::string_view format_option = "--pairs-format, or --documents-format of encode";
 
 std::string lower_case(std::string_view text) {
   std::string lower(text);
@@ -66,6 +40,61 @@ std::string_view stripped(std::string_view text) {
   return text.substr(begin, end - begin);
 }
 
+/// A field as writers of CSV put it between quotes: each quote of the text is doubled.
+bool is_quoted(std::string_view field) {
+  if (field.size() < 2 || !field.starts_with('"') || !field.ends_with('"')) return false;
+  const std::string_view text = field.substr(1, field.size() - 2);
+  for (std::size_t at = text.find('"'); at != text.npos; at = text.find('"', at + 2))
+    if (at + 1 == text.size() || text[at + 1] != '"') return false;
+  return true;
+}
+
+bool is_number(std::string_view field) {
+  return !field.empty() && field.find_first_not_of("0123456789.-+eE") == field.npos;
+}
+
+/// As a first line names a column: some have quotes around names, and a '#' before the first.
+std::string name_in(std::string_view field) {
+  if (field.starts_with('#')) field.remove_prefix(1);
+  if (is_quoted(field)) field = field.substr(1, field.size() - 2);
+  return lower_case(stripped(field));
+}
+
+tl::unexpected<Error> quoted(std::string_view field) {
+  return fail(
+      "has a field in quotes, {}, as CSV has it, and TSV is read without quoting; write it without "
+      "(pandas: to_json(orient='records', lines=True) into a .jsonl file), or, if the quotes are "
+      "part of the text, set the format tsv-names or tsv-texts ({})",
+      in_a_sentence(field, 40), format_option);
+}
+
+/// What no column is called: a number, an address, some words.
+bool is_no_name(std::string_view text) {
+  constexpr std::size_t longest_name = 64;
+  constexpr std::ptrdiff_t most_words = 3;
+  return text.size() > longest_name || is_number(text) || text.find("://") != text.npos ||
+         std::ranges::count(text, ' ') >= most_words;
+}
+
+/// A word that no text consists of: "query_id", "sentence1", "docno".
+bool is_clear(std::string_view name) {
+  constexpr std::array<std::string_view, 5> words{"qid", "pid", "did", "docid", "docno"};
+  return name.find_first_of("_-0123456789") != name.npos ||
+         std::ranges::find(words, name) != words.end();
+}
+
+/// The names that a line consists of.
+Result<std::vector<std::string>> names_of(std::string_view line) {
+  const auto fields = split_columns(line, {.is_literal = true});
+  std::vector<std::string> names;
+  std::ranges::transform(*fields, std::back_inserter(names), name_in);
+  std::vector<std::string> sorted = names;
+  std::ranges::sort(sorted);
+  if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end())
+    return fail("names two columns '{}'; name one of them otherwise", in_a_sentence(*twice));
+  return names;
+}
+
 /// Of a first line, where the file's name does not show it.
 Result<PairFormat> format_of(std::string_view line, const std::string& name) {
   if (line.starts_with('{') && parse_json(line).is_object()) return PairFormat::jsonl;
@@ -76,17 +105,19 @@ Result<PairFormat> format_of(std::string_view line, const std::string& name) {
   if (line.find('\t') != std::string_view::npos) return PairFormat::tsv;
   return fail(
       "{}: neither its name nor its first line shows whether it is tsv or jsonl; give it a name "
-      "that ends in .tsv, .jsonl or .json, or in one of these and .gz, or set --pairs-format where "
-      "the command has it",
-      name);
+      "that ends in .tsv, .jsonl or .json, or in one of these and .gz, or set the format ({})",
+      name, format_option);
 }
 
 }  // namespace
 
 Result<PairFormat> parse_pair_format(std::string_view text) {
   if (text == "tsv") return PairFormat::tsv;
+  if (text == "tsv-names") return PairFormat::tsv_names;
+  if (text == "tsv-texts") return PairFormat::tsv_texts;
   if (text == "jsonl" || text == "json") return PairFormat::jsonl;
-  return fail("'{}' is no format of pairs; known: tsv, jsonl, json", in_a_sentence(text));
+  return fail("'{}' is no format of pairs; known: tsv, tsv-names, tsv-texts, jsonl, json",
+              in_a_sentence(text));
 }
 
 std::optional<PairFormat> pair_format_by_name(const std::filesystem::path& file) {
@@ -97,59 +128,88 @@ std::optional<PairFormat> pair_format_by_name(const std::filesystem::path& file)
   return std::nullopt;
 }
 
-std::vector<std::string_view> split_columns(std::string_view line) {
-  std::vector<std::string_view> columns;
+Result<std::vector<std::string_view>> split_columns(std::string_view line,
+                                                    const TextColumns& columns) {
+  std::vector<std::string_view> fields;
   for (std::size_t begin = 0; begin <= line.size();) {
     const std::size_t end = std::min(line.find('\t', begin), line.size());
-    columns.push_back(line.substr(begin, end - begin));
+    fields.push_back(line.substr(begin, end - begin));
     begin = end + 1;
   }
-  return columns;
+  const auto count = static_cast<std::int64_t>(fields.size());
+  if (columns.count != 0 && count != columns.count)
+    return fail("has {} columns, and the first line has {}", count, columns.count);
+  if (columns.is_literal) return fields;
+  // A doubled quote shows a writer of CSV; so does a first line all of whose texts have quotes.
+  std::size_t in_quotes = 0, others = 0;
+  for (const std::string_view field : fields) {
+    const bool has_quotes = is_quoted(field);
+    if (has_quotes && field.substr(1, field.size() - 2).find('"') != field.npos)
+      return quoted(field);
+    in_quotes += has_quotes ? 1 : 0;
+    others += has_quotes || is_number(field) ? 0 : 1;
+  }
+  if (columns.count == 0 && in_quotes > 1 && others == 0) return quoted(fields.back());
+  return fields;
+}
+
+bool is_known_name(std::string_view name) {
+  return std::ranges::any_of(field_names::all, [&](const field_names::Names& names) {
+    return std::ranges::find(names, name) != names.end();
+  });
 }
 
 Result<std::vector<std::string>> column_names_in(std::string_view first_line) {
-  std::vector<std::string> names;
-  std::size_t clear = 0, known = 0;
-  const std::string* unknown = nullptr;
-  for (const std::string_view column : split_columns(first_line)) {
-    names.push_back(lower_case(column));
-    const bool is_clear = std::ranges::find(clear_names, names.back()) != clear_names.end();
-    const bool is_known =
-        is_clear || std::ranges::find(plain_names, names.back()) != plain_names.end();
-    clear += is_clear ? 1 : 0;
+  const auto fields = split_columns(first_line, {.is_literal = true});
+  std::size_t known = 0, letters = 0, clear = 0, empty = 0;
+  bool has_text = false;  // that no column is called
+  std::string_view unknown;
+  for (const std::string_view field : *fields) {
+    const std::string name = name_in(field);
+    const bool is_known = is_known_name(name);
     known += is_known ? 1 : 0;
+    letters += is_known && name.size() == 1 ? 1 : 0;
+    clear += is_known && is_clear(name) ? 1 : 0;
+    empty += name.empty() ? 1 : 0;
+    has_text = has_text || is_no_name(name);
+    if (!is_known && !name.empty() && unknown.empty()) unknown = field;
   }
-  if (known < 2) return std::vector<std::string>();
-  if (clear == 0 && known < names.size()) {
-    for (const std::string& name : names) {
-      if (unknown == nullptr && std::ranges::find(plain_names, name) == plain_names.end())
-        unknown = &name;
-    }
+  const bool are_names = known > 0 && known + empty == fields->size();
+  // A letter is a text, too, and some name columns of their own beside those that are known.
+  if (!are_names && (known == letters || has_text)) return std::vector<std::string>();
+  if (!are_names && (known < 2 || clear == 0)) {
     return fail(
-        "seems to name columns, but '{}' is no known name of one; leave the line out, or name the "
-        "columns as docs/models.md has them",
-        in_a_sentence(*unknown));
+        "may name columns or be a text: '{}' is no known name of a column; name the columns as "
+        "docs/models.md has them, or set the format tsv-names or tsv-texts ({})",
+        in_a_sentence(unknown), format_option);
   }
-  std::vector<std::string> sorted = names;
-  std::ranges::sort(sorted);
-  if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end())
-    return fail("names two columns '{}'; name one of them otherwise", in_a_sentence(*twice));
-  return names;
+  if (const auto in_quotes = std::ranges::find_if(*fields, is_quoted); in_quotes != fields->end())
+    return quoted(*in_quotes);
+  return names_of(first_line);
 }
 
 Result<json> parse_text_object(std::string_view line, PairFormat format,
                                const TextColumns& columns) {
   if (format == PairFormat::jsonl) {
     json object = parse_json(line);
-    if (!object.is_object()) return fail("is no JSON object");
+    if (object.is_discarded()) {
+      const std::string problem = json_problem(line);
+      return fail("is no JSON object: {}{}", problem,
+                  problem.find("end of input") != problem.npos
+                      ? "; write each object on a line of its own"
+                      : "");
+    }
+    if (!object.is_object()) return fail("is no JSON object but a {}", object.type_name());
+    if (const auto key = key_with_two_values(line, object)) {
+      return fail("has '{}' twice, with different values; leave out the one that is not meant",
+                  in_a_sentence(*key));
+    }
     return object;
   }
-  const std::vector<std::string_view> fields = split_columns(line);
-  if (fields.size() != columns.names.size()) {
-    return fail("has {} columns, and the first line has {}", fields.size(), columns.names.size());
-  }
+  const auto fields = split_columns(line, columns);
+  if (!fields) return tl::unexpected(fields.error());
   json object = json::object();
-  for (std::size_t i = 0; i < fields.size(); ++i) object[columns.names[i]] = fields[i];
+  for (std::size_t i = 0; i < fields->size(); ++i) object[columns.names[i]] = (*fields)[i];
   return object;
 }
 
@@ -191,9 +251,8 @@ Result<std::optional<std::string>> text_in(const json& object,
 }
 
 Result<std::string> document_text_in(const json& object) {
-  static constexpr std::array<std::string_view, 6> names{"document", "text", "passage",
-                                                         "contents", "body", "segment"};
-  auto text = text_in(object, names);
+  auto text = text_in(object, field_names::documents);
+  if (text && !*text) text = text_in(object, field_names::other_documents);
   if (!text) return tl::unexpected(text.error());
   if (!*text)
     return fail("has no text 'document', 'text', 'passage', 'contents', 'body' or 'segment'");
@@ -217,19 +276,31 @@ Result<TextFile> TextFile::begin(const std::filesystem::path& file, Result<LineF
   TextFile opened(std::move(*lines));
   const Result<std::string_view> first = opened.lines_.peek();
   if (!first) return tl::unexpected(first.error());
+  const bool is_given = format.has_value();
   if (!format) format = pair_format_by_name(file);
   if (!format && !first->empty()) {
     const Result<PairFormat> seen = format_of(*first, opened.name());
     if (!seen) return tl::unexpected(seen.error());
     format = *seen;
   }
-  opened.format_ = format.value_or(PairFormat::tsv);
+  if (!is_given && format == PairFormat::tsv && first->find('\t') == first->npos) {
+    if (const auto seen = format_of(*first, opened.name()); seen && *seen == PairFormat::jsonl) {
+      return fail(
+          "{} is JSON, and the file's name is one of TSV; let it end in .jsonl or .json, or set "
+          "the format jsonl ({})",
+          opened.place(1), format_option);
+    }
+  }
+  opened.format_ = format == PairFormat::jsonl ? PairFormat::jsonl : PairFormat::tsv;
   if (opened.format_ == PairFormat::jsonl) {
     const std::size_t begin = first->find_first_not_of(" \t");
     opened.is_array_ = begin != std::string_view::npos && (*first)[begin] == '[';
     return opened;
   }
-  Result<std::vector<std::string>> names = column_names_in(*first);
+  opened.columns_.is_literal = format != PairFormat::tsv && format.has_value();
+  if (format == PairFormat::tsv_texts) return opened;
+  const bool are_names = format == PairFormat::tsv_names;
+  Result<std::vector<std::string>> names = are_names ? names_of(*first) : column_names_in(*first);
   if (!names) return fail("{} {}", opened.place(1), names.error().message);
   opened.columns_.count = static_cast<std::int64_t>(names->size());
   opened.columns_.names = std::move(*names);
@@ -244,6 +315,38 @@ Result<TextFile> TextFile::open(const std::filesystem::path& file,
 Result<TextFile> TextFile::open_to_seek(const std::filesystem::path& file,
                                         const std::function<bool(double)>& on_progress) {
   return begin(file, LineFile::open_to_seek(file, on_progress), std::nullopt);
+}
+
+Status TextFile::check_columns(const std::function<Result<std::string>(const json&)>& record_of) {
+  if (!names_columns()) return {};
+  json object = json::object();
+  for (const std::string& name : columns_.names) object[name] = "1";
+  const auto record = record_of(object);
+  if (!record) {
+    return fail(
+        "{} names columns and {}; name them as docs/models.md has them, or, if it is a text, set "
+        "the format tsv-texts ({})",
+        place(1), record.error().message, format_option);
+  }
+  std::string unread;
+  for (const std::string& name : columns_.names) {
+    object[name] = "2";
+    const auto other = record_of(object);
+    object[name] = "1";
+    if (other && *other == *record)
+      unread += fmt::format("{}'{}'", unread.empty() ? "" : ", ", in_a_sentence(name));
+  }
+  if (!unread.empty())
+    unread_ =
+        fmt::format("{}: of the columns that it names these are not read: {}", name(), unread);
+  return {};
+}
+
+std::string TextFile::notes() const {
+  std::string notes = unread_;
+  if (const std::string doubt = lines_.doubt_of_end(); !doubt.empty())
+    notes += (notes.empty() ? "" : "; ") + doubt;
+  return notes;
 }
 
 Result<std::optional<LineFile::Line>> TextFile::next() {

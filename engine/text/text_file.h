@@ -32,9 +32,12 @@ namespace attnscope {
 
 enum class PairFormat : std::uint8_t {
   tsv,
-  jsonl  // also a JSON array of the same objects
+  jsonl,      // also a JSON array of the same objects
+  tsv_names,  // the first line names the columns, whatever it consists of
+  tsv_texts   // the first line is a record, whatever it consists of
 };
-/// "tsv", "jsonl" or "json", which are read alike. Errors name them.
+/// "tsv", "tsv-names", "tsv-texts", "jsonl" or "json", the last two of which are read alike. Errors
+/// name them.
 [[nodiscard]] Result<PairFormat> parse_pair_format(std::string_view text);
 /// By the name's ending: .tsv and .txt, .jsonl, .ndjson and .json, before a ".gz"; nothing of
 /// others.
@@ -44,8 +47,14 @@ enum class PairFormat : std::uint8_t {
 struct TextColumns {
   std::int64_t count = 0;            // 0: no line was read
   std::vector<std::string> names{};  // in lower case; empty where no line names them
+  bool is_literal = false;           // quotes around fields are part of them, without a doubt
 };
-[[nodiscard]] std::vector<std::string_view> split_columns(std::string_view line);
+/// The fields of a line. Errors: another number of them than `columns` has; fields in quotes as
+/// writers of CSV put them, which are no part of the text.
+[[nodiscard]] Result<std::vector<std::string_view>> split_columns(std::string_view line,
+                                                                  const TextColumns& columns);
+/// Of a column, as a first line has it.
+[[nodiscard]] bool is_known_name(std::string_view name);
 /// The names that a first line gives its columns; none where it has texts. An error where it may be
 /// either.
 [[nodiscard]] Result<std::vector<std::string>> column_names_in(std::string_view first_line);
@@ -58,9 +67,8 @@ struct TextColumns {
 /// not empty, with a blank between, without white space at both ends, as BEIR has it.
 [[nodiscard]] std::string text_with_title(std::string_view title, std::string_view headings,
                                           std::string_view text);
-/// The text of an object that is a document: its one field "document", "text", "passage",
-/// "contents", "body" or "segment", after its "title" and "headings". Errors: none of them, or two
-/// that differ.
+/// The text of an object that is a document: its one field of a document's names, after its "title"
+/// and "headings". Errors: none of them, or two that differ.
 [[nodiscard]] Result<std::string> document_text_in(const nlohmann::json& object);
 /// Of these fields the one text that is there, nothing where none is. An error where two differ.
 /// A whole number counts as a text where `or_number`.
@@ -78,6 +86,11 @@ class TextFile {
   [[nodiscard]] static Result<TextFile> open_to_seek(
       const std::filesystem::path& file, const std::function<bool(double)>& on_progress = {});
 
+  /// Whether the columns that a first line names make a record: `record_of` gives all that is read
+  /// of one, in any form. Columns that change nothing of it are noted.
+  [[nodiscard]] Status check_columns(
+      const std::function<Result<std::string>(const nlohmann::json&)>& record_of);
+
   /// Nothing at the end.
   [[nodiscard]] Result<std::optional<LineFile::Line>> next();
   /// The next record begins at this byte; 0 is before the first one.
@@ -89,7 +102,8 @@ class TextFile {
   [[nodiscard]] TextColumns& columns() { return columns_; }
   [[nodiscard]] const std::string& name() const { return lines_.name(); }
   [[nodiscard]] std::string place(std::int64_t record) const { return lines_.place(record); }
-  [[nodiscard]] std::string doubt_of_end() const { return lines_.doubt_of_end(); }
+  /// Sentences about columns that are not read and a last line without an end; "" without any.
+  [[nodiscard]] std::string notes() const;
   [[nodiscard]] std::optional<double> progress() const { return lines_.progress(); }
 
  private:
@@ -102,6 +116,7 @@ class TextFile {
   PairFormat format_ = PairFormat::tsv;
   bool is_array_ = false;
   TextColumns columns_;
+  std::string unread_;  // a sentence
 };
 
 }  // namespace attnscope

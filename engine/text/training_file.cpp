@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/text/training_file.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -14,6 +16,7 @@
 #include <utility>
 
 #include "engine/text/characters.h"
+#include "engine/text/field_names.h"
 #include "kernels/base/json.h"
 #include "kernels/base/sentences.h"
 
@@ -39,8 +42,11 @@ Result<double> margin_of(const std::vector<std::string_view>& columns) {
   return *first - *second;
 }
 
-Result<TrainingLine> parse_columns(std::string_view text, const TrainingForm& form) {
-  const std::vector<std::string_view> columns = split_columns(text);
+Result<TrainingLine> parse_columns(std::string_view text, const TrainingForm& form,
+                                   const TextColumns& first) {
+  const auto split = split_columns(text, {.is_literal = first.is_literal});
+  if (!split) return tl::unexpected(split.error());
+  const std::vector<std::string_view>& columns = *split;
   const std::size_t least = form.with_margin ? 4 : 3;
   if (columns.size() < least || (!form.many_negatives && columns.size() > 5)) {
     return fail("has {} columns; a line is {} with tabs between", columns.size(),
@@ -68,7 +74,7 @@ Result<std::string> document_in(const json& value) {
   return fail("is no text");
 }
 
-using Names = std::span<const std::string_view>;
+using field_names::Names;
 
 /// The one of these fields that is there, and its name; null where none is.
 Result<const json*> only_one_of(const json& object, Names names, std::string_view& name) {
@@ -110,19 +116,14 @@ Result<std::vector<std::string>> documents_in(const json& object, Names names) {
 }
 
 Status take_documents(const json& object, const TrainingForm& form, TrainingLine& line) {
-  static constexpr std::array<std::string_view, 6> positives{
-      "positive", "pos", "positive_passage", "positive_passages", "positive_id", "pos_id"};
-  static constexpr std::array<std::string_view, 7> negatives{
-      "negative",          "negatives",   "neg",   "negative_passage",
-      "negative_passages", "negative_id", "neg_id"};
-  auto positive = documents_in(object, positives);
+  auto positive = documents_in(object, field_names::positives);
   if (!positive) return tl::unexpected(positive.error());
   if (positive->empty()) return fail("has no text 'positive'");
   if (positive->size() > 1) {
     return fail("has {} positives, and a line is a query with one; write a line for each",
                 positive->size());
   }
-  auto others = documents_in(object, negatives);
+  auto others = documents_in(object, field_names::negatives);
   if (!others) return tl::unexpected(others.error());
   if (others->empty()) return fail("has no text 'negative' and no list 'negatives'");
   line.documents = std::move(*positive);
@@ -149,11 +150,12 @@ Result<double> margin_in(const json& object) {
 }
 
 Result<TrainingLine> parse_object(const json& object, const TrainingForm& form) {
-  static constexpr std::array<std::string_view, 3> queries{"query", "query_text", "anchor"};
-  static constexpr std::array<std::string_view, 3> query_ids{"qid", "query_id", "query-id"};
   TrainingLine line;
-  auto query = text_in(object, queries, /*or_number=*/true);
-  if (query && !*query) query = text_in(object, query_ids, /*or_number=*/true);
+  Result<std::optional<std::string>> query = std::nullopt;
+  for (const Names names : {Names(field_names::queries), Names(field_names::other_queries),
+                            Names(field_names::query_ids)}) {
+    if (query && !*query) query = text_in(object, names, /*or_number=*/true);
+  }
   if (!query) return tl::unexpected(query.error());
   if (!*query) return fail("has no text 'query'");
   line.query = std::move(**query);
@@ -203,8 +205,9 @@ Result<TrainingLine> parse_training_line(std::string_view line, PairFormat forma
     if (!object) return tl::unexpected(object.error());
     return parse_object(*object, form);
   };
-  Result<TrainingLine> parsed =
-      format == PairFormat::tsv && columns.names.empty() ? parse_columns(line, form) : of_object();
+  Result<TrainingLine> parsed = format == PairFormat::tsv && columns.names.empty()
+                                    ? parse_columns(line, form, columns)
+                                    : of_object();
   if (parsed && parsed->query.empty()) return fail("has an empty query");
   constexpr double largest_margin = 1e9;  // its square is far from float32's end
   if (parsed && std::fabs(parsed->margin) > largest_margin) {
@@ -226,6 +229,12 @@ Result<TrainingFile> TrainingFile::open(const std::filesystem::path& file, const
   }
   auto texts = TextFile::open_to_seek(file, on_progress);
   if (!texts) return tl::unexpected(texts.error());
+  const Status named = texts->check_columns([&](const json& object) -> Result<std::string> {
+    const auto line = parse_object(object, form);
+    if (!line) return tl::unexpected(line.error());
+    return fmt::format("{}\n{}\n{}", line->query, fmt::join(line->documents, "\n"), line->margin);
+  });
+  if (!named) return tl::unexpected(named.error());
   TrainingFile opened(std::move(*texts), form);
   while (true) {
     const auto line = opened.file_.next();

@@ -64,7 +64,7 @@ class TrainingFile {
   [[nodiscard]] std::string place(std::int64_t number) const {
     return file_.place(number + (file_.names_columns() ? 1 : 0));
   }
-  [[nodiscard]] std::string doubt_of_end() const { return file_.doubt_of_end(); }
+  [[nodiscard]] std::string notes() const { return file_.notes(); }
 
  private:
   TrainingFile(TextFile file, const TrainingForm& form) : file_(std::move(file)), form_(form) {}

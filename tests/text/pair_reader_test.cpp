@@ -65,18 +65,20 @@ TEST(PairReader, FourColumnsAreThoseOfMsMarco) {
 }
 
 TEST(PairReader, ABomAndWindowsLineEndsAreNoText) {
-  const Read all = read("a.tsv", "\xef\xbb\xbfq\td\r\nq\te\r\n");
+  const Read all = read("a.tsv",
+                        "\xef\xbb\xbf"
+                        "a\td\r\nq\te\r\n");
   ASSERT_EQ(all.pairs.size(), 2U);
-  EXPECT_EQ(all.pairs[0].query, "q");
+  EXPECT_EQ(all.pairs[0].query, "a");
   EXPECT_EQ(all.pairs[1].document, "e");
 }
 
 TEST(PairReader, APackedFileHasTheFormatOfItsNameBeforeGz) {
-  EXPECT_EQ(read("a.tsv.gz", tests::packed("q\td\nq\te\n")).pairs.size(), 2U);
+  EXPECT_EQ(read("a.tsv.gz", tests::packed("a\td\nq\te\n")).pairs.size(), 2U);
   EXPECT_EQ(read("a.jsonl.gz", tests::packed(R"({"query": "q", "text": "t"})")).pairs.size(), 1U);
-  EXPECT_EQ(read("a.gz", tests::packed("q\td\n")).pairs.size(), 1U);
+  EXPECT_EQ(read("a.gz", tests::packed("a\td\n")).pairs.size(), 1U);
   EXPECT_EQ(read("a.json.gz", tests::packed(R"([{"query": "q", "text": "t"}])")).pairs.size(), 1U);
-  const Read cut = read("a.tsv.gz", tests::packed("q\td\nq\te\n").substr(0, 20));
+  const Read cut = read("a.tsv.gz", tests::packed("a\td\nq\te\n").substr(0, 20));
   EXPECT_THAT(cut.error, HasSubstr("a.tsv.gz: its gzip data break off"));
 }
 
@@ -95,26 +97,25 @@ TEST(PairReader, JsonLinesMayNameTheirFieldsAsDatasetsDo) {
 }
 
 TEST(PairReader, EmptyLinesAtTheEndAreNoPairs_BetweenPairsAnError) {
-  EXPECT_EQ(read("a.tsv", "q\td\n\n\n").pairs.size(), 1U);
-  const Read between = read("a.tsv", "q\td\n\nq\te\n");
+  EXPECT_EQ(read("a.tsv", "a\td\n\n\n").pairs.size(), 1U);
+  const Read between = read("a.tsv", "a\td\n\nq\te\n");
   EXPECT_EQ(between.pairs.size(), 1U);
   EXPECT_THAT(between.error, HasSubstr("a.tsv, line 2: is empty"));
 }
 
 TEST(PairReader, ALineThatIsNoPairIsNamed_AfterThePairsBeforeIt) {
-  const Read all = read("a.tsv", "q\td\nq\td\nalone\n");
+  const Read all = read("a.tsv", "a\td\nq\td\nalone\n");
   EXPECT_EQ(all.pairs.size(), 2U);
   EXPECT_THAT(all.error, HasSubstr("a.tsv, line 3: has 1 columns, and the first line has 2"));
   EXPECT_THAT(error_of("a.tsv", "a\tb\tc\n"), HasSubstr("line 1: has 3 columns; a pair is"));
-  EXPECT_THAT(error_of("a.tsv", "\td\n"), HasSubstr("line 1: has an empty query"));
   EXPECT_THAT(error_of("a.jsonl", "{\"query\": \"q\"}\n"), HasSubstr("has no text 'document'"));
-  EXPECT_THAT(error_of("a.jsonl", "[1]\n"), HasSubstr("element 1: is no JSON object"));
+  EXPECT_THAT(error_of("a.jsonl", "[1]\n"), HasSubstr("element 1: is no JSON object but a number"));
   EXPECT_THAT(error_of("a.jsonl", R"({"query": "q", "text": "t", "qid": [1]})"),
               HasSubstr("a query id that is neither"));
 }
 
 TEST(PairReader, BytesThatAreNoUtf8AreNamedWithTheirPlace) {
-  EXPECT_THAT(error_of("a.tsv", "q\td\xff\n"), HasSubstr("line 1: is no UTF-8 from its byte 4 on"));
+  EXPECT_THAT(error_of("a.tsv", "a\td\xff\n"), HasSubstr("line 1: is no UTF-8 from its byte 4 on"));
   EXPECT_THAT(error_of("a.jsonl", "{\"query\": \"\xc3\"}"), HasSubstr("is no UTF-8"));
 }
 
@@ -201,15 +202,156 @@ TEST(PairReader, AFirstLineMayNameTheColumns) {
   ASSERT_EQ(queries.pairs.size(), 1U) << queries.error;
   EXPECT_EQ(queries.pairs[0].query_id, "7");
   EXPECT_EQ(read("a.tsv", "qid\tpid\tquery\tpassage\n1\td\tq\tt\n").pairs.size(), 1U);
-  // Words that are texts as well are columns' names where all are.
-  EXPECT_EQ(read("a.tsv", "query\tanswer\n").pairs.size(), 1U);
-  EXPECT_THAT(error_of("a.tsv", "query\ttext\tanswer\nq\tt\ta\n"),
-              HasSubstr("a.tsv, line 1 seems to name columns, but 'answer' is no known name"));
   EXPECT_THAT(error_of("a.tsv", "qid\tquery\tquery\n"), HasSubstr("names two columns 'query'"));
   EXPECT_THAT(error_of("a.tsv", "query-id\tcorpus-id\tscore\n1\td\t1\n"),
-              HasSubstr("a.tsv, line 2: has no text 'query'"));
+              HasSubstr("a.tsv, line 1 names columns and has no text 'query'"));
   EXPECT_THAT(error_of("a.tsv", "qid\tpid\tquery\tpassage\n1\td\tq\n"),
               HasSubstr("line 2: has 3 columns, and the first line has 4"));
+}
+
+/// The pairs, and what is noted of them.
+struct Noted {
+  std::vector<TextPair> pairs;
+  std::string notes, error;
+};
+
+Noted noted(std::string_view bytes, PairParts parts = PairParts::both,
+            std::optional<PairFormat> format = std::nullopt) {
+  const ScratchFolder folder;
+  write_bytes(folder / "a.tsv", bytes);
+  Result<PairReader> reader = PairReader::open(folder / "a.tsv", format, parts);
+  if (!reader) return {{}, "", reader.error().message};
+  Noted all;
+  while (true) {
+    auto pair = reader->next();
+    if (!pair) all.error = pair.error().message;
+    if (!pair || !*pair) break;
+    all.pairs.push_back(std::move(**pair));
+  }
+  all.notes = reader->notes();
+  return all;
+}
+
+TEST(PairReader, ColumnsHaveTheNamesThatPeopleUse) {
+  for (const char* names :
+       {"query\tdoc", "question\tanswer", "sentence1\tsentence2", "q\td", "QUERY\tText"}) {
+    const Noted all = noted(fmt::format("{}\nhow tall\tvery tall\n", names));
+    EXPECT_EQ(all.error, "") << names;
+    EXPECT_EQ(all.notes, "") << names;
+    ASSERT_EQ(all.pairs.size(), 1U) << names;
+    EXPECT_EQ(all.pairs[0].query, "how tall");
+    EXPECT_EQ(all.pairs[0].document, "very tall");
+  }
+  for (const char* names :
+       {"qid\tdid\tquery\tpassage", "q_id\td_id\tq\td", "topic\tdocno\tquery\ttext",
+        "#qid\tdocno\tquery\ttext", "qid\tdocid\tquery\tdoc"}) {
+    const Noted all = noted(fmt::format("{}\n7\tx\thow tall\tvery tall\n", names));
+    EXPECT_EQ(all.error, "") << names;
+    ASSERT_EQ(all.pairs.size(), 1U) << names;
+    EXPECT_EQ(all.pairs[0].query_id, "7") << names;
+    EXPECT_EQ(all.pairs[0].document_id, "x") << names;
+  }
+  const Noted documents = noted("id\tdoc\n7\tvery tall\n", PairParts::document);
+  ASSERT_EQ(documents.pairs.size(), 1U) << documents.error;
+  EXPECT_EQ(documents.pairs[0].document_id, "7");
+}
+
+TEST(PairReader, ColumnsThatAreNotReadAreNoted) {
+  EXPECT_THAT(noted("query\ttext\tlabel\nhow\ttall\t1\n").notes,
+              HasSubstr("a.tsv: of the columns that it names these are not read: 'label'"));
+  EXPECT_THAT(noted("q\tp\tn\nhow\ttall\tlow\n").notes, HasSubstr("not read: 'n'"));
+  // pandas writes an index without a name.
+  EXPECT_THAT(noted("\tquery\ttext\n0\thow\ttall\n").notes, HasSubstr("not read: ''"));
+  EXPECT_THAT(noted("qid\tdocno\tquery\ttext\tsource\n1\ta\thow\ttall\tx\n").notes,
+              HasSubstr("not read: 'source'"));
+}
+
+TEST(PairReader, AFirstLineThatMayNameColumnsOrBeATextIsRefused) {
+  EXPECT_THAT(noted("query\tremark\nhow\ttall\n").error,
+              HasSubstr("a.tsv, line 1 may name columns or be a text: 'remark' is no known name"));
+  EXPECT_THAT(noted("qid\tmine\tquery\tpassage\n1\tx\tq\tt\n").error,
+              HasSubstr("line 1 names columns and has no document's id, unless it is 'mine'"));
+  EXPECT_THAT(noted("query\tpositive\nhow\ttall\n").error,
+              HasSubstr("line 1 names columns and has no text 'document'"));
+  for (const char* text : {"7\ttext\n", "what is it about\ttext\n", "http://u\ttext\n"})
+    EXPECT_EQ(noted(text).pairs.size(), 1U) << "no column is called " << text;
+  const Noted texts = noted("query\tremark\n", PairParts::both, PairFormat::tsv_texts);
+  ASSERT_EQ(texts.pairs.size(), 1U) << texts.error;
+  EXPECT_EQ(texts.pairs[0].document, "remark");
+  const Noted names =
+      noted("query\tremark\ttext\nhow\tx\ttall\n", PairParts::both, PairFormat::tsv_names);
+  ASSERT_EQ(names.pairs.size(), 1U) << names.error;
+  EXPECT_EQ(names.pairs[0].document, "tall");
+  EXPECT_THAT(names.notes, HasSubstr("not read: 'remark'"));
+}
+
+TEST(PairReader, QuotesOfCsvAreRefused) {
+  for (const char* text :
+       {"\"qid\"\t\"docno\"\t\"query\"\t\"text\"\n\"1\"\t\"a\"\t\"q\"\t\"t\"\n",
+        "1\ta\thow\t\"He said \"\"noon\"\"\"\n", "\"how tall\"\t\"very tall\"\n"}) {
+    EXPECT_THAT(noted(text).error, HasSubstr("line 1")) << text;
+    EXPECT_THAT(noted(text).error, HasSubstr("TSV is read without quoting")) << text;
+  }
+  EXPECT_THAT(noted("how\ttall\nwho\t\"\"\"he\"\"\"\n").error,
+              HasSubstr("line 2: has a field in quotes"));
+  const Noted literal =
+      noted("how\t\"He said \"\"noon\"\"\"\n", PairParts::both, PairFormat::tsv_texts);
+  ASSERT_EQ(literal.pairs.size(), 1U) << literal.error;
+  EXPECT_EQ(literal.pairs[0].document, "\"He said \"\"noon\"\"\"");
+  // A phrase that is sought.
+  const Noted phrase = noted("\"to be\"\tor not to be\n7\t\"not\" \"to\"\n");
+  ASSERT_EQ(phrase.pairs.size(), 2U) << phrase.error;
+  EXPECT_EQ(phrase.pairs[0].query, "\"to be\"");
+}
+
+TEST(PairReader, AnEmptyQueryIsNoted) {
+  const Noted all = noted("\ttall\nhow\ttall\n");
+  EXPECT_EQ(all.pairs.size(), 2U) << all.error;
+  EXPECT_THAT(all.notes, HasSubstr("a.tsv: 1 record has an empty query"));
+}
+
+TEST(PairReader, AKeyThatIsGivenTwiceWithOtherValuesIsRefused) {
+  EXPECT_THAT(
+      error_of("a.jsonl", R"({"_id":"a","text":"noon","text":"hour"})", PairParts::document),
+      HasSubstr("a.jsonl, line 1: has 'text' twice, with different values"));
+  EXPECT_EQ(
+      error_of("a.jsonl", R"({"_id":"a","text":"n:\":","text":"n:\":"})", PairParts::document), "");
+  EXPECT_THAT(error_of("a.jsonl", R"({"_id":"a","docid":"b","text":"t"})", PairParts::document),
+              HasSubstr("has 'docid' and '_id', which differ"));
+  EXPECT_THAT(error_of("a.jsonl", R"({"_id":"a","qid":"b","query":"t"})", PairParts::query),
+              HasSubstr("has 'qid' and '_id', which differ"));
+}
+
+TEST(PairReader, WhatIsNoJsonIsNamedByColumnAndReason) {
+  const auto error = [](const char* text) { return error_of("a.jsonl", text); };
+  EXPECT_THAT(error(R"({"query": "q", "text": NaN})"),
+              HasSubstr("line 1: is no JSON object: column 24: invalid literal"));
+  EXPECT_THAT(error(R"({"query": "\ud800", "text": "t"})"),
+              HasSubstr("column 18: invalid string: surrogate"));
+  for (const char* text :
+       {R"({"query": "q", "text": "t"} {})", "{\"query\": \"q\",\n\"text\": \"t\"}"}) {
+    EXPECT_THAT(error(text), HasSubstr("end of input"));
+    EXPECT_THAT(error(text), HasSubstr("write each object on a line of its own"));
+  }
+  EXPECT_THAT(error((R"({"query": )" + std::string(70, '[')).c_str()),
+              HasSubstr("is nested deeper than 64 levels"));
+}
+
+TEST(PairReader, JsonUnderANameOfTsvIsPointedOut) {
+  for (const char* text : {R"({"query": "q", "text": "t"})", "[\n{\"query\": 1}]"}) {
+    EXPECT_THAT(error_of("a.txt", text),
+                HasSubstr("a.txt, line 1 is JSON, and the file's name is one of TSV"));
+  }
+}
+
+TEST(PairReader, OtherCompressionsAreNamed) {
+  using namespace std::string_literals;
+  for (const auto& [bytes, name] :
+       {std::pair("\xfd\x37zXZ\0..."s, "xz"), std::pair("\x28\xb5\x2f\xfd..."s, "zstd"),
+        std::pair("PK\x03\x04..."s, "zip"), std::pair("BZh91AY&SY..."s, "bzip2")}) {
+    EXPECT_THAT(error_of("x.tsv", bytes),
+                HasSubstr(fmt::format("x.tsv: is compressed by {}", name)));
+  }
 }
 
 TEST(PairReader, ATitleStandsBeforeTheText) {
@@ -296,14 +438,13 @@ TEST(PairReader, PartsThatAreMissingAreNamed) {
               HasSubstr("has no document's id"));
   EXPECT_THAT(error_of("a.tsv", "how\ttall\n", PairParts::named_document),
               HasSubstr("a query beside a document of a cache is QID, DOCID, QUERY"));
-  EXPECT_THAT(error_of("a.tsv", "7\t\n", PairParts::query), HasSubstr("has an empty query"));
   EXPECT_THAT(error_of("a.jsonl", R"({"docno": "d"})", PairParts::document),
               HasSubstr("has no text 'document'"));
 }
 
 TEST(PairReader, ProgressGoesFromNothingToAll) {
   const ScratchFolder folder;
-  write_bytes(folder / "a.tsv", "q\td\nq\te\n");
+  write_bytes(folder / "a.tsv", "a\td\nq\te\n");
   auto reader = PairReader::open(folder / "a.tsv", std::nullopt);
   EXPECT_EQ(reader->progress(), 0.0);
   static_cast<void>(reader->next());

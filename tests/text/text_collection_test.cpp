@@ -200,6 +200,23 @@ TEST_F(Collection, AnIndexIsKept_AndMadeAgainWhenTheFileHasChanged) {
   EXPECT_FALSE(open_kept("c.tsv")->was_kept());
 }
 
+TEST_F(Collection, AnIndexIsMadeAgainBeforeAnIdIsMissing) {
+  write_bytes(folder_ / "c.tsv", "a\tx\nb\ty\n");
+  const auto time = fs::last_write_time(folder_ / "c.tsv");
+  EXPECT_FALSE(open_kept("c.tsv")->was_kept());
+  write_bytes(folder_ / "c.tsv", "m0\t\nb\tz\n");
+  fs::last_write_time(folder_ / "c.tsv", time);
+  auto changed = open_kept("c.tsv");
+  ASSERT_TRUE(changed);
+  EXPECT_TRUE(changed->was_kept());
+  EXPECT_EQ(text_of(*changed, "m0"), "");
+  EXPECT_EQ(text_of(*changed, "b"), "z");
+  EXPECT_EQ(text_of(*changed, "a"), "none");
+  auto kept = open_kept("c.tsv");
+  EXPECT_TRUE(kept->was_kept());
+  EXPECT_EQ(text_of(*kept, "m0"), "");
+}
+
 TEST_F(Collection, AnIndexThatIsCutShortIsMadeAgain) {
   write_bytes(folder_ / "c.tsv", "a\tx\nb\ty\n");
   EXPECT_FALSE(open_kept("c.tsv")->was_kept());

@@ -118,6 +118,20 @@ TEST_F(TrainingFileTest, GivesItsLinesInAnyOrder) {
   }
 }
 
+TEST_F(TrainingFileTest, ReadsLettersAsNamesOfColumns) {
+  write("q\tp\tn\nhow tall\tvery tall\tlow\n");
+  auto file = TrainingFile::open(path_, plain);
+  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_EQ(file->size(), 1);
+  EXPECT_THAT(file->line(0)->documents, ElementsAre("very tall", "low"));
+  write("query\tpositive\tmargin\nhow\ttall\t1\n");
+  EXPECT_THAT(TrainingFile::open(path_, plain).error().message,
+              HasSubstr("line 1 names columns and has no text 'negative'"));
+  write("how\ttall\t\"He said \"\"noon\"\"\"\n");
+  EXPECT_THAT(TrainingFile::open(path_, plain).error().message,
+              HasSubstr("line 1: has a field in quotes"));
+}
+
 TEST_F(TrainingFileTest, ReadsArraysAndNamedColumns) {
   for (const char* text : {"negative\tquery\tpositive\tmargin\nn1\tq1\tp1\t1\nn2\tq2\tp2\t-2.5\n",
                            R"([{"query":"q1","positive":"p1","negative":"n1","margin":1},
@@ -130,7 +144,7 @@ TEST_F(TrainingFileTest, ReadsArraysAndNamedColumns) {
     EXPECT_EQ(file->line(1)->margin, -2.5);
     EXPECT_EQ(file->line(0)->query, "q1");
     EXPECT_THAT(file->line(1)->documents, ElementsAre("p2", "n2"));
-    EXPECT_EQ(file->doubt_of_end(), "");
+    EXPECT_EQ(file->notes(), "");
     std::filesystem::remove(path_);
   }
   path_.replace_extension(".tsv");
