@@ -115,15 +115,21 @@ Result<report::PairLengths> lengths_of(const LengthsCommand& arguments) {
   report::PairLengths lengths(
       model->name, (source.has_filename() ? source : source.parent_path()).filename().string(),
       model->limits.most_tokens);
-  const PairLimits none{.most_tokens = std::numeric_limits<std::int32_t>::max()};
-  const std::int64_t special = model->reads_words ? 0 : 1;  // [SEP] of each part; [CLS] of a pair
+  constexpr std::int64_t any_number = std::numeric_limits<std::int32_t>::max();
+  PairLimits none{.most_tokens = any_number};
+  if (model->limits.most_document_tokens > 0)
+    none.most_query_tokens = none.most_document_tokens = any_number - 1;
+  const std::int64_t special = model->reads_words ? 0 : 1;            // [SEP] of each part
+  const std::int64_t beginnings = model->head.max_sim ? 2 : special;  // [CLS]
   const TakePair take = [&](const std::string& query_text, const std::string& document_text,
                             const std::function<std::string()>& place) -> Status {
     const auto tokens = model->tokenizer->encode(query_text, document_text, none);
     if (!tokens) return fail("{}: {}", place(), tokens.error().message);
-    const auto query = static_cast<std::int64_t>(tokens->query.size());
+    auto query = static_cast<std::int64_t>(tokens->query.size());
+    // A query that is filled up is no longer text.
+    if (model->head.max_sim) query -= model->head.max_sim->expansion_of(tokens->query);
     const auto document = static_cast<std::int64_t>(tokens->document.size());
-    lengths.add(query - special, document - special, query + document + special);
+    lengths.add(query - special, document - special, query + document + beginnings);
     return {};
   };
   const Status taken = arguments.beir.is_given() ? take_judged_pairs(arguments.beir, take)

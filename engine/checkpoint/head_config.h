@@ -7,6 +7,7 @@
 //
 //   HeadConfig head = classifier_head({.pooler = "classifier.dense", .hidden = 768});
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -82,6 +83,19 @@ struct MaxSimConfig {
   // What the tokenizer knows of its ids.
   std::int32_t separator = 0;           // the last token before an expansion
   std::vector<std::int32_t> skipped{};  // ids, ascending
+
+  [[nodiscard]] bool is_skipped(std::int64_t id) const {
+    return std::ranges::binary_search(skipped, id);
+  }
+  /// How many tokens a query is filled up with.
+  [[nodiscard]] std::int64_t expansion_of(std::span<const std::int32_t> query) const {
+    const auto last = std::ranges::find(query.rbegin(), query.rend(), separator);
+    return last == query.rend() ? 0 : last - query.rbegin();
+  }
+  [[nodiscard]] bool has_document_vector(std::int64_t id) const {
+    if (skips_documents && is_skipped(id)) return false;
+    return kept.empty() || std::ranges::find(kept, id) != kept.end();
+  }
 };
 
 struct HeadConfig {

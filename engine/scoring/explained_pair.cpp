@@ -107,17 +107,13 @@ void explain_tokenizer(const SubwordTokenizer& tokenizer, const ScoringModel& mo
       {"vocabulary", counted(static_cast<std::size_t>(parts.model_pieces), "piece"), parts.source});
   if (model.head.max_sim) return;
   lines.push_back({"token types", parts.gives_types ? "given to the model" : "not given: all are 0",
-                   "model_input_names of tokenizer_config.json, or the tokenizer's class"});
+                   parts.types_source});
   lines.push_back({"limit", counted(static_cast<std::size_t>(model.limits.most_tokens), "token"),
-                   model.limits.most_tokens == parts.max_tokens
-                       ? (model.sentence->tokenizer.max_tokens > 0
-                              ? "sentence_bert_config.json"
-                              : "model_max_length of tokenizer_config.json")
-                       : "the option, or the positions of config.json"});
+                   model.limit_source});
   if (model.limits.most_query_tokens > 0) {
     lines.push_back({"limit of queries",
                      counted(static_cast<std::size_t>(model.limits.most_query_tokens), "token"),
-                     "the option, or config.json"});
+                     model.query_limit_source});
   }
   lines.push_back({"cut", parts.truncates_left ? "first tokens go" : "last tokens go",
                    "truncation_side of tokenizer_config.json"});

@@ -163,6 +163,7 @@ struct OpenedTokenizer {
   std::unique_ptr<const Tokenizer> tokenizer{};
   std::int64_t document_type = 1;  // token type; the query's is 0
   std::int64_t max_tokens = 0;     // of a pair; 0: as many as there are positions
+  std::string limit_source{};      // of these
   MultiVectorIds ids{};            // of an encoder whose tokens have vectors
   std::int64_t prompt_tokens = 0;  // of a pair's first tokens, [CLS] and the prompt before a query
 };
@@ -188,7 +189,10 @@ Result<OpenedTokenizer> tokenizer_of(const SentenceFiles& files, bool words, std
   Result<SubwordTokenizer> pieces = SubwordTokenizer::open(folder, extras);
   if (!pieces) return tl::unexpected(pieces.error());
   OpenedTokenizer opened{.document_type = pieces->document_type(),
-                         .max_tokens = pieces->parts().max_tokens};
+                         .max_tokens = pieces->parts().max_tokens,
+                         .limit_source = extras.max_tokens > 0
+                                             ? "sentence_bert_config.json"
+                                             : "model_max_length of tokenizer_config.json"};
   if (types > 0 && opened.document_type >= types) {
     return fail(
         "{}: its tokenizer gives documents the token type {}, and 'type_vocab_size' of config.json "
@@ -202,6 +206,20 @@ Result<OpenedTokenizer> tokenizer_of(const SentenceFiles& files, bool words, std
   }
   opened.tokenizer = std::make_unique<const SubwordTokenizer>(std::move(*pieces));
   return opened;
+}
+
+/// Which of all limits of a pair is the one that counts.
+std::string limit_source(const ModelQuestion& question, const PairLimits& limits,
+                         const OpenedTokenizer& opened) {
+  if (question.most_tokens > 0) return "--max-tokens";
+  if (limits.most_tokens == opened.max_tokens) return opened.limit_source;
+  return question.positions > 0 ? "--extend-positions" : "the positions of config.json";
+}
+
+std::string query_limit_source(const ModelQuestion& question, const PairLimits& limits) {
+  const bool is_option =
+      question.most_query_tokens > 0 && question.most_query_tokens == limits.most_query_tokens;
+  return is_option ? "--max-query-tokens" : "config.json";
 }
 
 /// The head with the label that makes the score.
@@ -434,12 +452,21 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& asked) {
                       .local = std::move(*local),
                       .is_local = config.is_local,
                       .limits = *limits,
+                      .limit_source = limit_source(question, *limits, *opened),
+                      .query_limit_source = query_limit_source(question, *limits),
                       .is_listwise = config.family->is_listwise(),
                       .keeps_documents = keeps_documents,
                       .request = std::move(request),
                       .files = files_read(*checkpoint, question),
                       .note = checkpoint->note(),
                       .place = *place};
+}
+
+Status ScoringModel::check_document(std::span<const std::int32_t> document) const {
+  if (!head.max_sim) return {};
+  const auto has_vector = [&](std::int32_t id) { return head.max_sim->has_document_vector(id); };
+  if (has_vector(tokenizer->cls()) || std::ranges::any_of(document, has_vector)) return {};
+  return fail("the document has no token with a vector, so it has no score");
 }
 
 Result<std::map<std::string, std::string>> dump_metadata(const ScoringModel& model,

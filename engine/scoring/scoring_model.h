@@ -69,7 +69,8 @@ struct ScoringModel {
   std::optional<LayerAttention> local;
   std::vector<bool> is_local;
   PairLimits limits;
-  bool is_listwise = false;      // documents of a query see each other
+  std::string limit_source{}, query_limit_source{};  // what limits pairs or documents, and queries
+  bool is_listwise = false;                          // documents of a query see each other
   bool keeps_documents = false;  // they can be encoded before any query is known
   nlohmann::json request;        // but for "threads"
   /// What it is read from, and what would be read if it were there: configuration, weights,
@@ -81,6 +82,9 @@ struct ScoringModel {
   /// Errors: what find_checkpoint, Checkpoint, the tokenizer and the pattern say, a window that is
   /// missing or too many, limits that contradict the positions.
   [[nodiscard]] static Result<ScoringModel> open(const ModelQuestion& question);
+
+  /// Whether a document has a score: an error where none of its tokens has a vector of its own.
+  [[nodiscard]] Status check_document(std::span<const std::int32_t> document) const;
 };
 
 /// What a dump (docs/attention-dumps.md) says of a pair before anything is computed: the texts of

@@ -48,6 +48,7 @@ struct SubwordParts {
   std::string chosen_by{};                       // the field that decided for the class
   std::string source = "tokenizer.json";         // the file with the vocabulary
   bool gives_types = true;      // token types reach the model; else every token has type 0
+  std::string types_source{};   // the field that decided it
   std::int64_t max_tokens = 0;  // limit of a pair; 0: none
   bool truncates_left = false;  // texts that are too long lose their first tokens
   std::string query_prefix{};   // precedes every query

@@ -322,7 +322,8 @@ class FolderReader {
     choices.lower_case = extras_.lower_case;
     choices.split_special = config.truth_or("split_special_tokens", false);
     choices.gives_types = chosen.gives_types;
-    if (const auto names = given(config, "model_input_names")) {
+    const auto names = given(config, "model_input_names");
+    if (names) {
       choices.gives_types = false;
       for (const JsonField& input : names->elements())
         choices.gives_types = choices.gives_types || input.text() == "token_type_ids";
@@ -363,6 +364,8 @@ class FolderReader {
     parts.chosen_by = chosen_by_;
     parts.source = source_;
     parts.gives_types = choices.gives_types;
+    parts.types_source = names ? "model_input_names of tokenizer_config.json"
+                               : fmt::format("the class {}", parts.class_name);
     read_limits(config, parts);
     parts.query_prefix = extras_.prompt;
     return parts;

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -97,7 +98,12 @@ TEST_F(Explain, SaysWhatWasReadFromWhere) {
   const std::string text = score({"--explain"}).out;
   EXPECT_THAT(text, AllOf(HasSubstr("BertTokenizer"), HasSubstr("model_type of config.json"),
                           HasSubstr("9 tokens  (model_max_length of tokenizer_config.json)"),
-                          HasSubstr("vocab.txt"), HasSubstr("not given: all are 0")));
+                          HasSubstr("vocab.txt"), HasSubstr("not given: all are 0"),
+                          HasSubstr("(model_input_names of tokenizer_config.json)")));
+  EXPECT_THAT(score({"--explain", "--max-tokens", "8"}).out, HasSubstr("8 tokens  (--max-tokens)"));
+  std::filesystem::remove(program_.path("tokenizer_config.json"));
+  EXPECT_THAT(score({"--explain"}).out, AllOf(HasSubstr("tokens  (the positions of config.json)"),
+                                              HasSubstr("(the class BertTokenizer)")));
 }
 
 }  // namespace

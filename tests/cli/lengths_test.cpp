@@ -51,6 +51,19 @@ TEST_F(Lengths, CountsEveryTextWhole_WhateverTheCheckpointReads) {
                                      HasSubstr("the checkpoint's own"), HasSubstr("none packed")));
 }
 
+TEST_F(Lengths, OfLateInteractionAreThoseOfItsTexts) {
+  const auto checkpoints = std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/golden/checkpoints";
+  program_.write("pairs.tsv", "noon\thour\n");
+  for (const char* name : {"stanford-bert", "pylate-bert", "encoder-fixed"}) {
+    const Outcome outcome = program_.run({"lengths", "--checkpoint", (checkpoints / name).string(),
+                                          "--pairs", "pairs.tsv", "--format", "json"});
+    ASSERT_EQ(outcome.exit_code, 0) << name << ": " << outcome.err;
+    const json counted = json::parse(outcome.out);
+    for (const char* part : {"queries", "documents"})
+      EXPECT_LT(counted.at(part).at("counted").at(0).at(0).get<int>(), 12) << name << part;
+  }
+}
+
 TEST_F(Lengths, OfADataSetAreThoseOfItsJudgedPairs) {
   std::filesystem::create_directories(program_.path("set/qrels"));
   program_.write("set/corpus.jsonl", R"({"_id": "1", "title": "a", "text": "b c"})"

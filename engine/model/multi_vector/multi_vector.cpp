@@ -33,12 +33,6 @@ std::int64_t count_of(TokenIds ids) {
   return static_cast<std::int64_t>(ids.size());
 }
 
-/// Tokens of an expansion: those after the last separator.
-std::int64_t expansion_of(TokenIds query, std::int32_t separator) {
-  const auto last = std::ranges::find(query.rbegin(), query.rend(), separator);
-  return last == query.rend() ? 0 : last - query.rbegin();
-}
-
 /// Which of a text's tokens, [CLS] first, have a vector.
 class VectorRules {
  public:
@@ -47,12 +41,9 @@ class VectorRules {
 
   [[nodiscard]] bool of_query(std::int64_t id, bool is_expansion) const {
     if (is_expansion && !config_.expansion_scores) return false;
-    return !config_.skips_queries || !is_skipped(id);
+    return !config_.skips_queries || !config_.is_skipped(id);
   }
-  [[nodiscard]] bool of_document(std::int64_t id) const {
-    if (config_.skips_documents && is_skipped(id)) return false;
-    return config_.kept.empty() || std::ranges::find(config_.kept, id) != config_.kept.end();
-  }
+  [[nodiscard]] bool of_document(std::int64_t id) const { return config_.has_document_vector(id); }
   /// What of it decides about the vectors of documents.
   [[nodiscard]] std::string in_words() const {
     return fmt::format(
@@ -62,9 +53,6 @@ class VectorRules {
   }
 
  private:
-  [[nodiscard]] bool is_skipped(std::int64_t id) const {
-    return std::ranges::binary_search(config_.skipped, id);
-  }
   MaxSimConfig config_;
 };
 
@@ -74,8 +62,8 @@ Result<PackedBatch> pack_queries(BiEncoder::Texts queries, const MaxSimConfig& c
                                  std::int32_t cls, const ModelShape& shape) {
   PairBatch batch{.items = {}, .cls = cls, .document_type = 0};
   for (const TokenIds query : queries) {
-    const auto unseen = static_cast<std::size_t>(
-        config.attends_to_expansion ? 0 : expansion_of(query, config.separator));
+    const auto unseen =
+        static_cast<std::size_t>(config.attends_to_expansion ? 0 : config.expansion_of(query));
     batch.items.push_back(
         {.query = query.first(query.size() - unseen), .document = query.last(unseen)});
   }
@@ -202,8 +190,8 @@ class MultiVector final : public BiEncoder {
   [[nodiscard]] std::array<std::vector<std::size_t>, 2> by_attention(Texts queries) const {
     std::array<std::vector<std::size_t>, 2> places;
     for (std::size_t i = 0; i < queries.size(); ++i) {
-      const bool is_expanded = !rules_.config().attends_to_expansion &&
-                               expansion_of(queries[i], rules_.config().separator) > 0;
+      const bool is_expanded =
+          !rules_.config().attends_to_expansion && rules_.config().expansion_of(queries[i]) > 0;
       places.at(is_expanded ? 0 : 1).push_back(i);
     }
     return places;
@@ -212,7 +200,7 @@ class MultiVector final : public BiEncoder {
   /// Those of tokens that have a vector; `vectors` of [CLS] and all tokens of the query.
   [[nodiscard]] Result<at::Tensor> query_rows(const at::Tensor& vectors, TokenIds query,
                                               std::int32_t cls) const {
-    const std::int64_t real = count_of(query) - expansion_of(query, rules_.config().separator);
+    const std::int64_t real = count_of(query) - rules_.config().expansion_of(query);
     std::vector<std::int64_t> rows;
     if (rules_.of_query(cls, false)) rows.push_back(0);
     for (std::int64_t i = 0; i < count_of(query); ++i)
@@ -304,8 +292,7 @@ class MultiVectorFamily final : public Family {
     };
     const at::Tensor products = at::matmul(vectors(*query, EncodedTexts::queries),
                                            vectors(*document, EncodedTexts::documents).t());
-    const std::int64_t real =
-        1 + count_of(item.query) - expansion_of(item.query, rules.config().separator);
+    const std::int64_t real = 1 + count_of(item.query) - rules.config().expansion_of(item.query);
     std::vector<double> maxima;
     double sum = 0;
     for (std::size_t q = 0; q < query->ids.size(); ++q) {
