@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "app/cli/command_line.h"
+#include "app/cli/cut_texts.h"
 #include "app/cli/model_arguments.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/reranked_pairs.h"
@@ -32,6 +33,7 @@
 #include "engine/sweep/worker_process.h"
 #include "engine/text/beir_folder.h"
 #include "engine/text/pair_reader.h"
+#include "kernels/base/gzip.h"
 #include "kernels/base/read_files.h"
 #include "kernels/base/sentences.h"
 #include "kernels/base/written_file.h"
@@ -79,8 +81,12 @@ class DocumentReader {
     auto tokens =
         model_->tokenizer->encode_document(text.document, model_->limits.most_document_tokens);
     if (!tokens) return fail("{}: {}", reader_.place(text.line), tokens.error().message);
-    EncodedText document{
-        .id = std::move(text.document_id), .tokens = std::move(*tokens), .line = text.line};
+    if (Status has_score = model_->check_document(tokens->document); !has_score)
+      return fail("{}: {}", reader_.place(text.line), has_score.error().message);
+    cut_.add_document(tokens->document_cut);
+    EncodedText document{.id = std::move(text.document_id),
+                         .tokens = std::move(tokens->document),
+                         .line = text.line};
     fingerprint_.text(document.id);
     fingerprint_.integer(static_cast<std::int64_t>(document.tokens.size()));
     for (const std::int32_t token : document.tokens) fingerprint_.integer(token);
@@ -99,6 +105,7 @@ class DocumentReader {
   [[nodiscard]] std::int64_t fingerprint() const { return fingerprint_.value(); }
   [[nodiscard]] std::string place(std::int64_t line) const { return reader_.place(line); }
   [[nodiscard]] std::string notes() const { return reader_.notes(); }
+  [[nodiscard]] std::string cut_in_words() const { return cut_.in_words(model_->limits); }
   [[nodiscard]] std::optional<double> progress() const { return reader_.progress(); }
 
  private:
@@ -107,6 +114,7 @@ class DocumentReader {
   PairReader reader_;
   const ScoringModel* model_;
   store::Fingerprint fingerprint_;
+  CutTexts cut_;
 };
 
 /// What is known of all documents before the first is encoded: how large the cache will be, and
@@ -172,6 +180,7 @@ Result<std::optional<CountedDocuments>> count_documents(const EncodeArguments& a
   }
   line.clear();
   note(reader->notes());
+  note(reader->cut_in_words());
   if (Status different = check_ids(std::move(hashes), arguments, model); !different)
     return tl::unexpected(different.error());
   counted.fingerprint = reader->fingerprint();
@@ -306,6 +315,11 @@ Result<ScoringModel> prepare_encoding(EncodeArguments& arguments) {
   }
   const auto computed = parse_dtype(arguments.model.question.dtype);
   if (!computed) return tl::unexpected(computed.error());
+  if (has_gzip_name(arguments.out)) {
+    return fail(
+        "{}: a cache is mapped from its file and cannot be packed; give it a name without .gz",
+        in_a_sentence(arguments.out, 400));
+  }
   if (arguments.dtype.empty()) arguments.dtype = name_of(format_of(*computed));
   const auto kept = parse_vector_format(arguments.dtype);
   if (!kept) return fail("--dtype {}", kept.error().message);

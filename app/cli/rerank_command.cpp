@@ -306,13 +306,13 @@ ordered_json metadata_of(const Session& session, const RerankCommand& arguments,
   return metadata;
 }
 
-void tell_cut(const RunCandidates& pairs, LongDocuments how) {
-  if (pairs.cut() == 0) return;
-  say("attnscope: note: of {} of {} documents the end is in no pair{}", pairs.cut(),
-      pairs.documents(),
-      how == LongDocuments::first_p
-          ? ", because they are longer than the model reads; --max-p scores it, too"
-          : ", as published; --max-p alone scores it, too");
+std::string cut_in_words(const CutTexts& cut, const PairLimits& limits, LongDocuments how) {
+  std::string words = cut.in_words(limits);
+  if (cut.has_cut_documents() && how == LongDocuments::first_p)
+    words += "; --max-p scores the ends of documents, too";
+  if (cut.has_cut_documents() && how == LongDocuments::max_p_as_published)
+    words += "; --max-p without --as-published scores the ends of documents, too";
+  return words;
 }
 
 /// What the ranking is worth by the judgements of its data set.
@@ -392,7 +392,7 @@ void rerank(Session& session, RerankCommand& arguments) {
     return session.fail(exit_wrong_use, fmt::format("{} (nothing is written)", why.message));
   }
   if (run.was_interrupted()) return session.fail(exit_cancelled, "interrupted; nothing is written");
-  tell_cut(*pairs, arguments.long_documents());
+  note(cut_in_words(pairs->cut(), prepared->model.limits, arguments.long_documents()));
   if (!prepared->qrels) return;
   const bool is_kept = !arguments.out.empty();
   print_evaluation(session, is_kept ? arguments.out : scratch.name(), tag, *prepared, is_kept);

@@ -80,6 +80,7 @@ Status RerankedPairs::load_query(const std::string& id, std::span<const RankedDo
   std::vector<TokenPair> whole;
   whole.reserve(documents.size());
   std::int64_t longest = 0;
+  bool query_cut = false;
   for (std::size_t i = 0; i < documents.size(); ++i) {
     const auto text = texts_.documents.find(documents[i].id);
     if (!text) return tl::unexpected(text.error());
@@ -89,9 +90,11 @@ Status RerankedPairs::load_query(const std::string& id, std::span<const RankedDo
     }
     auto tokens = model_.tokenizer->encode(**query, **text, limits);
     if (!tokens) return fail("{}: {}", place(documents[i].line), tokens.error().message);
+    if (Status has_score = model_.check_document(tokens->document); !has_score)
+      return fail("{}: {}", place(documents[i].line), has_score.error().message);
+    query_cut = query_cut || tokens->query_cut;
     if (one_passage) {
-      ++documents_;
-      if (tokens->document_cut) ++cut_;
+      cut_.add_document(tokens->document_cut);
       pairs_.push_back(
           {.tokens = std::move(*tokens), .ids = {id, documents[i].id}, .line = documents[i].line});
       continue;
@@ -99,6 +102,7 @@ Status RerankedPairs::load_query(const std::string& id, std::span<const RankedDo
     longest = std::max(longest, length_of(tokens->document) - 1);
     whole.push_back(std::move(*tokens));
   }
+  cut_.add_query(query_cut);
   for (std::size_t i = 0; i < whole.size(); ++i) {
     if (Status added = add_passages(id, documents[i], whole[i], longest); !added) return added;
   }
@@ -130,8 +134,7 @@ Status RerankedPairs::add_passages(const std::string& id, const RankedDocument& 
   }
   const std::vector<Passage> passages = passages_of(
       tokens, {.room = room, .positions = limits.most_tokens, .longest = longest}, how_);
-  ++documents_;
-  if (passages.back().end < tokens) ++cut_;
+  cut_.add_document(passages.back().end < tokens);
   for (const Passage& passage : passages) {
     ScoredPair& pair = pairs_.emplace_back();
     pair.tokens.query = whole.query;
@@ -172,6 +175,7 @@ Status CachedCandidates::load_query(const std::string& id,
   auto tokens = model_.tokenizer->encode(**query, "", model_.limits);
   if (!tokens) return fail("{}: {}", place(documents.front().line), tokens.error().message);
   tokens->document.clear();
+  cut_.add_query(tokens->query_cut);
   for (const RankedDocument& document : documents) {
     pairs_.push_back({.tokens = *tokens,
                       .cached = numbers_.find(document.id).value(),

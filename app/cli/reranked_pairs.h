@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/cli/cut_texts.h"
 #include "app/cli/scored_pairs.h"
 #include "engine/documents/document_cache.h"
 #include "engine/documents/document_numbers.h"
@@ -46,9 +47,8 @@ class RunCandidates : public PairSource {
   [[nodiscard]] std::optional<double> progress() const override {
     return static_cast<double>(done_) / static_cast<double>(run_.queries.size());
   }
-  /// Documents whose end no pair has, and all.
-  [[nodiscard]] std::int64_t cut() const { return cut_; }
-  [[nodiscard]] std::int64_t documents() const { return documents_; }
+  /// Queries, and documents whose end no pair has.
+  [[nodiscard]] const CutTexts& cut() const { return cut_; }
 
  protected:
   /// The pairs of one query.
@@ -59,7 +59,7 @@ class RunCandidates : public PairSource {
   const effectiveness::TrecRun& run_;
   std::int64_t depth_;
   std::deque<ScoredPair> pairs_;  // of the query before at_
-  std::int64_t cut_ = 0, documents_ = 0;
+  CutTexts cut_;
 
  private:
   std::map<std::string, std::vector<effectiveness::RankedDocument>>::const_iterator at_;

@@ -58,9 +58,11 @@ Result<std::optional<ScoredPair>> ScoredPairs::next_line() {
   auto tokens = model_.tokenizer->encode(text.query, text.document, model_.limits);
   if (!tokens) return fail("{}: {}", reader_.place(text.line), tokens.error().message);
   pair.tokens = std::move(*tokens);
-  ++read_;
-  cut_queries_ += pair.tokens.query_cut ? 1 : 0;
-  cut_documents_ += pair.tokens.document_cut && cache_ == nullptr ? 1 : 0;
+  if (Status has_score = cache_ == nullptr ? model_.check_document(pair.tokens.document) : Status();
+      !has_score)
+    return fail("{}: {}", reader_.place(text.line), has_score.error().message);
+  cut_.add_query(pair.tokens.query_cut);
+  if (cache_ == nullptr) cut_.add_document(pair.tokens.document_cut);
   if (cache_ != nullptr) pair.tokens.document.clear();
   if (numbers_) {
     const auto number = numbers_->find(text.document_id);
@@ -99,22 +101,6 @@ Result<std::optional<ScoredPair>> ScoredPairs::next() {
     pair.ids.document_id = std::string(cache_->id(number));
     return std::optional(std::move(pair));
   }
-}
-
-std::string ScoredPairs::cut_in_words() const {
-  const PairLimits& limits = model_.limits;
-  std::string words;
-  const auto add = [&](std::int64_t cut, const char* what, std::int64_t most) {
-    if (cut == 0) return;
-    words += fmt::format("{}{} of {} {} {} cut", words.empty() ? "" : ", ", cut, read_, what,
-                         cut == 1 ? "was" : "were");
-    if (most > 0) words += fmt::format(" to {} tokens", most);
-  };
-  const bool apart = limits.most_document_tokens > 0;
-  add(cut_documents_, "documents", limits.most_document_tokens);
-  add(cut_queries_, "queries", limits.most_query_tokens);
-  if (words.empty() || apart) return words;
-  return fmt::format("{}; a pair has at most {} tokens", words, limits.most_tokens);
 }
 
 std::optional<double> ScoredPairs::progress() const {

@@ -11,6 +11,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "app/cli/cut_texts.h"
 #include "engine/documents/document_cache.h"
 #include "engine/documents/document_numbers.h"
 #include "engine/effectiveness/trec_files.h"
@@ -67,8 +68,8 @@ class ScoredPairs : public PairSource {
   [[nodiscard]] std::string place(std::int64_t line) const override { return reader_.place(line); }
   [[nodiscard]] std::optional<double> progress() const override;
   [[nodiscard]] std::string notes() const { return reader_.notes(); }
-  /// Of what was read so far: "1 of 60 documents was cut; ..."; "" where nothing was.
-  [[nodiscard]] std::string cut_in_words() const;
+  /// Of what was read so far.
+  [[nodiscard]] std::string cut_in_words() const { return cut_.in_words(model_.limits); }
 
  private:
   [[nodiscard]] Result<std::optional<ScoredPair>> next_line();
@@ -87,7 +88,7 @@ class ScoredPairs : public PairSource {
   std::unordered_map<std::string, std::int64_t> lines_of_queries_;
   std::int64_t next_document_ = 0;
   double before_query_ = 0;
-  std::int64_t read_ = 0, cut_queries_ = 0, cut_documents_ = 0;  // lines
+  CutTexts cut_;
 };
 
 }  // namespace attnscope::cli

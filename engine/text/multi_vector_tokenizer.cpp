@@ -128,12 +128,13 @@ Result<TokenPair> MultiVectorTokenizer::encode(std::string_view query, std::stri
   return pair;
 }
 
-Result<std::vector<std::int32_t>> MultiVectorTokenizer::encode_document(std::string_view document,
-                                                                        std::int64_t most) const {
-  std::vector<std::int32_t> ids;
-  const auto cut = append(document, texts_.document, most, ids);
+Result<TokenPair> MultiVectorTokenizer::encode_document(std::string_view document,
+                                                        std::int64_t most) const {
+  TokenPair alone;
+  const auto cut = append(document, texts_.document, most, alone.document);
   if (!cut) return fail("the document: {}", cut.error().message);
-  return ids;
+  alone.document_cut = *cut;
+  return alone;
 }
 
 }  // namespace attnscope

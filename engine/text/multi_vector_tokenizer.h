@@ -8,7 +8,7 @@
 //   [CLS] [Q] how tall is it [SEP] [MASK] [MASK] ...        [CLS] [D] it is a tower [SEP]
 //
 //   auto tokenizer = MultiVectorTokenizer::open("colbertv2.0", {}, texts);
-//   Result<std::vector<std::int32_t>> ids = tokenizer->encode_document(text, 179);
+//   Result<TokenPair> document = tokenizer->encode_document(text, 179);
 
 #include <cstdint>
 #include <filesystem>
@@ -63,8 +63,8 @@ class MultiVectorTokenizer final : public Tokenizer {
   /// without [CLS]; a query is cut before it is expanded.
   [[nodiscard]] Result<TokenPair> encode(std::string_view query, std::string_view document,
                                          const PairLimits& limits) const override;
-  [[nodiscard]] Result<std::vector<std::int32_t>> encode_document(std::string_view document,
-                                                                  std::int64_t most) const override;
+  [[nodiscard]] Result<TokenPair> encode_document(std::string_view document,
+                                                  std::int64_t most) const override;
   [[nodiscard]] std::uint64_t fingerprint() const override { return fingerprint_; }
   [[nodiscard]] std::string_view token(std::int32_t id) const override { return pieces_.token(id); }
   [[nodiscard]] std::int64_t size() const override { return pieces_.size(); }

@@ -139,13 +139,14 @@ Result<TokenPair> SubwordTokenizer::encode(std::string_view query, std::string_v
   return pair;
 }
 
-Result<std::vector<std::int32_t>> SubwordTokenizer::encode_document(std::string_view document,
-                                                                    std::int64_t most) const {
+Result<TokenPair> SubwordTokenizer::encode_document(std::string_view document,
+                                                    std::int64_t most) const {
   Result<std::vector<std::int32_t>> ids = tokenize(document);
   if (!ids) return fail("the document: {}", ids.error().message);
-  cut(*ids, most - 1);
-  ids->push_back(sep());
-  return ids;
+  TokenPair alone{.query = {}, .document = std::move(*ids)};
+  alone.document_cut = cut(alone.document, most - 1);
+  alone.document.push_back(sep());
+  return alone;
 }
 
 std::uint64_t SubwordTokenizer::fingerprint() const {

@@ -44,8 +44,8 @@ class SubwordTokenizer final : public Tokenizer {
   /// the room at least.
   [[nodiscard]] Result<TokenPair> encode(std::string_view query, std::string_view document,
                                          const PairLimits& limits) const override;
-  [[nodiscard]] Result<std::vector<std::int32_t>> encode_document(std::string_view document,
-                                                                  std::int64_t most) const override;
+  [[nodiscard]] Result<TokenPair> encode_document(std::string_view document,
+                                                  std::int64_t most) const override;
   [[nodiscard]] std::uint64_t fingerprint() const override;
   /// "##ing" of WordPiece; of the others the text itself, with the space that it begins with and
   /// "\x80" for bytes that are no character.

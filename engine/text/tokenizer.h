@@ -46,9 +46,9 @@ class Tokenizer {
   /// by.
   [[nodiscard]] virtual Result<TokenPair> encode(std::string_view query, std::string_view document,
                                                  const PairLimits& limits) const = 0;
-  /// A document by itself, as a pair has it, cut to so many ids.
-  [[nodiscard]] virtual Result<std::vector<std::int32_t>> encode_document(
-      std::string_view document, std::int64_t most) const = 0;
+  /// A pair's document by itself, cut to so many ids.
+  [[nodiscard]] virtual Result<TokenPair> encode_document(std::string_view document,
+                                                          std::int64_t most) const = 0;
   /// Of all that decides of the tokens of a text.
   [[nodiscard]] virtual std::uint64_t fingerprint() const = 0;
   [[nodiscard]] virtual std::string_view token(std::int32_t id) const = 0;  // "" out of range

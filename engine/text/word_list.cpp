@@ -127,6 +127,12 @@ Case case_of(std::string_view word) {
   return seen;
 }
 
+bool cut(std::vector<std::int32_t>& ids, std::int64_t most) {
+  if (most <= 0 || static_cast<std::int64_t>(ids.size()) <= most) return false;
+  ids.resize(static_cast<std::size_t>(most));
+  return true;
+}
+
 bool is_blank(const icu::UnicodeString& text) {
   for (std::int32_t i = 0; i < text.length(); i = text.moveIndex32(i, 1)) {
     const UChar32 c = text.char32At(i);
@@ -224,21 +230,15 @@ Result<TokenPair> WordList::encode(std::string_view query, std::string_view docu
                                    const PairLimits& limits) const {
   TokenPair pair{.query = tokenize(query), .document = tokenize(document)};
   if (pair.query.empty()) return fail("the query has no words");
-  const auto cut = [](std::vector<std::int32_t>& ids, std::int64_t most) {
-    if (most <= 0 || static_cast<std::int64_t>(ids.size()) <= most) return false;
-    ids.resize(static_cast<std::size_t>(most));
-    return true;
-  };
   pair.query_cut = cut(pair.query, limits.most_query_tokens);
   pair.document_cut = cut(pair.document, limits.most_document_tokens);
   return pair;
 }
 
-Result<std::vector<std::int32_t>> WordList::encode_document(std::string_view document,
-                                                            std::int64_t most) const {
-  std::vector<std::int32_t> ids = tokenize(document);
-  if (most > 0) ids.resize(std::min(ids.size(), static_cast<std::size_t>(most)));
-  return ids;
+Result<TokenPair> WordList::encode_document(std::string_view document, std::int64_t most) const {
+  TokenPair alone{.query = {}, .document = tokenize(document)};
+  alone.document_cut = cut(alone.document, most);
+  return alone;
 }
 
 std::uint64_t WordList::fingerprint() const {

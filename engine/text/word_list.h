@@ -42,8 +42,8 @@ class WordList final : public Tokenizer {
   /// query has no words.
   [[nodiscard]] Result<TokenPair> encode(std::string_view query, std::string_view document,
                                          const PairLimits& limits) const override;
-  [[nodiscard]] Result<std::vector<std::int32_t>> encode_document(std::string_view document,
-                                                                  std::int64_t most) const override;
+  [[nodiscard]] Result<TokenPair> encode_document(std::string_view document,
+                                                  std::int64_t most) const override;
   [[nodiscard]] std::uint64_t fingerprint() const override;
   [[nodiscard]] std::string_view token(std::int32_t id) const override;
   [[nodiscard]] std::int64_t size() const override;  // padding and the unknown word among them

@@ -191,6 +191,41 @@ TEST_F(Encode, SmallerFormatsTellTheirErrorAndScoreNearlyTheSame) {
   }
 }
 
+TEST_F(Encode, WhatWasCutIsNoted) {
+  const Outcome encoded = encode("dual", {"--max-tokens", "4"});
+  EXPECT_EQ(encoded.exit_code, 0) << encoded.err;
+  EXPECT_THAT(encoded.err, HasSubstr("of 40 documents were cut to 4 tokens"));
+  program_.write("queries.tsv", "q1\ta b\nq2\tc d e f g h\n");
+  program_.write("bm25.trec", "q1 Q0 d1 1 2 x\nq2 Q0 d2 1 2 x\n");
+  EXPECT_THAT(
+      score("dual", {"--cache", "cache", "--queries", "queries.tsv", "--max-query-tokens", "4"})
+          .err,
+      HasSubstr("1 of 2 queries was cut to 4 tokens"));
+  const Outcome ranked = program_.run({"rerank", "--checkpoint", "dual", "--run", "bm25.trec",
+                                       "--queries", "queries.tsv", "--cache", "cache", "-o",
+                                       "out.trec", "--max-query-tokens", "4"});
+  EXPECT_EQ(ranked.exit_code, 0) << ranked.err;
+  EXPECT_THAT(ranked.err, HasSubstr("1 of 2 queries was cut to 4 tokens"));
+}
+
+TEST_F(Encode, AnIdWithABlankIsTheCachesInARun) {
+  program_.write("docs.tsv", "d 1\ta b\n");
+  encode_well("dual");
+  EXPECT_EQ(score("dual", {"--cache", "cache", "--queries", "queries.tsv"}).exit_code, 0);
+  const Outcome outcome =
+      score("dual", {"--cache", "cache", "--queries", "queries.tsv", "--format", "trec"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err,
+              HasSubstr("cache: a TREC run needs a document id without blanks, not 'd 1'"));
+}
+
+TEST_F(Encode, ACacheIsNotPacked) {
+  const Outcome outcome = program_.run(
+      {"encode", "--checkpoint", "dual", "--documents", "docs.tsv", "-o", "c.cache.gz"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("c.cache.gz: a cache is mapped from its file"));
+}
+
 TEST_F(Encode, SomeDocumentsAreNamedByTheirIds) {
   encode_well("dual");
   program_.write("named.tsv", "q1\td7\ta b\nq2\td3\tc\nq1\td39\ta b\n");

@@ -107,10 +107,17 @@ TEST_F(Rerank, EveryFileMayBePacked) {
   EXPECT_EQ(tests::unpacked(program_.path("out.trec.gz")), plain);
 }
 
+TEST_F(Rerank, QueriesThatAreCutAreCounted) {
+  const Outcome outcome = rerank({"--max-query-tokens", "3"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("1 of 2 queries was cut to 3 tokens"));
+}
+
 TEST_F(Rerank, EachCandidateHasTheScoreOfItsTexts_AndRanksByIt) {
   const Outcome outcome = rerank({"--tag", "mine"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("of 4 of 24 documents the end is in no pair"));
+  EXPECT_THAT(outcome.err, HasSubstr("4 of 24 documents were cut; a pair has at most 64 tokens; "
+                                     "--max-p scores the ends of documents, too"));
   const auto scores = written();
   ASSERT_EQ(scores.size(), 2U * documents);
   std::vector<std::string> texts;

@@ -54,7 +54,9 @@ TEST(WordList, CutsEachTextByItsOwnLimit) {
   EXPECT_THAT(pair->query, ElementsAre(2, 3));
   EXPECT_TRUE(pair->query_cut);
   EXPECT_FALSE(pair->document_cut);
-  EXPECT_THAT(*words->encode_document("how tall is", 2), ElementsAre(2, 3));
+  EXPECT_THAT(words->encode_document("how tall is", 2)->document, ElementsAre(2, 3));
+  EXPECT_TRUE(words->encode_document("how tall is", 2)->document_cut);
+  EXPECT_FALSE(words->encode_document("how tall is", 3)->document_cut);
   EXPECT_THAT(words->encode("how", "", {})->document, ElementsAre());
 }
 

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/cut_texts.h"
+
+#include <fmt/format.h>
+
+namespace attnscope::cli {
+
+std::string CutTexts::in_words(const PairLimits& limits) const {
+  const bool apart = limits.most_document_tokens > 0;
+  std::string words;
+  const auto add = [&](const Count& count, const char* what, std::int64_t most) {
+    if (count.cut == 0) return;
+    words += fmt::format("{}{} of {} {} {} cut", words.empty() ? "" : ", ", count.cut, count.all,
+                         what, count.cut == 1 ? "was" : "were");
+    if (most > 0) words += fmt::format(" to {} tokens", most);
+  };
+  add(documents_, "documents", apart ? limits.most_tokens : 0);
+  add(queries_, "queries", limits.most_query_tokens);
+  if (words.empty() || apart) return words;
+  return fmt::format("{}; a pair has at most {} tokens", words, limits.most_tokens);
+}
+
+}  // namespace attnscope::cli
