@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -135,8 +136,8 @@ Result<Prepared> prepare(const ScoreCommandArguments& arguments) {
   return prepared;
 }
 
-/// The first pair: where everything that decides its score comes from.
-Status explain(Prepared& prepared, const std::string& activation) {
+/// Of the first pair: where everything that decides its score comes from.
+Result<std::string> explained(Prepared& prepared, const std::string& activation) {
   const auto pair = prepared.lines.next();
   if (!pair) return tl::unexpected(pair.error());
   if (!*pair) return fail("there is no pair to explain");
@@ -157,26 +158,28 @@ Status explain(Prepared& prepared, const std::string& activation) {
       positions.push_back(token.position);
       texts.push_back(std::string(token.text));
     }
-    fmt::print("{}\n", nlohmann::json({{"read", facts},
-                                       {"tokens", texts},
-                                       {"ids", ids},
-                                       {"types", types},
-                                       {"positions", positions}})
-                           .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-    return {};
+    return nlohmann::json({{"read", facts},
+                           {"tokens", texts},
+                           {"ids", ids},
+                           {"types", types},
+                           {"positions", positions}})
+               .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
+           "\n";
   }
+  std::string text;
+  const auto to = std::back_inserter(text);
   for (const Explained& line : lines) {
-    fmt::print("{:<18}{}{}\n", line.what, line.value,
-               line.source.empty() ? "" : fmt::format("  ({})", line.source));
+    fmt::format_to(to, "{:<18}{}{}\n", line.what, line.value,
+                   line.source.empty() ? "" : fmt::format("  ({})", line.source));
   }
-  fmt::print("\n{:>5}  {:>8}  {:>4}  {:>8}  {:<8}  token\n", "place", "id", "type", "position",
-             "part");
+  fmt::format_to(to, "\n{:>5}  {:>8}  {:>4}  {:>8}  {:<8}  token\n", "place", "id", "type",
+                 "position", "part");
   std::size_t place = 0;
   for (const ExplainedToken& token : explained) {
-    fmt::print("{:>5}  {:>8}  {:>4}  {:>8}  {:<8}  {}\n", place++, token.id, token.type,
-               token.position, token.part, visible(token.text));
+    fmt::format_to(to, "{:>5}  {:>8}  {:>4}  {:>8}  {:<8}  {}\n", place++, token.id, token.type,
+                   token.position, token.part, visible(token.text));
   }
-  return {};
+  return text;
 }
 
 void score(Session& session, const ScoreCommandArguments& arguments) {
@@ -185,9 +188,9 @@ void score(Session& session, const ScoreCommandArguments& arguments) {
   if (arguments.explain) {
     if (!arguments.out.empty())
       return session.fail(exit_wrong_use, "--explain prints; leave -o out, or redirect its output");
-    const Status explained = explain(*prepared, arguments.activation);
-    if (!explained) session.fail(exit_wrong_use, explained.error().message);
-    return;
+    const auto text = explained(*prepared, arguments.activation);
+    if (!text) return session.fail(exit_wrong_use, text.error().message);
+    return print_result(session, *text);
   }
   catch_interrupts();
   auto worker = start_model(arguments.model, prepared->model.request, &interrupts());
@@ -207,12 +210,17 @@ void score(Session& session, const ScoreCommandArguments& arguments) {
                                     arguments.cache, arguments.pairs.empty())
                       : ScoredPairs(model, std::move(prepared->lines));
   if (prepared->qrels) pairs.keep_judged(*prepared->qrels);
-  ScoreRun run(model, worker->process, pairs, prepared->cache.has_value(),
-               {prepared->format,
-                tag,
-                {.top = arguments.top,
-                 .applies_sigmoid = *sigmoid,
-                 .documents_differ = prepared->cache && arguments.pairs.empty()}},
+  const bool is_of_all = prepared->cache && arguments.pairs.empty();
+  ScoreLines lines(
+      prepared->format, tag,
+      {.top = arguments.top, .applies_sigmoid = *sigmoid, .documents_differ = is_of_all});
+  for (std::int64_t i = 0; is_of_all && i < prepared->cache->documents.documents(); ++i) {
+    const Status may = lines.check_document_id(prepared->cache->documents.id(i));
+    if (!may)
+      return session.fail(exit_wrong_use,
+                          fmt::format("{}: {}", arguments.cache, may.error().message));
+  }
+  ScoreRun run(model, worker->process, pairs, prepared->cache.has_value(), std::move(lines),
                prepared->out ? &*prepared->out : nullptr, interrupts(), options);
   auto comparison =
       PrecisionComparison::start(arguments.model, model, arguments.precision, &interrupts());

@@ -333,13 +333,16 @@ Status ScoreRun::write(const std::string& text) {
     return {};
   }
   if (out_ != nullptr) return out_->write(text);
-  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() ? Status() : not_written();
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size()) return {};
+  is_output_lost_ = true;
+  return not_written();
 }
 
 Status ScoreRun::flush() {
   // What an earlier write has lost is not there either.
-  const bool is_there = out_ != nullptr || (std::fflush(stdout) == 0 && std::ferror(stdout) == 0);
-  return is_there ? Status() : not_written();
+  if (out_ != nullptr || (std::fflush(stdout) == 0 && std::ferror(stdout) == 0)) return {};
+  is_output_lost_ = true;
+  return not_written();
 }
 
 tl::unexpected<Error> ScoreRun::no_score(const Window& window, std::size_t at) const {
@@ -366,9 +369,10 @@ Status ScoreRun::write_ready(Window& window) {
     if (Status wrote = write(*text); !wrote) return wrote;
     if (ties_)
       ties_->add(query_of(window, window.written), window.ids[window.written].document_id, *score);
-    written_ = lines_.count();
   }
-  return flush();
+  Status flushed = flush();
+  if (flushed) written_ = lines_.count();
+  return flushed;
 }
 
 void ScoreRun::show_progress(const Window& window, std::size_t scored) {
@@ -416,7 +420,6 @@ Status ScoreRun::run() {
   const bool is_whole = outcome && !was_interrupted();
   // A query of which not all documents are scored has no ranking.
   Status rest = is_whole ? write(lines_.finish()) : Status();
-  written_ = lines_.count();
   // A part replaces nothing that is whole.
   if (out_ != nullptr && !is_whole && (!options_.keeps_part || out_->replaces())) {
     written_ = 0;
@@ -424,8 +427,9 @@ Status ScoreRun::run() {
   }
   if (head_) rest = write(std::exchange(head_, nullptr)() + behind_head_);
   if (rest) rest = out_ != nullptr ? out_->commit() : flush();
-  // What could not be written is the worse news: no score before it is there either.
-  if (!rest) written_ = 0;
+  if (rest && !is_output_lost_) written_ = lines_.count();
+  // What could not be written is the worse news: no score before it is in a file either.
+  if (!rest && out_ != nullptr) written_ = 0;
   return rest ? outcome : rest;
 }
 

@@ -153,7 +153,8 @@ class ScoreRun {
   std::optional<ScoredPair> ahead_;  // of the next query, where a window is one query's documents
   std::unordered_set<std::size_t> scored_queries_;  // hashes, of a listwise model
   std::int64_t written_ = 0, scored_ = 0;
-  double read_before_ = 0;  // how much of the file the windows before held
+  bool is_output_lost_ = false;  // standard output took no more
+  double read_before_ = 0;       // how much of the file the windows before held
   CountLine progress_;
   PrecisionComparison* comparison_ = nullptr;
   std::function<std::string()> head_;

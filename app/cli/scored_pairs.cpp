@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -51,10 +52,11 @@ Result<std::optional<ScoredPair>> ScoredPairs::next_line() {
   if (!read) return tl::unexpected(read.error());
   if (!*read) return std::optional<ScoredPair>();
   TextPair& text = **read;
-  ScoredPair pair{.tokens = {},
-                  .cached = 0,
-                  .ids = {std::move(text.query_id), text.document_id},
-                  .line = text.line};
+  ScoredPair pair{
+      .tokens = {},
+      .cached = 0,
+      .ids = {std::move(text.query_id), text.document_id, std::hash<std::string>{}(text.query)},
+      .line = text.line};
   auto tokens = model_.tokenizer->encode(text.query, text.document, model_.limits);
   if (!tokens) return fail("{}: {}", reader_.place(text.line), tokens.error().message);
   pair.tokens = std::move(*tokens);

@@ -25,17 +25,25 @@ Result<ScoreFormat> parse_score_format(std::string_view text) {
   return fail("'{}' is no format of scores; known: tsv, trec, jsonl", in_a_sentence(text));
 }
 
-Result<std::string> ScoreLines::add(const PairIds& ids, float score) {
-  if (format_ != ScoreFormat::jsonl) {
-    for (const std::string& id : {ids.query_id, ids.document_id}) {
-      if (visible(id) == id) continue;
-      return fail(
-          "the id '{}' has a character that no one sees, that a terminal obeys, or that is no "
-          "UTF-8; "
-          "name it otherwise, or write --format jsonl",
-          in_a_sentence(id));
-    }
+Status ScoreLines::check_id(std::string_view id, std::string_view whose) const {
+  if (format_ == ScoreFormat::trec && !is_one_word(id)) {
+    return fail("a TREC run needs a {} id without blanks, not '{}'", whose, in_a_sentence(id));
   }
+  if (format_ == ScoreFormat::jsonl || visible(id) == id) return {};
+  return fail(
+      "the {} id '{}' has a character that no one sees, that a terminal obeys, or that is no "
+      "UTF-8; "
+      "name it otherwise, or write --format jsonl",
+      whose, in_a_sentence(id));
+}
+
+Status ScoreLines::check_document_id(std::string_view id) const {
+  return check_id(id, "document");
+}
+
+Result<std::string> ScoreLines::add(const PairIds& ids, float score) {
+  if (Status may = check_id(ids.query_id, "query"); !may) return tl::unexpected(may.error());
+  if (Status may = check_document_id(ids.document_id); !may) return tl::unexpected(may.error());
   if (format_ == ScoreFormat::trec || options_.top > 0) return add_ranked(ids, score);
   ++count_;
   return line_of(ids, score);
@@ -66,15 +74,11 @@ std::string ScoreLines::line_of(const PairIds& ids, float raw) const {
 Result<std::string> ScoreLines::add_ranked(const PairIds& ids, float score) {
   if (format_ != ScoreFormat::trec && (ids.query_id.empty() || ids.document_id.empty()))
     return fail("the best documents of a query need pairs with the ids of both, and one has none");
-  if (format_ == ScoreFormat::trec &&
-      !(is_one_word(ids.query_id) && is_one_word(ids.document_id))) {
-    return fail("a TREC run needs a query id and a document id without blanks, not '{}' and '{}'",
-                in_a_sentence(ids.query_id), in_a_sentence(ids.document_id));
-  }
   std::string text;
   if (ids.query_id != query_id_) {
     text = finish();
     query_id_ = ids.query_id;
+    query_ = ids.query;
     seen_documents_.clear();
     if (!seen_.insert(std::hash<std::string>{}(query_id_)).second) {
       return fail(
@@ -82,6 +86,12 @@ Result<std::string> ScoreLines::add_ranked(const PairIds& ids, float score) {
           "are read; sort the pairs by query",
           in_a_sentence(query_id_));
     }
+  }
+  if (ids.query != query_) {
+    return fail(
+        "query '{}' has another text here than in the lines before; give each query an id of "
+        "its own",
+        in_a_sentence(query_id_));
   }
   if (options_.best_of_passages && !documents_.empty() &&
       documents_.back().document_id == ids.document_id) {

@@ -11,6 +11,7 @@
 //   Result<std::string> text = lines.add({.query_id = "1", .document_id = "a"}, 2.5F);
 //   write(*text + lines.finish());
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -28,6 +29,7 @@ enum class ScoreFormat : std::uint8_t { tsv, trec, jsonl };
 
 struct PairIds {
   std::string query_id, document_id;  // empty where the pair has none
+  std::size_t query = 0;              // a hash of the query's text, where it is known
 };
 
 struct LineOptions {
@@ -50,8 +52,11 @@ class ScoreLines {
 
   /// What can be written now, possibly nothing. Errors: ids that `visible` (kernels/base) would
   /// change, but of jsonl, which escapes them; of `trec` pairs without ids or with blanks in them;
-  /// of `trec` and of the best, a query whose documents do not stand together.
+  /// of `trec` and of the best, a query whose documents do not stand together, an id of two
+  /// queries.
   [[nodiscard]] Result<std::string> add(const PairIds& ids, float score);
+  /// Whether add takes a document's id.
+  [[nodiscard]] Status check_document_id(std::string_view id) const;
   /// The rest.
   [[nodiscard]] std::string finish();
   /// Scores in all lines so far.
@@ -62,6 +67,7 @@ class ScoreLines {
     std::string document_id;
     float score;
   };
+  [[nodiscard]] Status check_id(std::string_view id, std::string_view whose) const;
   [[nodiscard]] Result<std::string> add_ranked(const PairIds& ids, float score);
   [[nodiscard]] float written(float score) const;
   [[nodiscard]] std::string line_of(const PairIds& ids, float raw) const;
@@ -73,6 +79,7 @@ class ScoreLines {
   std::string tag_;
   std::int64_t count_ = 0;
   std::string query_id_;                            // whose documents are gathered
+  std::size_t query_ = 0;                           // of its text
   std::vector<Ranked> documents_;                   // of that query
   std::unordered_set<std::size_t> seen_;            // hashes of queries that are written
   std::unordered_set<std::size_t> seen_documents_;  // of that query

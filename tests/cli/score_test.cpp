@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <chrono>
@@ -227,6 +228,41 @@ TEST_F(Score, AQueryThatFillsThePairIsCut_AndCounted) {
   const Outcome none = score({"--max-tokens", "3"});
   EXPECT_EQ(none.exit_code, 2);
   EXPECT_THAT(none.err, HasSubstr("line 1: a limit of 3 tokens leaves no room for a pair"));
+}
+
+TEST_F(Score, AnEmptyQueryIsScored_AndNoted) {
+  program_.write("pairs.tsv", "\tb c\na\tb c\n");
+  const Outcome outcome = score({});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 2);
+  EXPECT_THAT(outcome.err, HasSubstr("note: pairs.tsv: 1 record has an empty query"));
+}
+
+TEST_F(Score, AnIdOfTwoQueriesIsNoOneRanking) {
+  program_.write("pairs.tsv", "1\tx\ta\tb c\n1\ty\tb\tc d\n");
+  EXPECT_EQ(score({}).exit_code, 0);
+  for (const std::vector<std::string>& ranked :
+       {std::vector<std::string>{"--format", "trec"}, std::vector<std::string>{"--top", "1"}}) {
+    const Outcome outcome = score(ranked);
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.err,
+                HasSubstr("pairs.tsv, line 2: query '1' has another text here than in the lines "
+                          "before"));
+  }
+}
+
+TEST_F(Score, WhatStandardOutputDoesNotTakeIsNotWritten) {
+  for (const char* more : {"", " --explain", " --explain --format jsonl"}) {
+    const std::string command = fmt::format(
+        "ATTNSCOPE_WORKER='{}' '{}' score --checkpoint '{}' --pairs '{}'{} >/dev/full "
+        "2>'{}'",
+        ATTNSCOPE_WORKER_PROGRAM, ATTNSCOPE_PROGRAM, program_.path("").string(),
+        program_.path("pairs.tsv").string(), more, program_.path("err").string());
+    const int status = std::system(command.c_str());
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 2) << more;
+    EXPECT_THAT(program_.read("err"), HasSubstr("No space left on device")) << more;
+    EXPECT_THAT(program_.read("err"), Not(HasSubstr("60 scores"))) << more;
+  }
 }
 
 TEST_F(Score, ATrecRunIsRanked) {

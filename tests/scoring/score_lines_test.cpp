@@ -55,6 +55,14 @@ TEST(ScoreLines, ATrecRunNeedsIdsOfOneWord) {
   EXPECT_FALSE(lines.add({}, 1.0F).has_value());
 }
 
+TEST(ScoreLines, ARankingIsOfOneQuery) {
+  ScoreLines lines(ScoreFormat::trec, "mini");
+  EXPECT_TRUE(lines.add({"1", "a", 7}, 1.0F).has_value());
+  EXPECT_TRUE(lines.add({"1", "b", 7}, 1.0F).has_value());
+  EXPECT_THAT(lines.add({"1", "c", 8}, 1.0F).error().message,
+              HasSubstr("query '1' has another text here"));
+}
+
 TEST(ScoreLines, TheBestDocumentsOfAQueryAreWrittenInOrder) {
   for (const auto& [format, wanted] :
        {std::pair(ScoreFormat::tsv, "1\tb\t2\n1\ta\t1\n"),
