@@ -209,14 +209,14 @@ Result<OpenedTokenizer> tokenizer_of(const SentenceFiles& files, bool words, std
 }
 
 /// Which of all limits of a pair is the one that counts.
-std::string limit_source(const ModelQuestion& question, const PairLimits& limits,
-                         const OpenedTokenizer& opened) {
+std::string source_of_limit(const ModelQuestion& question, const PairLimits& limits,
+                            const OpenedTokenizer& opened) {
   if (question.most_tokens > 0) return "--max-tokens";
   if (limits.most_tokens == opened.max_tokens) return opened.limit_source;
   return question.positions > 0 ? "--extend-positions" : "the positions of config.json";
 }
 
-std::string query_limit_source(const ModelQuestion& question, const PairLimits& limits) {
+std::string source_of_query_limit(const ModelQuestion& question, const PairLimits& limits) {
   const bool is_option =
       question.most_query_tokens > 0 && question.most_query_tokens == limits.most_query_tokens;
   return is_option ? "--max-query-tokens" : "config.json";
@@ -452,8 +452,8 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& asked) {
                       .local = std::move(*local),
                       .is_local = config.is_local,
                       .limits = *limits,
-                      .limit_source = limit_source(question, *limits, *opened),
-                      .query_limit_source = query_limit_source(question, *limits),
+                      .limit_source = source_of_limit(question, *limits, *opened),
+                      .query_limit_source = source_of_query_limit(question, *limits),
                       .is_listwise = config.family->is_listwise(),
                       .keeps_documents = keeps_documents,
                       .request = std::move(request),

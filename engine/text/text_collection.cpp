@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <span>
 #include <system_error>
 #include <utility>
@@ -306,8 +307,9 @@ Result<std::int64_t> TextCollection::line_of(std::int64_t begin) {
 
 Status TextCollection::make_anew() {
   std::error_code none;
-  std::filesystem::remove(index_, none);
-  auto made = open(source_, parts_, on_progress_, kept_from_);
+  const bool is_removed = std::filesystem::remove(index_, none);
+  auto made = open(source_, parts_, on_progress_,
+                   is_removed ? kept_from_ : std::numeric_limits<std::int64_t>::max());
   if (on_progress_) static_cast<void>(on_progress_(1));
   if (!made) return tl::unexpected(made.error());
   std::swap(file_, made->file_);

@@ -175,7 +175,7 @@ Result<std::vector<std::string>> column_names_in(std::string_view first_line) {
     if (!is_known && !name.empty() && unknown.empty()) unknown = field;
   }
   const bool are_names = known > 0 && known + empty == fields->size();
-  // A letter is a text, too, and some name columns of their own beside those that are known.
+  // A letter may be a text, and files have columns of their own next to those that are known.
   if (!are_names && (known == letters || has_text)) return std::vector<std::string>();
   if (!are_names && (known < 2 || clear == 0)) {
     return fail(

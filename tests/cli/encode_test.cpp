@@ -208,6 +208,22 @@ TEST_F(Encode, WhatWasCutIsNoted) {
   EXPECT_THAT(ranked.err, HasSubstr("1 of 2 queries was cut to 4 tokens"));
 }
 
+TEST_F(Encode, ADocumentWithoutAVectorIsNamedByItsLine) {
+  const std::filesystem::path golden =
+      std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/golden/checkpoints/encoder-kept";
+  std::filesystem::copy(golden, program_.path("kept"), std::filesystem::copy_options::recursive);
+  program_.write("kept/1_MultiVectorMask/config.json",
+                 R"({"skiplist_words": [], "skiplist_tasks": ["document"],
+                     "keep_only_token_ids": [5]})");
+  program_.write("docs.tsv", "d1\ta b\nd2\tb c\n");
+  const Outcome encoded = encode("kept");
+  EXPECT_EQ(encoded.exit_code, 2);
+  EXPECT_THAT(encoded.err, HasSubstr("docs.tsv, line 2: the document has no token with a vector"));
+  program_.write("pairs.tsv", "a\ta b\na\tb c\n");
+  EXPECT_THAT(score("kept", {"--pairs", "pairs.tsv"}).err,
+              HasSubstr("pairs.tsv, line 2: the document has no token with a vector"));
+}
+
 TEST_F(Encode, AnIdWithABlankIsTheCachesInARun) {
   program_.write("docs.tsv", "d 1\ta b\n");
   encode_well("dual");
