@@ -56,6 +56,8 @@ TEST(CommandLine, UnknownCommandsAndOptionsAreWrongUse) {
   expect_refusal(program.run({"fly"}), 2, {"fly", "--help"});
   expect_refusal(program.run({"gone.attn.gz"}), 2, {"there is no file 'gone.attn.gz'"});
   expect_refusal(program.run({"table", "--colour"}), 2, {"--colour"});
+  expect_refusal(program.run({"table", "last", "c.cache", "--colour"}), 2,
+                 {"not expected: c.cache --colour;"});
   expect_refusal(program.run({"export", "last"}), 2, {"--output"});
 }
 
@@ -174,7 +176,7 @@ TEST(CommandLine, AnswersInSentencesAndAsData) {
   const std::string run = ATTNSCOPE_SOURCE_DIR "/tests/store/small_run.attn:last";
   const Outcome text = program.run({"answer", run});
   EXPECT_EQ(text.exit_code, 0) << text.err;
-  EXPECT_THAT(text.out, HasSubstr("is fastest"));
+  EXPECT_THAT(text.out, HasSubstr("lowest median: full/sdpa"));
   EXPECT_THAT(text.out, HasSubstr("Longest length that fits:"));
   const auto json = nlohmann::json::parse(program.run({"answer", run, "--json"}).out);
   EXPECT_FALSE(json.at("settings").empty());
