@@ -326,7 +326,7 @@ json pairs_with(WorkerProcess& worker, const Sweep& whole, const NamedPattern& n
     pairs.push_back({{"pattern", named.name},
                      {"implementation", listed.value("id", "")},
                      {"tokens", largest.sequence_tokens},
-                     {"reason", "computes nothing of it"}});
+                     {"reason", "does not implement this pattern"}});
   }
   const auto take = [&](const Result<json>& rows, auto&& each) {
     for (json& pair : pairs) {

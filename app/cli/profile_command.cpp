@@ -211,7 +211,7 @@ void add_profile_command(CLI::App& app, Session& session) {
       ->type_name("N")
       ->capture_default_str()
       ->check(above_zero);
-  command->add_option("--rounds", arguments->rounds, "Passes over them, behind one to warm up")
+  command->add_option("--rounds", arguments->rounds, "Passes after one warm-up pass")
       ->type_name("N")
       ->capture_default_str()
       ->check(above_zero);

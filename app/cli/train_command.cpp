@@ -362,7 +362,7 @@ Result<ReadyToTrain> prepare(const TrainArguments& arguments) {
                          static_cast<int>(arguments.ranknet) +
                          static_cast<int>(arguments.localized_ce);
   if (objectives != 1)
-    return fail("say what is trained for: one of --margin-mse, --ranknet and --localized-ce");
+    return fail("choose an objective: one of --margin-mse, --ranknet and --localized-ce");
   // All groups of an update are read before it begins.
   constexpr std::int64_t most_groups = 1 << 20;
   if (arguments.shape.batch > most_groups / arguments.shape.accumulate) {

@@ -125,7 +125,7 @@ void TrainRun::say_begin() const {
   if (arguments_.events) return;
   say("attnscope: {} steps of {} groups from {} lines ({:.2f} times each){}", arguments_.steps,
       data_.groups_of_step(), data_.lines(), data_.epochs(arguments_.steps),
-      done_ > 0 ? fmt::format("; going on behind step {}", done_) : "");
+      done_ > 0 ? fmt::format("; resuming after step {}", done_) : "");
 }
 
 Status TrainRun::take_step(const json& answer) {

@@ -114,7 +114,7 @@ std::string legend_of(const std::vector<Placed>& all, bool has_front) {
     add(fmt::format("nDCG@10 {} ({}). † as the paper tested.", published_label,
                     published->of->published->source));
   }
-  if (has_front) add("Line: what nothing else beats in both.");
+  if (has_front) add("Line: Pareto front.");
   return text;
 }
 

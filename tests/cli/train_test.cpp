@@ -203,7 +203,7 @@ TEST_F(Train, AWorkerThatIsGoneCostsTheStepsBehindTheLastState) {
   EXPECT_THAT(other.err, AllOf(HasSubstr("is of a training with seed 1, and now it is 5")));
   const Outcome rest = train("cut", arguments);
   ASSERT_EQ(rest.exit_code, 0) << rest.err;
-  EXPECT_THAT(rest.err, HasSubstr("going on behind step 6"));
+  EXPECT_THAT(rest.err, HasSubstr("resuming after step 6"));
   EXPECT_EQ(weights("whole"), weights("cut"));
   EXPECT_EQ(curve("whole", 1), curve("cut", 1));
   const Outcome again = train("cut", arguments);
