@@ -12,7 +12,7 @@
 namespace attnscope {
 namespace {
 
-constexpr const char* version = "3";
+constexpr const char* version = "4";
 constexpr std::size_t data_alignment = 64, longest_encoding = 400;
 
 struct FormatNames {
@@ -89,9 +89,13 @@ Status read_words(const SafetensorsFile& file, const std::string& name, CacheCon
     const auto found = file.metadata(key);
     return found ? *found : std::string_view();
   };
-  if (text(cache_file::version_key) != version) {
-    return fail("{}: holds no encoded documents of this version ('{}' is not {})", name,
-                cache_file::version_key, version);
+  const std::string_view theirs = text(cache_file::version_key);
+  if (theirs.empty()) return fail("{}: holds no encoded documents", name);
+  if (theirs != version) {
+    return fail(
+        "{}: was written by another version of attnscope, whose checksums are others ('{}' is "
+        "'{}', not {}); encode the documents again",
+        name, cache_file::version_key, in_a_sentence(theirs), version);
   }
   contents.maker.family = text("family");
   contents.maker.encoding = text("encoding");

@@ -9,9 +9,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <cstddef>
+#include <span>
+#include <string_view>
 #include <utility>
 
+#include "kernels/base/running_sum.h"
 #include "kernels/base/sentences.h"
 
 namespace attnscope {
@@ -36,24 +39,6 @@ bool is_finite(const at::Tensor& tensor) {
   const auto [least, most] = at::aminmax(tensor);
   return std::isfinite(least.item<float>()) && std::isfinite(most.item<float>());
 }
-
-/// FNV-1a over words of 8 bytes.
-class Fingerprint {
- public:
-  void add(std::uint64_t word) { value_ = (value_ ^ word) * 0x100000001b3U; }
-  void add(const char* bytes, std::size_t size) {
-    for (; size > 0; bytes += std::min(size, sizeof(std::uint64_t)),
-                     size -= std::min(size, sizeof(std::uint64_t))) {
-      std::uint64_t word = 0;
-      std::memcpy(&word, bytes, std::min(size, sizeof(word)));
-      add(word);
-    }
-  }
-  [[nodiscard]] std::uint64_t value() const { return value_; }
-
- private:
-  std::uint64_t value_ = 0xcbf29ce484222325U;
-};
 
 }  // namespace
 
@@ -121,15 +106,13 @@ NormWeights ModelWeights::norm(const std::string& name) const {
 }
 
 std::uint64_t ModelWeights::fingerprint() const {
-  Fingerprint fingerprint;
+  RunningSum sum;
   for (const auto& [name, tensor] : tensors_) {
-    fingerprint.add(name.data(), name.size());
-    for (const std::int64_t size : tensor.sizes()) {
-      fingerprint.add(static_cast<std::uint64_t>(size));
-    }
-    fingerprint.add(static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes());
+    sum.add(std::string_view(name));
+    for (const std::int64_t size : tensor.sizes()) sum.add(static_cast<std::uint64_t>(size));
+    sum.add(std::span(static_cast<const std::byte*>(tensor.const_data_ptr()), tensor.nbytes()));
   }
-  return fingerprint.value();
+  return sum.value();
 }
 
 }  // namespace attnscope

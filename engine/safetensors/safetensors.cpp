@@ -19,6 +19,9 @@ constexpr std::int64_t length_bytes = 8;
 // The reference reader's own limit; a longer header is an attack or a damaged length.
 constexpr std::int64_t longest_header = 100'000'000;
 
+// Before the digits; those of other versions were summed up in another way.
+constexpr std::string_view checksum_version = "2-";
+
 bool fits(const std::vector<std::int64_t>& shape, std::span<const std::int64_t> wanted) {
   return std::ranges::equal(shape, wanted, [](std::int64_t size, std::int64_t want) {
     return want == -1 || size == want;
@@ -174,12 +177,18 @@ std::string checksum_of(std::span<const NamedView> tensors,
     sum.add(name);
     sum.add(bytes);
   }
-  return fmt::format("{:016x}", sum.value());
+  return fmt::format("{}{:016x}", checksum_version, sum.value());
 }
 
 Status SafetensorsFile::check_sum() const {
   const auto stated = metadata(checksum_key);
   if (!stated) return tl::unexpected(stated.error());
+  if (!stated->starts_with(checksum_version)) {
+    return fail(
+        "{}: was written by another version of attnscope, whose checksums are others; it cannot be "
+        "checked here",
+        mapping_->file);
+  }
   if (*stated == checksum_of(tensors(), mapping_->metadata)) return {};
   return fail("{}: is damaged: its contents have another checksum than it states", mapping_->file);
 }

@@ -49,7 +49,8 @@ class SafetensorsFile {
   /// The same with dtype F32 and a shape where -1 matches any size.
   [[nodiscard]] Result<std::span<const float>> floats(std::string_view name,
                                                       std::span<const std::int64_t> shape) const;
-  /// Ok where the text `checksum` is that of all tensors and all other texts (checksum_of).
+  /// Ok where the text `checksum` is that of all tensors and all other texts (checksum_of). Errors:
+  /// another one, and one of an earlier version of the program, which cannot be checked.
   [[nodiscard]] Status check_sum() const;
 
  private:

@@ -156,9 +156,10 @@ TEST_F(DocumentCacheFile, OfAnotherFamilyWeightsOrDtypeIsRefused) {
 }
 
 TEST_F(DocumentCacheFile, ThatIsNoneOrDamagedIsRefused) {
-  EXPECT_THAT(refused_after("\"attnscope_documents\":\"3\"", "\"attnscope_documents\":\"2\""),
-              HasSubstr("holds no encoded documents of this version"));
-  EXPECT_THAT(refused_after("\"attnscope_documents\":\"2\"", "\"attnscope_documents\":\"3\""),
+  EXPECT_THAT(refused_after("\"attnscope_documents\":\"4\"", "\"attnscope_documents\":\"3\""),
+              HasSubstr("was written by another version of attnscope, whose checksums are others "
+                        "('attnscope_documents' is '3', not 4); encode the documents again"));
+  EXPECT_THAT(refused_after("\"attnscope_documents\":\"3\"", "\"attnscope_documents\":\"4\""),
               testing::Eq("opened"));
   const std::string one_row("\1\0\0\0\0\0\0\0", 8);
   EXPECT_THAT(refused_after(one_row, std::string("\x7f\0\0\0\0\0\0\0", 8)),

@@ -4,6 +4,10 @@
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <set>
+#include <utility>
+
 #include "engine/model/family.h"
 #include "tests/model/drawn_pairs.h"
 
@@ -20,6 +24,20 @@ TEST(ModelWeights, AreTheSameForTheSameSeed) {
   EXPECT_FALSE(at::equal(a->tensor(some_layer), c->tensor(some_layer)));
   EXPECT_EQ(a->fingerprint(), b->fingerprint());
   EXPECT_NE(a->fingerprint(), c->fingerprint());
+}
+
+TEST(ModelWeights, SignsThatAreTurnedInPairsAreOfTheFingerprint) {
+  const auto weights = ModelWeights::random(small_config(), {.seed = 3});
+  std::set<std::uint64_t> all{weights->fingerprint()};
+  // Odd places are the upper halves of words of 8 bytes.
+  for (const auto& [first, second] : {std::pair(1, 3), {1, 101}, {3, 101}, {5, 7}}) {
+    ModelWeights::Tensors tensors = weights->tensors();
+    at::Tensor& changed = tensors[some_layer];
+    changed = changed.clone();
+    for (const int place : {first, second}) changed.data_ptr<float>()[place] *= -1;
+    all.insert(ModelWeights(weights->config(), std::move(tensors)).fingerprint());
+  }
+  EXPECT_EQ(all.size(), 5U);
 }
 
 TEST(ModelWeights, DoNotDependOnWhetherGlobalProjectionsAreDrawn) {

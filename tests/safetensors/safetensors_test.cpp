@@ -47,6 +47,23 @@ TEST(Safetensors, WhatIsWrittenIsReadBack) {
   EXPECT_THAT(file->tensor("lse")->shape, ElementsAre(3, 2));
 }
 
+TEST(Safetensors, AChecksumOfAnotherVersionIsNeitherTakenNorCalledDamage) {
+  const ScratchFolder folder;
+  const std::vector<float> values = counting(4);
+  const NamedView view{"q", {"F32", {4}, std::as_bytes(std::span(values))}};
+  const auto checked = [&](const std::string& checksum) {
+    const std::map<std::string, std::string> texts{{checksum_key, checksum}};
+    EXPECT_TRUE(write_safetensors(folder / "t", std::span(&view, 1), texts));
+    return SafetensorsFile::open(folder / "t")->check_sum();
+  };
+  const std::string sum = checksum_of(std::span(&view, 1), {});
+  EXPECT_TRUE(checked(sum));
+  EXPECT_THAT(checked(sum.substr(2)).error().message, HasSubstr("by another version of attnscope"));
+  std::string other = sum;
+  other.back() = other.back() == '0' ? '1' : '0';
+  EXPECT_THAT(checked(other).error().message, HasSubstr("is damaged"));
+}
+
 TEST(Safetensors, TensorsMayBeEmptyAndFilesMayHoldNone) {
   const ScratchFolder folder;
   ASSERT_TRUE(write_safetensors(folder / "none", {}));
