@@ -10,6 +10,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <system_error>
@@ -132,21 +133,45 @@ Status take_documents(const json& object, const TrainingForm& form, TrainingLine
   return {};
 }
 
-Result<double> margin_in(const json& object) {
-  const auto finite = [](const json& value) {
-    return value.is_number() && std::isfinite(value.get<double>());
-  };
+bool is_finite(const json& value) {
+  return value.is_number() && std::isfinite(value.get<double>());
+}
+
+/// Nothing where there is none, or null.
+Result<std::optional<double>> stated_margin(const json& object) {
+  const auto margin = object.find("margin");
+  if (margin == object.end() || margin->is_null()) return std::nullopt;
+  if (is_finite(*margin)) return margin->get<double>();
   // Of TSV with named columns.
-  if (const auto margin = object.find("margin"); margin != object.end() && margin->is_string())
-    return number_in(margin->get_ref<const std::string&>());
-  if (const auto margin = object.find("margin"); margin != object.end() && finite(*margin))
-    return margin->get<double>();
+  if (margin->is_string()) return number_in(margin->get_ref<const std::string&>());
+  return fail("has a 'margin' that is no number");
+}
+
+/// Likewise: the difference of both scores.
+std::optional<double> difference_of_scores(const json& object) {
   const auto scores = object.find("scores");
-  if (scores != object.end() && scores->is_array() && scores->size() == 2 &&
-      std::ranges::all_of(*scores, finite)) {
-    return scores->at(0).get<double>() - scores->at(1).get<double>();
+  if (scores == object.end() || !scores->is_array() || scores->size() != 2 ||
+      !std::ranges::all_of(*scores, is_finite)) {
+    return std::nullopt;
   }
-  return fail("has neither a number 'margin' nor 'scores' of the positive and the negative");
+  return scores->at(0).get<double>() - scores->at(1).get<double>();
+}
+
+Result<double> margin_in(const json& object) {
+  const auto margin = stated_margin(object);
+  if (!margin) return tl::unexpected(margin.error());
+  const std::optional<double> difference = difference_of_scores(object);
+  if (!*margin && !difference)
+    return fail("has neither a number 'margin' nor 'scores' of the positive and the negative");
+  constexpr double rounded = 0.01;  // files have margins of a few digits
+  if (*margin && difference &&
+      std::fabs(**margin - *difference) > rounded * std::max(1.0, std::fabs(*difference))) {
+    return fail(
+        "has the 'margin' {:g} and 'scores' whose difference is {:g}; leave out the one that is "
+        "not meant",
+        **margin, *difference);
+  }
+  return *margin ? **margin : *difference;
 }
 
 Result<TrainingLine> parse_object(const json& object, const TrainingForm& form) {

@@ -94,6 +94,20 @@ TEST(TrainingLine, SaysWhatIsWrong) {
       HasSubstr("'margin'"));
 }
 
+TEST(TrainingLine, AMarginAndScoresThatAreThereAgree) {
+  const auto line = [](std::string_view numbers) {
+    return parse_training_line(
+        std::string(R"({"query":"q","positive":"p","negative":"n",)") + std::string(numbers) + "}",
+        PairFormat::jsonl, with_margin);
+  };
+  EXPECT_EQ(line(R"("margin":2.49,"scores":[4,1.506])")->margin, 2.49);
+  EXPECT_EQ(line(R"("margin":null,"scores":[4,1.5])")->margin, 2.5);
+  EXPECT_THAT(line(R"("margin":1,"scores":[3,1])").error().message,
+              HasSubstr("has the 'margin' 1 and 'scores' whose difference is 2"));
+  EXPECT_THAT(line(R"("margin":[2],"scores":[3,1])").error().message,
+              HasSubstr("has a 'margin' that is no number"));
+}
+
 class TrainingFileTest : public ::testing::Test {
  protected:
   void TearDown() override { std::filesystem::remove(path_); }
