@@ -378,6 +378,12 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& asked) {
         "leave the number of positions out",
         question.checkpoint.string());
   }
+  if (question.positions > 0 && question.positions < shape.positions) {
+    return fail(
+        "{}: has {} positions, which cannot be extended to {}; leave the number out, and limit "
+        "texts by --max-tokens",
+        question.checkpoint.string(), shape.positions, question.positions);
+  }
   shape.positions = std::max(shape.positions, question.positions);
   const MultiVectorTexts* texts = checkpoint->sentence->multi_vector.get();
   if (texts != nullptr && config.body->family->has_rotary_positions()) {
