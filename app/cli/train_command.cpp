@@ -31,10 +31,12 @@
 #include "app/cli/reranked_pairs.h"
 #include "app/cli/train_run.h"
 #include "app/cli/worker_requests.h"
+#include "engine/checkpoint/checkpoint.h"
+#include "engine/checkpoint/hub_cache.h"
+#include "engine/checkpoint/trained_folder.h"
 #include "engine/effectiveness/trec_files.h"
 #include "engine/safetensors/safetensors.h"
 #include "engine/text/beir_folder.h"
-#include "engine/text/tokenizer_folder.h"
 #include "engine/text/training_file.h"
 #include "kernels/base/read_files.h"
 #include "kernels/base/sentences.h"
@@ -249,9 +251,8 @@ struct FoundState {
 /// Every file that a training may write into its folder but the list of them.
 std::vector<std::string> written_files() {
   std::vector<std::string> names{trained_model_file, training_state_file,
-                                 std::string(report::training_curve_file), validation_file,
-                                 "config.json"};
-  names.insert(names.end(), tokenizer_files.begin(), tokenizer_files.end());
+                                 std::string(report::training_curve_file), validation_file};
+  for (std::string& name : trained_folder_files()) names.push_back(std::move(name));
   return names;
 }
 
@@ -357,6 +358,16 @@ Result<FoundState> look_into_folder(const TrainArguments& arguments, const json&
   return found;
 }
 
+/// What it is comes first: its labels and options are nothing to ask about where it cannot be
+/// trained.
+Status can_be_trained(const std::string& checkpoint) {
+  const auto place = find_checkpoint(checkpoint);
+  if (!place) return tl::unexpected(place.error());
+  const auto opened = Checkpoint::open(place->folder);
+  if (!opened) return tl::unexpected(opened.error());
+  return may_be_trained(*opened, place->name);
+}
+
 Result<ReadyToTrain> prepare(const TrainArguments& arguments) {
   const int objectives = static_cast<int>(arguments.margin_mse) +
                          static_cast<int>(arguments.ranknet) +
@@ -369,6 +380,14 @@ Result<ReadyToTrain> prepare(const TrainArguments& arguments) {
     return fail("--batch {} --accumulate {} are more than the {} groups that one update may have",
                 arguments.shape.batch, arguments.shape.accumulate, most_groups);
   }
+  if (arguments.warm_up_steps() > arguments.steps) {
+    return fail(
+        "--warm-up {} is more than --steps {}, so that the learning rate would never be reached; "
+        "take fewer, or leave it out",
+        arguments.warm_up_steps(), arguments.steps);
+  }
+  if (Status can = can_be_trained(arguments.model.checkpoint); !can)
+    return tl::unexpected(can.error());
   auto model = open_model(arguments.model);
   if (!model) return tl::unexpected(model.error());
   if (model->request["dtype"] == "float16")
@@ -439,6 +458,11 @@ void train(Session& session, const TrainArguments& arguments) {
     session.fail(exit_cancelled,
                  fmt::format("interrupted behind step {} of {}; the same command goes on",
                              run->done(), arguments.steps));
+  } else if (!run->lost_events().empty()) {
+    session.fail(exit_wrong_use,
+                 fmt::format("standard output did not take every event ({}); {} has the trained "
+                             "model all the same",
+                             run->lost_events(), arguments.out));
   }
 }
 

@@ -4,19 +4,23 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
 #include <cstdio>
+#include <limits>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "app/cli/command_line.h"
 #include "app/cli/score_run.h"
 #include "app/cli/worker_requests.h"
-#include "engine/checkpoint/trained_config.h"
+#include "engine/checkpoint/trained_folder.h"
 #include "engine/effectiveness/measures.h"
-#include "engine/text/tokenizer_folder.h"
+#include "engine/pattern/attention_pattern.h"
+#include "engine/scoring/score_batches.h"
 #include "kernels/base/mapped_file.h"
-#include "kernels/base/text_file.h"
+#include "kernels/base/sentences.h"
 #include "kernels/base/written_file.h"
 
 namespace attnscope::cli {
@@ -28,11 +32,6 @@ using nlohmann::json;
 
 /// A step is waited for, then saved.
 const std::atomic<int> never_interrupted = 0;
-
-void print_event(const json& event) {
-  fmt::print("{}\n", event.dump());
-  std::fflush(stdout);
-}
 
 report::TrainedStep step_of(const json& answer) {
   return {.step = answer.value("step", std::int64_t{0}),
@@ -156,6 +155,14 @@ Status TrainRun::take_step(const json& answer) {
   return saves ? save() : Status();
 }
 
+void TrainRun::print_event(const json& event) {
+  const std::string line = event.dump() + "\n";
+  errno = 0;
+  if (std::fwrite(line.data(), 1, line.size(), stdout) == line.size() && std::fflush(stdout) == 0)
+    return;
+  if (lost_events_.empty()) lost_events_ = system_reason(errno);
+}
+
 void TrainRun::tell(const report::TrainedStep& step, bool is_best) {
   if (arguments_.events) return print_event(event_of(step, is_best));
   if (!step.ndcg && done_ % arguments_.save_every != 0 && done_ != arguments_.steps) return;
@@ -215,28 +222,139 @@ Result<bool> TrainRun::keep_if_best(double ndcg) {
   return true;
 }
 
+TrainedAttention TrainRun::attention() const {
+  const ScoringModel& model = ready_.model;
+  const bool built_in =
+      std::ranges::find(built_in_patterns(), model.pattern) != built_in_patterns().end();
+  return {.pattern = built_in ? model.pattern.name : "",
+          .window = model.window,
+          .most_query_tokens = model.limits.most_query_tokens,
+          .positions = model.shape.positions,
+          .is_one_text = model.options.contains(pair_is_one_text),
+          .begun_from = model.place.revision.empty() ? std::string() : model.place.words()};
+}
+
+Status TrainRun::write_folder() {
+  const ScoringModel& model = ready_.model;
+  const auto folder = trained_folder(*model.sentence, attention(), model.limits.most_tokens);
+  if (!folder) return tl::unexpected(folder.error());
+  for (const std::string& name : trained_folder_files()) {
+    const fs::path into = arguments_.in_folder(name);
+    Status written;
+    if (const auto text = folder->texts.find(name); text != folder->texts.end()) {
+      written = write_file(into, text->second);
+    } else if (const auto from = folder->copied.find(name); from != folder->copied.end()) {
+      written = write_copy(from->second, into);
+    } else {
+      std::error_code failed;
+      fs::remove(into, failed);
+      if (failed) written = fail("{}: cannot be removed: {}", into.string(), failed.message());
+    }
+    if (!written) return written;
+  }
+  return {};
+}
+
+Result<ScoringModel> TrainRun::open_folder() const {
+  const ModelQuestion& asked = arguments_.model.question;
+  ModelQuestion question{.checkpoint = arguments_.out,
+                         .implementation = asked.implementation,
+                         .dtype = asked.dtype,
+                         .device = asked.device,
+                         .precision = asked.precision,
+                         .only_scores = true};
+  if (attention().pattern.empty()) {
+    question.pattern = asked.pattern;
+    question.window = asked.window;
+  }
+  return ScoringModel::open(question);
+}
+
+Result<std::vector<float>> TrainRun::scores_of(const std::vector<TokenPair>& pairs) {
+  std::vector<float> scores;
+  for (const TokenPair& pair : pairs) {
+    const json request{{"request", "score"},
+                       {"cls", ready_.model.tokenizer->cls()},
+                       {"items", json::array({pair_json(pair)})}};
+    const Status answered = cli::ask(worker_, request, [&](const json& event) {
+      if (event.value("event", "") != "score") return false;
+      for (const json& score : event.value("scores", json::array())) {
+        scores.push_back(score.is_number() ? score.get<float>()
+                                           : std::numeric_limits<float>::quiet_NaN());
+      }
+      return true;
+    });
+    if (!answered) return tl::unexpected(answered.error());
+  }
+  if (scores.size() != pairs.size()) return fail("the worker answered other pairs");
+  return scores;
+}
+
+/// It computes what was computed before, so that no more than rounding may differ.
+Status TrainRun::check_folder() {
+  constexpr std::int64_t most_scored = 4096;  // tokens; of longer pairs the tokens are enough
+  const auto texts = data_.some_pairs();
+  if (!texts) return tl::unexpected(texts.error());
+  const auto wrong = [&](const std::string& why) {
+    return fail(
+        "{}: has the trained weights, but the folder as it is read now is not the model that was "
+        "trained: {}; do not use it, and report this as an error of attnscope",
+        arguments_.out, why);
+  };
+  const auto in_words = [](const TextPair& pair) {
+    return fmt::format("the query '{}' and the document '{}' have", in_a_sentence(pair.query),
+                       in_a_sentence(pair.document));
+  };
+  const auto folder = open_folder();
+  if (!folder) return wrong(folder.error().message);
+  if (folder->tokenizer->cls() != ready_.model.tokenizer->cls()) return wrong("its [CLS] is other");
+  std::vector<TokenPair> pairs;
+  std::vector<std::string> names;
+  for (const TextPair& text : *texts) {
+    const auto encode = [&](const ScoringModel& model) {
+      return model.tokenizer->encode(text.query, text.document, model.limits);
+    };
+    auto wanted = encode(ready_.model);
+    if (!wanted) continue;  // no such line could be trained on
+    const auto read = encode(*folder);
+    if (!read) return wrong(read.error().message);
+    if (read->query != wanted->query || read->document != wanted->document)
+      return wrong(in_words(text) + " other tokens than in the training");
+    if (tokens_of(*wanted) > most_scored) continue;
+    pairs.push_back(std::move(*wanted));
+    names.push_back(in_words(text));
+  }
+  std::string implementation;
+  const Status trained =
+      cli::ask(worker_, {{"request", "model-so-far"}, {"kept", true}}, [&](const json& event) {
+        implementation = event.value("implementation", "");
+        return event.value("event", "") == "model";
+      });
+  if (!trained) return trained;
+  const auto wanted = scores_of(pairs);
+  if (!wanted) return tl::unexpected(wanted.error());
+  json request = folder->request;
+  request["implementation"] = implementation;
+  request["threads"] = ready_.settings["threads"];
+  if (Status loaded = ask_for(request, "model"); !loaded) return wrong(loaded.error().message);
+  const auto read = scores_of(pairs);
+  if (!read) return wrong(read.error().message);
+  const double rounding = arguments_.model.question.dtype == "float32" ? 1e-5 : 1e-2;
+  for (std::size_t i = 0; i < read->size(); ++i) {
+    const double was = (*wanted)[i], is = (*read)[i];
+    if ((std::isnan(was) && std::isnan(is)) ||
+        std::fabs(was - is) <= rounding * std::max(1.0, std::fabs(was))) {
+      continue;
+    }
+    return wrong(
+        fmt::format("{} the score {:.6g}, and had {:.6g} in the training", names[i], is, was));
+  }
+  return {};
+}
+
 /// The weights come last: a folder with them is whole.
 Status TrainRun::finish() {
-  const fs::path& from = ready_.model.place.folder;
-  constexpr std::uintmax_t most_config_bytes = 1U << 20U;
-  const auto text =
-      read_text_file(from / "config.json", "model's configuration", most_config_bytes);
-  if (!text) return tl::unexpected(text.error());
-  const ScoringModel& model = ready_.model;
-  const auto config = trained_config(
-      *text, {.pattern = model.pattern.name,
-              .window = model.window,
-              .most_query_tokens = model.limits.most_query_tokens,
-              .positions = model.shape.positions,
-              .begun_from = model.place.revision.empty() ? std::string() : model.place.words()});
-  if (!config) return tl::unexpected(config.error());
-  if (Status written = write_file(arguments_.in_folder("config.json"), *config); !written)
-    return written;
-  for (const std::string name : tokenizer_files) {
-    std::error_code failed;
-    if (!fs::exists(from / name, failed)) continue;
-    if (Status copied = write_copy(from / name, arguments_.in_folder(name)); !copied) return copied;
-  }
+  if (Status written = write_folder(); !written) return written;
   if (Status flushed = curve_.flush(); !flushed) return flushed;
   if (Status written =
           ask_for({{"request", "write-trained"},
@@ -245,14 +363,19 @@ Status TrainRun::finish() {
       !written) {
     return written;
   }
+  if (Status same = check_folder(); !same) return same;
   std::error_code ignored;
   fs::remove(arguments_.in_folder(training_state_file), ignored);
   say_kept();
-  say("attnscope: {} has the trained model", arguments_.out);
+  say("attnscope: {} has the trained model{}", arguments_.out,
+      attention().pattern.empty()
+          ? fmt::format("; it is to be used with --pattern {}{}", arguments_.model.question.pattern,
+                        ready_.model.window ? " --window " + ready_.model.window->text() : "")
+          : "");
   return {};
 }
 
-void TrainRun::say_kept() const {
+void TrainRun::say_kept() {
   if (!arguments_.validates()) return;
   if (arguments_.events) {
     json event = kept_ ? to_json(kept_) : json{{"step", done_}};

@@ -12,11 +12,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "app/cli/model_arguments.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/reranked_pairs.h"
 #include "app/cli/training_data.h"
+#include "engine/checkpoint/trained_config.h"
 #include "engine/effectiveness/trec_files.h"
 #include "engine/report/training_curve.h"
 #include "engine/scoring/scoring_model.h"
@@ -105,6 +107,8 @@ class TrainRun {
   /// saved. What goes wrong leaves the state that was saved before.
   [[nodiscard]] Status run();
   [[nodiscard]] std::int64_t done() const { return done_; }
+  /// Why standard output did not take one of the events; empty: it took all.
+  [[nodiscard]] const std::string& lost_events() const { return lost_events_; }
 
  private:
   TrainRun(const TrainArguments& arguments, ReadyToTrain& ready, WorkerProcess& worker,
@@ -112,13 +116,22 @@ class TrainRun {
   void say_begin() const;
   [[nodiscard]] Status take_step(const nlohmann::json& answer);
   void tell(const report::TrainedStep& step, bool is_best);
+  /// The training goes on where it is not taken: nothing of it depends on who reads the events.
+  void print_event(const nlohmann::json& event);
   [[nodiscard]] Status ask_for(const nlohmann::json& request, std::string_view kind);
   [[nodiscard]] Status save();
   [[nodiscard]] Result<double> validate();
   /// Whether it is the best so far, which is then what is kept.
   [[nodiscard]] Result<bool> keep_if_best(double ndcg);
   [[nodiscard]] Status finish();
-  void say_kept() const;
+  [[nodiscard]] TrainedAttention attention() const;
+  /// The files beside the weights; those of another training are removed.
+  [[nodiscard]] Status write_folder();
+  /// Scores of some pairs as the folder is read now, against those of the trained weights.
+  [[nodiscard]] Status check_folder();
+  [[nodiscard]] Result<ScoringModel> open_folder() const;
+  [[nodiscard]] Result<std::vector<float>> scores_of(const std::vector<TokenPair>& pairs);
+  void say_kept();
 
   const TrainArguments& arguments_;
   ReadyToTrain& ready_;
@@ -132,6 +145,7 @@ class TrainRun {
   // Since the last line that was said.
   double losses_ = 0, tokens_ = 0, seconds_ = 0;
   std::int64_t counted_ = 0;
+  std::string lost_events_;
 };
 
 }  // namespace attnscope::cli

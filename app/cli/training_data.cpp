@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/training_data.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +14,41 @@
 namespace attnscope::cli {
 
 using nlohmann::json;
+
+namespace {
+
+/// The text again and again, in capitals, until it has so many tokens or nearly.
+std::string longer_than(const std::string& text, std::int64_t tokens) {
+  constexpr std::size_t bytes_of_token = 16;
+  const std::size_t enough = bytes_of_token * static_cast<std::size_t>(tokens);
+  std::string capitals = text;
+  for (char& c : capitals)
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  std::string all;
+  for (std::int64_t i = 0; i <= tokens && all.size() < enough; ++i) all += capitals + " ";
+  return all;
+}
+
+}  // namespace
+
+Result<std::vector<TextPair>> TrainingData::some_pairs() {
+  constexpr std::int64_t few = 3;
+  std::vector<TextPair> pairs;
+  for (std::int64_t i = 0; i < std::min(few, file_.size()); ++i) {
+    auto line = file_.line(i);
+    if (!line) return tl::unexpected(line.error());
+    if (Status found = look_up(*line); !found)
+      return fail("{}: {}", file_.place(line->number), found.error().message);
+    for (std::size_t d = 0; d < 2; ++d)
+      pairs.push_back({.query = line->query, .document = line->documents[d]});
+    if (i > 0) continue;
+    const std::int64_t most = model_.limits.most_tokens;
+    const std::string document = longer_than(line->documents.front(), most);
+    pairs.push_back({.query = line->query, .document = document});
+    pairs.push_back({.query = longer_than(line->query, most), .document = document});
+  }
+  return pairs;
+}
 
 Result<json> TrainingData::request_of(std::int64_t step) {
   json request = {{"request", "train-step"}, {"cls", model_.tokenizer->cls()}};

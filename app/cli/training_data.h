@@ -14,6 +14,7 @@
 
 #include "app/cli/reranked_pairs.h"
 #include "engine/scoring/scoring_model.h"
+#include "engine/text/pair_reader.h"
 #include "engine/text/training_file.h"
 #include "kernels/base/result.h"
 
@@ -34,6 +35,8 @@ class TrainingData {
 
   /// The request that makes this step, counted from 1.
   [[nodiscard]] Result<nlohmann::json> request_of(std::int64_t step);
+  /// Queries and documents of the first lines, and texts that are longer than any limit.
+  [[nodiscard]] Result<std::vector<TextPair>> some_pairs();
   [[nodiscard]] std::int64_t lines() const { return file_.size(); }
   /// How often so many steps have each line.
   [[nodiscard]] double epochs(std::int64_t steps) const {

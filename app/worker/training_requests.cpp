@@ -129,9 +129,10 @@ void answer_write_trained(const Asked& asked, ProtocolChannel& channel, LoadedMo
   channel.send({{"event", "trained-written"}});
 }
 
-void answer_model_so_far(const Asked&, ProtocolChannel& channel, LoadedModel& model) {
+void answer_model_so_far(const Asked& asked, ProtocolChannel& channel, LoadedModel& model) {
   const TrainedModel& trained = in_training(model);
-  const auto weights = trained.trainer->weights();
+  const auto weights = asked.message.truth_or("kept", false) ? trained.trainer->weights_to_write()
+                                                             : trained.trainer->weights();
   const Family& family = family_of(*weights->config().family);
   model.model = taken(family.make(weights, trained.variant, model.implementation));
   channel.send({{"event", "model"}, {"implementation", model.implementation}});

@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <cstddef>
 #include <nlohmann/json.hpp>
+#include <vector>
 
-#include "engine/pattern/attention_pattern.h"
 #include "kernels/base/json.h"
 
 namespace attnscope {
@@ -25,6 +25,32 @@ void say_groups(ordered_json& config, const TrainedAttention& attention) {
     config[flag] = true;
   }
   for (const char* flag : {"query_cls_attention", "query_doc_attention"}) config[flag] = !is_sparse;
+}
+
+/// As transformers reads it: both sides of a token, and at least one token on each. There [CLS]
+/// alone is global; another model of the pattern cannot be said in its words.
+void say_longformer_window(ordered_json& config, const TrainedAttention& attention) {
+  if (attention.pattern != "longformer" || !attention.is_one_text || !attention.window ||
+      attention.window->is_infinite() || attention.window->tokens() < 1) {
+    return;
+  }
+  const auto layers = config.value("num_hidden_layers", std::size_t{0});
+  config["attention_window"] = std::vector<std::int64_t>(layers, 2 * attention.window->tokens());
+}
+
+/// What the programs here read back.
+void say_own(ordered_json& config, const TrainedAttention& attention) {
+  const std::string field(trained_attention_field);
+  config.erase(field);
+  if (!attention.pattern.empty()) {
+    ordered_json& own = config[field];
+    own["pattern"] = attention.pattern;
+    if (attention.window) own["window"] = attention.window->text();
+    own["most_query_tokens"] = attention.most_query_tokens;
+    if (attention.is_one_text) own["pair_is_one_text"] = true;
+  } else if (attention.most_query_tokens > 0) {
+    config[field] = {{"most_query_tokens", attention.most_query_tokens}};
+  }
 }
 
 /// With one label.
@@ -56,17 +82,8 @@ Result<std::string> trained_config(std::string_view config, const TrainedAttenti
     trained["max_position_embeddings"] = attention.positions + before;
   }
   say_groups(trained, attention);
-  trained.erase(std::string(trained_attention_field));
-  const bool is_built_in = std::ranges::any_of(
-      built_in_patterns(),
-      [&](const AttentionPattern& pattern) { return pattern.name == attention.pattern; });
-  if (is_built_in) {
-    ordered_json& own = trained[std::string(trained_attention_field)];
-    own["pattern"] = attention.pattern;
-    if (attention.window) own["window"] = attention.window->text();
-    own["most_query_tokens"] = attention.most_query_tokens;
-    if (attention.is_one_text) own["pair_is_one_text"] = true;
-  }
+  if (is_longformer) say_longformer_window(trained, attention);
+  say_own(trained, attention);
   trained.erase("attnscope_begun_from");
   if (!attention.begun_from.empty()) trained["attnscope_begun_from"] = attention.begun_from;
   return trained.dump(2) + "\n";

@@ -21,7 +21,8 @@
 namespace attnscope {
 
 struct TrainedAttention {
-  std::string pattern;  // a built-in one's name; another is not written, and has to be given again
+  /// A built-in one's name; empty: one from a file, which is not written and has to be given again.
+  std::string pattern;
   std::optional<Window> window{};
   std::int64_t most_query_tokens = 0;  // with its [SEP]; 0: no limit of its own
   std::int64_t positions = 0;          // that the weights have for tokens

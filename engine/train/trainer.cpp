@@ -157,6 +157,15 @@ std::shared_ptr<const ModelWeights> Trainer::weights() const {
   return std::make_shared<const ModelWeights>(model_->config(), std::move(tensors));
 }
 
+std::shared_ptr<const ModelWeights> Trainer::weights_to_write() const {
+  if (kept_.empty()) return weights();
+  const at::NoGradGuard no_graph;
+  ModelWeights::Tensors tensors;
+  for (std::size_t i = 0; i < kept_.size(); ++i)
+    tensors.emplace(model_->parameters()[i].name, copy_of(kept_[i]));
+  return std::make_shared<const ModelWeights>(model_->config(), std::move(tensors));
+}
+
 void Trainer::keep() {
   const at::NoGradGuard no_graph;
   std::vector<at::Tensor> kept;

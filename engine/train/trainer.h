@@ -79,6 +79,8 @@ class Trainer {
   [[nodiscard]] std::shared_ptr<const ModelWeights> weights() const;
   /// The weights of now are those that write_model writes, until others are kept.
   void keep();
+  /// A copy of those that write_model writes.
+  [[nodiscard]] std::shared_ptr<const ModelWeights> weights_to_write() const;
 
   /// Weights, moments, the number of steps and the weights that are kept, whole or not at all.
   /// `texts` stand in the file's metadata.

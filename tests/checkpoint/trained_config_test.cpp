@@ -46,9 +46,29 @@ TEST(TrainedConfig, ATrainingAnewForgetsThePatternBefore) {
   EXPECT_EQ(read.pattern, "full");
   EXPECT_FALSE(read.window);
   // A pattern of one's own is not named, so that nobody takes the model for another.
-  const auto own = trained_config(*sparse, {.pattern = "my-pattern"});
+  const auto own = trained_config(*sparse, {.pattern = ""});
   EXPECT_FALSE(nlohmann::json::parse(*own).contains("attnscope"));
   EXPECT_FALSE(nlohmann::json::parse(*own).contains("query_cls_attention"));
+}
+
+TEST(TrainedConfig, OfAPatternFromAFileTheQuerysLimitIsReadBack) {
+  const auto sparse = trained_config(TinyCheckpoint::bert().config_json(),
+                                     {.pattern = "sparse", .window = Window::of(4)});
+  const ModelConfig read = read_back(*sparse, {.pattern = "", .most_query_tokens = 31});
+  EXPECT_EQ(read.pattern, "full");
+  EXPECT_EQ(read.most_query_tokens, 31);
+}
+
+TEST(TrainedConfig, OfALongformerHasItsWindowInTheFilesWords) {
+  const std::string config = TinyCheckpoint::longformer().config_json();
+  const auto trained = trained_config(
+      config, {.pattern = "longformer", .window = Window::of(3), .is_one_text = true});
+  const auto json = nlohmann::json::parse(*trained);
+  EXPECT_EQ(json["attention_window"],
+            nlohmann::json(std::vector<int>(json["num_hidden_layers"], 6)));
+  const ModelConfig read =
+      read_back(config, {.pattern = "longformer", .window = Window::of(3), .is_one_text = true});
+  EXPECT_EQ(read.own_options.count(std::string(pair_is_one_text)), 1U);
 }
 
 TEST(TrainedConfig, HasOneLabelAndThePositionsOfTheWeights) {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -345,7 +346,7 @@ TEST_F(HalfTrained, EveryFileThatIsReadIsTheSameAsBefore) {
 
 TEST_F(HalfTrained, AnyBitOfItsStateThatIsDamagedIsFound) {
   const std::string state = program_.read("cut/training-state.safetensors");
-  for (const std::size_t at : {state.size() - 2, state.size() / 2, state.size() / 3}) {
+  for (const std::size_t at : {state.size() - 2, state.size() / 2, state.size() / 3 * 2}) {
     std::string damaged = state;
     damaged[at] = static_cast<char>(damaged[at] ^ 4);
     program_.write("cut/training-state.safetensors", damaged);
@@ -467,6 +468,45 @@ TEST_F(Train, WhatDoesNotFitIsASentence) {
               HasSubstr("must be 0 or a number above it, not 'nan'"));
   const Outcome own = train("start", {"--ranknet", "--steps", "1"});
   EXPECT_EQ(own.exit_code, 2);
+}
+
+TEST_F(Train, NumbersThatChangeNothingAreRefused) {
+  const auto complaint = [&](const std::vector<std::string>& more) {
+    const Outcome outcome = train("out", more);
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_FALSE(is_there("out"));
+    return outcome.err;
+  };
+  EXPECT_THAT(complaint({"--ranknet", "--steps", "2", "--extend-positions", "10"}),
+              HasSubstr("positions, which cannot be extended to 10"));
+  EXPECT_THAT(complaint({"--ranknet", "--steps", "2", "--warm-up", "50"}),
+              HasSubstr("--warm-up 50 is more than --steps 2"));
+  program_.write("triples.tsv", "");
+  program_.write("triples.jsonl",
+                 R"({"query":"a","positive":"b","negative":"c","margin":2,"scores":[3,1]})"
+                 "\n"
+                 R"({"query":"a","positive":"b","negative":"c","margin":1,"scores":[3,1]})"
+                 "\n");
+  EXPECT_THAT(program_
+                  .run({"train", "--checkpoint", "start", "--triples", "triples.jsonl",
+                        "--margin-mse", "--steps", "2", "-o", "out"})
+                  .err,
+              HasSubstr("triples.jsonl, line 2: has the 'margin' 1 and 'scores' whose difference "
+                        "is 2"));
+}
+
+TEST_F(Train, EventsThatNothingTakes_AreAnErrorThoughTheModelIsWhole) {
+  const std::string command = fmt::format(
+      "cd '{}' && ATTNSCOPE_WORKER='{}' '{}' train --checkpoint start --triples triples.tsv "
+      "--ranknet --steps 2 --events -o out >/dev/full 2>lost",
+      program_.path("").string(), ATTNSCOPE_WORKER_PROGRAM, ATTNSCOPE_PROGRAM);
+  const int status = std::system(command.c_str());
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 2);
+  EXPECT_THAT(program_.read("lost"),
+              HasSubstr("standard output did not take every event (No space left on device); out "
+                        "has the trained model all the same"));
+  EXPECT_EQ(program_.run({"score", "--checkpoint", "out", "--pairs", "pairs.tsv"}).exit_code, 0);
 }
 
 TEST_F(Train, AFolderIsOfOneTrainingAtATime) {

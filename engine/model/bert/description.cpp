@@ -27,6 +27,10 @@ void read_trained_attention(const JsonField& config, ModelConfig& model) {
   const auto own = said(config, trained_attention_field);
   if (!own) return;
   own->only({"pattern", "window", "most_query_tokens", "pair_is_one_text"});
+  if (const auto limit = own->member("most_query_tokens"))
+    model.most_query_tokens = limit->whole(0, most_rows);
+  // It was trained with a pattern from a file, which has to be given again.
+  if (!own->member("pattern")) return;
   const std::string name = (*own)["pattern"].text();
   const auto& known = built_in_patterns();
   const auto pattern = std::ranges::find(known, name, &AttentionPattern::name);
@@ -40,7 +44,6 @@ void read_trained_attention(const JsonField& config, ModelConfig& model) {
     const JsonField window = (*own)["window"];
     model.window = window.take(parse_window(window.text()));
   }
-  model.most_query_tokens = (*own)["most_query_tokens"].whole(0, most_rows);
 }
 
 /// Which groups see which, in the words of the sparse cross-encoders of Schlatt et al.

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/checkpoint/trained_folder.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "engine/text/tokenizer_folder.h"
+#include "kernels/base/json.h"
+#include "kernels/base/open_file.h"
+#include "kernels/base/sentences.h"
+#include "kernels/base/text_file.h"
+
+namespace attnscope {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+constexpr const char* config_file = "config.json";
+constexpr const char* tokenizer_config_file = "tokenizer_config.json";
+constexpr const char* module_list_file = "modules.json";
+constexpr const char* prompts_file = "config_sentence_transformers.json";
+constexpr const char* encoder_config_file = "sentence_bert_config.json";
+constexpr std::size_t longest_name = 200;
+
+Result<std::string> text_of(const fs::path& file) {
+  constexpr std::uintmax_t most_bytes = 1U << 26U;
+  return read_text_file(file, "checkpoint's file", most_bytes);
+}
+
+Result<ordered_json> json_in(const fs::path& file) {
+  const auto text = text_of(file);
+  if (!text) return tl::unexpected(text.error());
+  ordered_json parsed = parse_ordered_json(*text);
+  if (parsed.is_discarded()) return fail("{}: is no JSON", file.string());
+  return parsed;
+}
+
+std::string as_text(const ordered_json& value) {
+  return value.dump(2) + "\n";
+}
+
+/// What tokenizer_config.json, or what is in its place, says of the tokens of a pair.
+std::optional<std::int64_t> limit_in(const ordered_json& config) {
+  constexpr double no_limit = 1e9;  // is written as 1e30
+  for (const char* name : {"model_max_length", "max_len"}) {
+    const auto field = config.find(name);
+    if (field == config.end() || field->is_null()) continue;
+    if (!field->is_number() || field->get<double>() >= no_limit) return std::nullopt;
+    return field->get<std::int64_t>();
+  }
+  return std::nullopt;
+}
+
+void say_limit(ordered_json& config, std::int64_t most_tokens) {
+  config.erase("max_len");
+  config["model_max_length"] = most_tokens;
+}
+
+/// sentence-transformers' limit, in the one field that counts where no other says one.
+void say_encoder_limit(ordered_json& config, std::int64_t most_tokens) {
+  const auto forget = [](ordered_json& object, const char* name) {
+    if (const auto field = object.find(name); field != object.end() && field->is_object())
+      field->erase("max_length");
+  };
+  for (const char* name : {"tokenizer_args", "processor_kwargs"}) {
+    const auto field = config.find(name);
+    if (field == config.end() || !field->is_object()) continue;
+    field->erase("model_max_length");
+    field->erase("max_len");
+  }
+  if (const auto field = config.find("processing_kwargs");
+      field != config.end() && field->is_object()) {
+    forget(*field, "text");
+    forget(*field, "common");
+  }
+  config["max_seq_length"] = most_tokens;
+}
+
+/// The encoder's configuration, by whichever of its names it was read.
+fs::path encoder_config(const SentenceFiles& files) {
+  const auto found = std::ranges::find_if(files.paths, [](const fs::path& path) {
+    const std::string name = path.filename().string();
+    return name.starts_with("sentence_") && name.ends_with("_config.json");
+  });
+  return found == files.paths.end() ? fs::path() : *found;
+}
+
+/// The folder of a CrossEncoder that is a classifier alone, whose files lie beside its weights.
+Status add_sentence_files(const SentenceFiles& files, bool other_limit, std::int64_t most_tokens,
+                          TrainedFolder& folder) {
+  const auto read = [&](std::string_view name) {
+    const auto found = std::ranges::find_if(
+        files.paths, [&](const fs::path& path) { return path.filename() == name; });
+    return found == files.paths.end() ? fs::path() : *found;
+  };
+  folder.copied.emplace(prompts_file, read(prompts_file));
+  auto list = json_in(read(module_list_file));
+  if (!list) return tl::unexpected(list.error());
+  if (!list->is_array() || list->empty() || !list->front().is_object())
+    return fail("{}: is no list of modules", read(module_list_file).string());
+  ordered_json encoder = list->front();
+  encoder["path"] = "";
+  folder.texts[module_list_file] = as_text(ordered_json::array({encoder}));
+  auto config = json_in(encoder_config(files));
+  if (!config) return tl::unexpected(config.error());
+  if (other_limit) say_encoder_limit(*config, most_tokens);
+  folder.texts[encoder_config_file] = as_text(*config);
+  return {};
+}
+
+/// "a model with 2 labels"; empty where it can be trained.
+std::string other_kind(const Checkpoint& checkpoint) {
+  const ModelConfig& config = checkpoint.config;
+  const SentenceFiles* files = checkpoint.sentence.get();
+  if (config.family->id() == multi_vector_id || (files != nullptr && files->multi_vector))
+    return "a late-interaction model (ColBERT), which has a vector for each token";
+  if (config.family->id() != "bert")
+    return fmt::format("a model of the family {}", config.family->id());
+  if (files != nullptr && !files->head.steps.empty())
+    return "a model whose score is made by modules of sentence-transformers";
+  if (config.head.labels != 1) return fmt::format("a model with {} labels", config.head.labels);
+  if (!config.head.reads_cls_alone()) return "a model whose score is made of all tokens";
+  return "";
+}
+
+}  // namespace
+
+Status may_be_trained(const Checkpoint& checkpoint, std::string_view name) {
+  const std::string kind = other_kind(checkpoint);
+  if (kind.empty()) return {};
+  return fail(
+      "'{}' cannot be trained: it is {}; BERT and Longformer can, as cross-encoders with one label "
+      "whose head reads [CLS], or as encoders without a head",
+      in_a_sentence(name, longest_name), kind);
+}
+
+std::vector<std::string> trained_folder_files() {
+  std::vector<std::string> names{config_file, module_list_file, prompts_file, encoder_config_file};
+  names.insert(names.end(), tokenizer_files.begin(), tokenizer_files.end());
+  return names;
+}
+
+Result<TrainedFolder> trained_folder(const SentenceFiles& files, const TrainedAttention& attention,
+                                     std::int64_t most_tokens) {
+  TrainedFolder folder;
+  const auto config = text_of(files.encoder / config_file);
+  if (!config) return tl::unexpected(config.error());
+  auto trained = trained_config(*config, attention);
+  if (!trained) return tl::unexpected(trained.error());
+  folder.texts[config_file] = std::move(*trained);
+  for (const std::string name : tokenizer_files) {
+    const auto there = is_present(files.encoder / name);
+    if (!there) return tl::unexpected(there.error());
+    if (*there) folder.copied.emplace(name, files.encoder / name);
+  }
+  ordered_json tokenizer = ordered_json::object();
+  if (const auto path = folder.copied.find(tokenizer_config_file); path != folder.copied.end()) {
+    auto read = json_in(path->second);
+    if (!read) return tl::unexpected(read.error());
+    tokenizer = std::move(*read);
+  }
+  const auto differs = [&](std::optional<std::int64_t> limit) {
+    return std::min(limit.value_or(attention.positions), attention.positions) != most_tokens;
+  };
+  const std::optional<std::int64_t> limit = limit_in(tokenizer);
+  if (differs(limit)) {
+    say_limit(tokenizer, most_tokens);
+    folder.copied.erase(tokenizer_config_file);
+    folder.texts[tokenizer_config_file] = as_text(tokenizer);
+  }
+  if (!files.counts) return folder;
+  const TokenizerExtras& extras = files.tokenizer;
+  std::optional<std::int64_t> own = limit;
+  if (extras.max_tokens > 0) {
+    own = extras.max_tokens;
+  } else if (const ordered_json arguments = parse_ordered_json(extras.arguments);
+             arguments.is_object() &&
+             (arguments.contains("model_max_length") || arguments.contains("max_len"))) {
+    own = limit_in(arguments);
+  }
+  if (Status added = add_sentence_files(files, differs(own), most_tokens, folder); !added)
+    return tl::unexpected(added.error());
+  return folder;
+}
+
+}  // namespace attnscope

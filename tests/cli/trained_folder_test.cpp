@@ -1,0 +1,240 @@
+// The folder that `train` leaves is the model it trained: a step that changes no weight leaves a
+// folder with the scores of the checkpoint it began with.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/cli/program.h"
+
+namespace attnscope::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+namespace fs = std::filesystem;
+
+fs::path root() {
+  return fs::path(ATTNSCOPE_SOURCE_DIR) / "tests/golden/checkpoints";
+}
+
+class TrainedFolder : public ::testing::Test {
+ protected:
+  TrainedFolder() {
+    program_.write("triples.tsv",
+                   "when does the Ferry leave\tThe ferry leaves at noon.\told Caf\u00e9\n"
+                   "old Caf\u00e9\tna\u00efve: the caf\u00e9 at noon, 3 hours\tevery hour\n");
+    std::string pairs;
+    std::string longer;
+    for (int i = 0; i < 60; ++i) longer += "The ferry leaves ";
+    for (const auto& [query, document] :
+         {std::pair<std::string, std::string>("when does the Ferry leave",
+                                              "The ferry leaves the harbour every hour after."),
+          {"the [SEP] ferry", "at [MASK] noon <mask> the <pad> hour"},
+          {"old harbour", longer},
+          {longer, longer}}) {
+      pairs += nlohmann::json({{"query", query}, {"text", document}}).dump() + "\n";
+    }
+    program_.write("pairs.jsonl", pairs);
+  }
+
+  [[nodiscard]] static std::vector<std::string> joined(std::vector<std::string> first,
+                                                       const std::vector<std::string>& more) {
+    first.insert(first.end(), more.begin(), more.end());
+    return first;
+  }
+  /// One step that is too short to change a float.
+  [[nodiscard]] Outcome train(const std::string& checkpoint,
+                              const std::vector<std::string>& more = {}) const {
+    return program_.run(joined(
+        {"train", "--checkpoint", checkpoint, "--triples", "triples.tsv", "--ranknet", "--steps",
+         "1", "--batch", "2", "--learning-rate", "1e-12", "--threads", "1", "-o", "out"},
+        more));
+  }
+  [[nodiscard]] std::vector<double> scores(const std::string& checkpoint,
+                                           const std::vector<std::string>& more = {}) const {
+    const Outcome outcome =
+        program_.run(joined({"score", "--checkpoint", checkpoint, "--pairs", "pairs.jsonl",
+                             "--format", "tsv", "--threads", "1"},
+                            more));
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    std::vector<double> all;
+    std::istringstream lines(outcome.out);
+    for (std::string line; std::getline(lines, line);)
+      all.push_back(std::strtod(line.substr(line.rfind('\t') + 1).c_str(), nullptr));
+    return all;
+  }
+  void expect_the_same(const std::vector<double>& was, const std::vector<double>& is) const {
+    ASSERT_EQ(was.size(), 4U);
+    ASSERT_EQ(was.size(), is.size());
+    for (std::size_t i = 0; i < was.size(); ++i)
+      EXPECT_NEAR(is[i], was[i], 1e-5 * std::max(1.0, std::fabs(was[i]))) << "pair " << i;
+  }
+  [[nodiscard]] nlohmann::json json_of(const std::string& file) const {
+    return nlohmann::json::parse(program_.read(file));
+  }
+
+  Program program_;
+};
+
+struct Start {
+  std::string folder;
+  std::vector<std::string> arguments{};       // of train, and of score with the start's folder
+  std::vector<std::string> given_again = {};  // of score with the trained one
+};
+std::ostream& operator<<(std::ostream& out, const Start& start) {
+  return out << fmt::format("{} {}", start.folder, fmt::join(start.arguments, " "));
+}
+
+class TrainedFrom : public TrainedFolder, public ::testing::WithParamInterface<Start> {};
+
+TEST_P(TrainedFrom, TheFolderHasTheScoresOfWhatItBeganWith) {
+  program_.write("my-pattern.json", R"({"name":"full","description":"d","title":"t","attends":{
+      "cls":{"cls":"whole","document":"whole"},"query":{"query":"whole"},
+      "document":{"cls":"whole","document":"whole"}}})");
+  const std::string start = (root() / GetParam().folder).string();
+  const Outcome trained = train(start, GetParam().arguments);
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  expect_the_same(scores(start, GetParam().arguments), scores("out", GetParam().given_again));
+}
+
+const std::vector<std::string> of_a_file{"--pattern", "my-pattern.json"};
+const Start starts[] = {{"bert-added-tokens"},
+                        {"bert-cased"},
+                        {"bert-generic"},
+                        {"bert-generic-types"},
+                        {"bert-limit"},
+                        {"bert-limit-left"},
+                        {"bert-one-type"},
+                        {"bert-split-special"},
+                        {"bert-tokenizer-json-alone"},
+                        {"bert-vocabulary"},
+                        {"longformer"},
+                        {"modules-ignored"},
+                        {"prompt-and-limit"},
+                        {"bert-limit", {"--extend-positions", "200"}},
+                        {"bert-limit", {"--max-tokens", "90"}},
+                        {"bert-tokenizer-json-alone", {"--max-tokens", "20"}},
+                        {"bert-cased", of_a_file, of_a_file},
+                        {"bert-cased", {"--pattern", "sparse", "--window", "2"}},
+                        {"bert-cased", {"--max-query-tokens", "7"}},
+                        {"prompt-and-limit", {"--max-tokens", "50"}},
+                        {"prompt-and-limit", {"--extend-positions", "120"}},
+                        {"longformer", {"--pattern", "longformer", "--window", "2"}},
+                        {"longformer", {"--window", "3"}},
+                        {"longformer-windows", {"--window", "1"}},
+                        {"longformer", {"--extend-positions", "160"}}};
+
+INSTANTIATE_TEST_SUITE_P(Folders, TrainedFrom, ::testing::ValuesIn(starts), [](const auto& start) {
+  std::string name = start.param.folder;
+  for (const std::string& one : start.param.arguments) name += one;
+  std::ranges::replace_if(
+      name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
+  return name;
+});
+
+TEST_F(TrainedFolder, IsReadAsItWasTrainedByTheLibrariesToo) {
+  const std::string start = (root() / "prompt-and-limit").string();
+  ASSERT_EQ(train(start).exit_code, 0);
+  EXPECT_EQ(json_of("out/config_sentence_transformers.json").at("default_prompt_name"), "find");
+  EXPECT_EQ(json_of("out/sentence_bert_config.json").at("max_seq_length"), 30);
+  EXPECT_EQ(json_of("out/modules.json").at(0).at("path"), "");
+  EXPECT_EQ(json_of("out/tokenizer_config.json").at("model_max_length"), 30);
+  // What another checkpoint has beside its weights does not stay there.
+  ASSERT_EQ(
+      train((root() / "bert-vocabulary").string(), {"--restart", "--max-tokens", "40"}).exit_code,
+      0);
+  EXPECT_FALSE(fs::exists(program_.path("out/modules.json")));
+  EXPECT_FALSE(fs::exists(program_.path("out/sentence_bert_config.json")));
+  EXPECT_FALSE(fs::exists(program_.path("out/tokenizer.json")));
+  EXPECT_TRUE(fs::exists(program_.path("out/vocab.txt")));
+  EXPECT_EQ(json_of("out/tokenizer_config.json").at("model_max_length"), 40);
+  ASSERT_EQ(
+      train((root() / "longformer-windows").string(), {"--restart", "--window", "3"}).exit_code, 0);
+  EXPECT_EQ(json_of("out/config.json").at("attention_window"), nlohmann::json({6, 6}));
+}
+
+TEST_F(TrainedFolder, OfACrossEncoderInAFolderOfModulesIsFlat) {
+  const fs::path golden = root() / "prompt-and-limit";
+  fs::create_directories(program_.path("start/0_Transformer"));
+  for (const fs::directory_entry& entry : fs::directory_iterator(golden)) {
+    const std::string name = entry.path().filename().string();
+    const bool is_listed = name == "modules.json" || name == "config_sentence_transformers.json";
+    fs::copy_file(entry.path(),
+                  program_.path((is_listed ? "start/" : "start/0_Transformer/") + name));
+  }
+  program_.write("start/modules.json",
+                 R"([{"idx":0,"name":"0","path":"0_Transformer",
+                      "type":"sentence_transformers.models.Transformer"}])");
+  program_.write("start/0_Transformer/sentence_bert_config.json",
+                 R"({"transformer_task":"sequence-classification","max_seq_length":80,
+                     "tokenizer_args":{"model_max_length":26},"do_lower_case":true})");
+  for (const std::vector<std::string>& more :
+       {std::vector<std::string>{}, {"--max-tokens", "44", "--restart"}}) {
+    const Outcome trained = train("start", more);
+    ASSERT_EQ(trained.exit_code, 0) << trained.err;
+    std::vector<std::string> same = more;
+    std::erase(same, "--restart");
+    expect_the_same(scores("start", same), scores("out"));
+  }
+}
+
+TEST_F(TrainedFolder, WhatIsReadOtherwiseThanItWasTrainedIsAnError) {
+  fs::copy(root() / "bert-vocabulary", program_.path("start"));
+  // Files beside the weights become others as soon as these are to be written.
+  for (const auto& [change, complaint] : std::vector<std::pair<std::string, std::string>>{
+           {"'s/^the$/ferry/;t;s/^ferry$/the/' out/vocab.txt",
+            "have other tokens than in the training"},
+           {"'s/\"layer_norm_eps\": .*,/\"layer_norm_eps\": 0.5,/' out/config.json",
+            "in the training"}}) {
+    program_.write("worker.sh", fmt::format("while IFS= read -r line; do case $line in "
+                                            "*write-trained*) sed -i {};; esac; "
+                                            "printf '%s\\n' \"$line\"; done",
+                                            change));
+    const Outcome outcome = train(
+        "start",
+        {"--restart", "--worker", fmt::format("sh worker.sh | {}", ATTNSCOPE_WORKER_PROGRAM)});
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr("is not the model that was trained: the query '"));
+    EXPECT_THAT(outcome.err, HasSubstr(complaint));
+    EXPECT_THAT(outcome.err, Not(HasSubstr("out has the trained model")));
+  }
+}
+
+TEST_F(TrainedFolder, WhatCannotBeTrainedIsToldByWhatItIs) {
+  for (const auto& [folder, kind] : std::vector<std::pair<std::string, std::string>>{
+           {"stanford-bert", "a late-interaction model (ColBERT)"},
+           {"pylate-bert", "a late-interaction model (ColBERT)"},
+           {"modernbert-mean", "a model of the family modernbert"},
+           {"distilbert", "a model of the family distilbert"},
+           {"modules-mean", "a model whose score is made by modules of sentence-transformers"},
+           {"modules-cls-last", "a model whose score is made by modules"},
+           {"bert-log-softmax", "a model with 3 labels"},
+           {"bert-two-labels", "a model with 2 labels"}}) {
+    const Outcome outcome = train((root() / folder).string());
+    EXPECT_EQ(outcome.exit_code, 2) << folder;
+    EXPECT_THAT(outcome.err,
+                HasSubstr(fmt::format("'{}' cannot be trained: it is {}", folder, kind)));
+    EXPECT_THAT(outcome.err,
+                HasSubstr("BERT and Longformer can, as cross-encoders with one label"));
+    EXPECT_THAT(outcome.err, Not(HasSubstr("--label")));
+    EXPECT_FALSE(fs::exists(program_.path("out"))) << folder;
+  }
+  const Outcome windows = train((root() / "longformer-windows").string());
+  EXPECT_EQ(windows.exit_code, 2);
+  EXPECT_THAT(windows.err, HasSubstr("windows differ by layer"));
+}
+
+}  // namespace
+}  // namespace attnscope::testing
