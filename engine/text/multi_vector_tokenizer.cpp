@@ -34,6 +34,11 @@ Result<MultiVectorTokenizer> MultiVectorTokenizer::open(const std::filesystem::p
 
 Status MultiVectorTokenizer::find_ids(const std::filesystem::path& folder) {
   const SubwordParts& parts = pieces_.parts();
+  if (!parts.gives_mask) {
+    return fail(
+        "{}: 'model_input_names' has no 'attention_mask', which late interaction needs; add it",
+        (folder / "tokenizer_config.json").string());
+  }
   ids_.separator = pieces_.sep();
   for (const std::string& word : texts_.skipped_words) {
     std::int32_t id = parts.vocabulary.id(word);
@@ -49,22 +54,31 @@ Status MultiVectorTokenizer::find_ids(const std::filesystem::path& folder) {
       expansion_ = parts.named.mask >= 0 ? parts.named.mask : parts.named.end;
     }
     if (expansion_ < 0 && texts_.expansion_token.empty()) expansion_ = parts.named.padding;
-    if (parts.pads_left) {
+    if (!parts.pads_left_by.empty()) {
       return fail(
-          "{}: 'padding_side' of its tokenizer is 'left', so that expansions precede queries, "
-          "which "
-          "is not computed here",
-          folder.string());
+          "{} is left, so that expansions precede queries, which is not computed here; set "
+          "\"padding_side\": \"right\" in tokenizer_config.json",
+          parts.pads_left_by);
     }
+    const bool named = !texts_.expansion_token.empty();
+    const std::string field =
+        named ? fmt::format("{}: 'query_expansion.token'",
+                            (folder / "sentence_bert_config.json").string())
+              : fmt::format("{}: 'mask_token'", (folder / "tokenizer_config.json").string());
     if (expansion_ < 0) {
       return fail(
-          "{}: its tokenizer has no token '{}', with which queries are expanded; add it to its "
-          "files",
-          folder.string(), texts_.expansion_token.empty() ? "mask_token" : texts_.expansion_token);
+          "{} {}, and queries are expanded with it; name a token of the vocabulary, such as [MASK]",
+          field,
+          named ? fmt::format("is '{}', which is no token of the vocabulary",
+                              in_a_sentence(texts_.expansion_token))
+                : "names no token of the vocabulary, nor do 'eos_token' and 'pad_token'");
     }
     if (expansion_ == ids_.separator) {
-      return fail("{}: queries are expanded with their last token '{}', which is not computed here",
-                  folder.string(), in_a_sentence(token(expansion_)));
+      return fail(
+          "{} {} '{}', which ends queries, too: where an expansion begins could not be told; name "
+          "another token, such as [MASK]",
+          field, named ? "is" : "is not there, so that queries are expanded with",
+          in_a_sentence(token(expansion_)));
     }
   }
   RunningSum sum;

@@ -164,12 +164,17 @@ std::vector<AddedToken> read_added_tokens(const JsonField& said, std::int64_t ne
   return tokens;
 }
 
-/// As add_tokens of transformers adds a text, where it is no added token yet.
+/// As add_tokens of transformers adds a text: one that was an added token has the flags of a text
+/// from then on.
 void add_markers(const std::vector<std::string>& markers, const JsonField& said,
                  SubwordParts& parts, std::vector<AddedToken>& added) {
   for (const std::string& marker : markers) {
-    if (std::ranges::find(added, marker, &AddedToken::text) != added.end()) continue;
     AddedToken token{.text = marker, .id = parts.vocabulary.id(marker)};
+    if (const auto known = std::ranges::find(added, marker, &AddedToken::text);
+        known != added.end()) {
+      token.special = known->special;
+      added.erase(known);
+    }
     if (token.id < 0) {
       throw JsonProblem{{fmt::format(
           "the tokenizer has no token '{}', which marks queries or documents; copy the tokenizer's "

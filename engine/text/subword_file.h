@@ -53,7 +53,9 @@ struct SubwordParts {
   bool truncates_left = false;  // texts that are too long lose their first tokens
   std::string query_prefix{};   // precedes every query
   NamedTokens named{};
-  bool pads_left = false;
+  std::string pads_left_by{};   // the file and field that say so; empty: padding is at the right
+  bool gives_mask = true;       // the model is told which tokens are padding
+  bool last_is_special = true;  // the last token of a text is a special token by its name
 };
 
 /// What the files next to a tokenizer.json change of it.

@@ -131,7 +131,20 @@ Result<TokenPair> SubwordTokenizer::encode(std::string_view query, std::string_v
   } else {
     if (limits.most_tokens_of_document > 0)
       pair.document_cut = cut(pair.document, limits.most_tokens_of_document - 1);
-    Status fits = cut_longest_first(pair, limits.most_tokens - special_tokens());
+    const std::int64_t room = limits.most_tokens - special_tokens();
+    const auto padded = [&](const std::vector<std::int32_t>& ids) {
+      return limits.without_position >= 0 &&
+             std::ranges::find(ids, limits.without_position) != ids.end();
+    };
+    if (static_cast<std::int64_t>(pair.query.size() + pair.document.size()) > room &&
+        (padded(pair.query) || padded(pair.document))) {
+      return fail(
+          "the pair has more than {} tokens and '{}' among them, which takes no position, so that "
+          "transformers cuts it elsewhere; remove it from the text, or write \"model_max_length\": "
+          "{} to tokenizer_config.json",
+          limits.most_tokens, in_a_sentence(token(limits.without_position)), limits.most_tokens);
+    }
+    Status fits = cut_longest_first(pair, room);
     if (!fits) return tl::unexpected(fits.error());
   }
   pair.query.insert(pair.query.end(), around.between.begin(), around.between.end());

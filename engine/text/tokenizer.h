@@ -24,6 +24,9 @@ struct PairLimits {
   /// Of models that read both together: the document's own limit with its [SEP] beside that of the
   /// pair; 0: none.
   std::int64_t most_tokens_of_document = 0;
+  /// A token that takes no position, where the limit is that of positions: a pair with it is not
+  /// cut, since transformers cuts it elsewhere. -1: none.
+  std::int32_t without_position = -1;
 };
 
 /// Ids of a pair as PairBatch takes them: of pieces each part with its [SEP] and without [CLS], of

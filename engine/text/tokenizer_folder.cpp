@@ -322,11 +322,14 @@ class FolderReader {
     choices.lower_case = extras_.lower_case;
     choices.split_special = config.truth_or("split_special_tokens", false);
     choices.gives_types = chosen.gives_types;
+    bool gives_mask = true;
     const auto names = given(config, "model_input_names");
     if (names) {
-      choices.gives_types = false;
-      for (const JsonField& input : names->elements())
+      choices.gives_types = gives_mask = false;
+      for (const JsonField& input : names->elements()) {
         choices.gives_types = choices.gives_types || input.text() == "token_type_ids";
+        gives_mask = gives_mask || input.text() == "attention_mask";
+      }
     }
     choices.markers = extras_.markers;
     SubwordParts parts;
@@ -338,18 +341,16 @@ class FolderReader {
       choices.gives_types = choices.gives_types || !config.member("model_input_names");
       choices.usual_template = true;
     }
-    if (kind != Kind::generic) {
-      built = base_of(kind);
-      if (!fits(kind, built)) kind = Kind::generic;
-    }
-    const auto named = names_of(kind, tokens);
     if (kind == Kind::generic) {
-      parts = generic_parts(std::move(tokens), choices);
+      parts = generic_parts(tokens, choices);
     } else {
-      direction_ = direction_of(built);
-      rebuild(config, kind, std::move(tokens), built);
+      built = base_of(kind);
+      check_fit(chosen, built);
+      take_sides(built);
+      rebuild(config, kind, tokens, built);
       parts = passed(read_tokenizer_value(built, name(source_), choices));
     }
+    const auto named = names_of(kind, tokens);
     const auto id_of = [&](std::string_view key) {
       const auto found = named.find(key);
       return found == named.end() ? -1 : parts.vocabulary.id(found->second);
@@ -366,19 +367,34 @@ class FolderReader {
     parts.gives_types = choices.gives_types;
     parts.types_source = names ? "model_input_names of tokenizer_config.json"
                                : fmt::format("the class {}", parts.class_name);
+    parts.gives_mask = gives_mask;
+    const std::string_view last = parts.vocabulary.piece(parts.pair.behind);
+    parts.last_is_special =
+        std::ranges::any_of(named, [&](const auto& one) { return one.second == last; }) ||
+        std::ranges::find(tokens.extra, last, &AddedToken::text) != tokens.extra.end();
     read_limits(config, parts);
     parts.query_prefix = extras_.prompt;
     return parts;
   }
 
-  /// Whether the class can take the vocabulary; else tokenizer.json is read as it is.
-  [[nodiscard]] static bool fits(Kind kind, const json& tokenizer) {
+  /// The class builds its own model of a vocabulary, whatever model tokenizer.json has.
+  void check_fit(const KnownClass& chosen, const json& tokenizer) const {
     const auto model = tokenizer.find("model");
-    if (model == tokenizer.end() || !model->is_object()) return true;
-    const auto vocabulary = model->find("vocab");
-    if (vocabulary == model->end()) return true;
-    return vocabulary->is_array() == (kind == Kind::xlm_roberta) &&
-           (kind != Kind::roberta || model->contains("merges"));
+    if (model == tokenizer.end() || !model->is_object() || !model->contains("vocab")) return;
+    const bool is_unigram = chosen.kind == Kind::xlm_roberta;
+    const bool needs_merges = chosen.kind == Kind::roberta;
+    if ((*model)["vocab"].is_array() == is_unigram &&
+        (!needs_merges || model->contains("merges"))) {
+      return;
+    }
+    throw JsonProblem{{fmt::format(
+        "{}: its 'model' is not the {} that {} builds of it ({}); if it is to be read as it is, "
+        "write \"tokenizer_class\": \"PreTrainedTokenizerFast\" to tokenizer_config.json",
+        name(source_),
+        is_unigram     ? "Unigram"
+        : needs_merges ? "BPE"
+                       : "WordPiece",
+        chosen.name, chosen_by_)}};
   }
 
   void read_limits(const JsonField& config, SubwordParts& parts) const {
@@ -393,8 +409,26 @@ class FolderReader {
     if (const auto side = given(config, "truncation_side"))
       direction = sides[side->one_of(sides, "side")];
     parts.truncates_left = direction == "left";
-    if (const auto side = given(config, "padding_side"))
-      parts.pads_left = sides[side->one_of(sides, "side")] == "left";
+    if (const auto side = given(config, "padding_side")) {
+      if (sides[side->one_of(sides, "side")] == "left")
+        parts.pads_left_by = fmt::format("{}: 'padding_side'", name("tokenizer_config.json"));
+    } else if (pads_left_) {
+      parts.pads_left_by = fmt::format("{}: 'padding.direction'", name("tokenizer.json"));
+    }
+    if (!extras_.is_padded) return;
+    // Without a mask padding is attended to; at the left it takes the first positions.
+    if (!parts.pads_left_by.empty()) {
+      throw JsonProblem{{fmt::format(
+          "{} is left, and pairs are padded ('processing_kwargs' of sentence_bert_config.json), "
+          "which is not computed here; remove one of them",
+          parts.pads_left_by)}};
+    }
+    if (!parts.gives_mask) {
+      config["model_input_names"].wrong(
+          "has no 'attention_mask', and pairs are padded ('processing_kwargs' of "
+          "sentence_bert_config.json), so that padding is attended to, which is not computed "
+          "here; add it");
+    }
   }
 
   // -- tokens ------------------------------------------------------------------------------------
@@ -497,24 +531,29 @@ class FolderReader {
   static std::vector<AddedToken> to_add(const FolderTokens& tokens,
                                         const std::vector<AddedToken>& listed) {
     std::vector<AddedToken> added = tokens.decoder;
-    const auto is_known = [&](const std::string& text) {
-      return std::ranges::find(added, text, &AddedToken::text) != added.end() ||
-             std::ranges::find(listed, text, &AddedToken::text) != listed.end();
+    // Of several with one text the last one's flags count.
+    const auto add = [&](AddedToken token, bool special) {
+      for (const auto* known : {&tokens.decoder, &listed})
+        if (std::ranges::find(*known, token.text, &AddedToken::text) != known->end()) return;
+      token.special = token.special || special;
+      const auto before = std::ranges::find(added, token.text, &AddedToken::text);
+      if (before == added.end()) {
+        added.push_back(std::move(token));
+      } else {
+        token.special = token.special || before->special;
+        *before = std::move(token);
+      }
     };
-    for (const char* key : named_tokens) {
-      const auto found = tokens.named.find(std::string_view(key));
-      if (found == tokens.named.end() || is_known(found->second.text)) continue;
-      added.push_back(found->second);
-      added.back().special = true;
-    }
-    for (const AddedToken& token : tokens.extra)
-      if (!is_known(token.text)) added.push_back(token);
+    for (const char* key : named_tokens)
+      if (const auto found = tokens.named.find(std::string_view(key)); found != tokens.named.end())
+        add(found->second, true);
+    for (const AddedToken& token : tokens.extra) add(token, false);
     return added;
   }
 
   // -- the generic class -------------------------------------------------------------------------
 
-  SubwordParts generic_parts(FolderTokens tokens, TokenizerChoices choices) {
+  SubwordParts generic_parts(FolderTokens& tokens, TokenizerChoices choices) {
     if (!has("tokenizer.json") && is_foreign_) {
       throw JsonProblem{{fmt::format(
           "there is none of tokenizer.json, vocab.txt and vocab.json with a config.json that names "
@@ -530,7 +569,8 @@ class FolderReader {
     }
     const std::string_view text = text_of("tokenizer.json");
     const auto read = [&](const JsonField& root) {
-      direction_ = direction_of(root.value());
+      take_sides(root.value());
+      if (const auto padding = given(root, "padding")) name_padding(*padding, tokens);
       std::vector<AddedToken> listed;
       const auto list = given(root, "added_tokens");
       if (list) {
@@ -551,10 +591,25 @@ class FolderReader {
 
   // -- the classes that rebuild the tokenizer -----------------------------------------------------
 
-  static std::string direction_of(const json& tokenizer) {
-    const auto truncation = tokenizer.find("truncation");
-    if (truncation == tokenizer.end() || !truncation->is_object()) return "right";
-    return truncation->value("direction", "Right") == "Left" ? "left" : "right";
+  /// Where tokenizer.json cuts and pads, unless tokenizer_config.json says it.
+  void take_sides(const json& tokenizer) {
+    const auto is_left = [&](const char* part) {
+      const auto found = tokenizer.find(part);
+      return found != tokenizer.end() && found->is_object() &&
+             found->value("direction", "Right") == "Left";
+    };
+    direction_ = is_left("truncation") ? "left" : "right";
+    pads_left_ = is_left("padding");
+  }
+
+  /// What tokenizer.json pads with is the pad_token, where no file names one.
+  void name_padding(const JsonField& padding, FolderTokens& tokens) const {
+    const auto token = given(padding, "pad_token");
+    if (!token || config_.contains("pad_token") ||
+        (!tokens.has_decoder && special_map_.contains("pad_token"))) {
+      return;
+    }
+    tokens.named.emplace("pad_token", token_of(*token, true));
   }
 
   /// tokenizer.json, or the same made of the vocabulary files.
@@ -614,7 +669,7 @@ class FolderReader {
     return -1;
   }
 
-  void rebuild(const JsonField& config, Kind kind, FolderTokens tokens, json& built) const {
+  void rebuild(const JsonField& config, Kind kind, FolderTokens& tokens, json& built) const {
     json listed = json::array();
     if (!tokens.has_decoder && built.contains("added_tokens")) listed = built["added_tokens"];
     json model = built.contains("model") ? std::move(built["model"]) : json();
@@ -812,6 +867,7 @@ class FolderReader {
   std::string source_ = "tokenizer.json";  // the file with the vocabulary
   std::string chosen_by_;                  // what decided for the class
   std::string direction_ = "right";        // in which tokenizer.json truncates
+  bool pads_left_ = false;                 // and in which it pads
   bool is_foreign_ = false;                // transformers does not know the model_type
 };
 
@@ -835,7 +891,9 @@ std::span<const TokenizerField> tokenizer_fields() {
       TokenizerField{"unk_token", "the piece of what is in no other piece"},
       TokenizerField{"bos_token", "XLM-RoBERTa's class: the token in front of the pair"},
       TokenizerField{"eos_token", "XLM-RoBERTa's class: the token that ends query and document"},
-      TokenizerField{"pad_token", "is found in texts"},
+      TokenizerField{"pad_token",
+                     "is found in texts; the generic class takes padding.pad_token of "
+                     "tokenizer.json where no file names one"},
       TokenizerField{"mask_token", "is found in texts"},
       TokenizerField{"additional_special_tokens", "are found in texts"},
       TokenizerField{"extra_special_tokens", "are found in texts"},
@@ -846,7 +904,7 @@ std::span<const TokenizerField> tokenizer_fields() {
       TokenizerField{"model_input_names",
                      "token types reach the model where the list names "
                      "token_type_ids; default: BERT's and ELECTRA's classes "
-                     "alone"},
+                     "alone. Without attention_mask late interaction and padded pairs are refused"},
       TokenizerField{"model_max_length", "most tokens of a pair; max_len is its older name"},
       TokenizerField{"max_len", "see model_max_length"},
       TokenizerField{"truncation_side",
@@ -874,7 +932,8 @@ std::span<const TokenizerField> tokenizer_fields() {
       TokenizerField{"pad_to_multiple_of", "", none},
       TokenizerField{"pad_token_type_id", "", none},
       TokenizerField{"padding_side",
-                     "of late interaction, whose queries are filled up: left is refused"},
+                     "left (default: padding.direction of tokenizer.json) is refused of late "
+                     "interaction, whose queries are filled up, and where pairs are padded"},
       TokenizerField{"processor_class", "", none},
       TokenizerField{"return_token_type_ids", "", none},
       TokenizerField{"sp_model_kwargs", "", none},

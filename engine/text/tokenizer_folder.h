@@ -27,6 +27,7 @@ struct TokenizerExtras {
   bool lower_case = false;             // texts are lower-cased before they are normalized
   std::string prompt{};                // precedes every query
   std::int64_t max_tokens = 0;         // limit of a pair that replaces the tokenizer's own; 0: none
+  bool is_padded = false;              // a pair by itself is padded, too
   std::vector<std::string> markers{};  // tokens that are found in texts, too; each has to exist
   std::string arguments{};  // JSON: fields that replace those of tokenizer_config.json; empty: none
 };

@@ -71,9 +71,18 @@ TEST_F(MultiVectorFiles, AnExpansionIsChecked) {
       error_of("encoder-fixed", "sentence_bert_config.json", "\"length\": 12", "\"length\": 500"),
       AllOf(HasSubstr("500"), HasSubstr("positions for 96")));
   EXPECT_THAT(error_of("encoder-longer", "sentence_bert_config.json", "[UNK]", "[NONE]"),
-              HasSubstr("no token '[NONE]'"));
+              HasSubstr("'query_expansion.token' is '[NONE]', which is no token"));
   EXPECT_THAT(error_of("encoder-longer", "sentence_bert_config.json", "[UNK]", "[SEP]"),
-              HasSubstr("last token '[SEP]'"));
+              HasSubstr("'query_expansion.token' is '[SEP]', which ends queries"));
+}
+
+TEST_F(MultiVectorFiles, PaddingAtTheLeftAndAModelWithoutAMaskAreRefused) {
+  EXPECT_THAT(error_of("encoder-fixed", "tokenizer.json", "\"padding\": null",
+                       R"("padding": {"direction": "Left", "pad_token": "[PAD]"})"),
+              AllOf(HasSubstr("tokenizer.json: 'padding.direction'"), HasSubstr("precede")));
+  EXPECT_THAT(error_of("encoder-fixed", "tokenizer_config.json", "{",
+                       R"({"model_input_names": ["input_ids"], )"),
+              HasSubstr("has no 'attention_mask'"));
 }
 
 TEST_F(MultiVectorFiles, ALabelIsOfOtherModels) {

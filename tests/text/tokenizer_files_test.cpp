@@ -5,7 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
+#include "engine/text/subword_file.h"
 #include "engine/text/subword_tokenizer.h"
+#include "engine/text/tokenizer_folder.h"
 #include "tests/safetensors/scratch_folder.h"
 
 namespace attnscope {
@@ -37,6 +41,15 @@ Result<SubwordTokenizer> open_json(const std::string& text) {
   const ScratchFolder folder;
   write_bytes(folder / "tokenizer.json", text);
   return SubwordTokenizer::open(folder.path());
+}
+
+/// A folder with a tokenizer.json, and what the other files say.
+Result<SubwordTokenizer> open_with(const std::string& json, const std::string& config,
+                                   const TokenizerExtras& extras = {}) {
+  const ScratchFolder folder;
+  write_bytes(folder / "tokenizer.json", json);
+  write_bytes(folder / "tokenizer_config.json", config);
+  return SubwordTokenizer::open(folder.path(), extras);
 }
 
 std::string tokenizer_error(const std::string& text) {
@@ -91,6 +104,67 @@ TEST(TokenizerFiles, AddedTokensAreFoundInTheRawText) {
   ASSERT_TRUE(pieces.has_value()) << pieces.error().message;
   EXPECT_THAT(*pieces->tokenize("e<DOC>e"), ElementsAre(3, 9, 3));
   EXPECT_EQ(pieces->token(9), "<DOC>");
+}
+
+TEST(TokenizerFiles, PaddingOfTokenizerJsonNamesItsTokenAndItsSide) {
+  std::string json = tokenizer("");
+  json.replace(json.find("\"padding\": null"), 15,
+               R"("padding": {"strategy": "BatchLongest", "direction": "Left", "pad_to_multiple_of":
+                   null, "pad_id": 3, "pad_type_id": 0, "pad_token": "e"})");
+  const auto by_json = open_with(json, "{}");
+  ASSERT_TRUE(by_json.has_value()) << by_json.error().message;
+  EXPECT_THAT(*by_json->tokenize("abe"), ElementsAre(7, 3));
+  EXPECT_THAT(by_json->parts().pads_left_by, HasSubstr("tokenizer.json: 'padding.direction'"));
+  const auto by_config = open_with(json, R"({"pad_token": null, "padding_side": "right"})");
+  EXPECT_THAT(*by_config->tokenize("abe"), ElementsAre(0));
+  EXPECT_EQ(by_config->parts().pads_left_by, "");
+  const auto padded = open_with(json, "{}", {.is_padded = true});
+  EXPECT_THAT(padded.error().message,
+              AllOf(HasSubstr("'padding.direction' is left"), HasSubstr("'processing_kwargs'")));
+}
+
+TEST(TokenizerFiles, PaddingWithoutAMaskIsRefused) {
+  const std::string config = R"({"model_input_names": ["input_ids"]})";
+  EXPECT_FALSE(open_with(tokenizer(""), config)->parts().gives_mask);
+  EXPECT_THAT(open_with(tokenizer(""), config, {.is_padded = true}).error().message,
+              HasSubstr("has no 'attention_mask'"));
+}
+
+TEST(TokenizerFiles, AClassThatBuildsAnotherModelOfAVocabularyIsRefused) {
+  EXPECT_THAT(
+      open_with(tokenizer(""), R"({"tokenizer_class": "RobertaTokenizer"})").error().message,
+      AllOf(HasSubstr("tokenizer.json: its 'model' is not the BPE that RobertaTokenizer"),
+            HasSubstr("PreTrainedTokenizerFast")));
+}
+
+TEST(TokenizerFiles, OfTwoNamesOfOneTokenTheFlagsOfTheLastCount) {
+  const auto pieces = open_with(tokenizer(""), R"({"eos_token": "ab", "sep_token":
+                                    {"content": "ab", "single_word": true, "normalized": false}})");
+  ASSERT_TRUE(pieces.has_value()) << pieces.error().message;
+  EXPECT_THAT(*pieces->tokenize("eabe"), ElementsAre(0));
+}
+
+TEST(TokenizerFiles, AMarkerLosesTheFlagsThatItHad) {
+  const auto pieces = open_with(tokenizer("", R"(, "added_tokens": [{"id": 7, "content": "ab",
+                                    "single_word": true, "normalized": false}])"),
+                                "{}", {.markers = {"ab"}});
+  ASSERT_TRUE(pieces.has_value()) << pieces.error().message;
+  EXPECT_THAT(*pieces->tokenize("eABe"), ElementsAre(3, 7, 3));
+}
+
+TEST(TokenizerFiles, TheLastTokenOfATextIsSpecialByItsName) {
+  EXPECT_FALSE(open_with(tokenizer(""), "{}")->parts().last_is_special);
+  EXPECT_TRUE(open_with(tokenizer(""), R"({"sep_token": "[SEP]"})")->parts().last_is_special);
+}
+
+TEST(TokenizerFiles, APairThatIsCutHasNoTokenWithoutAPosition) {
+  const auto pieces = open_json(tokenizer(""));
+  EXPECT_TRUE(pieces->encode("ab", "e ab ab", {.most_tokens = 7, .without_position = 3}));
+  EXPECT_TRUE(pieces->encode("ab", "ab ab ab", {.most_tokens = 6, .without_position = 3}));
+  const auto cut = pieces->encode("ab", "e ab ab", {.most_tokens = 6, .without_position = 3});
+  ASSERT_FALSE(cut);
+  EXPECT_THAT(cut.error().message,
+              AllOf(HasSubstr("more than 6 tokens and 'e'"), HasSubstr("model_max_length")));
 }
 
 TEST(TokenizerFiles, WhatWouldMakeOtherTokensIsDeclined_ByItsNameAndPlace) {
