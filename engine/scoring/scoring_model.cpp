@@ -202,7 +202,9 @@ Result<OpenedTokenizer> tokenizer_of(const SentenceFiles& files, bool words, std
   if (!extras.prompt.empty()) {
     const auto prompt = pieces->tokenize(extras.prompt);
     if (!prompt) return fail("the prompt: {}", prompt.error().message);
-    opened.prompt_tokens = 1 + static_cast<std::int64_t>(prompt->size());
+    // sentence-transformers counts the token behind a lone prompt, too, unless it is a special one.
+    opened.prompt_tokens =
+        1 + static_cast<std::int64_t>(prompt->size()) + (pieces->parts().last_is_special ? 0 : 1);
   }
   opened.tokenizer = std::make_unique<const SubwordTokenizer>(std::move(*pieces));
   return opened;
@@ -401,6 +403,12 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& asked) {
           : limits_of(question, shape.positions - config.family->tokens_of_its_own(),
                       question.positions > 0 ? 0 : opened->max_tokens, config.most_query_tokens);
   if (!limits) return tl::unexpected(limits.error());
+  // Where nobody states a limit, transformers cuts pairs to the rows of the table, some of which
+  // are of padding.
+  const bool states_limit = question.most_tokens > 0 || question.positions > 0 ||
+                            (opened->max_tokens > 0 && opened->max_tokens <= shape.positions);
+  if (shape.first_position > 0 && !states_limit)
+    limits->without_position = static_cast<std::int32_t>(shape.first_position - 1);
   ModelConfig labelled = config;
   labelled.head = *head;
   auto options = options_of(question, labelled, attention->pattern);
