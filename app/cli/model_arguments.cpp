@@ -95,10 +95,13 @@ Result<ScoringModel> open_model(const ModelArguments& arguments) {
 Result<ScoringModel> open_ranker(const ModelArguments& arguments) {
   auto model = open_model(arguments);
   if (model && !model->gives_scores) {
-    return fail(
-        "'{}' is an encoder without a classification head, so it gives no scores; take one that "
-        "was trained to rank, with the tensors classifier.weight and classifier.bias",
-        arguments.checkpoint);
+    const std::string& unread = model->sentence->unread_modules;
+    return fail("'{}' is an encoder without a classification head, so it gives no scores; {}",
+                arguments.checkpoint,
+                !unread.empty()
+                    ? unread
+                    : "take one that was trained to rank, with the tensors classifier.weight "
+                      "and classifier.bias");
   }
   return model;
 }

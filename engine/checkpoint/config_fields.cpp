@@ -73,11 +73,11 @@ constexpr std::array fields{
     FileField{
         "modules.json, config_sentence_transformers.json", "`model_type`",
         "where the second file says `CrossEncoder`, `MultiVectorEncoder` or `ColBERT` (PyLate; "
-        "also without the field, where it has `query_prefix`), the modules of the first make "
-        "the score; else neither is read"},
+        "also without the field, where it has `query_prefix`) and the first is there, its modules "
+        "make the score; else neither is read"},
     FileField{"modules.json", "`type`, `path`",
               "Transformer, then Pooling, Dense, LayerNorm, Normalize, Dropout in any order, or of "
-              "late interaction Dense, Normalize, MultiVectorMask; other modules are refused by "
+              "late interaction Dense, Normalize, one MultiVectorMask; others are refused by "
               "name. `idx` and `name` have no effect"},
     FileField{"config_sentence_transformers.json", "`prompts`, `default_prompt_name`",
               "the default prompt precedes every query, without a space; documents have none"},
@@ -113,7 +113,14 @@ constexpr std::array fields{
               "`sequence-classification`: the encoder has its own head; `feature-extraction` "
               "(default): the modules are the head"},
     FileField{"", "`tokenizer_args`", "replace fields of tokenizer_config.json"},
-    FileField{"", "`processing_kwargs.text`", "`max_length` is the limit of a pair"},
+    FileField{"", "`config_args`", "refused where it says something other than config.json"},
+    FileField{
+        "", "`modality_config`, `module_output_name`",
+        "refused unless `last_hidden_state` is read as `token_embeddings`, of an encoder with "
+        "its own head `logits` as `scores`"},
+    FileField{"", "`processing_kwargs.text`",
+              "`max_length` is the limit of a pair; padding to a length is refused where it would "
+              "count"},
     FileField{
         "", "`query_length`, `document_length`, `query_expansion`",
         "of a MultiVectorEncoder: most tokens of each; {strategy fixed or min, length, token, "
@@ -128,19 +135,24 @@ constexpr std::array fields{
     FileField{"", "`activation_function`",
               "a class of torch.nn, Tanh where there is none; others are refused by name"},
     FileField{"", "`module_input_name`, `module_output_name`",
-              "`sentence_embedding`, and `scores` of the last one; of late interaction "
-              "`token_embeddings`"},
+              "`sentence_embedding`, and `scores`, of which the last one counts; of late "
+              "interaction `token_embeddings`"},
+    FileField{"N_Normalize/config.json", "`module_input_name`, `module_output_name`",
+              "`sentence_embedding` (default), of late interaction `token_embeddings`; where "
+              "nothing reads it, no effect"},
     FileField{"N_MultiVectorMask/config.json", "`skiplist_words`, `skiplist_tasks`",
               "tokens without a vector, of documents unless the tasks say otherwise; a word "
               "without a piece skips nothing"},
     FileField{"", "`keep_only_token_ids`", "the only tokens of documents with a vector"},
     FileField{"N_LayerNorm/config.json", "`dimension`", "epsilon is 1e-5"},
     FileField{"config.json", "`model_type`", "the family"},
-    FileField{"", "sizes, `layer_norm_eps` or `norm_eps`", "the model's shape"},
+    FileField{"", "sizes, `layer_norm_eps` or `norm_eps`",
+              "the model's shape; one that is not there is that of transformers' class"},
     FileField{
         "", "`pad_token_id`",
         "RoBERTa, XLM-RoBERTa, Longformer: positions begin after it, and padding written in a "
-        "text has it as its position"},
+        "text has it as its position; a pair with it that is cut because it has more tokens than "
+        "positions is refused"},
     FileField{"", "`num_labels`, else `id2label`",
               "the number of labels; else the weights'. More than one: `--label` chooses"},
     FileField{"", "`hidden_act`, `position_embedding_type`, `is_decoder`",

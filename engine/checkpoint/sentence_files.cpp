@@ -33,16 +33,24 @@ bool is_pylate(const JsonField& config, bool has_module) {
 }
 
 /// config_sentence_transformers.json: whether the modules count, prompts, the activation.
-Status read_prompts(const fs::path& folder, bool has_pylate_module, SentenceFiles& files,
-                    std::optional<MultiVectorFiles>& multi_vector) {
+Status read_prompts(const fs::path& folder, bool has_list, bool has_pylate_module,
+                    SentenceFiles& files, std::optional<MultiVectorFiles>& multi_vector) {
   const fs::path path = folder / "config_sentence_transformers.json";
   return read_json_file(path, "configuration of sentence-transformers", [&](const JsonField& root) {
+    const auto stated = said(root, "model_type");
+    const std::string type = stated ? stated->text() : "";
     if (is_pylate(root, has_pylate_module)) {
       multi_vector = read_pylate(root);
-    } else if (root.text_or("model_type", "") == "MultiVectorEncoder") {
+    } else if (type == "MultiVectorEncoder") {
       multi_vector = read_multi_vector_encoder(root);
     }
-    files.counts = multi_vector || root.text_or("model_type", "") == "CrossEncoder";
+    files.counts = multi_vector || (type == "CrossEncoder" && has_list);
+    if (has_list && !files.counts) {
+      files.unread_modules = fmt::format(
+          "modules.json is not read, since config_sentence_transformers.json {}; that of a "
+          "cross-encoder says \"model_type\": \"CrossEncoder\"",
+          stated ? fmt::format("says '{}'", in_a_sentence(type)) : "has no 'model_type'");
+    }
     if (!files.counts || multi_vector) return;
     if (const auto activation = root.member("activation_fn"); activation && activation->is_text())
       files.activation = activation->text();
@@ -73,11 +81,49 @@ void read_processing(const JsonField& root, SentenceFiles& files) {
       } else if (field.key() == "truncation") {
         const bool cuts = field.is_text() ? field.text() == "longest_first" : field.truth();
         if (!cuts) field.wrong("is no 'longest_first', and pairs are cut in that way here");
-      } else if (field.key() != "padding" && field.key() != "return_tensors" &&
-                 field.key() != "pad_to_multiple_of") {
+      } else if (field.key() == "padding" || field.key() == "pad_to_multiple_of") {
+        // A pair by itself has nothing to be padded to but these.
+        files.tokenizer.is_padded = files.tokenizer.is_padded || field.value().is_number() ||
+                                    (field.is_text() && field.text() == "max_length");
+      } else if (field.key() != "return_tensors") {
         field.wrong("is not read here; remove it");
       }
     }
+  }
+}
+
+/// What the encoder gives, and by what name; without `modality_config` neither is read.
+void check_output(const JsonField& root, bool is_classifier) {
+  const auto kinds = said(root, "modality_config");
+  if (!kinds) return;
+  const auto must_be = [](const JsonField& field, const std::string& only) {
+    const bool is_it = field.is_text() ? field.text() == only
+                                       : field.is_list() && field.value() == json::array({only});
+    if (!is_it) {
+      field.wrong(fmt::format("is {}; only '{}' is computed here",
+                              in_a_sentence(field.value().dump()), only));
+    }
+  };
+  if (const auto message = kinds->member("message"))
+    message->wrong("makes messages of a chat of texts, which is not computed here; remove it");
+  const JsonField text = (*kinds)["text"];
+  must_be(text["method"], "forward");
+  must_be(text["method_output_name"], is_classifier ? "logits" : "last_hidden_state");
+  must_be(root["module_output_name"], is_classifier ? "scores" : "token_embeddings");
+}
+
+/// Values that replace those of config.json: read where they are the same.
+void check_config_values(const JsonField& values, const fs::path& folder) {
+  if (values.is_null() || values.value().empty()) return;
+  json config;
+  const Status read = read_json_file(folder / "config.json", "model's configuration",
+                                     [&](const JsonField& root) { config = root.value(); });
+  if (!read) throw JsonProblem{read.error()};
+  for (const JsonField& field : values.members()) {
+    const std::string key(field.key());
+    if (key == "trust_remote_code" || (config.contains(key) && config[key] == field.value()))
+      continue;
+    field.wrong("is not read here; remove it, or write it to config.json");
   }
 }
 
@@ -107,6 +153,7 @@ Status read_encoder_config(SentenceFiles& files, std::optional<MultiVectorFiles>
             "is '{}'; 'feature-extraction' and 'sequence-classification' are computed here",
             in_a_sentence(task)));
       }
+      check_output(root, files.is_classifier);
       json replaced = json::object();
       for (const char* key : {"tokenizer_args", "processor_kwargs"}) {
         const auto arguments = root.member(key);
@@ -119,18 +166,18 @@ Status read_encoder_config(SentenceFiles& files, std::optional<MultiVectorFiles>
       if (replaced.contains("model_max_length")) files.tokenizer.max_tokens = 0;
       if (multi_vector && multi_vector->texts.form != MultiVectorForm::pylate)
         read_text_lengths(root, *multi_vector);
-      for (const char* key :
-           {"model_args", "model_kwargs", "config_args", "config_kwargs", "query_expansion"}) {
-        if (multi_vector && key == std::string_view("query_expansion")) continue;
-        const auto field = root.member(key);
-        if (!field || field->is_null() || field->value().empty()) continue;
-        if (key == std::string_view("model_args") || key == std::string_view("model_kwargs")) {
-          // Where and in what type the model is loaded, which is a matter of options here.
-          field->only(
-              {"dtype", "torch_dtype", "attn_implementation", "device_map", "low_cpu_mem_usage"});
-          continue;
+      // Where and in what type the model is loaded, which is a matter of options here.
+      for (const char* key : {"model_args", "model_kwargs"}) {
+        if (const auto field = said(root, key)) {
+          field->only({"dtype", "torch_dtype", "attn_implementation", "device_map",
+                       "low_cpu_mem_usage", "trust_remote_code"});
         }
-        field->wrong("is not read here; remove it, or write its values to config.json");
+      }
+      for (const char* key : {"config_args", "config_kwargs"})
+        if (const auto field = said(root, key)) check_config_values(*field, files.encoder);
+      if (const auto expansion = said(root, "query_expansion");
+          expansion && !multi_vector && !expansion->value().empty()) {
+        expansion->wrong("is of late-interaction encoders; remove it");
       }
       const std::int64_t before = std::exchange(files.tokenizer.max_tokens, 0);
       read_processing(root, files);
@@ -172,7 +219,14 @@ Status add_modules(const fs::path& folder, const std::vector<ListedModule>& list
     if (!has_weights) return tl::unexpected(has_weights.error());
     if (*has_weights) files.modules.push_back({folder / module.path, module.path + "."});
   }
-  return chain.finish((folder / "modules.json").string());
+  return {};
+}
+
+Status take_head(const fs::path& folder, ModuleChain chain, SentenceFiles& files) {
+  Result<HeadConfig> head = std::move(chain).finish((folder / "modules.json").string());
+  if (!head) return tl::unexpected(head.error());
+  files.head = std::move(*head);
+  return {};
 }
 
 Status take_multi_vector(const fs::path& folder, std::vector<ListedModule> listed,
@@ -191,8 +245,7 @@ Status take_multi_vector(const fs::path& folder, std::vector<ListedModule> liste
         "the checkpoint anew",
         (folder / "modules.json").string());
   }
-  ModuleChain chain(ModuleInput::tokens);
-  chain.head() = std::move(multi_vector.head);
+  ModuleChain chain(ModuleInput::tokens, std::move(multi_vector.head));
   if (Status taken = add_modules(folder, listed, chain, files); !taken) return taken;
   if (pylate) {
     chain.normalize();
@@ -200,9 +253,8 @@ Status take_multi_vector(const fs::path& folder, std::vector<ListedModule> liste
   } else {
     multi_vector.texts.skipped_words = chain.skipped_words();
   }
-  files.head = std::move(chain.head());
   files.multi_vector = std::make_shared<const MultiVectorTexts>(std::move(multi_vector.texts));
-  return {};
+  return take_head(folder, std::move(chain), files);
 }
 
 }  // namespace
@@ -221,13 +273,16 @@ Result<SentenceFiles> read_sentence_files(const fs::path& folder) {
   if (*has_list) modules = read_modules(folder / "modules.json");
   const bool has_pylate_module = modules && std::ranges::any_of(*modules, &ListedModule::is_pylate);
   if (*has_config) {
-    if (Status read = read_prompts(folder, has_pylate_module, files, multi_vector); !read)
-      return tl::unexpected(read.error());
+    Status read = read_prompts(folder, *has_list, has_pylate_module, files, multi_vector);
+    if (!read) return tl::unexpected(read.error());
     if (multi_vector && !*has_list) {
       return fail("{}: is of a late-interaction encoder, whose modules.json is not there; copy it",
                   config.string());
     }
-    files.counts = files.counts && *has_list;
+  } else if (*has_list) {
+    files.unread_modules =
+        "modules.json is not read, since there is no config_sentence_transformers.json with "
+        "\"model_type\": \"CrossEncoder\"";
   }
   if (!files.counts) {
     auto stanford = read_stanford(folder, files.paths);
@@ -265,9 +320,9 @@ Result<SentenceFiles> read_sentence_files(const fs::path& folder) {
   ModuleChain chain(ModuleInput::pairs);
   if (Status taken = add_modules(folder, *listed, chain, files); !taken)
     return tl::unexpected(taken.error());
-  files.head = std::move(chain.head());
+  if (Status taken = take_head(folder, std::move(chain), files); !taken)
+    return tl::unexpected(taken.error());
   files.head.needed = true;
-  files.head.stated_labels = chain.width();
   return files;
 }
 

@@ -29,6 +29,7 @@ struct SentenceModule {
 
 struct SentenceFiles {
   bool counts = false;              // false: the folder is read as transformers reads it
+  std::string unread_modules{};     // why a modules.json that is there does not count
   std::filesystem::path encoder{};  // the folder of config.json, weights and tokenizer
   bool is_classifier = false;       // the encoder is a sequence classifier with a head of its own
   TokenizerExtras tokenizer{};

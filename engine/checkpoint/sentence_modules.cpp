@@ -106,15 +106,15 @@ void ModuleChain::add_dense(const JsonField& config, const std::string& folder) 
     }
   }
   const bool of_tokens = input_ == ModuleInput::tokens;
-  const std::string usual = of_tokens ? "token_embeddings" : "sentence_embedding";
+  const std::string usual(usual_name());
   const std::string in = config.text_or("module_input_name", usual);
   if (in != usual) {
     config["module_input_name"].wrong(fmt::format(
         "is '{}'; only '{}' is read by the modules computed here", in_a_sentence(in), usual));
   }
   const auto out = config.member("module_output_name");
-  writes_scores_ = !of_tokens && out && !out->is_null() && out->text() == "scores";
-  if (out && !out->is_null() && !writes_scores_ && out->text() != usual) {
+  const bool makes_scores = !of_tokens && out && !out->is_null() && out->text() == "scores";
+  if (out && !out->is_null() && !makes_scores && out->text() != usual) {
     out->wrong(fmt::format("is '{}'; '{}'{} computed here", in_a_sentence(out->text()), usual,
                            of_tokens ? " is" : " and 'scores' are"));
   }
@@ -122,8 +122,14 @@ void ModuleChain::add_dense(const JsonField& config, const std::string& folder) 
     config["in_features"].wrong(
         fmt::format("is {}, and the module before it gives {} numbers", step.in, width_));
   }
-  width_ = step.out;
-  head_.steps.push_back(std::move(step));
+  if (makes_scores) {
+    head_.stated_labels = step.out;
+    scores_ = steps_;
+    scores_.push_back(std::move(step));
+  } else {
+    width_ = step.out;
+    steps_.push_back(std::move(step));
+  }
 }
 
 void ModuleChain::add_norm(const JsonField& config, const std::string& folder) {
@@ -134,11 +140,25 @@ void ModuleChain::add_norm(const JsonField& config, const std::string& folder) {
         fmt::format("is {}, and the module before it gives {} numbers", width, width_));
   }
   constexpr double epsilon = 1e-5;  // torch.nn.LayerNorm's
-  head_.steps.push_back({.kind = HeadStep::Kind::norm,
-                         .name = next_name(),
-                         .in_file = folder + ".norm",
-                         .in = width,
-                         .epsilon = epsilon});
+  steps_.push_back({.kind = HeadStep::Kind::norm,
+                    .name = next_name(),
+                    .in_file = folder + ".norm",
+                    .in = width,
+                    .epsilon = epsilon});
+}
+
+/// Of what is not there yet it makes nothing; nothing reads `token_embeddings` after a Pooling.
+void ModuleChain::add_normalize(const JsonField& config) {
+  const bool of_tokens = input_ == ModuleInput::tokens;
+  config.only({"module_input_name", "module_output_name"});
+  const std::string in = config.text_or("module_input_name", "sentence_embedding");
+  const auto out = said(config, "module_output_name");
+  const bool in_place = !out || out->text() == in;
+  if (in_place && in == usual_name()) return normalize();
+  if (in_place && in == (of_tokens ? "sentence_embedding" : "token_embeddings")) return;
+  const JsonField field = in_place ? config["module_input_name"] : *out;
+  field.wrong(fmt::format("is '{}'; only '{}' is normalized here", in_a_sentence(field.text()),
+                          usual_name()));
 }
 
 /// MultiVectorMask: which tokens have vectors.
@@ -167,7 +187,7 @@ void ModuleChain::add_mask(const JsonField& config) {
 }
 
 void ModuleChain::normalize() {
-  head_.steps.push_back({.kind = HeadStep::Kind::normalize, .name = next_name()});
+  steps_.push_back({.kind = HeadStep::Kind::normalize, .name = next_name()});
 }
 
 Result<bool> ModuleChain::add(const fs::path& folder, const ListedModule& module,
@@ -193,26 +213,19 @@ Result<bool> ModuleChain::add(const fs::path& folder, const ListedModule& module
     taken = read([&](const JsonField& config) { add_dense(config, module.path); });
   } else if (type == "LayerNorm" && has_pooling_) {
     taken = read([&](const JsonField& config) { add_norm(config, module.path); });
-  } else if (type == "Normalize" && of_tokens) {
+  } else if (type == "Normalize" && (of_tokens || has_pooling_)) {
     has_weights = false;
-    taken = read_or_empty([&](const JsonField& config) {
-      config.only({"module_input_name", "module_output_name"});
-      const std::string in = config.text_or("module_input_name", "sentence_embedding");
-      const std::string out = config.text_or("module_output_name", in);
-      if (in == "token_embeddings" && out == in) {
-        normalize();
-      } else if (in != "sentence_embedding" || out != in) {  // else it normalizes nothing
-        config.wrong(
-            "reads or writes something other than 'token_embeddings', which is not computed here");
-      }
-    });
-  } else if (type == "Normalize" && has_pooling_) {
-    has_weights = false;
-    normalize();
+    taken = read_or_empty([&](const JsonField& config) { add_normalize(config); });
   } else if (type == "Dropout" && has_pooling_) {
     has_weights = false;
+  } else if (type == "MultiVectorMask" && of_tokens && has_mask_) {
+    return fail(
+        "{}: lists MultiVectorMask twice, whose masks are not joined here; write one with all "
+        "'skiplist_words'",
+        (folder / "modules.json").string());
   } else if (type == "MultiVectorMask" && of_tokens) {
     has_weights = false;
+    has_mask_ = true;
     taken = read_or_empty([&](const JsonField& config) { add_mask(config); });
   } else {
     return fail("{}: lists the module '{}', which is not computed here{}; {} are",
@@ -225,16 +238,24 @@ Result<bool> ModuleChain::add(const fs::path& folder, const ListedModule& module
   return has_weights;
 }
 
-Status ModuleChain::finish(std::string_view source) const {
-  if (input_ == ModuleInput::tokens || (has_pooling_ && writes_scores_)) return {};
-  return fail(
-      "{}: the modules after the encoder make no scores; a Pooling and a last Dense with "
-      "\"module_output_name\": \"scores\" do",
-      source);
+Result<HeadConfig> ModuleChain::finish(std::string_view source) && {
+  const bool of_tokens = input_ == ModuleInput::tokens;
+  if (!of_tokens && scores_.empty()) {
+    return fail(
+        "{}: the modules after the encoder make no scores; a Pooling and a Dense with "
+        "\"module_output_name\": \"scores\" do",
+        source);
+  }
+  head_.steps = of_tokens ? std::move(steps_) : std::move(scores_);
+  return std::move(head_);
+}
+
+std::string_view ModuleChain::usual_name() const {
+  return input_ == ModuleInput::tokens ? "token_embeddings" : "sentence_embedding";
 }
 
 std::string ModuleChain::next_name() const {
-  return fmt::format("head.{}", head_.steps.size());
+  return fmt::format("head.{}", steps_.size());
 }
 
 }  // namespace attnscope

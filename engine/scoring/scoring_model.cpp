@@ -225,8 +225,8 @@ std::string source_of_query_limit(const ModelQuestion& question, const PairLimit
 }
 
 /// The head with the label that makes the score.
-Result<HeadConfig> head_with_label(const ModelQuestion& question, const ModelConfig& config,
-                                   bool gives_scores) {
+Result<HeadConfig> head_with_label(const ModelQuestion& question, const Checkpoint& checkpoint) {
+  const ModelConfig& config = checkpoint.config;
   HeadConfig head = config.head;
   if (head.max_sim) {
     if (question.label.empty()) return head;
@@ -236,9 +236,13 @@ Result<HeadConfig> head_with_label(const ModelQuestion& question, const ModelCon
   }
   if (!question.label.empty()) {
     auto label = parse_label(question.label, head.labels);
-    if (!label) return tl::unexpected(label.error());
+    const std::string& unread = checkpoint.sentence->unread_modules;
+    if (!label) {
+      return fail("{}{}{}", label.error().message, unread.empty() ? "" : "; ", unread);
+    }
     head.label = *label;
-  } else if (gives_scores && head.labels > 1 && head.label.kind == LabelChoice::Kind::none) {
+  } else if (checkpoint.gives_scores && head.labels > 1 &&
+             head.label.kind == LabelChoice::Kind::none) {
     return fail(
         "{}: the model has {} labels; choose what makes the score with --label 1 (a logit), "
         "--label 1-0 (a difference of logits) or --label log-softmax-1 (a log-probability)",
@@ -358,7 +362,7 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& asked) {
   auto opened = tokenizer_of(*checkpoint->sentence, config.family->reads_words(),
                              config.family->reads_token_types() ? config.shape.types : 0);
   if (!opened) return tl::unexpected(opened.error());
-  auto head = head_with_label(question, config, checkpoint->gives_scores);
+  auto head = head_with_label(question, *checkpoint);
   if (!head) return tl::unexpected(head.error());
   if (!head->pools_prompt) head->skipped_tokens = opened->prompt_tokens;
   if (head->max_sim) {

@@ -160,6 +160,17 @@ TEST(ScoringModel, PairsMayBeLongerWherePositionsAreExtended) {
   EXPECT_EQ(extended->request["positions"], 2 * positions);
 }
 
+TEST(ScoringModel, ALabelThatUnreadModulesWouldHaveSaysSo) {
+  const ScratchFolder folder;
+  TinyCheckpoint::bert().write(folder.path());
+  write_bytes(folder / "vocab.txt", vocabulary);
+  write_bytes(folder / "modules.json", "[]");
+  const auto model = ScoringModel::open({.checkpoint = folder.path(), .label = "1"});
+  ASSERT_FALSE(model);
+  EXPECT_THAT(model.error().message, HasSubstr("modules.json is not read, since there is no "
+                                               "config_sentence_transformers.json"));
+}
+
 TEST(ScoringModel, ATokenizerLargerThanTheModelIsAnError) {
   TinyCheckpoint tiny = TinyCheckpoint::bert();
   tiny.config["vocab_size"] = std::to_string(5);
