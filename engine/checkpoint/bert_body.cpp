@@ -74,18 +74,15 @@ void check_bert_computation(const JsonField& config) {
 }
 
 void read_encoder_shape(const JsonField& config, std::string_view epsilon_name, ModelShape& shape) {
-  const auto size = [&](std::string_view name, std::int64_t most) {
-    return needed(config, name).whole(1, most);
-  };
-  shape.layers = size("num_hidden_layers", most_layers);
-  shape.hidden = size("hidden_size", most_width);
-  shape.heads = size("num_attention_heads", most_width);
-  shape.feed_forward = size("intermediate_size", most_width);
-  shape.vocabulary = size("vocab_size", most_rows);
-  shape.positions = size("max_position_embeddings", most_rows);
+  shape.layers = size_or(config, "num_hidden_layers", shape.layers, most_layers);
+  shape.hidden = size_or(config, "hidden_size", shape.hidden, most_width);
+  shape.heads = size_or(config, "num_attention_heads", shape.heads, most_width);
+  shape.feed_forward = size_or(config, "intermediate_size", shape.feed_forward, most_width);
+  shape.vocabulary = size_or(config, "vocab_size", shape.vocabulary, most_rows);
+  shape.positions = size_or(config, "max_position_embeddings", shape.positions, most_rows);
   if (shape.hidden % shape.heads != 0) {
-    config["hidden_size"].wrong(
-        fmt::format("is {}, which its {} heads do not divide", shape.hidden, shape.heads));
+    config.wrong(fmt::format("has a 'hidden_size' of {}, which its {} heads do not divide",
+                             shape.hidden, shape.heads));
   }
   if (const auto epsilon = said(config, epsilon_name)) {
     shape.norm_epsilon = epsilon->number();
@@ -97,12 +94,18 @@ void read_encoder_shape(const JsonField& config, std::string_view epsilon_name, 
 
 void read_bert_shape(const JsonField& config, ModelShape& shape) {
   read_encoder_shape(config, "layer_norm_eps", shape);
-  shape.types = needed(config, "type_vocab_size").whole(1, most_width);
+  shape.types = size_or(config, "type_vocab_size", shape.types, most_width);
+}
+
+std::int64_t size_or(const JsonField& config, std::string_view name, std::int64_t usual,
+                     std::int64_t most) {
+  const auto field = said(config, name);
+  return field ? field->whole(1, most) : usual;
 }
 
 void read_embedding_width(const JsonField& config, ModelShape& shape) {
-  const auto width = said(config, "embedding_size");
-  const std::int64_t tokens = width ? width->whole(1, most_width) : shape.hidden;
+  constexpr std::int64_t usual = 128;
+  const std::int64_t tokens = size_or(config, "embedding_size", usual, most_width);
   shape.embedding = tokens == shape.hidden ? 0 : tokens;
 }
 

@@ -33,13 +33,26 @@ void must_say(const JsonField& config, std::string_view name, std::string_view o
 
 /// Throws a JsonProblem where the file asks for another computation than BERT's.
 void check_bert_computation(const JsonField& config);
-/// Sizes that every encoder has, and the norms' epsilon, by its name, where the file says it.
-/// Throws a JsonProblem where a size is missing, out of all proportion or contradicts another.
+/// What transformers' classes of configurations have where the file does not say it.
+inline constexpr ModelShape bert_base{
+    .layers = 12, .hidden = 768, .heads = 12, .feed_forward = 3072};
+inline constexpr ModelShape roberta_base{
+    .layers = 12, .hidden = 768, .heads = 12, .feed_forward = 3072, .vocabulary = 50265};
+inline constexpr ModelShape electra_small{
+    .layers = 12, .hidden = 256, .heads = 4, .feed_forward = 1024};
+
+/// Sizes that every encoder has, and the norms' epsilon, by its name, where the file says it; else
+/// they stay as they are. Throws a JsonProblem where a size is out of all proportion or contradicts
+/// another.
 void read_encoder_shape(const JsonField& config, std::string_view epsilon_name, ModelShape& shape);
 /// These and the number of token types.
 void read_bert_shape(const JsonField& config, ModelShape& shape);
 
-/// 'embedding_size', where it is another than the layers' (ELECTRA).
+/// A size; `usual` where the file does not say it.
+[[nodiscard]] std::int64_t size_or(const JsonField& config, std::string_view name,
+                                   std::int64_t usual, std::int64_t most);
+
+/// 'embedding_size' (128), where it is another than the layers' (ELECTRA).
 void read_embedding_width(const JsonField& config, ModelShape& shape);
 
 /// weight [out, in] and bias [out].

@@ -105,6 +105,15 @@ TEST(Checkpoint, ALongformerHasGlobalProjectionsAndPositionsBehindThePadding) {
   EXPECT_THAT(checkpoint.tensors.at("classifier.weight").shape, ElementsAre(1, 8));
 }
 
+TEST(Checkpoint, WhatConfigJsonLeavesOutIsAsTransformersHasIt) {
+  TinyCheckpoint bert = TinyCheckpoint::bert();
+  bert.config.erase("type_vocab_size");
+  EXPECT_EQ(opened(bert).config.shape.types, 2);
+  TinyCheckpoint longformer = TinyCheckpoint::longformer();
+  longformer.config.erase("attention_window");
+  EXPECT_EQ(opened(longformer).config.window, Window::of(256));
+}
+
 TEST(Checkpoint, AHeadOfThePreTrainingIsLeftOutByName) {
   TinyCheckpoint tiny = TinyCheckpoint::bert();
   tiny.tensors["cls.predictions.bias"] = {{20}};

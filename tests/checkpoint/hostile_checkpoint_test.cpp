@@ -89,7 +89,7 @@ TEST(HostileCheckpoint, WhatBertDoesNotComputeIsDeclined) {
 
 TEST(HostileCheckpoint, SizesThatContradictEachOtherAreDeclined) {
   EXPECT_THAT(with_config("num_attention_heads", "3"),
-              HasSubstr("'hidden_size' is 8, which its 3 heads do not divide"));
+              HasSubstr("'hidden_size' of 8, which its 3 heads do not divide"));
   EXPECT_THAT(with_config("hidden_size", "0"), HasSubstr("'hidden_size' must be a whole number"));
   EXPECT_THAT(with_config("vocab_size", "1e300"), HasSubstr("'vocab_size' must be a whole number"));
   EXPECT_THAT(with_config("layer_norm_eps", "\"small\""), HasSubstr("'layer_norm_eps' must be"));

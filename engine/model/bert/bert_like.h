@@ -26,7 +26,7 @@ void skip_padding_positions(const JsonField& config, ModelShape& shape);
 /// those of the head, `adjust` reads sizes that BERT's config.json does not have. Throws as
 /// read_config does.
 [[nodiscard]] ModelConfig read_classifier(const JsonField& config, std::string_view body,
-                                          ClassifierNames head,
+                                          const ModelShape& usual, ClassifierNames head,
                                           void (*adjust)(const JsonField&, ModelShape&));
 /// The number of labels that a config.json states, by 'num_labels' or 'id2label'.
 [[nodiscard]] std::optional<std::int64_t> stated_labels(const JsonField& config);

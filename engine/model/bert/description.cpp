@@ -87,16 +87,18 @@ void read_bert_attention(const JsonField& config, ModelConfig& model) {
 
 /// 'attention_window' counts both sides: one number, or one for each layer.
 void read_longformer_attention(const JsonField& config, ModelConfig& model) {
-  const JsonField field = needed(config, "attention_window");
-  for (const JsonField& window : field.one_or_more()) {
+  constexpr std::int64_t usual = 512;
+  const auto field = said(config, "attention_window");
+  if (!field) model.layer_windows.push_back(Window::of(usual / 2));
+  for (const JsonField& window : field ? field->one_or_more() : std::vector<JsonField>()) {
     const std::int64_t both_sides = window.whole(2, most_rows);
     if (both_sides % 2 != 0) window.wrong("is odd; it counts both sides of a token");
     model.layer_windows.push_back(Window::of(both_sides / 2));
   }
-  if (field.is_list() &&
+  if (field && field->is_list() &&
       static_cast<std::int64_t>(model.layer_windows.size()) != model.shape.layers) {
-    field.wrong(fmt::format("has {} windows, and there are {} layers", model.layer_windows.size(),
-                            model.shape.layers));
+    field->wrong(fmt::format("has {} windows, and there are {} layers", model.layer_windows.size(),
+                             model.shape.layers));
   }
   model.window = model.layer_windows.front();
   const bool differ = std::ranges::any_of(
@@ -176,6 +178,7 @@ class BertDescription final : public BertLikeDescription {
     ModelConfig model;
     model.architecture = read_architecture(config);
     check_bert_computation(config);
+    model.shape = bert_base;
     read_bert_shape(config, model.shape);
     if (is_longformer) {
       read_longformer_attention(config, model);
@@ -307,9 +310,9 @@ std::optional<std::int64_t> stated_labels(const JsonField& config) {
   return std::nullopt;
 }
 
-ModelConfig read_classifier(const JsonField& config, std::string_view body, ClassifierNames head,
-                            void (*adjust)(const JsonField&, ModelShape&)) {
-  ModelConfig model;
+ModelConfig read_classifier(const JsonField& config, std::string_view body, const ModelShape& usual,
+                            ClassifierNames head, void (*adjust)(const JsonField&, ModelShape&)) {
+  ModelConfig model{.shape = usual};
   model.architecture = read_architecture(config);
   check_bert_computation(config);
   read_bert_shape(config, model.shape);

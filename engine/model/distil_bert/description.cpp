@@ -28,19 +28,18 @@ class DistilBertDescription final : public BertLikeDescription {
     model.architecture = read_architecture(config);
     must_say(config, "activation", "gelu");
     ModelShape& shape = model.shape;
-    const auto size = [&](std::string_view name, std::int64_t most) {
-      return needed(config, name).whole(1, most);
-    };
-    shape.layers = size("n_layers", most_layers);
-    shape.hidden = size("dim", most_width);
-    shape.heads = size("n_heads", most_width);
-    shape.feed_forward = size("hidden_dim", most_width);
-    shape.vocabulary = size("vocab_size", most_rows);
-    shape.positions = size("max_position_embeddings", most_rows);
+    shape = bert_base;
+    constexpr std::int64_t usual_layers = 6;
+    shape.layers = size_or(config, "n_layers", usual_layers, most_layers);
+    shape.hidden = size_or(config, "dim", shape.hidden, most_width);
+    shape.heads = size_or(config, "n_heads", shape.heads, most_width);
+    shape.feed_forward = size_or(config, "hidden_dim", shape.feed_forward, most_width);
+    shape.vocabulary = size_or(config, "vocab_size", shape.vocabulary, most_rows);
+    shape.positions = size_or(config, "max_position_embeddings", shape.positions, most_rows);
     shape.types = 0;
     if (shape.hidden % shape.heads != 0) {
-      config["dim"].wrong(
-          fmt::format("is {}, which its {} heads do not divide", shape.hidden, shape.heads));
+      config.wrong(fmt::format("has a 'dim' of {}, which its {} heads do not divide", shape.hidden,
+                               shape.heads));
     }
     model.own = BertConfig{.body = "distilbert"};
     model.head = classifier_head(

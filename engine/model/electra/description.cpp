@@ -15,7 +15,7 @@ class ElectraDescription final : public BertLikeDescription {
   [[nodiscard]] std::vector<std::string_view> model_types() const override { return {"electra"}; }
   [[nodiscard]] ModelConfig read_config(const JsonField& config,
                                         std::string_view /*model_type*/) const override {
-    return read_classifier(config, "electra",
+    return read_classifier(config, "electra", electra_small,
                            {.pooler = "classifier.dense",
                             .activation = HeadActivation::gelu,
                             .classifier = "classifier.out_proj"},

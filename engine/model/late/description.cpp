@@ -21,6 +21,7 @@ ModelConfig LateDescription::read_config(const JsonField& config,
                                          std::string_view /*model_type*/) const {
   ModelConfig model;
   check_bert_computation(config);
+  model.shape = bert_base;
   read_bert_shape(config, model.shape);
   model.own = own_of(model.shape);
   read_own(config, model);

@@ -67,6 +67,7 @@ ModelConfig read_mono_config(const JsonField& config) {
                                in_a_sentence(backbone.text())));
   }
   check_bert_computation(config);
+  model.shape = is_electra ? electra_small : bert_base;
   read_bert_shape(config, model.shape);
   if (is_electra) read_embedding_width(config, model.shape);
   if (read_flag(config, "use_adapter", false)) {

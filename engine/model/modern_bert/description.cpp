@@ -72,12 +72,10 @@ void read_rotary(const JsonField& config, ModernBertConfig& own) {
 }
 
 void read_shape(const JsonField& config, ModelShape& shape) {
-  shape.types = 1;
-  shape.norm_epsilon = 1e-5;
   read_encoder_shape(config, "norm_eps", shape);
   if (shape.head_dim() % 2 != 0) {
-    config["num_attention_heads"].wrong(fmt::format(
-        "makes heads of {} numbers, which cannot be rotated in pairs", shape.head_dim()));
+    config.wrong(
+        fmt::format("has heads of {} numbers, which cannot be rotated in pairs", shape.head_dim()));
   }
 }
 
@@ -123,6 +121,7 @@ class ModernBertDescription final : public OptionedDescription {
     }
     must_say(config, "hidden_activation", "gelu");
     must_say(config, "classifier_activation", "gelu");
+    model.shape = usual_shape();
     read_shape(config, model.shape);
     ModernBertConfig own;
     read_rotary(config, own);

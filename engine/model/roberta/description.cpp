@@ -2,6 +2,7 @@
 //
 // RoBERTa (Liu et al., 2019) and XLM-RoBERTa (Conneau et al., ACL 2020) as sequence classifiers:
 // BERT's layers, positions that begin behind that of padding, one token type, a head of two layers.
+#include "engine/checkpoint/bert_body.h"
 #include "engine/model/bert/bert_config.h"
 #include "engine/model/bert/bert_like.h"
 
@@ -15,8 +16,8 @@ class RobertaDescription final : public BertLikeDescription {
     return {"roberta", "xlm-roberta"};
   }
   [[nodiscard]] ModelConfig read_config(const JsonField& config,
-                                        std::string_view /*model_type*/) const override {
-    return read_classifier(config, "roberta",
+                                        std::string_view model_type) const override {
+    return read_classifier(config, "roberta", model_type == "roberta" ? roberta_base : bert_base,
                            {.pooler = "classifier.dense", .classifier = "classifier.out_proj"},
                            &skip_padding_positions);
   }
