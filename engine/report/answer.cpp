@@ -101,7 +101,7 @@ Leaders leaders_of(const std::vector<Ranked>& contenders, const std::vector<cons
 /// The rows of one place; the fastest first, those without a time last.
 Ranking ranking_of(std::string place, std::vector<const Row*> rows, EffectivenessFrom from) {
   std::ranges::stable_sort(rows, [](const Row* a, const Row* b) {
-    const bool timed_a = is_measured(*a), timed_b = is_measured(*b);
+    const bool timed_a = has_time(*a), timed_b = has_time(*b);
     return timed_a && timed_b ? time_per_document(*a) < time_per_document(*b) : timed_a && !timed_b;
   });
   Ranking ranking{.place = std::move(place), .contenders = {}, .leaders = {}};
@@ -109,8 +109,12 @@ Ranking ranking_of(std::string place, std::vector<const Row*> rows, Effectivenes
     Ranked ranked{.row = *row, .to_fastest = {}, .published = {}};
     if (!row->effectiveness)
       ranked.published = published_ndcg(row->cell.cell.contender, row->cell.point.sequence_tokens);
+    if (is_implausible(*row)) {
+      ranked.row.cell.cell.status = CellStatus::wrong;
+      ranked.row.cell.cell.reason = why_implausible(*row);
+    }
     ranked.row.cell.cell.samples.clear();  // an answer outlives them without need
-    if (is_measured(*row)) {
+    if (has_time(*row)) {
       ranked.to_fastest = row == rows.front() ? itself : ratio_between(*row, *rows.front());
     }
     ranking.contenders.push_back(std::move(ranked));
@@ -168,7 +172,7 @@ void set_window_by_window(Table& table, const Table& all, const std::string& bas
 std::optional<std::string> first_measured(const Table& table, XAxis x) {
   const Row* first = nullptr;
   for (const Row& row : table.rows) {
-    if (is_measured(row) && (first == nullptr || row.cell.cell_number < first->cell.cell_number)) {
+    if (has_time(row) && (first == nullptr || row.cell.cell_number < first->cell.cell_number)) {
       first = &row;
     }
   }
@@ -392,6 +396,7 @@ class Adviser {
   [[nodiscard]] static std::string outcome(const Row& row) {
     const Cell& cell = row.cell.cell;
     if (row.cell.damaged) return std::string(damaged_status);
+    if (is_implausible(row)) return why_implausible(row);
     return cell.reason.empty() ? std::string(name_of(cell.status))
                                : fmt::format("{}: {}", name_of(cell.status), cell.reason);
   }
@@ -451,7 +456,7 @@ class Adviser {
   void find_longest_measured() {
     const Row *fits = nullptr, *too_long = nullptr;
     for (const Row* row : curve_.rows()) {
-      if (!is_measured(*row)) continue;
+      if (!has_time(*row)) continue;
       if (need_of(*row).bytes() <= *memory_) {
         fits = row;
       } else if (fits != nullptr) {
@@ -719,7 +724,7 @@ Result<Table> make_answer_table(const Store& store, const RunInfo& run,
 std::optional<std::string> full_contender(const Table& table) {
   const Row *full = nullptr, *any = nullptr;
   for (const Row& row : table.rows) {
-    if (!is_measured(row)) continue;
+    if (!has_time(row)) continue;
     const auto comes_first = [&row](const Row* other) {
       return other == nullptr || row.cell.cell_number < other->cell.cell_number;
     };

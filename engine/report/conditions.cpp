@@ -160,6 +160,14 @@ bool is_implausible(const Row& row) {
          (row.share_of_limit.value_or(0) > implausible || share_of_threads(row) > implausible);
 }
 
+std::string why_implausible(const Row& row) {
+  return fmt::format("its time is not taken for true: {}", fmt::join(notes_on_time(row), "; "));
+}
+
+bool has_time(const Row& row) {
+  return is_measured(row) && !is_implausible(row);
+}
+
 std::string beyond_limit_in_words(const std::vector<const Row*>& rows) {
   const auto timed = std::ranges::count_if(rows, [](const Row* row) { return is_measured(*row); });
   const auto beyond =

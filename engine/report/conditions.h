@@ -39,6 +39,10 @@ namespace attnscope::report {
 /// Its time is not taken for true: far shorter than the measured ceilings allow, or its calls used
 /// far more processor time than their threads have. It is never the fastest of an answer.
 [[nodiscard]] bool is_implausible(const Row& row);
+/// "its time is not taken for true: ..."
+[[nodiscard]] std::string why_implausible(const Row& row);
+/// Measured, with a time that is taken for true.
+[[nodiscard]] bool has_time(const Row& row);
 /// "2 of 48 cells took less than the measured ceilings allow: ..."; empty where none did.
 [[nodiscard]] std::string beyond_limit_in_words(const std::vector<const Row*>& rows);
 /// "NAME has weights of its own, ..."; empty where every measured row's scores were held against

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "engine/report/conditions.h"
 #include "engine/report/provenance.h"
 #include "engine/statistics/crossover.h"
 
@@ -90,7 +91,7 @@ statistics::Verdict verdict_of(double low, double high) {
 LengthCurve::LengthCurve(std::vector<const Row*> rows) : rows_(std::move(rows)) {
   std::ranges::stable_sort(rows_, {}, tokens_of);
   std::ranges::copy_if(rows_, std::back_inserter(measured_),
-                       [](const Row* row) { return is_measured(*row); });
+                       [](const Row* row) { return has_time(*row); });
 }
 
 bool LengthCurve::Place::is_rough() const {

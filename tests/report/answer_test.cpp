@@ -74,6 +74,19 @@ std::string crossover_sentence(const std::vector<std::int64_t>& lengths,
   return answers.front().crossovers.front().sentence;
 }
 
+TEST(Answers, ATimeThatIsNotTakenForTrue_IsNeverTheFastest) {
+  Table table = table_of({128}, [](double) { return 0.1; });
+  table.rows[0].share_of_limit = 72.7;
+  const std::vector<Answer> answers = make_answers(table, XAxis::length);
+  const std::vector<Ranked>& ranked = answers.at(0).rankings.at(0).contenders;
+  ASSERT_EQ(ranked.size(), 2U);
+  EXPECT_EQ(ranked[0].row.cell.cell.contender.implementation, "b");
+  EXPECT_FALSE(ranked[1].to_fastest);
+  EXPECT_EQ(ranked[1].row.cell.cell.status, CellStatus::wrong);
+  EXPECT_THAT(ranked[1].row.cell.cell.reason,
+              HasSubstr("its time is not taken for true: 7270 % of the limit"));
+}
+
 const std::vector<std::int64_t> doubling_lengths{64, 128, 256, 512, 1024};
 
 TEST(CrossoverAnswer, SaysFromWhichLengthOn) {
