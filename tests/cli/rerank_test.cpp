@@ -161,7 +161,7 @@ TEST_F(Rerank, MaxP_IsTheBestOfPassagesThatHoldTheWholeDocument) {
 TEST_F(Rerank, AsPublished_TheLongestCandidatesEndIsInNoPassage) {
   const Outcome outcome = rerank({"--max-p", "--as-published", "--max-tokens", "40"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("as published"));
+  EXPECT_THAT(outcome.err, HasSubstr("--max-p without --as-published"));
   // Lengths with [SEP]: 35 for a document, stride 17, starts below 68 - 35: 0 and 17.
   const auto expected = scored("a b c", {part(11, 0, 34), part(11, 17, 51)});
   EXPECT_NEAR(written().at("q1 d11"), std::max(expected[0], expected[1]), 1e-5);

@@ -32,7 +32,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
 using tests::TinyCheckpoint;
 
 const char* const vocabulary =
@@ -260,8 +259,10 @@ TEST_F(Score, WhatStandardOutputDoesNotTakeIsNotWritten) {
         program_.path("pairs.tsv").string(), more, program_.path("err").string());
     const int status = std::system(command.c_str());
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 2) << more;
-    EXPECT_THAT(program_.read("err"), HasSubstr("No space left on device")) << more;
-    EXPECT_THAT(program_.read("err"), Not(HasSubstr("60 scores"))) << more;
+    EXPECT_THAT(program_.read("err"),
+                HasSubstr(more[0] == '\0' ? "(0 scores before it are written)"
+                                          : "could not write to standard output"))
+        << more;
   }
 }
 
