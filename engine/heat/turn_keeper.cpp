@@ -81,8 +81,10 @@ Status TurnKeeper::wait(Turn& turn, const std::string& device, const Send& send,
     json now = {{"event", "waiting"},
                 {"device", device},
                 {"by", holder ? to_json(*holder) : json(nullptr)}};
-    // As often as a worker that measures: the line may have been cut.
-    if (now != last || Clock::now() - *last_sign >= alive_interval) {
+    // As often as a worker that measures: the line may have been cut. Nobody has a name for a
+    // moment when one has ended and the next has not begun yet.
+    const bool is_due = !last_sign || Clock::now() - *last_sign >= alive_interval;
+    if (is_due || (holder && now != last)) {
       send(now);
       last_sign = Clock::now();
       last = std::move(now);
