@@ -14,11 +14,11 @@
 #include <string>
 #include <vector>
 
-#include "kernels/base/memory_kills.h"
 #include "engine/heat/time_asleep.h"
 #include "engine/store/store.h"
 #include "engine/sweep/sweep.h"
 #include "engine/sweep/worker_pool.h"
+#include "kernels/base/memory_kills.h"
 
 namespace attnscope {
 
