@@ -281,7 +281,11 @@ Status DocumentCacheWriter::look_at_target() {
     same.source.file = theirs->source.file;
     is_finished_ = *theirs == same && state && state->encoded == theirs->documents &&
                    state->documents == theirs->source.fingerprint;
-    if (is_finished_) state_ = *state;
+    if (is_finished_) {
+      const auto kept = what_is_kept(*file, *theirs, state->encoded);
+      is_finished_ = kept && kept->sum == state->kept;
+      state_ = *state;
+    }
     const std::string other = difference(*theirs, contents_);
     what = other.empty() ? "is damaged or not whole"
                          : fmt::format("is a cache whose documents were {}", other);

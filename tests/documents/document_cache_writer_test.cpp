@@ -347,6 +347,7 @@ TEST_F(CacheWriter, AnyDamagedByteOfAFinishedOneIsFound) {
       write_bytes(target, spoilt);
       const auto cache = DocumentCache::open(target, maker());
       EXPECT_TRUE(!cache || !cache->check_sum()) << at;
+      EXPECT_THAT(refused(contents_of(5, VectorFormat::int8)), HasSubstr("is damaged")) << at;
     }
   }
 }
