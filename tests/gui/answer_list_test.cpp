@@ -35,11 +35,11 @@ report::Answer advice() {
   advice.contenders[0].to_baseline = {
       .ratio = 0.2, .low = 0.19, .high = 0.21, .verdict = statistics::Verdict::faster};
   advice.contenders[0].is_interpolated = true;
-  advice.contenders[0].published =
-      report::PublishedNdcg{.ndcg10 = 0.66, .task = "passages", .source = {}, .note = {}};
+  advice.contenders[0].published = report::PublishedNdcg{
+      .ndcg10 = 0.66, .reference = {}, .task = "passages", .source = {}, .note = {}};
   advice.contenders[1].is_baseline = true;
-  advice.contenders[1].published =
-      report::PublishedNdcg{.ndcg10 = 0.67, .task = "passages", .source = {}, .note = {}};
+  advice.contenders[1].published = report::PublishedNdcg{
+      .ndcg10 = 0.67, .reference = {}, .task = "passages", .source = {}, .note = {}};
   advice.contenders[2].standing = Standing::without_time;
   advice.contenders[2].time_ns.reset();
   advice.notes = {"Times are of one layer."};
@@ -85,14 +85,15 @@ class AnswerListTest : public QObject {
     QCOMPARE(row(3).toString(), QStringLiteral("Times are of one layer."));
   }
 
-  void WhoIsFastestOfTheEquivalent_StandsAboveAll() {
+  void TheVerdict_StandsAboveAll() {
     report::Answer judged = advice();
-    judged.contenders[0].measured = report::MeasuredEffectiveness{
-        .measure = "nDCG@10", .run = "s.trec", .qrels = "qrels.txt", .baseline = "full/sdpa"};
-    judged.notes.insert(judged.notes.begin(), "Fastest that is equivalent: sparse.");
+    judged.leaders.of_all = report::Leader{.contender = 0, .runner_up = {}};
+    const std::string verdict = report::headline_of(judged).sentence;
+    QVERIFY(QString::fromStdString(verdict).startsWith(QStringLiteral("sparse/segment/4 is fast")));
+    judged.notes.insert(judged.notes.begin(), verdict);
     list_->show_advice(judged);
     QCOMPARE(list_->model()->rowCount(), 5);
-    QCOMPARE(row(0).toString(), QStringLiteral("Fastest that is equivalent: sparse."));
+    QCOMPARE(row(0).toString(), QString::fromStdString(verdict));
     QCOMPARE(row(1, Qt::AccessibleTextRole).toString(),
              QStringLiteral("1. sparse/segment/4: takes its time."));
     QCOMPARE(row(4).toString(), QStringLiteral("Times are of one layer."));

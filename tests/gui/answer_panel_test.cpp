@@ -60,8 +60,13 @@ class AnswerPanelTest : public QObject {
   [[nodiscard]] QAction* action(const char* name) const {
     return panel_->findChild<QAction*>(QLatin1String(name));
   }
-  [[nodiscard]] QString sentence(int row) const {
-    return panel_->list()->model()->index(row, 0).data().toString();
+  /// Of a contender; the verdict stands above them.
+  [[nodiscard]] int row_of(int contender) const {
+    const auto verdict = report::headline_of(*panel_->advice()).sentences().size();
+    return contender + static_cast<int>(verdict);
+  }
+  [[nodiscard]] QString sentence(int contender) const {
+    return panel_->list()->model()->index(row_of(contender), 0).data().toString();
   }
   /// As a person replaces what stands in a field.
   void type(const char* name, const QString& text) {
@@ -126,9 +131,12 @@ class AnswerPanelTest : public QObject {
   void cleanup() { panel_.reset(); }
 
   void TheContenders_AreRankedInSentences() {
-    QCOMPARE(panel_->list()->model()->rowCount(), 4);  // the last is a note
+    QCOMPARE(panel_->list()->model()->rowCount(), 5);  // the first is the verdict, the last a note
+    const QString verdict = panel_->list()->model()->index(0, 0).data().toString();
+    QVERIFY2(verdict.startsWith(QStringLiteral("Fastest that is equivalent to ")),
+             qPrintable(verdict));
     QVERIFY2(sentence(0).startsWith(QStringLiteral("full/dense: ")), qPrintable(sentence(0)));
-    QVERIFY2(sentence(1).contains(QStringLiteral("slower than full/dense")),
+    QVERIFY2(sentence(1).contains(QStringLiteral("the time of full/dense")),
              qPrintable(sentence(1)));
   }
 
@@ -288,7 +296,7 @@ class AnswerPanelTest : public QObject {
     type("candidates", QStringLiteral("100"));
     type("latency_ms", QStringLiteral("350"));
     QTRY_VERIFY(sentence(1).contains(QStringLiteral("is too slow (the limit is 350 ms)")));
-    const QModelIndex last = panel_->list()->model()->index(1, 0);
+    const QModelIndex last = panel_->list()->model()->index(row_of(1), 0);
     QCOMPARE(last.data(Qt::AccessibleTextRole), last.data());
     type("memory_mb", QStringLiteral("0.5"));
     QTRY_VERIFY(sentence(2).contains(QStringLiteral("does not fit")));
@@ -339,11 +347,11 @@ class AnswerPanelTest : public QObject {
   void Arrows_OpenWhatOneMustKnow_AndTheKeyCopiesIt() {
     AnswerList* list = panel_->list();
     list->setFocus();
-    list->setCurrentIndex(list->model()->index(0, 0));
+    list->setCurrentIndex(list->model()->index(row_of(0), 0));
     QTest::keyClick(list, Qt::Key_Down);
-    QCOMPARE(list->currentIndex().row(), 1);
+    QCOMPARE(list->currentIndex().row(), row_of(1));
     QTRY_VERIFY(list->visualRect(list->currentIndex()).height() >
-                list->visualRect(list->model()->index(0, 0)).height() +
+                list->visualRect(list->model()->index(row_of(0), 0)).height() +
                     list->fontMetrics().height());
     QTest::keySequence(list, QKeySequence::Copy);
     const QStringList lines = QApplication::clipboard()->text().split(QLatin1Char('\n'));

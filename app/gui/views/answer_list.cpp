@@ -54,15 +54,10 @@ class AnswerList::Rows : public QAbstractListModel {
   void set_advice(std::optional<report::Answer> advice) {
     beginResetModel();
     advice_ = std::move(advice);
-    const bool is_judged = advice_ && !advice_->notes.empty() &&
-                           std::ranges::any_of(advice_->contenders, [](const Advised& one) {
-                             return one.measured && !one.measured->baseline.empty();
-                           });
-    leading_ = is_judged ? 1 : 0;
+    leading_ = advice_ ? report::headline_of(*advice_).sentences().size() : 0;
     endResetModel();
   }
-  /// Who is the fastest that is as good, where rankings were judged: the first of the notes, which
-  /// then stands above all.
+  /// The verdict, the first of the notes, stands above all.
   [[nodiscard]] bool leads(const QModelIndex& index) const {
     return static_cast<std::size_t>(index.row()) < leading_;
   }
