@@ -376,7 +376,7 @@ class MainWindowTest : public QObject {
     open_window();
     RunView* view = page()->run_view();
     QTRY_VERIFY_WITH_TIMEOUT(view->run() && !view->run()->table.rows.empty(), patience_ms);
-    QTRY_VERIFY2(view->chart()->height() >= window_->height() * 6 / 10,
+    QTRY_VERIFY2(view->chart()->height() >= window_->height() / 2,
                  qPrintable(QString::number(view->chart()->height())));
     QTRY_VERIFY(window_->findChild<QLineEdit*>(QStringLiteral("run_tags"))->isVisible());
     QTRY_VERIFY(window_->findChild<QComboBox*>(QStringLiteral("page_baseline"))->isVisible());

@@ -231,10 +231,11 @@ class RunViewTest : public QObject {
   void TheVerdict_IsTheHeadline_AndTellsTheRestToWhoeverAsks() {
     const auto* verdict = view_->findChild<QLabel*>(QStringLiteral("verdict"));
     QVERIFY(verdict->isVisible());
-    QVERIFY2(verdict->text().startsWith(
-                 unbroken(QStringLiteral("full/dense is fastest at 64 to 128 tokens ("))),
+    // Its patterns have published effectiveness.
+    QVERIFY2(verdict->text().startsWith(unbroken(QStringLiteral(
+                 "Fastest that is equivalent to full attention in nDCG@10 within 0.02 (published, "
+                 "not measured here): full/dense at 64 to 128 tokens ("))),
              qPrintable(verdict->text()));
-    QVERIFY(verdict->text().endsWith(QStringLiteral(").")));
     const QStringList lines = verdict->toolTip().split(QLatin1Char('\n'));
     QVERIFY2(
         lines.front().startsWith(QStringLiteral("full/dense fits 128 tokens, not 8192 (oom: ")),
@@ -260,7 +261,7 @@ class RunViewTest : public QObject {
 
   void TheCharts_HaveMostOfTheHeight() {
     view_->resize(1000, 740);
-    QTRY_VERIFY(view_->chart()->height() >= view_->height() * 6 / 10);
+    QTRY_VERIFY(view_->chart()->height() >= view_->height() / 2);
   }
 
   void OneLegend_StandsForBothCharts() {
@@ -422,18 +423,20 @@ class RunViewTest : public QObject {
     QVERIFY(view_->run_table()->isVisible());
   }
 
-  void RowsAndSamples_HaveHeightWhileTheyAreShown() {
+  void TheTabBarStaysWhereItIs_WhicheverTabIsChosen() {
+    view_->resize(1200, 1000);
+    QTRY_VERIFY(view_->tabs()->height() > 240);
     view_->choose_cell(0);
     const QString answer = QLatin1String(RunView::answer_tab);
     view_->add_tab(new QWidget, answer, answer, 0);
     view_->show_tab(answer);
     const int before = view_->tabs()->height();
-    for (const char* tab : {"samples", "table"}) {
-      view_->show_tab(QLatin1String(tab));
-      QTRY_VERIFY2(view_->tabs()->height() >= view_->height() * 35 / 100, tab);
+    QVERIFY(before >= view_->height() * 25 / 100);
+    for (const QString& tab : {QStringLiteral("samples"), QStringLiteral("table"), answer}) {
+      view_->show_tab(tab);
+      QCoreApplication::sendPostedEvents(nullptr, QEvent::LayoutRequest);
+      QCOMPARE(view_->tabs()->height(), before);
     }
-    view_->show_tab(answer);
-    QTRY_COMPARE(view_->tabs()->height(), before);
   }
 
   void InALowWindow_TheChartsAreATab() {
@@ -447,6 +450,13 @@ class RunViewTest : public QObject {
                       tabs->tabBar()->tabRect(tabs->count() - 1).center());
     QTRY_VERIFY(view_->chart()->isVisible() && !view_->run_table()->isVisible());
     // A value that is clicked there brings its cell.
+    Q_EMIT view_->chart()->cell_chosen(1);
+    QTRY_VERIFY(view_->cell_panel()->isVisible());
+    // Whoever chooses what the charts show sees them.
+    auto* first = view_->findChild<QComboBox*>(QStringLiteral("time_view"));
+    QVERIFY(first != nullptr);
+    Q_EMIT first->activated(first->currentIndex());
+    QTRY_VERIFY(view_->chart()->isVisible() && !view_->cell_panel()->isVisible());
     Q_EMIT view_->chart()->cell_chosen(1);
     QTRY_VERIFY(view_->cell_panel()->isVisible());
     view_->resize(1000, 900);

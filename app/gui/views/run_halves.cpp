@@ -6,7 +6,6 @@
 #include <QTabBar>
 #include <QTabWidget>
 #include <algorithm>
-#include <cstdlib>
 
 #include "app/gui/views/fields.h"
 
@@ -17,13 +16,19 @@ RunHalves::RunHalves(QWidget* charts, QTabWidget* tabs)
   setObjectName(QStringLiteral("run_split"));
   addWidget(charts_);
   addWidget(tabs_);
-  setStretchFactor(0, 77);
-  setStretchFactor(1, 23);
-  setSizes({770, 230});
+  setStretchFactor(0, 68);
+  setStretchFactor(1, 32);
+  setSizes({680, 320});
   setChildrenCollapsible(false);
   setHandleWidth(8);
   keep_sizes(*this);
   of_charts_ = charts_->sizePolicy();
+  connect(tabs_, &QTabWidget::tabBarClicked, this, [this] { charts_are_wanted_ = false; });
+}
+
+void RunHalves::bring_charts() {
+  charts_are_wanted_ = true;
+  if (is_folded()) tabs_->setCurrentWidget(charts_);
 }
 
 bool RunHalves::is_folded() const {
@@ -61,6 +66,7 @@ void RunHalves::fold_or_unfold() {
     unfolded_ = sizes();
     tabs_->addTab(charts_, tr("Charts"));
     charts_->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Ignored);
+    if (charts_are_wanted_) tabs_->setCurrentWidget(charts_);
   } else {
     tabs_->setCurrentWidget(lower_);
     tabs_->removeTab(tabs_->indexOf(charts_));
@@ -68,24 +74,6 @@ void RunHalves::fold_or_unfold() {
     insertWidget(0, charts_);
     charts_->show();
     setSizes(unfolded_);
-  }
-}
-
-void RunHalves::make_room(bool wants_height) {
-  fold_or_unfold();
-  if (is_folded()) return;
-  constexpr double wanted = 0.45;
-  const QList<int> now = sizes();
-  const int all = now[0] + now[1],
-            higher = std::max(static_cast<int>(wanted * all), tabs_->minimumSizeHint().height());
-  const bool is_low = now[1] < higher - handleWidth();
-  if (wants_height) {
-    if (!is_low) return;
-    sizes_before_ = now;
-    setSizes({all - higher, higher});
-  } else if (!sizes_before_.isEmpty()) {
-    if (std::abs(now[1] - higher) <= handleWidth()) setSizes(sizes_before_);
-    sizes_before_.clear();
   }
 }
 

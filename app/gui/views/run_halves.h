@@ -16,9 +16,11 @@ class RunHalves : public QSplitter {
  public:
   RunHalves(QWidget* charts, QTabWidget* tabs);
 
-  /// For the tab that is in front, and whether its content `wants_height`: it is given more while
-  /// it is there. What a person drags meanwhile is theirs.
-  void make_room(bool wants_height);
+  /// To be called when another tab is in front: the tab bar stays where it is, and the charts are
+  /// folded where that tab needs their room.
+  void fold_or_unfold();
+  /// What the charts show was chosen: where they are a tab, or become one, it is in front.
+  void bring_charts();
   /// The charts are a tab.
   [[nodiscard]] bool is_folded() const;
   [[nodiscard]] QSize sizeHint() const override { return minimumSizeHint(); }
@@ -31,14 +33,13 @@ class RunHalves : public QSplitter {
  private:
   /// Of the tabs, with the one that is in front when the charts are not.
   [[nodiscard]] int least_of_tabs() const;
-  void fold_or_unfold();
 
   QWidget* charts_;
   QTabWidget* tabs_;
   QWidget* lower_ = nullptr;  // in front, or last there
   QSizePolicy of_charts_;
-  QList<int> unfolded_;      // sizes
-  QList<int> sizes_before_;  // of the halves; empty: the lower has its own height
+  QList<int> unfolded_;             // sizes
+  bool charts_are_wanted_ = false;  // until another tab is chosen
 };
 
 }  // namespace attnscope::gui

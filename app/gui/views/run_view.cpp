@@ -132,22 +132,9 @@ QWidget* RunView::build_body() {
   connect(tabs_, &QTabWidget::currentChanged, this, [this](int at) {
     const QVariant name = tabs_->tabBar()->tabData(at);
     if (name.isValid()) QSettings().setValue(QLatin1String(tab_setting), name);
-    make_room();
+    halves_->fold_or_unfold();
   });
   return halves_;
-}
-
-bool RunView::shows_answer() const {
-  return tabs_->tabBar()->tabData(tabs_->currentIndex()) == QLatin1String(answer_tab);
-}
-
-/// Rows, facts and samples want height while they are shown, and so does an answer beside which
-/// there is the run's own effectiveness. An answer's few sentences do not: they give it back.
-void RunView::make_room() {
-  const bool has_own_plot = run_ && std::ranges::any_of(run_->table.rows, [](const auto& row) {
-                              return row.effectiveness != nullptr;
-                            });
-  halves_->make_room(has_own_plot || !shows_answer());
 }
 
 void RunView::add_tab(QWidget* content, const QString& title, const QString& name, int place) {
@@ -191,6 +178,7 @@ void RunView::wire() {
       show_choices(*run_);
       show_figures(*run_);
     });
+    connect(view, &QComboBox::activated, halves_, &RunHalves::bring_charts);
   }
   connect(x_axis_, &QComboBox::activated, this, [this](int index) {
     x_wish_ = static_cast<report::XAxis>(index);
@@ -198,6 +186,7 @@ void RunView::wire() {
   });
   connect(facets_, &QComboBox::activated, this, [this](int index) {
     facet_ = facets_->itemData(index).toString().toStdString();
+    halves_->bring_charts();
     ask();
   });
   connect(slice_fields_, &SliceFields::chosen, this,
@@ -274,9 +263,7 @@ void RunView::ask() {
 void RunView::show_run(const RunPointer& run) {
   if (run->request.uuid != uuid_) return;  // the answer to an earlier question
   if (!run->problem.isEmpty()) Q_EMIT failed(run->problem);
-  const bool is_another = !run_ || run_->request.uuid != uuid_;
   run_ = run;
-  if (is_another && shows_answer()) make_room();
   // What was taken in its stead is what the next choice starts from.
   slice_.values = run->request.slice.values;
   chart_->set_contenders(run->table.contenders);
@@ -394,7 +381,7 @@ void RunView::show_choices(const RunSnapshot& run) {
 void RunView::show_figures(const RunSnapshot& run) {
   const QString waiting =
       run.table.run.status == RunStatus::running
-          ? tr("The first heat is being measured. Its values stand here when it ends.")
+          ? tr("The first heat is being measured. Its results appear when it finishes.")
           : tr("This run has no finished heat. Continue run goes on with it, or measure "
                "anew.");
   chart_->set_placeholder(waiting);

@@ -92,8 +92,6 @@ class RunView : public QWidget {
  private:
   void build_head();
   QWidget* build_body();
-  void make_room();
-  [[nodiscard]] bool shows_answer() const;
   void build_actions();
   void wire();
   void ask();
