@@ -104,6 +104,28 @@ class NewRunDialogTest : public QObject {
     QVERIFY(!dialog_->isVisible());
   }
 
+  void WhyItCannotStart_StandsBesideStart() {
+    choose("quick");
+    type_into("query_tokens", QStringLiteral("ten"));
+    QVERIFY(!find<QPushButton>("start_run")->isEnabled());
+    const QString reason = find<QLabel>("estimate")->text();
+    QVERIFY2(reason.startsWith(QStringLiteral("The run cannot start. ")) &&
+                 reason.contains(QStringLiteral("uery")),
+             qPrintable(reason));
+    QCOMPARE(find<QPushButton>("start_run")->toolTip(), reason);
+    type_into("query_tokens", QStringLiteral("10"));
+    QVERIFY(find<QPushButton>("start_run")->isEnabled());
+    QVERIFY(!find<QLabel>("estimate")->text().contains(QStringLiteral("cannot start")));
+  }
+
+  void ADesktopWithoutAnEditor_IsSaidAtOnce() {
+    choose("quick");
+    edit_as_file();
+    const QString said = find<QLabel>("preset_saved")->text();
+    QVERIFY2(said.contains(opened_) && said.contains(QStringLiteral("If no editor opens")),
+             qPrintable(said));
+  }
+
   void EveryPreset_SaysWhatItMeasures() {
     const auto* preset = find<QComboBox>("preset");
     QCOMPARE(

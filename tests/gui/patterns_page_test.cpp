@@ -305,6 +305,22 @@ class PatternsPageTest : public QObject {
     QTRY_COMPARE(find<QLabel>("explanation")->text(), unbroken(page_->mask()->explain(15, 17)));
   }
 
+  void TypedDigits_KeepTheirPlaces_InEveryLocale() {
+    auto* tokens = find<QSpinBox>("document_tokens");
+    for (const QLocale& locale : {QLocale(QLocale::English), QLocale(QLocale::German),
+                                  QLocale(QLocale::French), QLocale::c()}) {
+      tokens->setLocale(locale);
+      for (const char* number : {"65536", "12345", "1000"}) {
+        tokens->setFocus();
+        tokens->selectAll();
+        QTest::keyClicks(tokens, QLatin1String(number));
+        QCOMPARE(tokens->text(), QLatin1String(number));
+        QCOMPARE(tokens->value(), QByteArray(number).toInt());
+      }
+    }
+    set_number("document_tokens", 40);
+  }
+
   void TheWindow_IsSetBySliderAndByNumber() {
     find<QSlider>("window_slider")->setValue(0);
     QCOMPARE(page_->editor().window(), std::optional(Window::of(0)));

@@ -25,7 +25,7 @@ Result<FileKind> kind_of_json(const std::filesystem::path& file) {
   // A checkpoint's config.json has the patterns of its layers.
   for (const char* field : {"attends", "item", "blocks", "model_type"})
     if (json.is_object() && json.contains(field)) return FileKind::pattern;
-  if (json.is_discarded()) return fail("{}: is no JSON; is it a whole file?", file.string());
+  if (json.is_discarded()) return fail("{}: is not valid JSON; was it cut short?", file.string());
   return fail(
       "{}: neither a sweep (it would have \"contenders\"), nor a pattern (\"attends\", \"item\" or "
       "\"blocks\") or a checkpoint's config.json (\"model_type\"); docs/sweeps.md and "

@@ -101,7 +101,7 @@ QString SweepFile::open(const std::string& sweep_text) {
   }
   watcher_.addPaths({folder_.path(), path()});
   if (QDesktopServices::openUrl(QUrl::fromLocalFile(path()))) return {};
-  return tr("This desktop has no program for %1: open it yourself.").arg(path());
+  return tr("This desktop has no editor for %1: open it in an editor of your choice.").arg(path());
 }
 
 void SweepFile::follow(const std::string& sweep_text) {

@@ -51,7 +51,7 @@ CommandBar::CommandBar(QWidget* parent)
       export_(action(this, tr("Export figure…"), tr("Ctrl+Shift+E"))),
       device_(picker(QStringLiteral("device"), tr("Device that runs are measured on"), {})),
       baseline_(picker(QStringLiteral("page_baseline"), tr("Baseline"),
-                       tr("What the others' times and memory are set against"))) {
+                       tr("The baseline of the others' times and memory"))) {
   setObjectName(QStringLiteral("commands"));
   setWindowTitle(tr("Commands"));
   setMovable(false);

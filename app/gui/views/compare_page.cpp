@@ -154,7 +154,7 @@ void ComparePage::say_place(const QString& uuid) {
                        tr("Copy into my runs"), {},
                        [this, file = run->file] { store_.post(&StoreReader::import_file, file); });
   } else if (run_list_->section() == RunListPanel::trash_section) {
-    place_->show_offer(tr("This run lies in the trash."), tr("Put back"), {}, [this, uuid] {
+    place_->show_offer(tr("This run is in the trash."), tr("Put back"), {}, [this, uuid] {
       store_.post(&StoreReader::take_from_trash, QStringList{uuid});
     });
   } else {

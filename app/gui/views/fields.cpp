@@ -124,7 +124,6 @@ QComboBox* picker(const QString& name, const QString& accessible_name, const QSt
 }
 
 NumberBox::NumberBox(QWidget* parent) : QSpinBox(parent) {
-  setGroupSeparatorShown(true);
   setAlignment(Qt::AlignRight);
   let_wheel_pass(this);
 }

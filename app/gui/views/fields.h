@@ -64,7 +64,8 @@ class Picker : public QComboBox {
 };
 [[nodiscard]] QComboBox* picker(const QString& name, const QString& accessible_name,
                                 const QString& tip);
-/// A number, aligned right.
+/// A number, aligned right. Its digits are not grouped: a separator that comes while one types puts
+/// the next digit before the last.
 class NumberBox : public QSpinBox {
  public:
   explicit NumberBox(QWidget* parent);

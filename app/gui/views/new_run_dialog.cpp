@@ -10,6 +10,7 @@
 #include <QPushButton>
 #include <QScreen>
 #include <QScrollArea>
+#include <QScrollBar>
 #include <QShortcut>
 #include <QSignalBlocker>
 #include <QStandardItemModel>
@@ -102,6 +103,7 @@ QLineEdit* line_of(QWidget* control) {
 NewRunDialog::NewRunDialog(QWidget* parent)
     : QDialog(parent), file_(new SweepFile(this)), ui_(std::make_unique<Ui::NewRunDialog>()) {
   ui_->setupUi(this);
+  start_words_ = ui_->start_run->toolTip();
   build_form();
   auto* go = new QShortcut(this);
   go->setKeys({QKeySequence(tr("Ctrl+Return")), QKeySequence(tr("Ctrl+Enter"))});
@@ -194,6 +196,7 @@ void NewRunDialog::open() {
                        size_in_characters.height() * fontMetrics().height());
     resize(wanted.boundedTo(screen()->availableSize() - QSize(40, 60)));
   }
+  ui_->scroll->verticalScrollBar()->setValue(0);
   show();
   raise();
   activateWindow();
@@ -267,7 +270,10 @@ void NewRunDialog::save_preset() {
 }
 
 void NewRunDialog::open_file() {
-  say(tr("What you save in %1 stands here.").arg(file_->path()));
+  say(tr("What you save in %1 is read into this form. If no editor opens, this desktop has none "
+         "for "
+         "such files: open it in an editor of your choice.")
+          .arg(file_->path()));
   // What a person wrote and mistyped stays theirs.
   ui_->preset_problem->set_problem(
       file_->open(checked_.ok() && !file_is_wrong_ ? checked_.sweep_text : std::string()));
@@ -466,9 +472,27 @@ void NewRunDialog::hideEvent(QHideEvent* event) {
   Q_EMIT forecast_wanted({});
 }
 
+/// Why Start is not possible, though the field may be scrolled away.
+QString NewRunDialog::why_not() const {
+  if (checked_.ok()) return {};
+  QStringList fields;
+  for (const SweepField& field : sweep_fields()) {
+    const auto found = checked_.problems.find(field.key);
+    if (found == checked_.problems.end()) continue;
+    fields.append(tr("%1: %2").arg(QString(field.name).remove(QLatin1Char('&')), found->second));
+  }
+  if (const auto found = checked_.problems.find(QStringLiteral("contenders"));
+      found != checked_.problems.end())
+    fields.prepend(tr("Contenders: %1").arg(found->second));
+  return fields.isEmpty() ? tr("The run cannot start: see above.")
+                          : tr("The run cannot start. %1").arg(fields.join(QLatin1Char(' ')));
+}
+
 void NewRunDialog::show_estimate() {
   ui_->too_much->set_problem({});
-  if (!checked_.ok()) return ui_->estimate->clear();
+  const QString problem = why_not();
+  ui_->start_run->setToolTip(problem.isEmpty() ? start_words_ : problem);
+  if (!checked_.ok()) return ui_->estimate->setText(problem);
   const Need need = foreseeing_ ? Need() : need_of(forecast_, ui_->contenders->checked());
   QStringList parts{
       counted(checked_.heats, tr("heat"), tr("heats")),
@@ -479,14 +503,13 @@ void NewRunDialog::show_estimate() {
           : tr("up to %1 of measuring (or one call of each, where that takes longer), "
                "with set-up and checks on top")
                 .arg(duration_words(checked_.longest_seconds))};
-  const QString memory =
-      foreseeing_ ? tr("its memory is being foreseen…") : memory_words(forecast_, need);
+  const QString memory = foreseeing_ ? tr("estimating memory…") : memory_words(forecast_, need);
   if (!memory.isEmpty()) parts.append(memory);
   if (!foreseeing_ && !forecast_.problem.isEmpty()) {
     // What stands above already is not said again.
     parts.append(forecast_.problem == said_of_list_
-                     ? tr("what is possible is not known")
-                     : tr("what is possible is not known: %1").arg(forecast_.problem));
+                     ? tr("availability is not known")
+                     : tr("availability is not known: %1").arg(forecast_.problem));
   }
   ui_->estimate->setText(parts.join(QStringLiteral(" · ")));
   if (forecast_.free_bytes && need.bytes > *forecast_.free_bytes) {

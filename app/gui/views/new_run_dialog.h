@@ -96,6 +96,7 @@ class NewRunDialog : public QDialog {
   /// On another thread; then shows what was found, and starts if that was asked for meanwhile.
   void check_later(std::function<CheckedDraft()> work);
   void show_checked(CheckedDraft checked);
+  [[nodiscard]] QString why_not() const;
   void show_estimate();
   void start();
 
@@ -110,6 +111,7 @@ class NewRunDialog : public QDialog {
   bool file_is_wrong_ = false;  // what it holds is no sweep
   bool start_wish_ = false;     // once it is checked
   QStringList programs_;
+  QString start_words_;   // the tool tip of Start, where it is possible
   QString said_of_list_;  // why it is not known which implementations there are
   QString unknown_;       // what this program does not have, when it was looked at last
 

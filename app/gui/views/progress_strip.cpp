@@ -154,7 +154,7 @@ void ProgressStrip::show_run(const RunEntry* live) {
   const std::optional<double>& left = progress_.seconds_left;
   left_->setText(!left        ? QString()
                  : *left >= 1 ? tr("about %1 left").arg(duration_words(*left))
-                              : tr("longer than foreseen"));
+                              : tr("taking longer than estimated"));
   show_pause(progress_);
   set_live(true);
   show();
