@@ -168,8 +168,16 @@ struct OpenedTokenizer {
   std::int64_t prompt_tokens = 0;  // of a pair's first tokens, [CLS] and the prompt before a query
 };
 
+/// What padding written in a text is, whose positions begin behind its own; -1 where the limit is
+/// below the number of positions anyway.
+std::int32_t token_without_position(const ModelShape& shape, std::int64_t limit) {
+  if (limit > 0 && limit <= shape.positions) return -1;
+  return static_cast<std::int32_t>(shape.first_position - 1);
+}
+
 /// Of a model with `types` token types; 0: it reads none.
-Result<OpenedTokenizer> tokenizer_of(const SentenceFiles& files, bool words, std::int64_t types) {
+Result<OpenedTokenizer> tokenizer_of(const SentenceFiles& files, bool words, std::int64_t types,
+                                     const ModelShape& shape) {
   const std::filesystem::path& folder = files.encoder;
   const TokenizerExtras& extras = files.tokenizer;
   if (words) {
@@ -181,6 +189,13 @@ Result<OpenedTokenizer> tokenizer_of(const SentenceFiles& files, bool words, std
     Result<MultiVectorTokenizer> texts =
         MultiVectorTokenizer::open(folder, extras, *files.multi_vector);
     if (!texts) return tl::unexpected(texts.error());
+    std::int32_t without_position = -1;
+    for (const auto* side : {&files.multi_vector->query, &files.multi_vector->document}) {
+      const std::int64_t limit =
+          side->length > 0 ? side->length : texts->pieces().parts().max_tokens;
+      without_position = std::max(without_position, token_without_position(shape, limit));
+    }
+    texts->keep_whole_with(without_position);
     OpenedTokenizer opened{
         .document_type = 0, .max_tokens = texts->pieces().parts().max_tokens, .ids = texts->ids()};
     opened.tokenizer = std::make_unique<const MultiVectorTokenizer>(std::move(*texts));
@@ -359,8 +374,9 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& asked) {
         "the precision out",
         question.checkpoint.string());
   }
-  auto opened = tokenizer_of(*checkpoint->sentence, config.family->reads_words(),
-                             config.family->reads_token_types() ? config.shape.types : 0);
+  auto opened =
+      tokenizer_of(*checkpoint->sentence, config.family->reads_words(),
+                   config.family->reads_token_types() ? config.shape.types : 0, config.shape);
   if (!opened) return tl::unexpected(opened.error());
   auto head = head_with_label(question, *checkpoint);
   if (!head) return tl::unexpected(head.error());
@@ -409,10 +425,8 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& asked) {
   if (!limits) return tl::unexpected(limits.error());
   // Where nobody states a limit, transformers cuts pairs to the rows of the table, some of which
   // are of padding.
-  const bool states_limit = question.most_tokens > 0 || question.positions > 0 ||
-                            (opened->max_tokens > 0 && opened->max_tokens <= shape.positions);
-  if (shape.first_position > 0 && !states_limit)
-    limits->without_position = static_cast<std::int32_t>(shape.first_position - 1);
+  if (question.most_tokens == 0 && question.positions == 0)
+    limits->without_position = token_without_position(shape, opened->max_tokens);
   ModelConfig labelled = config;
   labelled.head = *head;
   auto options = options_of(question, labelled, attention->pattern);

@@ -73,6 +73,17 @@ Status MultiVectorTokenizer::find_ids(const std::filesystem::path& folder) {
                               in_a_sentence(texts_.expansion_token))
                 : "names no token of the vocabulary, nor do 'eos_token' and 'pad_token'");
     }
+    // Newer `tokenizers` know such a token by its normalized text alone, which PyLate asks for.
+    std::string normal(parts.vocabulary.piece(expansion_));
+    const bool changes = texts_.form != MultiVectorForm::sentence_transformers &&
+                         parts.normalizer.apply(normal) && normal != token(expansion_);
+    const auto found = parts.normalized.cut(normal);
+    if (changes && found.size() == 1 && found.front().id == expansion_) {
+      return fail(
+          "{} is '{}', which is \"normalized\": true and then '{}', by which versions of PyLate's "
+          "libraries expand queries with other tokens; write \"normalized\": false",
+          field, in_a_sentence(token(expansion_)), in_a_sentence(normal));
+    }
     if (expansion_ == ids_.separator) {
       return fail(
           "{} {} '{}', which ends queries, too: where an expansion begins could not be told; name "
@@ -118,6 +129,10 @@ Result<bool> MultiVectorTokenizer::append(std::string_view text, const MultiVect
   const std::int64_t others = side.marker.empty() ? 1 : 2;
   if (most < others) {
     return fail("a limit of {} tokens leaves no room for a text; allow more", most + 1);
+  }
+  if (static_cast<std::int64_t>(content->size()) > most - others) {
+    if (Status may = pieces_.may_be_cut(*content, without_position_, most + 1); !may)
+      return tl::unexpected(may.error());
   }
   const bool is_cut = pieces_.cut(*content, most - others);
   if (!side.marker.empty()) ids.push_back(pieces_.parts().vocabulary.id(side.marker));

@@ -75,6 +75,9 @@ class MultiVectorTokenizer final : public Tokenizer {
   [[nodiscard]] const MultiVectorTexts& texts() const { return texts_; }
   [[nodiscard]] const MultiVectorIds& ids() const { return ids_; }
 
+  /// A text with this token, which takes no position, is not cut, but an error; -1: none is.
+  void keep_whole_with(std::int32_t without_position) { without_position_ = without_position; }
+
  private:
   MultiVectorTokenizer(SubwordTokenizer pieces, const MultiVectorTexts& texts)
       : pieces_(std::move(pieces)), texts_(texts) {}
@@ -88,6 +91,7 @@ class MultiVectorTokenizer final : public Tokenizer {
   MultiVectorTexts texts_;
   MultiVectorIds ids_;
   std::int32_t expansion_ = -1;
+  std::int32_t without_position_ = -1;
   std::uint64_t fingerprint_ = 0;
 };
 

@@ -84,6 +84,16 @@ bool SubwordTokenizer::cut(std::vector<std::int32_t>& ids, std::int64_t most) co
   return true;
 }
 
+Status SubwordTokenizer::may_be_cut(const std::vector<std::int32_t>& ids,
+                                    std::int32_t without_position, std::int64_t most) const {
+  if (without_position < 0 || std::ranges::find(ids, without_position) == ids.end()) return {};
+  return fail(
+      "there are more than {} tokens and '{}' among them, which takes no position, so that "
+      "transformers cuts elsewhere; remove it from the text, or write \"model_max_length\": {} to "
+      "tokenizer_config.json",
+      most, in_a_sentence(token(without_position)), most);
+}
+
 Status SubwordTokenizer::cut_longest_first(TokenPair& pair, std::int64_t room) const {
   const auto query = static_cast<std::int64_t>(pair.query.size());
   const auto document = static_cast<std::int64_t>(pair.document.size());
@@ -132,17 +142,11 @@ Result<TokenPair> SubwordTokenizer::encode(std::string_view query, std::string_v
     if (limits.most_tokens_of_document > 0)
       pair.document_cut = cut(pair.document, limits.most_tokens_of_document - 1);
     const std::int64_t room = limits.most_tokens - special_tokens();
-    const auto padded = [&](const std::vector<std::int32_t>& ids) {
-      return limits.without_position >= 0 &&
-             std::ranges::find(ids, limits.without_position) != ids.end();
-    };
-    if (static_cast<std::int64_t>(pair.query.size() + pair.document.size()) > room &&
-        (padded(pair.query) || padded(pair.document))) {
-      return fail(
-          "the pair has more than {} tokens and '{}' among them, which takes no position, so that "
-          "transformers cuts it elsewhere; remove it from the text, or write \"model_max_length\": "
-          "{} to tokenizer_config.json",
-          limits.most_tokens, in_a_sentence(token(limits.without_position)), limits.most_tokens);
+    if (static_cast<std::int64_t>(pair.query.size() + pair.document.size()) > room) {
+      for (const auto* ids : {&pair.query, &pair.document}) {
+        if (Status may = may_be_cut(*ids, limits.without_position, limits.most_tokens); !may)
+          return tl::unexpected(may.error());
+      }
     }
     Status fits = cut_longest_first(pair, room);
     if (!fits) return tl::unexpected(fits.error());

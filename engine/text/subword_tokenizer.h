@@ -60,6 +60,9 @@ class SubwordTokenizer final : public Tokenizer {
 
   /// Cuts the side that the files name; whether there was something to cut.
   bool cut(std::vector<std::int32_t>& ids, std::int64_t most) const;
+  /// Not where the limit is that of positions, and a token is among them that takes none.
+  [[nodiscard]] Status may_be_cut(const std::vector<std::int32_t>& ids,
+                                  std::int32_t without_position, std::int64_t most) const;
 
  private:
   /// Cuts both texts to `room` tokens together.

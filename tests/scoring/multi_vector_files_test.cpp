@@ -85,6 +85,33 @@ TEST_F(MultiVectorFiles, PaddingAtTheLeftAndAModelWithoutAMaskAreRefused) {
               HasSubstr("has no 'attention_mask'"));
 }
 
+TEST_F(MultiVectorFiles, ADocumentThatIsCutByPositionsHasNoPaddingInIt) {
+  const fs::path golden =
+      fs::path(ATTNSCOPE_SOURCE_DIR) / "tests/golden/checkpoints/pylate-roberta";
+  const fs::path folder = scratch_ / "roberta";
+  fs::copy(golden, folder, fs::copy_options::recursive);
+  const auto error = [&](const std::string& length) {
+    tests::write_bytes(folder / "config_sentence_transformers.json",
+                       R"({"model_type": "ColBERT", "document_length": )" + length + "}");
+    const auto model = ScoringModel::open({.checkpoint = folder});
+    if (!model) return model.error().message;
+    std::string text = "<pad>";
+    for (int i = 0; i < 500; ++i) text += " a";
+    const auto ids = model->tokenizer->encode_document(text, model->limits.most_document_tokens);
+    return ids ? std::string() : ids.error().message;
+  };
+  EXPECT_EQ(error("20"), "");
+  EXPECT_THAT(error("500"), AllOf(HasSubstr("'<pad>'"), HasSubstr("takes no position")));
+}
+
+TEST_F(MultiVectorFiles, AMaskThatIsNormalizedToAnotherTextIsRefusedOfPyLate) {
+  EXPECT_THAT(
+      error_of("pylate-bert", "tokenizer_config.json", "{",
+               R"({"mask_token": {"content": "[MASK]", "normalized": true}, )"
+               R"("added_tokens_decoder": {"4": {"content": "[MASK]", "normalized": true}}, )"),
+      AllOf(HasSubstr("'mask_token' is '[MASK]'"), HasSubstr("'[mask]'")));
+}
+
 TEST_F(MultiVectorFiles, ALabelIsOfOtherModels) {
   const auto model = ScoringModel::open(
       {.checkpoint = fs::path(ATTNSCOPE_SOURCE_DIR) / "tests/golden/checkpoints/pylate-bert",
