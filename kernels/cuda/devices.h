@@ -18,7 +18,7 @@ struct CudaDevice {
   int compute_major = 0, compute_minor = 0;
   std::int64_t memory_bytes = 0;
   int driver_version = 0;  // as CUDA counts it: 13000 is 13.0
-  std::string uuid;        // "GPU-" and 32 hexadecimal digits: the board, whatever is visible
+  std::string uuid = {};   // "GPU-" and 32 hexadecimal digits: the board, whatever is visible
 };
 
 struct CudaDevices {

@@ -108,7 +108,8 @@ TEST_F(MultiVectorFiles, AMaskThatIsNormalizedToAnotherTextIsRefusedOfPyLate) {
   EXPECT_THAT(
       error_of("pylate-bert", "tokenizer_config.json", "{",
                R"({"mask_token": {"content": "[MASK]", "normalized": true}, )"
-               R"("added_tokens_decoder": {"4": {"content": "[MASK]", "normalized": true}}, )"),
+               R"("added_tokens_decoder": {"4": {"content": "[MASK]", "normalized": true}, )"
+               R"("114": {"content": "[Q] "}, "115": {"content": "[D] "}}, )"),
       AllOf(HasSubstr("'mask_token' is '[MASK]'"), HasSubstr("'[mask]'")));
 }
 
