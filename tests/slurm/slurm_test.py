@@ -36,8 +36,16 @@ class Slurm(unittest.TestCase):
         self.slurm = PrivateSlurm(self.home)
         self.addCleanup(self.slurm.stop)
         self.hold, self.log = self.home / "hold", self.home / "log"
+        # Each task stands for a node of its own, so that it waits for no other's measurement.
+        worker = self.home / "worker"
+        worker.write_text(f"""#!/bin/sh
+            export ATTNSCOPE_LOCKS="{self.home}/locks-${{SLURM_ARRAY_TASK_ID:-0}}"
+            mkdir -p "$ATTNSCOPE_LOCKS"
+            exec "{FAKE_WORKER}" "$@"
+            """)
+        worker.chmod(0o755)
         self.slurm.environment.update(
-            XDG_DATA_HOME=str(self.home), TMPDIR=str(self.home), ATTNSCOPE_WORKER=str(FAKE_WORKER),
+            XDG_DATA_HOME=str(self.home), TMPDIR=str(self.home), ATTNSCOPE_WORKER=str(worker),
             FAKE_WORKER_HOLD=str(self.hold), FAKE_WORKER_LOG=str(self.log))
         (self.home / "sweep.json").write_text(json.dumps(SWEEP))
 
