@@ -57,9 +57,10 @@ EffectivenessFrom effectiveness_known_of(const std::vector<const Row*>& rows) {
   bool any_published = false;
   for (const Row* row : rows) {
     // Means without a baseline to test them against show nothing of each other.
-    if (row->effectiveness)
+    if (row->effectiveness) {
       return row->effectiveness->baseline.empty() ? EffectivenessFrom::nothing
                                                   : EffectivenessFrom::measured;
+    }
     const Contender& contender = row->cell.cell.contender;
     patterns.emplace(contender.pattern, contender.window ? contender.window->text() : "");
     any_published =

@@ -522,9 +522,10 @@ std::string fastest_that_is_equivalent(const Answer& answer, const std::vector<P
   const std::string to = equivalent_to(answer, places);
   if (parts.empty()) return fmt::format("Nothing here is shown to be equivalent to {}.", to);
   const bool is_alone = parts.size() == 1 && parts.front().leads.empty();
-  if (is_alone && parts.front().is_reference && !parts.front().name.empty())
+  if (is_alone && parts.front().is_reference && !parts.front().name.empty()) {
     return fmt::format("Nothing faster than {} is shown to be equivalent to {}.",
                        parts.front().name, to);
+  }
   std::string text = fmt::format("Fastest that is equivalent to {}: {}{}", to,
                                  in_words(parts, "", !is_drawn(answer)), shown_of(answer));
   int named = 0, all = 0;

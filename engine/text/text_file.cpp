@@ -336,9 +336,10 @@ Status TextFile::check_columns(const std::function<Result<std::string>(const jso
     if (other && *other == *record)
       unread += fmt::format("{}'{}'", unread.empty() ? "" : ", ", in_a_sentence(name));
   }
-  if (!unread.empty())
+  if (!unread.empty()) {
     unread_ =
         fmt::format("{}: of the columns that it names these are not read: {}", name(), unread);
+  }
   return {};
 }
 

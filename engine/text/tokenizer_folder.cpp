@@ -544,9 +544,10 @@ class FolderReader {
         *before = std::move(token);
       }
     };
-    for (const char* key : named_tokens)
+    for (const char* key : named_tokens) {
       if (const auto found = tokens.named.find(std::string_view(key)); found != tokens.named.end())
         add(found->second, true);
+    }
     for (const AddedToken& token : tokens.extra) add(token, false);
     return added;
   }

@@ -40,9 +40,11 @@ LineFile::LineFile(LineFile&& other) noexcept
       line_(other.line_) {}
 
 LineFile& LineFile::operator=(LineFile&& other) noexcept {
-  if (this == &other) return *this;
-  std::destroy_at(this);
-  return *std::construct_at(this, std::move(other));
+  if (this != &other) {
+    std::destroy_at(this);
+    std::construct_at(this, std::move(other));
+  }
+  return *this;
 }
 
 LineFile::~LineFile() {
