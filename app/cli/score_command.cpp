@@ -216,9 +216,10 @@ void score(Session& session, const ScoreCommandArguments& arguments) {
       {.top = arguments.top, .applies_sigmoid = *sigmoid, .documents_differ = is_of_all});
   for (std::int64_t i = 0; is_of_all && i < prepared->cache->documents.documents(); ++i) {
     const Status may = lines.check_document_id(prepared->cache->documents.id(i));
-    if (!may)
+    if (!may) {
       return session.fail(exit_wrong_use,
                           fmt::format("{}: {}", arguments.cache, may.error().message));
+    }
   }
   ScoreRun run(model, worker->process, pairs, prepared->cache.has_value(), std::move(lines),
                prepared->out ? &*prepared->out : nullptr, interrupts(), options);
