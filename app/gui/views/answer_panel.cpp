@@ -245,10 +245,11 @@ void AnswerPanel::ask() {
   if (!run_ || run_->table.rows.empty()) {
     const bool runs = run_ && run_->table.run.status == RunStatus::running;
     show_answer(nullptr);
-    if (!run_)
+    if (!run_) {
       return say(
           tr("The answer appears when a run is chosen and read; New run (Ctrl+N) "
              "starts one."));
+    }
     return say(runs ? tr("The first heat is being measured. The answer appears when it finishes.")
                     : tr("There is nothing to answer from: choose a run with a finished heat, or "
                          "start one with New run (Ctrl+N)."));
