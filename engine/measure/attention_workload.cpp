@@ -178,7 +178,7 @@ class AttentionWorkload final : public Workload {
     const auto buffers = buffer_bytes(shape());
     const std::int64_t predicted = (*prepared)->predicted_peak_bytes();
     std::int64_t needed = 0;
-    // Of a served contender the output of its check is kept.
+    // The output of a served contender's check is kept.
     const std::int64_t kept =
         batch_->is_served(contender) ? shape().tensor_bytes().value_or(0) : std::int64_t{0};
     // A prediction below 0 has overflowed.

@@ -456,10 +456,10 @@ class ModelWorkload final : public Workload {
     const bool is_first = !std::exchange(one.had_equal_words, true);
     if (!is_first && random_() % samples_a_look != 0) return {};
     Verdict verdict;
-    if (std::optional<std::vector<float>> own = computed_here(one)) {
+    if (const auto own = computed_here(one)) {
       const double bound = 2 * bound_of(one);
-      const double error = error_of_scores(
-          {.scores = one.scored.scores, .states = one.checked.states}, std::move(*own));
+      const double error =
+          error_of_scores({.scores = one.scored.scores, .states = one.checked.states}, *own);
       verdict.error = {.error = error, .bound = bound};
       if (error > bound) {
         verdict.wrong = fmt::format(
@@ -741,7 +741,7 @@ class ModelWorkload final : public Workload {
   bool is_placed_ = false;
   std::optional<ModelInputs> inputs_;
   SharedReferences references_;
-  std::mt19937_64 random_{std::random_device{}()};  // of what no contender can foresee
+  std::mt19937_64 random_{std::random_device{}()};  // draws what no contender can predict
 };
 
 }  // namespace

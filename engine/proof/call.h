@@ -98,7 +98,7 @@ struct ChannelFactors {
   /// halving restores every bit.
   [[nodiscard]] static ChannelFactors drawn(const CallShape& shape,
                                             const std::function<std::uint64_t()>& bits);
-  /// Of a row of that head.
+  /// The factors of a row of that head.
   [[nodiscard]] std::span<const float> of_head(const std::vector<float>& all,
                                                std::int32_t head) const;
 };

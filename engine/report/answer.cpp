@@ -36,7 +36,8 @@ double time_per_document(const Row& row) {
   return row.cell.summary.median_ns / documents_of(row);
 }
 
-/// Of contenders by time. `to_first` gives another one's time over the first one's.
+/// The leader of contenders sorted by time. `to_first` gives another one's time over the first
+/// one's.
 template <typename ToFirst>
 std::optional<Leader> leader_of(const std::vector<std::size_t>& by_time, const ToFirst& to_first) {
   if (by_time.empty()) return std::nullopt;
