@@ -354,6 +354,8 @@ class ModelWorkload final : public Workload {
     ServedModel* served = nullptr;                   // the model, where it does
     bool had_equal_words = false;                    // at this placement
     bool has_lost_a_score = false;                   // in some call: not a number
+    std::vector<float> scores_before{};              // of the call before a timed call
+    int repeated_calls = 0;                          // timed calls that scored other words alike
     std::vector<std::vector<std::int32_t>> words{};  // of its texts in timed calls: the query first
     std::optional<DocumentCache> kept{};             // of a call's documents, likewise
     std::unique_ptr<CacheFile> file{};               // the same to be loaded
@@ -425,8 +427,9 @@ class ModelWorkload final : public Workload {
   }
 
   /// Before each timed call of a program of somebody else's all texts get words that it has never
-  /// seen, so that nothing it remembers helps.
+  /// seen, so that nothing it remembers helps. The call before is compared with the one before it.
   void draw_other_words(OneContender& one) {
+    count_repeated_call(one);
     if (one.words.empty()) {
       const auto keep_copy = [&](TokenIds& text) {
         text = one.words.emplace_back(text.begin(), text.end());
@@ -447,12 +450,30 @@ class ModelWorkload final : public Workload {
     }
   }
 
+  static constexpr const char* gives_what_it_remembers =
+      "it gives what it remembers: other documents have the very same scores";
+
+  /// Compares the latest call with the one before, which had other words.
+  static void count_repeated_call(OneContender& one) {
+    const bool has_words =
+        std::ranges::any_of(one.words, [](const auto& text) { return text.size() > 1; });
+    if (one.has_lost_a_score) return;
+    std::vector<float> scores = one.scored.scores;
+    std::ranges::sort(scores);  // pairs stand at other places in every call
+    if (has_words && scores == one.scores_before) ++one.repeated_calls;
+    one.scores_before = std::move(scores);
+  }
+
   /// The scores of words that nobody has seen before: numbers, of some samples those that this
   /// program computes of the same weights, or, of weights that nobody knows, those of a second
   /// call.
   Verdict judge_other_words(OneContender& one) {
     constexpr std::uint64_t samples_a_look = 4;
     if (one.has_lost_a_score) return {.error = {}, .wrong = "a score is not a number"};
+    count_repeated_call(one);
+    one.scores_before.clear();  // words are drawn next: the latest call is not compared twice
+    // A rounded score may be the same by chance.
+    if (one.repeated_calls >= 2) return {.error = {}, .wrong = gives_what_it_remembers};
     const bool is_first = !std::exchange(one.had_equal_words, true);
     if (!is_first && random_() % samples_a_look != 0) return {};
     Verdict verdict;
@@ -524,8 +545,7 @@ class ModelWorkload final : public Workload {
         same += std::ranges::find(known, output->scores[i]) != known.end() ? 1 : 0;
       }
     }
-    if (others > 0 && same == others)
-      return "it gives what it remembers: other documents have the very same scores";
+    if (others > 0 && same == others) return gives_what_it_remembers;
     if (others > 1 && !differ_among_themselves)
       return fmt::format("all {} documents have the very same score", place);
     return {};
