@@ -5,13 +5,14 @@
 What Hugging Face's `tokenizers` makes of texts in many scripts, hostile ones among them:
 
   vocab.txt         pieces found in the texts themselves, so that words fall into one, several or no piece
-  texts.jsonl       a line a text: {"text", "ids"} without special tokens of our own
+  texts.jsonl.gz    a line a text: {"text", "ids"} without special tokens of our own
   pairs.jsonl       {"query", "document", "most", "ids", "types"}: a pair, the longer text cut first
   code_points.txt   for every 4096 code points the CRC-32 of how each falls into words between two letters
 
 By hand, in an environment of scripts/golden/requirements.txt; the same version writes the same bytes.
 """
 import collections
+import gzip
 import json
 import pathlib
 import random
@@ -170,7 +171,8 @@ def code_point_blocks():
 
 
 def write_lines(path, lines):
-    path.write_text("".join(f"{line}\n" for line in lines))
+    text = "".join(f"{line}\n" for line in lines).encode()
+    path.write_bytes(gzip.compress(text, mtime=0) if path.suffix == ".gz" else text)
 
 
 def main():
@@ -180,7 +182,7 @@ def main():
     pieces = vocabulary(all_texts)
     tokenizer = tokenizer_of(pieces)
     write_lines(folder / "vocab.txt", pieces)
-    write_lines(folder / "texts.jsonl",
+    write_lines(folder / "texts.jsonl.gz",
                 (json.dumps({"text": text, "ids": tokenizer.encode(text, add_special_tokens=False).ids})
                  for text in all_texts))
     write_lines(folder / "pairs.jsonl", map(json.dumps, pairs(tokenizer)))

@@ -42,7 +42,7 @@ class GoldenTokenizers : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(GoldenTokenizers, EveryTextHasTheIdsOfHuggingFace) {
-  const std::vector<json> lines = tests::golden_values("texts.jsonl");
+  const std::vector<json> lines = tests::golden_values("texts.jsonl.gz");
   const std::vector<std::string> wanted = sums("text");
   ASSERT_EQ(wanted.size(), lines.size());
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -118,7 +118,7 @@ std::vector<std::string> code_point_texts() {
 
 std::vector<std::string> golden_texts() {
   std::vector<std::string> texts;
-  for (const json& line : tests::golden_values("texts.jsonl"))
+  for (const json& line : tests::golden_values("texts.jsonl.gz"))
     texts.push_back(line["text"].get<std::string>());
   return texts;
 }

@@ -19,7 +19,7 @@ const SubwordTokenizer& pieces() {
 }
 
 TEST(GoldenTexts, EveryTextHasTheIdsOfHuggingFace) {
-  const std::vector<json> lines = tests::golden_values("texts.jsonl");
+  const std::vector<json> lines = tests::golden_values("texts.jsonl.gz");
   EXPECT_GE(lines.size(), 2000U);
   for (const json& line : lines) {
     const auto text = line["text"].get<std::string>();
