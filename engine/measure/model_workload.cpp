@@ -413,17 +413,18 @@ class ModelWorkload final : public Workload {
     return loaded ? Status() : tl::unexpected(loaded.error());
   }
 
+  static std::string scores_otherwise(double error, double bound) {
+    return fmt::format("it scores the same ids otherwise in its next call: by {:.3g}, above {:.3g}",
+                       error, bound);
+  }
+
   /// Of weights that only its program knows, no reference tells what they score: they are held
   /// against those of a second call.
   Verdict judge_alone(OneContender& one) {
     one.checked.states = one.checked.scores;
     compute(one, false);
     const double bound = bound_of(one), error = error_of_scores(one.checked, one.scored.scores);
-    if (error <= bound) return {{.error = error, .bound = bound}, ""};
-    return {
-        {.error = error, .bound = bound},
-        fmt::format("it scores the same ids otherwise in its next call: by {:.3g}, above {:.3g}",
-                    error, bound)};
+    return {{.error = error, .bound = bound}, error <= bound ? "" : scores_otherwise(error, bound)};
   }
 
   /// Before each timed call of a program of somebody else's all texts get words that it has never
@@ -476,30 +477,21 @@ class ModelWorkload final : public Workload {
     if (one.repeated_calls >= 2) return {.error = {}, .wrong = gives_what_it_remembers};
     const bool is_first = !std::exchange(one.had_equal_words, true);
     if (!is_first && random_() % samples_a_look != 0) return {};
-    Verdict verdict;
-    if (const auto own = computed_here(one)) {
-      const double bound = 2 * bound_of(one);
-      const double error =
-          error_of_scores({.scores = one.scored.scores, .states = one.checked.states}, *own);
-      verdict.error = {.error = error, .bound = bound};
-      if (error > bound) {
-        verdict.wrong = fmt::format(
-            "it was right when it was checked and wrong in timed calls: a score of other words "
-            "differs from what this program computes: the relative error is {:.3g}, above {:.3g}",
-            error, bound);
-      }
-    } else {
-      const std::vector<float> before = one.scored.scores;
-      compute(one, false);
-      const double bound = bound_of(one);
-      const double error =
-          error_of_scores({.scores = before, .states = one.checked.states}, one.scored.scores);
-      verdict.error = {.error = error, .bound = bound};
-      if (error > bound) {
-        verdict.wrong = fmt::format(
-            "it scores the same ids otherwise in its next call: by {:.3g}, above {:.3g}", error,
-            bound);
-      }
+    const std::vector<float> timed = one.scored.scores;
+    const auto own = computed_here(one);
+    if (!own) compute(one, false);
+    const double bound = (own ? 2 : 1) * bound_of(one);
+    const double error = error_of_scores({.scores = timed, .states = one.checked.states},
+                                         own ? *own : one.scored.scores);
+    Verdict verdict{{.error = error, .bound = bound}, ""};
+    if (error > bound) {
+      verdict.wrong =
+          own ? fmt::format(
+                    "it was right when it was checked and wrong in timed calls: a score of other "
+                    "words differs from what this program computes: the relative error is {:.3g}, "
+                    "above {:.3g}",
+                    error, bound)
+              : scores_otherwise(error, bound);
     }
     if (is_first && verdict.wrong.empty()) verdict.wrong = wrong_of_equal_words(one);
     return verdict;
