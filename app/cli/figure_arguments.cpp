@@ -14,7 +14,9 @@ namespace attnscope::cli {
 
 void add_figure_arguments(CLI::App& command, FigureArguments& arguments,
                           const std::string& default_width) {
-  command.add_option("-o,--output", arguments.file, "FIGURE.pdf, .svg or .png")
+  command
+      .add_option("-o,--output", arguments.file,
+                  "FIGURE.pdf, .svg or .png; - writes a PDF to standard output")
       ->type_name("FIGURE")
       ->required();
   command

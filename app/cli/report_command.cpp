@@ -52,7 +52,8 @@ void report_runs(Session& session, const ReportCommand& arguments) {
     session.fail(exit_wrong_use, error.message);
   };
   const std::string extension = arguments.file.extension().string();
-  if (extension != ".html" && extension != ".htm") {
+  const bool is_page = extension == ".html" || extension == ".htm";
+  if (!is_page && !is_stream(arguments.file)) {
     return session.fail(exit_wrong_use,
                         fmt::format("{}: a report is a page for a browser; give it a name that "
                                     "ends in .html",
@@ -62,9 +63,10 @@ void report_runs(Session& session, const ReportCommand& arguments) {
   if (!filter) return refuse(filter.error());
   const auto open = open_runs(session, arguments);
   if (!open) return;
-  if (Status allowed = may_be_written(arguments.file); !allowed) return refuse(allowed.error());
-  if (std::error_code unknown;
-      !arguments.force && std::filesystem::exists(arguments.file, unknown)) {
+  if (Status allowed = may_be_written(arguments.file, {}, Streams::taken); !allowed)
+    return refuse(allowed.error());
+  if (std::error_code unknown; !arguments.force && !is_stream(arguments.file) &&
+                               std::filesystem::exists(arguments.file, unknown)) {
     return session.fail(exit_wrong_use,
                         fmt::format("{} is there already and is not overwritten; remove it or name "
                                     "another file; --force replaces it",
@@ -85,7 +87,8 @@ void report_runs(Session& session, const ReportCommand& arguments) {
     tables.push_back({.store = &(*open)[i].store, .table = &runs[i].table});
   const auto histories = report::make_histories(tables);
   if (!histories) return refuse(histories.error());
-  if (Status written = write_file(arguments.file, report::write_report(runs, *histories));
+  if (Status written =
+          write_file(arguments.file, report::write_report(runs, *histories), Streams::taken);
       !written) {
     return refuse(written.error());
   }

@@ -99,6 +99,8 @@ Status take_beir(RerankCommand& arguments, std::string& qrels) {
   }
   if (arguments.out.empty() && (arguments.with_metadata || !arguments.own_metadata.empty()))
     return fail("--ir-metadata stands in the run; name its file with -o");
+  if (is_stream(arguments.out))
+    return fail("--beir evaluates the run that is written; name a file with -o, or leave -o out");
   const auto folder = BeirFolder::open(arguments.beir.folder);
   if (!folder) return tl::unexpected(folder.error());
   const auto judgements = folder->qrels(arguments.beir.split);
@@ -157,7 +159,7 @@ Result<ReadyToRerank> prepare(RerankCommand& arguments, const std::filesystem::p
     own_metadata = std::move(*own);
   }
   if (!arguments.out.empty()) {
-    if (Status allowed = may_be_written(arguments.out); !allowed)
+    if (Status allowed = may_be_written(arguments.out, {}, Streams::taken); !allowed)
       return tl::unexpected(allowed.error());
   }
   std::optional<RerankedTexts> texts;
@@ -175,8 +177,8 @@ Result<ReadyToRerank> prepare(RerankCommand& arguments, const std::filesystem::p
     if (!opened) return tl::unexpected(opened.error());
     texts.emplace(std::move(*opened));
   }
-  auto out =
-      WrittenFile::beside(arguments.out.empty() ? scratch : std::filesystem::path(arguments.out));
+  auto out = WrittenFile::of_output(arguments.out.empty() ? scratch
+                                                          : std::filesystem::path(arguments.out));
   if (!out) return tl::unexpected(out.error());
   return ReadyToRerank{.run = std::move(*run),
                        .model = std::move(*model),
@@ -432,8 +434,8 @@ void add_rerank_command(CLI::App& app, Session& session) {
   command
       ->add_option(
           "-o,--output", arguments->out,
-          "TREC run that is written; gzip packs it where its name ends in .gz. With --beir "
-          "it may be left out")
+          "TREC run that is written, as - to standard output; gzip packs it where its name ends in "
+          ".gz. With --beir it may be left out")
       ->type_name("FILE");
   command->add_option("--depth", arguments->depth, "Documents of each query, the best of the run")
       ->type_name("N")

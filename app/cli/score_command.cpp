@@ -128,8 +128,8 @@ Result<Prepared> prepare(const ScoreCommandArguments& arguments) {
   }
   Prepared prepared{std::move(*model), std::move(cache), std::move(*lines),
                     std::move(*qrels), *format,          std::nullopt};
-  if (!arguments.out.empty()) {
-    auto out = WrittenFile::beside(arguments.out);
+  if (!arguments.out.empty() && arguments.out != "-") {
+    auto out = WrittenFile::of_output(arguments.out);
     if (!out) return tl::unexpected(out.error());
     prepared.out.emplace(std::move(*out));
   }
@@ -306,7 +306,8 @@ void add_score_command(CLI::App& app, Session& session) {
       ->type_name("TEXT");
   add_scoring_arguments(*command, arguments->model, arguments->options);
   add_precision_arguments(*command, arguments->precision);
-  command->add_option("-o,--output", arguments->out, "Else standard output")->type_name("FILE");
+  command->add_option("-o,--output", arguments->out, "Without it, or as -: standard output")
+      ->type_name("FILE");
   command->callback([&session, arguments, command] {
     if (!arguments->cache.empty()) enlarge_for_cache(*command, arguments->options);
     score(session, *arguments);

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 #include <system_error>
@@ -44,6 +45,15 @@ bool is_packed_database(const std::filesystem::path& file) {
     held += count;
   }
   return std::string_view(start.data(), start.size()) == database_mark;
+}
+
+bool is_standard_output(const std::filesystem::path& target) {
+  return target == "-" || target == "/dev/stdout" || target == "/dev/fd/1";
+}
+
+/// An error's words for a target, which may be a stream.
+std::string name_of_target(const std::filesystem::path& target) {
+  return target == "-" ? "standard output" : target.string();
 }
 
 constexpr std::string_view part_mark = ".part-", any_part = "XXXXXX";
@@ -117,8 +127,18 @@ bool belongs_to_database(const std::filesystem::path& file) {
   return is_database(file) || is_packed_database(file);
 }
 
+bool is_stream(const std::filesystem::path& target) {
+  if (is_standard_output(target)) return true;
+  struct stat info {};
+  return ::stat(target.c_str(), &info) == 0 && (S_ISCHR(info.st_mode) || S_ISFIFO(info.st_mode));
+}
+
 Status may_be_written(const std::filesystem::path& target,
-                      std::span<const std::filesystem::path> inputs) {
+                      std::span<const std::filesystem::path> inputs, Streams streams) {
+  if (streams == Streams::taken && is_stream(target)) {
+    if (!is_standard_output(target) || !is_read(STDOUT_FILENO)) return {};
+    return fail("standard output is a file that is read; name another file");
+  }
   if (target == "-") {
     return fail("'-' is no file, and what is written has one; name it, or ./- if it is called so");
   }
@@ -158,6 +178,11 @@ Status may_be_written(const std::filesystem::path& target,
 
 WrittenFile::WrittenFile(std::filesystem::path target, Readers readers, Packing packing)
     : target_(std::move(target)) {
+  if (is_stream(target_)) {
+    number_ = nameless_file(std::filesystem::temp_directory_path());
+    if (number_ < 0) error_ = errno;
+    return;
+  }
   PartFile part = begin_part(target_);
   name_ = std::move(part.name);
   number_ = part.number;
@@ -181,7 +206,7 @@ WrittenFile::WrittenFile(WrittenFile&& other) noexcept
 
 WrittenFile::~WrittenFile() {
   if (number_ < 0) return;
-  ::unlink(name_.c_str());
+  if (!name_.empty()) ::unlink(name_.c_str());
   ::close(number_);
 }
 
@@ -193,7 +218,16 @@ Result<WrittenFile> WrittenFile::beside(const std::filesystem::path& target, Rea
   return file;
 }
 
+Result<WrittenFile> WrittenFile::of_output(const std::filesystem::path& target) {
+  if (Status allowed = may_be_written(target, {}, Streams::taken); !allowed)
+    return tl::unexpected(allowed.error());
+  WrittenFile file(target, Readers::as_umask, Packing::by_name);
+  if (Status opened = file.outcome(); !opened) return tl::unexpected(opened.error());
+  return file;
+}
+
 bool WrittenFile::replaces() const {
+  if (name_.empty()) return false;
   std::error_code unknown;
   return std::filesystem::exists(target_, unknown);
 }
@@ -201,7 +235,7 @@ bool WrittenFile::replaces() const {
 Status WrittenFile::outcome() const {
   if (error_ == 0) return {};
   const bool is_full = error_ == ENOSPC || error_ == EDQUOT || error_ == EFBIG;
-  return fail("{}: cannot be written: {}; {}name a file elsewhere", target_.string(),
+  return fail("{}: cannot be written: {}; {}name a file elsewhere", name_of_target(target_),
               system_reason(error_), is_full ? "make room, or " : "");
 }
 
@@ -235,8 +269,29 @@ Status WrittenFile::flush() {
   return outcome();
 }
 
+Status WrittenFile::pass_on() {
+  const bool is_output = is_standard_output(target_);
+  if (is_output) std::fflush(stdout);  // what was printed before comes before
+  const int stream =
+      is_output ? ::dup(STDOUT_FILENO) : ::open(target_.c_str(), O_WRONLY | O_CLOEXEC);
+  bool is_passed_on = stream >= 0 && ::lseek(number_, 0, SEEK_SET) == 0;
+  std::vector<std::byte> bytes(std::size_t{1} << 16);
+  while (is_passed_on) {
+    const ssize_t count = ::read(number_, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count == 0) break;
+    is_passed_on =
+        count > 0 && write_all(stream, std::span(bytes).first(static_cast<std::size_t>(count)));
+  }
+  if (!is_passed_on) error_ = errno;
+  if (stream >= 0) ::close(stream);
+  if (error_ == 0) ::close(std::exchange(number_, -1));
+  return outcome();
+}
+
 Status WrittenFile::commit() {
   if (Status flushed = flush(); !flushed) return flushed;
+  if (name_.empty()) return pass_on();
   // What is read by now, or has come to be there.
   if (Status allowed = may_be_written(target_); !allowed) return allowed;
   if (::rename(name_.c_str(), target_.c_str()) != 0) {
@@ -264,11 +319,12 @@ bool write_all(int number, std::span<const std::byte> bytes) {
   return true;
 }
 
-Status write_files(std::span<const FileText> files) {
+Status write_files(std::span<const FileText> files, Streams streams) {
   std::vector<WrittenFile> open;
   open.reserve(files.size());
   for (const FileText& one : files) {
-    auto file = WrittenFile::beside(one.path);
+    auto file = streams == Streams::taken ? WrittenFile::of_output(one.path)
+                                          : WrittenFile::beside(one.path);
     if (!file) return tl::unexpected(file.error());
     file->write(one.text);
     if (Status flushed = file->flush(); !flushed) return flushed;
@@ -280,9 +336,9 @@ Status write_files(std::span<const FileText> files) {
   return {};
 }
 
-Status write_file(const std::filesystem::path& path, std::string_view text) {
+Status write_file(const std::filesystem::path& path, std::string_view text, Streams streams) {
   const FileText one{path, text};
-  return write_files(std::span(&one, 1));
+  return write_files(std::span(&one, 1), streams);
 }
 
 }  // namespace attnscope

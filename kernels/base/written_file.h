@@ -6,6 +6,9 @@
 // writer replaces what is read (read_files.h). What has a name that ends in ".gz" is packed by
 // gzip.
 //
+// The output that a command is given by its user may also be a stream: "-" for standard output, a
+// device, a pipe. A stream is written to when the output is whole.
+//
 //   Result<WrittenFile> file = WrittenFile::beside("out/figure.svg");
 //   file->write(text);
 //   Status done = file->commit();
@@ -27,11 +30,17 @@ namespace attnscope {
 /// Is one, or has a name that SQLite gives to what it keeps beside one (-wal, -shm, -journal).
 [[nodiscard]] bool belongs_to_database(const std::filesystem::path& file);
 
+/// Whether `target` is "-", standard output by another name, or a device or a pipe that is there.
+[[nodiscard]] bool is_stream(const std::filesystem::path& target);
+/// Whether an output may be a stream: one that a user names may, a file in a folder may not.
+enum class Streams : bool { refused, taken };
+
 /// Nothing, or a sentence: `target` is read by this process or is one of `inputs`, or it is there
 /// and is no regular file or is a database. For whoever computes for long before the file is
 /// written.
 [[nodiscard]] Status may_be_written(const std::filesystem::path& target,
-                                    std::span<const std::filesystem::path> inputs = {});
+                                    std::span<const std::filesystem::path> inputs = {},
+                                    Streams streams = Streams::refused);
 
 /// A new file "TARGET.part-XXXXXX" for its owner alone. It is locked as long as it is open: what
 /// commands that were killed left of the same target, which nobody has locked, is removed first.
@@ -55,6 +64,8 @@ class WrittenFile {
   [[nodiscard]] static Result<WrittenFile> beside(const std::filesystem::path& target,
                                                   Readers readers = Readers::as_umask,
                                                   Packing packing = Packing::by_name);
+  /// An output that a user names: beside the target, or for a stream.
+  [[nodiscard]] static Result<WrittenFile> of_output(const std::filesystem::path& target);
   WrittenFile(WrittenFile&& other) noexcept;
   WrittenFile& operator=(WrittenFile&&) = delete;
   WrittenFile(const WrittenFile&) = delete;
@@ -75,9 +86,11 @@ class WrittenFile {
   WrittenFile(std::filesystem::path target, Readers readers, Packing packing);
   [[nodiscard]] Status outcome() const;
   void write_bytes(std::span<const std::byte> bytes);
+  /// Copies everything to the stream.
+  [[nodiscard]] Status pass_on();
 
   std::filesystem::path target_;
-  std::string name_;  // until it is whole
+  std::string name_;  // until it is whole; empty where the target is a stream
   int number_ = -1;
   int error_ = 0;
   bool is_flushed_ = false;
@@ -95,7 +108,9 @@ struct FileText {
   std::filesystem::path path;
   std::string_view text;
 };
-[[nodiscard]] Status write_files(std::span<const FileText> files);
-[[nodiscard]] Status write_file(const std::filesystem::path& path, std::string_view text);
+[[nodiscard]] Status write_files(std::span<const FileText> files,
+                                 Streams streams = Streams::refused);
+[[nodiscard]] Status write_file(const std::filesystem::path& path, std::string_view text,
+                                Streams streams = Streams::refused);
 
 }  // namespace attnscope

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/base/written_file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <fstream>
 #include <iterator>
@@ -98,6 +100,29 @@ TEST_F(Written, OnlyFilesAreReplaced) {
   }
   EXPECT_EQ(read(path("real")), "kept");
   EXPECT_FALSE(fs::exists(path("nowhere")));
+}
+
+TEST_F(Written, AStreamIsWrittenToWhenItIsTakenAndTheOutputIsWhole) {
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  const int reader = ::open(path("pipe").c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  auto file = WrittenFile::of_output(path("pipe"));
+  ASSERT_TRUE(file);
+  EXPECT_FALSE(file->replaces());
+  EXPECT_TRUE(file->write("whole"));
+  std::array<char, 16> text{};
+  EXPECT_EQ(::read(reader, text.data(), text.size()), 0);  // nothing yet
+  EXPECT_TRUE(file->commit());
+  EXPECT_EQ(::read(reader, text.data(), text.size()), 5);
+  EXPECT_STREQ(text.data(), "whole");
+  ::close(reader);
+  EXPECT_EQ(files(), 1);  // the pipe, and no part
+  EXPECT_TRUE(write_file("/dev/null", "text", Streams::taken));
+  const Status full = write_file("/dev/full", "text", Streams::taken);
+  ASSERT_FALSE(full);
+  EXPECT_THAT(full.error().message, HasSubstr("/dev/full: cannot be written: No space left"));
+  EXPECT_TRUE(may_be_written("-", {}, Streams::taken));
+  EXPECT_FALSE(may_be_written("-"));
 }
 
 TEST_F(Written, WhatIsReadIsNotReplaced_UnderAnyOfItsNames) {

@@ -133,6 +133,18 @@ TEST(Plot, WritesEachFormatWithoutADisplay) {
   }
 }
 
+TEST(Plot, StandardOutputTakesAFigure_AloneAndAsPdf) {
+  const Program program;
+  fill(program);
+  const Outcome piped = program.run({"plot", "last", "-o", "-", "--db", "runs.db"});
+  EXPECT_EQ(piped.exit_code, 0) << piped.err;
+  EXPECT_THAT(piped.out, StartsWith("%PDF"));
+  EXPECT_EQ(program.run({"plot", "last", "-o", "/dev/null", "--db", "runs.db"}).exit_code, 0);
+  const Outcome more = program.run({"plot", "last", "-o", "-", "--csv", "--db", "runs.db"});
+  EXPECT_EQ(more.exit_code, 2);
+  EXPECT_THAT(more.err, HasSubstr("leave --csv"));
+}
+
 TEST(Plot, MarksCrossoversOfTimesAgainstABaseline) {
   const Program program;
   fill(program);

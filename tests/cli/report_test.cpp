@@ -51,6 +51,7 @@ TEST_F(ReportCommandLine, WritesAPageAndSaysSo) {
   const std::string page = program_.read("r.html");
   EXPECT_THAT(page, AllOf(StartsWith("<!doctype html>"), EndsWith("</html>\n"),
                           HasSubstr("Content-Security-Policy")));
+  EXPECT_EQ(report({"last", "-o", "-"}).out, page);
   // What was there is not replaced unless that is meant, as by export.
   program_.write("r.html", "old");
   const Outcome again = report({file_ + ":1", "-o", "r.html"});

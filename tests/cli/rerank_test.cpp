@@ -107,6 +107,16 @@ TEST_F(Rerank, EveryFileMayBePacked) {
   EXPECT_EQ(tests::unpacked(program_.path("out.trec.gz")), plain);
 }
 
+TEST_F(Rerank, StandardOutputTakesTheRunWhenItIsWhole) {
+  ASSERT_EQ(rerank({}).exit_code, 0);
+  const std::string written = program_.read("out.trec");
+  const Outcome piped =
+      program_.run({"rerank", "--checkpoint", ".", "--run", "bm25.trec", "--queries", "queries.tsv",
+                    "--documents", "documents.tsv", "-o", "-"});
+  EXPECT_EQ(piped.exit_code, 0) << piped.err;
+  EXPECT_EQ(piped.out, written);
+}
+
 TEST_F(Rerank, QueriesThatAreCutAreCounted) {
   const Outcome outcome = rerank({"--max-query-tokens", "3"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;

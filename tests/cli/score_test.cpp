@@ -280,12 +280,14 @@ TEST_F(Score, ScoresGoIntoAFileWhenOneIsNamed) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "");
   EXPECT_THAT(program_.read("out.tsv"), HasSubstr("qa\td0\t"));
+  EXPECT_EQ(score({"-o", "-"}).out, program_.read("out.tsv"));
+  EXPECT_EQ(score({"-o", "/dev/null"}).exit_code, 0);
 }
 
 TEST_F(Score, ScoresThatCannotBeWritten_AreNoSuccess) {
   const Outcome outcome = score({"-o", "/dev/full"});
   EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("/dev/full: is a device or a pipe"));
+  EXPECT_THAT(outcome.err, HasSubstr("/dev/full: cannot be written: No space left on device"));
 }
 
 TEST_F(Score, ThePairsThemselvesAreNeverWrittenOver) {

@@ -105,14 +105,21 @@ Files files_of(const std::filesystem::path& path, const FigureOptions& options) 
 
 Result<Files> write_printable(const Printable& what, const std::filesystem::path& path,
                               const FigureOptions& options) {
-  const Result<FileFormat> format = format_of(path);
+  const bool is_unnamed = is_stream(path) && !path.has_extension();
+  const Result<FileFormat> format = is_unnamed ? FileFormat::pdf : format_of(path);
   if (!format) return tl::unexpected(format.error());
   if (const Status checked = check_options(options); !checked) {
     return tl::unexpected(checked.error());
   }
+  if (is_stream(path) && (options.csv || options.tex)) {
+    return fail(
+        "{}: what is written beside a figure takes its name; name a file, or leave --csv "
+        "and --tex out",
+        path.string());
+  }
   const Files files = files_of(path, options);
   for (const std::filesystem::path& file : files) {
-    if (Status allowed = may_be_written(file, what.inputs); !allowed)
+    if (Status allowed = may_be_written(file, what.inputs, Streams::taken); !allowed)
       return tl::unexpected(allowed.error());
   }
   const Result<LaidOut> page = what.lay_out(options, *format != FileFormat::png);
@@ -137,7 +144,8 @@ Result<Files> write_printable(const Printable& what, const std::filesystem::path
   }
   std::vector<FileText> all;
   for (std::size_t i = 0; i < files.size(); ++i) all.push_back({files[i], texts[i]});
-  if (Status written = write_files(all); !written) return tl::unexpected(written.error());
+  if (Status written = write_files(all, Streams::taken); !written)
+    return tl::unexpected(written.error());
   return files;
 }
 
