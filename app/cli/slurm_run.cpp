@@ -535,7 +535,7 @@ void send_rest_to_slurm(Session& session, const SlurmArguments& arguments,
   if (!options) return refuse(options.error());
   if (Status there = arguments.dry_run ? Status() : check_sbatch(); !there)
     return refuse(there.error());
-  auto store = Store::open(arguments.database, Store::Mode::read_write);
+  auto store = Store::open(arguments.database, Store::Mode::existing);
   if (!store) return session.fail(exit_store_refused, store.error().message);
   store->set_busy_timeout(merging_patience);
   const auto run = store->find_run(name);

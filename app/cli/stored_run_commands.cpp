@@ -100,7 +100,7 @@ void describe(Session& session, const DescribeCommand& arguments) {
     return session.fail(exit_wrong_use,
                         "--name is for one run; name several runs one after the other");
   }
-  auto store = Store::open(arguments.database, Store::Mode::read_write);
+  auto store = Store::open(arguments.database, Store::Mode::existing);
   if (!store) return session.fail(exit_store_refused, store.error().message);
   const auto runs = find_runs(session, *store, arguments.runs, exit_store_refused);
   if (!runs) return;
@@ -165,7 +165,7 @@ void change(Session& session, const TrashCommand& arguments) {
                         "name the runs, or --empty without any; attnscope list runs --trash shows "
                         "what is in the trash");
   }
-  auto store = Store::open(arguments.database, Store::Mode::read_write);
+  auto store = Store::open(arguments.database, Store::Mode::existing);
   if (!store) return session.fail(exit_store_refused, store.error().message);
   if (arguments.empty) return empty_trash(session, arguments, *store);
   const auto runs = find_runs(session, *store, arguments.runs, exit_store_refused);
@@ -305,7 +305,7 @@ void import_into(Session& session, const ImportCommand& arguments) {
   }
   const auto files = stores_of(arguments.files);
   if (!files) return session.fail(exit_wrong_use, files.error().message);
-  auto store = Store::open(arguments.database, Store::Mode::read_write);
+  auto store = Store::open(arguments.database, Store::Mode::existing);
   if (!store) return session.fail(exit_store_refused, store.error().message);
   const auto run = store->find_run(arguments.into);
   if (!run) return session.fail(exit_wrong_use, run.error().message);
@@ -329,6 +329,13 @@ Status check_whole(const Store& store, const std::filesystem::path& file) {
 
 void import_runs(Session& session, const ImportCommand& arguments) {
   if (!arguments.into.empty()) return import_into(session, arguments);
+  // An import that fails leaves no empty database.
+  if (std::error_code none; !std::filesystem::exists(arguments.database, none)) {
+    for (const std::filesystem::path& file : arguments.files) {
+      if (const auto source = Store::open(file, Store::Mode::read_only); !source)
+        return session.fail(exit_store_refused, source.error().message);
+    }
+  }
   auto store = Store::open(arguments.database, Store::Mode::read_write);
   if (!store) return session.fail(exit_store_refused, store.error().message);
   Store::Imported all;

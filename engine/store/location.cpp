@@ -50,13 +50,27 @@ std::string database_option(const std::filesystem::path& file) {
 
 namespace {
 
-/// The options that start the programs again whose implementations were measured. What is no file's
-/// plain name is left to whoever reads it: a run may come from elsewhere.
-std::string with_programs(const RunInfo& run) {
+/// The worker that a run names, where it is a worker's file or ssh to one. A run may come from
+/// elsewhere, and its reader pastes the command: any other one is left to the reader.
+std::string worker_option(const nlohmann::json& provenance) {
+  const auto stored = provenance.find("worker_command");
+  if (stored == provenance.end() || !stored->is_string()) return {};
+  const auto command = stored->get<std::string>();
+  const std::size_t last = command.rfind(' ');
+  const std::string file = command.substr(last == std::string::npos ? 0 : last + 1);
+  const std::string before = last == std::string::npos ? std::string() : command.substr(0, last);
+  const std::string host = before.starts_with("ssh ") ? before.substr(4) : std::string();
+  const bool is_plain =
+      shell_word(file) == file && file.ends_with("attnscope-worker") &&
+      (before.empty() || (!host.empty() && host.front() != '-' && shell_word(host) == host));
+  return " --worker " + (is_plain ? shell_word(command) : std::string("WORKER"));
+}
+
+/// The options that start the programs again whose implementations were measured; likewise.
+std::string with_programs(const nlohmann::json& provenance) {
   using nlohmann::json;
-  const json provenance = json::parse(run.start.provenance, nullptr, /*allow_exceptions=*/false);
   const json::json_pointer place("/build/served");
-  if (!provenance.is_object() || !provenance.contains(place)) return {};
+  if (!provenance.contains(place)) return {};
   std::set<std::string> programs;
   for (const json& one : provenance.at(place)) {
     const bool is_told = one.is_object() && one.contains("program") && one["program"].is_string();
@@ -80,7 +94,11 @@ std::string command_on(const RunInfo& run, std::string_view command, const std::
   const std::string name =
       is_file ? fmt::format("{}:{}", run.file.string(), run.id.uuid) : run.id.uuid;
   std::string words = fmt::format("attnscope {} {}", command, shell_word(name));
-  if (command.starts_with("run ")) words += with_programs(run);
+  if (command.starts_with("run ")) {
+    const auto provenance =
+        nlohmann::json::parse(run.start.provenance, nullptr, /*allow_exceptions=*/false);
+    if (provenance.is_object()) words += worker_option(provenance) + with_programs(provenance);
+  }
   if (!options.empty()) words += " " + options;
   if (!is_file) words += database_option(run.file);
   return words;

@@ -288,8 +288,8 @@ Result<Store> Store::open(const std::filesystem::path& named, Mode mode) {
                                            : named;
   const std::filesystem::path& file = behind.empty() ? named : behind;
   const bool exists = std::filesystem::exists(file, failed);
-  const bool writing = mode == Mode::read_write && !is_exported(file);
-  if (!exists && !writing) {
+  const bool writing = mode != Mode::read_only && !is_exported(file);
+  if (!exists && (mode != Mode::read_write || !writing)) {
     return fail(
         "there is no file {}; {}", file.string(),
         is_exported(file) ? "check its name" : "attnscope run makes it, or use another database");

@@ -136,9 +136,10 @@ struct StoredCell {
 
 class Store {
  public:
-  enum class Mode : std::uint8_t { read_only, read_write };
+  /// To write into a database that has to be there, `existing`; `read_write` creates it as needed.
+  enum class Mode : std::uint8_t { read_only, existing, read_write };
 
-  /// Creates as needed. Refuses a foreign file, one of another version (both are named) and an
+  /// Refuses a foreign file, one of another version (both are named) and an
   /// unwritable place, untouched. The default place's folders are made, others are not. An exported
   /// .attn file, and one that gzip has packed, is opened read-only in either mode.
   [[nodiscard]] static Result<Store> open(const std::filesystem::path& file, Mode mode);

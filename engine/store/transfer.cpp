@@ -5,6 +5,9 @@
 // run that can be read leaves a database of which other pages cannot.
 
 #include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
 
 #include "engine/store/fields.h"
 #include "engine/store/implementation.h"
@@ -13,6 +16,7 @@
 #include "engine/store/packed_database.h"
 #include "engine/store/unfinished_file.h"
 #include "kernels/base/gzip.h"
+#include "kernels/base/sentences.h"
 #include "kernels/base/written_file.h"
 
 namespace attnscope {
@@ -234,6 +238,10 @@ Status check_export_target(const std::filesystem::path& file) {
   const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
   if (!std::filesystem::is_directory(folder, failed)) {
     return fail("the folder {} does not exist; make it, or name a file elsewhere", folder.string());
+  }
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) {
+    return fail("{} cannot be written ({}); name a file elsewhere", file.string(),
+                system_reason(errno));
   }
   return {};
 }

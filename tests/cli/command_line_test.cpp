@@ -147,7 +147,14 @@ TEST(CommandLine, APackedExportStandsWhereverAnExportDoes) {
   EXPECT_THAT(repeated.out, HasSubstr("run --again run.attn.gz:"));
   expect_refusal(program.run({"table", "cut.attn.gz:last"}), 3,
                  {"cut.attn.gz", "break off", "copy"});
-  expect_refusal(program.run({"import", "cut.attn.gz"}), 3, {"cut.attn.gz", "break off"});
+  expect_refusal(program.run({"import", "cut.attn.gz", "--db", "new.db"}), 3,
+                 {"cut.attn.gz", "break off"});
+  // What fails, or only changes what is there, makes no database.
+  expect_refusal(program.run({"describe", "1", "--name", "x", "--db", "new.db"}), 3,
+                 {"there is no file new.db"});
+  expect_refusal(program.run({"run", "--resume", "1", "--db", "new.db"}), 3,
+                 {"there is no file new.db"});
+  EXPECT_FALSE(std::filesystem::exists(program.path("new.db")));
   const Outcome imported = program.run({"import", "run.attn.gz"});
   EXPECT_EQ(imported.exit_code, 0) << imported.err;
   EXPECT_EQ(cells({"last"}), expected);

@@ -81,5 +81,23 @@ TEST(RepeatCommand, WhatOnlyCannotSay_IsSaidInASentence) {
   EXPECT_NE(command.beyond.find("batch's memory"), std::string::npos);
 }
 
+TEST(RepeatCommand, NamesTheWorkerWhereItIsOne) {
+  RunInfo run;
+  run.id.uuid = "u";
+  run.file = default_database();
+  const auto command = [&](const char* worker) {
+    run.start.provenance = fmt::format(R"({{"worker_command": "{}"}})", worker);
+    return command_on(run, "run --again");
+  };
+  EXPECT_EQ(command("/opt/a/attnscope-worker"),
+            "attnscope run --again u --worker /opt/a/attnscope-worker");
+  EXPECT_EQ(command("ssh gpu1 attnscope-worker"),
+            "attnscope run --again u --worker 'ssh gpu1 attnscope-worker'");
+  // A run may come from elsewhere.
+  for (const char* other : {"rm -rf /", "ssh -oProxyCommand=evil attnscope-worker",
+                            "ssh gpu1 rm; attnscope-worker", "sh -c attnscope-worker"})
+    EXPECT_EQ(command(other), "attnscope run --again u --worker WORKER") << other;
+}
+
 }  // namespace
 }  // namespace attnscope::report
