@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -103,14 +102,33 @@ class LatencyMeter {
         ends_with_query_(model.is_listwise),
         least_calls_(least_calls) {}
 
-  /// Foreseen from one call, which also warms up.
-  [[nodiscard]] Result<double> seconds_for(const std::vector<std::int64_t>& top_k) {
-    const auto one = seconds_of(0, 1, top_k.back(), 1);
-    if (!one) return one;
-    const auto documents = std::accumulate(top_k.begin(), top_k.end(), std::int64_t{0});
-    constexpr double ways = 2;  // single stream and offline
-    return *one / static_cast<double>(top_k.back()) * static_cast<double>(documents) *
-           static_cast<double>(calls()) * ways;
+  /// Estimated from a call with one document and one with most, after a call to warm up: all of
+  /// `top_k` in both ways, and the search for the largest top-k, played through with such times.
+  [[nodiscard]] Result<double> seconds_for(const std::vector<std::int64_t>& top_k,
+                                           const report::LatencyLimit& limit) {
+    const std::int64_t most = top_k.back();
+    if (const auto first = seconds_of(0, 1, most, 1); !first) return first;
+    const auto of_one = seconds_of(0, 1, 1, 1), of_most = seconds_of(0, 1, most, 1);
+    if (!of_one) return of_one;
+    if (!of_most) return of_most;
+    const double slope = std::max(*of_most - *of_one, 0.0) / static_cast<double>(most);
+    double seconds = 0;
+    const auto call = [&](std::int64_t documents) {
+      return *of_one + slope * static_cast<double>(documents - 1);
+    };
+    std::vector<TopKLatency> rows;
+    for (const std::int64_t one : top_k) {
+      constexpr double ways = 2;  // single stream and offline
+      seconds += ways * static_cast<double>(calls()) * call(one);
+      rows.push_back({.top_k = one, .seconds = {call(one)}});
+    }
+    const auto searched =
+        report::largest_within(limit, rows, [&](std::int64_t one) -> Result<TopKLatency> {
+          seconds += static_cast<double>(calls()) * call(one);
+          return TopKLatency{.top_k = one, .seconds = {call(one)}};
+        });
+    if (!searched) return tl::unexpected(searched.error());
+    return seconds;
   }
 
   /// Of each top-k: all queries, as often as it takes.
@@ -197,12 +215,13 @@ class LatencyMeter {
 };
 
 Result<std::vector<TopKLatency>> rows_of(LatencyMeter& meter,
-                                         const std::vector<std::int64_t>& top_k) {
-  const auto seconds = meter.seconds_for(top_k);
+                                         const std::vector<std::int64_t>& top_k,
+                                         const report::LatencyLimit& limit) {
+  const auto seconds = meter.seconds_for(top_k, limit);
   if (!seconds) return tl::unexpected(seconds.error());
-  say("attnscope: {} calls at {} documents, single stream and offline, take about {}; the largest "
-      "top-k is searched behind them",
-      meter.calls(), fmt::join(top_k, ", "), format_seconds(*seconds));
+  say("attnscope: {} calls at {} documents, single stream and offline, and the search for the "
+      "largest top-k within {:g} ms take about {}",
+      meter.calls(), fmt::join(top_k, ", "), 1e3 * limit.seconds, format_seconds(*seconds));
   std::vector<TopKLatency> rows;
   rows.reserve(top_k.size());
   for (const std::int64_t one : top_k) {
@@ -269,7 +288,7 @@ Result<report::ModelLatency> measured(const LatencyCommand& arguments) {
   constexpr std::int64_t least_calls = 50;
   LatencyMeter meter(arguments, *model, worker->process, sample,
                      std::max(least_calls, report::least_calls(*percent)));
-  auto rows = rows_of(meter, *top_k);
+  auto rows = rows_of(meter, *top_k, latency.limit);
   if (!rows) return tl::unexpected(rows.error());
   latency.rows = std::move(*rows);
   auto largest = report::largest_within(latency.limit, latency.rows, [&](std::int64_t documents) {
