@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -95,10 +96,24 @@ void keep_standard_streams() {
   if (opened >= 0) close(opened);
 }
 
+/// Threads get stacks of the limit's size, and the measuring process inherits it: computing with
+/// too small a stack ends in a segmentation fault. False, with a message, below the least.
+bool has_enough_stack() {
+  constexpr rlim_t least_bytes = rlim_t{512} << 10U;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= least_bytes) return true;
+  fmt::print(stderr,
+             "attnscope: the stack is limited to {} KiB, and {} are needed; ulimit -s 8192 raises "
+             "the limit\n",
+             limit.rlim_cur >> 10U, least_bytes >> 10U);
+  return false;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   keep_standard_streams();
+  if (!has_enough_stack()) return exit_wrong_use;
   // A file that may not grow is an error of the writing, with its sentence, not the program's end.
   std::signal(SIGXFSZ, SIG_IGN);
   if (const auto arguments = window_arguments(argc, argv))

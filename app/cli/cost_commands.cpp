@@ -170,24 +170,9 @@ std::vector<HeatPoint> shortest_points(const Sweep& sweep) {
   return points;
 }
 
-/// Numbers that a token takes beside what the attention needs: q, k, v and o, and as many
-/// gradients. Of a model, in the layer's larger half: those and the token's state, or the state
-/// before and after the feed-forward layers and what is between them.
-double numbers_of_a_token(const HeatPoint& point) {
-  const auto hidden = static_cast<double>(point.heads) * static_cast<double>(point.head_dim);
-  if (point.operation == Operation::model)
-    return std::max(5 * hidden, 2 * hidden + static_cast<double>(point.feed_forward));
-  return (point.direction == Direction::forward ? 4 : 8) * hidden;
-}
-
-double tensor_bytes(const HeatPoint& point) {
-  return static_cast<double>(size_of(point.dtype)) * static_cast<double>(point.sequence_tokens) *
-         numbers_of_a_token(point);
-}
-
 const HeatPoint& largest_point(const Sweep& sweep) {
   return std::ranges::max_element(sweep.heats, {},
-                                  [](const Heat& heat) { return tensor_bytes(heat.point); })
+                                  [](const Heat& heat) { return item_bytes(heat.point); })
       ->point;
 }
 
@@ -356,7 +341,7 @@ json pairs_with(WorkerProcess& worker, const Sweep& whole, const NamedPattern& n
     const auto tokens = static_cast<double>(first.sequence_tokens);
     const double flop = 4 * tokens * tokens * static_cast<double>(largest.heads * largest.head_dim);
     for (json& pair : pairs) {
-      pair["item_bytes"] = tensor_bytes(largest);
+      pair["item_bytes"] = item_bytes(largest);
       pair["is_least"] = true;
       if (pattern.name != "full") continue;
       pair["least_seconds"] = flop / rate;
@@ -373,7 +358,7 @@ json pairs_with(WorkerProcess& worker, const Sweep& whole, const NamedPattern& n
       pair["reason_at_most_tokens"] = reason;
       return;
     }
-    pair["item_bytes"] = tensor_bytes(largest) + row.value("peak_bytes", 0.0);
+    pair["item_bytes"] = item_bytes(largest) + row.value("peak_bytes", 0.0);
     pair["is_least"] = !row.contains("peak_bytes");
     executed_seconds(pair, row);
   });

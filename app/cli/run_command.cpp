@@ -34,7 +34,7 @@ namespace {
 struct RunCommandArguments {
   std::string sweep, resume, again, only;
   WorkerChoice worker;
-  bool quiet = false, events = false, now = false;
+  bool quiet = false, events = false, now = false, oversize = false;
   std::vector<std::string> slurm;
   bool slurm_dry_run = false;
   std::filesystem::path database;
@@ -186,7 +186,8 @@ void run(Session& session, const RunCommandArguments& arguments) {
   const Result<Sweep> sweep = chosen_sweep(arguments, first);
   if (!sweep) return session.fail(exit_wrong_use, sweep.error().message);
 
-  auto store = Store::open(arguments.database, Store::Mode::read_write);
+  auto store = Store::open(arguments.database, arguments.resume.empty() ? Store::Mode::read_write
+                                                                        : Store::Mode::existing);
   if (!store) return session.fail(exit_store_refused, store.error().message);
   if (!store->warning().empty()) say("attnscope: warning: {}", store->warning());
 
@@ -200,6 +201,7 @@ void run(Session& session, const RunCommandArguments& arguments) {
   options.cancel = &interrupts();
   options.pause = &pause_asked;
   options.now = arguments.now;
+  options.oversize = arguments.oversize;
   bool events_lost = false;
   options.on_event = [&](const RunEvent& event) {
     progress.show(event);
@@ -283,6 +285,9 @@ void add_run_command(CLI::App& app, Session& session) {
                     "What happens, as JSON Lines on standard output");
   add_worker_options(*command, arguments->worker);
   add_now_option(*command, arguments->now);
+  command->add_flag(
+      "--oversize", arguments->oversize,
+      "Start also if one item takes more than the machine's memory; such cells are oom");
   command
       ->add_option(
           "--slurm", arguments->slurm,

@@ -24,6 +24,8 @@ std::string_view word(RunEvent::Kind kind) {
       return "heat-started";
     case RunEvent::Kind::contender:
       return "contender";
+    case RunEvent::Kind::progress:
+      return "progress";
     case RunEvent::Kind::heat_finished:
       return "heat-finished";
     case RunEvent::Kind::warning:

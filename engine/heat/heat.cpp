@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace attnscope {
 namespace {
 
@@ -61,6 +63,15 @@ Result<GroupSizes> group_sizes(const HeatPoint& point) {
                     .query = query,
                     .document = document,
                     .documents = shared_out(document, point.documents)};
+}
+
+double item_bytes(const HeatPoint& point) {
+  const auto hidden = static_cast<double>(point.heads) * static_cast<double>(point.head_dim);
+  double numbers = (point.direction == Direction::forward ? 4 : 8) * hidden;  // of a token
+  if (point.operation == Operation::model)
+    numbers = std::max(5 * hidden, 2 * hidden + static_cast<double>(point.feed_forward));
+  return static_cast<double>(size_of(point.dtype)) * static_cast<double>(point.sequence_tokens) *
+         numbers;
 }
 
 }  // namespace attnscope

@@ -106,4 +106,9 @@ struct GroupSizes {
 };
 [[nodiscard]] Result<GroupSizes> group_sizes(const HeatPoint& point);
 
+/// Bytes of one item's tensors, without which no implementation computes it: q, k, v and o, and as
+/// many gradients. Of a model, those of the layer's larger half: these and the token's state, or
+/// the state before and after the feed-forward layers and what is between them.
+[[nodiscard]] double item_bytes(const HeatPoint& point);
+
 }  // namespace attnscope

@@ -121,7 +121,8 @@ json slurm_task() {
 /// plan of a run that starts (a resumed one has its own). `again_of` is the run that it repeats, if
 /// any.
 NewRun describe_run(const Sweep& sweep, const json& hello, const std::string& command_line,
-                    const json& plan, const RunInfo* again_of = nullptr) {
+                    const std::string& worker_command, const json& plan,
+                    const RunInfo* again_of = nullptr) {
   const json device = part(hello, "device");
   const json name = device.is_object() ? part(device, "name") : json();
   json provenance = {{"device", device},
@@ -136,6 +137,7 @@ NewRun describe_run(const Sweep& sweep, const json& hello, const std::string& co
                        {"build_type", ATTNSCOPE_BUILD_TYPE},
                        {"libraries", libraries()}}}};
   if (!is_this_machine(hello)) provenance["worker"] = {{"elsewhere", true}};
+  if (!worker_command.empty()) provenance["worker_command"] = worker_command;
   if (const json task = slurm_task(); device.is_object() && !task.is_null())
     provenance["slurm"] = task;
   if (again_of != nullptr) provenance["again_of"] = again_of->id.uuid;
@@ -177,7 +179,7 @@ class Run {
         heats_(std::move(heats)),
         heats_done_(heats_done),
         heats_planned_(heats_done + static_cast<int>(heats_.size())),
-        time_left_(bound_of(heats_)),
+        time_left_(heats_),
         began_(Clock::now()),
         turn_({.worker_command = options.worker_command,
                .devices = devices_of(heats_),
@@ -190,7 +192,7 @@ class Run {
 
   Result<RunOutcome> run(const std::vector<std::string>& warnings) {
     pool_.listen([this](const std::string& text) { warn(text); }, [this] { acknowledge_cancel(); },
-                 [this] { pending_.follow_database(); });
+                 [this] { look_around(); });
     send(Kind::started, {});
     for (const std::string& text : warnings) warn(text);
     const Status measured = measure_all();
@@ -229,6 +231,7 @@ class Run {
   }
   // Told before it is written: a database may keep one waiting.
   void acknowledge_cancel() {
+    doing_ = {};
     send(Kind::cancelling,
          "cancelling: the current iteration ends first, and what does not end within 2 s is ended");
     set_progress("cancelling: the current iteration ends first", /*now=*/true);
@@ -350,6 +353,7 @@ class Run {
                         const std::string& phase) { report_phase(heat, contender, phase); },
         .on_warning = [&](const std::string& text) { warn(text); }};
     auto result = measure_awake(heat, listener);
+    doing_ = {};
     if (!result) return tl::unexpected(result.error());
     if (!*result) {
       outcome_.status = RunStatus::cancelled;
@@ -451,9 +455,21 @@ class Run {
   }
 
   void report_phase(const Heat& heat, const Contender& contender, const std::string& phase) {
-    set_progress(fmt::format("{} tokens, {}", heat.point.sequence_tokens, contender.id()),
-                 /*now=*/false);
-    send(Kind::contender, contender.id() + ": " + in_a_sentence(phase), &heat);
+    time_left_.phase_began(phase, Clock::now());
+    doing_ = {.current = fmt::format("{} tokens, {}", heat.point.sequence_tokens, contender.id()),
+              .text = contender.id() + ": " + in_a_sentence(phase)};
+    set_progress(doing_.current, /*now=*/false);
+    send(Kind::contender, doing_.text, &heat);
+  }
+
+  // Within a heat nothing is reported while contenders are timed, but the time left changes.
+  // Seldom, since every write takes a little of the machine that is measured.
+  void look_around() {
+    pending_.follow_database();
+    const auto time = Clock::now();
+    if (doing_.text.empty() || time - last_progress_ < std::chrono::seconds(3)) return;
+    set_progress(doing_.current, /*now=*/true);
+    send(Kind::progress, doing_.text);
   }
 
   void mark_disturbed(HeatResult& result) {
@@ -520,9 +536,12 @@ class Run {
   Clock::time_point began_;
   Clock::time_point last_progress_{};
   TurnHolder turn_;
-  std::string waiting_;        // while another measurement is waited for
-  bool told_waiting_ = false;  // in the store
-  std::string warned_of_;      // other measurements
+  struct {
+    std::string current, text;  // as the store and followers take it
+  } doing_;                     // within a heat, else empty
+  std::string waiting_;         // while another measurement is waited for
+  bool told_waiting_ = false;   // in the store
+  std::string warned_of_;       // other measurements
   PendingResults pending_;
 };
 
@@ -545,6 +564,38 @@ Status evaluate_runs(Sweep& sweep) {
   auto measured = effectiveness::evaluate(*sweep.runs);
   if (!measured) return tl::unexpected(measured.error());
   sweep.measured_runs = std::move(*measured);
+  return {};
+}
+
+/// The memory of what a device's heats are computed in; nothing: it is not known.
+std::optional<double> memory_of(DeviceKind device, const json& hello) {
+  const auto bytes_of = [](const json& object) -> std::optional<double> {
+    const json bytes = part(object, "memory_bytes");
+    return bytes.is_number() ? std::optional(bytes.get<double>()) : std::nullopt;
+  };
+  if (device == DeviceKind::cpu) {
+    const json machine = part(hello, "device");
+    return machine.is_object() ? bytes_of(machine) : std::nullopt;
+  }
+  const json devices = part(hello, "devices");
+  for (const json& one : devices.is_array() ? devices : json::array()) {
+    if (one.is_object() && part(one, "kind") == name_of(device)) return bytes_of(one);
+  }
+  return std::nullopt;
+}
+
+/// Nothing can be measured where the tensors of one item alone take more than the machine has.
+Status check_memory(const std::vector<Heat>& heats, const json& hello) {
+  for (const Heat& heat : heats) {
+    const std::optional<double> memory = memory_of(heat.point.device, hello);
+    const double bytes = item_bytes(heat.point);
+    if (!memory || bytes <= *memory) continue;
+    return fail(
+        "an item of {} tokens takes at least {:.0f} GB, and the {} has {:.0f} GB; measure "
+        "shorter ones, or start with --oversize, which reports such cells as oom",
+        heat.point.sequence_tokens, bytes / 1e9,
+        heat.point.device == DeviceKind::cpu ? "machine" : "device", *memory / 1e9);
+  }
   return {};
 }
 
@@ -616,7 +667,7 @@ Result<NewRun> record_of(const Sweep& asked, int cores, const std::string& comma
   if (Status evaluated = evaluate_runs(sweep); !evaluated) return tl::unexpected(evaluated.error());
   if (Status settled = settle_threads(sweep.heats, cores); !settled)
     return tl::unexpected(settled.error());
-  NewRun record = describe_run(sweep, json::object(), command_line, plan_json(sweep.heats));
+  NewRun record = describe_run(sweep, json::object(), command_line, {}, plan_json(sweep.heats));
   record.device.clear();
   record.process_id = 0;
   record.process_start_ticks = 0;
@@ -638,9 +689,13 @@ Result<RunOutcome> run_sweep(const Sweep& asked, Store& store, const DriverOptio
   if (Status settled = settle_threads(heats, cores); !settled) {
     return tl::unexpected(settled.error());
   }
+  if (!options.oversize) {
+    if (Status fits = check_memory(heats, pool->hello()); !fits)
+      return tl::unexpected(fits.error());
+  }
   RunOutcome outcome{.run = {}, .status = RunStatus::done, .failures = {}, .store_refusal = {}};
-  auto id = store.begin_run(
-      describe_run(sweep, pool->hello(), options.command_line, plan_json(heats), again_of));
+  auto id = store.begin_run(describe_run(sweep, pool->hello(), options.command_line,
+                                         options.worker_command, plan_json(heats), again_of));
   if (!id) {
     outcome.status = RunStatus::interrupted;
     outcome.store_refusal = id.error().message;
@@ -676,7 +731,7 @@ Result<RunOutcome> resume_run(const RunInfo& earlier, Store& store, const Driver
   }
   NewRun restart = describe_run(
       {.name = earlier.start.sweep_name, .text = earlier.start.sweep_text, .heats = *heats},
-      pool->hello(), options.command_line, json());
+      pool->hello(), options.command_line, options.worker_command, json());
   restart.heats_planned = earlier.start.heats_planned;
   if (Status resumed = store.resume_run(earlier.id, restart); !resumed) {
     outcome->status = RunStatus::interrupted;

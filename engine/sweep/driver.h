@@ -30,6 +30,7 @@ struct RunEvent {
     ceilings,
     heat_started,
     contender,
+    progress,
     heat_finished,
     warning,
     cancelling,
@@ -42,7 +43,7 @@ struct RunEvent {
   int heats_done = 0, heats_planned = 0;
   const Heat* heat = nullptr;          // heat_started, contender, heat_finished
   const HeatResult* result = nullptr;  // heat_finished; stored before this is sent
-  // Whom is waited for, contender and phase, warning, or closing words.
+  // Whom is waited for, contender and phase (contender, progress), warning, or closing words.
   std::string text;
   std::optional<double> seconds_left;
 };
@@ -57,6 +58,8 @@ struct DriverOptions {
   const std::atomic<int>* cancel = nullptr;
   /// Measure at once, also while another measurement goes on there; cells of both say so.
   bool now = false;
+  /// Measure also where one item does not fit the machine's memory, which is refused otherwise.
+  bool oversize = false;
   /// While true no further heat begins; the one that is being measured is finished first.
   const std::atomic<bool>* pause = nullptr;
   /// A worker that shows no sign of life for this long is ended and the contender that ran becomes

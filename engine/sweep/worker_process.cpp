@@ -274,7 +274,7 @@ void WorkerProcess::Child::read_errors() {
     if (got == 0) errors_.close();
     if (got <= 0) return;
     for (const char c : std::string_view(chunk.data(), static_cast<std::size_t>(got))) {
-      if (c != '\n') {
+      if (c != '\n' && c != '\r') {
         if (error_line_.size() < longest) error_line_ += c;
       } else {
         if (!error_line_.empty()) last_error_line_ = error_line_;

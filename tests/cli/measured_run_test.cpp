@@ -17,6 +17,7 @@ namespace attnscope::testing {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
@@ -126,6 +127,20 @@ TEST(MeasuredRun, AFinishedRunHasNothingToResume) {
   EXPECT_EQ(resumed.exit_code, 2) << resumed.err;
   EXPECT_THAT(resumed.err, HasSubstr("nothing left"));
   EXPECT_EQ(table_of(program), before);
+}
+
+TEST(MeasuredRun, AnItemBeyondTheMachinesMemoryIsRefused) {
+  const Program program;
+  program.write("huge.json", R"({
+    "name": "huge", "contenders": ["full/sdpa"], "sequence_tokens": [32, 100000000],
+    "heads": 64, "head_dim": 128, "threads": 1,
+    "stop": {"max_seconds": 0.05, "min_samples": 3, "placements": 1, "processes": 1}})");
+  const Outcome refused = program.run({"run", "huge.json", "--quiet"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("an item of 100000000 tokens takes at least"),
+                                 HasSubstr("--oversize")));
+  const Outcome rest = program.run({"run", "huge.json", "--only", "sequence_tokens=32", "--quiet"});
+  EXPECT_EQ(rest.exit_code, 0) << rest.err;
 }
 
 TEST(MeasuredRun, ADenseBaselineThatCannotFitIsOomAndTheSweepGoesOn) {

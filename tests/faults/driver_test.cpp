@@ -67,6 +67,8 @@ TEST_F(DriverTest, Events_ComeInOrderAndFinishedHeatsAreStoredBefore) {
       case Kind::contender:
         events.push_back(event.text);
         break;
+      case Kind::progress:  // as often as it takes
+        break;
       case Kind::heat_finished:
         events.push_back("finished");
         EXPECT_EQ(event.heats_done, 1);

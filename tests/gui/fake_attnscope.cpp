@@ -201,7 +201,8 @@ int main(int argc, char** argv) {
   if (argc >= 3 && std::strcmp(argv[1], "train") == 0) return train(argc, argv);
   if (argc >= 6 && std::strcmp(argv[1], "run") == 0 && std::strcmp(argv[2], "--again") == 0)
     return repeat(argv[3], argv[5]);
-  if (argc >= 5 && std::strcmp(argv[1], "run") == 0 && std::strcmp(argv[3], "--db") == 0)
-    return run(argv[2], argv[4]);
+  if (argc >= 6 && std::strcmp(argv[1], "run") == 0 && std::strcmp(argv[3], "--oversize") == 0 &&
+      std::strcmp(argv[4], "--db") == 0)
+    return run(argv[2], argv[5]);
   return refuse("unknown command");
 }

@@ -7,6 +7,7 @@
 #include <QAction>
 #include <QLabel>
 #include <QPainter>
+#include <QProgressBar>
 #include <QPushButton>
 #include <QSignalSpy>
 
@@ -238,6 +239,25 @@ class HeatsTest : public QObject {
       strip.show_run(&live);
       QVERIFY2(strip.text().contains(QLatin1String(words)), qPrintable(strip.text()));
     }
+  }
+
+  void TheBar_MovesWithinAHeatAndNeverBack() {
+    begin(true);
+    ProgressStrip strip;
+    const auto* bar = strip.findChild<QProgressBar*>();
+    const auto start = std::chrono::steady_clock::now();
+    RunEntry live = entry();
+    const auto share_at = [&](int seconds, std::optional<double> left) {
+      live.progress = Progress{0, 1, "64 tokens", left};
+      strip.show_run(&live, start + std::chrono::seconds(seconds));
+      return bar->value();
+    };
+    QCOMPARE(share_at(0, 90), 0);
+    QCOMPARE(share_at(10, 90), 100);
+    QCOMPARE(share_at(20, 180), 100);
+    QCOMPARE(share_at(20, std::nullopt), 100);  // it waits
+    QCOMPARE(share_at(500, 20), 500);
+    QCOMPARE(share_at(540, 0), 1000);
   }
 
   void PauseAndContinue_FollowWhatTheRunTells() {

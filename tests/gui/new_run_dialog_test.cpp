@@ -300,6 +300,12 @@ class NewRunDialogTest : public QObject {
     QVERIFY2(estimate.contains(QStringLiteral("2048")), qPrintable(estimate));
     QVERIFY(estimate.contains(QStringLiteral("up to")));
     QVERIFY(!find<QLabel>("too_much")->isVisible());
+    QVERIFY(estimate.contains(QStringLiteral("about 419")));
+    forecast.pairs[dense].is_least = true;
+    forecast.free_bytes = 200 * mebibyte;
+    dialog_->set_forecast(forecast);
+    QVERIFY(find<QLabel>("estimate")->text().contains(QStringLiteral("at least 21")));
+    QCOMPARE(find<QPushButton>("start_run")->text(), QStringLiteral("Start run"));
 
     forecast.free_bytes = 50 * mebibyte;
     forecast.pairs[dense].least_seconds = 86'400;
@@ -307,6 +313,7 @@ class NewRunDialogTest : public QObject {
     QVERIFY(find<QLabel>("estimate")->text().contains(QStringLiteral("more than 24 h")));
     const QString warned = find<QLabel>("too_much")->text();
     QVERIFY2(warned.startsWith(QStringLiteral("full/dense needs")), qPrintable(warned));
+    QCOMPARE(find<QPushButton>("start_run")->text(), QStringLiteral("Start run anyway"));
     QVERIFY(find<QPushButton>("start_run")->isEnabled());
   }
 

@@ -70,20 +70,30 @@ TEST(DividePlacements, AllOfThem_InEqualRuns) {
   EXPECT_THAT(divide_placements(2, 5), ElementsAre(ElementsAre(0), ElementsAre(1)));
 }
 
-TEST(TimeLeft, Bound_UntilSomethingWasMeasured_ThenItsShare) {
+TEST(TimeLeft, IsEstimatedAnewByWhatChecksAndTimingHaveTaken) {
   Heat heat;
   heat.contenders.resize(5);
-  heat.stop.max_seconds = 2;
+  heat.stop = {.max_seconds = 2, .processes = 1};
   const std::chrono::steady_clock::time_point start{};
-  TimeLeft left(3 * longest_seconds(heat));
-  EXPECT_DOUBLE_EQ(left.seconds(start), 30);
+  TimeLeft left({heat, heat, heat});
+  EXPECT_DOUBLE_EQ(left.seconds(start), 30);  // the bound of timing
   left.heat_started(heat, start);
-  EXPECT_DOUBLE_EQ(left.seconds(start + seconds(4)), 26);
-  EXPECT_DOUBLE_EQ(left.seconds(start + seconds(40)), 20);
-  left.heat_finished(start + seconds(5));
-  EXPECT_DOUBLE_EQ(left.seconds(start + seconds(5)), 10);
-  left.heat_started(heat, start + seconds(5));
-  EXPECT_DOUBLE_EQ(left.seconds(start + seconds(6)), 9);
+  left.phase_began("prepare", start);
+  for (int check = 0; check < 5; ++check) {
+    left.phase_began("check", start + seconds(2 * check));
+    if (check > 0) continue;
+    // The first check takes as long as it has taken and a quarter more; the others follow it.
+    EXPECT_DOUBLE_EQ(left.seconds(start + seconds(2)), 30 + 0.5 + 14 * 2);
+  }
+  left.phase_began("time", start + seconds(10));
+  EXPECT_DOUBLE_EQ(left.seconds(start + seconds(10)), 30 + 10 * 2);
+  EXPECT_DOUBLE_EQ(left.seconds(start + seconds(14)), 26 + 10 * 2);
+  // Late, as the other heats will be: four times the bound.
+  EXPECT_DOUBLE_EQ(left.seconds(start + seconds(50)), 10 + 20 * 4 + 10 * 2);
+  left.heat_finished(start + seconds(15));
+  EXPECT_DOUBLE_EQ(left.seconds(start + seconds(15)), 20 * 0.5 + 10 * 2);
+  left.heat_started(heat, start + seconds(15));
+  EXPECT_DOUBLE_EQ(left.seconds(start + seconds(15)), 20 * 0.5 + 10 * 2);
 }
 
 }  // namespace

@@ -121,7 +121,8 @@ class Contenders(unittest.TestCase):
 
     def test_no_timed_call_has_inputs_that_were_there_before(self):
         names = ["bytes", "queries", "keys", "values", "a-row", "sums", "sizes"]
-        for name, cell in self.cells([f"full/knows-{name}" for name in names]).items():
+        # With 16 channels the same signs would be drawn again now and then.
+        for name, cell in self.cells([f"full/knows-{name}" for name in names], head_dim=64).items():
             with self.subTest(contender=name):
                 self.assertEqual(cell["status"], "ok", cell["reason"])
         (cell,) = self.models(["full/bert-knows-pairs"]).values()

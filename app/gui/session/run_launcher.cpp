@@ -58,7 +58,8 @@ void RunLauncher::start(const std::string& sweep_text) {
     Q_EMIT failed(words(written.error().message));
     return;
   }
-  start_run_child({QStringLiteral("run"), sweep_file}, stem);
+  // The dialog has warned of what does not fit.
+  start_run_child({QStringLiteral("run"), sweep_file, QStringLiteral("--oversize")}, stem);
 }
 
 void RunLauncher::resume(const RunInfo& run) {

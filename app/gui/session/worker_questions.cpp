@@ -142,7 +142,8 @@ bool SweepForecast::read(const QByteArray& printed) {
   for (const QJsonObject& pair : printed_objects(printed, QStringLiteral("pairs"))) {
     const QJsonValue bytes = pair.value(QLatin1String("item_bytes"));
     Forecast::Pair read{text_at(pair, "reason"), std::nullopt, number_at(pair, "least_seconds"),
-                        pair.value(QLatin1String("tokens")).toInteger()};
+                        pair.value(QLatin1String("tokens")).toInteger(),
+                        pair.value(QLatin1String("is_least")).toBool()};
     if (bytes.isDouble()) read.item_bytes = bytes.toDouble();
     forecast_.pairs.insert_or_assign({text_at(pair, "pattern"), text_at(pair, "implementation")},
                                      std::move(read));

@@ -102,6 +102,7 @@ struct Forecast {
     std::optional<double> item_bytes;  // of one item at the largest point that has it
     double least_seconds = 0;          // of one pass there
     qint64 tokens = 0;                 // of that point
+    bool is_least = false;             // item_bytes: the implementation's own are not known
   };
   std::map<PatternAndImplementation, Pair> pairs;
   double batch_max = 1, batch_bytes = 0;

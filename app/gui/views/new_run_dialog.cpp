@@ -58,7 +58,8 @@ struct Need {
   double bytes = 0;  // of the one that needs most; 0: not known
   QString whose = {};
   qint64 tokens = 0;
-  double seconds = 0;  // for one pass of each at the largest point, at least
+  double seconds = 0;     // for one pass of each at the largest point, at least
+  bool is_least = false;  // bytes
 };
 
 Need need_of(const Forecast& forecast, const std::vector<PatternAndImplementation>& contenders) {
@@ -70,6 +71,7 @@ Need need_of(const Forecast& forecast, const std::vector<PatternAndImplementatio
     const double bytes = found->second.item_bytes.value_or(0);
     if (bytes <= need.bytes) continue;
     need.bytes = bytes;
+    need.is_least = found->second.is_least;
     need.tokens = found->second.tokens;
     need.whose = contender.first + QLatin1Char('/') + contender.second;
   }
@@ -79,9 +81,11 @@ Need need_of(const Forecast& forecast, const std::vector<PatternAndImplementatio
 QString memory_words(const Forecast& forecast, const Need& need) {
   if (need.bytes <= 0) return {};
   // The largest batch that fits the sweep's memory is taken, and one item even where it does not.
-  const double bytes =
-      std::max(need.bytes, std::min(forecast.batch_bytes, need.bytes * forecast.batch_max));
-  return NewRunDialog::tr("about %1 of memory (%2 at %3 tokens)")
+  const double budget =
+      std::min(forecast.batch_bytes, forecast.free_bytes.value_or(forecast.batch_bytes));
+  const double bytes = std::max(need.bytes, std::min(budget, need.bytes * forecast.batch_max));
+  return (need.is_least ? NewRunDialog::tr("at least %1 of memory (%2 at %3 tokens)")
+                        : NewRunDialog::tr("about %1 of memory (%2 at %3 tokens)"))
       .arg(words(report::format_bytes(bytes)), need.whose)
       .arg(need.tokens);
 }
@@ -104,6 +108,7 @@ NewRunDialog::NewRunDialog(QWidget* parent)
     : QDialog(parent), file_(new SweepFile(this)), ui_(std::make_unique<Ui::NewRunDialog>()) {
   ui_->setupUi(this);
   start_words_ = ui_->start_run->toolTip();
+  start_text_ = ui_->start_run->text();
   build_form();
   auto* go = new QShortcut(this);
   go->setKeys({QKeySequence(tr("Ctrl+Return")), QKeySequence(tr("Ctrl+Enter"))});
@@ -490,6 +495,7 @@ QString NewRunDialog::why_not() const {
 
 void NewRunDialog::show_estimate() {
   ui_->too_much->set_problem({});
+  ui_->start_run->setText(start_text_);
   const QString problem = why_not();
   ui_->start_run->setToolTip(problem.isEmpty() ? start_words_ : problem);
   if (!checked_.ok()) return ui_->estimate->setText(problem);
@@ -518,6 +524,7 @@ void NewRunDialog::show_estimate() {
             .arg(need.whose, words(report::format_bytes(need.bytes)))
             .arg(need.tokens)
             .arg(words(report::format_bytes(*forecast_.free_bytes))));
+    ui_->start_run->setText(tr("Start run anyway"));
   }
 }
 

@@ -112,6 +112,7 @@ class NewRunDialog : public QDialog {
   bool start_wish_ = false;     // once it is checked
   QStringList programs_;
   QString start_words_;   // the tool tip of Start, where it is possible
+  QString start_text_;    // of the button, unless what is asked for does not fit
   QString said_of_list_;  // why it is not known which implementations there are
   QString unknown_;       // what this program does not have, when it was looked at last
 

@@ -44,7 +44,7 @@ void ProgressStrip::build_line() {
   set_text(title_, TextSize::heading);
   bar_->setTextVisible(false);
   bar_->setFixedHeight(10);
-  bar_->setAccessibleName(tr("Heats done"));
+  bar_->setAccessibleName(tr("Share of the run's time"));
   title_->setTextFormat(Qt::PlainText);
   auto* line = new FlowLayout;
   line->addWidget(title_);
@@ -128,7 +128,7 @@ void ProgressStrip::show_starting() {
   show();
 }
 
-void ProgressStrip::show_run(const RunEntry* live) {
+void ProgressStrip::show_run(const RunEntry* live, Time now) {
   if (!live) {
     uuid_.clear();
     heats_.set_heats(nullptr);
@@ -140,6 +140,9 @@ void ProgressStrip::show_run(const RunEntry* live) {
   if (uuid != uuid_) {
     uuid_ = uuid;
     heats_.set_heats(nullptr);
+    bar_->setValue(0);
+    seen_.reset();
+    seconds_seen_ = 0;
     allow_again();
   }
   progress_ = live->progress.value_or(
@@ -148,8 +151,7 @@ void ProgressStrip::show_run(const RunEntry* live) {
                       .arg(shortened(words(title_of(live->info)), 40))
                       .arg(std::min(progress_.heats_done + 1, progress_.heats_planned))
                       .arg(progress_.heats_planned));
-  bar_->setRange(0, std::max(1, progress_.heats_planned));
-  bar_->setValue(progress_.heats_done);
+  show_share(now);
   // It is a guess, and what goes on beyond it has no time left.
   const std::optional<double>& left = progress_.seconds_left;
   left_->setText(!left        ? QString()
@@ -158,6 +160,25 @@ void ProgressStrip::show_run(const RunEntry* live) {
   show_pause(progress_);
   set_live(true);
   show();
+}
+
+void ProgressStrip::show_share(Time now) {
+  constexpr int all = 1000;
+  bar_->setRange(0, all);
+  const double heats = static_cast<double>(progress_.heats_done) /
+                       static_cast<double>(std::max(1, progress_.heats_planned));
+  if (!seen_ && seconds_seen_ == 0) share_at_first_ = heats;
+  if (!progress_.seconds_left) {  // it waits
+    seen_.reset();
+    return;
+  }
+  if (seen_) seconds_seen_ += std::chrono::duration<double>(now - *seen_).count();
+  seen_ = now;
+  const double whole = seconds_seen_ + *progress_.seconds_left;
+  const double own = whole > 0 ? seconds_seen_ / whole : 0;
+  // An estimate that grows does not take the bar back.
+  const auto share = static_cast<int>(all * (share_at_first_ + (1 - share_at_first_) * own));
+  bar_->setValue(std::clamp(share, bar_->value(), all));
 }
 
 void ProgressStrip::show_pause(const Progress& progress) {

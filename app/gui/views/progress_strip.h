@@ -5,6 +5,7 @@
 // and the way to pause it.
 
 #include <QFrame>
+#include <chrono>
 #include <optional>
 
 #include "app/gui/models/heats_model.h"
@@ -27,8 +28,10 @@ class ProgressStrip : public QFrame {
   explicit ProgressStrip(QWidget* parent = nullptr);
 
   void show_starting();
-  /// Hidden without a live run.
-  void show_run(const RunEntry* live);
+  using Time = std::chrono::steady_clock::time_point;
+  /// Hidden without a live run. The bar shows the share of the time: what has passed, of that and
+  /// what is left.
+  void show_run(const RunEntry* live, Time now = std::chrono::steady_clock::now());
   /// Of the live run; those of another are not shown.
   void show_heats(const HeatsPointer& heats);
   /// After a pause that did not reach the run.
@@ -51,6 +54,7 @@ class ProgressStrip : public QFrame {
   void build_line();
   void build_actions();
   void show_pause(const Progress& progress);
+  void show_share(Time now);
   void set_live(bool live);
 
   HeatsModel heats_;
@@ -68,6 +72,10 @@ class ProgressStrip : public QFrame {
   std::optional<bool> heats_wish_;  // what the person chose; else as the window has room
   QString uuid_;
   Progress progress_;
+  // Of the run since it was seen first: the share of its heats then, seconds that were measured,
+  // and the last look at it while it was measured.
+  double share_at_first_ = 0, seconds_seen_ = 0;
+  std::optional<Time> seen_;
   std::optional<bool> pause_wish_;  // asked for, and not yet seen in the run's progress
 };
 

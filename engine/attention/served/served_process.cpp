@@ -170,8 +170,9 @@ void ServedProcess::pass_errors_on() {
     const std::string_view text(chunk.data(), static_cast<std::size_t>(got));
     fmt::print(stderr, "{}", text);
     for (const char c : text) {
-      if (c != '\n' && error_line_.size() < longest_words) error_line_ += c;
-      if (c != '\n') continue;
+      const bool ends_line = c == '\n' || c == '\r';
+      if (!ends_line && error_line_.size() < longest_words) error_line_ += c;
+      if (!ends_line) continue;
       if (!error_line_.empty()) last_words_ = std::exchange(error_line_, {});
     }
   }
