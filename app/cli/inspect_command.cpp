@@ -240,7 +240,7 @@ void write_page(Session& session, const std::filesystem::path& file,
                 const InspectCommandArguments& arguments) {
   const auto regions = read_regions(file);
   if (!regions) return session.fail(exit_wrong_use, regions.error().message);
-  const auto written = write_file(arguments.figure.file, regions_html(*regions), Streams::taken);
+  const auto written = write_file(arguments.figure.file, regions_html(*regions));
   if (!written) return session.fail(exit_wrong_use, written.error().message);
   say("{} written", arguments.figure.file.string());
 }
@@ -328,7 +328,7 @@ void inspect_pairs(Session& session, const InspectCommandArguments& arguments) {
   }
   const auto model = open_model(arguments.model);
   if (!model) return session.fail(exit_wrong_use, model.error().message);
-  if (Status allowed = may_be_written(arguments.figure.file, {}, Streams::taken); !allowed)
+  if (Status allowed = may_be_written(arguments.figure.file); !allowed)
     return session.fail(exit_wrong_use, allowed.error().message);
   if (!model->regions) {
     return session.fail(exit_wrong_use,

@@ -96,7 +96,9 @@ class Contenders(unittest.TestCase):
                     "nothing": ("crashed", "it returned nothing"),
                     "lazy": ("crashed", "it returned a __main__.Later, not a numpy.ndarray"),
                     "derived": ("crashed", "it returned a __main__.Derived, not a numpy.ndarray"),
-                    "spoils-later": ("wrong", "checked"),  # that it changed its inputs, or what comes of it
+                    # A look at an earlier call finds what comes of it first.
+                    "spoils-later": ("wrong", ("it changed its inputs after it was checked",
+                                               "wrong in timed calls: the relative error of its output")),
                     "raises": ("crashed", "ValueError: not my day (contenders.py:"),
                     "writes": ("wrong", "it changed its inputs"),
                     "remembers": ("wrong", "it was right when it was checked and wrong in timed calls"),
@@ -116,7 +118,8 @@ class Contenders(unittest.TestCase):
             (cell,) = [cell for cell in cells.values() if cell["implementation"] == name]
             with self.subTest(contender=name):
                 self.assertEqual(cell["status"], status, cell["reason"])
-                self.assertIn(reason, cell["reason"])
+                reasons = (reason,) if isinstance(reason, str) else reason
+                self.assertTrue(any(one in cell["reason"] for one in reasons), cell["reason"])
                 self.assertNotIn("\n", cell["reason"])
 
     def test_no_timed_call_has_inputs_that_were_there_before(self):

@@ -72,8 +72,8 @@ class ProgressStrip : public QFrame {
   std::optional<bool> heats_wish_;  // what the person chose; else as the window has room
   QString uuid_;
   Progress progress_;
-  // Of the run since it was seen first: the share of its heats then, seconds that were measured,
-  // and the last look at it while it was measured.
+  // The share of the run's heats when it was first shown, seconds of measuring since then, and when
+  // it was last shown while it was being measured.
   double share_at_first_ = 0, seconds_seen_ = 0;
   std::optional<Time> seen_;
   std::optional<bool> pause_wish_;  // asked for, and not yet seen in the run's progress
