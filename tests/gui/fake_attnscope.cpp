@@ -140,6 +140,13 @@ std::string option(int argc, char** argv, const std::string& name) {
   return {};
 }
 
+/// The argument after NAME; empty: there is none.
+std::string value_after(int argc, char** argv, const char* name) {
+  for (int i = 2; i + 1 < argc; ++i)
+    if (std::strcmp(argv[i], name) == 0) return argv[i + 1];
+  return {};
+}
+
 /// The dump $FAKE_DUMP, whatever the model. A query "wait" is never answered, "refused" is.
 int inspect(int argc, char** argv) {
   const std::string query = option(argc, argv, "query");
@@ -195,14 +202,15 @@ int train(int argc, char** argv) {
 int main(int argc, char** argv) {
   if (argc >= 3 && std::strcmp(argv[1], "list") == 0) return list_implementations();
   if (argc >= 3 && std::strcmp(argv[1], "costs") == 0) return costs();
-  if (argc >= 3 && std::strcmp(argv[1], "foresee") == 0) return foresee();
+  if (argc >= 3 && std::strcmp(argv[1], "estimate") == 0) return foresee();
   if (argc >= 3 && std::strcmp(argv[1], "inspect") == 0) return inspect(argc, argv);
   if (argc >= 3 && std::strcmp(argv[1], "lengths") == 0) return lengths(argc, argv);
   if (argc >= 3 && std::strcmp(argv[1], "train") == 0) return train(argc, argv);
-  if (argc >= 6 && std::strcmp(argv[1], "run") == 0 && std::strcmp(argv[2], "--again") == 0)
-    return repeat(argv[3], argv[5]);
-  if (argc >= 6 && std::strcmp(argv[1], "run") == 0 && std::strcmp(argv[3], "--oversize") == 0 &&
-      std::strcmp(argv[4], "--db") == 0)
-    return run(argv[2], argv[5]);
+  if (argc >= 2 && std::strcmp(argv[1], "run") == 0) {
+    const std::string database = value_after(argc, argv, "--db");
+    const std::string repeated = value_after(argc, argv, "--again");
+    if (database.empty() || argc < 5) return refuse("unknown command");
+    return repeated.empty() ? run(argv[2], database) : repeat(repeated, database);
+  }
   return refuse("unknown command");
 }
