@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/measure/machine_memory.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -52,13 +53,13 @@ struct GroupFiles {
   const char* inactive_key;  // reclaimable page cache, counted as usage by the kernel
 };
 
-struct GroupLimits {
+struct Limits {
   std::int64_t limit = unlimited;
   std::int64_t left = unlimited;
 };
 
 /// Visits a control group and all groups around it: the tightest one decides.
-void tighten(GroupLimits& limits, const std::filesystem::path& mount, std::filesystem::path group,
+void tighten(Limits& limits, const std::filesystem::path& mount, std::filesystem::path group,
              const GroupFiles& files) {
   while (true) {
     const std::filesystem::path folder = mount / group.relative_path();
@@ -77,8 +78,8 @@ void tighten(GroupLimits& limits, const std::filesystem::path& mount, std::files
   }
 }
 
-GroupLimits group_limits() {
-  GroupLimits limits;
+Limits group_limits() {
+  Limits limits;
   std::ifstream memberships("/proc/self/cgroup");
   for (std::string line; std::getline(memberships, line);) {
     // "hierarchy:controllers:/path"; version 2 has an empty list of controllers.
@@ -95,6 +96,16 @@ GroupLimits group_limits() {
     }
   }
   return limits;
+}
+
+/// As `ulimit -v` sets it: of all that is mapped, touched or not.
+Limits address_space() {
+  rlimit most{};
+  if (getrlimit(RLIMIT_AS, &most) != 0 || most.rlim_cur >= unlimited) return {};
+  const std::string statm = read_file("/proc/self/statm").value_or("");
+  const std::int64_t mapped = parse_number(statm).value_or(0) * sysconf(_SC_PAGESIZE);
+  const auto limit = static_cast<std::int64_t>(most.rlim_cur);
+  return {.limit = limit, .left = limit - mapped};
 }
 
 /// Since Linux 4.0; containers may refuse it.
@@ -119,17 +130,19 @@ std::optional<std::int64_t> meminfo_bytes(std::string_view meminfo, std::string_
 
 std::int64_t available_memory_bytes() {
   const std::string meminfo = read_file("/proc/meminfo").value_or("");
-  const GroupLimits groups = group_limits();
+  const Limits groups = group_limits();
   const std::int64_t available = meminfo_bytes(meminfo, "MemAvailable").value_or(0);
   const std::int64_t total =
       std::min(meminfo_bytes(meminfo, "MemTotal").value_or(available), groups.limit);
   const std::int64_t margin = std::clamp(total / 20, 128 * mib, 1024 * mib);
-  return std::max<std::int64_t>(std::min(available, groups.left) - margin, 0);
+  const std::int64_t left = std::min({available, groups.left, address_space().left});
+  return std::max<std::int64_t>(left - margin, 0);
 }
 
 std::int64_t total_memory_bytes() {
   const std::string meminfo = read_file("/proc/meminfo").value_or("");
-  return std::min(meminfo_bytes(meminfo, "MemTotal").value_or(0), group_limits().limit);
+  return std::min({meminfo_bytes(meminfo, "MemTotal").value_or(0), group_limits().limit,
+                   address_space().limit});
 }
 
 std::int64_t resident_bytes() {

@@ -22,11 +22,13 @@ namespace attnscope::measure {
 
 inline constexpr std::int64_t mib = std::int64_t{1} << 20;
 
-/// The least of MemAvailable and what every enclosing control group (v1 and v2) leaves, minus a
-/// safety margin of 5% of the memory, at least 128 MiB and at most 1 GiB; never below 0.
+/// The least of MemAvailable and what every enclosing control group (v1 and v2) and the limit of
+/// the address space (ulimit -v) leave, minus a safety margin of 5% of the memory, at least 128 MiB
+/// and at most 1 GiB; never below 0.
 [[nodiscard]] std::int64_t available_memory_bytes();
 
-/// MemTotal of the machine, or the tightest control group's limit when that is lower.
+/// MemTotal of the machine, or the tightest limit of a control group or of the address space when
+/// that is lower.
 [[nodiscard]] std::int64_t total_memory_bytes();
 
 /// What this process holds in memory now.

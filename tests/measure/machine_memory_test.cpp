@@ -2,6 +2,7 @@
 #include "engine/measure/machine_memory.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cstdlib>
 #include <vector>
@@ -19,6 +20,20 @@ class MemoryLimit : public testing::Test {
 TEST(AvailableMemory, IsPositiveAndBelowTheTotal) {
   EXPECT_GT(available_memory_bytes(), 0);
   EXPECT_LT(available_memory_bytes(), total_memory_bytes());
+}
+
+/// Ends the process with 0 where 1 GiB of address space bounds what is reported.
+[[noreturn]] void look_with_little_address_space() {
+  constexpr rlim_t limit = rlim_t{1} << 30;
+  const rlimit address_space{limit, limit};
+  setrlimit(RLIMIT_AS, &address_space);
+  const bool is_bounded =
+      available_memory_bytes() < std::int64_t{limit} && total_memory_bytes() == std::int64_t{limit};
+  std::_Exit(is_bounded ? 0 : 1);
+}
+
+TEST(AvailableMemory, IsAtMostWhatTheAddressSpaceLeaves) {
+  EXPECT_EXIT(look_with_little_address_space(), testing::ExitedWithCode(0), "");
 }
 
 TEST(AvailableMemory, ThisProcessIsResident) {
