@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <QCheckBox>
 #include <QComboBox>
 #include <QDesktopServices>
 #include <QFile>
@@ -151,6 +152,18 @@ class NewRunDialogTest : public QObject {
     QTest::mouseClick(find<QPushButton>("start_run"), Qt::LeftButton);
     QCOMPARE(named.count(), 2);
     QVERIFY(named[1][0].toStringList().isEmpty());
+  }
+
+  void DoNotWait_HoldsForOneStart() {
+    QSignalSpy started(dialog_.get(), &NewRunDialog::start_asked);
+    auto* now = find<QCheckBox>("now");
+    QTest::mouseClick(now, Qt::LeftButton, {}, {8, now->height() / 2});
+    for (const bool expected : {true, false}) {
+      QTest::mouseClick(find<QPushButton>("start_run"), Qt::LeftButton);
+      QTRY_VERIFY_WITH_TIMEOUT(!started.isEmpty(), patience_ms);
+      QCOMPARE(started.takeFirst()[1].toBool(), expected);
+      dialog_->show();
+    }
   }
 
   void ReturnInAField_StartsWhenAllIsRight() {

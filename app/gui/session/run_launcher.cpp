@@ -51,7 +51,7 @@ RunLauncher::RunLauncher(std::filesystem::path database, QObject* parent)
   connect(&watch_, &QTimer::timeout, this, &RunLauncher::watch);
 }
 
-void RunLauncher::start(const std::string& sweep_text) {
+void RunLauncher::start(const std::string& sweep_text, bool now) {
   const QString stem = new_stem();
   const QString sweep_file = stem + QStringLiteral(".json");
   if (Status written = write_file(sweep_file.toStdString(), sweep_text); !written) {
@@ -59,7 +59,9 @@ void RunLauncher::start(const std::string& sweep_text) {
     return;
   }
   // The dialog has warned of what does not fit.
-  start_run_child({QStringLiteral("run"), sweep_file, QStringLiteral("--oversize")}, stem);
+  QStringList arguments{QStringLiteral("run"), sweep_file, QStringLiteral("--oversize")};
+  if (now) arguments.append(QStringLiteral("--now"));
+  start_run_child(std::move(arguments), stem);
 }
 
 void RunLauncher::resume(const RunInfo& run) {

@@ -25,7 +25,8 @@ class RunLauncher : public QObject {
   /// Whose contenders runs may have from now on besides the built-in ones.
   void set_programs(const QStringList& programs) { programs_ = programs; }
   /// Writes the sweep beside the database's runs and starts `attnscope run` on it.
-  void start(const std::string& sweep_text);
+  /// `now`: without waiting for other measurements.
+  void start(const std::string& sweep_text, bool now = false);
   /// Goes on with an interrupted or cancelled run: only what is not finished.
   void resume(const RunInfo& run);
   /// Measures what a stored run measured, as a new run.

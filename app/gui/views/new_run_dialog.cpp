@@ -537,7 +537,9 @@ void NewRunDialog::start() {
   }
   if (!checked_.ok()) return;
   reject();
-  Q_EMIT start_asked(checked_.sweep_text);
+  const bool now = ui_->now->isChecked();
+  ui_->now->setChecked(false);  // an exception each time
+  Q_EMIT start_asked(checked_.sweep_text, now);
 }
 
 }  // namespace attnscope::gui

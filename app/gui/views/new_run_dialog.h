@@ -57,7 +57,8 @@ class NewRunDialog : public QDialog {
   [[nodiscard]] ContenderChips* contenders() const;
 
  Q_SIGNALS:
-  void start_asked(const std::string& sweep_text);
+  /// `now`: without waiting for other measurements.
+  void start_asked(const std::string& sweep_text, bool now);
   /// Whose contenders there are to be besides the built-in ones.
   void programs_named(const QStringList& programs);
   /// Of which it should be foreseen what is possible and what it takes.
