@@ -186,11 +186,6 @@ void run(Session& session, const RunCommandArguments& arguments) {
   const Result<Sweep> sweep = chosen_sweep(arguments, first);
   if (!sweep) return session.fail(exit_wrong_use, sweep.error().message);
 
-  auto store = Store::open(arguments.database, arguments.resume.empty() ? Store::Mode::read_write
-                                                                        : Store::Mode::existing);
-  if (!store) return session.fail(exit_store_refused, store.error().message);
-  if (!store->warning().empty()) say("attnscope: warning: {}", store->warning());
-
   catch_signals();
   ProgressLine progress(!arguments.quiet && !arguments.events && isatty(STDERR_FILENO) != 0);
   DriverOptions options;
@@ -202,6 +197,17 @@ void run(Session& session, const RunCommandArguments& arguments) {
   options.pause = &pause_asked;
   options.now = arguments.now;
   options.oversize = arguments.oversize;
+  // A run that cannot start leaves no empty database.
+  if (std::error_code none;
+      arguments.resume.empty() && !std::filesystem::exists(arguments.database, none)) {
+    if (const Status ready = check_start(*sweep, options); !ready)
+      return session.fail(interrupts() > 0 ? exit_cancelled : exit_wrong_use,
+                          ready.error().message);
+  }
+  auto store = Store::open(arguments.database, arguments.resume.empty() ? Store::Mode::read_write
+                                                                        : Store::Mode::existing);
+  if (!store) return session.fail(exit_store_refused, store.error().message);
+  if (!store->warning().empty()) say("attnscope: warning: {}", store->warning());
   bool events_lost = false;
   options.on_event = [&](const RunEvent& event) {
     progress.show(event);

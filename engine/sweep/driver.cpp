@@ -160,12 +160,6 @@ NewRun describe_run(const Sweep& sweep, const json& hello, const std::string& co
           .process_start_ticks = own_process_start_ticks()};
 }
 
-std::set<DeviceKind> devices_of(const std::vector<Heat>& heats) {
-  std::set<DeviceKind> devices;
-  for (const Heat& heat : heats) devices.insert(heat.point.device);
-  return devices;
-}
-
 // A run from its first event to its last.
 class Run {
  public:
@@ -612,6 +606,42 @@ Result<RunOutcome> outcome_so_far(const RunInfo& run, const Store& store) {
   return outcome;
 }
 
+/// What decides a time, of a run's record: the device, the worker's build and its instruction set.
+/// Null is what is not recorded, as of runs whose tasks measured on several machines.
+std::vector<std::pair<const char*, json>> what_decides_times(const NewRun& run) {
+  const json provenance = parse_json(run.provenance);
+  const auto at = [&](const char* section, const char* key) {
+    const json of = provenance.is_object() ? part(provenance, section) : json();
+    return of.is_object() ? part(of, key) : json();
+  };
+  const bool has_device = !run.device.empty() && at("slurm", "dir").is_null();
+  return {{"device", has_device ? json(run.device) : json()},
+          {"instruction set", at("device", "instruction_set")},
+          {"worker version", at("build", "version")},
+          {"worker commit", at("build", "commit")},
+          {"compiler", at("build", "compiler")},
+          {"compiler flags", at("build", "flags")},
+          {"LibTorch", at("build", "libtorch")},
+          {"BLAS library", at("build", "blas")},
+          {"CUDA build", at("build", "cuda")}};
+}
+
+/// Times of one run are compared with one another: all of it is measured with the same.
+Status check_same_machine(const RunInfo& earlier, const NewRun& restart) {
+  const auto then = what_decides_times(earlier.start), now = what_decides_times(restart);
+  for (std::size_t i = 0; i < then.size(); ++i) {
+    if (then[i].second.is_null() || then[i].second == now[i].second) continue;
+    const auto words = [](const json& value) {
+      return in_a_sentence(value.is_string() ? value.get<std::string>() : value.dump(), 100);
+    };
+    return fail(
+        "run {} began with the {} '{}' and would go on with '{}', and times of the two do not "
+        "compare; resume it where it began, or measure all of it anew with run --again {}",
+        earlier.number, then[i].first, words(then[i].second), words(now[i].second), earlier.number);
+  }
+  return {};
+}
+
 Status check_resumable(const RunInfo& run) {
   if (run.status == RunStatus::done) {
     return fail("run {} is done; there is nothing left of it to resume", run.number);
@@ -674,35 +704,50 @@ Result<NewRun> record_of(const Sweep& asked, int cores, const std::string& comma
   return record;
 }
 
+namespace {
+
+/// A worker that can measure all of the heats, whose threads are then settled.
+Result<WorkerPool> ready_worker(std::vector<Heat>& heats, const DriverOptions& options) {
+  auto pool = WorkerPool::start(options.worker_command, options.with, options.connection,
+                                options.cancel, options.memory_kills);
+  if (!pool) return pool;
+  const RunInfo* const again_of = options.again_of ? &*options.again_of : nullptr;
+  if (Status known = check_implementations(heats, pool->hello(), again_of); !known)
+    return tl::unexpected(known.error());
+  if (Status settled = settle_threads(heats, worker_cores(pool->hello())); !settled)
+    return tl::unexpected(settled.error());
+  if (options.oversize) return pool;
+  if (Status fits = check_memory(heats, pool->hello()); !fits) return tl::unexpected(fits.error());
+  return pool;
+}
+
+}  // namespace
+
+Status check_start(const Sweep& asked, const DriverOptions& options) {
+  Sweep sweep = asked;
+  if (Status evaluated = evaluate_runs(sweep); !evaluated) return evaluated;
+  std::vector<Heat> heats = std::move(sweep.heats);
+  const auto pool = ready_worker(heats, options);
+  return pool ? Status() : tl::unexpected(pool.error());
+}
+
 Result<RunOutcome> run_sweep(const Sweep& asked, Store& store, const DriverOptions& options) {
   Sweep sweep = asked;
   if (Status evaluated = evaluate_runs(sweep); !evaluated) return tl::unexpected(evaluated.error());
-  auto pool = WorkerPool::start(options.worker_command, options.with, options.connection,
-                                options.cancel, options.memory_kills);
-  if (!pool) return tl::unexpected(pool.error());
   std::vector<Heat> heats = sweep.heats;
-  const int cores = worker_cores(pool->hello());
-  const RunInfo* const again_of = options.again_of ? &*options.again_of : nullptr;
-  if (Status known = check_implementations(heats, pool->hello(), again_of); !known) {
-    return tl::unexpected(known.error());
-  }
-  if (Status settled = settle_threads(heats, cores); !settled) {
-    return tl::unexpected(settled.error());
-  }
-  if (!options.oversize) {
-    if (Status fits = check_memory(heats, pool->hello()); !fits)
-      return tl::unexpected(fits.error());
-  }
+  auto pool = ready_worker(heats, options);
+  if (!pool) return tl::unexpected(pool.error());
   RunOutcome outcome{.run = {}, .status = RunStatus::done, .failures = {}, .store_refusal = {}};
   auto id = store.begin_run(describe_run(sweep, pool->hello(), options.command_line,
-                                         options.worker_command, plan_json(heats), again_of));
+                                         options.worker_command, plan_json(heats),
+                                         options.again_of ? &*options.again_of : nullptr));
   if (!id) {
     outcome.status = RunStatus::interrupted;
     outcome.store_refusal = id.error().message;
     return outcome;
   }
   outcome.run = *id;
-  std::vector<std::string> warnings = warnings_of_threads(heats, cores);
+  std::vector<std::string> warnings = warnings_of_threads(heats, worker_cores(pool->hello()));
   if (sweep.measured_runs)
     std::ranges::copy(sweep.measured_runs->notes, std::back_inserter(warnings));
   return Run(store, options, std::move(*pool), std::move(outcome), sweep.name, std::move(heats),
@@ -732,6 +777,8 @@ Result<RunOutcome> resume_run(const RunInfo& earlier, Store& store, const Driver
   NewRun restart = describe_run(
       {.name = earlier.start.sweep_name, .text = earlier.start.sweep_text, .heats = *heats},
       pool->hello(), options.command_line, options.worker_command, json());
+  if (Status same = check_same_machine(earlier, restart); !same)
+    return tl::unexpected(same.error());
   restart.heats_planned = earlier.start.heats_planned;
   if (Status resumed = store.resume_run(earlier.id, restart); !resumed) {
     outcome->status = RunStatus::interrupted;
@@ -740,16 +787,20 @@ Result<RunOutcome> resume_run(const RunInfo& earlier, Store& store, const Driver
   }
   const int heats_done = earlier.start.heats_planned - static_cast<int>(heats->size());
   auto warnings = warnings_of_threads(*heats, worker_cores(pool->hello()));
-  // A part of a run has no device until it is measured.
   if (restart.device != earlier.start.device && !earlier.start.device.empty()) {
-    warnings.push_back(
-        fmt::format("the run began on '{}' and goes on on '{}'; its heats do not "
-                    "compare",
-                    earlier.start.device, restart.device));
+    warnings.push_back(fmt::format(
+        "the run began on '{}' and is continued on '{}', and times of the two do not compare",
+        earlier.start.device, restart.device));
   }
   return Run(store, options, std::move(*pool), std::move(*outcome), title_of(earlier),
              std::move(*heats), heats_done)
       .run(warnings);
+}
+
+std::set<DeviceKind> devices_of(const std::vector<Heat>& heats) {
+  std::set<DeviceKind> devices;
+  for (const Heat& heat : heats) devices.insert(heat.point.device);
+  return devices;
 }
 
 double longest_seconds(const Heat& heat) {

@@ -11,6 +11,7 @@
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -90,9 +91,13 @@ struct RunOutcome {
 /// anything runs), a worker that cannot be started again.
 [[nodiscard]] Result<RunOutcome> run_sweep(const Sweep& sweep, Store& store,
                                            const DriverOptions& options);
+/// What run_sweep() refuses before it begins a run: no worker, an implementation that it does not
+/// know, an item beyond the machine's memory, a TREC run that cannot be read.
+[[nodiscard]] Status check_start(const Sweep& sweep, const DriverOptions& options);
 /// Goes on with an interrupted or cancelled run: only what is not finished. The heats come from the
 /// store, not from files, so --only and the patterns of the first start hold. Cells that failed
-/// before count in the outcome.
+/// before count in the outcome. Errors besides those of run_sweep: another device, build or
+/// instruction set than the run began with, since times of the two do not compare.
 [[nodiscard]] Result<RunOutcome> resume_run(const RunInfo& run, Store& store,
                                             const DriverOptions& options);
 
@@ -107,6 +112,8 @@ struct RunOutcome {
 [[nodiscard]] Status check_implementations(const std::vector<Heat>& heats,
                                            const nlohmann::json& hello,
                                            const RunInfo* earlier = nullptr);
+
+[[nodiscard]] std::set<DeviceKind> devices_of(const std::vector<Heat>& heats);
 
 /// Upper bound of a sweep's duration from its stop rules; rounds that others hold up may take as
 /// much again.

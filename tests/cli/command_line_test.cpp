@@ -279,8 +279,20 @@ TEST(CommandLine, AForeignDatabaseIsRefusedUntouched) {
 TEST(CommandLine, AnUnwritableDatabaseIsRefused) {
   const Program program;
   program.write("sweep.json", sweep_text);
-  expect_refusal(program.run({"run", "sweep.json", "--db", "/proc/attnscope.db"}), 3,
-                 {"/proc/attnscope.db"});
+  expect_refusal(program.run({"run", "sweep.json", "--db", "/proc/attnscope.db"},
+                             {"ATTNSCOPE_WORKER=" FAKE_WORKER_PROGRAM}),
+                 3, {"/proc/attnscope.db"});
+}
+
+TEST(CommandLine, ARunThatCannotStartLeavesNoDatabase) {
+  const Program program;
+  program.write("sweep.json", sweep_text);
+  for (const char* worker : {"/nowhere/attnscope-worker", "false", FAKE_WORKER_PROGRAM}) {
+    expect_refusal(program.run({"run", "sweep.json", "--db", "new.db", "--worker", worker},
+                               {"FAKE_WORKER=old-version"}),
+                   2, {"attnscope: "});
+    EXPECT_FALSE(std::filesystem::exists(program.path("new.db"))) << worker;
+  }
 }
 
 TEST(CommandLine, AttendRefusesWhatItCannotDoBeforeStartingAWorker) {

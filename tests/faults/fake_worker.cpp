@@ -302,10 +302,11 @@ void answer_hello(const json& message) {
   send({{"event", "hello"},
         {"protocol", spoken},
         {"version", has_fault("old-version") ? "0.0.1" : ATTNSCOPE_VERSION},
-        {"build", {{"commit", "none"}}},
+        {"build", {{"commit", has_fault("other-build") ? "another" : "none"}}},
         {"device",
          {{"kind", "cpu"},
-          {"name", "Fake processor"},
+          {"name", has_fault("other-device") ? "another" : "Fake processor"},
+          {"instruction_set", has_fault("other-set") ? "another" : "avx2"},
           {"cores", has_fault("owing-cores")     ? json(-5)
                     : has_fault("endless-cores") ? json(1'000'000'000'000)
                                                  : json(2)},

@@ -99,6 +99,30 @@ TEST_F(ResumeTest, FinishedRun_IsNotResumed) {
   EXPECT_THAT(resumed.error().message, HasSubstr("is done"));
 }
 
+TEST_F(ResumeTest, AnotherDeviceBuildOrInstructionSet_IsRefusedByName) {
+  std::atomic<int> cancel = 0;
+  DriverOptions how = options();
+  how.cancel = &cancel;
+  how.on_event = [&](const RunEvent& event) {
+    if (event.kind == Kind::heat_finished) cancel = 1;
+  };
+  ASSERT_TRUE(run(sweep_of(R"("full/dense")", "64, 128"), how).outcome);
+  Store store = open_store();
+  for (const auto& [fault, words] : {std::pair("other-device", "the device 'Fake processor'"),
+                                     {"other-build", "the worker commit 'none'"},
+                                     {"other-set", "the instruction set 'avx2'"}}) {
+    misbehave(fault);
+    const auto resumed = resume_run(*store.find_run("last"), store, options());
+    ASSERT_FALSE(resumed) << fault;
+    EXPECT_THAT(resumed.error().message, HasSubstr(words));
+    EXPECT_THAT(resumed.error().message, HasSubstr("'another'"));
+    EXPECT_THAT(resumed.error().message, HasSubstr("run --again 1"));
+    EXPECT_EQ(store.find_run("last")->status, RunStatus::cancelled);
+  }
+  misbehave("");
+  EXPECT_TRUE(resume_run(*store.find_run("last"), store, options()));
+}
+
 TEST_F(ResumeTest, RunningRun_IsNotResumed) {
   DriverOptions how = options();
   std::string message;
