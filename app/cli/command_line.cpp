@@ -299,7 +299,7 @@ int run_command_line(int argc, char** argv) {
   app.option_defaults()->always_capture_default(false);
   add_run_command(app, session);
   add_pause_commands(app, session);
-  add_foresee_command(app, session);
+  add_estimate_command(app, session);
   add_list_command(app, session);
   add_show_command(app, session);
   add_table_command(app, session);

@@ -113,7 +113,7 @@ void print_result(Session& session, const std::string& text);
 // The sub-commands, in the order of --help.
 void add_run_command(CLI::App& app, Session& session);
 void add_pause_commands(CLI::App& app, Session& session);
-void add_foresee_command(CLI::App& app, Session& session);
+void add_estimate_command(CLI::App& app, Session& session);
 void add_list_command(CLI::App& app, Session& session);
 void add_show_command(CLI::App& app, Session& session);
 void add_table_command(CLI::App& app, Session& session);

@@ -14,11 +14,10 @@ void add_now_option(CLI::App& command, bool& now) {
                    "marked as disturbed");
 }
 
-Result<TurnHolder> wait_for_turn(const ModelArguments& arguments, std::string what, bool now) {
-  const auto device = parse_device(arguments.question.device);
-  if (!device) return tl::unexpected(device.error());
-  TurnHolder turn({.worker_command = arguments.worker.command,
-                   .devices = {*device},
+Result<TurnHolder> wait_for_turn(const WorkerChoice& worker, std::set<DeviceKind> devices,
+                                 std::string what, bool now) {
+  TurnHolder turn({.worker_command = worker.command,
+                   .devices = std::move(devices),
                    .what = std::move(what),
                    .now = now});
   const bool held = turn.hold(
@@ -30,6 +29,12 @@ Result<TurnHolder> wait_for_turn(const ModelArguments& arguments, std::string wh
        .is_given_up = [] { return interrupts() > 0; }});
   if (!held) return fail("interrupted");
   return turn;
+}
+
+Result<TurnHolder> wait_for_turn(const ModelArguments& arguments, std::string what, bool now) {
+  const auto device = parse_device(arguments.question.device);
+  if (!device) return tl::unexpected(device.error());
+  return wait_for_turn(arguments.worker, {*device}, std::move(what), now);
 }
 
 std::string note_on_others(TurnHolder& turn) {

@@ -3,10 +3,12 @@
 //
 // One measurement at a time, of commands that time something themselves.
 
+#include <set>
 #include <string>
 #include <string_view>
 
 #include "app/cli/model_arguments.h"
+#include "app/cli/worker_requests.h"
 #include "engine/sweep/turn_holder.h"
 
 namespace CLI {
@@ -23,6 +25,9 @@ inline constexpr std::string_view other_ways_than_waiting =
 
 /// Waits until no other measurement goes on where the worker is, and says meanwhile on stderr for
 /// whom. `what`: for those who then wait, "latency of MODEL". Errors: interrupted.
+[[nodiscard]] Result<TurnHolder> wait_for_turn(const WorkerChoice& worker,
+                                               std::set<DeviceKind> devices, std::string what,
+                                               bool now);
 [[nodiscard]] Result<TurnHolder> wait_for_turn(const ModelArguments& arguments, std::string what,
                                                bool now);
 /// "another measurement ran at the same time: ..."; mostly empty.

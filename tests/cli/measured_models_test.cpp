@@ -108,7 +108,7 @@ TEST_F(MeasuredModels, TheSameOnceMore_ComparesEveryCell) {
 }
 
 TEST_F(MeasuredModels, Foresee_AnswersForModelsByTheirNames) {
-  const Outcome outcome = program_->run({"foresee", "models.json", "--json"});
+  const Outcome outcome = program_->run({"estimate", "models.json", "--no-trial", "--json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const json pairs = json::parse(outcome.out).at("pairs");
   const auto pair_of = [&](const std::string& model, const std::string& implementation) {

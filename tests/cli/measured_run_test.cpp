@@ -316,9 +316,9 @@ TEST(Costs, WrongUseIsNamedBeforeAWorkerIsAsked) {
   }
 }
 
-TEST(Foresee, SaysWhatASweepTakesAndWhatCannotBeMeasured) {
+TEST(Estimate, SaysWhatASweepTakesAndWhatCannotBeMeasured) {
   const Program program;
-  const Outcome outcome = program.run({"foresee", "quick", "--json"});
+  const Outcome outcome = program.run({"estimate", "quick", "--no-trial", "--json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const json answer = json::parse(outcome.out);
   EXPECT_EQ(answer.at("largest_tokens"), 4096);
@@ -333,22 +333,37 @@ TEST(Foresee, SaysWhatASweepTakesAndWhatCannotBeMeasured) {
     ++asked;
   }
   EXPECT_GT(asked, 3);
-  EXPECT_THAT(program.run({"foresee", "quick"}).out, HasSubstr("full/dense"));
-  EXPECT_EQ(program.run({"foresee", "nowhere.json"}).exit_code, 2);
+  EXPECT_THAT(program.run({"estimate", "quick", "--no-trial"}).out, HasSubstr("full/dense"));
+  EXPECT_EQ(program.run({"estimate", "nowhere.json"}).exit_code, 2);
   program.write("odd.json", R"({"contenders": ["full/spda"], "sequence_tokens": 64})");
-  const Outcome odd = program.run({"foresee", "odd.json"});
+  const Outcome odd = program.run({"estimate", "odd.json"});
   EXPECT_EQ(odd.exit_code, 2);
   EXPECT_THAT(odd.err, HasSubstr("did you mean 'sdpa'?"));
 }
 
+TEST(Estimate, MeasuresTwoLengthsForTheTime) {
+  const Program program;
+  program.write("some.json", R"({"contenders": ["full/sdpa", "sparse/segment"], "windows": [4],
+    "sequence_tokens": [16, 32, 64],
+    "stop": {"max_seconds": 0.01, "min_samples": 3, "placements": 2, "processes": 1}})");
+  const Outcome outcome = program.run({"estimate", "some.json", "--json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json answer = json::parse(outcome.out);
+  EXPECT_GT(answer.at("estimated_seconds"), 0);
+  EXPECT_EQ(answer.at("trial_tokens"), json({16, 64}));
+  EXPECT_THAT(program.run({"estimate", "some.json"}).out,
+              ContainsRegex("about [0-9]+ s on this machine as it is now, by trials at 16, 64"));
+  EXPECT_FALSE(std::filesystem::exists("runs.db"));
+}
+
 /// Models have implementations and limits of their own, each at the lengths it has in the sweep.
-TEST(Foresee, OfModels_IsWhatTheirFamiliesSay) {
+TEST(Estimate, OfModels_IsWhatTheirFamiliesSay) {
   const Program program;
   program.write("words.json", R"({"operation": "model", "document_tokens": [100, 800],
     "contenders": ["knrm/segment", "knrm/kernel-pooling", "tkl/libtorch", "pacrr/libtorch",
                    "tkl+as-published+saturation-log/segment"],
     "skip": ["sequence_tokens=813,model=knrm", "sequence_tokens=113,model=pacrr"]})");
-  const Outcome outcome = program.run({"foresee", "words.json"});
+  const Outcome outcome = program.run({"estimate", "words.json", "--no-trial"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("the family knrm are computed by kernel-pooling, not by"));
   EXPECT_THAT(outcome.out, ContainsRegex("knrm/kernel-pooling +[0-9.]+ kB for an item of 113"));

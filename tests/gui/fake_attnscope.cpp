@@ -44,7 +44,7 @@ int costs() {
 }
 
 /// As if sdpa knew only full attention, and an item took a megabyte, a hundred with dense.
-int foresee() {
+int estimate() {
   std::puts(R"({"largest_tokens": 256, "batch_max": 10, "batch_memory_mb": 4096, "pairs": [
  {"pattern": "full", "implementation": "dense", "reason": "", "item_bytes": 104857600},
  {"pattern": "full", "implementation": "sdpa", "reason": "", "item_bytes": 1048576},
@@ -202,7 +202,7 @@ int train(int argc, char** argv) {
 int main(int argc, char** argv) {
   if (argc >= 3 && std::strcmp(argv[1], "list") == 0) return list_implementations();
   if (argc >= 3 && std::strcmp(argv[1], "costs") == 0) return costs();
-  if (argc >= 3 && std::strcmp(argv[1], "estimate") == 0) return foresee();
+  if (argc >= 3 && std::strcmp(argv[1], "estimate") == 0) return estimate();
   if (argc >= 3 && std::strcmp(argv[1], "inspect") == 0) return inspect(argc, argv);
   if (argc >= 3 && std::strcmp(argv[1], "lengths") == 0) return lengths(argc, argv);
   if (argc >= 3 && std::strcmp(argv[1], "train") == 0) return train(argc, argv);

@@ -117,9 +117,9 @@ void SweepForecast::ask(const std::string& sweep_text) {
   waits_ = measuring_;
   if (measuring_) return fail(tr("a run is being measured, which asking would disturb."));
   const QString file = QStringLiteral("sweep.json");
-  put({.arguments =
-           QStringList{QStringLiteral("foresee"), path_of(file), QStringLiteral("--json")} +
-           with_options(programs_),
+  put({.arguments = QStringList{QStringLiteral("estimate"), path_of(file),
+                                QStringLiteral("--no-trial"), QStringLiteral("--json")} +
+                    with_options(programs_),
        .files = {{file, sweep_text}}});
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// What a pattern costs (costs), and what a sweep would take and which pairs of pattern and
-// implementation could be measured in it (foresee), asked of the implementations without running
-// anything.
+// What a sweep would take, and which pairs of pattern and implementation could be measured in it.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -14,18 +14,16 @@
 #include <utility>
 
 #include "app/cli/command_line.h"
-#include "app/cli/pattern_arguments.h"
+#include "app/cli/progress_line.h"
+#include "app/cli/turn.h"
 #include "app/cli/worker_requests.h"
 #include "engine/heat/model_row.h"
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/axes.h"
-#include "engine/pattern/compile_plan.h"
-#include "engine/pattern/sequence_layout.h"
 #include "engine/report/number_text.h"
 #include "engine/sweep/driver.h"
+#include "engine/sweep/estimate.h"
 #include "kernels/base/sentences.h"
-#include "kernels/base/text_file.h"
-#include "kernels/plan/counts.h"
 
 namespace attnscope::cli {
 
@@ -33,128 +31,12 @@ namespace {
 
 using nlohmann::json;
 
-struct CostsCommand {
-  PatternArguments pattern;
-  std::string layout, dtype = "float32", direction = "forward", device = "cpu";
-  WorkerChoice worker;
-  std::int64_t heads = 12, head_dim = 32;
-  bool as_json = false;
-};
-
-constexpr std::uintmax_t largest_layout = 256 << 20;
-
-/// What is asked for, checked as far as that needs no worker.
-struct Asked {
-  AttentionPattern pattern;
-  std::optional<Window> window;
-  SequenceLayout layout;
-  DType dtype = DType::float32;
-  Direction direction = Direction::forward;
-};
-
-Result<SequenceLayout> layout_of(const CostsCommand& arguments) {
-  if (arguments.layout.empty()) {
-    const auto item = read_item(arguments.pattern);
-    if (!item) return tl::unexpected(item.error());
-    return SequenceLayout::make({*item});
-  }
-  auto text = read_text_file(arguments.layout, "layout file", largest_layout);
-  if (!text) return tl::unexpected(text.error());
-  return parse_layout(*text, arguments.layout);
-}
-
-Result<Asked> read(const CostsCommand& arguments) {
-  Asked asked;
-  auto pattern = read_pattern(arguments.pattern);
-  if (!pattern) return tl::unexpected(pattern.error());
-  asked.pattern = std::move(pattern->pattern);
-  asked.window = pattern->window;
-  auto layout = layout_of(arguments);
-  if (!layout) return tl::unexpected(layout.error());
-  asked.layout = std::move(*layout);
-  auto dtype = parse_dtype(arguments.dtype);
-  if (!dtype) return tl::unexpected(dtype.error());
-  asked.dtype = *dtype;
-  auto direction = parse_direction(arguments.direction);
-  if (!direction) return tl::unexpected(direction.error());
-  asked.direction = *direction;
-  if (auto device = parse_device(arguments.device); !device) return tl::unexpected(device.error());
-  return asked;
-}
-
-/// The plan's own counts: what no implementation can do without.
-Result<json> useful_work(const Asked& asked, const CostsCommand& arguments) {
-  const Passes passes =
-      asked.direction == Direction::forward ? Passes::forward : Passes::forward_backward;
-  const auto plan =
-      compile_plan(asked.pattern, asked.window, asked.layout,
-                   static_cast<std::int32_t>(std::clamp<std::int64_t>(
-                       arguments.heads, 0, std::numeric_limits<std::int32_t>::max())));
-  if (!plan) return tl::unexpected(plan.error());
-  const PlanCounts counts = count(*plan);
-  return json{{"tokens", asked.layout.tokens()},
-              {"pairs", counts.pairs},
-              {"useful_flop", useful_flop(counts, arguments.head_dim, passes)},
-              {"least_bytes", least_bytes(*plan, arguments.head_dim, asked.dtype, passes)},
-              {"exponentials", useful_exponentials(counts, passes)}};
-}
-
-std::string as_text(const json& costs) {
-  const double useful = costs.at("useful_flop").get<double>();
-  std::string text = fmt::format(
-      "{} tokens, {} pairs over all heads; useful: {:.4g} FLOP, {:.4g} exponentials, at least "
-      "{}\n\n",
-      costs.at("tokens").get<std::int64_t>(), costs.at("pairs").get<std::int64_t>(), useful,
-      costs.at("exponentials").get<double>(),
-      report::format_bytes(costs.at("least_bytes").get<double>()));
-  text += fmt::format("{:<20} {:>14} {:>10} {:>12}\n", "implementation", "executed FLOP",
-                      "x useful", "peak memory");
-  for (const json& row : costs.at("implementations")) {
-    const auto id = row.at("id").get<std::string>();
-    if (const auto reason = row.at("reason").get<std::string>(); !reason.empty()) {
-      text += fmt::format("{:<20} {}\n", id, reason);
-      continue;
-    }
-    const double executed = row.value("executed_flop", 0.0);
-    const bool counted = row.contains("executed_flop");
-    text += fmt::format(
-        "{:<20} {:>14} {:>10} {:>12}\n", id, counted ? fmt::format("{:.4g}", executed) : "not told",
-        counted && useful > 0 ? fmt::format("{:.2f}", executed / useful) : "-",
-        row.contains("peak_bytes") ? report::format_bytes(row.at("peak_bytes").get<double>())
-                                   : "not told");
-  }
-  return text;
-}
-
-void costs(Session& session, const CostsCommand& arguments) {
-  const auto asked = read(arguments);
-  if (!asked) return session.fail(exit_wrong_use, asked.error().message);
-  auto answer = useful_work(*asked, arguments);
-  if (!answer) return session.fail(exit_wrong_use, answer.error().message);
-  auto worker = start(arguments.worker);
-  if (!worker) return session.fail(exit_wrong_use, worker.error().message);
-  const json question = {{"pattern_json", pattern_json(asked->pattern)},
-                         {"window", arguments.pattern.window},
-                         {"layout_json", layout_json(asked->layout)},
-                         {"layout_source", arguments.layout},
-                         {"heads", arguments.heads},
-                         {"head_dim", arguments.head_dim},
-                         {"dtype", arguments.dtype},
-                         {"direction", arguments.direction},
-                         {"device", arguments.device},
-                         {"threads", worker_cores(worker->hello())}};
-  auto rows = ask_costs(*worker, question);
-  if (!rows) return session.fail(exit_wrong_use, rows.error().message);
-  (*answer)["implementations"] = std::move(*rows);
-  print_result(session, arguments.as_json ? answer->dump(2) + "\n" : as_text(*answer));
-}
-
 constexpr std::size_t most_settings = 8;  // points that differ in more than their length
 
-struct ForeseeCommand {
+struct EstimateCommand {
   std::string sweep;
   WorkerChoice worker;
-  bool as_json = false;
+  bool as_json = false, no_trial = false, now = false;
 };
 
 /// The shortest point of each setting of the other axes.
@@ -253,34 +135,10 @@ std::string window_of(const Sweep& sweep, bool widest) {
 
 Result<json> costs_of(WorkerProcess& worker, const NamedPattern& named, const HeatPoint& point,
                       const std::string& window) {
-  const AttentionPattern& pattern = named.pattern;
-  const auto sizes = group_sizes(point);
-  if (!sizes) return tl::unexpected(sizes.error());
-  LayoutItem item;
-  item.cls = sizes->cls;
-  item.query = point.shared_query ? 0 : sizes->query;
-  item.documents = sizes->documents;
-  const auto layout = SequenceLayout::make({item}, point.shared_query ? sizes->query : 0);
-  if (!layout) return tl::unexpected(layout.error());
-  json question = {{"pattern_json", pattern_json(pattern)},
-                   {"window", pattern.has_window() ? window : ""},
-                   {"layout_json", layout_json(*layout)},
-                   {"layout_source", "one item"},
-                   {"heads", point.heads},
-                   {"head_dim", point.head_dim},
-                   {"dtype", name_of(point.dtype)},
-                   {"direction", name_of(point.direction)},
-                   {"operation", name_of(point.operation == Operation::model ? Operation::attention
-                                                                             : point.operation)},
-                   {"device", name_of(point.device)},
-                   {"threads", point.threads > 0 ? point.threads : worker_cores(worker.hello())}};
-  if (point.operation == Operation::model) {
-    question.update({{"model", named.name},
-                     {"layers", point.layers},
-                     {"feed_forward", point.feed_forward},
-                     {"document_tokens", sizes->document - 1}});
-  }
-  return ask_costs(worker, std::move(question));
+  auto request =
+      costs_request(named.pattern, window, named.name, point, worker_cores(worker.hello()));
+  if (!request) return tl::unexpected(request.error());
+  return ask_costs(worker, std::move(*request));
 }
 
 /// No processor's core and no GPU does more multiply-adds a second, counted as two each: what takes
@@ -290,15 +148,6 @@ constexpr double flop_per_core = 2e11, flop_per_gpu = 2e15;
 double rate_above_all(const HeatPoint& point, int cores) {
   if (point.device != DeviceKind::cpu) return flop_per_gpu;
   return flop_per_core * (point.threads > 0 ? std::min(point.threads, cores) : cores);
-}
-
-/// What the machine has free for a sweep on its processors; nothing: it is not known.
-std::optional<double> free_bytes(const json& hello, DeviceKind device) {
-  const auto machine = hello.find("device");
-  if (device != DeviceKind::cpu || machine == hello.end()) return std::nullopt;
-  const auto bytes = machine->find("available_bytes");
-  const bool is_known = bytes != machine->end() && bytes->is_number();
-  return is_known ? std::optional(bytes->get<double>()) : std::nullopt;
 }
 
 /// Every implementation with this pattern; possible where one setting of the sweep takes it.
@@ -324,11 +173,9 @@ json pairs_with(WorkerProcess& worker, const Sweep& whole, const NamedPattern& n
       }
     }
   };
-  // Counting takes a worker a minute at a million tokens, and memory as much as measuring.
-  constexpr std::int64_t most_counted = std::int64_t{1} << 18;
   const double rate = rate_above_all(largest, worker_cores(worker.hello()));
   for (const HeatPoint& point : shortest_points(sweep)) {
-    if (point.sequence_tokens > most_counted) {
+    if (point.sequence_tokens > most_counted_tokens) {
       for (json& pair : pairs) pair["reason"] = "";  // not known
       continue;
     }
@@ -337,7 +184,7 @@ json pairs_with(WorkerProcess& worker, const Sweep& whole, const NamedPattern& n
     });
   }
   const HeatPoint first = with_first_document(largest);
-  if (largest.sequence_tokens > most_counted) {
+  if (largest.sequence_tokens > most_counted_tokens) {
     const auto tokens = static_cast<double>(first.sequence_tokens);
     const double flop = 4 * tokens * tokens * static_cast<double>(largest.heads * largest.head_dim);
     for (json& pair : pairs) {
@@ -366,7 +213,7 @@ json pairs_with(WorkerProcess& worker, const Sweep& whole, const NamedPattern& n
   return pairs;
 }
 
-json foreseen(WorkerProcess& worker, const Sweep& sweep, bool all_patterns) {
+json without_trials(WorkerProcess& worker, const Sweep& sweep, bool all_patterns) {
   const HeatPoint& largest = largest_point(sweep);
   std::size_t cells = 0;
   for (const Heat& heat : sweep.heats) cells += heat.contenders.size();
@@ -394,9 +241,27 @@ json foreseen(WorkerProcess& worker, const Sweep& sweep, bool all_patterns) {
   return answer;
 }
 
+/// `least`: seconds of one call of each contender at the largest point.
+std::string time_in_words(const json& answer, double least) {
+  const auto longest = answer.at("longest_seconds").get<double>();
+  if (const auto seconds = answer.find("estimated_seconds"); seconds != answer.end()) {
+    return fmt::format("about {} on this machine as it is now, by trials at {} tokens",
+                       format_seconds(seconds->get<double>()),
+                       fmt::join(answer.at("trial_tokens").get<std::set<std::int64_t>>(), ", "));
+  }
+  const auto number = [](double seconds) {
+    return fmt::format("{:.{}f} s", seconds, seconds < 10 ? 1 : 0);
+  };
+  if (least > longest)
+    return fmt::format("more than {}, since one call of each takes that long", number(least));
+  return fmt::format(
+      "at most {} of timing, on a busy machine twice that, or a call of each where that takes "
+      "longer; set-up and checks come on top",
+      number(longest));
+}
+
 /// The contenders alone, each pair once.
 std::string as_text(const Sweep& sweep, const json& answer) {
-  const auto longest = answer.at("longest_seconds").get<double>();
   const double free = answer.value("available_bytes", std::numeric_limits<double>::infinity());
   double least = 0;  // of one pass of each contender at the largest point
   std::string text;
@@ -410,7 +275,7 @@ std::string as_text(const Sweep& sweep, const json& answer) {
     std::string words;
     double seconds = 0;
     const std::string& row = contender.model.empty() ? contender.pattern : contender.model;
-    // What has several options is not listed: they change nothing of what is foreseen.
+    // Rows with several options are not listed: options change nothing of the estimate.
     const auto names = [&](const std::string& name) {
       return std::ranges::any_of(answer.at("pairs"),
                                  [&](const json& pair) { return pair.at("pattern") == name; });
@@ -435,71 +300,73 @@ std::string as_text(const Sweep& sweep, const json& answer) {
     least += seconds;
     text += fmt::format("{:<{}} {}\n", id, width, words);
   }
-  const bool takes_longer = least > longest;
-  const double seconds = takes_longer ? least : longest;
-  return fmt::format(
-             "{}, {}; {} {:.{}f} s of measuring, {}besides set-up and checks\n\n",
-             counted(answer.at("heats").get<std::size_t>(), "heat"),
-             counted(answer.at("cells").get<std::size_t>(), "cell"),
-             takes_longer ? "more than" : "at most", seconds, seconds < 10 ? 1 : 0,
-             takes_longer
-                 ? "since even one pass takes that long, "
-                 : "on a busy machine twice that, or a call of each where that takes longer, ") +
+  return fmt::format("{}, {}; {}\n\n", counted(answer.at("heats").get<std::size_t>(), "heat"),
+                     counted(answer.at("cells").get<std::size_t>(), "cell"),
+                     time_in_words(answer, least)) +
          text;
 }
 
-void foresee(Session& session, const ForeseeCommand& arguments) {
+Result<json> ask_without_trials(const EstimateCommand& arguments, const Sweep& sweep) {
+  auto worker = start(arguments.worker);
+  if (!worker) return tl::unexpected(worker.error());
+  if (Status known = check_implementations(sweep.heats, worker->hello()); !known)
+    return tl::unexpected(known.error());
+  return without_trials(*worker, sweep, arguments.as_json);
+}
+
+/// Measures trial heats, when it is this command's turn.
+Status add_trials(const EstimateCommand& arguments, const Sweep& sweep, json& answer) {
+  auto turn = wait_for_turn(arguments.worker, devices_of(sweep.heats),
+                            fmt::format("estimate of '{}'", sweep.name), arguments.now);
+  if (!turn) return tl::unexpected(turn.error());
+  catch_interrupts();
+  const auto estimate = estimate_sweep(sweep, {.worker_command = arguments.worker.command,
+                                               .with = arguments.worker.with,
+                                               .cancel = &interrupts(),
+                                               .on_trial = [](const Heat& heat) {
+                                                 if (isatty(STDERR_FILENO) == 1)
+                                                   say("attnscope: measuring at {} tokens",
+                                                       heat.point.sequence_tokens);
+                                               }});
+  if (!estimate) return tl::unexpected(estimate.error());
+  if (!*estimate) return fail("interrupted");
+  answer["estimated_seconds"] = (*estimate)->seconds;
+  for (const HeatPoint& point : (*estimate)->measured)
+    answer["trial_tokens"].push_back(point.sequence_tokens);
+  return {};
+}
+
+void estimate(Session& session, const EstimateCommand& arguments) {
   const auto sweep = load_sweep(arguments.sweep);
   if (!sweep) return session.fail(exit_wrong_use, sweep.error().message);
-  auto worker = start(arguments.worker);
-  if (!worker) return session.fail(exit_wrong_use, worker.error().message);
-  if (Status known = check_implementations(sweep->heats, worker->hello()); !known) {
-    return session.fail(exit_wrong_use, known.error().message);
+  auto answer = ask_without_trials(arguments, *sweep);
+  if (!answer) return session.fail(exit_wrong_use, answer.error().message);
+  if (!arguments.no_trial) {
+    if (const Status done = add_trials(arguments, *sweep, *answer); !done)
+      return session.fail(done.error());
   }
-  const json answer = foreseen(*worker, *sweep, arguments.as_json);
-  print_result(session, arguments.as_json ? answer.dump(2) + "\n" : as_text(*sweep, answer));
+  print_result(session, arguments.as_json ? answer->dump(2) + "\n" : as_text(*sweep, *answer));
 }
 
 }  // namespace
 
-void add_costs_command(CLI::App& app, Session& session) {
-  auto arguments = std::make_shared<CostsCommand>();
+void add_estimate_command(CLI::App& app, Session& session) {
+  auto arguments = std::make_shared<EstimateCommand>();
   CLI::App* command = app.add_subcommand(
-      "costs", "What a pattern costs at least, and what each implementation would execute");
-  add_pattern_arguments(*command, arguments->pattern);
-  command->add_option("--layout", arguments->layout, "Layout JSON, in place of the two lengths")
-      ->type_name("LAYOUT");
-  command->add_option("--heads", arguments->heads, "Attention heads")
-      ->type_name("N")
-      ->capture_default_str();
-  command->add_option("--head-dim", arguments->head_dim, "Dimension of one head")
-      ->type_name("N")
-      ->capture_default_str();
-  command->add_option("--dtype", arguments->dtype, "float32, float16 or bfloat16")
-      ->type_name("DTYPE")
-      ->capture_default_str();
-  command->add_option("--direction", arguments->direction, "forward or forward-backward")
-      ->type_name("DIRECTION")
-      ->capture_default_str();
-  command->add_option("--device", arguments->device, "cpu or cuda")
-      ->type_name("DEVICE")
-      ->capture_default_str();
-  add_worker_options(*command, arguments->worker);
-  command->add_flag("--json", arguments->as_json, "As JSON");
-  command->callback([&session, arguments] { costs(session, *arguments); });
-}
-
-void add_foresee_command(CLI::App& app, Session& session) {
-  auto arguments = std::make_shared<ForeseeCommand>();
-  CLI::App* command = app.add_subcommand(
-      "foresee", "What a sweep would take, and what of it cannot be measured, without running it");
+      "estimate",
+      "How long a sweep takes here, how much memory, and what cannot be measured; measures two "
+      "of its lengths for that");
+  command->alias("foresee");
   command->add_option("sweep", arguments->sweep, "Sweep file, or the name of one that ships")
       ->type_name("SWEEP")
       ->required();
   add_worker_options(*command, arguments->worker);
+  command->add_flag("--no-trial", arguments->no_trial,
+                    "Measure nothing: time only as the stop rule's upper limit");
+  add_now_option(*command, arguments->now);
   command->add_flag("--json", arguments->as_json,
                     "As JSON, with every pattern and every implementation");
-  command->callback([&session, arguments] { foresee(session, *arguments); });
+  command->callback([&session, arguments] { estimate(session, *arguments); });
 }
 
 }  // namespace attnscope::cli
