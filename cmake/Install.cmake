@@ -49,6 +49,16 @@ install(DIRECTORY ${CMAKE_SOURCE_DIR}/python/attnscope DESTINATION ${data_folder
 if(TARGET attnscope_torch)
   install(TARGETS attnscope_torch LIBRARY DESTINATION ${data_folder}/python/attnscope/torch OPTIONAL)
 endif()
+# Man pages and completion come from the program's own definitions.
+set(man "\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_MANDIR}/man1")
+set(shells "\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}")
+install(CODE "
+  file(MAKE_DIRECTORY \"${shells}/bash-completion/completions\" \"${shells}/zsh/site-functions\")
+  execute_process(COMMAND \"$<TARGET_FILE:attnscope>\" manual \"${man}\" COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND \"$<TARGET_FILE:attnscope>\" completion bash COMMAND_ERROR_IS_FATAL ANY
+                  OUTPUT_FILE \"${shells}/bash-completion/completions/attnscope\")
+  execute_process(COMMAND \"$<TARGET_FILE:attnscope>\" completion zsh COMMAND_ERROR_IS_FATAL ANY
+                  OUTPUT_FILE \"${shells}/zsh/site-functions/_attnscope\")")
 install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs LICENSES DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN "images" EXCLUDE)
 

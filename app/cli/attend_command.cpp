@@ -83,27 +83,34 @@ void attend(Session& session, const AttendCommandArguments& arguments) {
 
 void add_attend_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<AttendCommandArguments>();
-  CLI::App* command = app.add_subcommand("attend", "Run one attention on your own tensors");
-  command->add_option("in", arguments->in, "q, k, v as [tokens, heads, head_dim], float32")
+  CLI::App* command = app.add_subcommand("attend", "Compute attention on your own tensors");
+  command
+      ->add_option("in", arguments->in,
+                   "Tensors q, k, v of shape [tokens, heads, head_dim], float32")
       ->type_name("IN.safetensors")
       ->required();
-  command->add_option("--pattern", arguments->pattern, "Name or JSON file")
+  command->add_option("--pattern", arguments->pattern, "Attention pattern: name or JSON file")
       ->type_name("P")
       ->required();
-  command->add_option("--window", arguments->window, "Tokens to each side, or inf")->type_name("W");
-  command->add_option("--layout", arguments->layout, "Token groups of every item")
+  command
+      ->add_option("--window", arguments->window, "Window: tokens attended to on each side, or inf")
+      ->type_name("W");
+  command
+      ->add_option("--layout", arguments->layout, "Layout file (JSON): token groups of every item")
       ->type_name("LAYOUT.json")
       ->required();
   command
       ->add_option("--implementation", arguments->implementation,
-                   "From 'attnscope list implementations'")
+                   "Implementation; 'attnscope list implementations' lists them")
       ->type_name("ID")
       ->required();
   command->add_option("--dtype", arguments->dtype, "float32, float16 or bfloat16")->type_name("D");
   command->add_option("--device", arguments->device, "cpu or cuda")->type_name("DEVICE");
   command->add_flag("--backward", arguments->backward,
-                    "Gradients too: grad_o in, grad_q, grad_k, grad_v out");
-  command->add_option("-o,--output", arguments->out, "o and lse, with --backward the gradients")
+                    "Also compute gradients: reads grad_o, writes grad_q, grad_k, grad_v");
+  command
+      ->add_option("-o,--output", arguments->out,
+                   "File to write: o and lse (log-sum-exp), with --backward also the gradients")
       ->type_name("OUT.safetensors")
       ->required();
   add_worker_options(*command, arguments->worker);

@@ -95,7 +95,7 @@ void add_check_command(CLI::App& app, Session& session) {
   auto device = std::make_shared<std::string>("cpu");
   auto worker = std::make_shared<WorkerChoice>();
   CLI::App* command = app.add_subcommand(
-      "check", "Hold every implementation against the float64 reference on this machine");
+      "check", "Check every implementation against the float64 reference on this machine");
   command->add_option("--device", *device, "cpu or cuda")->type_name("DEVICE");
   add_worker_options(*command, *worker);
   command->callback([&session, device, worker] { check(session, *device, *worker); });

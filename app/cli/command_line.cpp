@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/cli/help.h"
 #include "attnscope/build_info.h"
 #include "engine/report/number_text.h"
 #include "engine/store/location.h"
@@ -40,17 +41,18 @@ std::string joined(int argc, char** argv) {
 }
 
 /// CLI11 reports a misspelt sub-command as a missing one; this names it and the nearest.
-std::string unknown_command(const CLI::App& app, int argc, char** argv) {
-  if (argc < 2 || argv[1][0] == '-') return "";
+std::string unknown_command(const CLI::App& app, const std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments.front().starts_with('-')) return "";
+  const std::string& word = arguments.front();
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
     names.push_back(command->get_name());
   }
-  if (std::find(names.begin(), names.end(), argv[1]) != names.end()) return "";
+  if (std::ranges::find(names, word) != names.end()) return "";
   const std::vector<std::string_view> known(names.begin(), names.end());
-  if (std::filesystem::path(argv[1]).has_extension())
-    return fmt::format("there is no file '{}', and no command of that name", argv[1]);
-  return fmt::format("there is no command '{}'; {}", argv[1], suggest(argv[1], known));
+  if (std::filesystem::path(word).has_extension())
+    return fmt::format("there is no file '{}', and no command of that name", word);
+  return fmt::format("there is no command '{}'; {}", word, suggest(word, known));
 }
 
 std::atomic<int> interrupts_heard = 0;
@@ -291,48 +293,53 @@ int run_command_line(int argc, char** argv) {
   Session session;
   session.command_line = joined(argc, argv);
   CLI::App app(
-      "Benchmarks sparse attention for cross-encoders. Without arguments: opens the window.",
+      "Compares attention implementations for re-rankers; scores, ranks and trains with them.\n"
+      "Without a command, the window opens.",
       "attnscope");
   app.set_version_flag("--version", std::string("attnscope ") + ATTNSCOPE_VERSION + " (" +
                                         ATTNSCOPE_GIT_COMMIT + ")");
   app.require_subcommand(1);
   app.option_defaults()->always_capture_default(false);
+  // In the order in which help lists them.
   add_run_command(app, session);
-  add_pause_commands(app, session);
   add_estimate_command(app, session);
-  add_list_command(app, session);
-  add_show_command(app, session);
-  add_table_command(app, session);
+  add_pause_commands(app, session);
   add_answer_command(app, session);
+  add_table_command(app, session);
   add_plot_command(app, session);
-  add_mask_command(app, session);
-  add_costs_command(app, session);
   add_compare_command(app, session);
   add_report_command(app, session);
-  add_describe_command(app, session);
-  add_trash_command(app, session);
-  add_export_command(app, session);
-  add_import_command(app, session);
-  add_attend_command(app, session);
-  add_encode_command(app, session);
   add_score_command(app, session);
   add_rerank_command(app, session);
-  add_train_command(app, session);
+  add_encode_command(app, session);
   add_evaluate_command(app, session);
-  add_lengths_command(app, session);
-  add_profile_command(app, session);
   add_latency_command(app, session);
+  add_profile_command(app, session);
+  add_lengths_command(app, session);
+  add_train_command(app, session);
   add_inspect_command(app, session);
-  add_check_command(app, session);
+  add_attend_command(app, session);
+  add_show_command(app, session);
+  add_describe_command(app, session);
+  add_export_command(app, session);
+  add_import_command(app, session);
+  add_trash_command(app, session);
   add_check_store_command(app, session);
+  add_list_command(app, session);
+  add_mask_command(app, session);
+  add_costs_command(app, session);
+  add_check_command(app, session);
+  add_help(app, session);
   refuse_unreadable_values(app);
   note_read(STDIN_FILENO);
-  if (const std::string unknown = unknown_command(app, argc, argv); !unknown.empty()) {
+  std::vector<std::string> arguments = with_current_names(argc, argv);
+  if (const std::string unknown = unknown_command(app, arguments); !unknown.empty()) {
     session.fail(exit_wrong_use, unknown + "; attnscope --help shows the usage.");
     return session.exit_code;
   }
   try {
-    app.parse(argc, argv);
+    std::ranges::reverse(arguments);  // as CLI11 takes them
+    app.parse(std::move(arguments));
   } catch (const CLI::Success& request) {
     std::ostringstream asked;  // --help, --version
     static_cast<void>(app.exit(request, asked, asked));

@@ -152,9 +152,11 @@ void costs(Session& session, const CostsCommand& arguments) {
 void add_costs_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<CostsCommand>();
   CLI::App* command = app.add_subcommand(
-      "costs", "What a pattern costs at least, and what each implementation would execute");
+      "costs", "Report the work a pattern needs, and the work each implementation executes");
   add_pattern_arguments(*command, arguments->pattern);
-  command->add_option("--layout", arguments->layout, "Layout JSON, in place of the two lengths")
+  command
+      ->add_option("--layout", arguments->layout,
+                   "Layout file (JSON) instead of --query and --document")
       ->type_name("LAYOUT");
   command->add_option("--heads", arguments->heads, "Attention heads")
       ->type_name("N")
@@ -172,7 +174,7 @@ void add_costs_command(CLI::App& app, Session& session) {
       ->type_name("DEVICE")
       ->capture_default_str();
   add_worker_options(*command, arguments->worker);
-  command->add_flag("--json", arguments->as_json, "As JSON");
+  command->add_flag("--json", arguments->as_json, "Print JSON");
   command->callback([&session, arguments] { costs(session, *arguments); });
 }
 

@@ -443,31 +443,33 @@ void encode(Session& session, EncodeArguments& arguments) {
 void add_encode_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<EncodeArguments>();
   CLI::App* command = app.add_subcommand(
-      "encode", "Encode documents into a cache, from which 'score --cache' scores them");
+      "encode", "Encode documents into a cache for score --cache and rerank --cache");
   add_model_arguments(*command, arguments->model, "--compute-dtype");
   command->remove_option(command->get_option("--max-query-tokens"));  // there is no query
   command
       ->add_option("--documents", arguments->documents,
-                   "Documents: .tsv with DOCID, TEXT, .jsonl or .json; each with .gz")
+                   "Documents: .tsv (DOCID, TEXT), .jsonl or .json, optionally .gz")
       ->type_name("FILE");
   add_beir_options(*command, arguments->beir,
-                   "In place of --documents: a data set as BEIR lays it out, its corpus.jsonl",
+                   "BEIR folder whose corpus.jsonl is encoded, instead of --documents",
                    /*with_split=*/false);
   command
       ->add_option("--documents-format", arguments->documents_format,
-                   "tsv, jsonl or json; else by the name or the first line. tsv-names: the first "
-                   "line names columns; tsv-texts: it is texts")
+                   "tsv, jsonl or json; default: by file name or first line. tsv-names: the first "
+                   "line has column names; tsv-texts: it has texts")
       ->type_name("FORMAT");
   command
-      ->add_option("--dtype", arguments->dtype,
-                   "Vectors are kept in it: float32, float16 or int8; else what they are computed "
-                   "in")
+      ->add_option(
+          "--dtype", arguments->dtype,
+          "Data type of the cached vectors: float32, float16 or int8; default: the model's")
       ->type_name("D");
-  command->add_option("-o,--output", arguments->out, "The cache; until it is whole, FILE.part")
+  command
+      ->add_option("-o,--output", arguments->out,
+                   "Cache file to write; FILE.part until it is complete")
       ->type_name("FILE")
       ->required();
   command->add_flag("--restart", arguments->restart,
-                    "Begin anew, whatever is left of an encoding before");
+                    "Start over instead of continuing an earlier encoding");
   command->callback([&session, arguments] { encode(session, *arguments); });
 }
 

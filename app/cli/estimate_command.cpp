@@ -352,20 +352,18 @@ void estimate(Session& session, const EstimateCommand& arguments) {
 
 void add_estimate_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<EstimateCommand>();
-  CLI::App* command = app.add_subcommand(
-      "estimate",
-      "How long a sweep takes here, how much memory, and what cannot be measured; measures two "
-      "of its lengths for that");
-  command->alias("foresee");
-  command->add_option("sweep", arguments->sweep, "Sweep file, or the name of one that ships")
+  CLI::App* command = app.add_subcommand("estimate",
+                                         "Estimate how long a sweep takes on this machine and how "
+                                         "much memory, and list what cannot be measured");
+  command->add_option("sweep", arguments->sweep, "Sweep file or built-in sweep")
       ->type_name("SWEEP")
       ->required();
   add_worker_options(*command, arguments->worker);
   command->add_flag("--no-trial", arguments->no_trial,
-                    "Measure nothing: time only as the stop rule's upper limit");
+                    "Measure nothing; report only the upper limit that the stop rule sets");
   add_now_option(*command, arguments->now);
   command->add_flag("--json", arguments->as_json,
-                    "As JSON, with every pattern and every implementation");
+                    "Print JSON, with every pattern and implementation");
   command->callback([&session, arguments] { estimate(session, *arguments); });
 }
 

@@ -186,58 +186,62 @@ void add_evaluate_command(CLI::App& app, Session& session) {
       "evaluate", "Evaluate TREC runs, and test whether they are equivalent to a baseline");
   command
       ->add_option("runs", arguments->runs,
-                   "TREC runs: QID Q0 DOCID RANK SCORE TAG; .gz is read, too")
+                   "TREC runs (QID Q0 DOCID RANK SCORE TAG), optionally .gz")
       ->type_name("RUN")
       ->required();
   command
-      ->add_option("--qrels", arguments->qrels,
-                   "Relevance judgements: QID 0 DOCID RELEVANCE, or BEIR's three columns; .gz is "
-                   "read, too")
+      ->add_option(
+          "--qrels", arguments->qrels,
+          "Relevance judgements (QID 0 DOCID RELEVANCE, or BEIR's three columns), optionally .gz")
       ->type_name("FILE")
       ->required();
   add_run_columns_option(*command, arguments->third_column);
   command
       ->add_option("--baseline", arguments->baseline,
-                   "Run that the others are tested against: its file, or its name in the table")
+                   "Run that the others are tested against: its file or its name in the table")
       ->type_name("RUN");
   command
       ->add_option("--measures", arguments->measures,
-                   "As ir-measures names them: nDCG, nDCG(dcg='exp-log2'), RR, AP, P, R, Rprec, "
-                   "Success, ERR, Bpref, SetP, SetR, SetF, SetAP, Judged, with @k, (rel=2); or as "
-                   "trec_eval does: ndcg_cut_10, map, recip_rank, P_5, recall_100")
+                   "Measures by the names of ir-measures (nDCG, nDCG(dcg='exp-log2'), RR, AP, P, "
+                   "R, Rprec, Success, ERR, Bpref, SetP, SetR, SetF, SetAP, Judged, with @k and "
+                   "(rel=2)) or of trec_eval (ndcg_cut_10, map, recip_rank, P_5, recall_100)")
       ->type_name("NAME,...")
       ->capture_default_str();
-  command->add_option("--margin", arguments->question.margin, "Within it two means are equivalent")
+  command
+      ->add_option("--margin", arguments->question.margin, "Equivalence margin between two means")
       ->type_name("D")
       ->capture_default_str()
       ->check(CLI::Range(1e-9, 1.0));
-  command->add_option("--alpha", arguments->question.alpha, "Of each test")
+  command->add_option("--alpha", arguments->question.alpha, "Significance level of each test")
       ->type_name("A")
       ->capture_default_str()
       ->check(CLI::Range(1e-12, 0.5));
   command
       ->add_option("--correction", arguments->correction,
-                   "Of alpha where several runs are tested: none or bonferroni")
+                   "Correction of alpha for several runs: none or bonferroni")
       ->type_name("NAME")
       ->capture_default_str();
   command->add_flag("-c,--complete", arguments->question.evaluation.complete,
-                    "Judged queries that a run lacks count 0");
+                    "Count judged queries that a run lacks as 0 (trec_eval -c)");
   command->add_flag("-J,--judged-only", arguments->question.evaluation.judged_only,
-                    "Leave out documents that are not judged before ranks are given");
+                    "Remove unjudged documents before ranking (trec_eval -J)");
   auto* per_query = command->add_flag("--per-query", arguments->per_query,
-                                      "Values query by query in place of means and tests");
-  auto* differences =
-      command
-          ->add_flag("--differences", arguments->differences,
-                     "In their place how each query's ranking differs from the baseline's")
-          ->excludes(per_query);
+                                      "Print values per query instead of means and tests");
+  auto* differences = command
+                          ->add_flag("--differences", arguments->differences,
+                                     "Print how each query's ranking differs from the baseline's, "
+                                     "instead of means and tests")
+                          ->excludes(per_query);
   command
       ->add_option(
           "--queries", arguments->queries,
-          "With --differences and --format json: query texts, in a file as rerank takes it")
+          "Query texts to include with --differences --format json, in a file as for rerank")
       ->type_name("FILE")
       ->needs(differences);
-  command->add_option("--documents", arguments->documents, "The same for the documents that moved")
+  command
+      ->add_option(
+          "--documents", arguments->documents,
+          "Document texts to include with --differences --format json, for documents that moved")
       ->type_name("FILE")
       ->needs(differences);
   command->add_option("--format", arguments->format, report::table_format_words())

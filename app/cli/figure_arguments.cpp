@@ -20,19 +20,21 @@ void add_figure_arguments(CLI::App& command, FigureArguments& arguments,
       ->type_name("FIGURE")
       ->required();
   command
-      .add_option("--width", arguments.width,
-                  fmt::format("lncs (122 mm), acm (84.7), acl (77) or millimetres; without: {}",
-                              default_width))
+      .add_option(
+          "--width", arguments.width,
+          fmt::format("lncs (122 mm), acm (84.7 mm), acl (77 mm) or millimetres; default: {}",
+                      default_width))
       ->type_name("WIDTH");
-  command.add_option("--font-pt", arguments.font_pt, "Size of the text in points: 8")
+  command.add_option("--font-pt", arguments.font_pt, "Text size in points; default: 8")
       ->type_name("PT");
-  command.add_option("--dpi", arguments.dpi, "Dots per inch of a .png: 300")->type_name("DPI");
-  command.add_flag("--no-title,!--title", arguments.no_title,
-                   "Draw no title; --title is the default");
+  command.add_option("--dpi", arguments.dpi, "Resolution of a .png in dots per inch; default: 300")
+      ->type_name("DPI");
+  command.add_flag("--no-title,!--title", arguments.no_title, "Do not draw a title");
   command.add_flag("--csv", arguments.csv,
-                   "Also write what is drawn, as FIGURE.csv; one that is there is replaced");
-  command.add_flag("--tex", arguments.tex,
-                   "Also write a figure environment that includes it, as FIGURE.tex; likewise");
+                   "Also write the drawn values to FIGURE.csv, replacing an existing file");
+  command.add_flag(
+      "--tex", arguments.tex,
+      "Also write a LaTeX figure environment to FIGURE.tex, replacing an existing file");
 }
 
 #ifdef ATTNSCOPE_HAS_GUI

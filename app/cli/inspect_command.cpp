@@ -396,44 +396,51 @@ void inspect(Session& session, const InspectCommandArguments& arguments) {
 void add_inspect_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<InspectCommandArguments>();
   CLI::App* command =
-      app.add_subcommand("inspect", "What a checkpoint attends to in one query with its document");
+      app.add_subcommand("inspect", "Show or write what a checkpoint attends to in one pair");
   add_model_arguments(*command, arguments->model);
-  auto* query = command->add_option("--query", arguments->query, "Its text")->type_name("TEXT");
+  auto* query = command->add_option("--query", arguments->query, "Query text")->type_name("TEXT");
   auto* document =
-      command->add_option("--document", arguments->document, "Its text")->type_name("TEXT");
-  auto* file = command->add_option("--document-file", arguments->document_file, "A file of text")
-                   ->type_name("FILE");
+      command->add_option("--document", arguments->document, "Document text")->type_name("TEXT");
+  auto* file =
+      command
+          ->add_option("--document-file", arguments->document_file, "File with the document's text")
+          ->type_name("FILE");
   document->excludes(file);
   auto* pairs = command
                     ->add_option("--pairs", arguments->pairs,
-                                 "In place of both, of models with regions: where those of many "
-                                 "documents lie, as a figure; .tsv or .jsonl as 'score' takes it")
+                                 "For models with regions, instead of one pair: draws where the "
+                                 "regions of many documents lie; .tsv or .jsonl as for score")
                     ->type_name("FILE");
   for (auto* one : {query, document, file}) pairs->excludes(one);
-  command->add_option("--pairs-format", arguments->pairs_format, "tsv or jsonl; else by the name")
+  command
+      ->add_option("--pairs-format", arguments->pairs_format, "tsv or jsonl; default: by file name")
       ->type_name("FORMAT");
-  command->add_option("--layers", arguments->layers, "Of a dump or of masses, as 0,5; else all")
+  command
+      ->add_option("--layers", arguments->layers,
+                   "Layers of a dump or of masses, such as 0,5; default: all")
       ->type_name("N,...")
       ->delimiter(',');
-  command->add_option("--layer", arguments->layer, "Of a figure, from 0")
+  command->add_option("--layer", arguments->layer, "Layer of a figure, from 0")
       ->type_name("N")
       ->check(CLI::NonNegativeNumber);
-  command->add_option("--head", arguments->head, "Of a figure, from 0")
+  command->add_option("--head", arguments->head, "Head of a figure, from 0")
       ->type_name("N")
       ->check(CLI::NonNegativeNumber);
   command->add_flag("--linear", arguments->linear,
-                    "Colours by the weights themselves, not by their logarithms");
-  command->add_flag("--half", arguments->half, "A dump in float16: half the size");
+                    "Colour by the weights instead of their logarithms");
+  command->add_flag("--half", arguments->half, "Write the dump in float16");
   command
-      ->add_option("--mass", arguments->mass,
-                   "Print the mass from group to group for every head: text, csv or json")
+      ->add_option(
+          "--mass", arguments->mass,
+          "Print the attention mass between token groups for every head: text, csv or json")
       ->type_name("FORMAT");
   add_figure_arguments(*command, arguments->figure, "122");
   command->get_option("--output")
       ->required(false)
       ->description(
-          "A dump (.safetensors), the figure of a head or of a document's regions (.pdf, .svg, "
-          ".png), or regions as a page (.html); without it and --mass the score is printed");
+          "File to write: a dump (.safetensors), the figure of a head or of a document's regions "
+          "(.pdf, .svg, .png), or regions as a page (.html); without it and --mass, the score is "
+          "printed");
   command->callback([&session, arguments, command, query, document, file, pairs] {
     for (const char* option : {"--layers", "--layer", "--head", "--linear", "--half"}) {
       if (command->count(option) > 0) arguments->of_heads = option;

@@ -317,29 +317,32 @@ void print_latency(Session& session, const LatencyCommand& arguments) {
 void add_latency_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<LatencyCommand>();
   CLI::App* command = app.add_subcommand(
-      "latency", "How long a checkpoint takes to re-rank your queries, and how many documents fit");
+      "latency",
+      "Measure how long re-ranking a query takes, and how many documents fit into a time limit");
   add_model_arguments(*command, arguments->model);
   add_pairs_option(*command, arguments->pairs);
   command
-      ->add_option("--top-k", arguments->top_k,
-                   "Documents a query, as 10,100; else 10, 20, 50 and 100 where there are so many")
+      ->add_option(
+          "--top-k", arguments->top_k,
+          "Documents per query, such as 10,100; default: 10, 20, 50 and 100 as far as available")
       ->type_name("N,...")
       ->delimiter(',')
       ->check(above_zero);
   command
       ->add_option("--within", arguments->within_ms,
-                   "Milliseconds that a query may take: the largest top-k within them is told")
+                   "Time limit of a query in milliseconds; reports the largest top-k within it")
       ->type_name("MS")
       ->capture_default_str()
       ->check(above_zero);
   command
       ->add_option("--quantile", arguments->quantile,
-                   "Of the queries that are within: p50, p95 or p99")
+                   "Share of queries that must be within the limit: p50, p95 or p99")
       ->type_name("P")
       ->capture_default_str();
   command
-      ->add_option("--queries", arguments->queries,
-                   "The first of the file; fewer than 50 (of p99, 100) are asked more than once")
+      ->add_option(
+          "--queries", arguments->queries,
+          "Number of queries, from the head of the file; fewer than 50 (100 for p99) are repeated")
       ->type_name("N")
       ->capture_default_str()
       ->check(above_zero);

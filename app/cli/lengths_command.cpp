@@ -172,24 +172,23 @@ void print_lengths(Session& session, const LengthsCommand& arguments) {
 void add_lengths_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<LengthsCommand>();
   CLI::App* command = app.add_subcommand(
-      "lengths", "How long texts are in a checkpoint's tokens, and what limits and padding cost");
+      "lengths", "Count the tokens of your texts, and what length limits and padding cost");
   add_checkpoint_option(*command, arguments->checkpoint);
   command
       ->add_option("--pairs", arguments->pairs,
-                   "Queries and documents as score takes them: .tsv, .jsonl or .json, each with "
-                   ".gz, or - for standard input")
+                   "Query-document pairs as for score: .tsv, .jsonl or .json, optionally .gz, or - "
+                   "for standard input")
       ->type_name("FILE");
   add_beir_options(*command, arguments->beir,
-                   "In place of --pairs: a data set as BEIR lays it out, its judged pairs");
+                   "BEIR folder whose judged pairs are counted, instead of --pairs");
   command
-      ->add_option(
-          "--format", arguments->format,
-          report::table_format_words() + "; answer --document-tokens takes a file of the json")
+      ->add_option("--format", arguments->format,
+                   report::table_format_words() + "; answer --document-tokens reads the json")
       ->type_name("FORMAT");
   add_figure_arguments(*command, arguments->figure, "lncs");
   command->get_option("--output")
       ->required(false)
-      ->description("Also draw the histograms: FIGURE.pdf, .svg or .png");
+      ->description("Figure of the histograms to write: .pdf, .svg or .png");
   command->callback([&session, arguments] { print_lengths(session, *arguments); });
 }
 

@@ -171,13 +171,13 @@ void list(Session& session, const Listing& listing, const ListArguments& argumen
 
 void add_list_command(CLI::App& app, Session& session) {
   CLI::App* command =
-      app.add_subcommand("list", "What there is: implementations, patterns, sweeps, devices, runs");
+      app.add_subcommand("list", "List implementations, patterns, sweeps, devices or runs");
   command->require_subcommand(1);
   const std::vector<Listing> listings = {
-      {"implementations", "Ways to compute attention in this build", {"id", "summary"}},
-      {"patterns", "Attention patterns that ship", {"name", "window", "description"}},
-      {"sweeps", "Sweeps that ship", {"name", "heats", "cells"}},
-      {"devices", "Devices the measuring process sees", {"kind", "name", "available", "reason"}},
+      {"implementations", "Implementations of attention in this build", {"id", "summary"}},
+      {"patterns", "Built-in attention patterns", {"name", "window", "description"}},
+      {"sweeps", "Built-in sweeps", {"name", "heats", "cells"}},
+      {"devices", "Devices of the measuring process", {"kind", "name", "available", "reason"}},
       {"runs",
        "Runs in the database",
        {"run", "name", "sweep", "status", "heats", "started", "device", "tags", "uuid"}},

@@ -71,7 +71,7 @@ void add_mask_command(CLI::App& app, Session& session) {
   add_pattern_arguments(*command, arguments->pattern);
   command->add_option("--style", arguments->style, "schematic or true")->type_name("STYLE");
   command->add_flag("--no-legend,!--legend", arguments->no_legend,
-                    "Draw no table of groups beneath; --legend is the default");
+                    "Do not draw the legend of token groups");
   add_figure_arguments(*command, arguments->figure, "84");
   command->callback([&session, arguments] { mask(session, *arguments); });
 }

@@ -13,10 +13,9 @@ namespace attnscope::cli {
 
 void add_checkpoint_option(CLI::App& command, std::string& checkpoint) {
   command
-      .add_option(
-          "--checkpoint", checkpoint,
-          "Folder as Hugging Face lays it out, or ORG/NAME[@REVISION] of the hub, which 'hf "
-          "download' has fetched")
+      .add_option("--checkpoint", checkpoint,
+                  "Folder in Hugging Face's layout, or hub name ORG/NAME[@REVISION] that 'hf "
+                  "download' has fetched")
       ->type_name("DIR|NAME")
       ->required();
 }
@@ -30,52 +29,57 @@ void add_model_arguments(CLI::App& command, ModelArguments& arguments,
                          const std::string& dtype_option) {
   ModelQuestion& question = arguments.question;
   add_checkpoint_option(command, arguments.checkpoint);
-  command.add_option("--pattern", question.pattern, "Name or JSON file; else the checkpoint's own")
+  command
+      .add_option("--pattern", question.pattern,
+                  "Attention pattern: name or JSON file; default: the checkpoint's")
       ->type_name("P");
-  command.add_option("--window", question.window, "Tokens to each side, or inf")->type_name("W");
+  command
+      .add_option("--window", question.window, "Window: tokens attended to on each side, or inf")
+      ->type_name("W");
   command
       .add_option(
           "--local-pattern", question.local_pattern,
-          "Of the layers that the model calls local (ModernBERT's); without it --pattern is "
-          "that of all layers")
+          "Pattern of the local layers (ModernBERT); default: --pattern applies to all layers")
       ->type_name("P");
   command
       .add_option("--local-window", question.local_window,
-                  "Of those layers: tokens to each side, or inf")
+                  "Window of the local layers: tokens on each side, or inf")
       ->type_name("W");
   command
-      .add_option("--implementation", question.implementation,
-                  "Of the attention; else segment, or another where it does not take the pattern")
+      .add_option(
+          "--implementation", question.implementation,
+          "Attention implementation; default: segment, or the first that supports the pattern")
       ->type_name("ID");
   command
       .add_option(dtype_option, question.dtype,
-                  "The model computes in it: float32, float16 or bfloat16")
+                  "Data type of the model: float32, float16 or bfloat16")
       ->type_name("D");
   command.add_option("--device", question.device, "cpu or cuda")->type_name("DEVICE");
-  command.add_option("--threads", arguments.threads, "Cores; 0 is all of them")
+  command.add_option("--threads", arguments.threads, "Number of threads; 0 uses all cores")
       ->type_name("N")
       ->check(CLI::Range(0, 4096));
   command
       .add_option("--max-tokens", question.most_tokens,
-                  "Most tokens of a pair, or of each text where the model reads both apart; the "
-                  "longer text is cut first. Default: the checkpoint's own limit, else as many as "
-                  "the model has positions")
+                  "Maximum number of tokens of a pair, or of each text for models that encode them "
+                  "separately; the longer text is truncated first. Default: the checkpoint's "
+                  "limit, otherwise the model's positions")
       ->type_name("N")
       ->check(above_zero);
   command
       .add_option("--max-query-tokens", question.most_query_tokens,
-                  "Of a query with its [SEP]; else as the checkpoint was trained")
+                  "Maximum number of tokens of a query, including its [SEP]; default: as the "
+                  "checkpoint was trained")
       ->type_name("N")
       ->check(above_zero);
   command
       .add_option("--extend-positions", question.positions,
-                  "Interpolate the position embeddings to so many")
+                  "Number of positions to interpolate the position embeddings to")
       ->type_name("N")
       ->check(above_zero);
   command
       .add_option("--label", question.label,
-                  "What makes the score of a model with several labels: 1 (that logit), 1-0 (the "
-                  "difference of two) or log-softmax-1 (a log-probability)")
+                  "Score of a model with several labels: 1 (that logit), 1-0 (difference of two "
+                  "logits) or log-softmax-1 (log-probability)")
       ->type_name("LABEL");
   add_worker_options(command, arguments.worker);
 }

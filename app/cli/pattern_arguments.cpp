@@ -7,14 +7,16 @@
 namespace attnscope::cli {
 
 void add_pattern_arguments(CLI::App& command, PatternArguments& arguments) {
-  command.add_option("pattern", arguments.pattern, "Name or JSON file")
+  command.add_option("pattern", arguments.pattern, "Attention pattern: name or JSON file")
       ->type_name("PATTERN")
       ->required();
-  command.add_option("--window", arguments.window, "Tokens to each side, or inf")->type_name("W");
-  command.add_option("--query", arguments.query, "Tokens of the query, its [SEP] included")
+  command
+      .add_option("--window", arguments.window, "Window: tokens attended to on each side, or inf")
+      ->type_name("W");
+  command.add_option("--query", arguments.query, "Tokens of the query, including its [SEP]")
       ->type_name("N");
   command
-      .add_option("--document", arguments.document, "Tokens of the document, its [SEP] included")
+      .add_option("--document", arguments.document, "Tokens of the document, including its [SEP]")
       ->type_name("N");
 }
 

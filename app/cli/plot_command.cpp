@@ -238,31 +238,31 @@ void add_plot_command(CLI::App& app, Session& session) {
   };
   add_table_arguments(*command, *arguments);
   add("--x", arguments->x, "length, window or candidates", "AXIS");
-  add("--y", arguments->y, words_of_views() + "; several, as in time,memory, stand side by side",
-      "VALUE");
-  add("--facet", arguments->facet, "One panel for each value of this key of --only", "KEY");
-  add("--scale-x", arguments->scale_x, "linear, log2 or log10; without: as suits the values",
+  add("--y", arguments->y,
+      words_of_views() + "; several, such as time,memory, are drawn side by side", "VALUE");
+  add("--facet", arguments->facet, "Draw one panel for each value of this key (any key of --only)",
+      "KEY");
+  add("--scale-x", arguments->scale_x, "linear, log2 or log10; default: chosen by the values",
       "SCALE");
   add("--scale-y", arguments->scale_y, "linear, log2 or log10", "SCALE");
-  add("--range-x", arguments->range_x, "Only this part of the axis, as in 64:1024", "LOW:HIGH");
-  add("--range-y", arguments->range_y, "Only this part of the axis", "LOW:HIGH");
+  add("--range-x", arguments->range_x, "Limits of the x axis, such as 64:1024", "LOW:HIGH");
+  add("--range-y", arguments->range_y, "Limits of the y axis", "LOW:HIGH");
   command->add_flag("--no-intervals,!--intervals", arguments->no_intervals,
-                    "Draw no 95% intervals; --intervals is the default");
+                    "Do not draw 95 % intervals");
   command->add_flag("--crossovers", arguments->crossovers,
-                    "Mark where contenders overtake the baseline");
-  command->add_flag("--caption", arguments->caption,
-                    "Where the numbers come from, under the figure");
+                    "Mark the lengths from which contenders are faster than the baseline");
+  command->add_flag("--caption", arguments->caption, "Print the run's provenance under the figure");
   add_figure_arguments(*command, arguments->figure, "lncs");
   command
       ->add_option("--height", arguments->height_mm,
-                   "Millimetres; without: half the width for the plot, and what stands around it")
+                   "Height in millimetres; default: half the width plus axes and legend")
       ->type_name("MM");
   add("--theme", arguments->theme, "light or dark", "THEME");
   CLI::Option* trainings =
       command
-          ->add_option("--training", arguments->trainings,
-                       "Instead of a run: what 'train' writes into these folders, loss and nDCG@10 "
-                       "over steps")
+          ->add_option(
+              "--training", arguments->trainings,
+              "Draw loss and nDCG@10 over steps of these training folders instead of a run")
           ->type_name("DIR");
   for (const char* of_runs : {"run", "--baseline", "--only", "--db", "--x", "--y", "--facet",
                               "--no-intervals", "--crossovers", "--caption"}) {

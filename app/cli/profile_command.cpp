@@ -203,15 +203,17 @@ void print_profile(Session& session, const ProfileCommand& arguments) {
 
 void add_profile_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<ProfileCommand>();
-  CLI::App* command = app.add_subcommand(
-      "profile", "Where a checkpoint's time goes on your pairs, from texts to scores");
+  CLI::App* command =
+      app.add_subcommand("profile", "Profile a checkpoint on your pairs, from texts to scores");
   add_model_arguments(*command, arguments->model);
   add_pairs_option(*command, arguments->pairs);
-  command->add_option("--most-pairs", arguments->most_pairs, "The first of the file")
+  command
+      ->add_option("--max-pairs", arguments->most_pairs,
+                   "Maximum number of pairs, from the head of the file")
       ->type_name("N")
       ->capture_default_str()
       ->check(above_zero);
-  command->add_option("--rounds", arguments->rounds, "Passes after one warm-up pass")
+  command->add_option("--rounds", arguments->rounds, "Number of passes after one warm-up pass")
       ->type_name("N")
       ->capture_default_str()
       ->check(above_zero);

@@ -100,22 +100,21 @@ void report_runs(Session& session, const ReportCommand& arguments) {
 void add_report_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<ReportCommand>();
   CLI::App* command = app.add_subcommand(
-      "report", "Write runs as one page to send: verdicts, charts, tables, where they are from");
+      "report", "Write runs as one HTML page: verdicts, charts, tables, provenance");
   command->footer(
       "The page needs no other file and fetches nothing. Several runs of one sweep on one machine "
       "are also shown as a history over their commits.");
   command->add_option("runs", arguments->runs, "Numbers, UUIDs, 'last', or FILE.attn[.gz]:RUN")
       ->type_name("RUN")
       ->required();
-  command->add_option("-o,--output", arguments->file, "Page to write")
+  command->add_option("-o,--output", arguments->file, "HTML file to write")
       ->type_name("F.html")
       ->required();
   command
-      ->add_option("--baseline", arguments->baseline,
-                   "The contender that the others are compared with")
+      ->add_option("--baseline", arguments->baseline, "Contender that the others are compared with")
       ->type_name("CONTENDER");
-  command->add_flag("--force", arguments->force, "Replace a page that is there");
-  add_only_option(*command, arguments->only, "Only cells with these values");
+  command->add_flag("--force", arguments->force, "Replace an existing file");
+  add_only_option(*command, arguments->only, "Use only cells with these values");
   add_database_option(*command, arguments->database);
   command->callback([&session, arguments] { report_runs(session, *arguments); });
 }

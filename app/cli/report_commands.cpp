@@ -79,7 +79,7 @@ void print_beside(Session& session, const TableCommand& arguments, report::Table
   if (arguments.is_pivot() || arguments.growth) {
     return session.fail(
         exit_wrong_use,
-        "--beside has rows and columns of its own; leave --rows, --columns, --cells "
+        "--published has rows and columns of its own; leave --rows, --columns, --cells "
         "and --growth out.");
   }
   const auto table = open_table(session, arguments);
@@ -253,77 +253,81 @@ void add_table_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<TableCommand>();
   CLI::App* command = app.add_subcommand("table", "Print a run as a table");
   command->footer(
-      "A cell marked ~ drifted while it was measured, one marked ! was disturbed; a note below the "
-      "block says by what. docs/sweeps.md has the rules.");
+      "Marks: ~ drifted while it was measured, ! disturbed by other programs; a note below the "
+      "block gives the reason (docs/sweeps.md).");
   add_table_arguments(*command, *arguments);
   add_format_option(*command, arguments->format);
   command
       ->add_option("--rows", arguments->rows,
-                   "A table along two keys: what its rows are (contender; any key of --only)")
-      ->type_name("KEY");
-  command->add_option("--columns", arguments->columns, "and its columns (length)")
+                   "Pivot table: key of its rows (any key of --only; default contender)")
       ->type_name("KEY");
   command
-      ->add_option(
-          "--cells", arguments->cells,
-          "and its cells: time, memory, ratio, limit, error, executed, per-ms, or several of them")
+      ->add_option("--columns", arguments->columns,
+                   "Pivot table: key of its columns (default length)")
+      ->type_name("KEY");
+  command
+      ->add_option("--cells", arguments->cells,
+                   "Pivot table: values of its cells: time, memory, ratio, limit, error, executed, "
+                   "per-ms; several are separated by commas")
       ->type_name("LIST");
   command
-      ->add_option("--beside", arguments->beside,
+      ->add_option("--published", arguments->beside,
                    "Whole models in the form of a published table, its numbers beside: "
                    "ecir24-table3, mixencoder-table6 or tkl-table1")
       ->type_name("TABLE");
   command->add_flag("--growth", arguments->growth,
-                    "Time per token, against that of the shortest length");
+                    "Add time per token relative to the shortest length");
   command->callback([&session, arguments] { table(session, *arguments); });
 }
 
 void add_answer_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<AnswerCommand>();
-  CLI::App* command = app.add_subcommand(
-      "answer",
-      "Say who is fastest where, from which length on, and what still fits; with "
-      "--document-tokens: what to take for a list of candidates");
+  CLI::App* command =
+      app.add_subcommand("answer",
+                         "Report which contender is fastest at which lengths, and what fits in "
+                         "memory; with --document-tokens, which to use for a list of candidates");
   add_table_arguments(*command, *arguments);
-  command->add_option("--x", arguments->x, "length or window: what crossovers are looked for along")
+  command
+      ->add_option("--x", arguments->x,
+                   "Axis along which crossovers are searched: length or window")
       ->type_name("AXIS");
   command
       ->add_option("--document-tokens", arguments->document_tokens,
-                   "Length of the candidates, or a file with one length a line, or of what lengths "
-                   "--format json writes: ranks all contenders for the whole list")
+                   "Tokens of the candidates, a file with one length per line, or the JSON of "
+                   "'lengths': ranks all contenders for the whole list")
       ->type_name("N|FILE");
   command
-      ->add_option("--sequence-tokens", arguments->sequence_tokens,
-                   "The same by whole sequences: [CLS], query and document, all [SEP] included")
+      ->add_option(
+          "--sequence-tokens", arguments->sequence_tokens,
+          "Like --document-tokens, for whole sequences: [CLS], query, document and every [SEP]")
       ->excludes("--document-tokens")
       ->type_name("N|FILE");
   command
       ->add_option("--query-tokens", arguments->query_tokens,
-                   "The query's words, without its [SEP]; as measured unless given")
+                   "Tokens of the query without its [SEP]; default: as measured")
       ->check(CLI::Range(std::int64_t{0}, report::longest_document))
       ->type_name("N");
-  command
-      ->add_option("--candidates", arguments->candidates,
-                   "Documents of one query; 100 unless given")
+  command->add_option("--candidates", arguments->candidates, "Candidates per query; default: 100")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}))
       ->type_name("N");
   command
       ->add_option("--memory-mb", arguments->memory_mb,
-                   "Memory limit in MB of 10^6 bytes, for what is computed at a time")
+                   "Memory limit of one batch in MB (10^6 bytes)")
       ->check(above_zero)
       ->type_name("M");
-  command->add_option("--latency-ms", arguments->latency_ms, "Time limit for all candidates in ms")
+  command
+      ->add_option("--latency-ms", arguments->latency_ms,
+                   "Time limit for all candidates in milliseconds")
       ->check(above_zero)
       ->type_name("L");
-  command->add_flag("--json", arguments->json, "The same as data");
+  command->add_flag("--json", arguments->json, "Print JSON");
   add_format_option(*command, arguments->format);
   command->callback([&session, arguments] { answer(session, *arguments); });
 }
 
 void add_compare_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<CompareCommand>();
-  CLI::App* command =
-      app.add_subcommand("compare", "Set two runs side by side, with a verdict per cell");
+  CLI::App* command = app.add_subcommand("compare", "Compare two runs cell by cell, with verdicts");
   command->add_option("run_a", arguments->a, "Number, UUID, 'last', or FILE.attn[.gz]:RUN")
       ->type_name("RUN_A")
       ->required();
@@ -331,9 +335,9 @@ void add_compare_command(CLI::App& app, Session& session) {
       ->type_name("RUN_B")
       ->required();
   command->footer(
-      "Intervals hold what may have moved between the runs: what all cells share, up to what the "
-      "machine's ceilings moved by, and what single cells do. docs/sweeps.md says how.");
-  command->add_flag("--json", arguments->as_json, "As a JSON object");
+      "Intervals include what may have changed between the runs: a shift of all cells, bounded by "
+      "that of the machine's ceilings, and changes of single cells (docs/sweeps.md).");
+  command->add_flag("--json", arguments->as_json, "Print a JSON object");
   add_format_option(*command, arguments->format);
   add_database_option(*command, arguments->database);
   command->callback([&session, arguments] { compare(session, *arguments); });
@@ -342,10 +346,11 @@ void add_compare_command(CLI::App& app, Session& session) {
 void add_show_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<ShowCommand>();
   CLI::App* command = app.add_subcommand(
-      "show", "How a run was measured: machine, build, restarts, what speaks against its numbers");
+      "show",
+      "Show how a run was measured: machine, build, restarts, and warnings about its numbers");
   command->add_option("run", arguments->run, "Number, UUID, 'last', or FILE.attn[.gz]:RUN")
       ->type_name("RUN");
-  command->add_flag("--json", arguments->as_json, "All of it as a JSON object");
+  command->add_flag("--json", arguments->as_json, "Print a JSON object");
   add_database_option(*command, arguments->database);
   command->callback([&session, arguments] { show(session, *arguments); });
 }

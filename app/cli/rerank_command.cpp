@@ -404,62 +404,64 @@ void rerank(Session& session, RerankCommand& arguments) {
 
 void add_rerank_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<RerankCommand>();
-  CLI::App* command =
-      app.add_subcommand("rerank", "Rank the documents of a run anew by a checkpoint's scores");
+  CLI::App* command = app.add_subcommand("rerank", "Re-rank a first stage's run with a checkpoint");
   add_model_arguments(*command, arguments->model);
-  command->add_option("--run", arguments->run, "TREC run of the first stage; .gz is read, too")
+  command->add_option("--run", arguments->run, "TREC run of the first stage, optionally .gz")
       ->type_name("FILE");
   add_run_columns_option(*command, arguments->third_column);
   command
       ->add_option("--queries", arguments->queries,
-                   "Query texts, .tsv, .jsonl or .json, each with .gz: QID, QUERY")
+                   "Query texts: .tsv (QID, QUERY), .jsonl or .json, optionally .gz")
       ->type_name("FILE");
   command
       ->add_option("--documents", arguments->documents,
-                   "Document texts, .tsv, .jsonl or .json, each with .gz: DOCID, TEXT or DOCID, "
-                   "URL, TITLE, BODY")
+                   "Document texts: .tsv (DOCID, TEXT or DOCID, URL, TITLE, BODY), .jsonl or "
+                   ".json, optionally .gz")
       ->type_name("FILE");
   command
       ->add_option("--cache", arguments->cache,
-                   "In place of --documents: documents that 'encode' has encoded")
+                   "Document cache written by 'encode', instead of --documents")
       ->type_name("FILE");
   add_beir_options(*command, arguments->beir,
-                   "In place of both: a data set as BEIR lays it out, corpus.jsonl, queries.jsonl "
-                   "and qrels/; the ranking is evaluated, too");
+                   "BEIR folder (corpus.jsonl, queries.jsonl, qrels/), instead of --queries and "
+                   "--documents; the ranking is also evaluated");
   command
-      ->add_option("--measures", arguments->measures, "Of that evaluation, as evaluate takes them")
+      ->add_option("--measures", arguments->measures,
+                   "Measures of the evaluation with --beir, named as for evaluate")
       ->type_name("NAME,...")
       ->capture_default_str()
       ->needs(command->get_option("--beir"));
   command
-      ->add_option(
-          "-o,--output", arguments->out,
-          "TREC run that is written, as - to standard output; gzip packs it where its name ends in "
-          ".gz. With --beir it may be left out")
+      ->add_option("-o,--output", arguments->out,
+                   "TREC run to write; - is standard output; compressed if its name ends in .gz; "
+                   "optional with --beir")
       ->type_name("FILE");
-  command->add_option("--depth", arguments->depth, "Documents of each query, the best of the run")
+  command
+      ->add_option("--depth", arguments->depth,
+                   "Number of documents to re-rank per query, from the top of the run")
       ->type_name("N")
       ->capture_default_str()
       ->check(above_zero);
   auto* first_p = command->add_flag("--first-p", arguments->first_p,
-                                    "Long documents: their beginning alone, which is the default");
+                                    "Long documents: score their beginning (default)");
   auto* max_p = command->add_flag("--max-p", arguments->max_p,
-                                  "Long documents: the best of passages that overlap by half");
+                                  "Long documents: maximum score of passages that overlap by half");
   auto* whole = command->add_flag("--whole", arguments->whole,
-                                  "Long documents: whole, or an error where one is too long");
+                                  "Long documents: score them whole; an error if one is too long");
   max_p->excludes(first_p)->excludes(whole);
   first_p->excludes(whole);
   command->add_flag("--as-published", arguments->as_published,
-                    "With --max-p: the passages of the sparse cross-encoders' code, which drop the "
-                    "end of the longest candidate");
-  command->add_option("--tag", arguments->tag, "Of the run; else the checkpoint's name")
+                    "With --max-p: split passages as the sparse cross-encoders' code does, which "
+                    "drops the end of the longest candidate");
+  command
+      ->add_option("--tag", arguments->tag, "Tag of the TREC run; default: the checkpoint's name")
       ->type_name("TEXT");
   command->add_flag("--ir-metadata", arguments->with_metadata,
-                    "Say at the run's head, in comments, how it was made and what it took "
-                    "(ir-metadata.org)");
+                    "Write metadata on method, platform, time and energy as comments at the head "
+                    "of the run (ir-metadata.org)");
   command
       ->add_option("--ir-metadata-with", arguments->own_metadata,
-                   "The same, with what only a person knows, as JSON: {\"actor\": {\"name\": ...}, "
+                   "Like --ir-metadata, merged with this JSON file: {\"actor\": {\"name\": ...}, "
                    "\"research goal\": {...}}")
       ->type_name("FILE");
   add_scoring_arguments(*command, arguments->model, arguments->options);

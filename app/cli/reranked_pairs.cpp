@@ -218,8 +218,8 @@ void add_run_columns_option(CLI::App& command, effectiveness::ThirdColumn& third
             third = name == "rank" ? effectiveness::ThirdColumn::rank
                                    : effectiveness::ThirdColumn::score;
           },
-          "Third column of runs that have three, QID DOCID and rank or score; needed where ranks "
-          "do not count up from 1")
+          "Meaning of the third column of runs with three columns (QID, DOCID, ...): rank or "
+          "score; required unless ranks count up from 1")
       ->type_name("NAME")
       ->check(CLI::IsMember({"rank", "score"}));
 }
@@ -228,7 +228,9 @@ void add_beir_options(CLI::App& command, BeirArguments& arguments, const std::st
                       bool with_split) {
   auto* const folder = command.add_option("--beir", arguments.folder, what)->type_name("DIR");
   if (!with_split) return;
-  command.add_option("--split", arguments.split, "Judgements of a --beir folder: qrels/NAME.tsv")
+  command
+      .add_option("--split", arguments.split,
+                  "Split of the BEIR folder: judgements in qrels/NAME.tsv")
       ->type_name("NAME")
       ->capture_default_str()
       ->needs(folder);

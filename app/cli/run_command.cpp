@@ -272,38 +272,37 @@ void run(Session& session, const RunCommandArguments& arguments) {
 
 void add_run_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<RunCommandArguments>();
-  CLI::App* command = app.add_subcommand("run", "Measure a sweep and keep it in the store");
-  command->add_option("sweep", arguments->sweep, "Sweep file, or the name of one that ships")
+  CLI::App* command = app.add_subcommand("run", "Measure a sweep and store the results");
+  command->add_option("sweep", arguments->sweep, "Sweep file or built-in sweep")
       ->type_name("SWEEP");
   command
       ->add_option("--resume", arguments->resume,
-                   "Go on with an interrupted run: a number, a UUID or 'last'")
+                   "Continue an interrupted run: its number, UUID or 'last'")
       ->type_name("RUN");
   command
       ->add_option("--again", arguments->again,
-                   "Repeat a stored run as a new one, and compare: a number, a UUID, 'last' or "
+                   "Repeat a stored run as a new run and compare both: number, UUID, 'last' or "
                    "FILE.attn[.gz]:RUN")
       ->type_name("RUN");
-  add_only_option(*command, arguments->only, "Only heats and contenders with these values");
+  add_only_option(*command, arguments->only, "Measure only heats and contenders with these values");
   command->add_flag("--quiet", arguments->quiet,
-                    "No progress, no table; with --again the comparison alone");
+                    "Print neither progress nor table; with --again, print only the comparison");
   command->add_flag("--events", arguments->events,
-                    "What happens, as JSON Lines on standard output");
+                    "Print progress events as JSON lines to standard output");
   add_worker_options(*command, arguments->worker);
   add_now_option(*command, arguments->now);
   command->add_flag(
       "--oversize", arguments->oversize,
-      "Start also if one item takes more than the machine's memory; such cells are oom");
+      "Start even if an item needs more than the machine's memory; its cells become oom");
   command
-      ->add_option(
-          "--slurm", arguments->slurm,
-          "Measure by a job array of Slurm: array=N tasks, dir=FOLDER for their files, and "
-          "sbatch's long options; with --resume, only what is missing")
+      ->add_option("--slurm", arguments->slurm,
+                   "Measure with a Slurm job array: array=N tasks, dir=FOLDER for their files, and "
+                   "any long option of sbatch; with --resume, only missing heats")
       ->type_name("KEY=VALUE,...")
       ->expected(1)
       ->take_all();
   command->add_flag("--slurm-dry-run", arguments->slurm_dry_run,
-                    "Print what --slurm would submit, and submit nothing");
+                    "Print what --slurm would submit without submitting it");
   add_database_option(*command, arguments->database);
   command->callback([&session, arguments] { run(session, *arguments); });
 }

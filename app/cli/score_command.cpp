@@ -257,56 +257,57 @@ void score(Session& session, const ScoreCommandArguments& arguments) {
 
 void add_score_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<ScoreCommandArguments>();
-  CLI::App* command = app.add_subcommand("score", "Score queries and documents by a checkpoint");
+  CLI::App* command = app.add_subcommand("score", "Score query-document pairs with a checkpoint");
   add_model_arguments(*command, arguments->model);
   command
       ->add_option(
           "--pairs", arguments->pairs,
-          "Queries and documents, pair by pair: .tsv, .jsonl or .json, each with .gz, or - "
-          "for standard input")
+          "Query-document pairs: .tsv, .jsonl or .json, optionally .gz, or - for standard input")
       ->type_name("FILE");
   command
       ->add_option(
           "--cache", arguments->cache,
-          "Documents that 'encode' has encoded; --pairs then name them: QID, DOCID, QUERY. "
-          "--batch-pairs and --read-ahead are then 16384, --batch-tokens has no limit, "
-          "unless given")
+          "Document cache written by 'encode'; --pairs then has QID, DOCID, QUERY. Changes the "
+          "defaults of --batch-pairs and --read-ahead to 16384 and of --batch-tokens to no limit")
       ->type_name("FILE");
   command
       ->add_option("--queries", arguments->queries,
-                   "In place of --pairs: queries for all documents of the cache, .tsv, .jsonl or "
-                   ".json, each with .gz: QID, QUERY")
+                   "Queries to score against every document of the cache, instead of --pairs: .tsv "
+                   "(QID, QUERY), .jsonl or .json, optionally .gz")
       ->type_name("FILE");
   add_beir_options(*command, arguments->beir,
-                   "In place of --queries: a data set as BEIR lays it out, its judged queries");
+                   "BEIR folder whose judged queries are scored, instead of --queries");
   command
-      ->add_option("--pairs-format", arguments->pairs_format,
-                   "tsv, jsonl or json, of pairs and queries; else by the name or the first line. "
-                   "tsv-names: the first line names columns; tsv-texts: it is texts")
+      ->add_option(
+          "--pairs-format", arguments->pairs_format,
+          "Format of pairs and queries: tsv, jsonl or json; default: by file name or first line. "
+          "tsv-names: the first line has column names; tsv-texts: it has texts")
       ->type_name("FORMAT");
   command->add_option("--format", arguments->format, "tsv, trec or jsonl")
       ->type_name("FORMAT")
       ->capture_default_str();
   command
-      ->add_option("--top", arguments->top,
-                   "Write the K best documents of each query, the best first; else all")
+      ->add_option(
+          "--top", arguments->top,
+          "Write only the K best documents of each query, in descending order; default: all")
       ->type_name("K")
       ->check(above_zero);
   command->add_flag("--explain", arguments->explain,
-                    "Print, for the first pair and without scoring it, what was read from which "
-                    "file: tokenizer, limit, prompt, head, label, and each token with its id, type "
-                    "and position; --format jsonl prints it as JSON");
+                    "Print how the first pair is read, without scoring it: tokenizer, limit, "
+                    "prompt, head and label with the file each comes from, and every token with "
+                    "id, type and position; --format jsonl prints JSON");
   command
       ->add_option("--activation", arguments->activation,
-                   "Applied to every score: none, sigmoid, or checkpoint for what predict() of "
-                   "sentence-transformers applies")
+                   "Activation applied to scores: none, sigmoid, or checkpoint (as "
+                   "sentence-transformers' predict() does)")
       ->type_name("A")
       ->capture_default_str();
-  command->add_option("--tag", arguments->tag, "Of a TREC run; else the checkpoint's name")
+  command
+      ->add_option("--tag", arguments->tag, "Tag of the TREC run; default: the checkpoint's name")
       ->type_name("TEXT");
   add_scoring_arguments(*command, arguments->model, arguments->options);
   add_precision_arguments(*command, arguments->precision);
-  command->add_option("-o,--output", arguments->out, "Without it, or as -: standard output")
+  command->add_option("-o,--output", arguments->out, "File to write; default: standard output")
       ->type_name("FILE");
   command->callback([&session, arguments, command] {
     if (!arguments->cache.empty()) enlarge_for_cache(*command, arguments->options);

@@ -70,30 +70,31 @@ void add_scoring_arguments(CLI::App& command, ModelArguments& model, ScoreOption
   model.question.only_scores = true;
   CLI::Option* shorter = command.add_flag_callback(
       "--cls-only-last-layer", [&model] { model.question.options.emplace("cls-only-last-layer"); },
-      "Refuse a model whose last layer computes more than [CLS] needs; it is left out anyway where "
-      "it can be: the same scores, sooner");
+      "Require that the last layer is computed for [CLS] alone, and refuse models where it cannot "
+      "be; by default it is wherever scores are the same");
   command
       .add_flag_callback(
           "--whole-last-layer", [&model] { model.question.only_scores = false; },
-          "Compute all of the last layer, though the scores are the same")
+          "Compute the last layer for all tokens, although scores are the same")
       ->excludes(shorter);
   command
       .add_option("--precision", model.question.precision,
-                  "Of the products of its linear layers: float32, bfloat16 or int8; all else stays "
-                  "in float32")
+                  "Precision of the linear layers' products: float32, bfloat16 or int8; everything "
+                  "else stays float32")
       ->type_name("P")
       ->capture_default_str();
-  command.add_option("--batch-tokens", options.batches.tokens, "Most tokens of a batch")
+  command
+      .add_option("--batch-tokens", options.batches.tokens, "Maximum number of tokens in a batch")
       ->type_name("N")
       ->capture_default_str()
       ->check(above_zero);
-  command.add_option("--batch-pairs", options.batches.pairs, "Most pairs of a batch")
+  command.add_option("--batch-pairs", options.batches.pairs, "Maximum number of pairs in a batch")
       ->type_name("N")
       ->capture_default_str()
       ->check(above_zero);
   command
       .add_option("--read-ahead", options.read_ahead,
-                  "Pairs that are read before batches are made of them")
+                  "Number of pairs read ahead before they are batched")
       ->type_name("N")
       ->capture_default_str()
       ->check(above_zero);
@@ -107,16 +108,14 @@ void add_precision_arguments(CLI::App& command, PrecisionArguments& arguments) {
             arguments.sample = pairs;
             arguments.is_sample_given = true;
           },
-          "The first pairs, scored in float32 too, to tell what another --precision costs; 0: "
-          "none. "
-          "Else 256, or with --qrels all")
+          "Number of first pairs that are also scored in float32 to report what --precision "
+          "changes; 0 disables it. Default: 256, or all with --qrels")
       ->type_name("N")
       ->check(CLI::Range(0, 1'000'000'000));
   command
-      .add_option(
-          "--qrels", arguments.qrels,
-          "Judgements, .gz or not: what another --precision costs in nDCG@10, and whether it is "
-          "equivalent within 0.02")
+      .add_option("--qrels", arguments.qrels,
+                  "Judgements, optionally .gz: also report what --precision changes in nDCG@10, "
+                  "and whether it is equivalent within 0.02")
       ->type_name("FILE");
 }
 

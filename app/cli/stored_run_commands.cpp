@@ -206,7 +206,7 @@ void add_pause_command(CLI::App& app, Session& session, const std::string& name,
                        const std::string& description, Ask what, const std::string& words) {
   auto arguments = std::make_shared<PauseCommand>();
   CLI::App* command = app.add_subcommand(name, description);
-  command->add_option("run", arguments->run, "A number, a UUID or 'last'")
+  command->add_option("run", arguments->run, "Run number, UUID or 'last'")
       ->type_name("RUN")
       ->capture_default_str();
   add_database_option(*command, arguments->database);
@@ -376,22 +376,21 @@ void check_store(Session& session, const std::filesystem::path& database) {
 
 void add_describe_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<DescribeCommand>();
-  CLI::App* command =
-      app.add_subcommand("describe", "Give runs a name, tags and a note of your own");
-  command->add_option("runs", arguments->runs, "Numbers, UUIDs, own names or 'last'")
+  CLI::App* command = app.add_subcommand("describe", "Set the name, tags and note of runs");
+  command->add_option("runs", arguments->runs, "Run numbers, UUIDs, names or 'last'")
       ->type_name("RUN")
       ->required();
-  command->add_option("--name", arguments->name, "Its name; '' for the sweep's again")
+  command->add_option("--name", arguments->name, "New name; '' restores the sweep's name")
       ->type_name("NAME");
   command->add_option("--tag", arguments->tags, "Add a tag (one word); may be repeated")
       ->type_name("TAG")
       ->expected(1)
       ->take_all();
-  command->add_option("--untag", arguments->untags, "Take a tag away; may be repeated")
+  command->add_option("--untag", arguments->untags, "Remove a tag; may be repeated")
       ->type_name("TAG")
       ->expected(1)
       ->take_all();
-  command->add_option("--note", arguments->note, "Its note, in place of the one it had")
+  command->add_option("--note", arguments->note, "New note, replacing the old one")
       ->type_name("TEXT");
   add_database_option(*command, arguments->database);
   command->callback([&session, arguments] { describe(session, *arguments); });
@@ -399,57 +398,54 @@ void add_describe_command(CLI::App& app, Session& session) {
 
 void add_trash_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<TrashCommand>();
-  CLI::App* command = app.add_subcommand(
-      "trash", "Put runs in the trash, take them out of it, or remove them for good");
-  command->add_option("runs", arguments->runs, "Numbers, UUIDs, own names or 'last'")
+  CLI::App* command =
+      app.add_subcommand("trash", "Move runs to the trash, restore them, or delete them");
+  command->add_option("runs", arguments->runs, "Run numbers, UUIDs, names or 'last'")
       ->type_name("RUN");
-  auto* restore = command->add_flag("--restore", arguments->restore, "Take them out of it again");
+  auto* restore = command->add_flag("--restore", arguments->restore, "Restore runs from the trash");
   auto* remove =
-      command->add_flag("--delete", arguments->remove, "Remove them, which lie in it, for good");
-  auto* empty = command->add_flag("--empty", arguments->empty, "Remove for good all that is in it");
+      command->add_flag("--delete", arguments->remove, "Delete runs that are in the trash");
+  auto* empty = command->add_flag("--empty", arguments->empty, "Delete every run in the trash");
   restore->excludes(remove);
   empty->excludes(restore)->excludes(remove);
-  command->add_flag("--yes", arguments->yes, "Remove without asking");
+  command->add_flag("--yes", arguments->yes, "Delete without confirmation");
   add_database_option(*command, arguments->database);
   command->callback([&session, arguments] { change(session, *arguments); });
 }
 
 void add_pause_commands(CLI::App& app, Session& session) {
-  add_pause_command(
-      app, session, "pause",
-      "Let a running measurement wait when its heat is done; its memory is free meanwhile",
-      &ask_to_pause, "pauses when its heat is done");
-  add_pause_command(app, session, "continue", "Let a paused measurement go on", &ask_to_continue,
-                    "goes on");
+  add_pause_command(app, session, "pause",
+                    "Pause a run after the current heat; it holds no memory while it is paused",
+                    &ask_to_pause, "pauses when its heat is done");
+  add_pause_command(app, session, "continue", "Continue a paused run", &ask_to_continue, "goes on");
 }
 
 void add_export_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<ExportCommand>();
-  CLI::App* command = app.add_subcommand("export", "Write runs into a file that travels");
+  CLI::App* command = app.add_subcommand("export", "Write runs to a file that can be shared");
   command->add_option("runs", arguments->runs, "Numbers, UUIDs or 'last'")
       ->type_name("RUN")
       ->required();
   command
       ->add_option("-o,--output", arguments->file,
-                   "File to write; gzip packs it where its name ends in .gz")
+                   "File to write; compressed if its name ends in .gz")
       ->type_name("F.attn")
       ->required();
-  command->add_flag("--force", arguments->force, "Replace a file of an earlier export");
+  command->add_flag("--force", arguments->force, "Replace an existing export");
   add_database_option(*command, arguments->database);
   command->callback([&session, arguments] { export_runs(session, *arguments); });
 }
 
 void add_import_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<ImportCommand>();
-  CLI::App* command = app.add_subcommand("import", "Take the runs of files into the database");
-  command
-      ->add_option("files", arguments->files,
-                   "Files from 'attnscope export', packed by gzip or not, or databases")
+  CLI::App* command = app.add_subcommand("import", "Import runs from files into the database");
+  command->add_option("files", arguments->files, "Exported files (.attn, .attn.gz) or databases")
       ->type_name("F.attn")
       ->required();
   command
-      ->add_option("--into", arguments->into,
-                   "Only what they, or folders of them, have of this run; says what it then lacks")
+      ->add_option(
+          "--into", arguments->into,
+          "Import only heats of this run, from files or folders, and report which are missing")
       ->type_name("RUN");
   add_database_option(*command, arguments->database);
   command->callback([&session, arguments] { import_runs(session, *arguments); });
@@ -458,8 +454,7 @@ void add_import_command(CLI::App& app, Session& session) {
 void add_check_store_command(CLI::App& app, Session& session) {
   auto database = std::make_shared<std::filesystem::path>();
   CLI::App* command = app.add_subcommand(
-      "check-store",
-      "Look at every stored value for damage; names the damaged runs and the way out");
+      "check-store", "Check every stored value for damage and list damaged runs");
   add_database_option(*command, *database);
   command->callback([&session, database] { check_store(session, *database); });
 }

@@ -14,10 +14,9 @@ namespace attnscope::cli {
 
 void add_pairs_option(CLI::App& command, std::string& file) {
   command
-      .add_option(
-          "--pairs", file,
-          "Queries and documents as score takes them: .tsv, .jsonl or .json, each with .gz, or "
-          "- for standard input")
+      .add_option("--pairs", file,
+                  "Query-document pairs as for score: .tsv, .jsonl or .json, optionally .gz, or - "
+                  "for standard input")
       ->type_name("FILE")
       ->required();
 }

@@ -377,12 +377,15 @@ Result<ReadyToTrain> prepare(const TrainArguments& arguments) {
   // All groups of an update are read before it begins.
   constexpr std::int64_t most_groups = 1 << 20;
   if (arguments.shape.batch > most_groups / arguments.shape.accumulate) {
-    return fail("--batch {} --accumulate {} are more than the {} groups that one update may have",
-                arguments.shape.batch, arguments.shape.accumulate, most_groups);
+    return fail(
+        "--batch {} --gradient-accumulation {} are more than the {} groups that one update may "
+        "have",
+        arguments.shape.batch, arguments.shape.accumulate, most_groups);
   }
   if (arguments.warm_up_steps() > arguments.steps) {
     return fail(
-        "--warm-up {} is more than --steps {}, so that the learning rate would never be reached; "
+        "--warmup-steps {} is more than --steps {}, so that the learning rate would never be "
+        "reached; "
         "take fewer, or leave it out",
         arguments.warm_up_steps(), arguments.steps);
   }
@@ -473,69 +476,74 @@ CLI::Option* add_number(CLI::App& command, const char* name, std::int64_t& value
 
 void add_validation_arguments(CLI::App& command, TrainArguments& arguments) {
   command
-      .add_option(
-          "--validate-run", arguments.validate_run,
-          "TREC run, .gz or not, that is ranked anew now and then; its nDCG@10 stands in the curve")
+      .add_option("--validate-run", arguments.validate_run,
+                  "TREC run, optionally .gz, that is re-ranked for validation; its nDCG@10 is "
+                  "added to the curve")
       ->type_name("FILE");
   add_run_columns_option(command, arguments.third_column);
-  command.add_option("--validate-qrels", arguments.validate_qrels, "Of that run")
+  command
+      .add_option("--validate-qrels", arguments.validate_qrels, "Judgements of the validation run")
       ->type_name("FILE");
-  command.add_option("--validate-queries", arguments.validate_queries, "Its texts; else --queries")
+  command
+      .add_option("--validate-queries", arguments.validate_queries,
+                  "Query texts of the validation run; default: --queries")
       ->type_name("FILE");
   command
       .add_option("--validate-documents", arguments.validate_documents,
-                  "Its texts; else --documents")
+                  "Document texts of the validation run; default: --documents")
       ->type_name("FILE");
   add_number(command, "--validate-every", arguments.validate_every,
-             "Steps between two validations; else as --save-every");
+             "Number of steps between two validations; default: --save-every");
   command
-      .add_option("--keep", arguments.keep,
-                  "Which weights are written: best (by the validation) or last; without: the best "
-                  "where there is a validation")
+      .add_option(
+          "--keep", arguments.keep,
+          "Weights to write: best (by validation) or last; default: best if there is a validation")
       ->type_name("WHICH")
       ->check(CLI::IsMember({"best", "last"}));
 }
 
 void add_optimizer_arguments(CLI::App& command, TrainArguments& arguments) {
-  add_number(command, "--steps", arguments.steps, "Updates of the weights")->required();
-  add_number(command, "--batch", arguments.shape.batch, "Lines that are computed at once")
+  add_number(command, "--steps", arguments.steps, "Number of optimizer steps")->required();
+  add_number(command, "--batch", arguments.shape.batch, "Number of triples in a batch")
       ->capture_default_str();
-  add_number(command, "--accumulate", arguments.shape.accumulate, "Batches of one update")
+  add_number(command, "--gradient-accumulation", arguments.shape.accumulate,
+             "Number of batches per optimizer step (gradient accumulation)")
       ->capture_default_str();
-  command.add_option("--learning-rate", arguments.learning_rate, "The paper's 7e-6 unless given")
+  command
+      .add_option("--learning-rate", arguments.learning_rate,
+                  "Learning rate; default: 7e-6, the paper's")
       ->type_name("X")
       ->check(above_zero);
   command
-      .add_option("--warm-up", arguments.warm_up,
-                  "Steps in which the rate rises to it; else a hundredth of all")
+      .add_option("--warmup-steps", arguments.warm_up,
+                  "Number of warm-up steps; default: 1 % of --steps")
       ->type_name("N")
       ->check(zero_or_above);
   command
-      .add_option("--schedule", arguments.schedule, "Of the rate behind that: constant or linear")
+      .add_option("--schedule", arguments.schedule,
+                  "Learning rate schedule after warm-up: constant or linear decay")
       ->type_name("NAME")
       ->check(CLI::IsMember({"constant", "linear"}))
       ->capture_default_str();
   command
       .add_option("--weight-decay", arguments.weight_decay,
-                  "AdamW's, of weights; biases and the norms' factors have none")
+                  "Weight decay of AdamW; not applied to biases and norms")
       ->type_name("X")
       ->check(zero_or_above)
       ->capture_default_str();
   command
-      .add_option("--clip", arguments.clip,
-                  "Longest gradient of all weights together; 0: any length")
+      .add_option("--max-grad-norm", arguments.clip, "Maximum gradient norm; 0 disables clipping")
       ->type_name("X")
       ->check(zero_or_above)
       ->capture_default_str();
   command
       .add_option("--seed", arguments.shape.seed,
-                  "Of the order of lines, and of a head that is not there")
+                  "Random seed of the order of triples and of a new classification head")
       ->type_name("N")
       ->check(zero_or_above)
       ->capture_default_str();
   command.add_flag("--recompute", arguments.recompute,
-                   "Keep each layer's input alone, and compute it again on the way back: less "
-                   "memory, the same weights");
+                   "Recompute activations in the backward pass: less memory, the same weights");
 }
 
 }  // namespace
@@ -543,36 +551,41 @@ void add_optimizer_arguments(CLI::App& command, TrainArguments& arguments) {
 void add_train_command(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<TrainArguments>();
   CLI::App* command =
-      app.add_subcommand("train", "Fine-tune a cross-encoder with any pattern of attention");
+      app.add_subcommand("train", "Fine-tune a cross-encoder with any attention pattern");
   add_model_arguments(*command, arguments->model);
   command
       ->add_option(
           "--triples", arguments->triples,
-          ".tsv or .jsonl: QUERY, POSITIVE, NEGATIVE, for --margin-mse with MARGIN or both "
-          "scores behind, for --localized-ce with any number of negatives")
+          "Training triples, .tsv or .jsonl: QUERY, POSITIVE, NEGATIVE; for --margin-mse followed "
+          "by the teacher's MARGIN or both scores; for --localized-ce with any number of negatives")
       ->type_name("FILE")
       ->required();
-  command->add_option("--queries", arguments->queries, "The triples have ids of these: QID, QUERY")
+  command
+      ->add_option("--queries", arguments->queries,
+                   "Query texts (QID, QUERY) if the triples have ids")
       ->type_name("FILE");
-  command->add_option("--documents", arguments->documents, "And of these: DOCID, TEXT")
+  command
+      ->add_option("--documents", arguments->documents,
+                   "Document texts (DOCID, TEXT) if the triples have ids")
       ->type_name("FILE");
-  add_beir_options(
-      *command, arguments->beir,
-      "In place of both: a data set as BEIR lays it out, whose judgements a validation "
-      "takes unless it has its own");
+  add_beir_options(*command, arguments->beir,
+                   "BEIR folder instead of --queries and --documents; validation uses its "
+                   "judgements unless --validate-qrels is given");
   command->add_flag("--margin-mse", arguments->margin_mse,
-                    "Towards a teacher's difference between both scores");
-  command->add_flag("--ranknet", arguments->ranknet, "The positive above the negative");
+                    "Loss: margin MSE against a teacher's score difference");
+  command->add_flag("--ranknet", arguments->ranknet,
+                    "Loss: RankNet, the positive above the negative");
   command->add_flag("--localized-ce", arguments->localized_ce,
-                    "The positive above all its negatives");
+                    "Loss: localized cross-entropy, the positive above all its negatives");
   add_optimizer_arguments(*command, *arguments);
   add_number(*command, "--save-every", arguments->save_every,
-             "Steps behind which the state is saved, from which the same command goes on")
+             "Number of steps between two checkpoints of the training state")
       ->capture_default_str();
   add_validation_arguments(*command, *arguments);
-  command->add_flag("--restart", arguments->restart, "Begin anew in a folder that has something");
-  command->add_flag("--events", arguments->events, "Every step as a line of JSON");
-  command->add_option("-o,--output", arguments->out, "Folder of the trained model")
+  command->add_flag("--restart", arguments->restart,
+                    "Start over in a folder with an earlier training");
+  command->add_flag("--events", arguments->events, "Print a JSON line per step");
+  command->add_option("-o,--output", arguments->out, "Folder to write the trained model to")
       ->type_name("DIR")
       ->required();
   command->callback([&session, arguments] {

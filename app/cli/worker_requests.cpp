@@ -9,13 +9,13 @@ namespace attnscope::cli {
 void add_worker_options(CLI::App& command, WorkerChoice& choice) {
   command
       .add_option("--worker", choice.command,
-                  "Command that starts the measuring process; 'ssh HOST attnscope-worker' for "
-                  "another machine")
+                  "Command that starts the measuring process; 'ssh HOST attnscope-worker' measures "
+                  "on another machine")
       ->type_name("CMD");
   command
       .add_option(
           "--with", choice.with,
-          "Python file, or command, whose implementations are measured too; may be repeated")
+          "Python file or command with implementations or re-rankers of your own; may be repeated")
       ->type_name("PROGRAM")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

@@ -65,7 +65,7 @@ void say_classifier(ordered_json& config, const char* architecture) {
 
 Result<std::string> trained_config(std::string_view config, const TrainedAttention& attention) {
   ordered_json trained = parse_ordered_json(config);
-  if (!trained.is_object()) return fail("config.json: is no JSON object");
+  if (!trained.is_object()) return fail("config.json: is not a JSON object");
   const bool is_longformer = trained.value("model_type", "") == "longformer";
   for (const char* field :
        {"attention_window_size", "cls_query_attention", "cls_doc_attention", "query_cls_attention",

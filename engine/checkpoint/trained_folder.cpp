@@ -34,7 +34,7 @@ Result<ordered_json> json_in(const fs::path& file) {
   const auto text = text_of(file);
   if (!text) return tl::unexpected(text.error());
   ordered_json parsed = parse_ordered_json(*text);
-  if (parsed.is_discarded()) return fail("{}: is no JSON", file.string());
+  if (parsed.is_discarded()) return fail("{}: is not valid JSON; was it cut short?", file.string());
   return parsed;
 }
 

@@ -160,7 +160,7 @@ Result<std::string> beside_table3(const Table& table, TableFormat format) {
   }
   if (lines.empty()) {
     return fail(
-        "--beside: run {} has no whole models of 174 or 4096 tokens, which Table 3 has; attnscope "
+        "--published: run {} has no whole models of 174 or 4096 tokens, which Table 3 has; attnscope "
         "run paper-table3 measures them",
         table.run.number);
   }
@@ -302,7 +302,7 @@ Result<std::string> beside_table6(const Table& table, TableFormat format) {
   }
   if (lines.empty()) {
     return fail(
-        "--beside: run {} has no re-rankers in stage online, whose times Table 6 has; attnscope "
+        "--published: run {} has no re-rankers in stage online, whose times Table 6 has; attnscope "
         "run paper-mixencoder measures them",
         table.run.number);
   }
@@ -407,7 +407,7 @@ Result<std::string> beside_tkl_table1(const Table& table, TableFormat format) {
   }
   if (settings.empty()) {
     return fail(
-        "--beside: run {} has no whole models that score documents, as Table 1 has; attnscope run "
+        "--published: run {} has no whole models that score documents, as Table 1 has; attnscope run "
         "paper-tkl measures them",
         table.run.number);
   }
@@ -472,7 +472,7 @@ Result<std::string> write_beside(const Table& table, std::string_view published,
   if (found != tables_beside.end()) return found->write(table, format);
   std::array<std::string_view, tables_beside.size()> ids;
   std::ranges::transform(tables_beside, ids.begin(), &Beside::id);
-  return fail("--beside: there is no published table '{}' to set models beside; {}",
+  return fail("--published: there is no published table '{}' to set models beside; {}",
               in_a_sentence(published), suggest(in_a_sentence(published), ids));
 }
 

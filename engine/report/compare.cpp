@@ -119,11 +119,11 @@ void widen(Comparison& comparison) {
 std::string between_in_words(const Comparison& comparison) {
   const statistics::BetweenRuns& between = comparison.between;
   std::string text = fmt::format(
-      "between two runs the machine itself changes: here all cells by {:.1f} % alike, and single "
-      "cells by {:.1f} % more or less; the intervals allow for both",
+      "between the two runs the machine shifted all cells by {:.1f} %, and single cells by a "
+      "further {:.1f} %; the intervals include both",
       100 * std::expm1(between.shift), 100 * std::expm1(between.spread));
   if (comparison.machine_moved) {
-    text += fmt::format(" (the rates measured of it moved by {:.1f} %)",
+    text += fmt::format(" (its ceilings changed by {:.1f} %)",
                         100 * std::expm1(*comparison.machine_moved));
   }
   return text;

@@ -194,12 +194,12 @@ Result<json> parse_text_object(std::string_view line, PairFormat format,
     json object = parse_json(line);
     if (object.is_discarded()) {
       const std::string problem = json_problem(line);
-      return fail("is no JSON object: {}{}", problem,
+      return fail("is not a JSON object: {}{}", problem,
                   problem.find("end of input") != problem.npos
                       ? "; write each object on a line of its own"
                       : "");
     }
-    if (!object.is_object()) return fail("is no JSON object but a {}", object.type_name());
+    if (!object.is_object()) return fail("is not a JSON object but a {}", object.type_name());
     if (const auto key = key_with_two_values(line, object)) {
       return fail("has '{}' twice, with different values; leave out the one that is not meant",
                   in_a_sentence(*key));

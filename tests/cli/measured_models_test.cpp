@@ -78,7 +78,7 @@ TEST_F(MeasuredModels, RowsOfOneModel_AreChosenByItsName) {
 }
 
 TEST_F(MeasuredModels, PapersTable3_HasTheirNumbersBesideOurs) {
-  const Outcome outcome = program_->run({"table", "last", "--beside", "ecir24-table3"});
+  const Outcome outcome = program_->run({"table", "last", "--published", "ecir24-table3"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("Passages, 174 tokens"));
   EXPECT_THAT(outcome.out, HasSubstr("368"));
@@ -87,7 +87,7 @@ TEST_F(MeasuredModels, PapersTable3_HasTheirNumbersBesideOurs) {
 }
 
 TEST_F(MeasuredModels, AnotherPublishedTable_IsRefusedWithTheOneThereIs) {
-  const Outcome outcome = program_->run({"table", "last", "--beside", "no-such-table"});
+  const Outcome outcome = program_->run({"table", "last", "--published", "no-such-table"});
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("ecir24-table3"));
 }

@@ -436,7 +436,7 @@ TEST_F(Score, ProfileTellsWhereTheTimeGoes) {
 #ifndef ATTNSCOPE_HAS_GUI
   EXPECT_THAT(refused({"-o", "parts.pdf"}), HasSubstr("has no Qt and cannot draw"));
 #endif
-  EXPECT_THAT(refused({"--most-pairs", "0"}), HasSubstr("must be a number above 0"));
+  EXPECT_THAT(refused({"--max-pairs", "0"}), HasSubstr("must be a number above 0"));
   program_.write("none.tsv", "");
   EXPECT_THAT(program_.run({"profile", "--checkpoint", ".", "--pairs", "none.tsv"}).err,
               HasSubstr("none.tsv: has no pairs"));

@@ -130,7 +130,7 @@ TEST_F(Train, EveryObjectiveAndKindOfTriplesIsTaken) {
   EXPECT_EQ(train("a", {"--ranknet", "--steps", "3"}).exit_code, 0);
   const Outcome groups =
       program_.run({"train", "--checkpoint", "start", "--triples", "groups.jsonl", "--localized-ce",
-                    "--steps", "3", "--accumulate", "2", "--schedule", "linear", "-o", "b"});
+                    "--steps", "3", "--gradient-accumulation", "2", "--schedule", "linear", "-o", "b"});
   EXPECT_EQ(groups.exit_code, 0) << groups.err;
   const auto of_ids = [&](const std::vector<std::string>& texts, const std::string& out) {
     std::vector<std::string> arguments{"train",
@@ -233,7 +233,7 @@ TEST_F(Train, ValidationIsTheNdcgOfTheRunRankedByItsModel) {
 }
 
 TEST_F(Train, TheBestValidatedStepIsKept) {
-  const std::vector<std::string> arguments{"--margin-mse", "--warm-up", "1", "--validate-every",
+  const std::vector<std::string> arguments{"--margin-mse", "--warmup-steps", "1", "--validate-every",
                                            "2"};
   const auto of_steps = [&](int steps) {
     std::vector<std::string> all = arguments;
@@ -462,9 +462,9 @@ TEST_F(Train, WhatDoesNotFitIsASentence) {
   program_.write("triples.tsv", "a\tb\tc\t1\na\tb\n");
   EXPECT_THAT(complaint({"--steps", "1", "--margin-mse"}),
               HasSubstr("triples.tsv, line 2: has 2 columns"));
-  EXPECT_THAT(complaint({"--steps", "1", "--ranknet", "--accumulate", "100000000"}),
+  EXPECT_THAT(complaint({"--steps", "1", "--ranknet", "--gradient-accumulation", "100000000"}),
               HasSubstr("groups that one update may have"));
-  EXPECT_THAT(complaint({"--steps", "1", "--ranknet", "--clip", "nan"}),
+  EXPECT_THAT(complaint({"--steps", "1", "--ranknet", "--max-grad-norm", "nan"}),
               HasSubstr("must be 0 or a number above it, not 'nan'"));
   const Outcome own = train("start", {"--ranknet", "--steps", "1"});
   EXPECT_EQ(own.exit_code, 2);
@@ -479,8 +479,8 @@ TEST_F(Train, NumbersThatChangeNothingAreRefused) {
   };
   EXPECT_THAT(complaint({"--ranknet", "--steps", "2", "--extend-positions", "10"}),
               HasSubstr("positions, which cannot be extended to 10"));
-  EXPECT_THAT(complaint({"--ranknet", "--steps", "2", "--warm-up", "50"}),
-              HasSubstr("--warm-up 50 is more than --steps 2"));
+  EXPECT_THAT(complaint({"--ranknet", "--steps", "2", "--warmup-steps", "50"}),
+              HasSubstr("--warmup-steps 50 is more than --steps 2"));
   program_.write("triples.tsv", "");
   program_.write("triples.jsonl",
                  R"({"query":"a","positive":"b","negative":"c","margin":2,"scores":[3,1]})"

@@ -194,7 +194,7 @@ TEST(Compare, CeilingsThatMoved_WidenWhatCellsMayShare) {
   EXPECT_NEAR(*shift_with(0.9e12), std::log(1 / 0.9), 1e-9);
   const MeasuredRun a, b;
   EXPECT_THAT(write_comparison(compare_or_throw(a, b)),
-              HasSubstr("the rates measured of it moved by 0.0 %"));
+              HasSubstr("its ceilings changed by 0.0 %"));
 }
 
 TEST(Compare, TheText_NamesBothRunsEveryCellAndTheCounts) {

@@ -43,6 +43,11 @@ class Installation(unittest.TestCase):
         self.assertEqual(version.returncode, 0, version.stderr)
         self.assertRegex(version.stdout, r"\d+\.\d+")
 
+    def test_man_pages_and_completion_are_there(self):
+        self.assertIn(".TH ATTNSCOPE-SCORE 1", (self.root / "share/man/man1/attnscope-score.1").read_text())
+        for file in ("bash-completion/completions/attnscope", "zsh/site-functions/_attnscope"):
+            self.assertIn("--checkpoint", (self.root / "share" / file).read_text())
+
     def test_the_worker_brings_its_own_libraries(self):
         if not self.has_worker:
             self.skipTest("this build has no worker")

@@ -167,11 +167,11 @@ void AttentionSource::describe() {
   const DumpInfo& info = session_->dump()->info();
   ui_->dump_model->setText(words(info.model));
   const QString sizes =
-      tr("%1, %2 of %3 and %4.")
+      tr("%1, %2 x %3, head dimension %4.")
           .arg(counted(info.layout.tokens(), tr("token"), tr("tokens")),
                counted(static_cast<qint64>(info.layers.size()), tr("layer"), tr("layers")),
                counted(info.heads, tr("head"), tr("heads")),
-               counted(info.head_dim, tr("value"), tr("values")));
+               QString::number(info.head_dim));
   ui_->dump_note->setText(info.note.empty() ? sizes : words(info.note) + QLatin1Char('\n') + sizes);
   ui_->dump_note->setToolTip(session_->file());
   QStringList ran;

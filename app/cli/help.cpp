@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/help.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "attnscope/build_info.h"
+#include "kernels/base/sentences.h"
+#include "kernels/base/written_file.h"
+
+namespace attnscope::cli {
+namespace {
+
+constexpr std::string_view compare = "Compare attention", ranking = "Score, rank and evaluate",
+                           models = "Train and inspect", stored = "Stored runs",
+                           program = "Patterns and the program";
+
+struct Topic {
+  std::string_view command, group, example;
+};
+constexpr std::array topics{
+    Topic{"run", compare, "attnscope run quick"},
+    Topic{"estimate", compare, "attnscope estimate mine.json"},
+    Topic{"pause", compare, "attnscope pause last"},
+    Topic{"continue", compare, "attnscope continue last"},
+    Topic{"answer", compare, "attnscope answer last --baseline full/sdpa"},
+    Topic{"table", compare, "attnscope table last --baseline full/sdpa --format latex"},
+    Topic{"plot", compare, "attnscope plot last --y time,memory -o figure.pdf"},
+    Topic{"compare", compare, "attnscope compare 1 2"},
+    Topic{"report", compare, "attnscope report last -o report.html"},
+    Topic{"score", ranking,
+          "attnscope score --checkpoint cross-encoder/ms-marco-MiniLM-L6-v2 --pairs pairs.tsv"},
+    Topic{"rerank", ranking,
+          "attnscope rerank --checkpoint DIR --run bm25.trec --queries queries.tsv "
+          "--documents collection.tsv -o out.trec"},
+    Topic{"encode", ranking,
+          "attnscope encode --checkpoint colbert-ir/colbertv2.0 --documents collection.tsv "
+          "-o collection.cache"},
+    Topic{"evaluate", ranking,
+          "attnscope evaluate --qrels qrels.txt full.trec sparse.trec --baseline full.trec"},
+    Topic{"latency", ranking,
+          "attnscope latency --checkpoint DIR --pairs top1000.tsv --within 200"},
+    Topic{"profile", ranking, "attnscope profile --checkpoint DIR --pairs top1000.tsv"},
+    Topic{"lengths", ranking, "attnscope lengths --checkpoint DIR --pairs top1000.tsv"},
+    Topic{"train", models,
+          "attnscope train --checkpoint DIR --triples triples.tsv --margin-mse --pattern sparse "
+          "--window 4 --steps 20000 -o sparse-4"},
+    Topic{"inspect", models,
+          "attnscope inspect --checkpoint DIR --query 'how tall is the tower' "
+          "--document-file page.txt -o dump.safetensors"},
+    Topic{"attend", models,
+          "attnscope attend in.safetensors --pattern sparse --window 4 --layout layout.json "
+          "--implementation segment -o out.safetensors"},
+    Topic{"show", stored, "attnscope show last"},
+    Topic{"describe", stored, "attnscope describe last --name 'for the paper' --tag laptop"},
+    Topic{"export", stored, "attnscope export last -o run.attn"},
+    Topic{"import", stored, "attnscope import run.attn"},
+    Topic{"trash", stored, "attnscope trash 3"},
+    Topic{"check-store", stored, "attnscope check-store"},
+    Topic{"list", program, "attnscope list implementations"},
+    Topic{"mask", program, "attnscope mask sparse --window 4 -o mask.pdf"},
+    Topic{"costs", program, "attnscope costs sparse --window 4"},
+    Topic{"check", program, "attnscope check"},
+    Topic{"help", program, "attnscope help score"},
+    Topic{"completion", program, "source <(attnscope completion bash)"},
+    Topic{"manual", program, "attnscope manual ~/.local/share/man/man1"}};
+
+/// A command or an option of a command, by its former name and its current one.
+struct Renamed {
+  std::string_view command, former, current;
+};
+constexpr std::array renamed{Renamed{"", "foresee", "estimate"},
+                             Renamed{"table", "--beside", "--published"},
+                             Renamed{"profile", "--most-pairs", "--max-pairs"},
+                             Renamed{"train", "--clip", "--max-grad-norm"},
+                             Renamed{"train", "--warm-up", "--warmup-steps"},
+                             Renamed{"train", "--accumulate", "--gradient-accumulation"}};
+
+std::vector<const CLI::App*> commands_of(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+/// The options of a command that help shows, without --help.
+std::vector<const CLI::Option*> options_of(const CLI::App& command) {
+  std::vector<const CLI::Option*> options;
+  for (const CLI::Option* option : command.get_options()) {
+    if (!option->get_positional() && option != command.get_help_ptr()) options.push_back(option);
+  }
+  return options;
+}
+
+/// "-o", "--output"; without the negative form of a flag.
+std::vector<std::string> names_of(const CLI::Option& option) {
+  std::vector<std::string> names;
+  for (const std::string& name : option.get_snames()) names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) {
+    const auto negative = option.get_fnames();
+    if (std::ranges::find(negative, name) == negative.end()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+std::string bash_completion(const CLI::App& app) {
+  std::string cases;
+  std::vector<std::string> commands;
+  for (const CLI::App* command : commands_of(app)) {
+    commands.push_back(command->get_name());
+    std::vector<std::string> words;
+    for (const CLI::App* inner : commands_of(*command)) words.push_back(inner->get_name());
+    for (const CLI::Option* option : options_of(*command))
+      for (std::string& name : names_of(*option)) words.push_back(std::move(name));
+    cases += fmt::format("    {}) words='{}' ;;\n", command->get_name(), fmt::join(words, " "));
+  }
+  return fmt::format(R"(# bash completion for attnscope
+_attnscope() {{
+  local current=${{COMP_WORDS[COMP_CWORD]}} command= words i
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    [[ ${{COMP_WORDS[i]}} == -* ]] || {{ command=${{COMP_WORDS[i]}}; break; }}
+  done
+  case $command in
+    '') words='{}' ;;
+{}    *) words= ;;
+  esac
+  COMPREPLY=()
+  [[ -n $command && $command != list && $current != -* ]] && return
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+}}
+complete -o default -F _attnscope attnscope
+)",
+                     fmt::join(commands, " "), cases);
+}
+
+/// `text` between single quotes, with `special` characters escaped as zsh's completion asks for.
+std::string zsh_quoted(std::string_view text, std::string_view special) {
+  std::string quoted = "'";
+  for (const char c : text) {
+    if (c == '\'') {
+      quoted += "'\\''";
+      continue;
+    }
+    if (special.find(c) != std::string_view::npos) quoted += '\\';
+    quoted += c;
+  }
+  return quoted + "'";
+}
+
+std::string zsh_completion(const CLI::App& app) {
+  std::string commands, cases;
+  for (const CLI::App* command : commands_of(app)) {
+    commands += fmt::format("    {}\n", zsh_quoted(command->get_name() + ":", "") +
+                                            zsh_quoted(command->get_description(), ":"));
+    cases += fmt::format("    {})\n      _arguments", command->get_name());
+    for (const CLI::Option* option : options_of(*command)) {
+      for (const std::string& name : names_of(*option)) {
+        std::string argument =
+            zsh_quoted(name + "[", "") + zsh_quoted(option->get_description(), "[]:") + "']'";
+        if (option->get_expected_max() > 0)
+          argument += zsh_quoted(":" + option->get_type_name() + ":_files", "");
+        cases += " \\\n        " + argument;
+      }
+    }
+    cases += " \\\n        '*::file:_files' ;;\n";
+  }
+  return fmt::format(R"(#compdef attnscope
+_attnscope() {{
+  local -a commands
+  commands=(
+{}  )
+  if (( CURRENT == 2 )); then
+    _describe command commands
+    return
+  fi
+  local command=$words[2]
+  shift words
+  (( CURRENT-- ))
+  case $command in
+{}  esac
+}}
+_attnscope "$@"
+)",
+                     commands, cases);
+}
+
+/// Text of a man page: backslashes, and dots that begin a line, mean themselves.
+std::string roff(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '\\')
+      escaped += "\\e";
+    else if (c == '-')
+      escaped += "\\-";
+    else if ((c == '.' || c == '\'') && (escaped.empty() || escaped.back() == '\n'))
+      escaped += std::string("\\&") + c;
+    else
+      escaped += c;
+  }
+  return escaped;
+}
+
+std::string page_head(std::string_view name, std::string_view description) {
+  std::string title(name);
+  for (char& c : title) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return fmt::format(".TH {} 1 \"\" \"attnscope {}\" \"AttnScope\"\n.SH NAME\n{} \\- {}\n", title,
+                     ATTNSCOPE_VERSION, roff(name), roff(description));
+}
+
+std::string options_in_roff(const CLI::App& command) {
+  std::string text;
+  for (const CLI::Option* option : command.get_options()) {
+    const std::vector<std::string> names =
+        option->get_positional() ? std::vector{option->get_name()} : names_of(*option);
+    const bool has_value = option->get_expected_max() > 0 && !option->get_positional();
+    text += fmt::format(".TP\n\\fB{}\\fR{}\n{}\n", roff(fmt::format("{}", fmt::join(names, ", "))),
+                        has_value ? " \\fI" + roff(option->get_type_name()) + "\\fR" : "",
+                        roff(option->get_description()));
+  }
+  return text;
+}
+
+/// The file attnscope-COMMAND.1.
+std::string manual_page(const CLI::App& command) {
+  std::string usage = command.help("attnscope");
+  usage = usage.substr(usage.find("Usage: ") + 7);
+  usage = usage.substr(0, usage.find('\n'));
+  std::string page = page_head("attnscope-" + command.get_name(), command.get_description());
+  page += fmt::format(".SH SYNOPSIS\n{}\n", roff(usage));
+  for (const CLI::App* inner : commands_of(command)) {
+    page += fmt::format(".SH {}\n{}\n{}", roff(inner->get_name()), roff(inner->get_description()),
+                        options_in_roff(*inner));
+  }
+  if (commands_of(command).empty()) page += ".SH OPTIONS\n" + options_in_roff(command);
+  const auto topic = std::ranges::find(topics, command.get_name(), &Topic::command);
+  if (topic != topics.end())
+    page += fmt::format(".SH EXAMPLE\n.nf\n{}\n.fi\n", roff(topic->example));
+  return page + ".SH SEE ALSO\nattnscope(1)\n";
+}
+
+/// The file attnscope.1: all commands.
+std::string manual_page_of_all(const CLI::App& app) {
+  std::string page = page_head("attnscope", "compare attention implementations for re-rankers");
+  page += ".SH SYNOPSIS\nattnscope [COMMAND ...]\n.br\nattnscope [FILE]\n.SH COMMANDS\n";
+  for (const CLI::App* command : commands_of(app)) {
+    page += fmt::format(".TP\n\\fB{}\\fR\n{}\n", roff(command->get_name()),
+                        roff(command->get_description()));
+  }
+  return page + ".SH SEE ALSO\nattnscope\\-COMMAND(1) for every command\n";
+}
+
+void write_manual(Session& session, const CLI::App& app, const std::filesystem::path& folder) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  const auto write = [&](const std::string& name, const std::string& page) {
+    const Status written = write_file(folder / (name + ".1"), page);
+    if (!written) session.fail(written.error());
+    return written.has_value();
+  };
+  if (!write("attnscope", manual_page_of_all(app))) return;
+  for (const CLI::App* command : commands_of(app))
+    if (!write("attnscope-" + command->get_name(), manual_page(*command))) return;
+}
+
+/// The command that the words name, one inside the other.
+Result<const CLI::App*> find_command(const CLI::App& app, const std::vector<std::string>& words) {
+  const CLI::App* found = &app;
+  for (const std::string& word : words) {
+    std::vector<std::string> names;
+    const CLI::App* inner = nullptr;
+    for (const CLI::App* command : commands_of(*found)) {
+      names.push_back(command->get_name());
+      if (command->get_name() == word) inner = command;
+    }
+    if (inner == nullptr) {
+      const std::vector<std::string_view> known(names.begin(), names.end());
+      return fail("there is no command '{}'; {}", in_a_sentence(word), suggest(word, known));
+    }
+    found = inner;
+  }
+  return found;
+}
+
+}  // namespace
+
+void add_help(CLI::App& app, Session& session) {
+  auto words = std::make_shared<std::vector<std::string>>();
+  CLI::App* help = app.add_subcommand("help", "Print the help of a command");
+  help->add_option("command", *words, "Command; without one, all commands are listed")
+      ->type_name("TEXT");
+  help->callback([&app, &session, words] {
+    const auto command = find_command(app, *words);
+    if (!command) return session.fail(exit_wrong_use, command.error().message);
+    print_result(session, words->empty() ? app.help() : (*command)->help("attnscope"));
+  });
+
+  auto shell = std::make_shared<std::string>();
+  CLI::App* completion = app.add_subcommand("completion", "Print a completion script for a shell");
+  completion->add_option("shell", *shell, "bash or zsh")->type_name("NAME")->required();
+  completion->callback([&app, &session, shell] {
+    if (*shell != "bash" && *shell != "zsh") {
+      return session.fail(exit_wrong_use,
+                          fmt::format("shell is '{}'; it is bash or zsh", in_a_sentence(*shell)));
+    }
+    print_result(session, *shell == "bash" ? bash_completion(app) : zsh_completion(app));
+  });
+
+  auto folder = std::make_shared<std::string>();
+  CLI::App* manual = app.add_subcommand("manual", "Write man pages of all commands");
+  manual->add_option("folder", *folder, "Folder to write to, such as ~/.local/share/man/man1")
+      ->type_name("NAME")
+      ->required();
+  manual->callback([&app, &session, folder] { write_manual(session, app, *folder); });
+
+  for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    const auto* const topic = std::ranges::find(topics, command->get_name(), &Topic::command);
+    if (topic == topics.end()) continue;
+    command->group(std::string(topic->group));
+    std::string footer = command->get_footer();
+    if (!footer.empty()) footer = "\n" + footer;
+    command->footer(fmt::format("Example:\n  {}\n{}", topic->example, footer));
+  }
+}
+
+std::vector<std::string> with_current_names(int argc, char** argv) {
+  std::vector<std::string> arguments(argv + 1, argv + std::max(argc, 1));
+  std::string command;
+  for (std::string& argument : arguments) {
+    if (argument == "--") break;
+    const auto [name, value] =
+        std::pair(argument.substr(0, argument.find('=')),
+                  argument.find('=') == std::string::npos ? std::string()
+                                                          : argument.substr(argument.find('=')));
+    for (const Renamed& one : renamed) {
+      if (one.former == name && one.command == command) argument = std::string(one.current) + value;
+    }
+    if (command.empty() && !argument.starts_with('-')) command = argument;
+  }
+  return arguments;
+}
+
+}  // namespace attnscope::cli
