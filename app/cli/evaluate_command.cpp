@@ -80,9 +80,12 @@ Result<report::EffectivenessReport> evaluated(EvaluateCommand& arguments) {
   const auto measures = effectiveness::parse_measures(arguments.measures);
   if (!measures) return tl::unexpected(measures.error());
   for (std::size_t i = 0; i < arguments.runs.size(); ++i) {
-    const auto behind = std::span(arguments.runs).subspan(i + 1);
-    if (std::ranges::find(behind, arguments.runs[i]) != behind.end())
-      return fail("the run '{}' is given twice; give it once", in_a_sentence(arguments.runs[i]));
+    const FileId id = file_id(arguments.runs[i]);
+    for (const std::string& other : std::span(arguments.runs).subspan(i + 1)) {
+      if (other != arguments.runs[i] && (id == FileId{} || file_id(other) != id)) continue;
+      return fail("the run '{}' is given twice, as '{}'; give it once",
+                  in_a_sentence(arguments.runs[i]), in_a_sentence(other));
+    }
   }
   arguments.question.baseline = place_baseline(arguments.baseline, arguments.runs);
   if (arguments.differences && !arguments.question.baseline) {

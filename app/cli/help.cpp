@@ -100,10 +100,11 @@ std::vector<const CLI::Option*> options_of(const CLI::App& command) {
 /// "-o", "--output"; without the negative form of a flag.
 std::vector<std::string> names_of(const CLI::Option& option) {
   std::vector<std::string> names;
-  for (const std::string& name : option.get_snames()) names.push_back("-" + name);
+  for (const std::string& name : option.get_snames()) names.push_back(fmt::format("-{}", name));
   for (const std::string& name : option.get_lnames()) {
     const auto negative = option.get_fnames();
-    if (std::ranges::find(negative, name) == negative.end()) names.push_back("--" + name);
+    if (std::ranges::find(negative, name) == negative.end())
+      names.push_back(fmt::format("--{}", name));
   }
   return names;
 }
@@ -163,8 +164,8 @@ std::string zsh_completion(const CLI::App& app) {
         std::string argument =
             zsh_quoted(name + "[", "") + zsh_quoted(option->get_description(), "[]:") + "']'";
         if (option->get_expected_max() > 0)
-          argument += zsh_quoted(":" + option->get_type_name() + ":_files", "");
-        cases += " \\\n        " + argument;
+          argument += zsh_quoted(fmt::format(":{}:_files", option->get_type_name()), "");
+        cases += fmt::format(" \\\n        {}", argument);
       }
     }
     cases += " \\\n        '*::file:_files' ;;\n";
@@ -219,7 +220,7 @@ std::string options_in_roff(const CLI::App& command) {
         option->get_positional() ? std::vector{option->get_name()} : names_of(*option);
     const bool has_value = option->get_expected_max() > 0 && !option->get_positional();
     text += fmt::format(".TP\n\\fB{}\\fR{}\n{}\n", roff(fmt::format("{}", fmt::join(names, ", "))),
-                        has_value ? " \\fI" + roff(option->get_type_name()) + "\\fR" : "",
+                        has_value ? fmt::format(" \\fI{}\\fR", roff(option->get_type_name())) : "",
                         roff(option->get_description()));
   }
   return text;
@@ -230,13 +231,15 @@ std::string manual_page(const CLI::App& command) {
   std::string usage = command.help("attnscope");
   usage = usage.substr(usage.find("Usage: ") + 7);
   usage = usage.substr(0, usage.find('\n'));
-  std::string page = page_head("attnscope-" + command.get_name(), command.get_description());
+  std::string page =
+      page_head(fmt::format("attnscope-{}", command.get_name()), command.get_description());
   page += fmt::format(".SH SYNOPSIS\n{}\n", roff(usage));
   for (const CLI::App* inner : commands_of(command)) {
     page += fmt::format(".SH {}\n{}\n{}", roff(inner->get_name()), roff(inner->get_description()),
                         options_in_roff(*inner));
   }
-  if (commands_of(command).empty()) page += ".SH OPTIONS\n" + options_in_roff(command);
+  if (commands_of(command).empty())
+    page += fmt::format(".SH OPTIONS\n{}", options_in_roff(command));
   const auto topic = std::ranges::find(topics, command.get_name(), &Topic::command);
   if (topic != topics.end())
     page += fmt::format(".SH EXAMPLE\n.nf\n{}\n.fi\n", roff(topic->example));
@@ -264,7 +267,7 @@ void write_manual(Session& session, const CLI::App& app, const std::filesystem::
   };
   if (!write("attnscope", manual_page_of_all(app))) return;
   for (const CLI::App* command : commands_of(app))
-    if (!write("attnscope-" + command->get_name(), manual_page(*command))) return;
+    if (!write(fmt::format("attnscope-{}", command->get_name()), manual_page(*command))) return;
 }
 
 /// The command that the words name, one inside the other.
@@ -322,7 +325,7 @@ void add_help(CLI::App& app, Session& session) {
     if (topic == topics.end()) continue;
     command->group(std::string(topic->group));
     std::string footer = command->get_footer();
-    if (!footer.empty()) footer = "\n" + footer;
+    if (!footer.empty()) footer.insert(0, "\n");
     command->footer(fmt::format("Example:\n  {}\n{}", topic->example, footer));
   }
 }

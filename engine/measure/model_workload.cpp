@@ -51,6 +51,11 @@ double worse(double a, double b) {
   return std::isnan(a) || std::isnan(b) ? infinity : std::max(a, b);
 }
 
+/// A state of zeros that is reproduced exactly has no error.
+double relative(double error, double largest) {
+  return error == 0 ? 0 : error / largest;
+}
+
 double error_of(const ReferenceOutput& reference, float score, std::span<const float> state) {
   // States of one query's documents are alike in width.
   if (state.size() < reference.state.size()) return infinity;
@@ -59,7 +64,7 @@ double error_of(const ReferenceOutput& reference, float score, std::span<const f
   double error = std::abs(static_cast<double>(score) - reference.score);
   for (std::size_t i = 0; i < reference.state.size(); ++i)
     error = worse(error, std::abs(static_cast<double>(state[i]) - reference.state[i]));
-  return error / largest;
+  return relative(error, largest);
 }
 
 /// Of the same documents' scores by another computation, over the largest number of the checked
@@ -71,7 +76,7 @@ double error_of_scores(const ModelOutput& checked, std::span<const float> scores
     largest = std::max(largest, static_cast<double>(std::abs(value)));
   for (std::size_t i = 0; i < scores.size(); ++i) {
     const double apart = std::abs(static_cast<double>(checked.scores[i]) - scores[i]);
-    error = worse(error, apart == 0 ? 0 : apart / largest);
+    error = worse(error, relative(apart, largest));
   }
   return error;
 }
@@ -931,7 +936,8 @@ Verdict judge_scores(const ModelReferences& references, std::span<const float> s
   for (const auto& [item, reference] : references) {
     double largest = 0;
     for (const double value : reference->state) largest = std::max(largest, std::abs(value));
-    error = worse(error, std::abs(static_cast<double>(scores[item]) - reference->score) / largest);
+    const double apart = std::abs(static_cast<double>(scores[item]) - reference->score);
+    error = worse(error, relative(apart, largest));
   }
   return verdict_of(error, bound, scores, "scores");
 }

@@ -160,7 +160,8 @@ Result<std::string> beside_table3(const Table& table, TableFormat format) {
   }
   if (lines.empty()) {
     return fail(
-        "--published: run {} has no whole models of 174 or 4096 tokens, which Table 3 has; attnscope "
+        "--published: run {} has no whole models of 174 or 4096 tokens, which Table 3 has; "
+        "attnscope "
         "run paper-table3 measures them",
         table.run.number);
   }
@@ -407,7 +408,8 @@ Result<std::string> beside_tkl_table1(const Table& table, TableFormat format) {
   }
   if (settings.empty()) {
     return fail(
-        "--published: run {} has no whole models that score documents, as Table 1 has; attnscope run "
+        "--published: run {} has no whole models that score documents, as Table 1 has; attnscope "
+        "run "
         "paper-tkl measures them",
         table.run.number);
   }

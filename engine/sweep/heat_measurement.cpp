@@ -381,6 +381,15 @@ std::optional<double> worst(std::optional<double> a, std::optional<double> b) {
   return std::max(*a, *b);
 }
 
+/// The larger peak of both processes; each measured a first call of its own.
+void pool(CellMemory& into, const CellMemory& from) {
+  into.requested_bytes = std::max(into.requested_bytes, from.requested_bytes);
+  into.reserved_bytes = std::max(into.reserved_bytes, from.reserved_bytes);
+  into.workspace_bytes = std::max(into.workspace_bytes, from.workspace_bytes);
+  into.process_peak_bytes = std::max(into.process_peak_bytes, from.process_peak_bytes);
+  into.cache_bytes = std::max(into.cache_bytes, from.cache_bytes);
+}
+
 void pool(Cell& into, Cell&& from, std::vector<std::string>& warnings) {
   into.relative_error = worst(into.relative_error, from.relative_error);
   if (into.status != CellStatus::ok) return;
@@ -397,6 +406,7 @@ void pool(Cell& into, Cell&& from, std::vector<std::string>& warnings) {
                     into.contender.id(), into.batch, from.batch));
     return;
   }
+  pool(into.memory, from.memory);
   into.samples.insert(into.samples.end(), from.samples.begin(), from.samples.end());
   into.settled = into.settled && from.settled;
 }

@@ -68,10 +68,12 @@ TEST(Completion, OfBash_CompletesCommandsAndOptions) {
   const Program program;
   program.write("completion.bash", program.run({"completion", "bash"}).out);
   const auto completed = [&](const std::string& words, int current) {
-    const std::string script =
-        "source completion.bash; COMP_WORDS=(" + words + "); COMP_CWORD=" +
-        std::to_string(current) + "; _attnscope; echo ${COMPREPLY[@]} > replies";
-    EXPECT_EQ(std::system(("cd '" + program.path("").string() + "' && bash -c '" + script + "'").c_str()), 0);
+    const std::string script = "source completion.bash; COMP_WORDS=(" + words +
+                               "); COMP_CWORD=" + std::to_string(current) +
+                               "; _attnscope; echo ${COMPREPLY[@]} > replies";
+    EXPECT_EQ(
+        std::system(("cd '" + program.path("").string() + "' && bash -c '" + script + "'").c_str()),
+        0);
     std::string replies = program.read("replies");
     return replies.substr(0, replies.find('\n'));
   };
@@ -95,8 +97,7 @@ TEST(Manual, HasAPageOfEveryCommandWithItsOptions) {
   for (const std::string& name : commands(program)) {
     EXPECT_THAT(program.read("man/attnscope-" + name + ".1"), HasSubstr(".SH EXAMPLE")) << name;
   }
-  EXPECT_THAT(program.read("man/attnscope-run.1"),
-              HasSubstr("\\fB\\-\\-resume\\fR \\fIRUN\\fR"));
+  EXPECT_THAT(program.read("man/attnscope-run.1"), HasSubstr("\\fB\\-\\-resume\\fR \\fIRUN\\fR"));
 }
 
 }  // namespace

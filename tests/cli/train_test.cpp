@@ -128,9 +128,9 @@ TEST_F(Train, EveryObjectiveAndKindOfTriplesIsTaken) {
                  R"({"query":"b i","positive":"b i o","negatives":["m n"]})"
                  "\n");
   EXPECT_EQ(train("a", {"--ranknet", "--steps", "3"}).exit_code, 0);
-  const Outcome groups =
-      program_.run({"train", "--checkpoint", "start", "--triples", "groups.jsonl", "--localized-ce",
-                    "--steps", "3", "--gradient-accumulation", "2", "--schedule", "linear", "-o", "b"});
+  const Outcome groups = program_.run(
+      {"train", "--checkpoint", "start", "--triples", "groups.jsonl", "--localized-ce", "--steps",
+       "3", "--gradient-accumulation", "2", "--schedule", "linear", "-o", "b"});
   EXPECT_EQ(groups.exit_code, 0) << groups.err;
   const auto of_ids = [&](const std::vector<std::string>& texts, const std::string& out) {
     std::vector<std::string> arguments{"train",
@@ -233,8 +233,8 @@ TEST_F(Train, ValidationIsTheNdcgOfTheRunRankedByItsModel) {
 }
 
 TEST_F(Train, TheBestValidatedStepIsKept) {
-  const std::vector<std::string> arguments{"--margin-mse", "--warmup-steps", "1", "--validate-every",
-                                           "2"};
+  const std::vector<std::string> arguments{"--margin-mse", "--warmup-steps", "1",
+                                           "--validate-every", "2"};
   const auto of_steps = [&](int steps) {
     std::vector<std::string> all = arguments;
     all.insert(all.end(), {"--steps", std::to_string(steps)});

@@ -75,7 +75,8 @@ QStringList recent_files(FileKind kind) {
 }
 
 void remember_file(const QString& file) {
-  QStringList files = recent_files();
+  // Files on drives that are not mounted now are kept.
+  QStringList files = QSettings().value(recent_files_key).toStringList();
   const QString absolute = QFileInfo(file).absoluteFilePath();
   files.removeAll(absolute);
   files.prepend(absolute);

@@ -170,8 +170,7 @@ void AttentionSource::describe() {
       tr("%1, %2 x %3, head dimension %4.")
           .arg(counted(info.layout.tokens(), tr("token"), tr("tokens")),
                counted(static_cast<qint64>(info.layers.size()), tr("layer"), tr("layers")),
-               counted(info.heads, tr("head"), tr("heads")),
-               QString::number(info.head_dim));
+               counted(info.heads, tr("head"), tr("heads")), QString::number(info.head_dim));
   ui_->dump_note->setText(info.note.empty() ? sizes : words(info.note) + QLatin1Char('\n') + sizes);
   ui_->dump_note->setToolTip(session_->file());
   QStringList ran;

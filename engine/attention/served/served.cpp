@@ -280,7 +280,7 @@ Status add_offers(const std::string& program, std::shared_ptr<ServedProcess> pro
   json about = process->hello().value("about", json::object());
   about["seconds_a_call"] = *seconds;
   const auto add = [&](ServedOffer::Kind kind, const json& told) -> Status {
-    ServedOffer& offer = served_offers().emplace_back(kind, program, told, about);
+    ServedOffer offer(kind, program, told, about);
     const char* const what = kind == ServedOffer::Kind::model ? "a model" : "an implementation";
     if (!is_name(offer.id)) {
       return fail("'{}' offers {} '{}'; ids are letters, digits, '-' and '_'",
@@ -292,6 +292,7 @@ Status add_offers(const std::string& program, std::shared_ptr<ServedProcess> pro
     }
     taken.push_back(offer.id);
     offer.keep(std::exchange(process, nullptr));  // to the first
+    served_offers().push_back(std::move(offer));
     return {};
   };
   for (const json& told : implementations) {
