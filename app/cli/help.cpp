@@ -299,7 +299,10 @@ void add_help(CLI::App& app, Session& session) {
   help->callback([&app, &session, words] {
     const auto command = find_command(app, *words);
     if (!command) return session.fail(exit_wrong_use, command.error().message);
-    print_result(session, words->empty() ? app.help() : (*command)->help("attnscope"));
+    // help() of the program would print that of the command that was parsed, which is this one.
+    print_result(session, words->empty() ? app.get_formatter()->make_help(
+                                               &app, app.get_name(), CLI::AppFormatMode::Normal)
+                                         : (*command)->help("attnscope"));
   });
 
   auto shell = std::make_shared<std::string>();

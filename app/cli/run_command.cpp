@@ -197,12 +197,15 @@ void run(Session& session, const RunCommandArguments& arguments) {
   options.pause = &pause_asked;
   options.now = arguments.now;
   options.oversize = arguments.oversize;
-  // A run that cannot start leaves no empty database.
-  if (std::error_code none;
-      arguments.resume.empty() && !std::filesystem::exists(arguments.database, none)) {
-    if (const Status ready = check_start(*sweep, options); !ready)
+  // Before the database is opened: a run that cannot start leaves no empty one.
+  std::optional<PreparedRun> prepared;
+  if (arguments.resume.empty()) {
+    auto ready = prepare_run(*sweep, options);
+    if (!ready) {
       return session.fail(interrupts() > 0 ? exit_cancelled : exit_wrong_use,
                           ready.error().message);
+    }
+    prepared = std::move(*ready);
   }
   auto store = Store::open(arguments.database, arguments.resume.empty() ? Store::Mode::read_write
                                                                         : Store::Mode::existing);
@@ -236,7 +239,7 @@ void run(Session& session, const RunCommandArguments& arguments) {
 
   Result<RunOutcome> outcome;
   if (arguments.resume.empty()) {
-    outcome = run_sweep(*sweep, *store, options);
+    outcome = run_sweep(std::move(*prepared), *store, options);
   } else {
     auto earlier = store->find_run(arguments.resume);
     if (!earlier) return session.fail(exit_wrong_use, earlier.error().message);

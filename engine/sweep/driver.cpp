@@ -704,41 +704,28 @@ Result<NewRun> record_of(const Sweep& asked, int cores, const std::string& comma
   return record;
 }
 
-namespace {
-
-/// A worker that can measure all of the heats, whose threads are then settled.
-Result<WorkerPool> ready_worker(std::vector<Heat>& heats, const DriverOptions& options) {
+Result<PreparedRun> prepare_run(Sweep sweep, const DriverOptions& options) {
+  if (Status evaluated = evaluate_runs(sweep); !evaluated) return tl::unexpected(evaluated.error());
   auto pool = WorkerPool::start(options.worker_command, options.with, options.connection,
                                 options.cancel, options.memory_kills);
-  if (!pool) return pool;
+  if (!pool) return tl::unexpected(pool.error());
+  std::vector<Heat> heats = sweep.heats;
   const RunInfo* const again_of = options.again_of ? &*options.again_of : nullptr;
   if (Status known = check_implementations(heats, pool->hello(), again_of); !known)
     return tl::unexpected(known.error());
   if (Status settled = settle_threads(heats, worker_cores(pool->hello())); !settled)
     return tl::unexpected(settled.error());
-  if (options.oversize) return pool;
-  if (Status fits = check_memory(heats, pool->hello()); !fits) return tl::unexpected(fits.error());
-  return pool;
+  if (!options.oversize) {
+    if (Status fits = check_memory(heats, pool->hello()); !fits)
+      return tl::unexpected(fits.error());
+  }
+  return PreparedRun{std::move(sweep), std::move(heats), std::move(*pool)};
 }
 
-}  // namespace
-
-Status check_start(const Sweep& asked, const DriverOptions& options) {
-  Sweep sweep = asked;
-  if (Status evaluated = evaluate_runs(sweep); !evaluated) return evaluated;
-  std::vector<Heat> heats = std::move(sweep.heats);
-  const auto pool = ready_worker(heats, options);
-  return pool ? Status() : tl::unexpected(pool.error());
-}
-
-Result<RunOutcome> run_sweep(const Sweep& asked, Store& store, const DriverOptions& options) {
-  Sweep sweep = asked;
-  if (Status evaluated = evaluate_runs(sweep); !evaluated) return tl::unexpected(evaluated.error());
-  std::vector<Heat> heats = sweep.heats;
-  auto pool = ready_worker(heats, options);
-  if (!pool) return tl::unexpected(pool.error());
+Result<RunOutcome> run_sweep(PreparedRun run, Store& store, const DriverOptions& options) {
+  auto& [sweep, heats, pool] = run;
   RunOutcome outcome{.run = {}, .status = RunStatus::done, .failures = {}, .store_refusal = {}};
-  auto id = store.begin_run(describe_run(sweep, pool->hello(), options.command_line,
+  auto id = store.begin_run(describe_run(sweep, pool.hello(), options.command_line,
                                          options.worker_command, plan_json(heats),
                                          options.again_of ? &*options.again_of : nullptr));
   if (!id) {
@@ -747,12 +734,18 @@ Result<RunOutcome> run_sweep(const Sweep& asked, Store& store, const DriverOptio
     return outcome;
   }
   outcome.run = *id;
-  std::vector<std::string> warnings = warnings_of_threads(heats, worker_cores(pool->hello()));
+  std::vector<std::string> warnings = warnings_of_threads(heats, worker_cores(pool.hello()));
   if (sweep.measured_runs)
     std::ranges::copy(sweep.measured_runs->notes, std::back_inserter(warnings));
-  return Run(store, options, std::move(*pool), std::move(outcome), sweep.name, std::move(heats),
+  return Run(store, options, std::move(pool), std::move(outcome), sweep.name, std::move(heats),
              /*heats_done=*/0)
       .run(warnings);
+}
+
+Result<RunOutcome> run_sweep(const Sweep& sweep, Store& store, const DriverOptions& options) {
+  auto prepared = prepare_run(sweep, options);
+  if (!prepared) return tl::unexpected(prepared.error());
+  return run_sweep(std::move(*prepared), store, options);
 }
 
 Result<RunOutcome> resume_run(const RunInfo& earlier, Store& store, const DriverOptions& options) {

@@ -86,14 +86,21 @@ struct RunOutcome {
   std::string store_refusal;
 };
 
-/// Runs all heats as a new run, its contenders' TREC runs evaluated first and kept with it. Errors:
-/// one that cannot be (with its line), no worker, an implementation it does not know (before
-/// anything runs), a worker that cannot be started again.
+/// A run that can begin: its contenders' TREC runs are evaluated, its worker is there.
+struct PreparedRun {
+  Sweep sweep;
+  std::vector<Heat> heats;  // with threads as they are on the worker's machine
+  WorkerPool pool;
+};
+/// Errors: a TREC run that cannot be read (with its line), no worker, an implementation that it
+/// does not know, an item beyond the machine's memory.
+[[nodiscard]] Result<PreparedRun> prepare_run(Sweep sweep, const DriverOptions& options);
+/// Measures all heats as a new run. Errors: a worker that cannot be started again.
+[[nodiscard]] Result<RunOutcome> run_sweep(PreparedRun run, Store& store,
+                                           const DriverOptions& options);
+/// Both.
 [[nodiscard]] Result<RunOutcome> run_sweep(const Sweep& sweep, Store& store,
                                            const DriverOptions& options);
-/// What run_sweep() refuses before it begins a run: no worker, an implementation that it does not
-/// know, an item beyond the machine's memory, a TREC run that cannot be read.
-[[nodiscard]] Status check_start(const Sweep& sweep, const DriverOptions& options);
 /// Goes on with an interrupted or cancelled run: only what is not finished. The heats come from the
 /// store, not from files, so --only and the patterns of the first start hold. Cells that failed
 /// before count in the outcome. Errors besides those of run_sweep: another device, build or

@@ -21,7 +21,7 @@ using ::testing::Not;
 std::vector<std::string> commands(const Program& program) {
   std::vector<std::string> names;
   std::istringstream lines(program.run({"--help"}).out);
-  const std::regex listed("  ([a-z-]+)  +[A-Z].*");
+  const std::regex listed("  ([a-z][a-z-]*)  +[A-Z].*");
   std::smatch match;
   for (std::string line; std::getline(lines, line);)
     if (std::regex_match(line, match, listed)) names.push_back(match[1]);

@@ -4,6 +4,7 @@ import json
 import math
 import os
 import pathlib
+import random
 import signal
 import sys
 import threading
@@ -152,14 +153,14 @@ remembering("knows-sizes", lambda q, k, v: numpy.abs(v).tobytes())
 
 
 def now_and_then(id, spoil):
-    """Right in six calls of seven."""
-    calls = []
+    """Right in its first calls, and then in one of seven."""
+    calls, draws = [], random.Random(7)
 
     @implementation(id, patterns=["full"])
     def sometimes(q, k, v, plan):
         calls.append(1)
         o = masked(q, k, v, plan)
-        if len(calls) % 7 == 0:
+        if len(calls) > 8 and draws.random() < 6 / 7:
             spoil(o)
         return o
 
@@ -327,12 +328,12 @@ def bert_knows_pairs(folder, plan):
 
 @model("bert-nan-now-and-then")
 def bert_nan(folder, plan):
-    bert, calls = Bert(folder, plan), []
+    bert, calls, draws = Bert(folder, plan), [], random.Random(7)
 
     def score(*inputs):
         scores = bert(*inputs)
         calls.append(1)
-        if len(calls) % 7 == 0:
+        if len(calls) > 8 and draws.random() < 6 / 7:
             scores[-1] = numpy.nan
         return scores
     return score

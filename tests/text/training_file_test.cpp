@@ -85,7 +85,7 @@ TEST(TrainingLine, SaysWhatIsWrong) {
   EXPECT_THAT(complaint("", PairFormat::tsv, plain), HasSubstr("is empty"));
   EXPECT_THAT(complaint("\tp\tn", PairFormat::tsv, plain), HasSubstr("empty query"));
   EXPECT_THAT(complaint("q\tp\t\xff", PairFormat::tsv, plain), HasSubstr("no UTF-8"));
-  EXPECT_THAT(complaint("{", PairFormat::jsonl, plain), HasSubstr("no JSON"));
+  EXPECT_THAT(complaint("{", PairFormat::jsonl, plain), HasSubstr("not a JSON object"));
   EXPECT_THAT(complaint(R"({"query":"q"})", PairFormat::jsonl, plain), HasSubstr("'positive'"));
   EXPECT_THAT(complaint(R"({"query":"q","positive":"p"})", PairFormat::jsonl, plain),
               HasSubstr("'negative'"));
