@@ -197,19 +197,26 @@ void run(Session& session, const RunCommandArguments& arguments) {
   options.pause = &pause_asked;
   options.now = arguments.now;
   options.oversize = arguments.oversize;
-  // Before the database is opened: a run that cannot start leaves no empty one.
   std::optional<PreparedRun> prepared;
-  if (arguments.resume.empty()) {
+  const auto prepare = [&] {
     auto ready = prepare_run(*sweep, options);
-    if (!ready) {
-      return session.fail(interrupts() > 0 ? exit_cancelled : exit_wrong_use,
-                          ready.error().message);
+    if (ready) {
+      prepared = std::move(*ready);
+    } else {
+      session.fail(interrupts() > 0 ? exit_cancelled : exit_wrong_use, ready.error().message);
     }
-    prepared = std::move(*ready);
-  }
-  auto store = Store::open(arguments.database, arguments.resume.empty() ? Store::Mode::read_write
-                                                                        : Store::Mode::existing);
+    return ready.has_value();
+  };
+  // A run that cannot start leaves no empty database.
+  std::error_code none;
+  const bool begins = arguments.resume.empty();
+  const bool is_new = !std::filesystem::exists(arguments.database, none);
+  if (begins && is_new && !prepare()) return;
+  auto store =
+      Store::open(arguments.database, begins ? Store::Mode::read_write : Store::Mode::existing);
   if (!store) return session.fail(exit_store_refused, store.error().message);
+  if (begins && !is_new && !prepare()) return;
+  if (!store->warning().empty()) say("attnscope: warning: {}", store->warning());
   if (!store->warning().empty()) say("attnscope: warning: {}", store->warning());
   bool events_lost = false;
   options.on_event = [&](const RunEvent& event) {
@@ -238,7 +245,7 @@ void run(Session& session, const RunCommandArguments& arguments) {
   };
 
   Result<RunOutcome> outcome;
-  if (arguments.resume.empty()) {
+  if (begins) {
     outcome = run_sweep(std::move(*prepared), *store, options);
   } else {
     auto earlier = store->find_run(arguments.resume);
