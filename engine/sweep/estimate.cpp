@@ -20,210 +20,176 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using nlohmann::json;
 
-// As the worker groups short calls (engine/measure/rounds.cpp).
+// Constants of the worker's grouping of short calls
+// (engine/measure/rounds.cpp).
 constexpr double sample_seconds = 1.2e-3, led_in_below = 0.1;
 
-/// Calls of one sample, with the untimed one before it.
+/// Number of calls of one sample, including the untimed one before it.
 double calls_of_sample(double call_seconds) {
   return std::max(std::ceil(sample_seconds / call_seconds), 1.0) +
          (call_seconds < led_in_below ? 1 : 0);
 }
 
 double warm_up_seconds(double call_seconds) {
-  if (call_seconds >= led_in_below)
-    return 0; // the check's call was that
-  return call_seconds >= 20e-3 ? call_seconds
-                               : std::max(3 * call_seconds, 5e-3);
+  if (call_seconds >= led_in_below) return 0;  // the check's call was the warm-up
+  return call_seconds >= 20e-3 ? call_seconds : std::max(3 * call_seconds, 5e-3);
 }
 
 int share(int count, int placements) {
   return (count + placements - 1) / placements;
 }
 
-int processes_of(const Heat &heat) {
+int processes_of(const Heat& heat) {
   return std::clamp(heat.stop.processes, 1, std::max(heat.stop.placements, 1));
 }
 
-/// Sampling takes a different number of rounds at each placement, most at a
-/// process's first.
-int trial_placements(const Heat &heat) {
+/// The number of rounds differs between placements and is largest at the first
+/// placement of a process.
+int trial_placements(const Heat& heat) {
   return std::clamp(heat.stop.placements, 1, 2);
 }
 
-/// The heat as one process measures some of its placements.
+/// The heat with the placements that one process of the trial measures.
 Heat trial_of(Heat heat) {
-  const int placements = std::max(heat.stop.placements, 1),
-            tried = trial_placements(heat);
+  const int placements = std::max(heat.stop.placements, 1), tried = trial_placements(heat);
   heat.stop.max_seconds *= static_cast<double>(tried) / placements;
-  heat.stop.min_samples =
-      tried * std::max(3, share(heat.stop.min_samples, placements));
+  heat.stop.min_samples = tried * std::max(3, share(heat.stop.min_samples, placements));
   heat.stop.placements = tried;
   heat.stop.processes = 1;
   return heat;
 }
 
-double median_seconds(const Cell &cell) {
+double median_seconds(const Cell& cell) {
   std::vector<double> times;
-  for (const Sample &sample : cell.samples)
-    times.push_back(sample.time_ns * 1e-9);
-  const auto middle =
-      times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  for (const Sample& sample : cell.samples) times.push_back(sample.time_ns * 1e-9);
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
   std::ranges::nth_element(times, middle);
   return *middle;
 }
 
-/// Value at `x` of the curve through these points, straight in logarithms;
-/// beyond the last it goes on by `slope_after`. Points in ascending order, at
-/// least one.
-double on_curve(const std::vector<std::pair<double, double>> &points, double x,
+/// Value at `x` of the curve through these points, linear in logarithms; beyond
+/// the last point it continues with `slope_after`. Points are in ascending
+/// order; at least one is required.
+double on_curve(const std::vector<std::pair<double, double>>& points, double x,
                 std::optional<double> slope_after) {
-  const auto slope = [](const auto &a, const auto &b) {
+  const auto slope = [](const auto& a, const auto& b) {
     return std::log(b.second / a.second) / std::log(b.first / a.first);
   };
-  const auto from = [x](const auto &point, double exponent) {
+  const auto from = [x](const auto& point, double exponent) {
     return point.second * std::pow(x / point.first, exponent);
   };
-  if (x <= points.front().first)
-    return points.front().second;
+  if (x <= points.front().first) return points.front().second;
   for (std::size_t i = 1; i < points.size(); ++i)
-    if (x <= points[i].first)
-      return from(points[i - 1], slope(points[i - 1], points[i]));
-  if (slope_after)
-    return from(points.back(), *slope_after);
-  if (points.size() == 1)
-    return points.back().second;
-  return from(
-      points.back(),
-      std::clamp(slope(points[points.size() - 2], points.back()), 0.0, 1.0));
+    if (x <= points[i].first) return from(points[i - 1], slope(points[i - 1], points[i]));
+  if (slope_after) return from(points.back(), *slope_after);
+  if (points.size() == 1) return points.back().second;
+  return from(points.back(), std::clamp(slope(points[points.size() - 2], points.back()), 0.0, 1.0));
 }
 
-} // namespace
+}  // namespace
 
-ItemCost SettingTimes::cost_of(const Contender &contender,
-                               const HeatPoint &point) const {
+ItemCost SettingTimes::cost_of(const Contender& contender, const HeatPoint& point) const {
   const auto known = costs_.find(contender.id());
-  ItemCost cost{
-      .tokens = point.sequence_tokens, .flop = 0, .bytes = item_bytes(point)};
-  if (known == costs_.end() || known->second.empty())
-    return cost;
+  ItemCost cost{.tokens = point.sequence_tokens, .flop = 0, .bytes = item_bytes(point)};
+  if (known == costs_.end() || known->second.empty()) return cost;
   const auto at = [&](double ItemCost::*value) {
     std::vector<std::pair<double, double>> points;
-    for (const ItemCost &one : known->second) {
-      if (one.*value > 0)
-        points.emplace_back(static_cast<double>(one.tokens), one.*value);
+    for (const ItemCost& counted_cost : known->second) {
+      if (counted_cost.*value > 0)
+        points.emplace_back(static_cast<double>(counted_cost.tokens), counted_cost.*value);
     }
-    // Beyond what was counted the work grows as it did last, at least with the
-    // length.
+    // Beyond the counted lengths, the work grows with the last slope, but at
+    // least linearly.
     double slope = 1;
     if (points.size() > 1) {
-      const auto &[a, b] = std::pair(points[points.size() - 2], points.back());
-      slope = std::max(1.0, std::log(b.second / a.second) /
-                                std::log(b.first / a.first));
+      const auto& [a, b] = std::pair(points[points.size() - 2], points.back());
+      slope = std::max(1.0, std::log(b.second / a.second) / std::log(b.first / a.first));
     }
-    return points.empty()
-               ? 0
-               : on_curve(points, static_cast<double>(point.sequence_tokens),
-                          slope);
+    return points.empty() ? 0 : on_curve(points, static_cast<double>(point.sequence_tokens), slope);
   };
   cost.flop = at(&ItemCost::flop);
   cost.bytes = std::max(cost.bytes, at(&ItemCost::bytes));
   return cost;
 }
 
-/// Of a call: as many as the memory of a batch holds, of the contender or of
-/// all together.
-double SettingTimes::items(const Heat &heat, const Contender &contender) const {
-  const HeatPoint &point = heat.point;
-  if (point.candidates > 0)
-    return static_cast<double>(point.candidates);
+/// Items per call: as many as fit in a batch's memory, for the contender or for
+/// all contenders together.
+double SettingTimes::items(const Heat& heat, const Contender& contender) const {
+  const HeatPoint& point = heat.point;
+  if (point.candidates > 0) return static_cast<double>(point.candidates);
   double bytes = cost_of(contender, point).bytes;
   if (!point.batch_per_contender) {
-    for (const Contender &other : heat.contenders)
+    for (const Contender& other : heat.contenders)
       bytes = std::max(bytes, cost_of(other, point).bytes);
   }
-  const double budget = std::min(
-      free_bytes_, static_cast<double>(point.batch_memory_mb) * 1024 * 1024);
-  return std::clamp(
-      std::floor(budget / std::max(bytes, 1.0)), 1.0,
-      static_cast<double>(std::max<std::int64_t>(point.batch_max, 1)));
+  const double budget =
+      std::min(free_bytes_, static_cast<double>(point.batch_memory_mb) * 1024 * 1024);
+  return std::clamp(std::floor(budget / std::max(bytes, 1.0)), 1.0,
+                    static_cast<double>(std::max<std::int64_t>(point.batch_max, 1)));
 }
 
-/// `value(trial)` is a pair: what was measured, and the work that it is
-/// proportional to; of this heat only the work counts.
+/// `value(trial)` returns a pair: the measured time, and the work that it is
+/// proportional to; for `heat` itself only the work is used.
 template <typename Value>
-double SettingTimes::scaled(const Heat &heat, bool follows_trend,
-                            const Value &value) const {
+double SettingTimes::scaled(const Heat& heat, bool follows_trend, const Value& value) const {
   std::vector<std::pair<double, double>> units;
-  for (const Trial &trial : trials_) {
+  for (const Trial& trial : trials_) {
     Heat tried = heat;
     tried.point = trial.point;
     const auto [seconds, work] = value(&trial, tried);
     if (seconds > 0 && work > 0)
-      units.emplace_back(static_cast<double>(trial.point.sequence_tokens),
-                         seconds / work);
+      units.emplace_back(static_cast<double>(trial.point.sequence_tokens), seconds / work);
   }
-  if (units.empty())
-    return 0;
-  const std::optional<double> slope =
-      follows_trend ? std::nullopt : std::optional(0.0);
+  if (units.empty()) return 0;
+  const std::optional<double> slope = follows_trend ? std::nullopt : std::optional(0.0);
   return value(nullptr, heat).second *
-         on_curve(units, static_cast<double>(heat.point.sequence_tokens),
-                  slope);
+         on_curve(units, static_cast<double>(heat.point.sequence_tokens), slope);
 }
 
-SettingTimes::Expected SettingTimes::expect(const Heat &heat) const {
+SettingTimes::Expected SettingTimes::expect(const Heat& heat) const {
   const int placements = std::max(heat.stop.placements, 1);
   const double time_limit = heat.stop.max_seconds / placements;
-  const auto distance = [&](const Trial &trial) {
+  const auto distance = [&](const Trial& trial) {
     return std::abs(std::log(static_cast<double>(trial.point.sequence_tokens) /
                              static_cast<double>(heat.point.sequence_tokens)));
   };
-  const Trial &nearest = *std::ranges::min_element(trials_, {}, distance);
-  const auto all_tokens = [&](const Heat &of, const Contender &contender) {
+  const Trial& nearest = *std::ranges::min_element(trials_, {}, distance);
+  const auto all_tokens = [&](const Heat& of, const Contender& contender) {
     return static_cast<double>(of.point.sequence_tokens) * items(of, contender);
   };
 
   Expected expected;
-  for (const Contender &contender : heat.contenders) {
-    const auto tried = [&](const Trial *trial) {
+  for (const Contender& contender : heat.contenders) {
+    const auto tried = [&](const Trial* trial) {
       const auto found = trial->contenders.find(contender.id());
-      return found == trial->contenders.end() ? Trial::Contender()
-                                              : found->second;
+      return found == trial->contenders.end() ? Trial::Contender() : found->second;
     };
     const bool counted = cost_of(contender, heat.point).flop > 0;
-    const double call =
-        scaled(heat, !counted, [&](const Trial *trial, const Heat &of) {
-          const double work =
-              counted ? cost_of(contender, of.point).flop * items(of, contender)
-                      : all_tokens(of, contender);
-          return std::pair(trial != nullptr ? tried(trial).call_seconds : 0.0,
-                           work);
-        });
-    const double rest_of_check =
-        scaled(heat, true, [&](const Trial *trial, const Heat &of) {
-          const auto of_trial =
-              trial != nullptr ? tried(trial) : Trial::Contender();
-          return std::pair(of_trial.check_seconds - of_trial.call_seconds,
-                           all_tokens(of, contender));
-        });
-    if (cost_of(contender, heat.point).bytes > free_bytes_)
-      continue; // out of memory
+    const double call = scaled(heat, !counted, [&](const Trial* trial, const Heat& of) {
+      const double work = counted ? cost_of(contender, of.point).flop * items(of, contender)
+                                  : all_tokens(of, contender);
+      return std::pair(trial != nullptr ? tried(trial).call_seconds : 0.0, work);
+    });
+    const double rest_of_check = scaled(heat, true, [&](const Trial* trial, const Heat& of) {
+      const auto of_trial = trial != nullptr ? tried(trial) : Trial::Contender();
+      return std::pair(of_trial.check_seconds - of_trial.call_seconds, all_tokens(of, contender));
+    });
+    if (cost_of(contender, heat.point).bytes > free_bytes_) continue;  // out of memory
     expected.once_per_process += call + rest_of_check;
-    if (call <= 0)
-      continue; // not measured: its check said why
+    if (call <= 0) continue;  // not measured: the check failed
     const double sample = nearest.overhead * call * calls_of_sample(call);
-    const double most = std::max<double>(
-        share(3, placements), std::ceil(nearest.stretch * time_limit / sample));
+    const double most =
+        std::max<double>(share(3, placements), std::ceil(nearest.stretch * time_limit / sample));
     expected.once_per_process += warm_up_seconds(call);
     for (const double rounds : nearest.rounds) {
-      expected.per_placement += sample * std::min(rounds, most) /
-                                static_cast<double>(nearest.rounds.size());
+      expected.per_placement +=
+          sample * std::min(rounds, most) / static_cast<double>(nearest.rounds.size());
     }
     if (heat.point.operation == Operation::model)
       expected.once += call * std::clamp(std::ceil(1 / call), 1.0, 3.0);
   }
-  // The start of a process, and inputs that grow with the tokens.
-  const auto tokens_at = [&](const Trial &trial) {
+  // The start of a process, and inputs, whose time grows with the tokens.
+  const auto tokens_at = [&](const Trial& trial) {
     Heat tried = heat;
     tried.point = trial.point;
     return all_tokens(tried, heat.contenders.front());
@@ -231,59 +197,48 @@ SettingTimes::Expected SettingTimes::expect(const Heat &heat) const {
   const Trial &first = trials_.front(), &last = trials_.back();
   const double more_tokens = tokens_at(last) - tokens_at(first);
   const double slope =
-      more_tokens > 0
-          ? std::max(last.other_seconds - first.other_seconds, 0.0) /
-                more_tokens
-          : 0;
+      more_tokens > 0 ? std::max(last.other_seconds - first.other_seconds, 0.0) / more_tokens : 0;
   expected.once_per_process +=
       first.other_seconds +
-      slope *
-          std::max(all_tokens(heat, heat.contenders.front()) - tokens_at(first),
-                   0.0);
+      slope * std::max(all_tokens(heat, heat.contenders.front()) - tokens_at(first), 0.0);
   return expected;
 }
 
-double SettingTimes::seconds(const Heat &heat) const {
+double SettingTimes::seconds(const Heat& heat) const {
   const Expected expected = expect(heat);
   return processes_of(heat) * expected.once_per_process +
-         std::max(heat.stop.placements, 1) * expected.per_placement +
+         std::max(heat.stop.placements, 1) * expected.per_placement + expected.once;
+}
+
+double SettingTimes::trial_seconds(const Heat& heat) const {
+  const Expected expected = expect(heat);
+  return expected.once_per_process + trial_placements(heat) * expected.per_placement +
          expected.once;
 }
 
-double SettingTimes::trial_seconds(const Heat &heat) const {
-  const Expected expected = expect(heat);
-  return expected.once_per_process +
-         trial_placements(heat) * expected.per_placement + expected.once;
-}
-
-Result<json> costs_request(const AttentionPattern &pattern,
-                           const std::string &window, const std::string &model,
-                           const HeatPoint &point, int cores) {
+Result<json> costs_request(const AttentionPattern& pattern, const std::string& window,
+                           const std::string& model, const HeatPoint& point, int cores) {
   const auto sizes = group_sizes(point);
-  if (!sizes)
-    return tl::unexpected(sizes.error());
+  if (!sizes) return tl::unexpected(sizes.error());
   LayoutItem item;
   item.cls = sizes->cls;
   item.query = point.shared_query ? 0 : sizes->query;
   item.documents = sizes->documents;
-  const auto layout =
-      SequenceLayout::make({item}, point.shared_query ? sizes->query : 0);
-  if (!layout)
-    return tl::unexpected(layout.error());
+  const auto layout = SequenceLayout::make({item}, point.shared_query ? sizes->query : 0);
+  if (!layout) return tl::unexpected(layout.error());
   const bool is_model = point.operation == Operation::model;
-  json request = {
-      {"request", "costs"},
-      {"pattern_json", pattern_json(pattern)},
-      {"window", pattern.has_window() ? window : ""},
-      {"layout_json", layout_json(*layout)},
-      {"layout_source", "one item"},
-      {"heads", point.heads},
-      {"head_dim", point.head_dim},
-      {"dtype", name_of(point.dtype)},
-      {"direction", name_of(point.direction)},
-      {"operation", name_of(is_model ? Operation::attention : point.operation)},
-      {"device", name_of(point.device)},
-      {"threads", point.threads > 0 ? point.threads : cores}};
+  json request = {{"request", "costs"},
+                  {"pattern_json", pattern_json(pattern)},
+                  {"window", pattern.has_window() ? window : ""},
+                  {"layout_json", layout_json(*layout)},
+                  {"layout_source", "one item"},
+                  {"heads", point.heads},
+                  {"head_dim", point.head_dim},
+                  {"dtype", name_of(point.dtype)},
+                  {"direction", name_of(point.direction)},
+                  {"operation", name_of(is_model ? Operation::attention : point.operation)},
+                  {"device", name_of(point.device)},
+                  {"threads", point.threads > 0 ? point.threads : cores}};
   if (is_model) {
     request.update({{"model", model},
                     {"layers", point.layers},
@@ -293,10 +248,9 @@ Result<json> costs_request(const AttentionPattern &pattern,
   return request;
 }
 
-std::optional<double> free_bytes(const json &hello, DeviceKind device) {
+std::optional<double> free_bytes(const json& hello, DeviceKind device) {
   const auto machine = hello.find("device");
-  if (device != DeviceKind::cpu || machine == hello.end())
-    return std::nullopt;
+  if (device != DeviceKind::cpu || machine == hello.end()) return std::nullopt;
   const auto bytes = machine->find("available_bytes");
   const bool is_known = bytes != machine->end() && bytes->is_number();
   return is_known ? std::optional(bytes->get<double>()) : std::nullopt;
@@ -305,18 +259,15 @@ std::optional<double> free_bytes(const json &hello, DeviceKind device) {
 namespace {
 
 /// The costs of a model are those of one layer's attention; its linear layers
-/// take the larger part of short sequences. 0 stays 0: a family without layers.
-double with_linear_layers(double attention_flop, const HeatPoint &point) {
-  if (point.operation != Operation::model || attention_flop <= 0)
-    return attention_flop;
+/// dominate for short sequences. 0 stays 0: a family without layers.
+double with_linear_layers(double attention_flop, const HeatPoint& point) {
+  if (point.operation != Operation::model || attention_flop <= 0) return attention_flop;
   const auto width = static_cast<double>(point.heads * point.head_dim);
-  const double weights =
-      4 * width * width + 2 * width * static_cast<double>(point.feed_forward);
-  return attention_flop +
-         2 * static_cast<double>(point.sequence_tokens) * weights;
+  const double weights = 4 * width * width + 2 * width * static_cast<double>(point.feed_forward);
+  return attention_flop + 2 * static_cast<double>(point.sequence_tokens) * weights;
 }
 
-/// When each phase of a trial began.
+/// Start of each phase of a trial.
 struct PhaseStart {
   std::size_t contender;
   std::string phase;
@@ -327,187 +278,149 @@ double seconds_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
-Trial read_trial(const Heat &heat, const HeatResult &result,
-                 const std::vector<PhaseStart> &phases, Clock::time_point began,
-                 Clock::time_point ended) {
+Trial read_trial(const Heat& heat, const HeatResult& result, const std::vector<PhaseStart>& phases,
+                 Clock::time_point began, Clock::time_point ended) {
   Trial trial{.point = heat.point, .rounds = {}, .contenders = {}};
   double checks = 0, sampling = 0, calls = 0;
   for (std::size_t i = 0; i < phases.size(); ++i) {
     const auto until = i + 1 < phases.size() ? phases[i + 1].time : ended;
     const double seconds = seconds_between(phases[i].time, until);
     if (phases[i].phase == "check") {
-      trial.contenders[heat.contenders[phases[i].contender].id()]
-          .check_seconds = seconds;
+      trial.contenders[heat.contenders[phases[i].contender].id()].check_seconds = seconds;
       checks += seconds;
     } else if (phases[i].phase == "time") {
       sampling += seconds;
     }
   }
-  trial.other_seconds =
-      std::max(seconds_between(began, ended) - checks - sampling, 0.0);
+  trial.other_seconds = std::max(seconds_between(began, ended) - checks - sampling, 0.0);
   trial.rounds.resize(static_cast<std::size_t>(heat.stop.placements));
-  double longest = 0; // calls of a contender together
-  for (const Cell &cell : result.cells) {
-    if (cell.status != CellStatus::ok || cell.samples.empty())
-      continue;
+  double longest = 0;  // the largest total of a contender's calls
+  for (const Cell& cell : result.cells) {
+    if (cell.status != CellStatus::ok || cell.samples.empty()) continue;
     const double call = median_seconds(cell);
     trial.contenders[cell.contender.id()].call_seconds = call;
-    const double own =
-        static_cast<double>(cell.samples.size()) * call * calls_of_sample(call);
+    const double own = static_cast<double>(cell.samples.size()) * call * calls_of_sample(call);
     calls += own;
-    if (cell.samples.size() > 3 * trial.rounds.size())
-      longest = std::max(longest, own);
+    if (cell.samples.size() > 3 * trial.rounds.size()) longest = std::max(longest, own);
     sampling -= warm_up_seconds(call);
-    for (const PartTime &part : cell.parts)
-      sampling -=
-          part.time_ns * 1e-9 * std::clamp(std::ceil(1 / call), 1.0, 3.0);
-    for (const Sample &sample : cell.samples) {
-      double &rounds =
-          trial.rounds.at(static_cast<std::size_t>(sample.placement));
+    for (const PartTime& part : cell.parts)
+      sampling -= part.time_ns * 1e-9 * std::clamp(std::ceil(1 / call), 1.0, 3.0);
+    for (const Sample& sample : cell.samples) {
+      double& rounds = trial.rounds.at(static_cast<std::size_t>(sample.placement));
       rounds = std::max(rounds, sample.round + 1.0);
     }
   }
-  if (calls > 0)
-    trial.overhead = std::max(sampling / calls, 1.0);
-  trial.stretch =
-      std::clamp(longest * trial.overhead / heat.stop.max_seconds, 1.0, 2.0);
+  if (calls > 0) trial.overhead = std::max(sampling / calls, 1.0);
+  trial.stretch = std::clamp(longest * trial.overhead / heat.stop.max_seconds, 1.0, 2.0);
   return trial;
 }
 
 class Estimation {
-public:
-  Estimation(std::vector<Heat> heats, WorkerPool pool,
-             const EstimateOptions &options)
+ public:
+  Estimation(std::vector<Heat> heats, WorkerPool pool, const EstimateOptions& options)
       : heats_(std::move(heats)), pool_(std::move(pool)), options_(options) {}
 
   Result<std::optional<Estimate>> run(double start_seconds) {
     estimate_.seconds = start_seconds;
-    if (const Status done = add_ceilings(); !done)
-      return tl::unexpected(done.error());
-    for (const std::vector<const Heat *> &setting : settings()) {
-      if (const Status done = add_setting(setting); !done)
-        return tl::unexpected(done.error());
-      if (pool_.is_cancelled())
-        return std::nullopt;
+    if (const Status done = add_ceilings(); !done) return tl::unexpected(done.error());
+    for (const std::vector<const Heat*>& setting : settings()) {
+      if (const Status done = add_setting(setting); !done) return tl::unexpected(done.error());
+      if (pool_.is_cancelled()) return std::nullopt;
     }
     return estimate_;
   }
 
-private:
-  /// Heats that differ in their length alone, ascending.
-  [[nodiscard]] std::vector<std::vector<const Heat *>> settings() const {
-    std::map<std::string, std::vector<const Heat *>> by_setting;
-    for (const Heat &heat : heats_) {
+ private:
+  /// Groups of heats that differ only in length, ascending.
+  [[nodiscard]] std::vector<std::vector<const Heat*>> settings() const {
+    std::map<std::string, std::vector<const Heat*>> by_setting;
+    for (const Heat& heat : heats_) {
       HeatPoint setting = heat.point;
       setting.sequence_tokens = 0;
       by_setting[point_key(setting)].push_back(&heat);
     }
-    std::vector<std::vector<const Heat *>> settings;
-    for (auto &[key, heats] : by_setting) {
-      std::ranges::stable_sort(heats, {}, [](const Heat *heat) {
-        return heat->point.sequence_tokens;
-      });
+    std::vector<std::vector<const Heat*>> settings;
+    for (auto& [key, heats] : by_setting) {
+      std::ranges::stable_sort(heats, {},
+                               [](const Heat* heat) { return heat->point.sequence_tokens; });
       settings.push_back(std::move(heats));
     }
     return settings;
   }
 
-  /// A run measures the machine's rates before its heats and after them.
+  /// A run measures the machine's rates before and after its heats.
   Status add_ceilings() {
     std::set<std::string> requests;
-    for (const Heat &heat : heats_) {
-      const json request =
-          heat.point.device == DeviceKind::cpu
-              ? json{{"request", "ceilings"}, {"threads", heat.point.threads}}
-              : json{{"request", "ceilings"}, {"device", "cuda"}};
+    for (const Heat& heat : heats_) {
+      const json request = heat.point.device == DeviceKind::cpu
+                               ? json{{"request", "ceilings"}, {"threads", heat.point.threads}}
+                               : json{{"request", "ceilings"}, {"device", "cuda"}};
       requests.insert(request.dump());
     }
-    for (const std::string &request : requests) {
+    for (const std::string& request : requests) {
       const auto began = Clock::now();
       const auto answer = ask(json::parse(request), "ceilings");
-      if (answer.kind == Kind::cancelled)
-        return {};
-      if (answer.kind == Kind::no_worker)
-        return fail("{}", answer.words);
+      if (answer.kind == Kind::cancelled) return {};
+      if (answer.kind == Kind::no_worker) return fail("{}", answer.words);
       estimate_.seconds += 2 * seconds_between(began, Clock::now());
     }
     return {};
   }
 
-  Status add_setting(const std::vector<const Heat *> &heats) {
-    SettingTimes times(costs_of(heats),
-                       free_bytes(pool_.hello(), heats.front()->point.device)
-                           .value_or(std::numeric_limits<double>::infinity()));
-    const auto add_trial = [&](const Heat &heat) -> Status {
+  Status add_setting(const std::vector<const Heat*>& heats) {
+    SettingTimes times(costs_of(heats), free_bytes(pool_.hello(), heats.front()->point.device)
+                                            .value_or(std::numeric_limits<double>::infinity()));
+    const auto add_trial = [&](const Heat& heat) -> Status {
       auto trial = make_trial(heat);
-      if (!trial)
-        return tl::unexpected(trial.error());
-      if (!*trial)
-        return {};
+      if (!trial) return tl::unexpected(trial.error());
+      if (!*trial) return {};
       times.add(std::move(**trial));
       estimate_.measured.push_back(heat.point);
       return {};
     };
-    if (Status done = add_trial(*heats.front()); !done || pool_.is_cancelled())
-      return done;
-    // A second one at the greatest length that takes a small part of the whole.
+    if (Status done = add_trial(*heats.front()); !done || pool_.is_cancelled()) return done;
+    // A second trial at the greatest length that takes a small part of the
+    // whole time.
     constexpr double part = 0.08, always_seconds = 4;
     double whole = 0;
-    for (const Heat *heat : heats)
-      whole += times.seconds(*heat);
-    const auto second =
-        std::find_if(heats.rbegin(), heats.rend() - 1, [&](const Heat *heat) {
-          return times.trial_seconds(*heat) <=
-                 std::max(part * whole, always_seconds);
-        });
+    for (const Heat* heat : heats) whole += times.seconds(*heat);
+    const auto second = std::find_if(heats.rbegin(), heats.rend() - 1, [&](const Heat* heat) {
+      return times.trial_seconds(*heat) <= std::max(part * whole, always_seconds);
+    });
     if (second != heats.rend() - 1) {
-      if (Status done = add_trial(**second); !done || pool_.is_cancelled())
-        return done;
+      if (Status done = add_trial(**second); !done || pool_.is_cancelled()) return done;
     }
-    for (const Heat *heat : heats)
-      estimate_.seconds += times.seconds(*heat);
+    for (const Heat* heat : heats) estimate_.seconds += times.seconds(*heat);
     return {};
   }
 
-  /// Of the first length, the last and two between them.
-  std::map<std::string, std::vector<ItemCost>>
-  costs_of(const std::vector<const Heat *> &heats) {
+  /// Costs at the first length, the last and two between them.
+  std::map<std::string, std::vector<ItemCost>> costs_of(const std::vector<const Heat*>& heats) {
     std::set<std::size_t> places;
-    for (std::size_t i = 0; i < 4; ++i)
-      places.insert(i * (heats.size() - 1) / 3);
+    for (std::size_t i = 0; i < 4; ++i) places.insert(i * (heats.size() - 1) / 3);
     std::map<std::string, std::vector<ItemCost>> costs;
     for (const std::size_t place : places) {
-      const Heat &heat = *heats[place];
-      if (heat.point.sequence_tokens > most_counted_tokens)
-        continue;
-      std::map<std::string, json>
-          answers; // every implementation's, by what was asked
-      for (const Contender &contender : heat.contenders) {
-        const auto pattern =
-            parse_pattern(contender.pattern_json, contender.pattern);
-        if (!pattern)
-          continue;
+      const Heat& heat = *heats[place];
+      if (heat.point.sequence_tokens > most_counted_tokens) continue;
+      std::map<std::string, json> answers;  // answers for all implementations, by request
+      for (const Contender& contender : heat.contenders) {
+        const auto pattern = parse_pattern(contender.pattern_json, contender.pattern);
+        if (!pattern) continue;
         const auto request = costs_request(
             *pattern, contender.window ? contender.window->text() : "",
-            contender.model.substr(0, contender.model.find('+')), heat.point,
-            heat.point.threads);
-        if (!request)
-          continue;
+            contender.model.substr(0, contender.model.find('+')), heat.point, heat.point.threads);
+        if (!request) continue;
         const auto [answer, is_new] = answers.try_emplace(request->dump());
-        if (is_new)
-          answer->second = ask(*request, "costs").event;
-        const json rows =
-            answer->second.is_object()
-                ? answer->second.value("implementations", json::array())
-                : json::array();
-        for (const json &row : rows) {
-          if (row.value("id", "") != contender.implementation ||
-              row.value("reason", "") != "")
+        if (is_new) answer->second = ask(*request, "costs").event;
+        const json rows = answer->second.is_object()
+                              ? answer->second.value("implementations", json::array())
+                              : json::array();
+        for (const json& row : rows) {
+          if (row.value("id", "") != contender.implementation || row.value("reason", "") != "")
             continue;
           costs[contender.id()].push_back(
               {.tokens = heat.point.sequence_tokens,
-               .flop = with_linear_layers(row.value("executed_flop", 0.0),
-                                          heat.point),
+               .flop = with_linear_layers(row.value("executed_flop", 0.0), heat.point),
                .bytes = item_bytes(heat.point) + row.value("peak_bytes", 0.0)});
         }
       }
@@ -515,62 +428,52 @@ private:
     return costs;
   }
 
-  Result<std::optional<Trial>> make_trial(const Heat &heat) {
+  Result<std::optional<Trial>> make_trial(const Heat& heat) {
     options_.on_trial(heat);
     const Heat tried = trial_of(heat);
-    if (processes_of(heat) > 1)
-      pool_.dismiss(); // a fresh process, as each of the run's
+    if (processes_of(heat) > 1) pool_.dismiss();  // a new process, as for each heat of the run
     std::vector<PhaseStart> phases;
     const HeatListener listener{
         .on_phase =
-            [&](const Contender &contender, const std::string &phase) {
+            [&](const Contender& contender, const std::string& phase) {
               const auto place = std::ranges::find(tried.contenders, contender);
-              phases.push_back(
-                  {static_cast<std::size_t>(place - tried.contenders.begin()),
-                   phase, Clock::now()});
+              phases.push_back({static_cast<std::size_t>(place - tried.contenders.begin()), phase,
+                                Clock::now()});
             },
-        .on_warning = [](const std::string &) {}};
+        .on_warning = [](const std::string&) {}};
     const auto began = Clock::now();
     const auto result = measure_heat(tried, pool_, {}, {}, listener);
-    if (!result)
-      return tl::unexpected(result.error());
-    if (!*result)
-      return std::nullopt;
+    if (!result) return tl::unexpected(result.error());
+    if (!*result) return std::nullopt;
     return read_trial(tried, **result, phases, began, Clock::now());
   }
 
   using Kind = WorkerPool::Answer::Kind;
-  WorkerPool::Answer ask(const json &request, std::string_view awaited) {
-    const WorkerPool::Patience patience{std::chrono::minutes(2),
-                                        std::chrono::minutes(10)};
-    return pool_.ask(request, awaited, patience, [](const json &) {});
+  WorkerPool::Answer ask(const json& request, std::string_view awaited) {
+    const WorkerPool::Patience patience{std::chrono::minutes(2), std::chrono::minutes(10)};
+    return pool_.ask(request, awaited, patience, [](const json&) {});
   }
 
   std::vector<Heat> heats_;
   WorkerPool pool_;
-  const EstimateOptions &options_;
+  const EstimateOptions& options_;
   Estimate estimate_;
 };
 
-} // namespace
+}  // namespace
 
-Result<std::optional<Estimate>> estimate_sweep(const Sweep &sweep,
-                                               const EstimateOptions &options) {
+Result<std::optional<Estimate>> estimate_sweep(const Sweep& sweep, const EstimateOptions& options) {
   const auto began = Clock::now();
-  auto pool = WorkerPool::start(options.worker_command, options.with, {},
-                                options.cancel, memory_kills);
-  if (!pool)
-    return tl::unexpected(pool.error());
+  auto pool =
+      WorkerPool::start(options.worker_command, options.with, {}, options.cancel, memory_kills);
+  if (!pool) return tl::unexpected(pool.error());
   const double start_seconds = seconds_between(began, Clock::now());
-  if (const Status known = check_implementations(sweep.heats, pool->hello());
-      !known)
+  if (const Status known = check_implementations(sweep.heats, pool->hello()); !known)
     return tl::unexpected(known.error());
   std::vector<Heat> heats = sweep.heats;
-  for (Heat &heat : heats)
-    if (heat.point.threads == 0)
-      heat.point.threads = worker_cores(pool->hello());
-  return Estimation(std::move(heats), std::move(*pool), options)
-      .run(start_seconds);
+  for (Heat& heat : heats)
+    if (heat.point.threads == 0) heat.point.threads = worker_cores(pool->hello());
+  return Estimation(std::move(heats), std::move(*pool), options).run(start_seconds);
 }
 
-} // namespace attnscope
+}  // namespace attnscope

@@ -108,6 +108,7 @@ TEST_F(Evaluate, WhatCannotBeEvaluatedIsASentenceWithItsLine) {
   refused({"cut.trec.gz"}, "cut.trec.gz: its gzip data break off");
   refused({"twice.trec"}, "twice.trec, line 2: document 'a' of query '1' stands in line 1");
   refused({"full.trec", "sparse.trec", "full.trec"}, "the run 'full.trec' is given twice");
+  refused({"full.trec", "./full.trec"}, "given twice, as './full.trec'");
   refused({"full.trec", "--measures", "AP(rel=1,rel=2)"}, "brackets");
   refused({"gone.trec"}, "gone.trec: cannot be opened");
   refused({"full.trec", "--measures", "nDGC"}, "'nDGC' is no measure");

@@ -150,6 +150,17 @@ TEST(PoolCells, Samples_AreJoined) {
   EXPECT_TRUE(cell.settled);
 }
 
+TEST(PoolCells, Memory_IsTheLargestPeak) {
+  HeatResult first = share(CellStatus::ok, 0), second = share(CellStatus::ok, 1);
+  first.cells[0].memory = {.requested_bytes = 5, .reserved_bytes = 8};
+  second.cells[0].memory = {
+      .requested_bytes = 6, .reserved_bytes = 7, .process_peak_bytes = std::int64_t{9}};
+  const CellMemory memory = pool_cells({first, second}).result.cells[0].memory;
+  EXPECT_EQ(memory.requested_bytes, 6);
+  EXPECT_EQ(memory.reserved_bytes, 8);
+  EXPECT_EQ(memory.process_peak_bytes, 9);
+}
+
 TEST(PoolCells, OneProcessThatFails_FailsTheCell) {
   const auto pooled = pool_cells({share(CellStatus::ok, 0), share(CellStatus::wrong, 1)});
   EXPECT_EQ(pooled.result.cells[0].status, CellStatus::wrong);
