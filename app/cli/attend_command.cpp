@@ -24,7 +24,7 @@ struct AttendCommandArguments {
 
 constexpr std::uintmax_t max_layout_bytes = 256 << 20;
 
-/// Checks here what can be checked without the worker, and makes the request.
+/// Performs the checks that need no worker, and builds the request.
 Result<nlohmann::json> make_request(const AttendCommandArguments& arguments) {
   auto pattern = find_pattern(arguments.pattern);
   if (!pattern) return tl::unexpected(pattern.error());

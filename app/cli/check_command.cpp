@@ -14,11 +14,11 @@ namespace attnscope::cli {
 
 namespace {
 
-/// What is counted of one implementation, in the order in which implementations appear.
+/// Counts of one implementation; implementations are in order of appearance.
 struct Tally {
   std::string implementation;
   int ok = 0, declined = 0, wrong = 0;
-  double worst_share = 0;  // of the error bound
+  double worst_share = 0;  // fraction of the error bound
 };
 
 class Tallies {

@@ -40,7 +40,7 @@ std::string joined(int argc, char** argv) {
   return text;
 }
 
-/// CLI11 reports a misspelt sub-command as a missing one; this names it and the nearest.
+/// CLI11 reports a misspelt sub-command as a missing one; this message names it and the nearest.
 std::string unknown_command(const CLI::App& app, const std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments.front().starts_with('-')) return "";
   const std::string& word = arguments.front();
@@ -61,7 +61,7 @@ extern "C" void count_interrupt(int /*signal*/) {
   interrupts_heard.fetch_add(1, std::memory_order_relaxed);
 }
 
-/// CLI11's messages may span lines; the contract is one.
+/// Joins the lines of a CLI11 message: errors are one line.
 std::string one_line(std::string text) {
   for (char& c : text) {
     if (c == '\n') c = ' ';
@@ -70,12 +70,12 @@ std::string one_line(std::string text) {
   return text;
 }
 
-/// What may be given without a value: texts that are stored or scored as they are.
+/// Options that accept an empty value: texts that are stored or scored unchanged.
 constexpr std::array<std::string_view, 5> may_be_empty{"--name", "--tag", "--note", "--query",
                                                        "--document"};
 
-/// "", or what is wrong with a value where a whole number stands, in which CLI11 would cut one that
-/// is too large and read 010 as eight.
+/// "", or what is wrong with the value of an integer option; CLI11 would truncate a value that is
+/// out of range and read 010 as octal.
 std::string whole_number(const std::string& name, const std::string& value) {
   std::int64_t number = 0;
   const char* const end = value.data() + value.size();
@@ -87,14 +87,14 @@ std::string whole_number(const std::string& name, const std::string& value) {
                      std::numeric_limits<std::int64_t>::max());
 }
 
-/// Kinds of values that name no file. One of any other kind counts as a file that is read.
+/// Value types that are not file names. A value of any other type counts as an input file.
 constexpr std::array<std::string_view, 30> words_alone{
     "A",      "AXIS", "CONTENDER", "D",     "DEVICE",   "DIRECTION",    "DPI",   "DTYPE",
     "FORMAT", "ID",   "K",         "KEY",   "L",        "LABEL",        "M",     "MM",
     "MS",     "N",    "N,...",     "NAME",  "NAME,...", "PT",           "STYLE", "TAG",
     "TEXT",   "W",    "WHICH",     "WIDTH", "X",        "KEY=VALUE,..."};
 
-/// A command's words may name files, and a run's name may stand behind its file's.
+/// The words of a command may be file names, and a run's name may follow its file's name.
 void note_files_in(const std::string& value, const std::string& type) {
   note_read(std::filesystem::path(value));
   std::vector<std::string> parts;
@@ -112,8 +112,8 @@ void note_files_in(const std::string& value, const std::string& type) {
   }
 }
 
-/// Every value but an output's is noted as read, and standard output is none of them: "" or what is
-/// wrong.
+/// Notes every value except an output as an input. "", or an error if standard output writes into
+/// an input.
 std::string note_value(const std::string& name, const std::string& type, const std::string& value) {
   note_files_in(value, type);
   if (!is_read(STDOUT_FILENO)) return "";
@@ -121,7 +121,7 @@ std::string note_value(const std::string& name, const std::string& type, const s
                      name, in_a_sentence(value));
 }
 
-/// An option that is given and empty was meant to say something: "" is not as good as none.
+/// An option with an explicit empty value is an error: it is not the same as an omitted option.
 void refuse_unreadable_values(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
     for (CLI::Option* option : command->get_options()) {
@@ -188,7 +188,7 @@ Scratch::~Scratch() {
 
 namespace {
 
-/// NaN unless it is a finite one.
+/// NaN unless the text is a finite number.
 double number_in(const std::string& value) {
   double number = 0;
   const bool is_number = CLI::detail::lexical_cast(value, number) && std::isfinite(number);
@@ -221,7 +221,7 @@ Result<OpenRun> open_run(const std::string& text, const std::filesystem::path& d
     name = text.substr(colon + 1);
   } else if (std::error_code none;
              store::is_exported(text) && std::filesystem::exists(text, none)) {
-    file = std::exchange(name, "last");  // most have one run
+    file = std::exchange(name, "last");  // most databases have one run
   }
   auto store = Store::open(file, Store::Mode::read_only);
   if (!store) return tl::unexpected(store.error());
@@ -300,7 +300,7 @@ int run_command_line(int argc, char** argv) {
                                         ATTNSCOPE_GIT_COMMIT + ")");
   app.require_subcommand(1);
   app.option_defaults()->always_capture_default(false);
-  // In the order in which help lists them.
+  // In the order of --help.
   add_run_command(app, session);
   add_estimate_command(app, session);
   add_pause_commands(app, session);
@@ -338,14 +338,14 @@ int run_command_line(int argc, char** argv) {
     return session.exit_code;
   }
   try {
-    std::ranges::reverse(arguments);  // as CLI11 takes them
+    std::ranges::reverse(arguments);  // CLI11 expects reverse order
     app.parse(std::move(arguments));
   } catch (const CLI::Success& request) {
     std::ostringstream asked;  // --help, --version
     static_cast<void>(app.exit(request, asked, asked));
     print_result(session, asked.str());
   } catch (const CLI::ExtrasError&) {
-    // In the order in which they were given, which CLI11's own sentence turns around.
+    // In the order of the command line, which CLI11's message reverses.
     constexpr std::size_t longest = 250;
     const std::vector<std::string> extras = app.remaining(true);
     session.fail(exit_wrong_use,
@@ -358,7 +358,8 @@ int run_command_line(int argc, char** argv) {
     session.fail(exit_wrong_use,
                  in_a_sentence(error.what(), longest) + "; attnscope --help shows the usage.");
   } catch (const nlohmann::json::exception& error) {
-    // Files are read by read_json, which throws nothing: this was an answer.
+    // Files are read by read_json, which does not throw: the exception comes from a worker's
+    // answer.
     session.fail(exit_wrong_use,
                  fmt::format("the measuring process answered with a field of another kind than the "
                              "protocol's ({}); build it from this program's version",

@@ -31,28 +31,29 @@ enum ExitCode : int {
   exit_cancelled = 130,
 };
 
-/// What the chosen sub-command leaves behind, and what several of them share.
+/// State that the chosen sub-command leaves, and helpers that several sub-commands share.
 struct Session {
   int exit_code = exit_done;
   std::string command_line;  // as typed, for provenance
 
   /// Prints "attnscope: SENTENCE" on stderr and keeps the code.
   void fail(int code, const std::string& sentence);
-  /// Of wrong use; or that it was interrupted, since what goes wrong then comes from that.
+  /// Uses the exit code of wrong use, or of an interrupt once interrupted: the interrupt then
+  /// caused the error.
   void fail(const Error& error);
 };
 
 /// Runs a whole command line; returns the process's exit code. Never opens the window.
 int run_command_line(int argc, char** argv);
 
-/// From now on Ctrl-C, a plain kill and the terminal's end are counted and end nothing by
-/// themselves; the last is not where the program was started to outlive its terminal (nohup).
+/// Counts Ctrl-C (SIGINT), SIGTERM and SIGHUP from now on; they no longer end the process. SIGHUP
+/// stays ignored if the program was started to outlive its terminal (nohup).
 void catch_interrupts();
-/// So many since then.
+/// Number of interrupts since catch_interrupts().
 [[nodiscard]] const std::atomic<int>& interrupts();
 
-/// Of an option's value: "", or what is wrong with one that is no number above 0. CLI11's own words
-/// name the largest double in full.
+/// Validator of an option's value: "", or an error message if the value is not a number above 0.
+/// CLI11's own message prints the largest double in full.
 [[nodiscard]] std::string above_zero(const std::string& value);
 [[nodiscard]] std::string zero_or_above(const std::string& value);
 
@@ -67,34 +68,34 @@ struct OpenRun {
 [[nodiscard]] Result<OpenRun> open_run(const std::string& text,
                                        const std::filesystem::path& database);
 
-/// What `table` and `plot` are told about the run to read.
+/// Arguments of `table` and `plot` that select the run to read.
 struct TableArguments {
   std::string run = "last", baseline, only;
   std::filesystem::path database;
 };
 void add_table_arguments(CLI::App& command, TableArguments& arguments);
-/// --only, which may be given several times.
+/// Adds --only, which may be repeated.
 void add_only_option(CLI::App& command, std::string& only, const char* what);
 
-/// The table those arguments ask for; when there is none, the session has the reason and the code.
+/// The table that the arguments request; without one, the session has the error and the exit code.
 [[nodiscard]] std::optional<report::Table> open_table(Session& session,
                                                       const TableArguments& arguments);
 
-/// A line on stderr. Names and words from files and other programs may be in it: what a terminal
-/// would obey, and what nobody sees, is shown as '?', here and in results.
+/// Prints a line to stderr. The line may contain names and words from files and other programs:
+/// control characters and invisible characters are printed as '?', here and in results.
 void say_line(std::string_view line);
-/// The same without an end of line, as it is. What stderr does not take is lost: nothing else
-/// depends on it.
+/// Prints the text unchanged, without an end of line. Errors of stderr are ignored: nothing else
+/// depends on them.
 void print_to_terminal(const std::string& text);
 template <typename... Values>
 void say(fmt::format_string<Values...> format, Values&&... values) {
   say_line(fmt::format(format, std::forward<Values>(values)...));
 }
 
-/// "attnscope: note: SENTENCE"; nothing of an empty one.
+/// Prints "attnscope: note: SENTENCE"; prints nothing if the sentence is empty.
 void note(std::string_view sentence);
 
-/// A file in the folder for temporary files, which goes with this object.
+/// A file in the folder for temporary files; the destructor removes it.
 class Scratch {
  public:
   Scratch();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// What a pattern costs, asked of the implementations without running anything.
+// costs: the costs of a pattern, as the implementations predict them without running.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -41,7 +41,7 @@ struct CostsCommand {
 
 constexpr std::uintmax_t largest_layout = 256 << 20;
 
-/// What is asked for, checked as far as that needs no worker.
+/// The command's arguments, after the checks that need no worker.
 struct Asked {
   AttentionPattern pattern;
   std::optional<Window> window;
@@ -80,7 +80,7 @@ Result<Asked> read(const CostsCommand& arguments) {
   return asked;
 }
 
-/// The plan's own counts: what no implementation can do without.
+/// The plan's own counts: a lower bound for every implementation.
 Result<json> useful_work(const Asked& asked, const CostsCommand& arguments) {
   const Passes passes =
       asked.direction == Direction::forward ? Passes::forward : Passes::forward_backward;

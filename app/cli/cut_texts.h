@@ -1,7 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// How many queries and documents were cut to what a model reads, as every command reports it.
+// Counts queries and documents that were truncated to a model's limits, and reports them in the
+// same words for every command.
 //
 //   CutTexts cut;
 //   cut.add_query(pair.query_cut);
@@ -19,7 +20,7 @@ class CutTexts {
   void add_query(bool is_cut) { queries_.add(is_cut); }
   void add_document(bool is_cut) { documents_.add(is_cut); }
   [[nodiscard]] bool has_cut_documents() const { return documents_.cut > 0; }
-  /// "" where nothing was cut.
+  /// "" if nothing was truncated.
   [[nodiscard]] std::string in_words(const PairLimits& limits) const;
 
  private:

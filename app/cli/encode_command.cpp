@@ -49,14 +49,14 @@ struct EncodeArguments {
   bool restart = false;
 };
 
-/// A document as the model reads it.
+/// A tokenized document.
 struct EncodedText {
   std::string id;
   std::vector<std::int32_t> tokens;
   std::int64_t line = 0;
 };
 
-/// The documents of a file, from its beginning.
+/// Reads the documents of a file from its beginning.
 class DocumentReader {
  public:
   [[nodiscard]] static Result<DocumentReader> open(const EncodeArguments& arguments,
@@ -72,7 +72,7 @@ class DocumentReader {
     return DocumentReader(std::move(*reader), model);
   }
 
-  /// Nothing at the end.
+  /// The next document, or nothing at the end.
   [[nodiscard]] Result<std::optional<EncodedText>> next() {
     auto read = reader_.next();
     if (!read) return tl::unexpected(read.error());
@@ -92,7 +92,7 @@ class DocumentReader {
     for (const std::int32_t token : document.tokens) fingerprint_.integer(token);
     return std::optional(std::move(document));
   }
-  /// Passes by so many, or as many as there are.
+  /// Skips that many documents, or all if there are fewer.
   [[nodiscard]] Status skip(std::int64_t documents) {
     for (std::int64_t i = 0; i < documents && interrupts() == 0; ++i) {
       const auto read = next();
@@ -101,7 +101,7 @@ class DocumentReader {
     }
     return {};
   }
-  /// Of the ids and tokens of all that were read.
+  /// Fingerprint of the ids and tokens of all documents read.
   [[nodiscard]] std::int64_t fingerprint() const { return fingerprint_.value(); }
   [[nodiscard]] std::string place(std::int64_t line) const { return reader_.place(line); }
   [[nodiscard]] std::string notes() const { return reader_.notes(); }
@@ -117,15 +117,15 @@ class DocumentReader {
   CutTexts cut_;
 };
 
-/// What is known of all documents before the first is encoded: how large the cache will be, and
-/// which documents it is of.
+/// Properties of all documents, collected before the first is encoded: they give the size of the
+/// cache and identify its documents.
 struct CountedDocuments {
   std::map<std::int64_t, std::int64_t> of_length;  // tokens -> documents
   std::int64_t documents = 0, tokens = 0, id_bytes = 0;
   std::int64_t fingerprint = 0;  // of all ids and tokens
 };
 
-/// The documents of two lines have the same id, if one of those with this hash does.
+/// An error with the lines of two documents that have the same id and this hash, if there are any.
 Status name_twins(DocumentReader& reader, std::size_t hash) {
   std::map<std::string, std::int64_t> lines;
   while (true) {
@@ -140,7 +140,7 @@ Status name_twins(DocumentReader& reader, std::size_t hash) {
   }
 }
 
-/// All ids are different, by their hashes.
+/// Checks by their hashes that all ids are different.
 Status check_ids(std::vector<std::size_t> hashes, const EncodeArguments& arguments,
                  const ScoringModel& model) {
   std::ranges::sort(hashes);
@@ -153,7 +153,7 @@ Status check_ids(std::vector<std::size_t> hashes, const EncodeArguments& argumen
   return {};
 }
 
-/// Nothing when it was interrupted.
+/// Nothing if interrupted.
 Result<std::optional<CountedDocuments>> count_documents(const EncodeArguments& arguments,
                                                         const ScoringModel& model, bool visible) {
   constexpr std::int64_t between_shows = 4096;
@@ -187,14 +187,14 @@ Result<std::optional<CountedDocuments>> count_documents(const EncodeArguments& a
   return std::optional(std::move(counted));
 }
 
-/// What is in the cache already.
+/// The existing contents of the cache.
 struct Begun {
   std::int64_t encoded = 0, fingerprint = 0;
   bool is_finished = false;
 };
 
-/// Has the worker encode the documents that are not in the cache yet, some at a time; memory does
-/// not grow with their number.
+/// Has the worker encode the documents that are not in the cache yet, in batches; memory does not
+/// grow with the number of documents.
 class EncodeRun {
  public:
   EncodeRun(const ScoringModel& model, WorkerProcess& worker, DocumentReader& reader,
@@ -207,7 +207,7 @@ class EncodeRun {
         encoded_(begun.encoded),
         progress_(visible) {}
 
-  /// Until the last one, an error or the interrupt.
+  /// Runs until the last document, an error or an interrupt.
   [[nodiscard]] Status run() {
     if (Status passed = reader_.skip(encoded_); !passed) return passed;
     if (encoded_ > 0 && interrupts() == 0 && reader_.fingerprint() != begun_.fingerprint) {
@@ -239,10 +239,11 @@ class EncodeRun {
  private:
   struct Batch {
     std::vector<EncodedText> texts;
-    std::int64_t fingerprint = 0;  // of all documents up to the last of these
+    std::int64_t fingerprint = 0;  // of all documents up to the last of the batch
   };
 
-  /// So that a batch takes a second or two: as much is lost when it is interrupted.
+  /// Adapts the batch size so that a batch takes one to three seconds: an interrupt loses one
+  /// batch.
   void adapt(std::chrono::duration<double> of_a_batch) {
     constexpr std::int64_t fewest = 1024, most = 16'384;
     constexpr double short_seconds = 1, long_seconds = 3;
@@ -288,7 +289,7 @@ class EncodeRun {
   CountLine progress_;
 };
 
-/// Everything that is checked before a worker is started.
+/// Performs all checks that precede the start of a worker.
 Result<ScoringModel> prepare_encoding(EncodeArguments& arguments) {
   if (arguments.documents.empty() && !arguments.beir.is_given())
     return fail("--documents is required, or --beir");
@@ -375,7 +376,7 @@ std::string summary(const EncodeArguments& arguments, const CountedDocuments& co
   return text + "\n";
 }
 
-/// The command that goes on with what was interrupted.
+/// The command that continues an interrupted run.
 std::string going_on(const EncodeArguments& arguments) {
   if (!arguments.restart) return "the same command";
   std::error_code unknown;
@@ -445,7 +446,7 @@ void add_encode_command(CLI::App& app, Session& session) {
   CLI::App* command = app.add_subcommand(
       "encode", "Encode documents into a cache for score --cache and rerank --cache");
   add_model_arguments(*command, arguments->model, "--compute-dtype");
-  command->remove_option(command->get_option("--max-query-tokens"));  // there is no query
+  command->remove_option(command->get_option("--max-query-tokens"));  // the command has no queries
   command
       ->add_option("--documents", arguments->documents,
                    "Documents: .tsv (DOCID, TEXT), .jsonl or .json, optionally .gz")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// What a sweep would take, and which pairs of pattern and implementation could be measured in it.
+// estimate: how long a sweep takes, and which pairs of pattern and implementation it can measure.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -58,13 +58,13 @@ const HeatPoint& largest_point(const Sweep& sweep) {
       ->point;
 }
 
-/// The name by which contenders are asked about: the pattern's, or the model's without options.
+/// The name that requests use for a contender: the pattern's, or the model's without options.
 std::string asked_name(const Contender& contender) {
   return contender.model.empty() ? contender.pattern
                                  : contender.model.substr(0, contender.model.find('+'));
 }
 
-/// The heats that have it; all, where none has.
+/// The heats that contain it; all heats if none does.
 Sweep with_heats_of(const std::string& name, const Sweep& sweep) {
   Sweep own = sweep;
   std::erase_if(own.heats, [&](const Heat& heat) {
@@ -74,14 +74,13 @@ Sweep with_heats_of(const std::string& name, const Sweep& sweep) {
   return own.heats.empty() ? sweep : own;
 }
 
-/// A pattern by the name that contenders give it: its own, or that of a model's row.
+/// A pattern by the name that contenders use: its own, or that of a model's row.
 struct NamedPattern {
   std::string name;
   AttentionPattern pattern;
 };
 
-/// What a pass computes at least where documents' lengths are drawn: the first one is in every
-/// batch.
+/// A lower bound of a pass with random document lengths: the first document is in every batch.
 HeatPoint with_first_document(HeatPoint point) {
   const LengthDistribution lengths = std::exchange(point.document_lengths, {});
   if (lengths.is_drawn())
@@ -93,7 +92,7 @@ bool of_models(const Sweep& sweep) {
   return sweep.heats.front().point.operation == Operation::model;
 }
 
-/// Those that ship, and the rows of models that such a sweep may have.
+/// The shipped patterns, and the rows of models that such a sweep may have.
 std::vector<NamedPattern> shipped_patterns(const Sweep& sweep) {
   std::vector<NamedPattern> patterns;
   for (const AttentionPattern& pattern : built_in_patterns()) {
@@ -105,7 +104,7 @@ std::vector<NamedPattern> shipped_patterns(const Sweep& sweep) {
   return patterns;
 }
 
-/// Those of its contenders, after `patterns`.
+/// `patterns` and those of the sweep's contenders.
 std::vector<NamedPattern> with_own_patterns(const Sweep& sweep,
                                             std::vector<NamedPattern> patterns) {
   for (const Contender& contender : contenders_of(sweep)) {
@@ -114,13 +113,13 @@ std::vector<NamedPattern> with_own_patterns(const Sweep& sweep,
       name = row->name;
     if (std::ranges::find(patterns, name, &NamedPattern::name) != patterns.end()) continue;
     auto own = parse_pattern(contender.pattern_json, contender.pattern);
-    if (!own) continue;  // what cannot be read is the run's to say
+    if (!own) continue;  // the run reports unreadable files
     patterns.push_back({name, std::move(*own)});
   }
   return patterns;
 }
 
-/// The first window of the sweep, or the widest.
+/// The first or the widest window of the sweep.
 std::string window_of(const Sweep& sweep, bool widest) {
   std::optional<Window> found;
   for (const Contender& contender : contenders_of(sweep)) {
@@ -141,8 +140,8 @@ Result<json> costs_of(WorkerProcess& worker, const NamedPattern& named, const He
   return ask_costs(worker, std::move(*request));
 }
 
-/// No processor's core and no GPU does more multiply-adds a second, counted as two each: what takes
-/// so long at this rate takes at least so long.
+/// Upper bounds of the rate of a CPU core and of a GPU, a multiply-add counted as two operations:
+/// the time at this rate is a lower bound.
 constexpr double flop_per_core = 2e11, flop_per_gpu = 2e15;
 
 double rate_above_all(const HeatPoint& point, int cores) {
@@ -150,7 +149,8 @@ double rate_above_all(const HeatPoint& point, int cores) {
   return flop_per_core * (point.threads > 0 ? std::min(point.threads, cores) : cores);
 }
 
-/// Every implementation with this pattern; possible where one setting of the sweep takes it.
+/// Pairs of every implementation with this pattern; possible if it supports one setting of the
+/// sweep.
 json pairs_with(WorkerProcess& worker, const Sweep& whole, const NamedPattern& named) {
   const AttentionPattern& pattern = named.pattern;
   const Sweep sweep = with_heats_of(named.name, whole);
@@ -176,7 +176,7 @@ json pairs_with(WorkerProcess& worker, const Sweep& whole, const NamedPattern& n
   const double rate = rate_above_all(largest, worker_cores(worker.hello()));
   for (const HeatPoint& point : shortest_points(sweep)) {
     if (point.sequence_tokens > most_counted_tokens) {
-      for (json& pair : pairs) pair["reason"] = "";  // not known
+      for (json& pair : pairs) pair["reason"] = "";  // unknown
       continue;
     }
     take(costs_of(worker, named, point, window_of(sweep, false)), [](json& pair, const json& row) {
@@ -231,7 +231,7 @@ json without_trials(WorkerProcess& worker, const Sweep& sweep, bool all_patterns
     for (json& pair : pairs_with(worker, sweep, pattern)) {
       answer["pairs"].push_back(pair);
       if (!of_models(sweep)) continue;
-      // What options leave out is at most this.
+      // Options only omit work, so this is an upper bound.
       for (const FamilyChoice& option : family_of_row(pattern.name).row_options()) {
         pair["pattern"] = fmt::format("{}+{}", pattern.name, option.name);
         answer["pairs"].push_back(pair);
@@ -241,7 +241,7 @@ json without_trials(WorkerProcess& worker, const Sweep& sweep, bool all_patterns
   return answer;
 }
 
-/// `least`: seconds of one call of each contender at the largest point.
+/// `least`: total time in seconds of one call of each contender at the largest point.
 std::string time_in_words(const json& answer, double least) {
   const auto longest = answer.at("longest_seconds").get<double>();
   if (const auto seconds = answer.find("estimated_seconds"); seconds != answer.end()) {
@@ -260,10 +260,10 @@ std::string time_in_words(const json& answer, double least) {
       number(longest));
 }
 
-/// The contenders alone, each pair once.
+/// The contenders only, each pair once.
 std::string as_text(const Sweep& sweep, const json& answer) {
   const double free = answer.value("available_bytes", std::numeric_limits<double>::infinity());
-  double least = 0;  // of one pass of each contender at the largest point
+  double least = 0;  // one pass of each contender at the largest point
   std::string text;
   std::size_t width = 32;
   for (const Contender& contender : contenders_of(sweep))
@@ -275,7 +275,7 @@ std::string as_text(const Sweep& sweep, const json& answer) {
     std::string words;
     double seconds = 0;
     const std::string& row = contender.model.empty() ? contender.pattern : contender.model;
-    // Rows with several options are not listed: options change nothing of the estimate.
+    // Rows with several options are not listed: options do not change the estimate.
     const auto names = [&](const std::string& name) {
       return std::ranges::any_of(answer.at("pairs"),
                                  [&](const json& pair) { return pair.at("pattern") == name; });
@@ -314,7 +314,7 @@ Result<json> ask_without_trials(const EstimateCommand& arguments, const Sweep& s
   return without_trials(*worker, sweep, arguments.as_json);
 }
 
-/// Measures trial heats, when it is this command's turn.
+/// Measures trial heats when it is this command's turn.
 Status add_trials(const EstimateCommand& arguments, const Sweep& sweep, json& answer) {
   auto turn = wait_for_turn(arguments.worker, devices_of(sweep.heats),
                             fmt::format("estimate of '{}'", sweep.name), arguments.now);

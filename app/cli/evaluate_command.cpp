@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// evaluate: what rankings are worth, and whether they are worth the same.
+// evaluate: the effectiveness of rankings, and whether they are equivalent.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -37,10 +37,10 @@ struct EvaluateCommand {
   report::EffectivenessQuestion question;
   bool per_query = false, differences = false;
   effectiveness::ThirdColumn third_column = effectiveness::ThirdColumn::unknown;
-  std::string queries, documents;  // texts of what differs
+  std::string queries, documents;  // texts of differing documents
 };
 
-/// File names without what they share: folders where the names alone tell them apart.
+/// File names without common parts: without folders if the names alone distinguish them.
 std::vector<std::string> names_of(const std::vector<std::string>& files) {
   std::vector<std::string> names;
   names.reserve(files.size());
@@ -50,7 +50,7 @@ std::vector<std::string> names_of(const std::vector<std::string>& files) {
   return std::ranges::adjacent_find(sorted) == sorted.end() ? names : files;
 }
 
-/// The baseline first where it is none of the others; its place among them.
+/// Inserts the baseline first if it is not among the files; returns its index.
 std::optional<std::size_t> place_baseline(const std::string& baseline,
                                           std::vector<std::string>& files) {
   if (baseline.empty()) return std::nullopt;
@@ -59,7 +59,7 @@ std::optional<std::size_t> place_baseline(const std::string& baseline,
     return file == baseline || (id != FileId{} && file_id(file) == id);
   });
   if (found != files.end()) return static_cast<std::size_t>(found - files.begin());
-  // As its table names it, unless a file has that name.
+  // By its name in the table, unless a file has that name.
   const std::vector<std::string> names = names_of(files);
   const auto named = std::ranges::find(names, baseline);
   if (id == FileId{} && named != names.end())
@@ -73,7 +73,7 @@ Result<report::EffectivenessReport> evaluated(EvaluateCommand& arguments) {
     return fail("'{}' is no correction for several runs; known: none, bonferroni",
                 in_a_sentence(arguments.correction));
   }
-  // The options' ranges let through what is no number.
+  // The options' ranges accept NaN.
   if (std::isnan(arguments.question.margin) || std::isnan(arguments.question.alpha))
     return fail("--margin and --alpha are numbers above 0");
   arguments.question.bonferroni = arguments.correction == "bonferroni";
@@ -126,7 +126,7 @@ Result<std::optional<TextCollection>> open_texts_of(const std::string& file, Pai
   return std::optional(std::move(*texts));
 }
 
-/// A text by its id; "" without a collection, and where it lacks the id, which `missing` counts.
+/// A text by its id; "" without a collection, or if the id is missing, which `missing` counts.
 Result<std::string> text_of(std::optional<TextCollection>& texts, const std::string& id,
                             std::size_t& missing) {
   if (!texts) return std::string();
@@ -136,7 +136,7 @@ Result<std::string> text_of(std::optional<TextCollection>& texts, const std::str
   return text->value_or("");
 }
 
-/// Into what differs, of both collections that are given.
+/// Adds the texts of both given collections to the differences.
 Status add_texts(const EvaluateCommand& arguments,
                  std::vector<report::RankingDifference>& differences) {
   auto queries = open_texts_of(arguments.queries, PairParts::query);
@@ -144,11 +144,11 @@ Status add_texts(const EvaluateCommand& arguments,
   auto documents = open_texts_of(arguments.documents, PairParts::document);
   if (!documents) return tl::unexpected(documents.error());
   std::size_t missing = 0;
-  for (report::RankingDifference& one : differences) {
-    auto query = text_of(*queries, one.query, missing);
+  for (report::RankingDifference& difference : differences) {
+    auto query = text_of(*queries, difference.query, missing);
     if (!query) return tl::unexpected(query.error());
-    one.text = std::move(*query);
-    for (report::MovedDocument& moved : one.moved) {
+    difference.text = std::move(*query);
+    for (report::MovedDocument& moved : difference.moved) {
       auto document = text_of(*documents, moved.id, missing);
       if (!document) return tl::unexpected(document.error());
       moved.text = std::move(*document);

@@ -73,7 +73,7 @@ constexpr std::array topics{
     Topic{"completion", program, "source <(attnscope completion bash)"},
     Topic{"manual", program, "attnscope manual ~/.local/share/man/man1"}};
 
-/// A command or an option of a command, by its former name and its current one.
+/// A command or an option of a command, with its former and its current name.
 struct Renamed {
   std::string_view command, former, current;
 };
@@ -88,7 +88,7 @@ std::vector<const CLI::App*> commands_of(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
 }
 
-/// The options of a command that help shows, without --help.
+/// The options in a command's help, without --help.
 std::vector<const CLI::Option*> options_of(const CLI::App& command) {
   std::vector<const CLI::Option*> options;
   for (const CLI::Option* option : command.get_options()) {
@@ -97,7 +97,7 @@ std::vector<const CLI::Option*> options_of(const CLI::App& command) {
   return options;
 }
 
-/// "-o", "--output"; without the negative form of a flag.
+/// "-o", "--output"; without the negated form of a flag.
 std::vector<std::string> names_of(const CLI::Option& option) {
   std::vector<std::string> names;
   for (const std::string& name : option.get_snames()) names.push_back(fmt::format("-{}", name));
@@ -139,7 +139,7 @@ complete -o default -F _attnscope attnscope
                      fmt::join(commands, " "), cases);
 }
 
-/// `text` between single quotes, with `special` characters escaped as zsh's completion asks for.
+/// `text` in single quotes, with the characters of `special` escaped as zsh's completion requires.
 std::string zsh_quoted(std::string_view text, std::string_view special) {
   std::string quoted = "'";
   for (const char c : text) {
@@ -190,7 +190,7 @@ _attnscope "$@"
                      commands, cases);
 }
 
-/// Text of a man page: backslashes, and dots that begin a line, mean themselves.
+/// Escapes text for a man page: backslashes, and dots at the beginning of a line.
 std::string roff(std::string_view text) {
   std::string escaped;
   for (const char c : text) {
@@ -270,7 +270,7 @@ void write_manual(Session& session, const CLI::App& app, const std::filesystem::
     if (!write(fmt::format("attnscope-{}", command->get_name()), manual_page(*command))) return;
 }
 
-/// The command that the words name, one inside the other.
+/// The command that the words name, each word a sub-command of the one before.
 Result<const CLI::App*> find_command(const CLI::App& app, const std::vector<std::string>& words) {
   const CLI::App* found = &app;
   for (const std::string& word : words) {
@@ -342,8 +342,9 @@ std::vector<std::string> with_current_names(int argc, char** argv) {
         std::pair(argument.substr(0, argument.find('=')),
                   argument.find('=') == std::string::npos ? std::string()
                                                           : argument.substr(argument.find('=')));
-    for (const Renamed& one : renamed) {
-      if (one.former == name && one.command == command) argument = std::string(one.current) + value;
+    for (const Renamed& entry : renamed) {
+      if (entry.former == name && entry.command == command)
+        argument = std::string(entry.current) + value;
     }
     if (command.empty() && !argument.starts_with('-')) command = argument;
   }

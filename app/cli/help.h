@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// What is printed about commands and options, all of it from the definitions that parse them: help
-// in groups and with an example each, shell completion, man pages; and the names that were changed.
+// Output about commands and options, generated from the definitions that parse them: grouped help
+// with an example for each command, shell completion, man pages; and former names of options.
 
 #include <string>
 #include <vector>
@@ -12,7 +12,7 @@
 namespace attnscope::cli {
 
 /// Sets the group and the example of every command, and adds `help`, `completion` and `manual`.
-/// After all other commands.
+/// Call it after all other commands are added.
 void add_help(CLI::App& app, Session& session);
 
 /// The arguments with former names of commands and options replaced by the current ones.

@@ -42,14 +42,14 @@ struct InspectCommandArguments {
   std::string pairs, pairs_format;
   std::vector<std::int64_t> layers;
   std::int64_t layer = 0, head = 0;
-  std::string of_heads;  // an option that was given and means something of heads alone
+  std::string of_heads;  // a given option that applies to heads only
   bool half = false, linear = false;
   FigureArguments figure;
 };
 
 enum class Wanted : std::uint8_t { dump, figure, masses, page, score };
 
-/// By what is asked for and how the file is called.
+/// Determined by the options and the file name.
 Result<Wanted> wanted_of(const InspectCommandArguments& arguments) {
   if (!arguments.mass.empty()) {
     if (auto known = parse_mass_format(arguments.mass); !known) {
@@ -81,14 +81,14 @@ Result<std::string> document_of(const InspectCommandArguments& arguments) {
   return read_text_file(arguments.document_file, "document", most_bytes);
 }
 
-/// What is asked of heads is not silently left out where regions are shown.
+/// An option for heads is an error for a model that shows regions.
 Status fits_regions(const InspectCommandArguments& arguments, const ScoringModel& model) {
   if (!model.regions || arguments.of_heads.empty()) return {};
   return fail("{}: this model shows the regions of a document and no heads; leave {} out",
               model.name, arguments.of_heads);
 }
 
-/// Has the worker compute a pair and write its file; the score, where there is a head.
+/// Has the worker compute a pair and write its file; returns the score, if the model has a head.
 Result<std::optional<double>> ask_for_dump(WorkerProcess& worker, const ScoringModel& model,
                                            const InspectCommandArguments& arguments,
                                            const TokenPair& pair,
@@ -115,7 +115,7 @@ Result<std::optional<double>> ask_for_dump(WorkerProcess& worker, const ScoringM
   return score;
 }
 
-/// Has the worker compute the pair and write its dump; the score, where there is a head.
+/// Has the worker compute the pair and write its dump; returns the score, if the model has a head.
 Result<std::optional<double>> write_dump(const InspectCommandArguments& arguments,
                                          const ScoringModel& model,
                                          const std::vector<std::int64_t>& layers,
@@ -146,9 +146,9 @@ Result<std::optional<double>> write_dump(const InspectCommandArguments& argument
 
 #ifdef ATTNSCOPE_HAS_GUI
 
-/// One head's map, with the tokens beside it where they can be read.
+/// The map of one head, with the tokens on its axes if they can be read.
 Result<charts::HeatFigure> figure_of(const Dump& dump, const InspectCommandArguments& arguments) {
-  constexpr std::int64_t cells = 1024;  // a side, at most
+  constexpr std::int64_t cells = 1024;  // maximum per side
   const DumpInfo& info = dump.info();
   const auto head = static_cast<std::int32_t>(arguments.head);
   if (head >= info.heads) {
@@ -183,7 +183,7 @@ Result<charts::HeatFigure> figure_of(const Dump& dump, const InspectCommandArgum
   return figure;
 }
 
-/// Of a head, or of a document's regions.
+/// The figure of a head, or of a document's regions.
 Result<charts::Printable> printable_of(const std::filesystem::path& file, bool has_regions,
                                        const InspectCommandArguments& arguments) {
   if (has_regions) {
@@ -235,7 +235,7 @@ void draw(Session& session, const std::filesystem::path& /*file*/, bool /*has_re
 
 #endif
 
-/// A document with its best regions marked.
+/// Writes a document with its best regions marked.
 void write_page(Session& session, const std::filesystem::path& file,
                 const InspectCommandArguments& arguments) {
   const auto regions = read_regions(file);
@@ -245,7 +245,7 @@ void write_page(Session& session, const std::filesystem::path& file,
   say("{} written", arguments.figure.file.string());
 }
 
-/// The score, and of a document with regions what it is made of.
+/// Prints the score, and its parts for a document with regions.
 void print_score(Session& session, const std::filesystem::path& file, const ScoringModel& model,
                  std::optional<double> score) {
   if (model.regions) {
@@ -270,7 +270,7 @@ void print_masses(Session& session, const std::filesystem::path& file,
   print_result(session, write_masses(*masses, *parse_mass_format(arguments.mass)));
 }
 
-/// Where the best regions of a file's documents begin, pair by pair.
+/// Positions of the best regions in the documents of a file, pair by pair.
 Result<report::RegionPositions> positions_of(const InspectCommandArguments& arguments,
                                              const ScoringModel& model) {
   std::optional<PairFormat> format;
@@ -411,7 +411,7 @@ void add_inspect_command(CLI::App& app, Session& session) {
                                  "For models with regions, instead of one pair: draws where the "
                                  "regions of many documents lie; .tsv or .jsonl as for score")
                     ->type_name("FILE");
-  for (auto* one : {query, document, file}) pairs->excludes(one);
+  for (auto* other : {query, document, file}) pairs->excludes(other);
   command
       ->add_option("--pairs-format", arguments->pairs_format, "tsv or jsonl; default: by file name")
       ->type_name("FORMAT");

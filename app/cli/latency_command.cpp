@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// latency: how long a checkpoint takes to re-rank a person's own queries, and how many documents it
-// ranks in time.
+// latency: how long a checkpoint takes to re-rank the user's queries, and how many documents it
+// ranks within a time limit.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -39,7 +39,7 @@ struct LatencyCommand {
   ScoreOptions options;
   std::string pairs, format = "text", quantile = "p95";
   std::vector<std::int64_t> top_k{10, 20, 50, 100};
-  bool has_top_k = false;  // given, not the default
+  bool has_top_k = false;  // given explicitly
   bool now = false;
   double within_ms = 200;
   std::int64_t queries = 50;
@@ -51,7 +51,7 @@ Result<int> percent_of(const std::string& quantile) {
   return fail("--quantile '{}' is none of p50, p95 and p99", in_a_sentence(quantile));
 }
 
-/// Ascending; each once.
+/// Ascending, without duplicates.
 Result<std::vector<std::int64_t>> asked_top_k(const LatencyCommand& arguments) {
   std::vector<std::int64_t> sorted = arguments.top_k;
   std::ranges::sort(sorted);
@@ -60,7 +60,7 @@ Result<std::vector<std::int64_t>> asked_top_k(const LatencyCommand& arguments) {
   return sorted;
 }
 
-/// The most documents that a query can be given here, and why they are the most.
+/// The largest possible number of documents per query, and what limits it.
 struct MostDocuments {
   std::int64_t count = 0;
   std::string in_words;
@@ -69,7 +69,7 @@ struct MostDocuments {
 MostDocuments most_documents(const QuerySample& sample, const LatencyCommand& arguments,
                              const ScoringModel& model, const std::string& file) {
   const auto ahead = static_cast<std::int64_t>(arguments.options.read_ahead);
-  // As `score` has it: more of them are no set for it.
+  // As in `score`: a larger set is not accepted.
   if (model.is_listwise && ahead < sample.documents())
     return {ahead, "as many as --read-ahead lets a set have"};
   if (sample.documents() == QuerySample::most_documents)
@@ -77,20 +77,20 @@ MostDocuments most_documents(const QuerySample& sample, const LatencyCommand& ar
   return {sample.documents(), fmt::format("all that {} has", file)};
 }
 
-/// Those of the default that there are documents for; of those that were given, one that there are
-/// none for is an error.
+/// Drops default values that exceed the number of documents; an explicit value that exceeds it is
+/// an error.
 Status keep_possible(std::vector<std::int64_t>& top_k, const MostDocuments& most, bool are_given) {
   if (top_k.back() <= most.count) return {};
   if (are_given) {
     return fail("--top-k {} is more than {} documents, {}; ask for fewer", top_k.back(), most.count,
                 most.in_words);
   }
-  std::erase_if(top_k, [&](std::int64_t one) { return one > most.count; });
+  std::erase_if(top_k, [&](std::int64_t k) { return k > most.count; });
   if (top_k.empty()) top_k.push_back(most.count);
   return {};
 }
 
-/// Rankings of the sample's queries, scored with the clock in hand.
+/// Scores and times rankings of the sample's queries.
 class LatencyMeter {
  public:
   LatencyMeter(const LatencyCommand& arguments, const ScoringModel& model, WorkerProcess& worker,
@@ -102,8 +102,9 @@ class LatencyMeter {
         ends_with_query_(model.is_listwise),
         least_calls_(least_calls) {}
 
-  /// Estimated from a call with one document and one with most, after a call to warm up: all of
-  /// `top_k` in both ways, and the search for the largest top-k, played through with such times.
+  /// Estimates the total time from a call with one document and one with the maximum, after a
+  /// warm-up call: all of `top_k` in both modes, and a simulated search for the largest top-k with
+  /// these times.
   [[nodiscard]] Result<double> seconds_for(const std::vector<std::int64_t>& top_k,
                                            const report::LatencyLimit& limit) {
     const std::int64_t most = top_k.back();
@@ -117,27 +118,27 @@ class LatencyMeter {
       return *of_one + slope * static_cast<double>(documents - 1);
     };
     std::vector<TopKLatency> rows;
-    for (const std::int64_t one : top_k) {
+    for (const std::int64_t k : top_k) {
       constexpr double ways = 2;  // single stream and offline
-      seconds += ways * static_cast<double>(calls()) * call(one);
-      rows.push_back({.top_k = one, .seconds = {call(one)}});
+      seconds += ways * static_cast<double>(calls()) * call(k);
+      rows.push_back({.top_k = k, .seconds = {call(k)}});
     }
     const auto searched =
-        report::largest_within(limit, rows, [&](std::int64_t one) -> Result<TopKLatency> {
-          seconds += static_cast<double>(calls()) * call(one);
-          return TopKLatency{.top_k = one, .seconds = {call(one)}};
+        report::largest_within(limit, rows, [&](std::int64_t k) -> Result<TopKLatency> {
+          seconds += static_cast<double>(calls()) * call(k);
+          return TopKLatency{.top_k = k, .seconds = {call(k)}};
         });
     if (!searched) return tl::unexpected(searched.error());
     return seconds;
   }
 
-  /// Of each top-k: all queries, as often as it takes.
+  /// Calls per top-k: all queries, in as many passes as necessary.
   [[nodiscard]] std::int64_t calls() const {
     const auto queries = static_cast<std::int64_t>(sample_.queries());
     return (least_calls_ + queries - 1) / queries * queries;
   }
 
-  /// One query after the other, behind a call to warm up.
+  /// One query after the other, after a warm-up call.
   [[nodiscard]] Result<TopKLatency> single_stream(std::int64_t top_k) {
     CountLine progress(isatty(STDERR_FILENO) == 1);
     TopKLatency calls{.top_k = top_k};
@@ -156,7 +157,7 @@ class LatencyMeter {
     return calls;
   }
 
-  /// All queries, with so much queued that the worker never waits; the mean of as many passes.
+  /// All queries, with a queue that keeps the worker busy; the mean over the passes.
   [[nodiscard]] Status add_offline(TopKLatency& calls) {
     constexpr std::size_t queued = 4;  // batches
     const std::size_t passes = calls.seconds.size() / sample_.queries();
@@ -168,13 +169,13 @@ class LatencyMeter {
     return {};
   }
 
-  /// Of a pair, the mean of all that were scored.
+  /// Mean number of tokens of a scored pair.
   [[nodiscard]] double tokens() const {
     return static_cast<double>(tokens_) / static_cast<double>(pairs_);
   }
 
  private:
-  /// From the texts of the queries [first, end) to the scores of all their documents.
+  /// Time from the texts of the queries [first, end) to the scores of all their documents.
   [[nodiscard]] Result<double> seconds_of(std::size_t first, std::size_t end, std::int64_t top_k,
                                           std::size_t most_waiting) {
     std::vector<std::vector<PairView>> rankings;
@@ -208,8 +209,8 @@ class LatencyMeter {
 
   TextScorer scorer_;
   const QuerySample& sample_;
-  std::int64_t window_;   // pairs that batches are made of
-  bool ends_with_query_;  // a window
+  std::int64_t window_;   // pairs that are batched together
+  bool ends_with_query_;  // whether a window ends at the end of a query
   std::int64_t least_calls_;
   std::int64_t tokens_ = 0, pairs_ = 0;
 };
@@ -224,8 +225,8 @@ Result<std::vector<TopKLatency>> rows_of(LatencyMeter& meter,
       meter.calls(), fmt::join(top_k, ", "), 1e3 * limit.seconds, format_seconds(*seconds));
   std::vector<TopKLatency> rows;
   rows.reserve(top_k.size());
-  for (const std::int64_t one : top_k) {
-    auto row = meter.single_stream(one);
+  for (const std::int64_t k : top_k) {
+    auto row = meter.single_stream(k);
     if (!row) return tl::unexpected(row.error());
     if (Status timed = meter.add_offline(*row); !timed) return tl::unexpected(timed.error());
     rows.push_back(std::move(*row));
@@ -237,8 +238,8 @@ std::vector<std::string> notes_on(const report::ModelLatency& latency, const Que
                                   const ScoringModel& model) {
   std::vector<std::string> notes;
   std::int64_t most = latency.rows.back().top_k;
-  for (const auto* one : {&latency.largest.within, &latency.largest.beyond})
-    if (*one) most = std::max(most, (*one)->top_k);
+  for (const auto* found : {&latency.largest.within, &latency.largest.beyond})
+    if (*found) most = std::max(most, (*found)->top_k);
   if (const auto [queries, documents] = sample.borrowed(most); queries > 0) {
     notes.push_back(fmt::format(
         "{} of {} queries have fewer than {} documents in {}: {} of {} documents are other "

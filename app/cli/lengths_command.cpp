@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// lengths: how long a person's own texts are in a checkpoint's tokens.
+// lengths: the lengths of the user's texts in a checkpoint's tokens.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -39,7 +39,7 @@ struct LengthsCommand {
   FigureArguments figure;
 };
 
-/// Takes a query and a document, which stand at this place.
+/// Takes a query and a document; `place` is their location in the input.
 using TakePair = std::function<Status(const std::string& query, const std::string& document,
                                       const std::function<std::string()>& place)>;
 
@@ -58,7 +58,7 @@ Status take_pairs_of_file(const std::string& file, const TakePair& take) {
   return {};
 }
 
-/// Each judged query with each document that is judged for it.
+/// Each judged query with each of its judged documents.
 Status take_judged_pairs(const BeirArguments& arguments, const TakePair& take) {
   const auto folder = BeirFolder::open(arguments.folder);
   if (!folder) return tl::unexpected(folder.error());
@@ -74,7 +74,7 @@ Status take_judged_pairs(const BeirArguments& arguments, const TakePair& take) {
     const std::string& id = judged.first;
     const auto query = texts->queries.find(id);
     if (!query) return tl::unexpected(query.error());
-    // In an order of its own, whatever the table's is.
+    // In sorted order, independent of the hash table's.
     for (const auto& judgement : std::map(judged.second.begin(), judged.second.end())) {
       const auto document = texts->documents.find(judgement.first);
       if (!document) return tl::unexpected(document.error());
@@ -99,7 +99,7 @@ Status take_judged_pairs(const BeirArguments& arguments, const TakePair& take) {
   return {};
 }
 
-/// Every pair whole, whatever the checkpoint's limits cut off.
+/// Lengths of every pair without truncation, whatever the checkpoint's limits are.
 Result<report::PairLengths> lengths_of(const LengthsCommand& arguments) {
   if (arguments.pairs.empty() && !arguments.beir.is_given())
     return fail("--pairs is required, or --beir");
@@ -126,7 +126,7 @@ Result<report::PairLengths> lengths_of(const LengthsCommand& arguments) {
     const auto tokens = model->tokenizer->encode(query_text, document_text, none);
     if (!tokens) return fail("{}: {}", place(), tokens.error().message);
     auto query = static_cast<std::int64_t>(tokens->query.size());
-    // A query that is filled up is no longer text.
+    // The expansion of a query is not text.
     if (model->head.max_sim) query -= model->head.max_sim->expansion_of(tokens->query);
     const auto document = static_cast<std::int64_t>(tokens->document.size());
     lengths.add(query - special, document - special, query + document + beginnings);

@@ -52,13 +52,13 @@ Result<json> list_from_worker(const std::string& key, const WorkerChoice& choice
 std::string local_time(std::int64_t unix_ms) {
   const auto seconds = static_cast<std::time_t>(unix_ms / 1000);
   std::tm parts = {};
-  // Damage may have put the time beyond every calendar.
+  // A damaged database may contain a time that is out of range.
   if (localtime_r(&seconds, &parts) == nullptr) return "at no known time";
   return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}", std::int64_t{parts.tm_year} + 1900,
                      parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min);
 }
 
-/// The store's word, but for a run that is paused or waits for another measurement.
+/// The status in the store, except for a run that is paused or waits for another measurement.
 std::string status_of(const Store& store, const RunInfo& run) {
   if (run.status == RunStatus::running) {
     const auto progress = store.progress(run.id);
@@ -69,7 +69,7 @@ std::string status_of(const Store& store, const RunInfo& run) {
 }
 
 Result<json> list_runs(const std::filesystem::path& database, RunsOf which) {
-  std::error_code unknown;  // what cannot be looked at is no database: the store says why
+  std::error_code unknown;  // an unreadable path is no database: the store reports it
   if (database == default_database() && !std::filesystem::exists(database, unknown))
     return json::array();
   auto store = Store::open(database, Store::Mode::read_only);
@@ -99,13 +99,13 @@ std::string cell_text(const json& value) {
   if (value.is_null()) return "";
   if (value.is_array()) {
     std::string words;
-    for (const json& one : value) words += (words.empty() ? "" : " ") + cell_text(one);
+    for (const json& element : value) words += (words.empty() ? "" : " ") + cell_text(element);
     return words;
   }
   return value.dump();
 }
 
-/// Without the columns in which no row has anything, unless that would be all.
+/// Without columns that are empty in every row, unless all are.
 std::vector<std::string> filled(const json& rows, const std::vector<std::string>& columns) {
   std::vector<std::string> some;
   for (const std::string& column : columns) {

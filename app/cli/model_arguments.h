@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// How `score`, `rerank`, `inspect`, `encode` and `train` are told a checkpoint and the attention it
-// computes with, and how they have a worker load it.
+// Options of `score`, `rerank`, `inspect`, `encode` and `train` that select a checkpoint and its
+// attention, and functions that start a worker and load the model.
 
 #include <string>
 
@@ -18,7 +18,7 @@ namespace attnscope::cli {
 
 /// Adds --checkpoint.
 void add_checkpoint_option(CLI::App& command, std::string& checkpoint);
-/// Says which revision a checkpoint of the hub's cache is.
+/// Prints the revision of a checkpoint from the hub's cache.
 void note_place(const ScoringModel& model);
 
 struct ModelArguments {
@@ -27,31 +27,31 @@ struct ModelArguments {
   WorkerChoice worker;
   int threads = 0;  // 0: every core of the worker
 };
-/// `dtype_option`: what the model computes in is asked by.
+/// `dtype_option` is the name of the option that selects the dtype of the model.
 void add_model_arguments(CLI::App& command, ModelArguments& arguments,
                          const std::string& dtype_option = "--dtype");
 
-/// The checkpoint as the arguments have it.
+/// Opens the checkpoint that the arguments select.
 [[nodiscard]] Result<ScoringModel> open_model(const ModelArguments& arguments);
-/// The same of one that gives scores; another is an error.
+/// Opens a checkpoint that outputs scores; any other checkpoint is an error.
 [[nodiscard]] Result<ScoringModel> open_ranker(const ModelArguments& arguments);
 
-/// A worker as the arguments say, on this machine. `interrupted` (may be null): above 0, the start
-/// is given up.
+/// Starts the worker that the arguments select, on this machine. If `interrupted` (may be null)
+/// rises above 0, the start is cancelled.
 [[nodiscard]] Result<WorkerProcess> start_worker(const ModelArguments& arguments,
                                                  const std::atomic<int>* interrupted);
 
-/// A worker with the model of a request loaded.
+/// A worker with a loaded model.
 struct ModelWorker {
   WorkerProcess process;
-  std::string implementation;  // that computes its attention
+  std::string implementation;  // computes the model's attention
 };
-/// Errors: those of start_worker, what it answers.
+/// Errors: those of start_worker, and error events of the worker.
 [[nodiscard]] Result<ModelWorker> start_model(const ModelArguments& arguments,
                                               nlohmann::json request,
                                               const std::atomic<int>* interrupted);
 
-/// A pair as requests have it.
+/// A pair as a JSON field of a request.
 [[nodiscard]] nlohmann::json pair_json(const TokenPair& pair);
 
 }  // namespace attnscope::cli

@@ -14,7 +14,7 @@
 namespace attnscope::cli {
 namespace {
 
-/// 0 where it cannot be read.
+/// 0 if the file cannot be read.
 std::uintmax_t size_of_file(const std::filesystem::path& file) {
   std::error_code unknown;
   const std::uintmax_t size = std::filesystem::file_size(file, unknown);

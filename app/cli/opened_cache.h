@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// A cache of encoded documents as `score` and `rerank` open it, here and in the worker.
+// A cache of encoded documents, opened by `score` and `rerank` in this process and in the worker.
 
 #include <cstdint>
 #include <filesystem>
@@ -18,16 +18,16 @@ namespace attnscope::cli {
 struct OpenedCache {
   DocumentCache documents;
   std::string name;
-  std::uintmax_t bytes = 0;  // when it was opened
+  std::uintmax_t bytes = 0;  // size at the time of opening
 
-  /// The worker, which knows the weights, checks whether the documents are those of the model.
-  /// Errors: a model without a cache, documents without ids, another tokenizer or limit.
+  /// The worker has the weights and checks whether the model encoded these documents. Errors: a
+  /// model without a cache, documents without ids, another tokenizer or limit.
   [[nodiscard]] static Result<OpenedCache> open(const std::string& name,
                                                 const ModelArguments& arguments,
                                                 const ScoringModel& model);
   [[nodiscard]] Status open_in(WorkerProcess& worker) const;
-  /// A worker that reads beyond the end of a mapped file that was cut is gone without a word: the
-  /// reason in place of its error.
+  /// A worker that reads past the end of a mapped file that was truncated dies without a message.
+  /// Returns that cause in place of the worker's error.
   [[nodiscard]] Error explained(const Error& error) const;
 };
 

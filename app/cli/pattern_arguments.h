@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// How `mask` and `costs` are told a pattern, its window and one query with its document.
+// Options of `mask` and `costs`: a pattern, its window and one query with its document.
 
 #include <cstdint>
 #include <optional>
@@ -26,7 +26,7 @@ struct PatternWithWindow {
   AttentionPattern pattern;
   std::optional<Window> window;
 };
-/// Errors: an unknown pattern, no window, a pattern that has one without it.
+/// Errors: an unknown pattern, an invalid window, no window for a pattern that needs one.
 [[nodiscard]] Result<PatternWithWindow> read_pattern(const PatternArguments& arguments);
 /// Error: a negative length.
 [[nodiscard]] Result<LayoutItem> read_item(const PatternArguments& arguments);

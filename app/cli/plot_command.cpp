@@ -28,7 +28,7 @@ namespace {
 struct PlotCommandArguments : TableArguments {
   std::string x = "length", y = "time", theme = "light", facet;
   std::string scale_x, scale_y, range_x, range_y;
-  std::vector<std::string> trainings;  // folders; else a run is drawn
+  std::vector<std::string> trainings;  // folders; empty: draw a run
   double height_mm = 0;
   FigureArguments figure;
   bool caption = false, crossovers = false, no_intervals = false;
@@ -36,7 +36,7 @@ struct PlotCommandArguments : TableArguments {
 
 #ifdef ATTNSCOPE_HAS_GUI
 
-/// What is drawn, as words understood.
+/// The parsed options of the plot.
 struct Choice {
   report::XAxis x = report::XAxis::length;
   std::vector<report::YAxis> ys;
@@ -90,7 +90,7 @@ Result<charts::FigureOptions> options_of(const PlotCommandArguments& arguments) 
   return options;
 }
 
-/// A part of an axis that its scale has no place for.
+/// Checks that the axis's scale supports the range.
 Status check_range(std::string_view option, const std::optional<charts::AxisRange>& range,
                    report::Scale scale) {
   if (!range || report::can_show(scale, range->low)) return {};
@@ -103,7 +103,7 @@ Status check_ranges(const charts::FigureOptions& options, const report::Figure& 
   return check_range("--range-y", options.y_range, figure.y_scale);
 }
 
-/// Effectiveness is looked at for small differences, unless a person says otherwise.
+/// Effectiveness values differ by little, so their axis is fitted to them unless a range is given.
 void fit_range(std::span<const report::Figure> panels, const Choice& choice,
                charts::FigureOptions& options) {
   const bool of_effectiveness = std::ranges::all_of(
@@ -138,7 +138,7 @@ Result<charts::Printable> printable_of(const report::Table& table, const Choice&
   return charts::printable(std::move(*figure));
 }
 
-/// Trainings laid over each other.
+/// Several trainings in one figure.
 Result<charts::Printable> printable_of(const std::vector<std::string>& trainings,
                                        const Choice& choice, charts::FigureOptions& options) {
   std::vector<report::TrainingCurve> curves;
@@ -217,7 +217,7 @@ void plot(Session& session, const PlotCommandArguments& arguments) {
 
 #endif
 
-/// "time, memory, ratio, ...": the words of --y.
+/// "time, memory, ratio, ...": the values of --y.
 std::string words_of_views() {
   std::string words;
   for (const report::View& view : report::views()) {

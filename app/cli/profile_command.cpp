@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// profile: where a checkpoint's time goes on a person's own pairs, from texts to scores.
+// profile: the time of a checkpoint's parts on the user's pairs, from texts to scores.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -49,7 +49,6 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// The first pairs of the file.
 Result<std::vector<TextPair>> first_pairs(const ProfileCommand& arguments) {
   std::vector<TextPair> pairs;
   const Status read = read_pairs(arguments.pairs, [&](TextPair pair) {
@@ -60,7 +59,7 @@ Result<std::vector<TextPair>> first_pairs(const ProfileCommand& arguments) {
   return pairs;
 }
 
-/// Passes over the pairs.
+/// Runs and times passes over the pairs.
 class Profiler {
  public:
   Profiler(const ProfileCommand& arguments, const ScoringModel& model, WorkerProcess& worker)
@@ -111,7 +110,7 @@ class Profiler {
   }
 
   TextScorer scorer_;
-  Numbers seconds_, flop_;  // of the pass
+  Numbers seconds_, flop_;  // per pass
 };
 
 Result<double> ceiling_of(WorkerProcess& worker, int threads) {
@@ -148,7 +147,7 @@ Result<report::ModelProfile> profiled(const ProfileCommand& arguments) {
                            .dtype = arguments.model.question.multiplies_in(),
                            .threads = threads};
   Profiler profiler(arguments, *model, worker->process);
-  // The first pass warms up: weights are packed and memory is asked for.
+  // The first pass is a warm-up: it packs weights and allocates memory.
   std::vector<report::ProfiledRound> rounds;
   for (std::int64_t round = 0; round <= arguments.rounds; ++round) {
     auto pass = profiler.pass(*texts, of);

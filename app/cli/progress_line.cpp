@@ -37,7 +37,7 @@ void CountLine::clear() {
 
 void ProgressLine::show(const RunEvent& event) {
   if (!visible_ || event.kind == RunEvent::Kind::warning) return;
-  if (event.kind == RunEvent::Kind::waiting) return clear();  // said in full, on a line of its own
+  if (event.kind == RunEvent::Kind::waiting) return clear();  // printed in full on a separate line
   const std::string left =
       event.seconds_left ? fmt::format(", {} left", format_seconds(*event.seconds_left)) : "";
   const std::string line = in_a_sentence(

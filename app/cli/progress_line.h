@@ -1,7 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// One line on the terminal that is rewritten as a run goes on; silent when it is not a terminal.
+// A progress line on the terminal that is rewritten during a run; silent if stderr is not a
+// terminal.
 
 #include <chrono>
 #include <optional>
@@ -22,12 +23,12 @@ class ProgressLine {
   bool drawn_ = false;
 };
 
-/// One line on the terminal for whatever is counted: "1200 of 5000 documents, 95.1 a second, 40 s
-/// left"; silent when it is not a terminal.
+/// A progress line for any counted item: "1200 of 5000 documents, 95.1 a second, 40 s left"; silent
+/// if stderr is not a terminal.
 class CountLine {
  public:
   explicit CountLine(bool visible) : visible_(visible) {}
-  /// `share` from 0 to 1 of all that is to be done, where it is known.
+  /// `share`: completed fraction of the work, from 0 to 1, if known.
   void show(const std::string& counted, double done, std::optional<double> share);
   void clear();
 

@@ -26,7 +26,7 @@ struct ReportCommand {
   bool force = false;
 };
 
-/// Each of them once; nothing, and the session has the reason, where one is unknown.
+/// Opens each run once; nothing if a run is unknown, and the session has the error.
 std::optional<std::vector<OpenRun>> open_runs(Session& session, const ReportCommand& arguments) {
   std::vector<OpenRun> open;
   for (const std::string& text : arguments.runs) {
@@ -76,8 +76,8 @@ void report_runs(Session& session, const ReportCommand& arguments) {
   if (!arguments.baseline.empty()) baseline = arguments.baseline;
   std::vector<report::ReportedRun> runs;
   runs.reserve(open->size());
-  for (const OpenRun& one : *open) {
-    auto run = report::read_for_report(one.store, one.run, baseline, *filter);
+  for (const OpenRun& opened : *open) {
+    auto run = report::read_for_report(opened.store, opened.run, baseline, *filter);
     if (!run) return refuse(run.error());
     runs.push_back(std::move(*run));
   }

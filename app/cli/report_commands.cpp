@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// table, answer, compare and show: what is printed of stored runs.
+// table, answer, compare and show: print stored runs.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -28,7 +28,7 @@ void add_format_option(CLI::App& command, std::string& format) {
 struct TableCommand : TableArguments {
   std::string format = "text";
   bool growth = false;
-  std::string rows, columns, cells;  // of a pivot, where any of them is given
+  std::string rows, columns, cells;  // of a pivot, if any is given
   std::string beside;                // a published table
 
   [[nodiscard]] bool is_pivot() const { return !(rows + columns + cells).empty(); }
@@ -46,7 +46,7 @@ Result<report::PivotChoice> pivot_choice(const TableCommand& arguments) {
     if (!key) return tl::unexpected(key.error());
     choice.columns = std::move(*key);
   } else if (choice.rows == choice.columns) {
-    choice.columns = "contender";  // --rows length alone turns the table around
+    choice.columns = "contender";  // --rows length alone transposes the table
   }
   if (!arguments.cells.empty()) {
     auto quantities = report::parse_quantities(arguments.cells);
@@ -110,7 +110,7 @@ struct AnswerCommand : TableArguments {
   std::string x;
   bool json = false;
   std::string format = "text";
-  // What a person re-ranks; asked when documents have lengths.
+  // The user's workload; requested if documents have lengths.
   std::string document_tokens, sequence_tokens;
   std::optional<std::int64_t> query_tokens, candidates;
   std::optional<double> memory_mb, latency_ms;
@@ -118,7 +118,7 @@ struct AnswerCommand : TableArguments {
   [[nodiscard]] bool asks() const { return !document_tokens.empty() || !sequence_tokens.empty(); }
 };
 
-/// A number, or a file of them.
+/// A number, or the name of a file of numbers.
 Result<report::DocumentLengths> lengths_of(std::string_view option, const std::string& text,
                                            bool of_sequences) {
   std::int64_t tokens = 0;

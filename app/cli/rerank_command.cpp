@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// rerank: the documents of a run, scored by a checkpoint and ranked anew.
+// rerank: scores the documents of a run with a checkpoint and ranks them by score.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -53,7 +53,7 @@ struct RerankCommand {
   ScoreOptions options;
   PrecisionArguments precision;
   bool with_metadata = false;
-  std::string own_metadata;  // a file
+  std::string own_metadata;  // file name
 
   [[nodiscard]] LongDocuments long_documents() const {
     if (whole) return LongDocuments::whole;
@@ -62,22 +62,22 @@ struct RerankCommand {
   }
 };
 
-/// Everything that is checked before a worker is started.
+/// All inputs, checked before a worker is started.
 struct ReadyToRerank {
   TrecRun run;
   ScoringModel model;
   std::optional<RerankedTexts> texts;
-  // In their place, with a cache.
+  // Replace the texts if there is a cache.
   std::optional<TextCollection> queries;
   std::optional<OpenedCache> cache;
   WrittenFile out;
   std::optional<ordered_json> own_metadata;
-  // Of a data set: what the ranking is evaluated with.
+  // For the evaluation, if the input is a data set.
   std::optional<effectiveness::Qrels> qrels;
   std::vector<effectiveness::Measure> measures;
 };
 
-/// A data set's files in the places of those that are named one by one.
+/// Uses a data set's files in place of individually named ones.
 Status take_beir(RerankCommand& arguments, std::string& qrels) {
   if (!arguments.beir.is_given()) {
     if (arguments.run.empty()) return fail("--run is required: the TREC run of the first stage");
@@ -191,7 +191,7 @@ Result<ReadyToRerank> prepare(RerankCommand& arguments, const std::filesystem::p
                        .measures = std::move(measures)};
 }
 
-/// An object's member under another name, where there is one: what is not known is left out.
+/// Copies an object's member under another key, if it is present; unknown values are omitted.
 void take(ordered_json& into, const char* key, const json& from, const char* member) {
   const auto found = from.is_object() ? from.find(member) : from.end();
   if (found != from.end() && !found->is_null()) into[key] = ordered_json(*found);
@@ -205,7 +205,7 @@ std::string gigabytes(const json& bytes) {
   return fmt::format("{:.1f} GB", bytes.get<double>() / 1e9);
 }
 
-/// The worker's machine, by its greeting.
+/// The worker's machine, from its hello event.
 ordered_json platform_of(const json& hello, const std::string& device) {
   const json machine = part_of(hello, "device"), build = part_of(hello, "build");
   ordered_json cpu, hardware, system, software;
@@ -213,11 +213,11 @@ ordered_json platform_of(const json& hello, const std::string& device) {
   take(cpu, "architecture", machine, "architecture");
   take(cpu, "number of cores", machine, "cores");
   hardware["cpu"] = cpu;
-  for (const json& one : hello.value("devices", json::array())) {
-    if (device == "cpu" || one.value("kind", "") != device || !one.value("available", false))
+  for (const json& listed : hello.value("devices", json::array())) {
+    if (device == "cpu" || listed.value("kind", "") != device || !listed.value("available", false))
       continue;
-    hardware["gpu"]["model"] = one.value("name", "");
-    if (one.contains("memory_bytes")) hardware["gpu"]["ram"] = gigabytes(one["memory_bytes"]);
+    hardware["gpu"]["model"] = listed.value("name", "");
+    if (listed.contains("memory_bytes")) hardware["gpu"]["ram"] = gigabytes(listed["memory_bytes"]);
     break;
   }
   if (machine.contains("memory_bytes")) hardware["ram"] = gigabytes(machine["memory_bytes"]);
@@ -245,7 +245,7 @@ std::string in_words(LongDocuments how) {
   return "whole";
 }
 
-/// Both stages.
+/// The metadata of both stages.
 ordered_json method_of(const RerankCommand& arguments, const ReadyToRerank& ready,
                        const std::string& tag, const std::string& implementation) {
   const ModelQuestion& asked = arguments.model.question;
@@ -280,7 +280,7 @@ ordered_json resources_of(std::chrono::steady_clock::duration time,
   return resources;
 }
 
-/// What is known here of all six parts; a person's own goes over it.
+/// The known metadata of all six parts; the user's own file overrides it.
 ordered_json metadata_of(const Session& session, const RerankCommand& arguments,
                          const ReadyToRerank& ready, const std::string& tag,
                          const ModelWorker& worker) {
@@ -317,7 +317,7 @@ std::string cut_in_words(const CutTexts& cut, const PairLimits& limits, LongDocu
   return words;
 }
 
-/// What the ranking is worth by the judgements of its data set.
+/// Prints the ranking's effectiveness by the judgements of its data set.
 void print_evaluation(Session& session, const std::filesystem::path& file, const std::string& tag,
                       const ReadyToRerank& ready, bool is_kept) {
   auto run = TrecRun::read(file);

@@ -25,8 +25,8 @@ std::int64_t length_of(const std::vector<std::int32_t>& ids) {
   return static_cast<std::int64_t>(ids.size());
 }
 
-/// Ok, or what the run names, to that depth, and is not there. `has_document` knows ids of
-/// documents, `documents_name` is that of their file.
+/// Ok, or an error that names queries and documents of the run, up to the depth, that are missing.
+/// `has_document` checks a document id; `documents_name` is the name of the documents' file.
 template <typename HasDocument>
 Status find_named(const TrecRun& run, std::int64_t depth, TextCollection& queries,
                   const std::string& documents_name, const HasDocument& has_document) {
@@ -70,7 +70,7 @@ Status RerankedPairs::load_query(const std::string& id, std::span<const RankedDo
   const auto query = texts_.queries.find(id);
   if (!query) return tl::unexpected(query.error());
   if (!*query) return fail("{}: query '{}' is gone; begin again", texts_.queries.name(), id);
-  // One passage is what the tokenizer leaves of a pair, as for `score`; others are cut here.
+  // With one passage the tokenizer truncates the pair, as in `score`; several are cut here.
   const bool one_passage = how_ == LongDocuments::first_p && !model_.reads_words;
   PairLimits limits = model_.limits;
   if (!one_passage) {
@@ -112,7 +112,7 @@ Status RerankedPairs::load_query(const std::string& id, std::span<const RankedDo
 Status RerankedPairs::add_passages(const std::string& id, const RankedDocument& document,
                                    const TokenPair& whole, std::int64_t longest) {
   const PairLimits& limits = model_.limits;
-  // Words have no [SEP]; pieces have one behind each document.
+  // Word tokenizers have no [SEP]; subword tokenizers end each document with one.
   const std::int64_t ends = model_.reads_words ? 0 : 1;
   const std::int64_t tokens = length_of(whole.document) - ends;
   const std::int64_t room =
@@ -242,8 +242,8 @@ Result<std::vector<std::string>> keep_judged(TrecRun& run, const effectiveness::
     const bool is_judged = qrels.queries.contains(at->first);
     unjudged += is_judged ? 0 : 1;
     if (is_judged) {
-      own +=
-          std::erase_if(at->second, [&](const RankedDocument& one) { return one.id == at->first; });
+      own += std::erase_if(
+          at->second, [&](const RankedDocument& document) { return document.id == at->first; });
     }
     at = is_judged && !at->second.empty() ? std::next(at) : run.queries.erase(at);
   }

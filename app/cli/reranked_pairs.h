@@ -1,8 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// A run's candidates as pairs to be scored: what `rerank` ranks anew, and what `train` validates
-// with.
+// A run's candidates as pairs to score: the input of `rerank` and of the validation in `train`.
 
 #include <cstdint>
 #include <deque>
@@ -29,29 +28,30 @@ class App;
 
 namespace attnscope::cli {
 
-/// The texts behind the ids of queries and documents, of a run or of triples.
+/// The texts of the query and document ids of a run or of triples.
 struct RerankedTexts {
   TextCollection queries, documents;
 };
 
-/// A query's candidates of a run after the other's. The arguments live at least as long.
+/// The candidates of a run, query by query. The arguments must outlive the object.
 class RunCandidates : public PairSource {
  public:
   RunCandidates(const ScoringModel& model, const effectiveness::TrecRun& run, std::int64_t depth)
       : model_(model), run_(run), depth_(depth), at_(run.queries.begin()) {}
 
-  /// Ok, or what the run names, to that depth, and is not there: before anything is computed.
+  /// Ok, or an error that names the queries and documents of the run, up to the depth, that are
+  /// missing. Call it before any computation.
   [[nodiscard]] virtual Status check() = 0;
   [[nodiscard]] Result<std::optional<ScoredPair>> next() override;
   [[nodiscard]] std::string place(std::int64_t line) const override;
   [[nodiscard]] std::optional<double> progress() const override {
     return static_cast<double>(done_) / static_cast<double>(run_.queries.size());
   }
-  /// Queries, and documents whose end no pair has.
+  /// Counts of truncated queries and of documents whose end is in no pair.
   [[nodiscard]] const CutTexts& cut() const { return cut_; }
 
  protected:
-  /// The pairs of one query.
+  /// Loads the pairs of one query.
   [[nodiscard]] virtual Status load_query(
       const std::string& id, std::span<const effectiveness::RankedDocument> documents) = 0;
 
@@ -66,7 +66,7 @@ class RunCandidates : public PairSource {
   std::int64_t done_ = 0;
 };
 
-/// Candidates by their texts, each as one pair or as its passages'.
+/// Candidates by their texts, each as one pair or as one pair per passage.
 class RerankedPairs final : public RunCandidates {
  public:
   RerankedPairs(const ScoringModel& model, const effectiveness::TrecRun& run, std::int64_t depth,
@@ -109,31 +109,31 @@ class CachedCandidates final : public RunCandidates {
   DocumentNumbers numbers_;
 };
 
-/// An index of the texts, with progress on a terminal; an interrupt ends it.
+/// Opens an index of the texts, with progress on a terminal; an interrupt cancels it.
 [[nodiscard]] Result<TextCollection> open_texts(const std::string& file, PairParts parts);
-/// Both.
+/// Opens both indexes.
 [[nodiscard]] Result<RerankedTexts> open_texts(const std::string& queries,
                                                const std::string& documents);
 
-/// Ok, or what the run names, to that depth, and the files have not.
+/// Ok, or an error that names queries and documents of the run, up to the depth, without a text.
 [[nodiscard]] Status find_texts(const effectiveness::TrecRun& run, std::int64_t depth,
                                 RerankedTexts& texts);
 
 /// Adds --run-columns.
 void add_run_columns_option(CLI::App& command, effectiveness::ThirdColumn& third);
 
-/// A data set that is asked for by its folder.
+/// A data set that is selected by its folder.
 struct BeirArguments {
   std::string folder, split = "test";
 
   [[nodiscard]] bool is_given() const { return !folder.empty(); }
 };
-/// Adds --beir, and --split where judgements are read.
+/// Adds --beir, and --split if the command reads judgements.
 void add_beir_options(CLI::App& command, BeirArguments& arguments, const std::string& what,
                       bool with_split = true);
 
-/// Leaves in the run what BEIR evaluates: judged queries, without a document that has the query's
-/// own id. Gives a sentence for each of both that is left out. An error where nothing is left.
+/// Keeps in the run what BEIR evaluates: judged queries, without a document that has the query's
+/// own id. Returns a sentence for each kind of omitted entry. An error if nothing is left.
 [[nodiscard]] Result<std::vector<std::string>> keep_judged(effectiveness::TrecRun& run,
                                                            const effectiveness::Qrels& qrels);
 

@@ -71,7 +71,7 @@ Result<Sweep> chosen_sweep(const RunCommandArguments& arguments,
   return narrowed(load_sweep(arguments.sweep), arguments);
 }
 
-/// One way to say what to run.
+/// Checks that exactly one option selects what to run.
 Status check_choice(const RunCommandArguments& arguments) {
   if (arguments.sweep.empty() && arguments.resume.empty() && arguments.again.empty()) {
     return fail(
@@ -116,7 +116,7 @@ void run_by_slurm(Session& session, const RunCommandArguments& arguments) {
                     : std::filesystem::current_path());
 }
 
-/// Said at the start, so that nobody waits for a comparison that cannot mean much.
+/// Printed at the start, so that the user need not wait for a comparison of limited value.
 void warn_of_differences(const RunInfo& first, const Store& store, const RunEvent& started,
                          bool as_events) {
   const auto now = store.find_run(started.run.uuid);
@@ -216,7 +216,6 @@ void run(Session& session, const RunCommandArguments& arguments) {
       Store::open(arguments.database, begins ? Store::Mode::read_write : Store::Mode::existing);
   if (!store) return session.fail(exit_store_refused, store.error().message);
   if (begins && !is_new && !prepare()) return;
-  if (!store->warning().empty()) say("attnscope: warning: {}", store->warning());
   if (!store->warning().empty()) say("attnscope: warning: {}", store->warning());
   bool events_lost = false;
   options.on_event = [&](const RunEvent& event) {

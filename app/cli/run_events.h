@@ -9,7 +9,7 @@ namespace attnscope::cli {
 
 /// A run event as one JSON line, the form that `run --events` prints.
 [[nodiscard]] std::string event_line(const RunEvent& event);
-/// False where stdout does not take it.
+/// Returns false if stdout does not accept the line.
 bool print_event(const RunEvent& event);
 
 }  // namespace attnscope::cli

@@ -38,22 +38,22 @@ struct ScoreCommandArguments {
   BeirArguments beir;
   ScoreOptions options;
   PrecisionArguments precision;
-  std::int64_t top = 0;  // documents of each query that are written; 0: all
+  std::int64_t top = 0;  // documents written per query; 0: all
   bool explain = false;
   std::string activation = "none";
 };
 
-/// Everything that is checked before a worker is started.
+/// All inputs, checked before a worker is started.
 struct Prepared {
   ScoringModel model;
   std::optional<OpenedCache> cache;
   PairReader lines;
-  std::optional<effectiveness::Qrels> qrels;  // of a data set, whose judged queries are scored
+  std::optional<effectiveness::Qrels> qrels;  // of a data set, which restricts the queries
   ScoreFormat format;
-  std::optional<WrittenFile> out;  // or standard output
+  std::optional<WrittenFile> out;  // absent: standard output
 };
 
-/// What is read, and which parts of a pair its lines have.
+/// The input file, and the parts of a pair that its lines have.
 struct ScoredFile {
   std::string name;
   PairParts parts = PairParts::both;
@@ -88,7 +88,7 @@ Result<ScoredFile> file_of(const ScoreCommandArguments& arguments) {
                     arguments.cache.empty() ? PairParts::both : PairParts::named_document};
 }
 
-/// Of the data set that is asked for, if one is.
+/// Judgements of the selected data set, if any.
 Result<std::optional<effectiveness::Qrels>> qrels_of(const BeirArguments& arguments) {
   if (!arguments.is_given()) return std::optional<effectiveness::Qrels>();
   const auto folder = BeirFolder::open(arguments.folder);
@@ -136,7 +136,7 @@ Result<Prepared> prepare(const ScoreCommandArguments& arguments) {
   return prepared;
 }
 
-/// Of the first pair: where everything that decides its score comes from.
+/// The sources of everything that determines the first pair's score.
 Result<std::string> explained(Prepared& prepared, const std::string& activation) {
   const auto pair = prepared.lines.next();
   if (!pair) return tl::unexpected(pair.error());
@@ -232,7 +232,7 @@ void score(Session& session, const ScoreCommandArguments& arguments) {
   }
   if (*comparison) run.compare_with(**comparison);
   run.count_ties_of(arguments.model.question);
-  const bool stays = prepared->out && prepared->out->replaces();  // unless all is scored
+  const bool stays = prepared->out && prepared->out->replaces();  // unless all pairs are scored
   const Status done = run.run();
   if (*comparison) tell(**comparison);
   note(run.ties_in_words());

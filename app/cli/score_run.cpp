@@ -23,7 +23,7 @@ namespace attnscope::cli {
 
 namespace {
 
-// A window of very long pairs is closed before it holds as many as it may.
+// A window of very long pairs is closed before it reaches its maximum number of pairs.
 constexpr std::int64_t most_window_tokens = 4 << 20;
 
 Status not_written() {
@@ -229,7 +229,7 @@ ScoreRun::Window ScoreRun::read_window() {
     window.ids.push_back(std::move(pair.ids));
     window.lines.push_back(pair.line);
   }
-  // Without some of its documents a set has other scores.
+  // An incomplete set would have other scores.
   if (model_.is_listwise && (window.error || was_interrupted())) window.pairs.clear();
   window.scores.resize(window.pairs.size());
   return window;
@@ -306,7 +306,7 @@ Status ScoreRun::compare(const Window& window) {
   std::size_t count = window.pairs.size();
   if (comparison_->sample >= 0) {
     const auto left = std::max<std::int64_t>(comparison_->sample - comparison_->cost.pairs(), 0);
-    // A set's documents see each other.
+    // The documents of a set attend to each other.
     if (left == 0 || !model_.is_listwise) count = std::min(count, static_cast<std::size_t>(left));
   }
   for (const ScoreBatch& batch :
@@ -338,7 +338,7 @@ Status ScoreRun::write(const std::string& text) {
 }
 
 Status ScoreRun::flush() {
-  // What an earlier write has lost is not there either.
+  // Data that an earlier write lost is also missing.
   if (out_ != nullptr || (std::fflush(stdout) == 0 && std::ferror(stdout) == 0)) return {};
   is_output_lost_ = true;
   return not_written();
@@ -386,9 +386,9 @@ void ScoreRun::show_progress(const Window& window, std::size_t scored) {
 Status ScoreRun::score(Window& window) {
   std::size_t scored = 0;
   for (const ScoreBatch& batch : score_batches(window.pairs, options_.batches)) {
-    // Behind a score that is no number nothing is written.
+    // Nothing is written after a score that is not finite.
     const auto first_none = std::ranges::find_if(
-        window.scores, [](const auto& one) { return one && !std::isfinite(*one); });
+        window.scores, [](const auto& value) { return value && !std::isfinite(*value); });
     const auto written = static_cast<std::size_t>(first_none - window.scores.begin());
     if (std::ranges::min(batch.pairs) > written) continue;
     if (Status done = score_batch(batch, window); !done) return done;
@@ -417,9 +417,9 @@ Status ScoreRun::run() {
   }
   progress_.clear();
   const bool is_whole = outcome && !was_interrupted();
-  // A query of which not all documents are scored has no ranking.
+  // A query with unscored documents has no ranking.
   Status rest = is_whole ? write(lines_.finish()) : Status();
-  // A part replaces nothing that is whole.
+  // An incomplete output does not replace a complete file.
   if (out_ != nullptr && !is_whole && (!options_.keeps_part || out_->replaces())) {
     written_ = 0;
     return outcome;
@@ -427,7 +427,7 @@ Status ScoreRun::run() {
   if (head_) rest = write(std::exchange(head_, nullptr)() + behind_head_);
   if (rest) rest = out_ != nullptr ? out_->commit() : flush();
   if (rest && !is_output_lost_) written_ = lines_.count();
-  // What could not be written is the worse news: no score before it is in a file either.
+  // A write error takes precedence: the scores before it are not in a file either.
   if (!rest && out_ != nullptr) written_ = 0;
   return rest ? outcome : rest;
 }

@@ -96,7 +96,7 @@ Result<std::optional<ScoredPair>> ScoredPairs::next() {
       if (!query_) return std::optional<ScoredPair>();
     }
     const std::int64_t number = next_document_++;
-    // BEIR evaluates no document that has the query's own id.
+    // BEIR does not evaluate a document with the query's own id.
     if (judged_ != nullptr && cache_->id(number) == query_->ids.query_id) continue;
     ScoredPair pair = *query_;
     pair.cached = number;

@@ -1,9 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The pairs that `score` and `rerank` score, as token ids, read as they are needed: texts of both
-// parts, queries beside documents of a cache by their ids, or each query beside all documents of
-// it.
+// The pairs that `score` and `rerank` score, as token ids, read on demand: both texts of a pair, a
+// query with cached documents by their ids, or each query with all documents of a cache.
 
 #include <cstdint>
 #include <filesystem>
@@ -24,13 +23,13 @@
 namespace attnscope::cli {
 
 struct ScoredPair {
-  TokenPair tokens;  // without a document where it is in the cache
+  TokenPair tokens;  // without a document if it is in the cache
   std::int64_t cached = 0;
   PairIds ids;
-  std::int64_t line = 0;  // of the file
+  std::int64_t line = 0;  // line number in the file
 };
 
-/// Pairs to be scored, one after the other.
+/// A sequence of pairs to score.
 class PairSource {
  public:
   PairSource() = default;
@@ -40,40 +39,41 @@ class PairSource {
   PairSource& operator=(PairSource&&) = default;
   virtual ~PairSource() = default;
 
-  /// The next pair, nothing at the end. Errors name file and line.
+  /// The next pair, or nothing at the end. Errors name file and line.
   [[nodiscard]] virtual Result<std::optional<ScoredPair>> next() = 0;
   /// "pairs.tsv, line 7", of a pair's line.
   [[nodiscard]] virtual std::string place(std::int64_t line) const = 0;
-  /// Of what is to be read, from 0 to 1; absent where nobody knows its size.
+  /// Fraction of the input that was read, from 0 to 1; absent if the size is unknown.
   [[nodiscard]] virtual std::optional<double> progress() const = 0;
 };
 
-/// Of texts, or of a cache.
+/// Pairs of texts, or of queries and the documents of a cache.
 class ScoredPairs : public PairSource {
  public:
-  /// Of texts.
+  /// Pairs of texts.
   ScoredPairs(const ScoringModel& model, PairReader reader);
-  /// Beside documents of a cache, which lives at least as long and is called `name` in messages:
-  /// each line names one, or, with `all`, stands for all of them; then no query comes twice.
+  /// Pairs with documents of a cache, which must outlive the object and is called `name` in
+  /// messages. Each line names one document, or, with `all`, is paired with every document; then a
+  /// query must not occur twice.
   ScoredPairs(const ScoringModel& model, PairReader reader, const DocumentCache& cache,
               std::string name, bool all);
 
-  /// Queries that `qrels` do not judge are passed over, and documents with a query's own id, as in
-  /// BEIR; it lives at least as long.
+  /// Skips queries without judgements in `qrels`, and documents with the query's own id, as BEIR
+  /// does; `qrels` must outlive the object.
   void keep_judged(const effectiveness::Qrels& qrels) { judged_ = &qrels; }
 
-  /// Documents that are not in the cache are named together, those of some lines behind the first
-  /// with it.
+  /// An error lists documents that are missing from the cache: that of the first such line and
+  /// those of some lines after it.
   [[nodiscard]] Result<std::optional<ScoredPair>> next() override;
   [[nodiscard]] std::string place(std::int64_t line) const override { return reader_.place(line); }
   [[nodiscard]] std::optional<double> progress() const override;
   [[nodiscard]] std::string notes() const { return reader_.notes(); }
-  /// Of what was read so far.
+  /// The counts of truncated texts so far, as a sentence.
   [[nodiscard]] std::string cut_in_words() const { return cut_.in_words(model_.limits); }
 
  private:
   [[nodiscard]] Result<std::optional<ScoredPair>> next_line();
-  /// The next query of those that are scored beside all documents; none at the end.
+  /// Reads the next query to pair with all documents; sets none at the end.
   [[nodiscard]] Status next_query();
   [[nodiscard]] tl::unexpected<Error> not_in_cache(const TextPair& first);
 
@@ -82,8 +82,8 @@ class ScoredPairs : public PairSource {
   const effectiveness::Qrels* judged_ = nullptr;
   const DocumentCache* cache_ = nullptr;
   std::string name_;
-  std::optional<DocumentNumbers> numbers_;  // absent: each line stands for all documents
-  // Of the line that is being given beside all documents.
+  std::optional<DocumentNumbers> numbers_;  // absent: each line is paired with all documents
+  // The query line that is being paired with all documents.
   std::optional<ScoredPair> query_;
   std::unordered_map<std::string, std::int64_t> lines_of_queries_;
   std::int64_t next_document_ = 0;

@@ -38,13 +38,13 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t longest_answer = 400;  // of another program, in a sentence
-/// In an array's folder: the number of its job, or the job's name after `name_mark` where sbatch
-/// did not tell the number.
+constexpr std::size_t longest_answer = 400;  // of another program's output, in a message
+/// In an array's folder: the number of its job, or the job's name after `name_mark` if sbatch did
+/// not print the number.
 constexpr const char* job_file = "job";
 constexpr std::string_view name_mark = "name=";
-/// Beside the arrays' folders: the run without a heat, from which, and the tasks' stores, all can
-/// be brought together should the database be lost.
+/// In the parent of the arrays' folders: the run without heats. If the database is lost, the run
+/// can be restored from this file and the tasks' stores.
 constexpr const char* whole_file = "run.attn";
 
 struct CloseFile {
@@ -67,10 +67,10 @@ struct Answer {
   std::string out, err;
 };
 
-// A controller that is busy lets one wait for a minute or two.
+// A busy controller may take a minute or two to answer.
 constexpr std::chrono::minutes patience{5};
 
-/// Its exit status; nothing if it is there still after `most`, and then it is killed.
+/// The exit status; kills the process after `most` and then returns nothing.
 std::optional<int> status_of(pid_t pid, std::chrono::seconds most) {
   int status = 0;
   for (const auto began = std::chrono::steady_clock::now();;) {
@@ -86,7 +86,7 @@ std::optional<int> status_of(pid_t pid, std::chrono::seconds most) {
   return std::nullopt;
 }
 
-/// Runs a program to its end, with no shell between.
+/// Runs a program to its end, without a shell.
 Result<Answer> answer_of(const std::vector<std::string>& command) {
   const File out(std::tmpfile()), err(std::tmpfile());
   if (!out || !err) return fail("no temporary file can be made: {}", system_reason(errno));
@@ -126,7 +126,7 @@ Status check_sbatch() {
       "--slurm-dry-run to see what would be submitted");
 }
 
-/// What a program printed to `first`, or else to `other`.
+/// The words of `first`, or of `other` if it is empty.
 std::string words_of(const std::string& first, const std::string& other) {
   const auto in_words = [](const std::string& text) {
     const std::size_t end = text.find_last_not_of(" \t\r\n") + 1;
@@ -142,7 +142,7 @@ std::string in_its_words(const Answer& answer) {
   return words.empty() ? fmt::format("exit code {}", answer.exit_code) : words;
 }
 
-/// "; the array has 2000 tasks, ...": where it was too large, or "".
+/// "; the array has 2000 tasks, ...": advice if the array is too large, else "".
 std::string way_on(const Answer& refusal, int tasks) {
   const ArrayLimit limit = limit_in(refusal.err + refusal.out);
   if (limit == ArrayLimit::none || tasks == 0) return "";
@@ -169,14 +169,13 @@ std::string way_on(const Answer& refusal, int tasks) {
                             fewer);
 }
 
-/// What became of a job that sbatch was to submit: its number, or why it is not known whether
-/// there is one.
+/// Result of sbatch: the job's number, or why it is unknown whether there is a job.
 struct Submission {
   std::optional<std::string> job = std::nullopt;
   std::string doubt = {};
 };
 
-/// An error where there is no job. `tasks`: of the job's array, or 0.
+/// An error if there is no job. `tasks`: number of tasks in the job's array, or 0.
 Result<Submission> submit(const std::vector<std::string>& command, int tasks) {
   const auto answer = answer_of(command);
   if (!answer) return tl::unexpected(answer.error());
@@ -199,7 +198,7 @@ Result<Submission> submit(const std::vector<std::string>& command, int tasks) {
                                                job ? "" : ", which names no job or several")};
 }
 
-/// The value of sbatch's --job-name that holds: the last one.
+/// The effective value of sbatch's --job-name: the last one.
 std::string job_name(const std::vector<std::string>& command) {
   constexpr std::string_view option = "--job-name=";
   const auto last = std::find_if(command.rbegin(), command.rend(),
@@ -211,7 +210,7 @@ std::string heats_in_words(std::size_t count) {
   return counted(count, "heat");
 }
 
-/// "attnscope-1c0ffee5" in the folder that the run was told.
+/// "attnscope-1c0ffee5" in `within`.
 std::filesystem::path folder_of(const RunInfo& run, const std::filesystem::path& within) {
   return within / fmt::format("attnscope-{:.8}", run.id.uuid);
 }
@@ -224,7 +223,7 @@ std::filesystem::path told_folder(const RunInfo& run) {
   return provenance.at(place).get<std::string>();
 }
 
-/// The folders of the arrays that a run was sent in so far, the first one's before later ones'.
+/// The folders of the arrays submitted for a run so far, in order of submission.
 std::vector<std::filesystem::path> rounds_in(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> rounds;
   std::error_code none;
@@ -235,7 +234,7 @@ std::vector<std::filesystem::path> rounds_in(const std::filesystem::path& folder
   }
 }
 
-/// The job that still waits or runs, if one of the rounds has one.
+/// The pending or running job of a round, if there is one.
 std::optional<std::string> living_job(const std::vector<std::filesystem::path>& rounds) {
   if (!is_on_path("squeue")) return std::nullopt;
   for (const std::filesystem::path& round : rounds) {
@@ -262,7 +261,7 @@ Status check_folder(const std::filesystem::path& folder) {
               folder.string());
 }
 
-/// A path within a task's folder means another file.
+/// Makes paths absolute: a task runs in another folder.
 std::vector<std::string> programs_for_tasks(std::vector<std::string> programs) {
   std::error_code none;
   for (std::string& program : programs) {
@@ -272,7 +271,7 @@ std::vector<std::string> programs_for_tasks(std::vector<std::string> programs) {
   return programs;
 }
 
-/// The environment of a task is the submitter's, but a path within its folder means another file.
+/// A task inherits the environment, but a relative path of the worker would refer to another file.
 std::string worker_for_tasks(const std::string& worker) {
   std::error_code none;
   if (worker.empty()) {
@@ -283,15 +282,15 @@ std::string worker_for_tasks(const std::string& worker) {
                                                : worker;
 }
 
-/// The fewest cores with which no heat has threads that wait for each other.
+/// The number of cores at which the threads of every heat run in parallel.
 int cores_for(const SlurmOptions& options, const std::vector<Heat>& heats) {
   int threads = 1;
   for (const Heat& heat : heats) threads = std::max(threads, heat.point.threads);
   return options.cores.value_or(threads);
 }
 
-/// Implementations that nobody has are found before any task waits in a queue; where nothing is
-/// sent, it need not be known which there are.
+/// Reports unknown implementations before any task waits in a queue; a dry run continues without a
+/// worker's list of implementations.
 Status check_heats(const std::vector<Heat>& heats, const WorkerChoice& worker, bool dry_run) {
   auto process = start(worker);
   if (!process && dry_run && worker.with.empty()) return {};
@@ -355,14 +354,14 @@ Status write_parts(const SlurmArray& array, const RunInfo& run, const std::vecto
   return write_files(scripts);
 }
 
-/// The command that does what the second job does.
+/// The command line that is equivalent to the second job.
 std::string import_in_words(const SlurmArray& array) {
   return fmt::format("attnscope import {} --into {} --db {}", shell_line({array.folder.string()}),
                      array.uuid, shell_line({array.database.string()}));
 }
 
-/// Writes what the tasks need and submits both jobs. False, and the session has the reason, where
-/// no task was sent: the array's folder is gone again then.
+/// Writes the tasks' inputs and submits both jobs. False if no task was submitted: the session has
+/// the error, and the array's folder is removed.
 bool send(Session& session, const SlurmArguments& arguments, const SlurmArray& array,
           const RunInfo& run, const std::vector<RunPart>& parts) {
   std::error_code failed;
@@ -444,7 +443,7 @@ std::string missing_in_words(const std::vector<BroughtTogether::Missing>& missin
   return text;
 }
 
-/// What the tasks have, and what the run then lacks; nothing where the session has a reason.
+/// Merges the tasks' results and returns what is missing; nothing if the session has an error.
 std::optional<BroughtTogether> bring_in_rounds(Session& session, Store& store, const RunInfo& run,
                                                const std::filesystem::path& folder) {
   const std::vector<std::filesystem::path> rounds = rounds_in(folder);
@@ -467,13 +466,13 @@ std::optional<BroughtTogether> bring_in_rounds(Session& session, Store& store, c
   return std::move(*brought);
 }
 
-/// Another merge may hold the database while it takes in a store.
+/// Another merge may hold the database while it adds a store.
 constexpr auto merging_patience = std::chrono::minutes(2);
 
 }  // namespace
 
 bool was_sent_to_slurm(const RunInfo& run) {
-  // A part, which a task measures, has the words of the whole.
+  // A part of a run, which a task measures, stores the command line of the whole run.
   return !is_part(run) && !told_folder(run).empty();
 }
 
@@ -521,7 +520,7 @@ void send_to_slurm(Session& session, const SlurmArguments& arguments, const Swee
       say("attnscope: warning: {}", whole.error().message);
     return;
   }
-  // Nothing was measured, and nothing will be.
+  // Nothing was measured, and no task is left to measure.
   std::error_code ignored;
   std::filesystem::remove(array.folder.parent_path(), ignored);
   if (Status removed = store->remove_run(*id); !removed)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// What is done with stored runs: a person's own name, tags and note for them; the trash, from which
-// they are removed for good only when that is asked for by name; files in which they travel; the
-// look at every stored value; and a run that is being measured waits between heats, and goes on.
+// Commands for stored runs: name, tags and note; moving to the trash, and permanent removal only on
+// explicit request; export to and import from files; checks of every stored value; pause and
+// continuation of a run between heats.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -29,7 +29,7 @@ namespace attnscope::cli {
 
 namespace {
 
-/// The runs that words name; nothing, and the session has the reason, where one is unknown.
+/// The runs with these names; nothing if one is unknown, and the session has the error.
 std::optional<std::vector<RunInfo>> find_runs(Session& session, const Store& store,
                                               const std::vector<std::string>& texts,
                                               ExitCode code) {
@@ -89,7 +89,7 @@ void describe(Session& session, const DescribeCommand& arguments) {
                         "a name is one line without control characters, and a note has none but "
                         "line breaks and tabs; leave them out");
   }
-  constexpr std::size_t longest_note = 10'000;  // as in the window
+  constexpr std::size_t longest_note = 10'000;  // as in the GUI
   if (arguments.note && arguments.note->size() > longest_note) {
     return session.fail(exit_wrong_use,
                         fmt::format("the note has {} bytes, and a note has at most {}; put the "
@@ -119,7 +119,7 @@ struct TrashCommand {
   std::filesystem::path database;
 };
 
-/// Whether the person means it: asked on a terminal, else --yes has to say it.
+/// Asks for confirmation on a terminal; without a terminal, --yes is required.
 bool is_meant(Session& session, const TrashCommand& arguments, std::size_t runs) {
   if (arguments.yes) return true;
   if (isatty(STDIN_FILENO) == 0) {
@@ -219,7 +219,7 @@ struct ExportCommand {
   bool force = false;
 };
 
-/// The file that takes the place of an earlier export once it is whole. Databases keep theirs.
+/// Replaces an earlier export once the new file is complete. Databases are not replaced.
 Status replace_export(const Store& store, const std::vector<RunId>& runs,
                       const std::filesystem::path& file, const std::filesystem::path& database) {
   std::error_code unknown;
@@ -231,7 +231,7 @@ Status replace_export(const Store& store, const std::vector<RunId>& runs,
                 file.string());
   }
   const std::filesystem::path fresh = file.parent_path() / (".new-" + file.filename().string());
-  std::filesystem::remove(fresh, unknown);  // of one that was killed
+  std::filesystem::remove(fresh, unknown);  // left by a killed process
   if (Status done = store.export_runs(runs, fresh); !done) return done;
   std::error_code failed;
   std::filesystem::rename(fresh, file, failed);
@@ -245,7 +245,7 @@ void export_runs(Session& session, const ExportCommand& arguments) {
   if (!store) return session.fail(exit_store_refused, store.error().message);
   const auto runs = find_runs(session, *store, arguments.runs, exit_wrong_use);
   if (!runs) return;
-  // SQLite writes a file that has a place among others.
+  // SQLite needs a regular file.
   std::error_code unknown;
   const auto what = std::filesystem::status(arguments.file, unknown);
   if (arguments.file == "-" || std::filesystem::is_character_file(what) ||
@@ -270,12 +270,12 @@ void export_runs(Session& session, const ExportCommand& arguments) {
 }
 
 struct ImportCommand {
-  std::vector<std::filesystem::path> files;  // or, into one run, folders of them
+  std::vector<std::filesystem::path> files;  // or, with --into, folders of files
   std::string into;
   std::filesystem::path database;
 };
 
-/// Files, and those that lie in folders.
+/// Files, and the files in folders.
 Result<std::vector<std::filesystem::path>> stores_of(
     const std::vector<std::filesystem::path>& names) {
   std::vector<std::filesystem::path> files;
@@ -312,11 +312,11 @@ void import_into(Session& session, const ImportCommand& arguments) {
   bring_in(session, *store, *run, *files);
 }
 
-/// A part of a run would stand for the whole.
+/// Refuses a part of a run, which would be taken for the whole run.
 Status check_whole(const Store& store, const std::filesystem::path& file) {
   const auto source = Store::open(file, Store::Mode::read_only);
   const auto runs = source ? source->runs(RunsOf::both) : tl::unexpected(source.error());
-  if (!runs) return {};  // import says why
+  if (!runs) return {};  // import reports the error
   for (const RunInfo& run : *runs) {
     if (!is_part(run) || store.find_run(run.id.uuid)) continue;
     return fail(
@@ -329,7 +329,7 @@ Status check_whole(const Store& store, const std::filesystem::path& file) {
 
 void import_runs(Session& session, const ImportCommand& arguments) {
   if (!arguments.into.empty()) return import_into(session, arguments);
-  // An import that fails leaves no empty database.
+  // A failed import must not leave an empty database.
   if (std::error_code none; !std::filesystem::exists(arguments.database, none)) {
     for (const std::filesystem::path& file : arguments.files) {
       if (const auto source = Store::open(file, Store::Mode::read_only); !source)

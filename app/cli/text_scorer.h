@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Texts scored by a worker as `score` does it, for what is timed of it: `profile` and `latency`.
+// Scores texts with a worker as `score` does, for the timing commands `profile` and `latency`.
 
 #include <cstddef>
 #include <cstdint>
@@ -23,27 +23,28 @@ class App;
 
 namespace attnscope::cli {
 
-/// Adds --pairs, of texts.
+/// Adds --pairs, a file of texts.
 void add_pairs_option(CLI::App& command, std::string& file);
 
-/// Pairs of a file, until `take` wants no more. A file without any is an error.
+/// Reads pairs of a file until `take` returns false. A file without pairs is an error.
 [[nodiscard]] Status read_pairs(const std::string& file, const std::function<bool(TextPair)>& take);
 
 class TextScorer {
  public:
-  /// `file` is where the texts come from. With `on_parts` each answer tells the parts of the model
-  /// (docs/protocol.md, score), which are handed on. The others live longer than the scorer.
+  /// `file` is the source of the texts. With `on_parts`, each answer reports the times of the
+  /// model's parts (docs/protocol.md, score), which are passed to it. The other arguments must
+  /// outlive the scorer.
   TextScorer(std::string file, const ScoringModel& model, WorkerProcess& worker,
              const BatchLimits& limits, std::function<void(const nlohmann::json&)> on_parts = {});
 
-  /// Errors name the file and this line of it.
+  /// Errors name the file and this line.
   [[nodiscard]] Result<TokenPair> tokens_of(std::string_view query, std::string_view document,
                                             std::int64_t line) const;
-  /// Sends the batches that `score` makes of them, each as soon as fewer than `most_waiting` are
-  /// unanswered: 1 as `score` does; with more the worker finds the next one when it is done. An
-  /// interrupt kills the worker and is an error.
+  /// Sends the same batches as `score`, each as soon as fewer than `most_waiting` are unanswered: 1
+  /// matches `score`; with a larger value the worker finds the next batch waiting when it finishes
+  /// one. An interrupt kills the worker and is an error.
   [[nodiscard]] Status queue(std::span<const TokenPair> pairs, std::size_t most_waiting);
-  /// Waits for the answers to all that is queued.
+  /// Waits for the answers to all queued batches.
   [[nodiscard]] Status finish() { return wait_until(0); }
 
  private:

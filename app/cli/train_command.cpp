@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// train: a cross-encoder fine-tuned with any pattern, from triples; a folder as Hugging Face lays
-// it out comes out. What was killed goes on from its last state when the same command is given
-// again. Here is what is asked, and checked before a worker starts; train_run.h has the steps.
+// train: fine-tunes a cross-encoder with any pattern on triples, and writes a folder in Hugging
+// Face's layout. After a crash, the same command resumes from the last state. This file parses and
+// checks the arguments before a worker starts; train_run.h runs the steps.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -52,8 +52,7 @@ using nlohmann::json;
 
 constexpr std::size_t longest_train_name = 400;
 
-/// What is read and decides of the trained weights or of the curve: fingerprints by what the files
-/// are called.
+/// Fingerprints, by file name, of the inputs that affect the trained weights or the curve.
 Result<json> contents_read(const TrainArguments& arguments, const ScoringModel& model) {
   std::map<std::string, fs::path> files{{"--triples", arguments.triples},
                                         {"--queries", arguments.queries},
@@ -63,7 +62,7 @@ Result<json> contents_read(const TrainArguments& arguments, const ScoringModel& 
                                         {"--validate-queries", arguments.validate_queries},
                                         {"--validate-documents", arguments.validate_documents}};
   for (const fs::path& file : model.files) {
-    // What a file of a pattern says is a setting.
+    // The contents of a pattern file are part of the settings.
     if (file == fs::path(arguments.model.question.pattern)) continue;
     const fs::path inside = file.lexically_relative(model.place.folder);
     files.emplace(inside.empty() ? file.string() : inside.string(), file);
@@ -80,7 +79,8 @@ Result<json> contents_read(const TrainArguments& arguments, const ScoringModel& 
   return fingerprints;
 }
 
-/// What decides of the trained weights: a state of other settings is another training's.
+/// Settings that affect the trained weights: a state with other settings belongs to another
+/// training.
 Result<json> settings_of(const TrainArguments& arguments, const ScoringModel& model,
                          std::int64_t triples) {
   auto contents = contents_read(arguments, model);
@@ -110,7 +110,7 @@ Result<json> settings_of(const TrainArguments& arguments, const ScoringModel& mo
   return settings;
 }
 
-/// Ok, or the files whose contents differ, or that only one of both has.
+/// Ok, or the files whose contents differ, or that only one of the trainings has.
 Status same_contents(const json& now, const json& then, const fs::path& state) {
   json all = now;
   all.update(then);
@@ -125,7 +125,7 @@ Status same_contents(const json& now, const json& then, const fs::path& state) {
       in_a_sentence(state.string(), longest_train_name), fmt::join(others, ", "));
 }
 
-/// Ok, or the first setting that differs; one that only the other training has is none here.
+/// Ok, or the first setting that differs; one that only the other training has counts as null.
 Status same_settings(const json& now, const json& then, const fs::path& state) {
   const json none = json::object();
   if (Status same = same_contents(now.value("contents", none), then.value("contents", none), state);
@@ -163,7 +163,7 @@ Result<TrainingFile> open_triples(const TrainArguments& arguments) {
   return file;
 }
 
-/// A data set's files in the places of those that are named one by one.
+/// Uses a data set's files in place of individually named ones.
 Status take_beir(TrainArguments& arguments) {
   if (!arguments.beir.is_given()) return {};
   if (!arguments.queries.empty() || !arguments.documents.empty())
@@ -224,8 +224,8 @@ Result<std::optional<Validation>> open_validation(const TrainArguments& argument
   return std::optional(std::move(validation));
 }
 
-/// One training at a time writes into a folder. On a file system that knows no locks, nobody is
-/// kept out.
+/// Locks the folder: only one training at a time writes into it. On a file system without locks
+/// there is no protection.
 Result<FolderClaim> claim(const fs::path& folder) {
   const int number = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (number < 0) return fail("{}: cannot be opened: {}", folder.string(), std::strerror(errno));
@@ -240,7 +240,7 @@ Result<FolderClaim> claim(const fs::path& folder) {
   return claimed;
 }
 
-/// A state that is gone on with, if there is any.
+/// A state to resume, if there is one.
 struct FoundState {
   FolderClaim claim;
   bool is_there = false;
@@ -248,7 +248,7 @@ struct FoundState {
   json settings;
 };
 
-/// Every file that a training may write into its folder but the list of them.
+/// Every file that a training may write into its folder, except the list of files.
 std::vector<std::string> written_files() {
   std::vector<std::string> names{trained_model_file, training_state_file,
                                  std::string(report::training_curve_file), validation_file};
@@ -258,7 +258,7 @@ std::vector<std::string> written_files() {
 
 constexpr const char* list_file = "attnscope-files.json";
 
-/// Of those the ones that a training before has listed as its own: none where there is no list.
+/// The files among them that an earlier training has listed as its own: none without a list.
 Result<std::vector<std::string>> listed_files(const TrainArguments& arguments) {
   constexpr std::uintmax_t most_bytes = 1U << 16U;
   const fs::path file = arguments.in_folder(list_file);
@@ -276,13 +276,13 @@ Result<std::vector<std::string>> listed_files(const TrainArguments& arguments) {
   return names;
 }
 
-/// Whether a file of the folder is one of these, or was becoming one when its command was killed.
+/// Whether a file is one of these, or a temporary file of one that a killed command left.
 bool is_one_of(const std::vector<std::string>& names, const std::string& file) {
   return std::ranges::any_of(
       names, [&](const std::string& name) { return file == name || is_part_of(name, file); });
 }
 
-/// Ok where all that lies in the folder was written by a training, and nothing of it is read now.
+/// Ok if a training wrote every file in the folder and none of them is an input of this one.
 Status has_only(const std::vector<std::string>& listed, const TrainArguments& arguments) {
   std::vector<std::string> names = written_files();
   names.emplace_back(list_file);
@@ -303,7 +303,7 @@ Status has_only(const std::vector<std::string>& listed, const TrainArguments& ar
   return {};
 }
 
-/// From now on all files in it are the training's; with --restart none of one before is left.
+/// Lists all files in it as this training's; with --restart, removes those of an earlier training.
 Status take_folder(const TrainArguments& arguments) {
   if (arguments.restart) {
     const auto listed = listed_files(arguments);
@@ -316,7 +316,7 @@ Status take_folder(const TrainArguments& arguments) {
       json{{"written by", "attnscope train"}, {"files", written_files()}}.dump(2) + "\n");
 }
 
-/// The folder is ours to write into.
+/// Checks that the training may write into the folder.
 Result<FoundState> look_into_folder(const TrainArguments& arguments, const json& settings) {
   std::error_code failed;
   fs::create_directories(arguments.out, failed);
@@ -347,7 +347,7 @@ Result<FoundState> look_into_folder(const TrainArguments& arguments, const json&
   if (!text) return tl::unexpected(text.error());
   const json then = json::parse(*text, nullptr, /*allow_exceptions=*/false);
   if (!then.is_object()) return fail("{}: has settings that are no JSON", state.string());
-  // How many threads it will have is told by its worker.
+  // The worker determines the number of threads.
   json asked = settings;
   asked["threads"] = then.value("threads", json());
   if (Status same = same_settings(asked, then, state); !same) return tl::unexpected(same.error());
@@ -358,8 +358,7 @@ Result<FoundState> look_into_folder(const TrainArguments& arguments, const json&
   return found;
 }
 
-/// What it is comes first: its labels and options are nothing to ask about where it cannot be
-/// trained.
+/// Checks the model family first: labels and options are irrelevant if it cannot be trained.
 Status can_be_trained(const std::string& checkpoint) {
   const auto place = find_checkpoint(checkpoint);
   if (!place) return tl::unexpected(place.error());
@@ -430,7 +429,7 @@ json begin_request(const TrainArguments& arguments, const ReadyToTrain& ready) {
 
 void train(Session& session, const TrainArguments& arguments) {
   catch_interrupts();
-  std::signal(SIGPIPE, SIG_IGN);  // hours are not lost with whoever read what is said of them
+  std::signal(SIGPIPE, SIG_IGN);  // a closed reader of the events must not end the training
   auto ready = prepare(arguments);
   if (interrupts() > 0) return session.fail(exit_cancelled, "interrupted; nothing is trained");
   if (!ready) return session.fail(exit_wrong_use, ready.error().message);

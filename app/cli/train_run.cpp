@@ -30,7 +30,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// A step is waited for, then saved.
+/// An interrupt does not cancel a step: the step is finished, then saved.
 const std::atomic<int> never_interrupted = 0;
 
 report::TrainedStep step_of(const json& answer) {
@@ -55,7 +55,7 @@ json event_of(const report::TrainedStep& step, bool is_best) {
   return event;
 }
 
-/// What is there by the name is replaced, not written into.
+/// Replaces an existing file instead of writing into it.
 Status write_copy(const fs::path& from, const fs::path& into) {
   const auto read = MappedFile::open(from);
   if (!read) return tl::unexpected(read.error());
@@ -106,7 +106,7 @@ Status TrainRun::run() {
     }
     if (Status sent = worker_.send(*next); !sent) return sent;
     next.reset();
-    // The next step's texts become tokens while this one is computed.
+    // Tokenizes the next step's texts while this step is computed.
     Result<json> following =
         done_ + 2 <= arguments_.steps ? data_.request_of(done_ + 2) : Result<json>(json());
     auto event = wait_for(worker_, "train-step", never_interrupted);
@@ -180,7 +180,7 @@ Status TrainRun::ask_for(const json& request, std::string_view kind) {
                   [&](const json& event) { return event.value("event", "") == kind; });
 }
 
-/// The curve first: it is cut back to the state that is there, never lengthened.
+/// Saves the curve first: on resume it is truncated to the state, but cannot be extended.
 Status TrainRun::save() {
   if (Status flushed = curve_.flush(); !flushed) return flushed;
   const Status saved = ask_for(
@@ -213,7 +213,7 @@ Result<double> TrainRun::validate() {
   return effectiveness::evaluate(*ranked, validation.qrels, {*measure}, {}).mean(0);
 }
 
-// Of equals the first: it took the fewest steps.
+// Of equal steps the first is kept: it has the fewest updates.
 Result<bool> TrainRun::keep_if_best(double ndcg) {
   if (!arguments_.keeps_best() || (kept_ && ndcg <= kept_->ndcg)) return false;
   if (Status kept = ask_for({{"request", "keep-weights"}}, "weights-kept"); !kept)
@@ -290,9 +290,9 @@ Result<std::vector<float>> TrainRun::scores_of(const std::vector<TokenPair>& pai
   return scores;
 }
 
-/// It computes what was computed before, so that no more than rounding may differ.
+/// Computes the same scores again; they may differ only by rounding.
 Status TrainRun::check_folder() {
-  constexpr std::int64_t most_scored = 4096;  // tokens; of longer pairs the tokens are enough
+  constexpr std::int64_t most_scored = 4096;  // of longer pairs only tokens are compared
   const auto texts = data_.some_pairs();
   if (!texts) return tl::unexpected(texts.error());
   const auto wrong = [&](const std::string& why) {
@@ -315,7 +315,7 @@ Status TrainRun::check_folder() {
       return model.tokenizer->encode(text.query, text.document, model.limits);
     };
     auto wanted = encode(ready_.model);
-    if (!wanted) continue;  // no such line could be trained on
+    if (!wanted) continue;  // no such line can be trained on
     const auto read = encode(*folder);
     if (!read) return wrong(read.error().message);
     if (read->query != wanted->query || read->document != wanted->document)
@@ -352,7 +352,7 @@ Status TrainRun::check_folder() {
   return {};
 }
 
-/// The weights come last: a folder with them is whole.
+/// Writes the weights last: a folder with weights is complete.
 Status TrainRun::finish() {
   if (Status written = write_folder(); !written) return written;
   if (Status flushed = curve_.flush(); !flushed) return flushed;

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// A training's steps by a worker: what is told, saved, validated and kept of them, and the folder
-// that is left when the last one is done.
+// Runs the steps of a training with a worker: reports, saves, validates and keeps weights, and
+// writes the final folder after the last step.
 
 #include <atomic>
 #include <cstdint>
@@ -46,13 +46,13 @@ struct TrainArguments {
   std::string validate_run, validate_queries, validate_documents, validate_qrels;
   effectiveness::ThirdColumn third_column = effectiveness::ThirdColumn::unknown;
   std::int64_t validate_every = 0;
-  std::string keep;  // "best" or "last"; empty: the best where it is known
+  std::string keep;  // "best" or "last"; empty: the best if validated
 
   [[nodiscard]] std::string objective() const {
     if (margin_mse) return "margin-mse";
     return ranknet ? "ranknet" : "localized-ce";
   }
-  /// A hundredth of the steps, as the paper's 1,000 of 100,000.
+  /// A hundredth of the steps, as in the paper: 1,000 of 100,000.
   [[nodiscard]] std::int64_t warm_up_steps() const { return warm_up < 0 ? steps / 100 : warm_up; }
   [[nodiscard]] bool validates() const { return !validate_run.empty(); }
   [[nodiscard]] std::int64_t steps_to_validation() const {
@@ -64,7 +64,7 @@ struct TrainArguments {
   }
 };
 
-/// The run that is ranked anew now and then, and what it is held against.
+/// The run that is re-ranked periodically for validation, with its judgements and texts.
 struct Validation {
   effectiveness::TrecRun run;
   effectiveness::Qrels qrels;
@@ -77,37 +77,37 @@ struct KeptStep {
   double ndcg = 0;
 };
 
-/// A locked folder, until it goes.
+/// A lock on a folder, released with the last copy.
 using FolderClaim = std::shared_ptr<const int>;
 
-/// Everything that is checked before a worker is started.
+/// All inputs, checked before a worker is started.
 struct ReadyToTrain {
   ScoringModel model;
   TrainingFile file;
   std::optional<RerankedTexts> texts;
   std::optional<Validation> validation;
-  nlohmann::json settings, settings_before;  // of the state, and of one that it goes on with
+  nlohmann::json settings, settings_before;  // of the state, and of the state to resume
   FolderClaim claim;
   bool resumes = false;
-  std::optional<KeptStep> kept;  // of the state that it goes on with
+  std::optional<KeptStep> kept;  // from the state to resume
 };
 
-/// What a state says of the step that is kept, and that again; nothing: none is.
+/// Converts the kept step to and from the JSON of a state; null if none is kept.
 [[nodiscard]] nlohmann::json to_json(const std::optional<KeptStep>& kept);
 [[nodiscard]] std::optional<KeptStep> kept_step(const nlohmann::json& json);
 
 class TrainRun {
  public:
-  /// The worker has begun, or gone on behind the step `done`. What it is given outlives it, and
-  /// `ready` is used up.
+  /// The worker has begun the training, or resumed it after the step `done`. The arguments must
+  /// outlive the object, and `ready` is moved from.
   [[nodiscard]] static Result<TrainRun> make(const TrainArguments& arguments, ReadyToTrain& ready,
                                              WorkerProcess& worker, std::int64_t done);
 
-  /// To the last step, after which the folder is whole, or until an interrupt, after which it is
-  /// saved. What goes wrong leaves the state that was saved before.
+  /// Runs to the last step and then writes the complete folder, or until an interrupt and then
+  /// saves the state. After an error the previously saved state remains.
   [[nodiscard]] Status run();
   [[nodiscard]] std::int64_t done() const { return done_; }
-  /// Why standard output did not take one of the events; empty: it took all.
+  /// Why standard output did not accept one of the events; empty if it accepted all.
   [[nodiscard]] const std::string& lost_events() const { return lost_events_; }
 
  private:
@@ -116,18 +116,18 @@ class TrainRun {
   void say_begin() const;
   [[nodiscard]] Status take_step(const nlohmann::json& answer);
   void tell(const report::TrainedStep& step, bool is_best);
-  /// The training goes on where it is not taken: nothing of it depends on who reads the events.
+  /// A failed write does not end the training, which does not depend on readers of the events.
   void print_event(const nlohmann::json& event);
   [[nodiscard]] Status ask_for(const nlohmann::json& request, std::string_view kind);
   [[nodiscard]] Status save();
   [[nodiscard]] Result<double> validate();
-  /// Whether it is the best so far, which is then what is kept.
+  /// Keeps the weights if the step is the best so far; returns whether it is.
   [[nodiscard]] Result<bool> keep_if_best(double ndcg);
   [[nodiscard]] Status finish();
   [[nodiscard]] TrainedAttention attention() const;
-  /// The files beside the weights; those of another training are removed.
+  /// Writes the files that accompany the weights; removes those of another training.
   [[nodiscard]] Status write_folder();
-  /// Scores of some pairs as the folder is read now, against those of the trained weights.
+  /// Compares scores of some pairs by the written folder with those of the trained weights.
   [[nodiscard]] Status check_folder();
   [[nodiscard]] Result<ScoringModel> open_folder() const;
   [[nodiscard]] Result<std::vector<float>> scores_of(const std::vector<TokenPair>& pairs);
@@ -142,7 +142,7 @@ class TrainRun {
   std::int64_t first_ = done_;
   std::optional<KeptStep> kept_;
   CountLine progress_;
-  // Since the last line that was said.
+  // Sums since the last printed line.
   double losses_ = 0, tokens_ = 0, seconds_ = 0;
   std::int64_t counted_ = 0;
   std::string lost_events_;

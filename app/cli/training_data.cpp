@@ -17,7 +17,7 @@ using nlohmann::json;
 
 namespace {
 
-/// The text again and again, in capitals, until it has so many tokens or nearly.
+/// Repeats the text in upper case until it has about `tokens` tokens.
 std::string longer_than(const std::string& text, std::int64_t tokens) {
   constexpr std::size_t bytes_of_token = 16;
   const std::size_t enough = bytes_of_token * static_cast<std::size_t>(tokens);

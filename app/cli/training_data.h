@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// What `train` computes with, step by step: groups of token ids from a file of triples, in the
-// order of a seed.
+// The input of `train`, step by step: groups of token ids from a file of triples, in an order drawn
+// from a seed.
 //
 //   TrainingData data(shape, model, std::move(*file), std::nullopt);
 //   Result<nlohmann::json> request = data.request_of(1);
@@ -20,25 +20,25 @@
 
 namespace attnscope::cli {
 
-/// Which lines a step has.
+/// Determines the lines of a step.
 struct StepShape {
   std::int64_t batch = 16, accumulate = 1, seed = 1;
-  bool with_margin = false;  // a teacher's
+  bool with_margin = false;  // of a teacher
 };
 
 class TrainingData {
  public:
-  /// `texts`: where the triples have ids. `model` outlives it.
+  /// `texts` resolves ids in the triples. `model` must outlive the object.
   TrainingData(const StepShape& shape, const ScoringModel& model, TrainingFile file,
                std::optional<RerankedTexts> texts)
       : shape_(shape), model_(model), file_(std::move(file)), texts_(std::move(texts)) {}
 
-  /// The request that makes this step, counted from 1.
+  /// The request for this step, counted from 1.
   [[nodiscard]] Result<nlohmann::json> request_of(std::int64_t step);
-  /// Queries and documents of the first lines, and texts that are longer than any limit.
+  /// Queries and documents of the first lines, and of texts that are lengthened beyond any limit.
   [[nodiscard]] Result<std::vector<TextPair>> some_pairs();
   [[nodiscard]] std::int64_t lines() const { return file_.size(); }
-  /// How often so many steps have each line.
+  /// Number of passes over all lines in so many steps.
   [[nodiscard]] double epochs(std::int64_t steps) const {
     return static_cast<double>(steps * groups_of_step()) / static_cast<double>(file_.size());
   }
@@ -46,7 +46,7 @@ class TrainingData {
 
  private:
   [[nodiscard]] Result<nlohmann::json> group_at(std::int64_t at);
-  /// Texts in the places of ids.
+  /// Replaces ids with texts.
   [[nodiscard]] Status look_up(TrainingLine& line);
 
   StepShape shape_;
@@ -54,7 +54,7 @@ class TrainingData {
   TrainingFile file_;
   std::optional<RerankedTexts> texts_;
   std::int64_t epoch_ = -1;
-  std::vector<std::uint32_t> order_;  // of that epoch
+  std::vector<std::uint32_t> order_;  // of the current epoch
 };
 
 }  // namespace attnscope::cli

@@ -32,7 +32,7 @@ Status ask(WorkerProcess& worker, const nlohmann::json& request,
   if (Status sent = worker.send(request); !sent) return sent;
   while (true) {
     const WorkerProcess::Read read = worker.read(std::chrono::minutes(1));
-    if (read.wait == WorkerProcess::Wait::timeout) continue;  // large tensors may take their time
+    if (read.wait == WorkerProcess::Wait::timeout) continue;  // large tensors take time
     if (read.wait == WorkerProcess::Wait::ended) {
       return fail("the measuring process ended before it answered: {}.", read.ended.words);
     }

@@ -80,7 +80,7 @@ MainWindow::MainWindow(const WindowOptions& options, QWidget* parent)
   wire_runs();
   wire_commands();
   restore();
-  if (editor_) (void)patterns();  // whose edits are asked about before the window closes
+  if (editor_) (void)patterns();  // its edits are asked about before the window closes
   setAcceptDrops(true);
   tint_icons();
   store_.start();
@@ -143,7 +143,7 @@ void MainWindow::wire_store() {
   connect(reader, &StoreReader::warned, messages, &MessageBar::show_info);
   connect(reader, &StoreReader::succeeded, messages, &MessageBar::show_info);
   const auto show_error = [this, messages](const QString& sentence) {
-    when_settled_ = nullptr;  // what is not stored keeps the window open
+    when_settled_ = nullptr;  // unsaved data keeps the window open
     messages->show_error(sentence);
   };
   connect(reader, &StoreReader::failed, this, show_error);
@@ -296,7 +296,7 @@ void MainWindow::start_quick_sweep() {
     if (sweep.name != "quick") continue;
     auto on_device = nlohmann::ordered_json::parse(sweep.text);
     on_device["device"] = commands_->device().toStdString();
-    // Unchanged, the preset keeps its own text, byte for byte.
+    // An unchanged preset keeps its own text, byte for byte.
     const bool as_it_is = commands_->device() == QLatin1String("cpu");
     return launcher_.start(as_it_is ? sweep.text : on_device.dump(2));
   }
@@ -316,7 +316,7 @@ void MainWindow::export_runs(const QStringList& uuids) {
 
 void MainWindow::open_new_run() {
   show_page(compare_page);
-  if (!commands_->run_action()->isEnabled()) return;  // the page says why
+  if (!commands_->run_action()->isEnabled()) return;  // the page shows the reason
   if (!new_run_) make_new_run();
   implementations_.ask();
   new_run_->open();
@@ -402,7 +402,7 @@ bool MainWindow::open_sweep(const QString& file) {
   return true;
 }
 
-// Nothing that is open changes; but whoever meant this sweep shall not start the one in the dialog.
+// Open data is unchanged; but the sweep in the dialog must not start in place of the refused one.
 void MainWindow::refuse_file(const QString& file, const QString& sentence) {
   show_page(compare_page);
   compare_->messages()->show_error(sentence);
@@ -439,7 +439,7 @@ void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
 void MainWindow::dropEvent(QDropEvent* event) {
   event->acceptProposedAction();
   for (const QString& file : local_files(*event->mimeData())) {
-    if (!open_file(file)) return;  // its sentence stands; the next file's would replace it
+    if (!open_file(file)) return;  // its message stays; the next file's would replace it
   }
 }
 
@@ -456,7 +456,7 @@ void MainWindow::build_menus() {
   run->addSeparator();
   QAction* fresh =
       run->addAction(tr("&New run…"), QKeySequence(tr("Ctrl+N")), this, &MainWindow::open_new_run);
-  // Where the page's own command is a new run, it has both keys and the menu one line.
+  // If the page's own command is a new run, it has both keys and one menu entry.
   const auto list_once = [page_run = commands_->run_action(), fresh] {
     const bool same = page_run->text() == tr("New run…");
     fresh->setVisible(!same);
@@ -535,7 +535,7 @@ void MainWindow::build_view_menu() {
   sizes->addAction(tr("&As the desktop"), this, [this] { set_text_size(100); });
 }
 
-// What can be done on the page at the front; the keys work where its groups say.
+// The actions of the current page; the keys work in the places that its groups name.
 void MainWindow::build_page_menu() {
   QMenu* menu = menuBar()->addMenu(tr("&Page"));
   menu->menuAction()->setObjectName(page_menu_name);
@@ -568,7 +568,7 @@ void MainWindow::step_text_size(int direction) {
 
 void MainWindow::set_text_size(int percent) {
   if (percent == kept_text_size()) return;
-  // Anew: headings were made for the old size. Edits of patterns go on in the next window.
+  // In a new window: headings were made for the old size. Pattern edits continue there.
   settle_notes([this, percent] {
     keep_text_size(percent);
     WindowOptions next{.database = database_};
@@ -629,7 +629,7 @@ void MainWindow::closeEvent(QCloseEvent* event) {
   if (!is_settled_) {
     settle([this] {
       is_settled_ = true;
-      close();  // which does nothing while it is at work
+      close();  // which does nothing while it is already running
     });
     if (!is_settled_) return event->ignore();
   }

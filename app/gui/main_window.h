@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The window's frame: pages, menus, and the wires between the pages and the session.
+// The main window's frame: pages, menus, and the connections between the pages and the session.
 
 #include <QMainWindow>
 #include <QTimer>
@@ -39,18 +39,17 @@ class MainWindow : public QMainWindow {
   enum PageNumber { compare_page, patterns_page, attention_page, training_page };
   void show_page(PageNumber number);
   void set_theme(Theme theme);
-  /// The dialog beside the window, as it was left.
+  /// Opens the modeless dialog with its last state.
   void open_new_run();
-  /// A database (in a window of its own), exported runs (imported), a sweep, a pattern, a dump, a
-  /// training.
-  /// What does not fit is said on the page, changes nothing and is not remembered.
+  /// Opens a database (in a new window), exported runs (imported), a sweep, a pattern, a dump or a
+  /// training. The page reports a file that does not fit; it changes nothing and is not remembered.
   bool open_file(const QString& file);
   void start_quick_sweep();
-  /// What the new-run dialog does when it is done.
+  /// What the new-run dialog calls to start a run.
   void start_run(const std::string& sweep_text) { launcher_.start(sweep_text); }
 
   [[nodiscard]] ComparePage* compare() const { return compare_; }
-  /// Made when it is first asked for.
+  /// Created on first use.
   [[nodiscard]] PatternsPage* patterns();
   [[nodiscard]] AttentionPage* attention();
   [[nodiscard]] TrainingPage* training();
@@ -58,7 +57,7 @@ class MainWindow : public QMainWindow {
   [[nodiscard]] CommandBar* commands() const { return commands_; }
 
  Q_SIGNALS:
-  /// Another window instead of this one: on another database, or with another size of text.
+  /// Requests another window in place of this one: for another database, or another text size.
   void window_asked(const attnscope::gui::WindowOptions& options);
 
  protected:
@@ -68,12 +67,12 @@ class MainWindow : public QMainWindow {
   void changeEvent(QEvent* event) override;
 
  private:
-  /// Asks about patterns that are not saved, stores what is being typed of a run, then does this.
+  /// Asks about unsaved patterns, stores the run notes being edited, then calls `then`.
   void settle(std::function<void()> then);
   void settle_notes(std::function<void()> then);
   void offer_to_go_on(const QString& sentence);
   void go_on();
-  /// Another window in place of this one, which is settled.
+  /// Replaces this window, which is settled, by another one.
   void give_way_to(const WindowOptions& next);
   void make_new_run();
   void build_rail();
@@ -104,17 +103,17 @@ class MainWindow : public QMainWindow {
   RunLauncher launcher_;
   ImplementationList implementations_;
   DeviceList devices_;
-  SweepForecast forecast_;  // of what the new-run dialog holds
+  SweepForecast forecast_;  // for the sweep in the new-run dialog
   RunListModel runs_;
-  bool remember_database_ = false;  // it has opened, and holds a person's own runs
+  bool remember_database_ = false;  // it has opened, and holds the user's own runs
   bool quick_when_open_ = false;
-  std::filesystem::path open_first_;  // once the database is open
-  QTimer opening_;                    // runs out when the database takes long to open
+  std::filesystem::path open_first_;  // to open once the database is open
+  QTimer opening_;                    // expires if the database takes long to open
 
   CommandBar* commands_;
   QStackedWidget* pages_;
   ComparePage* compare_;
-  std::shared_ptr<PatternEditor> editor_;  // of the window before; none: a new one
+  std::shared_ptr<PatternEditor> editor_;  // of the previous window; none: a new one
   PatternsPage* patterns_ = nullptr;
   AttentionPage* attention_ = nullptr;
   TrainingPage* training_ = nullptr;

@@ -21,8 +21,8 @@
 #include "app/gui/views/theme.h"
 #include "engine/store/store.h"
 
-// Resources of a static library are not registered by themselves; the macro wants the global
-// namespace.
+// The resources of a static library are not registered automatically; the macro must be used in the
+// global namespace.
 static void register_icons() {
   Q_INIT_RESOURCE(icons);
 }
@@ -32,7 +32,7 @@ namespace {
 
 constexpr int exit_wrong_use = 2;
 
-/// Qt ends the process when it finds no display; a person gets a sentence instead of its abort.
+/// Qt aborts the process when it finds no display; this prints a sentence instead.
 void say_no_display(QtMsgType type, const QMessageLogContext&, const QString&) {
   if (type != QtFatalMsg) return;
   const QString display = qEnvironmentVariable("WAYLAND_DISPLAY", qEnvironmentVariable("DISPLAY"));
@@ -43,7 +43,7 @@ void say_no_display(QtMsgType type, const QMessageLogContext&, const QString&) {
   std::_Exit(exit_wrong_use);
 }
 
-/// What was opened on the command line, else the last database, else the default one.
+/// The database of the command line, otherwise the last one, otherwise the default one.
 WindowOptions options_of(const WindowArguments& arguments) {
   WindowOptions options{.database = default_database(),
                         .file = arguments.file,
@@ -72,12 +72,12 @@ int end_asked[2] = {-1, -1};
 
 extern "C" void ask_to_end(int /*signal*/) {
   const char asked = 0;
-  // A full pipe has been asked already.
+  // A full pipe already contains a request.
   [[maybe_unused]] const ssize_t written = ::write(end_asked[1], &asked, 1);
 }
 
-/// Who ends a session ends the window as a person does: what was typed is stored first. Under nohup
-/// the end of the terminal is nobody's wish.
+/// A signal that ends the session closes the window as the user would: unsaved text is stored
+/// first. Under nohup, the end of the terminal is ignored.
 void when_asked_to_end(QObject* context, const std::function<void()>& close) {
   if (::pipe2(end_asked, O_CLOEXEC | O_NONBLOCK) != 0) return;
   auto* heard = new QSocketNotifier(end_asked[0], QSocketNotifier::Read, context);
@@ -106,7 +106,7 @@ int run_window(int argc, char** argv, const WindowArguments& arguments) {
   std::function<void(const WindowOptions&)> open = [&](const WindowOptions& options) {
     apply_text_size();
     auto next = std::make_unique<MainWindow>(options);
-    // Queued: the window that asks must not go away while it is asking.
+    // Queued: the requesting window must not be destroyed during its own signal.
     QObject::connect(next.get(), &MainWindow::window_asked, application.get(), open,
                      Qt::QueuedConnection);
     if (window) window->close();
@@ -122,7 +122,7 @@ int run_window(int argc, char** argv, const WindowArguments& arguments) {
 
 void prepare_application() {
   register_icons();
-  // Both name the file of settings.
+  // Both determine the name of the settings file.
   QCoreApplication::setOrganizationName(QStringLiteral("AttnScope"));
   QCoreApplication::setApplicationName(QStringLiteral("attnscope"));
   QGuiApplication::setApplicationDisplayName(QStringLiteral("AttnScope"));

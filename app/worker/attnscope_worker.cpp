@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// attnscope-worker: the process that computes. It takes requests as JSON Lines on stdin and answers
-// with events on its original stdout (engine/heat/protocol.h); all else it prints goes to stderr.
+// attnscope-worker: the measuring process. Reads requests as JSON Lines on stdin and writes events
+// to its original stdout (engine/heat/protocol.h); all other output goes to stderr.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -26,9 +26,9 @@ namespace {
 
 constexpr int exit_wrong_use = 2;
 
-/// Why this process must not measure, or ok.
+/// Ok, or why this process must not measure.
 Status fit_to_measure() {
-  // Two runtimes mean two thread pools on the same cores: every time would be wrong.
+  // Two runtimes mean two thread pools on the same cores, which falsifies every time.
   const auto runtimes = measure::mapped_openmp_runtimes();
   if (runtimes.size() > 1) {
     return fail(
@@ -42,16 +42,16 @@ Status fit_to_measure() {
   return {};
 }
 
-/// The OpenMP runtime has read its environment before main: what is set now needs a new start. A
-/// worker that a driver of this machine starts has the setting already.
+/// The OpenMP runtime reads its environment before main: a new setting requires a restart. A worker
+/// started by a driver on this machine has the setting already.
 void choose_waiting_policy(char** argv) {
   if (has_waiting_policy()) return;
   setenv(spin_count_name, spin_count, /*overwrite=*/0);
-  execv("/proc/self/exe", argv);  // returns only where it cannot: then threads wait as they do
+  execv("/proc/self/exe", argv);  // returns only on failure; then threads keep their default policy
 }
 
 int serve() {
-  std::signal(SIGPIPE, SIG_IGN);  // a driver that is gone shows as a failing write
+  std::signal(SIGPIPE, SIG_IGN);  // a missing driver results in a failed write
   const bool person = isatty(STDIN_FILENO) == 1;
   ProtocolChannel channel;
   if (person) {
@@ -68,7 +68,7 @@ int serve() {
   RequestReader reader(channel);
   Answers answers;
   while (const auto request = reader.next()) answers.answer(*request, channel);
-  // Other threads may be in the middle of anything; nothing is left to clean up.
+  // Other threads may be in any state; there is nothing left to clean up.
   channel.end_process(0);
 }
 
@@ -77,7 +77,7 @@ int serve() {
 
 int main(int argc, char** argv) {
   using attnscope::worker::exit_wrong_use;
-  // A file that may not grow is an error of the writing, with its sentence, not the process's end.
+  // Exceeding the file size limit is then a write error with a message instead of a fatal signal.
   std::signal(SIGXFSZ, SIG_IGN);
   if (argc == 2 && std::string_view(argv[1]) == "--version") {
     fmt::print("attnscope-worker {}\n", ATTNSCOPE_VERSION);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t beyond = std::numeric_limits<std::int64_t>::max();
 
-/// A cache without documents: by whom and how wide others will be.
+/// A cache without documents: it has the maker and the width of the model's caches.
 DocumentCache none_encoded(Model& model) {
   return taken(model.encode_documents({}, 0));
 }
@@ -27,7 +27,7 @@ std::int64_t product(std::int64_t a, std::int64_t b) {
   return result;
 }
 
-/// Rows of all documents, from pairs of a length in tokens and how many have it.
+/// Total rows of all documents, from pairs of a length in tokens and the number of documents.
 std::int64_t rows_of_all(const JsonField& lengths, const Model& model, std::int64_t documents) {
   std::int64_t rows = 0, counted = 0;
   for (const JsonField& pair : lengths.elements()) {

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Caches of encoded documents: `begin-cache`, `add-documents` and `finish-cache` write one by the
-// model that is loaded, `open-cache` opens one to score from (docs/protocol.md).
+// Caches of encoded documents: `begin-cache`, `add-documents` and `finish-cache` write a cache with
+// the loaded model, `open-cache` opens one to score from (docs/protocol.md).
 
 #include "app/worker/model_requests.h"
 #include "app/worker/protocol_channel.h"

@@ -22,7 +22,7 @@ namespace {
 using nlohmann::json;
 using Ids = std::vector<std::int32_t>;
 
-/// The implementation that is named, or the first of the family's choice that takes the variant.
+/// The named implementation, or the family's most preferred one that supports the variant.
 std::string choose(const Family& family, const ModelConfig& config, const ModelVariant& variant,
                    const std::string& named) {
   std::vector<std::string_view> choices{named};
@@ -36,7 +36,7 @@ std::string choose(const Family& family, const ModelConfig& config, const ModelV
   throw RequestError(first_reason);
 }
 
-/// The ids of a request's pairs, and the batch that looks at them.
+/// The ids of a request's pairs, and the batch that refers to them.
 struct Pairs {
   std::vector<Ids> queries, documents;
   PairBatch batch;
@@ -47,7 +47,7 @@ const DocumentCache& opened(const LoadedModel& model) {
   return *model.cache;
 }
 
-/// Every document of the list beside one query.
+/// Pairs every document of the list with one query.
 void take_cached(const JsonField& message, const LoadedModel& model, Pairs& pairs) {
   pairs.queries.push_back(token_ids(message["query"], model));
   pairs.batch.documents = &opened(model);
@@ -103,8 +103,8 @@ Pairs pairs_of(const JsonField& message, const LoadedModel& model) {
   return pairs;
 }
 
-/// Candidates of a cache are many, and what a model needs for each of them differs from family to
-/// family: a batch that would need more is cut in halves.
+/// A cache may have many candidates, and a family's memory per candidate varies: a batch that needs
+/// too much memory is split in halves.
 std::vector<float> scores_within_memory(Model& scorer, const PairBatch& batch) {
   constexpr std::int64_t most_bytes = 1 << 30;
   if (batch.documents == nullptr || batch.items.size() == 1 ||
@@ -121,7 +121,7 @@ std::vector<float> scores_within_memory(Model& scorer, const PairBatch& batch) {
   return scores;
 }
 
-/// What a call took and did, by the parts of the model, in their order.
+/// Time and work of a call by part of the model, in order.
 json parts_json(const PartTimes& times, const ModelWork& work) {
   json parts = json::array();
   for (const ModelPart part : model_parts) {
@@ -258,7 +258,7 @@ void answer_score(const Asked& asked, ProtocolChannel& channel, LoadedModel& mod
   pairs.batch.with_states = false;
   const bool by_parts = asked.message.truth_or("parts", false);
   ModelWork work;
-  if (by_parts) work = taken(scorer.work(pairs.batch));  // it plans, which is not the call's time
+  if (by_parts) work = taken(scorer.work(pairs.batch));  // planning is not part of the call's time
   std::optional<PartTimes> parts;
   if (by_parts) parts.emplace();
   const std::vector<float> scores = scores_within_memory(scorer, pairs.batch);
@@ -278,9 +278,9 @@ void answer_inspect(const Asked& asked, ProtocolChannel& channel, LoadedModel& m
   const std::set<std::int64_t> wanted = layers_of(message, model.shape.layers);
   std::vector<Shown> shown;
   std::set<std::int64_t> there_are;
-  const ModelOutput output = taken(scorer.score(pairs.batch, [&](Shown one) {
-    there_are.insert(one.layer);
-    if (wanted.contains(one.layer)) shown.push_back(std::move(one));
+  const ModelOutput output = taken(scorer.score(pairs.batch, [&](Shown tensor) {
+    there_are.insert(tensor.layer);
+    if (wanted.contains(tensor.layer)) shown.push_back(std::move(tensor));
   }));
   if (!wanted.empty() && shown.empty()) {
     throw RequestError(
@@ -290,17 +290,19 @@ void answer_inspect(const Asked& asked, ProtocolChannel& channel, LoadedModel& m
             : fmt::format("query and document do not look at each other in layer {}; they do in {}",
                           fmt::join(wanted, ", "), fmt::join(there_are, ", ")));
   }
-  for (const Shown& one : shown) {
-    if (std::ranges::all_of(one.values, [](float value) { return std::isfinite(value); })) continue;
+  for (const Shown& tensor : shown) {
+    if (std::ranges::all_of(tensor.values, [](float value) { return std::isfinite(value); }))
+      continue;
     throw RequestError(
         fmt::format("'{}' of layer {} is infinite or no number somewhere, so there is nothing to "
                     "show; are the checkpoint's weights damaged?",
-                    one.name, one.layer));
+                    tensor.name, tensor.layer));
   }
   std::vector<NamedTensor> tensors;
   tensors.reserve(shown.size());
-  for (const Shown& one : shown) {
-    tensors.push_back({fmt::format("layer.{}.{}", one.layer, one.name), one.shape, one.values});
+  for (const Shown& tensor : shown) {
+    tensors.push_back(
+        {fmt::format("layer.{}.{}", tensor.layer, tensor.name), tensor.shape, tensor.values});
   }
   SafetensorsOptions options{.metadata = {}, .half = message.truth_or("half", false)};
   for (const JsonField& text : message["metadata"].members()) {

@@ -24,37 +24,37 @@ class Trainer;
 
 namespace attnscope::worker {
 
-/// What is fine-tuned, and what its model computes with.
+/// A model in training, with its variant.
 struct TrainedModel {
   ModelVariant variant;
   std::unique_ptr<Trainer> trainer;
 };
 
 struct LoadedModel {
-  nlohmann::json request;  // what it was loaded by
+  nlohmann::json request;  // the request that loaded it
   ModelShape shape;
   bool gives_scores = false;
   std::string implementation;      // its attention
   std::int32_t document_type = 1;  // token type of documents
   std::unique_ptr<Model> model;    // null: none is loaded
-  // Of documents that it has encoded, to be scored and to be written; null: none is open.
+  // Caches of documents that the model encoded, for scoring and for writing; null: none is open.
   std::unique_ptr<const DocumentCache> cache{};
   std::unique_ptr<DocumentCacheWriter> writer{};
   std::shared_ptr<TrainedModel> trained{};  // null: none is trained
 };
 
-/// Pattern, window, options, dtype, device and threads.
+/// Reads pattern, window, options, dtype, device and threads.
 [[nodiscard]] ModelVariant variant_of(const JsonField& message);
 /// The checkpoint that the message names, its head as requested.
 [[nodiscard]] Checkpoint checkpoint_of(const JsonField& message);
-/// The token type of documents; 1 where the message has none.
+/// The token type of documents; 1 if the message has none.
 [[nodiscard]] std::int32_t document_type_of(const JsonField& message);
-/// A checkpoint's, with as many positions as are asked for.
+/// The weights of a checkpoint, with the requested number of positions.
 [[nodiscard]] std::shared_ptr<const ModelWeights> weights_of(const JsonField& message,
                                                              const Checkpoint& checkpoint);
-/// Throws a RequestError where none is loaded.
+/// Throws a RequestError if no model is loaded.
 [[nodiscard]] Model& loaded(const LoadedModel& model);
-/// Within the model's vocabulary.
+/// Throws if the id is outside the model's vocabulary.
 [[nodiscard]] std::int32_t token_id(const JsonField& field, const LoadedModel& model);
 [[nodiscard]] std::vector<std::int32_t> token_ids(const JsonField& field, const LoadedModel& model);
 

@@ -14,17 +14,17 @@
 namespace attnscope::worker {
 namespace {
 
-constexpr int lowest_private_descriptor = 100;  // out of the way of whoever assumes 0, 1, 2
+constexpr int lowest_private_descriptor = 100;  // for code that assumes 0, 1, 2
 
 }  // namespace
 
 ProtocolChannel::ProtocolChannel()
     : descriptor_(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, lowest_private_descriptor)) {
-  // A limit on open files may lie below it.
+  // The limit on open files may be lower.
   if (descriptor_ < 0) descriptor_ = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
   if (descriptor_ < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
     throw std::system_error(errno, std::generic_category(), "stdout cannot be moved");
-  // What goes to stderr now should appear line by line, as stderr does.
+  // Redirected output should appear line by line, as stderr does.
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
 }
 
@@ -44,7 +44,7 @@ void ProtocolChannel::write_all(const std::string& text) {
     if (count >= 0) {
       written += static_cast<std::size_t>(count);
     } else if (errno != EINTR) {
-      _exit(0);  // the driver is gone, and with it the reason to go on
+      _exit(0);  // the driver has exited
     }
   }
 }

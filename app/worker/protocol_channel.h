@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The way out for events. Libraries print to stdout as they please, so the protocol takes the
-// original stdout for itself and what they print goes to stderr.
+// The output channel for events. Libraries print to stdout, so the protocol takes the original
+// stdout for itself and redirects their output to stderr.
 
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -12,16 +12,17 @@ namespace attnscope::worker {
 
 class ProtocolChannel {
  public:
-  /// Moves stdout away. Throws std::system_error when descriptors run out.
+  /// Redirects stdout. Throws std::system_error if no file descriptors are left.
   ProtocolChannel();
 
-  /// Writes one whole line; ends the process when nobody reads any more.
+  /// Writes one whole line; ends the process if the pipe has no reader.
   void send(const nlohmann::json& event);
   void send_error(const std::string& message);
-  /// A blank of the next line: whoever waits for it sees that it is on its way.
+  /// Writes a blank that precedes the next line: it shows a waiting reader that an answer is
+  /// coming.
   void send_sign_of_life();
 
-  /// Ends the process at once, whatever other threads do, but never in the middle of a line.
+  /// Ends the process at once, independent of other threads, but never in the middle of a line.
   [[noreturn]] void end_process(int exit_code);
 
  private:

@@ -1,7 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A request's fields: what does not fit is a JsonProblem, which the caller of a handler answers.
+// Access to a request's fields. An invalid field throws a JsonProblem, which the caller of a
+// handler reports.
 
 #include <atomic>
 #include <stdexcept>
@@ -14,27 +15,27 @@
 
 namespace attnscope::worker {
 
-/// One sentence for the driver, thrown out of a handler.
+/// An error message for the driver, thrown by a handler.
 class RequestError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The value, or the error thrown: what the engine answers to a handler.
+/// Returns the value, or throws the engine's error for the caller of a handler.
 template <typename T>
 T taken(Result<T> result) {
   if (!result) throw RequestError(result.error().message);
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
-/// A request as handlers get it.
+/// A request as passed to handlers.
 struct Asked {
   const JsonField& message;
   const std::atomic<bool>& cancelled;
 };
 
-/// Absent or 0: every core this process may use.
+/// Number of threads; if absent or 0, all cores available to this process.
 [[nodiscard]] int threads_of(const JsonField& message);
-/// Absent: the processor. One that cannot be used is refused with the reason.
+/// Device; if absent, the CPU. Throws with the reason if the device is not available.
 [[nodiscard]] DeviceKind device_of(const JsonField& message);
 
 }  // namespace attnscope::worker

@@ -12,14 +12,14 @@
 namespace attnscope::worker {
 namespace {
 
-constexpr std::size_t longest_line = std::size_t{64} << 20;  // of a driver that went astray
+constexpr std::size_t longest_line = std::size_t{64} << 20;  // limit for invalid input
 
 std::string kind_of(const nlohmann::json& message) {
   const auto kind = message.find("request");
   return kind != message.end() && kind->is_string() ? kind->get<std::string>() : std::string();
 }
 
-/// All but what only tells of the worker itself may compute for minutes.
+/// All requests except queries about the worker itself may compute for minutes.
 bool is_long(const Request& request) {
   const std::string kind = kind_of(request.message);
   return kind != "hello" && kind != "describe";
@@ -28,7 +28,7 @@ bool is_long(const Request& request) {
 }  // namespace
 
 RequestReader::RequestReader(ProtocolChannel& channel) : channel_(channel) {
-  // Detached: it blocks in read(), and the process ends around it.
+  // Detached: it blocks in read() until the process exits.
   std::thread([this] { read_all(); }).detach();
 }
 
@@ -41,7 +41,7 @@ std::optional<Request> RequestReader::next() {
     if (waiting_.empty()) return std::nullopt;
     Request request = std::move(waiting_.front());
     waiting_.pop_front();
-    if (stopped_ && is_long(request)) continue;  // nobody waits for it
+    if (stopped_ && is_long(request)) continue;  // the driver no longer waits for it
     at_work_ = request.cancelled;
     long_work_ = is_long(request);
     return request;
@@ -50,7 +50,7 @@ std::optional<Request> RequestReader::next() {
 
 void RequestReader::read_all() {
   std::string pending;
-  bool overlong = false;  // the rest of a line that was given up
+  bool overlong = false;  // the rest of a line that was discarded
   std::array<char, 1 << 16> chunk{};
   while (true) {
     const ssize_t count = read(STDIN_FILENO, chunk.data(), chunk.size());

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads requests on a thread of its own, so that cancel, quit and the driver's death overtake what
-// is being computed. Everything else waits its turn.
+// Reads requests on a separate thread, so that cancel, quit and the driver's exit interrupt a
+// computation. All other requests are queued.
 //
 //   RequestReader reader(channel);
 //   while (auto request = reader.next()) answer(*request);
@@ -22,7 +22,7 @@ namespace attnscope::worker {
 
 struct Request {
   nlohmann::json message;
-  std::string malformed;  // why the line is no request; then `message` is empty
+  std::string malformed;  // why the line is no valid request; then `message` is empty
   std::shared_ptr<std::atomic<bool>> cancelled = std::make_shared<std::atomic<bool>>(false);
 };
 
@@ -31,9 +31,9 @@ class RequestReader {
   /// Starts reading stdin.
   explicit RequestReader(ProtocolChannel& channel);
 
-  /// The next request, when there is one; absent when quit or the end of stdin came and all short
-  /// requests before it are answered. In the middle of a long one (heat, ceilings, attend, check,
-  /// model, score, inspect) those end the process at once.
+  /// Waits for the next request; nothing after quit or the end of stdin, once all short requests
+  /// before it are answered. During a long request (heat, ceilings, attend, check, model, score,
+  /// inspect), both end the process at once.
   [[nodiscard]] std::optional<Request> next();
 
  private:

@@ -38,7 +38,7 @@ using nlohmann::json;
 
 constexpr int exit_device_lost = 3;
 
-/// One CUDA device: the first is the one that is computed on.
+/// One CUDA device: the first is the one used for computation.
 json device_row(const CudaDevice& device, bool is_first) {
   const Status usable =
       is_first ? cuda::usable()
@@ -54,7 +54,7 @@ json device_row(const CudaDevice& device, bool is_first) {
   return row;
 }
 
-/// The processor, then every CUDA device, or one entry that says why there is none.
+/// The CPU, then every CUDA device, or one entry with the reason why there is none.
 json devices(const json& processor) {
   json list = json::array();
   list.push_back({{"kind", "cpu"}, {"name", processor}, {"available", true}, {"reason", ""}});
@@ -68,17 +68,16 @@ json devices(const json& processor) {
   return list;
 }
 
-/// hello and describe: what this worker is, on what machine, and what it can run.
+/// hello and describe: version of the worker, its machine, and what it can run.
 json description(const char* event) {
   const json machine = measure::describe_machine();
   json known = json::array();
-  for (const Implementation* one : implementations())
-    known.push_back({{"id", one->id}, {"summary", one->summary}});
-  // A family may be computed by something of its own; the driver asks for nothing that is not
-  // listed.
+  for (const Implementation* implementation : implementations())
+    known.push_back({{"id", implementation->id}, {"summary", implementation->summary}});
+  // A family may have its own implementation; the driver requests only listed implementations.
   for (const Family* family : families()) {
     for (const std::string_view id : family->implementations()) {
-      const auto is_it = [id](const json& one) { return one.at("id") == id; };
+      const auto is_it = [id](const json& entry) { return entry.at("id") == id; };
       if (std::ranges::any_of(known, is_it)) continue;
       known.push_back(
           {{"id", id},
@@ -163,8 +162,8 @@ void answer_attend(const Asked& asked, ProtocolChannel& channel) {
                 {"lse_written", outcome.lse_written}});
 }
 
-/// What the family of a whole model says of implementations, in place of what attention alone does:
-/// whether it is computed by them, and nothing of what attention would need where it has none.
+/// Replaces rows of attention by the family's answers for a whole model: whether each
+/// implementation is supported, without the costs of attention if the family has none.
 json rows_of_model(const JsonField& message, json rows) {
   const ModelRow row = taken(parse_model_row(message["model"].text()));
   const Family& family = family_of(*row.family);
@@ -187,30 +186,30 @@ json rows_of_model(const JsonField& message, json rows) {
   const bool is_too_long = row.family->reads_words() && most > 0 && words > most;
   for (const Family* other : families()) {
     for (const std::string_view id : other->implementations()) {
-      if (std::ranges::none_of(rows, [&](const json& one) { return one.at("id") == id; }))
+      if (std::ranges::none_of(rows, [&](const json& entry) { return entry.at("id") == id; }))
         rows.push_back({{"id", id}, {"reason", ""}});
     }
   }
-  for (json& one : rows) {
-    const auto id = one.at("id").get<std::string>();
+  for (json& entry : rows) {
+    const auto id = entry.at("id").get<std::string>();
     const ServedOffer* const served = find_served_model(id);
     const Status able = served != nullptr ? takes_model(*served, *row.family, variant)
                                           : family.supports(config, variant, id);
     if (!able) {
-      one = {{"id", one.at("id")}, {"reason", able.error().message}};
+      entry = {{"id", entry.at("id")}, {"reason", able.error().message}};
     } else if (is_too_long) {
-      one = {{"id", one.at("id")},
-             {"reason",
-              fmt::format("a document has {} words, and such a model takes {}", words, most)}};
+      entry = {{"id", entry.at("id")},
+               {"reason",
+                fmt::format("a document has {} words, and such a model takes {}", words, most)}};
     } else if (served != nullptr) {
-      one = {{"id", id}, {"reason", ""}};  // its bytes it tells once it has loaded
+      entry = {{"id", id}, {"reason", ""}};  // reports its memory once it has loaded
     } else if (row.family->reads_words()) {
-      // A few chunks at a time, or no attention.
-      one = {{"id", one.at("id")},
-             {"reason", ""},
-             {"executed_flop", 0},
-             {"executed_bytes", 0},
-             {"peak_bytes", 0}};
+      // Few chunks at a time, or no attention.
+      entry = {{"id", entry.at("id")},
+               {"reason", ""},
+               {"executed_flop", 0},
+               {"executed_bytes", 0},
+               {"peak_bytes", 0}};
     }
   }
   return rows;
@@ -271,7 +270,7 @@ void answer_check(const Asked& asked, ProtocolChannel& channel) {
                   {"outcome", name_of(row.outcome)},
                   {"reason", row.reason},
                   {"error_bound", row.error_bound}};
-    // JSON has no infinity: an output with NaN has no error to tell, its reason says so.
+    // JSON has no infinity: an output with NaN has no error value, only a reason.
     if (std::isfinite(row.relative_error)) event["relative_error"] = row.relative_error;
     channel.send(event);
   });
@@ -280,7 +279,7 @@ void answer_check(const Asked& asked, ProtocolChannel& channel) {
 
 using Handle = void (*)(const Asked&, ProtocolChannel&, LoadedModel&);
 
-/// An answer that needs no model.
+/// Adapts a handler that needs no model.
 template <void (*Answer)(const Asked&, ProtocolChannel&)>
 void alone(const Asked& asked, ProtocolChannel& channel, LoadedModel& /*model*/) {
   Answer(asked, channel);
@@ -335,8 +334,8 @@ void Answers::answer(const Request& request, ProtocolChannel& channel) {
     });
     if (!answered) channel.send_error(answered.error().message);
   } catch (const cuda::DeviceLost& error) {
-    // No event: the driver asks a fresh process, which gets the device back, and takes the last
-    // line on stderr for the reason.
+    // Sends no event: the driver starts a new process, which can use the device again, and takes
+    // the last line on stderr as the reason.
     fmt::print(stderr, "attnscope-worker: {}\n", error.what());
     channel.end_process(exit_device_lost);
   } catch (const std::bad_alloc& error) {
@@ -344,7 +343,7 @@ void Answers::answer(const Request& request, ProtocolChannel& channel) {
   } catch (const std::exception& error) {
     channel.send_error(error.what());
   }
-  // The next step of a training asks for the same blocks again.
+  // The next step of a training allocates the same blocks again.
   if (!model_.trained) measure::process_memory().empty_cache();
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the worker answers to each request. A request that fails becomes an `error` event, and the
-// worker lives on.
+// The worker's answer to each request. A request that fails results in an `error` event, and the
+// worker continues.
 
 #include "app/worker/model_requests.h"
 #include "app/worker/protocol_channel.h"
@@ -15,7 +15,7 @@ class Answers {
   void answer(const Request& request, ProtocolChannel& channel);
 
  private:
-  LoadedModel model_;  // what `model` loaded for the requests after it
+  LoadedModel model_;  // loaded by `model` for later requests
 };
 
 }  // namespace attnscope::worker

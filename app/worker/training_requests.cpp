@@ -40,7 +40,7 @@ TrainedModel& in_training(const LoadedModel& model) {
   return *model.trained;
 }
 
-/// The one that is named, or the first that takes the variant.
+/// With the named implementation, or the first that supports the variant.
 Result<std::unique_ptr<Trainer>> make_trainer(const std::shared_ptr<const ModelWeights>& weights,
                                               const ModelVariant& variant,
                                               const TrainingOptions& options, std::string& named) {
@@ -59,12 +59,12 @@ Result<std::unique_ptr<Trainer>> make_trainer(const std::shared_ptr<const ModelW
 
 std::vector<TrainingGroup> batch_of(const JsonField& list, const LoadedModel& model) {
   std::vector<TrainingGroup> batch;
-  for (const JsonField& one : list.elements()) {
+  for (const JsonField& field : list.elements()) {
     TrainingGroup& group = batch.emplace_back();
-    group.query = token_ids(one["query"], model);
-    for (const JsonField& document : one["documents"].elements())
+    group.query = token_ids(field["query"], model);
+    for (const JsonField& document : field["documents"].elements())
       group.documents.push_back(token_ids(document, model));
-    if (const auto margin = one.member("margin")) group.margin = margin->number();
+    if (const auto margin = field.member("margin")) group.margin = margin->number();
   }
   return batch;
 }

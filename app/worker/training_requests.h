@@ -1,10 +1,10 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fine-tuning: `begin-training` loads a checkpoint to train or goes on from a state, `train-step`
-// updates its weights, `keep-weights` keeps those of the moment for the end, `save-training` and
-// `write-trained` put them into files, and `model-so-far` makes the model of the moment the one
-// that `score` computes with (docs/protocol.md).
+// Fine-tuning: `begin-training` loads a checkpoint to train or resumes from a state, `train-step`
+// updates the weights, `keep-weights` keeps a copy of the current weights for the end,
+// `save-training` and `write-trained` write them to files, and `model-so-far` loads the current
+// model for `score` (docs/protocol.md).
 
 #include "app/worker/model_requests.h"
 #include "app/worker/protocol_channel.h"

@@ -8,7 +8,8 @@
 namespace attnscope::worker {
 namespace {
 
-/// A machine's GPUs are measured on side by side; heats run on the first that is visible.
+/// Each GPU has its own lock, so that GPUs can be measured concurrently; heats run on the first
+/// visible GPU.
 std::string name_of_lock(DeviceKind device) {
   std::string name(name_of(device));
   if (device != DeviceKind::cuda) return name;
@@ -16,7 +17,7 @@ std::string name_of_lock(DeviceKind device) {
   return found.devices.empty() ? name : name + "-" + found.devices.front().uuid;
 }
 
-/// The process holds turns until it ends.
+/// The process holds its turns until it exits.
 TurnKeeper& keeper() {
   static TurnKeeper kept(name_of_lock);
   return kept;

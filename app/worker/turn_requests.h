@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// `hold` waits until no other measurement goes on here and keeps the turn until the process ends;
-// `others` tells who has measured all the same (docs/protocol.md).
+// `hold` waits until no other measurement runs on this machine and holds the turn until the process
+// exits; `others` reports other measurements that ran in that time (docs/protocol.md).
 
 #include "app/worker/protocol_channel.h"
 #include "app/worker/request_fields.h"

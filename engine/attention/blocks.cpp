@@ -9,7 +9,7 @@
 namespace attnscope {
 namespace {
 
-/// Sizes alone do not make masks equal: sentence starts may differ from item to item.
+/// Equal sizes do not imply equal masks: sentence starts may differ between items.
 bool items_are_alike(const SequenceLayout& layout) {
   if (!layout.is_uniform()) return false;
   for (std::int64_t i = 1; i < layout.item_count(); ++i) {
@@ -18,7 +18,7 @@ bool items_are_alike(const SequenceLayout& layout) {
   return true;
 }
 
-/// Every query of the task sees every key of the segment's run.
+/// Whether every query of the task attends to every key of the segment's run.
 bool covers_its_keys(const Task& task, const Segment& segment) {
   if (segment.skip_begin != segment.skip_end) return false;
   if (segment.kind == SegmentKind::whole) return true;
@@ -59,7 +59,7 @@ bool is_full_attention(const SequenceLayout& layout, const AttentionPlan& plan) 
       if (!covers_its_keys(task, segment)) return false;
       seen += segment.keys.size();
     }
-    // The segments of a task are disjoint and stay inside its item, so sizes decide.
+    // The segments of a task are disjoint and inside its item, so comparing sizes suffices.
     if (seen != layout.item_tokens(task.item).size()) return false;
   }
   return true;

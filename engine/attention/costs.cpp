@@ -11,10 +11,10 @@
 namespace attnscope {
 namespace {
 
-constexpr std::int64_t most_heads = 512;  // as compile_plan
+constexpr std::int64_t most_heads = 512;  // as in compile_plan
 constexpr std::int64_t most_head_dim = 65536;
 
-/// Libraries' messages span lines; the first says what happened.
+/// Libraries' messages span lines; the first states the error.
 std::string first_line(std::string_view text) {
   return std::string(text.substr(0, text.find('\n')));
 }

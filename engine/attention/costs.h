@@ -1,8 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every implementation would execute for a pattern on a layout, by its own account and without
-// running it: `attnscope costs` and the window's page Patterns show it beside the useful work.
+// The work that every implementation would execute for a pattern on a layout, as the implementation
+// itself counts it, without running it: `attnscope costs` and the window's page Patterns show it
+// next to the useful work.
 //
 //   auto costs = implementation_costs({.pattern_json = text, .window = "4", .layout_json =
 //   layout}); for (const ImplementationCost& cost : *costs) print(cost.id, *cost.executed_flop,
@@ -21,7 +22,7 @@ struct CostRequest {
   std::string pattern_json;
   std::string window;  // "4", "inf" or empty
   std::string layout_json;
-  std::string layout_source = "layout";  // its file name, for messages
+  std::string layout_source = "layout";  // file name, for messages
   std::int64_t heads = 12, head_dim = 32;
   std::string dtype = "float32";
   std::string device = "cpu";
@@ -30,16 +31,16 @@ struct CostRequest {
   int threads = 1;
 };
 
-/// Of one call over the whole layout.
+/// Costs of one call over the whole layout.
 struct ImplementationCost {
   std::string id;
-  std::string reason;  // why it does not take this; empty: it does, and the rest is known
-  // Nothing where nobody counts it: a program of somebody else's.
+  std::string reason;  // why it does not support the problem; empty if it does
+  // Absent if they are not counted: the implementation is an external program.
   std::optional<double> executed_flop{}, executed_bytes{};
   std::optional<std::int64_t> peak_bytes{};  // beyond inputs and outputs
 };
 
-/// In display order. Errors: what no implementation could take (a broken pattern, a missing
+/// In display order. Errors: input that no implementation supports (an invalid pattern, a missing
 /// window).
 [[nodiscard]] Result<std::vector<ImplementationCost>> implementation_costs(
     const CostRequest& request);

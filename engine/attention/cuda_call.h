@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls into the CUDA runtime where exceptions carry errors: one that fails throws
-// std::runtime_error naming the call, the file and the line. Nothing is synchronised. For builds
-// with CUDA only.
+// Calls into the CUDA runtime for code that reports errors as exceptions: a failing call throws
+// std::runtime_error with the call, the file and the line. Nothing is synchronised. For builds with
+// CUDA only.
 //
 //   ATTNSCOPE_CUDA_OR_THROW(cudaEventRecord(event, stream));
 
@@ -17,7 +17,7 @@ namespace attnscope::cuda {
 
 inline void check_call(cudaError_t error, const char* call, const char* file, int line) {
   if (error == cudaSuccess) return;
-  cudaGetLastError();  // answered here; a later call must not see it
+  cudaGetLastError();  // clears the error, which a later call must not see
   throw std::runtime_error(
       failed_call(call, file, line, cudaGetErrorString(error), cudaGetErrorName(error))
           .error()

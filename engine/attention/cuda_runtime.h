@@ -1,17 +1,17 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The little of CUDA that the engine asks for beside its kernels: whether a device can be used,
-// memory from LibTorch's caching allocator, copies, LibTorch's current stream. Everything is for
-// the current device and queued on that stream. Builds without it have these functions, too, and
-// usable() says why none of them may be called; getting there is our own mistake, and throws
+// The CUDA functions that the engine needs in addition to its kernels: whether a device can be
+// used, memory from LibTorch's caching allocator, copies, LibTorch's current stream. All of them
+// use the current device and are queued on that stream. Builds without CUDA have these functions,
+// too: usable() returns why they must not be called, and a call is a programming error that throws
 // std::logic_error.
 //
 //   if (Status ok = cuda::usable(); !ok) return ok;
 //   cuda::Block block(bytes);                         // of the device
 //   cuda::copy_to_device(block.data(), values);
 //   kernel(block.data(), cuda::current_stream());
-//   cuda::copy_to_host(values, block.data());         // waits, and throws what went wrong
+//   cuda::copy_to_host(values, block.data());         // waits, and throws on an error
 
 #include <cstddef>
 #include <cstdint>
@@ -26,30 +26,30 @@
 
 namespace attnscope::cuda {
 
-/// LibTorch as this build has it.
+/// LibTorch's CUDA support in this build.
 struct LibTorchCuda {
-  bool built = false;  // with its CUDA libraries
-  int devices = 0;     // that it sees
+  bool built = false;  // built with CUDA libraries
+  int devices = 0;     // visible to LibTorch
 };
 [[nodiscard]] LibTorchCuda libtorch_cuda();
 
-/// Ok, or the first reason why nothing can be computed on CUDA: no driver, no device, one too old
-/// for the kernels, LibTorch for the CPU only.
+/// Ok, or the first reason why nothing can be computed on CUDA: no driver, no device, a device too
+/// old for the kernels, a LibTorch for the CPU only.
 [[nodiscard]] Status usable(const CudaDevices& found, const LibTorchCuda& libtorch);
-/// The same of this process, looked up once.
+/// The result for this process, determined once.
 [[nodiscard]] const Status& usable();
 
-/// The device can no longer be used by this process: a fault in a kernel stays with it until it
+/// The device can no longer be used by this process: a fault in a kernel persists until the process
 /// ends.
 class DeviceLost : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Waits for the device; the error that every further call would meet, or nothing.
+/// Waits for the device; returns the error that every further call would return, or nothing.
 [[nodiscard]] std::optional<std::string> lost();
 
-/// Device memory of LibTorch's caching allocator, aligned to 512 bytes, released in the order of
-/// the stream. Throws what LibTorch throws when it does not fit.
+/// Device memory of LibTorch's caching allocator, aligned to 512 bytes, released in stream order.
+/// Throws LibTorch's exception if it does not fit.
 class Block {
  public:
   Block() = default;
@@ -63,8 +63,8 @@ class Block {
   std::byte* data_ = nullptr;
 };
 
-/// A copy of a kernel's work list on the device, made when it is first asked for: preparing a
-/// problem takes no device memory yet.
+/// A copy of a kernel's work list on the device, made on first use: preparing a problem takes no
+/// device memory.
 class DeviceList {
  public:
   /// `list` must outlive it.
@@ -80,13 +80,13 @@ class DeviceList {
 [[nodiscard]] std::byte* allocate(std::int64_t bytes);
 void release(std::byte* data) noexcept;
 
-/// `from` may be changed or freed when it returns.
+/// `from` may be changed or freed after the call returns.
 void copy_to_device(std::byte* to, std::span<const std::byte> from);
-/// Waits for all that was queued before. Throws std::runtime_error in words when it failed.
+/// Waits for all work queued before. Throws std::runtime_error with a message if it failed.
 void copy_to_host(std::span<std::byte> to, const std::byte* from);
-/// Every byte becomes `value`; 0xFF is NaN in all dtypes.
+/// Sets every byte to `value`; 0xFF is NaN in all dtypes.
 void fill(std::byte* to, std::int64_t bytes, std::byte value);
-/// Waits for all that was queued; throws as copy_to_host.
+/// Waits for all queued work; throws like copy_to_host.
 void wait();
 
 [[nodiscard]] Stream current_stream();

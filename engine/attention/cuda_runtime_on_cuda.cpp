@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CUDA through LibTorch's allocator and streams, with the runtime's own calls for copies. Only API
-// that LibTorch 2.11 and 2.15 share.
+// CUDA through LibTorch's allocator and streams, with the runtime's own calls for copies. Uses only
+// API common to LibTorch 2.11 and 2.15.
 #include <ATen/Context.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
@@ -13,7 +13,7 @@
 namespace attnscope::cuda {
 namespace {
 
-/// The allocator and its streams exist from LibTorch's own initialisation on.
+/// The allocator and its streams exist only after LibTorch's own initialisation.
 void initialise() {
   static const bool done = [] {
     at::globalContext().lazyInitDevice(c10::DeviceType::CUDA);
@@ -54,7 +54,7 @@ void copy_to_device(std::byte* to, std::span<const std::byte> from) {
   const Stream stream = current_stream();
   ATTNSCOPE_CUDA_OR_THROW(
       cudaMemcpyAsync(to, from.data(), from.size(), cudaMemcpyHostToDevice, stream));
-  // Pageable memory is staged, but nothing promises that the last part has left it.
+  // Pageable memory is staged, but its last part may not have been copied when the call returns.
   ATTNSCOPE_CUDA_OR_THROW(cudaStreamSynchronize(stream));
 }
 

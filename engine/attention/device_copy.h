@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory of a problem's device that stands for memory of the host, so that one text serves the CPU,
-// where both are the same, and CUDA, where it is a copy.
+// Memory on a problem's device for memory of the host, so that the same code serves the CPU, where
+// both are the same, and CUDA, where it is a copy.
 //
 //   DeviceCopy o(problem.device, bytes);
 //   o.send();  kernel(o.data());  o.fetch();     // on the CPU: kernel(bytes.data())
@@ -24,11 +24,11 @@ class DeviceCopy {
   }
 
   [[nodiscard]] std::byte* data() const { return apart_ ? block_.data() : host_.data(); }
-  /// What stands in the host's memory becomes the device's.
+  /// Copies the host's memory to the device.
   void send() const {
     if (apart_) cuda::copy_to_device(block_.data(), host_);
   }
-  /// The other way round, after all that was queued.
+  /// Copies the device's memory to the host, after all queued work.
   void fetch() const {
     if (apart_) cuda::copy_to_host(host_, block_.data());
   }

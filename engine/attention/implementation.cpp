@@ -10,7 +10,7 @@
 namespace attnscope {
 namespace {
 
-/// What no implementation can do here, said in one place.
+/// Limits common to all implementations.
 Status within_common_limits(const Implementation& one, const Problem& problem) {
   if (problem.device == DeviceKind::cuda && !cuda::usable()) return cuda::usable();
   if (problem.operation == Operation::model) {
@@ -43,8 +43,9 @@ Implementation within_limits(Implementation own) {
 }  // namespace
 
 void ImplementationList::add(std::vector<Implementation> of_folder) {
-  for (Implementation& one : of_folder) {
-    kept_.push_back(std::make_unique<const Implementation>(within_limits(std::move(one))));
+  for (Implementation& implementation : of_folder) {
+    kept_.push_back(
+        std::make_unique<const Implementation>(within_limits(std::move(implementation))));
     all_.push_back(kept_.back().get());
   }
 }
@@ -71,7 +72,9 @@ const Implementation* find_implementation(std::string_view id) {
 Result<const Implementation*> implementation_named(std::string_view id) {
   if (const Implementation* found = find_implementation(id)) return found;
   std::vector<std::string_view> known;
-  for (const Implementation* one : implementations()) known.push_back(one->id);
+  for (const Implementation* implementation : implementations()) {
+    known.push_back(implementation->id);
+  }
   return fail("there is no implementation '{}'; {}", id, suggest(id, known));
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The interface every attention implementation stands behind. Adding one is a folder
-// engine/attention/<name>/ and one line in list.inc; conformance tests, command line, sweep and
+// The interface of every attention implementation. To add one, create a folder
+// engine/attention/<name>/ and add one line to list.inc; conformance tests, command line, sweep and
 // window find it there (list.h).
 //
 //   const Implementation& segment = *find_implementation("segment");
@@ -34,7 +34,7 @@
 
 namespace attnscope {
 
-/// Everything fixed before the first call. References must outlive what is prepared from it.
+/// Everything fixed before the first call. References must outlive what is prepared from them.
 struct Problem {
   const AttentionPattern& pattern;
   std::optional<Window> window;
@@ -46,17 +46,17 @@ struct Problem {
   DeviceKind device = DeviceKind::cpu;
   Operation operation = Operation::attention;
   Direction direction = Direction::forward;
-  float scale = 1.0F;  // scale_of() it
+  float scale = 1.0F;  // scale_of() the operation
   int threads = 1;
 };
 
-/// What attention scales its scores with; products alone are what they are.
+/// The factor of the scores: 1/sqrt(head_dim) for attention, 1 for products alone.
 [[nodiscard]] inline float scale_of(Operation operation, std::int64_t head_dim) {
   if (operation == Operation::windowed_matmul) return 1.0F;
   return 1.0F / std::sqrt(static_cast<float>(head_dim));
 }
 
-/// The direction in the words of the plan's counts.
+/// The direction as the plan's counts name it.
 [[nodiscard]] constexpr Passes passes_of(Direction direction) {
   return direction == Direction::forward ? Passes::forward : Passes::forward_backward;
 }
@@ -69,14 +69,14 @@ struct ForwardCall {
   std::span<std::byte> workspace;  // at least workspace_bytes()
 };
 
-/// What the forward call before was given and left, and what its gradients are written to.
+/// Inputs and outputs of the preceding forward call, and the gradients to write.
 struct BackwardCall {
   GradientTensors tensors;
-  std::span<std::byte> workspace;  // the forward call's, untouched in between
+  std::span<std::byte> workspace;  // the forward call's, unchanged in between
 };
 
-/// What an implementation really executes in one call (forward, or forward and backward together,
-/// as the problem's direction says), beside the plan's useful work.
+/// Work that an implementation executes in one call (forward, or forward and backward together, by
+/// the problem's direction), in contrast to the plan's useful work.
 struct ExecutedWork {
   double flop = 0;
   double bytes = 0;
@@ -86,42 +86,44 @@ struct ExecutedWork {
 class PreparedAttention {
  public:
   virtual ~PreparedAttention() = default;
-  /// Workspace the caller hands in; library-internal allocations come on top (counting allocator).
+  /// Size of the workspace passed by the caller; library-internal allocations come on top (counting
+  /// allocator).
   [[nodiscard]] virtual std::int64_t workspace_bytes() const = 0;
   [[nodiscard]] virtual ExecutedWork executed() const = 0;
-  /// Bytes this call will need beyond inputs and outputs, at its peak: the prediction by which a
-  /// cell becomes `oom` before the machine swaps.
+  /// Peak bytes that a call needs beyond inputs and outputs: the prediction by which a cell becomes
+  /// `oom` before the machine swaps.
   [[nodiscard]] virtual std::int64_t predicted_peak_bytes() const = 0;
   [[nodiscard]] virtual Status forward(const ForwardCall& call) = 0;
-  /// Gradients of the forward call just before, with the same q, k, v. Only for problems of
-  /// direction forward-backward, in which every forward is followed by one backward, and `lse` is
-  /// always given.
+  /// Gradients of the preceding forward call, with the same q, k, v. Only for problems of direction
+  /// forward-backward, in which every forward is followed by one backward, and `lse` is always
+  /// given.
   [[nodiscard]] virtual Status backward(const BackwardCall& call) = 0;
-  /// Of calls that another process computes. True: outputs may stay there, so that no call's time
-  /// has their way in it; false, as at first, has every call bring its own and fetches the last's.
+  /// For calls that another process computes. True: outputs may stay in that process, so that no
+  /// call's time includes their transfer; false, the default: every call transfers its outputs, and
+  /// those of the last call are fetched.
   [[nodiscard]] virtual Status keep_outputs(bool /*keeps*/) { return {}; }
-  /// Such a process reads its inputs, which this one has changed: they are in caches as after a
-  /// call.
+  /// Makes that process read its inputs after this one has changed them, so that they are in its
+  /// caches as after a call.
   [[nodiscard]] virtual Status touch_inputs() { return {}; }
-  /// Such a process computes nothing until its next call.
+  /// Stops that process from computing until its next call.
   virtual void stop() {}
-  /// Bytes such a process grew by at the worst moment of its first call, which its memory is.
+  /// Largest growth of that process in bytes during its first call; this is the call's memory.
   [[nodiscard]] virtual std::optional<std::int64_t> own_peak_bytes() const { return std::nullopt; }
-  /// Whether forward fills `lse` when it is given.
+  /// Whether forward fills `lse` if it is given.
   [[nodiscard]] virtual bool writes_lse() const = 0;
 };
 
 using Supports = std::function<Status(const Problem&)>;
 using Prepare = std::function<Result<std::unique_ptr<PreparedAttention>>(const Problem&)>;
 
-/// An implementation's own kernels for CUDA, beside those for the CPU.
+/// An implementation's own kernels for CUDA, in addition to those for the CPU.
 struct CudaVariant {
-  Supports supports;  // none: every problem that gets here
+  Supports supports;  // none: every problem passed to it
   Prepare prepare;
 };
 
-/// The variant in builds that can compute on CUDA; elsewhere files named *on_cuda.cpp are left out,
-/// and the list declines every problem of device cuda (cuda::usable() says why).
+/// The variant in builds that compute on CUDA; others omit files named *on_cuda.cpp, and the list
+/// declines every problem of device cuda (cuda::usable() returns why).
 #ifdef ATTNSCOPE_COMPUTES_ON_CUDA
 #define ATTNSCOPE_ON_CUDA(variant) (variant)
 #else
@@ -134,21 +136,22 @@ struct CudaVariant {
 ///     return {{.id = "segment", .summary = "...", .supports = takes, .prepare = bind}};
 ///   }
 ///
-/// The list checks what holds for all before it asks one: a device that can be used, an operation
-/// that is one attention, products alone of none that is fused. `prepare` is only asked for
-/// problems that `supports` takes.
+/// The list first checks the common limits: the device is usable, the operation is one attention,
+/// and a fused implementation is not asked for products alone. `prepare` is called only for
+/// problems that `supports` accepts.
 struct Implementation {
   std::string_view id;
-  std::string_view summary;  // one line: what it is and what a timing of it contains
+  std::string_view summary;  // one line: what it is and what its timing includes
   bool is_fused = false;     // declines windowed_matmul
-  bool is_served = false;    // computed in another process, from memory that both have mapped
-  Supports supports = {};    // ok, or the reason shown to the user; none: takes everything
+  bool is_served = false;    // computed in another process, in memory that both have mapped
+  Supports supports = {};    // ok, or the reason shown to the user; none: supports everything
   Prepare prepare;
   std::optional<CudaVariant> on_cuda = std::nullopt;  // none: the same for both devices
 };
 
 /// An implementation that derives a structure from the problem, once, and declines a problem that
-/// has none: `derive` is a function Problem -> Result<Structure>, `Prepared` is made of both.
+/// has none: `derive` is a function Problem -> Result<Structure>, `Prepared` is constructed from
+/// both.
 template <typename Prepared, auto derive>
 Implementation on_structure(std::string_view id, std::string_view summary) {
   return {.id = id,

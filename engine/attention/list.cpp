@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Apart from what fills the list: a program may link a list of its own in this file's place.
+// Separate from the code that fills the list: a program may link its own list instead of this file.
 #include "engine/attention/list.h"
 
 namespace attnscope {

@@ -10,8 +10,8 @@
 
 namespace attnscope {
 
-/// Implementations behind the limits that all have in common. What comes out declines by these
-/// first, then as it says itself; `supports` and `prepare` can always be called.
+/// Implementations wrapped in the common limits. Each declines a problem by these first, then by
+/// its own; `supports` and `prepare` can always be called.
 class ImplementationList {
  public:
   void add(std::vector<Implementation> of_folder);
@@ -22,16 +22,16 @@ class ImplementationList {
   std::vector<const Implementation*> all_;
 };
 
-/// Those of list.inc, in display order.
+/// The implementations of list.inc, in display order.
 [[nodiscard]] ImplementationList listed_implementations();
 
 /// Every implementation of this program.
 [[nodiscard]] std::span<const Implementation* const> implementations();
 
-/// nullptr when there is none of that id.
+/// nullptr for an unknown id.
 [[nodiscard]] const Implementation* find_implementation(std::string_view id);
 
-/// The same, or the sentence that names the nearest.
+/// The same, or an error that names the nearest id.
 [[nodiscard]] Result<const Implementation*> implementation_named(std::string_view id);
 
 }  // namespace attnscope

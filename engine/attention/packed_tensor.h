@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// How q, k, v and o of a layout lie in memory, and conversion from and to plain token-major floats.
+// Memory layout of q, k, v and o, and conversion from and to plain token-major floats.
 //
 //   std::vector<std::byte> bytes(packed_bytes(layout, heads, head_dim, dtype));
 //   Tensor q = packed_tensor(layout, heads, head_dim, dtype, order, bytes.data());

@@ -14,7 +14,7 @@
 namespace attnscope {
 namespace {
 
-/// What arrives at the keys and values of a shared query, summed in float32 over all blocks.
+/// Gradients of the keys and values of a shared query, summed in float32 over all blocks.
 class SharedGradients {
  public:
   void add(const at::Tensor& k, const at::Tensor& v) {
@@ -46,7 +46,7 @@ PreparedBlocks::PreparedBlocks(const Problem& problem, bool masked, MaskValues v
       values_(values),
       tasks_(problem.plan) {}
 
-/// Not in the constructor: a prediction is asked for before any memory of this size is touched.
+/// Not in the constructor: a prediction must be available before memory of this size is used.
 void PreparedBlocks::make_masks() {
   if (!masked_ || !masks_.empty()) return;
   for (const Block& block : blocks_) {
@@ -61,7 +61,7 @@ Status PreparedBlocks::forward(const ForwardCall& call) {
     const c10::AutoGradMode gradients(true);
     make_masks();
     graphs_.clear();
-    // Kept once they are whole: memory that ran out on the way is free again.
+    // Stored only when complete: if memory runs out before, all of it is freed.
     std::vector<Graph> graphs;
     for (std::size_t b = 0; b < blocks_.size(); ++b) {
       graphs.push_back(make_graph(call, b));
@@ -69,7 +69,7 @@ Status PreparedBlocks::forward(const ForwardCall& call) {
       Attended& left = graphs[b].left;
       view(call.o, block.queries, block.batch).copy_(left.o.detach());
       write_lse(call, block, left.lse, masked_ ? &masks_[b] : nullptr);
-      left.lse.reset();  // what the way back needs of it, its graph holds
+      left.lse.reset();  // the backward pass has what it needs of it in the graph
     }
     graphs_ = std::move(graphs);
     return {};
@@ -155,7 +155,7 @@ std::int64_t PreparedBlocks::predicted_peak_bytes() const {
     if (with_gradients()) lasting += bytes.kept;
     passing = std::max(passing, bytes.working + (with_gradients() ? 0 : bytes.kept));
   }
-  // The sums of a shared query's keys and values, and what one block adds to them.
+  // The sums of a shared query's keys and values, and one block's contribution to them.
   const std::int64_t shared = 2 * problem_.layout.shared_query() * heads_ * problem_.head_dim *
                               static_cast<std::int64_t>(sizeof(float));
   return lasting + passing + (with_gradients() ? shared : 0) +

@@ -1,10 +1,10 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What LibTorch baselines that compute whole items have in common: they walk the layout's blocks
-// and, unless attention is full, hold one mask a block. Forward alone knows no graph; forward and
-// backward is LibTorch's autograd over the same blocks. For engine/attention alone: LibTorch
-// inside.
+// Common code of LibTorch baselines that compute whole items: they iterate over the layout's blocks
+// and, unless attention is full, hold one mask per block. Direction forward builds no graph;
+// forward and backward use LibTorch's autograd over the same blocks. Only for engine/attention,
+// since it includes LibTorch.
 
 #include <vector>
 
@@ -15,19 +15,19 @@
 namespace attnscope {
 
 /// The products of 16-bit matrices go through oneDNN, which packs operands and accumulates in
-/// float32 in blocks of a thread's own: up to 1.3 MB a thread was seen (LibTorch 2.15, AVX-512,
-/// n <= 4096).
+/// float32 in blocks per thread: up to 1.3 MB per thread was measured (LibTorch 2.15, AVX-512, n <=
+/// 4096).
 inline constexpr std::int64_t product_blocks_of_a_thread = 1'500'000;
 
-/// What a mask holds where a pair is allowed and where it is not.
+/// The mask's values for an allowed pair and for a masked one.
 struct MaskValues {
   float allowed, refused;
 };
 
-/// What one block takes at most beyond inputs, outputs and masks.
+/// Most memory that one block takes beyond inputs, outputs and masks.
 struct BlockBytes {
-  std::int64_t kept = 0;     // with gradients from its forward to its backward
-  std::int64_t working = 0;  // beside that at the worst moment of either
+  std::int64_t kept = 0;     // with gradients: from its forward to its backward
+  std::int64_t working = 0;  // in addition, at the peak of either pass
 };
 
 class PreparedBlocks : public PreparedAttention {
@@ -41,25 +41,25 @@ class PreparedBlocks : public PreparedAttention {
   [[nodiscard]] Status backward(const BackwardCall& call) final;
 
  protected:
-  /// What a block leaves: o [batch, heads, rows, dim] and, where writes_lse(), the log-sum-exps
+  /// The result of a block: o [batch, heads, rows, dim] and, if writes_lse(), the log-sum-exps
   /// [batch, heads, rows] in float32.
   struct Attended {
     at::Tensor o, lse;
   };
 
-  /// One block, straight into call.o (and call.lse); `mask` is null when every pair is allowed.
+  /// Computes one block into call.o (and call.lse); `mask` is null if every pair is allowed.
   virtual void run(const ForwardCall& call, const Block& block, const TorchMask* mask) const = 0;
-  /// The same out of place, of q [batch, heads, rows, dim] and k, v [batch, heads, columns, dim],
-  /// as a graph that autograd can walk back.
+  /// Computes the same out of place, from q [batch, heads, rows, dim] and k, v [batch, heads,
+  /// columns, dim], as a graph for autograd.
   [[nodiscard]] virtual Attended graph(const at::Tensor& q, const at::Tensor& k,
                                        const at::Tensor& v, const Block& block,
                                        const TorchMask* mask) const = 0;
 
   [[nodiscard]] virtual BlockBytes bytes_of(const Block& block) const = 0;
-  /// What the library holds whatever the block.
+  /// Memory that the library holds for any block.
   [[nodiscard]] virtual std::int64_t library_bytes() const = 0;
 
-  /// Puts a block's log-sum-exps where the call wants them, if it does; -inf in rows without keys.
+  /// Writes a block's log-sum-exps to call.lse if it is given; -inf in rows without keys.
   void write_lse(const ForwardCall& call, const Block& block, const at::Tensor& lse,
                  const TorchMask* mask) const;
 
@@ -68,7 +68,7 @@ class PreparedBlocks : public PreparedAttention {
     return problem_.direction == Direction::forward_backward;
   }
   [[nodiscard]] bool on_cuda() const { return problem_.device == DeviceKind::cuda; }
-  /// The block's rows (or columns) of a call's tensor, where the problem's tensors are.
+  /// The block's rows (or columns) of a call's tensor, on the problem's device.
   template <typename AnyTensor>
   [[nodiscard]] at::Tensor view(const AnyTensor& tensor, TokenRange range,
                                 std::int64_t batch) const {
@@ -84,9 +84,9 @@ class PreparedBlocks : public PreparedAttention {
   bool masked_;
 
  private:
-  /// A block's leaves and what was made of them.
+  /// A block's leaves and its outputs.
   struct Graph {
-    std::vector<at::Tensor> leaves;  // q, k, v and, where a shared query stands apart, its k and v
+    std::vector<at::Tensor> leaves;  // q, k, v and, for a separate shared query, its k and v
     Attended left;
   };
   void make_masks();

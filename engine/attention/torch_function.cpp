@@ -54,7 +54,7 @@ ConstTensor packed_input(const at::Tensor& tensor, DType dtype) {
   return attnscope::as_const(packed(tensor, dtype));
 }
 
-/// [tokens, heads, head_dim] as the plan has them, on q's device and in its dtype.
+/// Checks for [tokens, heads, head_dim] as in the plan, on q's device and in its dtype.
 void check_sizes(std::string_view function, const AttentionPlan& plan, std::string_view name,
                  const at::Tensor& tensor, const at::Tensor& q) {
   if (!tensor.defined()) refuse("{}: {} is an undefined tensor", function, name);
@@ -79,7 +79,7 @@ void check_sizes(std::string_view function, const AttentionPlan& plan, std::stri
   }
 }
 
-/// The same, rows contiguous.
+/// The same check, with contiguous rows.
 void check_shape(std::string_view function, const AttentionPlan& plan, std::string_view name,
                  const at::Tensor& tensor, const at::Tensor& q) {
   check_sizes(function, plan, name, tensor, q);
@@ -153,7 +153,7 @@ void windowed_backward(const SharedPlan& shared_plan, GradientTensors tensors, f
                                  float_span(workspace)));
 }
 
-/// The kernels of one function on either device.
+/// The kernels of one function for both devices.
 struct Kernels {
   std::string_view function;
   PlanKernels on_cpu;
@@ -180,7 +180,7 @@ const Kernels& windowed() {
   return kernels;
 }
 
-/// o and what the backward of these kernels needs beside it.
+/// o and the data that these kernels' backward needs in addition.
 struct Computed {
   at::Tensor o, kept;
 };
@@ -207,7 +207,7 @@ InputGradients compute_gradients(const Kernels& kernels, const SharedPlan& plan,
                                  float scale) {
   const c10::DeviceGuard device(q.device());
   const DType dtype = dtype_of(kernels.function, q);
-  // What arrives may be a single number seen everywhere.
+  // The incoming gradient may be a single number expanded to the whole shape.
   const at::Tensor grad_o = arriving.stride(2) == 1 ? arriving : arriving.contiguous();
   InputGradients gradients{.q = at::empty(q.sizes(), q.options()),
                            .k = at::empty(q.sizes(), q.options()),
@@ -228,7 +228,7 @@ InputGradients compute_gradients(const Kernels& kernels, const SharedPlan& plan,
   return gradients;
 }
 
-/// What a graph holds beside tensors.
+/// The data of a graph other than tensors.
 struct Held final : torch::CustomClassHolder {
   Held(const Kernels& kernels_in, SharedPlan plan_in, float scale_in)
       : kernels(kernels_in), plan(std::move(plan_in)), scale(scale_in) {}
@@ -262,7 +262,7 @@ class PlanFunction : public torch::autograd::Function<PlanFunction> {
   }
 };
 
-/// The function's kernels take these inputs.
+/// Checks that the function's kernels support these inputs.
 void check_call(const Kernels& kernels, const SharedPlan& plan, const at::Tensor& q,
                 const at::Tensor& k, const at::Tensor& v) {
   check_inputs(kernels.function, plan, q, k, v);

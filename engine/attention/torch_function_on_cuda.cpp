@@ -18,7 +18,7 @@
 namespace attnscope {
 namespace {
 
-/// A plan cut for one kernel, on the device.
+/// A plan prepared for one kernel, on the device.
 template <typename Work>
 struct Cut {
   explicit Cut(Work work_in) : work(std::move(work_in)), list(work.list()) {
@@ -31,7 +31,7 @@ struct Cut {
   cuda::Block workspace;
 };
 
-/// A graph that is being captured would copy from host memory that is gone when it runs.
+/// A captured graph would copy from host memory that is freed before the graph runs.
 void refuse_capture(cuda::Stream stream) {
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
   ATTNSCOPE_CUDA_OR_THROW(cudaStreamIsCapturing(stream, &capture));
@@ -39,8 +39,9 @@ void refuse_capture(cuda::Stream stream) {
   require(cuda::refused_capture("the first call of a plan, which copies its work list,"));
 }
 
-/// Cuts by plan, while it lives, and by what else they depend on. Calls that share a workspace must
-/// follow each other on one stream, hence the stream; the default streams of all devices are alike.
+/// Prepared plans by plan, while it exists, and by the other parameters. Calls that share a
+/// workspace must be ordered on one stream, so the stream is part of the key; the default streams
+/// of all devices are equal.
 template <typename Work>
 class Cuts {
  public:
@@ -51,11 +52,11 @@ class Cuts {
     int device = 0;
     ATTNSCOPE_CUDA_OR_THROW(cudaGetDevice(&device));
     const std::lock_guard lock(mutex_);
-    std::erase_if(kept_, [](const Kept& one) { return one.plan.expired(); });
-    for (const Kept& one : kept_) {
-      if (one.plan.lock() == plan && one.head_dim == head_dim && one.dtype == dtype &&
-          one.device == device && one.stream == stream) {
-        return one.cut;
+    std::erase_if(kept_, [](const Kept& entry) { return entry.plan.expired(); });
+    for (const Kept& entry : kept_) {
+      if (entry.plan.lock() == plan && entry.head_dim == head_dim && entry.dtype == dtype &&
+          entry.device == device && entry.stream == stream) {
+        return entry.cut;
       }
     }
     refuse_capture(stream);
@@ -76,7 +77,7 @@ class Cuts {
   std::vector<Kept> kept_;
 };
 
-/// Never destroyed: LibTorch's allocator may be gone before.
+/// Never destroyed: LibTorch's allocator may be destroyed earlier.
 template <typename Work>
 Cuts<Work>& cuts() {
   static auto* const all = new Cuts<Work>;

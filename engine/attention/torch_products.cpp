@@ -22,7 +22,7 @@ at::Tensor scaled_product(const at::Tensor& a, const at::Tensor& b, double scale
 }
 
 at::Tensor scaled_product_in_graph(const at::Tensor& a, const at::Tensor& b, double scale) {
-  // What is added is nothing (beta = 0), and only has to have a shape.
+  // The added tensor is ignored (beta = 0) and only needs a shape.
   const at::Tensor nothing = at::zeros({1, 1, 1}, a.options().requires_grad(false));
   return at::baddbmm(nothing, a, b, /*beta=*/0, scale);
 }

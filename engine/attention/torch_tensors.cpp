@@ -23,7 +23,7 @@ at::Tensor strided_view(void* data, const ConstTensor& tensor, TokenRange range,
   return at::for_blob(first, {batch, heads, range.size(), tensor.head_dim})
       .strides({{item_stride, tensor.head_stride, tensor.token_stride, 1}})
       .options(at::TensorOptions().dtype(scalar_type(tensor.dtype)).device(device))
-      .target_device(device)  // or LibTorch asks the driver where the memory lies
+      .target_device(device)  // otherwise LibTorch queries the driver for the memory's device
       .make_tensor();
 }
 
@@ -53,7 +53,7 @@ at::Tensor view_of(const Tensor& tensor, TokenRange range, std::int64_t batch, s
 
 at::Tensor view_of(const ConstTensor& tensor, TokenRange range, std::int64_t batch,
                    std::int64_t heads, at::Device device) {
-  // LibTorch has no tensor of constants; inputs are only ever read.
+  // LibTorch has no const tensors; inputs are only read.
   return strided_view(const_cast<std::byte*>(tensor.data), tensor, range, batch, heads, device);
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What descriptions of families that are built on BERT have in common: its fields of config.json
-// and the tensors of its embeddings and layers.
+// Common code of the descriptions of BERT-based families: the fields of config.json and the tensors
+// of embeddings and layers.
 //
 //   check_bert_computation(config);
 //   read_bert_shape(config, model.shape);
@@ -21,19 +21,19 @@ namespace attnscope {
 /// Far beyond any such model; products of two of them stay far below 2^63.
 inline constexpr std::int64_t most_layers = 1000, most_width = 1 << 20, most_rows = 1 << 24;
 
-/// The field, when it is there and says something.
+/// The field, if it is present and not null.
 [[nodiscard]] std::optional<JsonField> said(const JsonField& config, std::string_view name);
 [[nodiscard]] JsonField needed(const JsonField& config, std::string_view name);
 [[nodiscard]] bool read_flag(const JsonField& config, std::string_view name, bool otherwise);
 
-/// A field that may be left out and else has this text; `why`: in place of that only this is
-/// computed here.
+/// Checks that an optional field, if present, has this text; `why` replaces the default reason in
+/// the error.
 void must_say(const JsonField& config, std::string_view name, std::string_view only,
               std::string_view why = {});
 
-/// Throws a JsonProblem where the file asks for another computation than BERT's.
+/// Throws a JsonProblem where the file requests a computation other than BERT's.
 void check_bert_computation(const JsonField& config);
-/// What transformers' classes of configurations have where the file does not say it.
+/// Defaults of transformers' configuration classes.
 inline constexpr ModelShape bert_base{
     .layers = 12, .hidden = 768, .heads = 12, .feed_forward = 3072};
 inline constexpr ModelShape roberta_base{
@@ -41,27 +41,26 @@ inline constexpr ModelShape roberta_base{
 inline constexpr ModelShape electra_small{
     .layers = 12, .hidden = 256, .heads = 4, .feed_forward = 1024};
 
-/// Sizes that every encoder has, and the norms' epsilon, by its name, where the file says it; else
-/// they stay as they are. Throws a JsonProblem where a size is out of all proportion or contradicts
-/// another.
+/// Reads the sizes of every encoder, and the norms' epsilon by its field name; absent fields keep
+/// their values. Throws a JsonProblem where a size is out of range or contradicts another.
 void read_encoder_shape(const JsonField& config, std::string_view epsilon_name, ModelShape& shape);
-/// These and the number of token types.
+/// Reads these and the number of token types.
 void read_bert_shape(const JsonField& config, ModelShape& shape);
 
-/// A size; `usual` where the file does not say it.
+/// A size; `usual` where the file does not state it.
 [[nodiscard]] std::int64_t size_or(const JsonField& config, std::string_view name,
                                    std::int64_t usual, std::int64_t most);
 
-/// 'embedding_size' (128), where it is another than the layers' (ELECTRA).
+/// Reads 'embedding_size' (128), where it differs from the width of the layers (ELECTRA).
 void read_embedding_width(const JsonField& config, ModelShape& shape);
 
-/// weight [out, in] and bias [out].
+/// Appends weight [out, in] and bias [out].
 void append_linear(std::string_view name, std::string_view in_file, std::int64_t out,
                    std::int64_t in, std::vector<TensorSpec>& specs);
-/// weight and bias [width] of a LayerNorm.
+/// Appends weight and bias [width] of a LayerNorm.
 void append_norm(std::string_view name, std::string_view in_file, std::int64_t width,
                  std::vector<TensorSpec>& specs);
-/// Embeddings and all layers, `prefix` before their names in files. Without a pooler.
+/// Appends embeddings and all layers, with `prefix` before their names in files, without a pooler.
 void append_bert_body(const ModelShape& shape, std::string_view prefix,
                       std::vector<TensorSpec>& specs);
 

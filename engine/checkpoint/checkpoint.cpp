@@ -22,7 +22,7 @@ constexpr std::size_t longest_path = 400;
 
 constexpr std::uintmax_t most_config_bytes = 1U << 20U;
 
-/// A late-interaction encoder on a model's body.
+/// Configuration of a late-interaction encoder on this model body.
 ModelConfig with_token_vectors(ModelConfig body, HeadConfig head) {
   const auto families = family_descriptions();
   body.head = {};
@@ -41,7 +41,7 @@ ModelConfig with_token_vectors(ModelConfig body, HeadConfig head) {
           .body = std::make_shared<const ModelConfig>(body)};
 }
 
-/// The head that the modules of sentence-transformers are, in place of the family's own.
+/// Replaces the family's head with the modules of sentence-transformers.
 Status take_modules(const SentenceFiles& sentence, ModelConfig& config, WeightFiles& weights) {
   if (sentence.head.steps.empty() && !sentence.multi_vector) return {};
   if (!config.family->takes_modules()) {
@@ -86,7 +86,7 @@ std::string in_words(const Shape& shape) {
   return in_a_sentence(fmt::format("[{}]", fmt::join(shape, ", ")), longest);
 }
 
-/// What is wrong with the tensors, a few of each kind by name.
+/// Errors of the tensors, with a few names of each kind.
 class Complaints {
  public:
   void add(std::string_view kind, std::string_view name, std::string_view remark = "") {
@@ -127,7 +127,7 @@ class Complaints {
   std::vector<Kind> kinds_;
 };
 
-/// The view, and what is wrong with it.
+/// Returns the view and records its errors.
 TensorView take(const TensorSpec& spec, const TensorViews& files, Complaints& complaints) {
   const auto found = files.find(spec.in_file);
   if (found == files.end()) {

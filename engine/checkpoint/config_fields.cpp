@@ -12,7 +12,7 @@
 namespace attnscope {
 namespace {
 
-/// Fields of config.json that transformers' classes have, or had, and that the families here read
+/// Fields of config.json, of current and earlier transformers classes, that the families here read
 /// or that change no score.
 constexpr std::array known_fields{
     // All classes.

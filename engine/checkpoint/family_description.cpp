@@ -19,7 +19,7 @@ std::string_view name_of(Kept kept) {
   return names.at(static_cast<std::size_t>(kept));
 }
 
-/// A softmax so sharp that it shows the maximum, which alone counts, and what comes near it.
+/// A very sharp softmax, which shows the maximum (the only counted value) and values close to it.
 ShownTokens shown_matches() {
   constexpr double sharp = 50;
   return {.document_has_cls = true,
@@ -38,7 +38,7 @@ std::optional<LayerAttention> layer_attention(const std::optional<LocalAttention
 
 namespace {
 
-/// With the window that it is given, where it takes one.
+/// The pattern with this window, if it has one.
 AttentionPattern with_window(AttentionPattern pattern, const std::optional<Window>& window) {
   if (!window || window->is_infinite()) return pattern;
   const auto fix = [&](GroupRule& rule) {
@@ -50,7 +50,7 @@ AttentionPattern with_window(AttentionPattern pattern, const std::optional<Windo
   return pattern;
 }
 
-/// Layers of one kind: "layers 0, 3 and 6", and, of many, how many of all.
+/// Layers of one kind: "layers 0, 3 and 6" or, for many, their number and the total.
 struct NamedLayers {
   std::string all, in_short;
 };
@@ -136,7 +136,7 @@ Products products_of(const ModelOptions& options) {
 
 namespace {
 
-/// Where sentence-transformers keeps the activation of predict() in a config.json.
+/// sentence-transformers' location of predict()'s activation in config.json.
 std::string stated_activation(const JsonField& config) {
   std::optional<JsonField> field;
   if (const auto own = config.member("sentence_transformers"); own && own->is_object())

@@ -28,7 +28,7 @@ std::string shown_path(const fs::path& path) {
   return in_a_sentence(path.string(), longest_hub_path);
 }
 
-/// A variable of the environment that names a folder; "~" is the home.
+/// A folder from an environment variable; "~" is the home folder.
 std::optional<fs::path> folder_named_by(const char* variable) {
   const char* const value = std::getenv(variable);
   if (value == nullptr || value[0] == '\0') return std::nullopt;
@@ -39,7 +39,7 @@ std::optional<fs::path> folder_named_by(const char* variable) {
   return fs::path(text);
 }
 
-/// In the order in which they are looked into.
+/// In search order.
 std::vector<fs::path> caches() {
   std::vector<fs::path> all;
   if (auto folder = folder_named_by("SENTENCE_TRANSFORMERS_HOME"))
@@ -56,7 +56,7 @@ std::vector<fs::path> caches() {
   return all;
 }
 
-/// A name of the hub, taken apart.
+/// The parts of a name on the hub.
 struct HubName {
   std::string name;  // "ORG/NAME" or "NAME"
   std::string revision = "main";
@@ -78,7 +78,7 @@ std::optional<HubName> hub_name_in(const std::string& text) {
   if (at != std::string::npos) {
     found.names_revision = true;
     found.revision = text.substr(at + 1);
-    // A way through folders, which "refs/pr/4" is, too, leaves none of them.
+    // A revision may be a path like "refs/pr/4", but must not leave the folder.
     if (found.revision.empty() || found.revision.front() == '/' ||
         found.revision.find("..") != std::string::npos) {
       return std::nullopt;
@@ -99,7 +99,7 @@ std::string hub_folder_of(std::string_view name) {
   return folder;
 }
 
-/// "ORG/NAME" of a folder of the cache, "" of another.
+/// "ORG/NAME" for a folder of the cache, "" for others.
 std::string hub_name_of(const fs::path& folder) {
   std::string name = folder.filename().string();
   if (!name.starts_with(folder_mark)) return {};
@@ -119,7 +119,7 @@ bool is_whole_hash(std::string_view text) {
   return text.size() == digits && text.find_first_not_of("0123456789abcdef") == text.npos;
 }
 
-/// What a folder is a snapshot of.
+/// Name and revision of a snapshot folder.
 std::optional<HubName> snapshot_at(const fs::path& folder) {
   const fs::path snapshots = folder.parent_path();
   const std::string name = hub_name_of(snapshots.parent_path());
@@ -129,7 +129,7 @@ std::optional<HubName> snapshot_at(const fs::path& folder) {
   return HubName{.name = name, .revision = hash, .names_revision = true};
 }
 
-/// A link of an interrupted download, or of a cache that was cleaned by hand, may lead nowhere.
+/// Links of an interrupted download, or of a partly deleted cache, may be broken.
 Status check_links(const fs::path& snapshot, const HubName& asked) {
   std::error_code failed;
   for (auto at = fs::recursive_directory_iterator(snapshot, failed);
@@ -163,7 +163,7 @@ Result<CheckpointPlace> in_repository(const fs::path& repository, const HubName&
   return CheckpointPlace{.folder = snapshot, .name = asked.name, .revision = revision};
 }
 
-/// One of the cache's folders, or another, whose name is that of "models/mini/" as of
+/// A folder of the cache, or another folder, whose name is the same for "models/mini/" and
 /// "models/mini".
 Result<CheckpointPlace> place_of_folder(const fs::path& folder) {
   std::error_code failed;
@@ -204,9 +204,9 @@ Result<CheckpointPlace> find_checkpoint(const fs::path& asked) {
   }
   const std::vector<fs::path> folders = caches();
   for (const fs::path& cache : folders) {
-    for (const HubName& one : names) {
-      const fs::path repository = cache / hub_folder_of(one.name);
-      if (fs::is_directory(repository, unknown)) return in_repository(repository, one);
+    for (const HubName& candidate : names) {
+      const fs::path repository = cache / hub_folder_of(candidate.name);
+      if (fs::is_directory(repository, unknown)) return in_repository(repository, candidate);
     }
   }
   std::vector<std::string> places;

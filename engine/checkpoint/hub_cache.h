@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a checkpoint lies that is named by its folder or as the Hugging Face hub names it: what
-// `hf download` has fetched is found in the hub's cache on this machine. Nothing is fetched.
+// Finds a checkpoint by its folder or its name on the Hugging Face hub: checkpoints fetched by `hf
+// download` are found in the hub's cache on this machine. Nothing is downloaded.
 //
 //   Result<CheckpointPlace> place = find_checkpoint("cross-encoder/ms-marco-MiniLM-L6-v2");
 //   place->folder;    // ~/.cache/huggingface/hub/models--cross-encoder--.../snapshots/SHA
@@ -17,8 +17,8 @@ namespace attnscope {
 
 struct CheckpointPlace {
   std::filesystem::path folder;
-  std::string name;      // the folder's own, or the hub's, ORG/NAME
-  std::string revision;  // of a snapshot in the hub's cache, in full; else empty
+  std::string name;      // the folder's, or ORG/NAME of the hub
+  std::string revision;  // full revision of a snapshot in the hub's cache; otherwise empty
 
   /// "ORG/NAME@REVISION", or the name.
   [[nodiscard]] std::string words() const {
@@ -26,17 +26,17 @@ struct CheckpointPlace {
   }
 };
 
-/// A folder, one of the cache ("models--ORG--NAME") among them, is taken as it is; else a name of
-/// the hub is looked up, ORG/NAME or NAME, with "@REVISION" for another than main. Without ORG that
-/// of sentence-transformers' cross-encoders is meant, unless the hub has the name alone. The cache
-/// is that of sentence-transformers where SENTENCE_TRANSFORMERS_HOME is set, then the first of
-/// HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE, HF_HOME/hub, XDG_CACHE_HOME/huggingface/hub and
-/// ~/.cache/huggingface/hub. Errors: nothing is there (with the command that fetches it), a
-/// revision that was not fetched, a link in the snapshot that leads nowhere. What is neither a
-/// folder nor a name of the hub is answered as it is.
+/// An existing folder, including one of the cache ("models--ORG--NAME"), is used directly;
+/// otherwise the argument is a name on the hub, ORG/NAME or NAME, with "@REVISION" for a revision
+/// other than main. A name without ORG means one of sentence-transformers' cross-encoders, unless
+/// the hub itself has this name. The cache is that of sentence-transformers if
+/// SENTENCE_TRANSFORMERS_HOME is set, otherwise the first of HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE,
+/// HF_HOME/hub, XDG_CACHE_HOME/huggingface/hub and ~/.cache/huggingface/hub. Errors: not found
+/// (with the command that fetches it), a revision that was not fetched, a broken link in the
+/// snapshot. An argument that is neither a folder nor a valid name is returned unchanged.
 [[nodiscard]] Result<CheckpointPlace> find_checkpoint(const std::filesystem::path& asked);
 
-/// The command that fetches the snapshot in which a folder lies, "" of a folder elsewhere.
+/// The command that fetches the snapshot containing a folder; empty for other folders.
 [[nodiscard]] std::string fetching_command(const std::filesystem::path& folder);
 
 }  // namespace attnscope

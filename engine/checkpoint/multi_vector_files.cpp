@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t usual_query_length = 32, usual_document_length = 180;
 
-/// ASCII's 32 marks.
+/// The 32 ASCII punctuation characters.
 std::vector<std::string> punctuation() {
   std::vector<std::string> marks;
   for (const char mark : std::string_view("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"))
@@ -37,7 +37,7 @@ std::string text_or(const JsonField& config, std::string_view name, std::string_
   return field ? field->text() : std::string(usual);
 }
 
-/// The text of a prompt by its name; empty where there is none.
+/// The text of a prompt by its name; empty if there is none.
 std::string prompt_named(const JsonField& config, std::string_view name) {
   const auto prompts = said(config, "prompts");
   const auto prompt = prompts ? said(*prompts, name) : std::nullopt;
@@ -172,7 +172,7 @@ Result<std::optional<MultiVectorFiles>> read_stanford(const fs::path& folder,
       return tl::unexpected(read.error());
   }
   files->texts.expansion_length = files->texts.query.length;
-  // It reads what the encoder gives, and gives as many numbers as the weights have rows.
+  // Its input width is that of the encoder, its output width the number of rows of the weights.
   files->head.steps = {{.name = "head.0", .in_file = "linear", .bias = false},
                        {.kind = HeadStep::Kind::normalize, .name = "head.1"}};
   return files;

@@ -1,10 +1,10 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What files say of a late-interaction encoder of ColBERT's kind and of its texts, in the three
-// forms in which such encoders are published: Stanford's (artifact.metadata next to a config.json
-// of HF_ColBERT), PyLate's and sentence-transformers' MultiVectorEncoder
-// (config_sentence_transformers.json). docs/checkpoints.md has the rules.
+// Reads the files of a late-interaction encoder like ColBERT and the settings of its texts, in the
+// three formats in which such encoders are published: Stanford's (artifact.metadata next to a
+// config.json of HF_ColBERT), PyLate's and sentence-transformers' MultiVectorEncoder
+// (config_sentence_transformers.json). docs/checkpoints.md documents the rules.
 
 #include <filesystem>
 #include <optional>
@@ -19,20 +19,20 @@ namespace attnscope {
 
 struct MultiVectorFiles {
   MultiVectorTexts texts{};
-  HeadConfig head{};  // with max_sim; of Stanford's with its steps
+  HeadConfig head{};  // with max_sim; for Stanford's format with its steps
 };
 
-/// Reads config_sentence_transformers.json. These throw a JsonProblem at a field that is not
-/// computed here.
+/// Reads config_sentence_transformers.json. This function and the next throw a JsonProblem at an
+/// unsupported field.
 [[nodiscard]] MultiVectorFiles read_pylate(const JsonField& config);
 [[nodiscard]] MultiVectorFiles read_multi_vector_encoder(const JsonField& config);
 /// Reads sentence_bert_config.json of a MultiVectorEncoder.
 void read_text_lengths(const JsonField& config, MultiVectorFiles& files);
 
-/// A limit of the processor wins over the lengths, but for that of a fixed expansion.
+/// Applies a limit of the processor, which overrides the lengths except that of a fixed expansion.
 void limit_texts(std::int64_t most_tokens, MultiVectorFiles& files);
 
-/// Nothing where config.json is no HF_ColBERT. `paths` takes what was read.
+/// Returns nothing if config.json is not an HF_ColBERT. Files that were read are added to `paths`.
 [[nodiscard]] Result<std::optional<MultiVectorFiles>> read_stanford(
     const std::filesystem::path& folder, std::vector<std::filesystem::path>& paths);
 

@@ -47,7 +47,7 @@ Result<ModelRow> OptionedDescription::row(std::string_view name,
   const std::vector<NamedRow> rows = named_rows();
   const auto found = std::ranges::find(rows, name, &NamedRow::name);
   if (found == rows.end()) return fail("is no row of the family {}", id());
-  std::map<std::string_view, std::string_view> chosen;  // by matter
+  std::map<std::string_view, std::string_view> chosen;  // by `about`
   for (const std::string_view word : options) {
     const auto option = find_option(word);
     if (!option) {
@@ -88,7 +88,7 @@ ModelConfig OptionedDescription::config_for(const ModelShape& shape,
                                             std::span<const ModelRow> rows) const {
   ModelConfig config{.family = this, .shape = shape, .own = own_of(shape)};
   if (rows.empty()) return config;
-  // Options that do not fit the shape are told by whoever makes the model.
+  // Options that do not fit the shape are reported by the code that creates the model.
   for (const std::string& word : rows.front().options) {
     const auto option = find_option(word);
     if (!option || !option->shapes_weights) continue;

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a family says of itself that has rows with options behind each '+'; a family fills in what
-// is its own.
+// Base class for the description of a family whose rows have options after each '+'; a family
+// overrides its specific parts.
 //
 //   mixencoder-b+contexts-4/segment      tkl+saturation-idf/segment
 
@@ -21,12 +21,12 @@ namespace attnscope {
 /// An option of a family's rows.
 struct RowOption {
   std::string_view name, summary;
-  std::string_view about;  // of each matter a row has at most one option
+  std::string_view about;  // a row has at most one option with the same `about`
   bool shapes_weights = false;
-  std::string_view pattern = {};  // of an option of rows alone: in place of the row's
+  std::string_view pattern = {};  // for an option of rows only: replaces the row's pattern
 };
 
-/// A row, and the options that it stands for.
+/// A row and the options that it represents.
 struct NamedRow {
   std::string_view name, summary;
   std::vector<std::string_view> options{};
@@ -47,30 +47,30 @@ class OptionedDescription : public FamilyDescription {
                                                  const AttentionPattern& pattern,
                                                  ModelOptions asked) const final;
 
-  /// A model of that config when these options are asked for. Errors: an option that is none, or
-  /// that the model's layers do not have room for.
+  /// The configuration with these options. Errors: an unknown option, or one that the model's
+  /// layers have no room for.
   [[nodiscard]] Result<ModelConfig> configured(ModelConfig config,
                                                const ModelOptions& options) const;
-  /// Parameters of such a model as its authors have it.
+  /// Number of parameters of such a model in its authors' implementation.
   [[nodiscard]] virtual std::int64_t parameters(const ModelConfig& config) const;
 
  protected:
   [[nodiscard]] virtual std::vector<NamedRow> named_rows() const = 0;
   [[nodiscard]] virtual std::vector<RowOption> own_options() const { return {}; }
-  /// ModelConfig::own of a model without options.
+  /// ModelConfig::own for a model without options.
   [[nodiscard]] virtual std::any own_of(const ModelShape& shape) const;
-  /// One of own_options() without a pattern. Errors go on after "option 'x' ".
+  /// Applies an element of own_options() without a pattern. Errors continue "option 'x' ".
   [[nodiscard]] virtual Status apply(std::string_view option, const ModelShape& shape,
                                      std::any& own) const;
 
  private:
   [[nodiscard]] std::optional<RowOption> find_option(std::string_view name) const;
-  /// Those of models, and those of rows, which begin with '+'.
+  /// The options of models, and those of rows, which begin with '+'.
   [[nodiscard]] std::string own_options_in_words() const;
   [[nodiscard]] std::string names_of_options() const;
 };
 
-/// The number behind a prefix of an option: 4 of "contexts-4".
+/// The number after a prefix of an option: 4 of "contexts-4".
 [[nodiscard]] std::optional<std::int64_t> number_behind(std::string_view prefix,
                                                         std::string_view option);
 

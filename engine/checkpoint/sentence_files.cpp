@@ -23,8 +23,8 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// PyLate's files name no model_type before sentence-transformers 5. `has_module`: modules.json
-/// lists one of PyLate's.
+/// PyLate's files have no model_type before sentence-transformers 5. `has_module`: modules.json
+/// lists a PyLate module.
 bool is_pylate(const JsonField& config, bool has_module) {
   const auto type = config.member("model_type");
   if (type && !type->is_null()) return type->text() == "ColBERT";
@@ -32,7 +32,7 @@ bool is_pylate(const JsonField& config, bool has_module) {
          config.member("document_prefix").has_value();
 }
 
-/// config_sentence_transformers.json: whether the modules count, prompts, the activation.
+/// Reads config_sentence_transformers.json: whether the modules apply, prompts, the activation.
 Status read_prompts(const fs::path& folder, bool has_list, bool has_pylate_module,
                     SentenceFiles& files, std::optional<MultiVectorFiles>& multi_vector) {
   const fs::path path = folder / "config_sentence_transformers.json";
@@ -82,7 +82,7 @@ void read_processing(const JsonField& root, SentenceFiles& files) {
         const bool cuts = field.is_text() ? field.text() == "longest_first" : field.truth();
         if (!cuts) field.wrong("is no 'longest_first', and pairs are cut in that way here");
       } else if (field.key() == "padding" || field.key() == "pad_to_multiple_of") {
-        // A pair by itself has nothing to be padded to but these.
+        // A single pair is padded only by these settings.
         files.tokenizer.is_padded = files.tokenizer.is_padded || field.value().is_number() ||
                                     (field.is_text() && field.text() == "max_length");
       } else if (field.key() != "return_tensors") {
@@ -92,7 +92,7 @@ void read_processing(const JsonField& root, SentenceFiles& files) {
   }
 }
 
-/// What the encoder gives, and by what name; without `modality_config` neither is read.
+/// Checks the encoder's output and its name; without `modality_config` neither is read.
 void check_output(const JsonField& root, bool is_classifier) {
   const auto kinds = said(root, "modality_config");
   if (!kinds) return;
@@ -112,7 +112,7 @@ void check_output(const JsonField& root, bool is_classifier) {
   must_be(root["module_output_name"], is_classifier ? "scores" : "token_embeddings");
 }
 
-/// Values that replace those of config.json: read where they are the same.
+/// Values that override those of config.json: accepted only if they are equal.
 void check_config_values(const JsonField& values, const fs::path& folder) {
   if (values.is_null() || values.value().empty()) return;
   json config;
@@ -127,7 +127,7 @@ void check_config_values(const JsonField& values, const fs::path& folder) {
   }
 }
 
-/// sentence_bert_config.json of the encoder's folder, or one of its older names.
+/// Reads sentence_bert_config.json of the encoder's folder, or a file with one of its older names.
 Status read_encoder_config(SentenceFiles& files, std::optional<MultiVectorFiles>& multi_vector) {
   for (const char* name : {"sentence_bert_config.json", "sentence_roberta_config.json",
                            "sentence_distilbert_config.json", "sentence_camembert_config.json",
@@ -158,15 +158,15 @@ Status read_encoder_config(SentenceFiles& files, std::optional<MultiVectorFiles>
       for (const char* key : {"tokenizer_args", "processor_kwargs"}) {
         const auto arguments = root.member(key);
         if (!arguments || arguments->is_null()) continue;
-        for (const JsonField& one : arguments->members())
-          replaced[std::string(one.key())] = one.value();
+        for (const JsonField& argument : arguments->members())
+          replaced[std::string(argument.key())] = argument.value();
       }
       if (!replaced.empty()) files.tokenizer.arguments = replaced.dump();
-      // It wins over max_seq_length.
+      // Takes precedence over max_seq_length.
       if (replaced.contains("model_max_length")) files.tokenizer.max_tokens = 0;
       if (multi_vector && multi_vector->texts.form != MultiVectorForm::pylate)
         read_text_lengths(root, *multi_vector);
-      // Where and in what type the model is loaded, which is a matter of options here.
+      // Device and data type of the model, which are options in this program.
       for (const char* key : {"model_args", "model_kwargs"}) {
         if (const auto field = said(root, key)) {
           field->only({"dtype", "torch_dtype", "attn_implementation", "device_map",
@@ -197,7 +197,7 @@ Result<std::vector<ListedModule>> read_modules(const fs::path& list) {
   return listed;
 }
 
-/// The modules after the encoder, whose folder the first one names.
+/// The modules after the encoder, whose folder is that of the first module.
 Result<std::vector<ListedModule>> after_encoder(const fs::path& folder,
                                                 std::vector<ListedModule> listed,
                                                 SentenceFiles& files) {
@@ -236,7 +236,7 @@ Status take_multi_vector(const fs::path& folder, std::vector<ListedModule> liste
     return fail("{}: its encoder is a sequence classifier, whose tokens have no vectors",
                 (folder / "modules.json").string());
   }
-  // PyLate keeps these alone of a list.
+  // PyLate uses only these of a list.
   if (pylate)
     std::erase_if(listed, [](const ListedModule& module) { return module.type != "Dense"; });
   if (pylate && listed.empty()) {
@@ -268,7 +268,7 @@ Result<SentenceFiles> read_sentence_files(const fs::path& folder) {
   if (!has_list) return tl::unexpected(has_list.error());
   const Result<bool> has_config = is_present(config);
   if (!has_config) return tl::unexpected(has_config.error());
-  // An error of the list is reported where it counts.
+  // An error of the list is reported only if the list applies.
   Result<std::vector<ListedModule>> modules;
   if (*has_list) modules = read_modules(folder / "modules.json");
   const bool has_pylate_module = modules && std::ranges::any_of(*modules, &ListedModule::is_pylate);
@@ -305,7 +305,7 @@ Result<SentenceFiles> read_sentence_files(const fs::path& folder) {
   }
   const std::string list = (folder / "modules.json").string();
   if (listed->empty()) {
-    // A feature extractor alone makes no scores, and a classifier has its own head.
+    // A feature extractor alone computes no scores, and a classifier has its own head.
     if (!files.is_classifier) {
       return fail(
           "{}: lists an encoder alone, which makes no scores; a classifier has "

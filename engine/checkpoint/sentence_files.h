@@ -1,11 +1,11 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What sentence-transformers (6.x) reads of a folder: modules.json counts where
-// config_sentence_transformers.json says that the folder holds a CrossEncoder. Then an encoder is
-// followed by modules that make the score, a prompt may precede queries, and
-// sentence_bert_config.json has the limit of a pair. Of late-interaction encoders the same files
-// count, and those of multi_vector_files.h.
+// Reads the files of a folder that sentence-transformers (6.x) reads: modules.json applies if
+// config_sentence_transformers.json states that the folder contains a CrossEncoder. An encoder is
+// then followed by modules that compute the score, a prompt may precede queries, and
+// sentence_bert_config.json states the limit of a pair. For late-interaction encoders the same
+// files apply, and those of multi_vector_files.h.
 //
 //   Result<SentenceFiles> files = read_sentence_files("gte-reranker-modernbert-base");
 
@@ -23,29 +23,29 @@ namespace attnscope {
 
 /// A module after the encoder.
 struct SentenceModule {
-  std::filesystem::path folder{};  // empty: it has none
+  std::filesystem::path folder{};  // empty: no folder
   std::string prefix{};            // precedes the names of its tensors: "2_Dense."
 };
 
 struct SentenceFiles {
   bool counts = false;              // false: the folder is read as transformers reads it
-  std::string unread_modules{};     // why a modules.json that is there does not count
-  std::filesystem::path encoder{};  // the folder of config.json, weights and tokenizer
-  bool is_classifier = false;       // the encoder is a sequence classifier with a head of its own
+  std::string unread_modules{};     // why an existing modules.json does not apply
+  std::filesystem::path encoder{};  // folder of config.json, weights and tokenizer
+  bool is_classifier = false;       // the encoder is a sequence classifier with its own head
   TokenizerExtras tokenizer{};
-  std::string activation{};  // of predict(), as the files state it; empty: they do not
+  std::string activation{};  // activation of predict(); empty: not stated
   std::vector<SentenceModule> modules{};
-  std::vector<std::filesystem::path> paths{};  // of all that was read
+  std::vector<std::filesystem::path> paths{};  // all files that were read
 
-  /// The chain that the modules are, on states of `hidden` numbers. Empty steps: there is none.
+  /// The modules as a chain, on states of width `hidden`. Empty steps: there are no modules.
   HeadConfig head{};
-  /// How texts are made for an encoder whose tokens have vectors (then head.max_sim is set); null:
-  /// a cross-encoder.
+  /// Preparation of texts for an encoder with token vectors (then head.max_sim is set); null: a
+  /// cross-encoder.
   std::shared_ptr<const MultiVectorTexts> multi_vector{};
 };
 
-/// Errors name the file and the field: a module or a setting that is not computed here, widths that
-/// do not fit each other.
+/// Errors name the file and the field: an unsupported module or setting, or widths that do not
+/// match.
 [[nodiscard]] Result<SentenceFiles> read_sentence_files(const std::filesystem::path& folder);
 
 }  // namespace attnscope

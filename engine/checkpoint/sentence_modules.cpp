@@ -27,8 +27,8 @@ std::vector<Pooling> modes_of(const JsonField& config) {
       "cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"};
   std::vector<Pooling> modes;
   if (const auto mode = config.member("pooling_mode")) {
-    for (const JsonField& one : mode->one_or_more())
-      modes.push_back(static_cast<Pooling>(one.one_of(names, "pooling mode")));
+    for (const JsonField& entry : mode->one_or_more())
+      modes.push_back(static_cast<Pooling>(entry.one_of(names, "pooling mode")));
     return modes;
   }
   constexpr std::array<std::string_view, 6> flags{
@@ -139,7 +139,7 @@ void ModuleChain::add_norm(const JsonField& config, const std::string& folder) {
     config["dimension"].wrong(
         fmt::format("is {}, and the module before it gives {} numbers", width, width_));
   }
-  constexpr double epsilon = 1e-5;  // torch.nn.LayerNorm's
+  constexpr double epsilon = 1e-5;  // default of torch.nn.LayerNorm
   steps_.push_back({.kind = HeadStep::Kind::norm,
                     .name = next_name(),
                     .in_file = folder + ".norm",
@@ -147,7 +147,7 @@ void ModuleChain::add_norm(const JsonField& config, const std::string& folder) {
                     .epsilon = epsilon});
 }
 
-/// Of what is not there yet it makes nothing; nothing reads `token_embeddings` after a Pooling.
+/// Has no effect on a missing value; `token_embeddings` is not read after a Pooling.
 void ModuleChain::add_normalize(const JsonField& config) {
   const bool of_tokens = input_ == ModuleInput::tokens;
   config.only({"module_input_name", "module_output_name"});
@@ -161,7 +161,7 @@ void ModuleChain::add_normalize(const JsonField& config) {
                           usual_name()));
 }
 
-/// MultiVectorMask: which tokens have vectors.
+/// MultiVectorMask: selects the tokens that have vectors.
 void ModuleChain::add_mask(const JsonField& config) {
   config.only({"skiplist_words", "skiplist_tasks", "keep_only_token_ids"});
   MaxSimConfig& max_sim = *head_.max_sim;
@@ -198,7 +198,7 @@ Result<bool> ModuleChain::add(const fs::path& folder, const ListedModule& module
     paths.push_back(path);
     return read_json_file(path, "module's configuration", take);
   };
-  // A module without a configuration has the defaults.
+  // A module without a configuration uses the defaults.
   const auto read_or_empty = [&](const auto& take) -> Status {
     const Result<bool> there = is_present(path);
     if (!there) return tl::unexpected(there.error());

@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The modules of sentence-transformers after an encoder, as modules.json lists them, made a
-// HeadConfig: Pooling, Dense, LayerNorm and Normalize of one vector a pair, or Dense, Normalize and
-// MultiVectorMask of a vector for each token.
+// Converts the modules of sentence-transformers after an encoder, as listed in modules.json, to a
+// HeadConfig: Pooling, Dense, LayerNorm and Normalize on one vector per pair, or Dense, Normalize
+// and MultiVectorMask on a vector for each token.
 
 #include <cstdint>
 #include <filesystem>
@@ -20,35 +20,35 @@
 
 namespace attnscope {
 
-/// What modules.json lists.
+/// An entry of modules.json.
 struct ListedModule {
   std::string type;  // "Dense"
-  std::string path;  // of its folder, next to modules.json; empty: that folder itself
+  std::string path;  // its folder, relative to modules.json; empty: that folder itself
   bool is_pylate = false;
 };
 
-/// Throws a JsonProblem where a module is neither sentence-transformers' nor PyLate's.
+/// Throws a JsonProblem for a module of neither sentence-transformers nor PyLate.
 [[nodiscard]] std::vector<ListedModule> read_module_list(const JsonField& root);
 
 /// What the modules read and write.
 enum class ModuleInput : std::uint8_t { pairs, tokens };
 
-/// Modules read and write what they call by names: of pairs `sentence_embedding`, which is made of
-/// `token_embeddings` by a Pooling and which each module replaces, and `scores`, which the last
-/// Dense of that name makes of it; of tokens `token_embeddings`.
+/// Modules read and write named values. For pairs: `sentence_embedding`, which a Pooling computes
+/// from `token_embeddings` and each module replaces, and `scores`, which the last Dense with that
+/// output computes from it. For tokens: `token_embeddings`.
 class ModuleChain {
  public:
-  /// `head` is what other files said of it.
+  /// `head` contains the settings of other files.
   explicit ModuleChain(ModuleInput input, HeadConfig head = {})
       : input_(input), head_(std::move(head)) {}
 
-  /// Takes a module whose files lie in `folder`, reads its configuration, and tells whether it has
-  /// weights. Errors name the file and the field, or the module that is not computed here.
+  /// Adds a module with files in `folder`, reads its configuration, and returns whether it has
+  /// weights. Errors name the file and the field, or the unsupported module.
   [[nodiscard]] Result<bool> add(const std::filesystem::path& folder, const ListedModule& module,
                                  std::vector<std::filesystem::path>& paths);
-  /// Vectors of length 1, as a last Normalize makes them.
+  /// Normalises vectors to length 1, like a final Normalize.
   void normalize();
-  /// What makes the scores, or why the modules make none.
+  /// The computation of the scores, or the reason why the modules compute none.
   [[nodiscard]] Result<HeadConfig> finish(std::string_view source) &&;
 
   [[nodiscard]] const std::vector<std::string>& skipped_words() const { return skipped_words_; }
@@ -64,14 +64,14 @@ class ModuleChain {
 
   ModuleInput input_;
   HeadConfig head_;
-  std::vector<HeadStep> steps_;   // of the embedding that modules replace
-  std::vector<HeadStep> scores_;  // of `scores`; empty: there are none yet
+  std::vector<HeadStep> steps_;   // steps of the embedding
+  std::vector<HeadStep> scores_;  // steps of `scores`; empty: none yet
   std::vector<std::string> skipped_words_;
-  std::int64_t width_ = 0;  // numbers of the embedding; 0: as many as the encoder's
+  std::int64_t width_ = 0;  // width of the embedding; 0: that of the encoder
   bool has_pooling_ = false, has_mask_ = false;
 };
 
-/// Reads a JSON file, of at most 1 MiB, whose errors name it.
+/// Reads a JSON file of at most 1 MiB; errors name the file.
 [[nodiscard]] Status read_json_file(const std::filesystem::path& path, std::string_view kind,
                                     const std::function<void(const JsonField&)>& read);
 

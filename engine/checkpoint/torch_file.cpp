@@ -23,7 +23,7 @@ std::string_view text_of(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// minizip reads the mapped bytes by these.
+/// minizip reads the mapped bytes through these functions.
 struct ByteReader {
   Bytes bytes;
   std::size_t at = 0;
@@ -58,7 +58,7 @@ struct ArchiveCloser {
 
 using Records = std::unordered_map<std::string, Bytes>;
 
-/// The bytes of the record that minizip stands at, which lie in the file as they are.
+/// The bytes of the archive's current record, which must be stored uncompressed.
 Result<Bytes> record_at(unzFile archive, Bytes file, const unz_file_info64& info,
                         const std::string& name) {
   constexpr uLong encrypted = 1;
@@ -78,14 +78,14 @@ Result<Bytes> record_at(unzFile archive, Bytes file, const unz_file_info64& info
   return file.subspan(begin, info.uncompressed_size);
 }
 
-/// By their names without the folder that all are in.
+/// Records by name, without their common folder.
 Result<Records> records_of(Bytes file) {
   ByteReader reader{file};
   zlib_filefunc64_def functions{ByteReader::open,  ByteReader::read, ByteReader::write,
                                 ByteReader::tell,  ByteReader::seek, ByteReader::close,
                                 ByteReader::error, &reader};
   const std::unique_ptr<void, ArchiveCloser> archive(unzOpen2_64("", &functions));
-  // minizip takes a file whose end is lost where its list of records is whole.
+  // minizip accepts a truncated file if its list of records is complete.
   constexpr std::size_t end_bytes = 22;
   const bool has_end =
       file.size() > end_bytes && text_of(file.last(end_bytes)).starts_with("PK\5\6");

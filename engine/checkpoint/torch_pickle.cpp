@@ -11,7 +11,7 @@
 namespace attnscope {
 namespace {
 
-/// What is wrong with a pickle; caught where it is read.
+/// An error in a pickle, caught by the reading function.
 struct PickleProblem {
   std::string words;
 };
@@ -42,7 +42,7 @@ constexpr std::string_view tensor_name = "torch._utils._rebuild_tensor_v2";
 constexpr std::string_view parameter_name = "torch._utils._rebuild_parameter";
 constexpr std::string_view device_name = "torch.device";
 
-/// The only names that a pickle may have; nothing stands for any of them but what is done here.
+/// The only allowed names of a pickle; none of them is executed, only the handling here.
 std::string_view known_name(std::string_view name) {
   for (const std::string_view known : {dictionary_name, tensor_name, parameter_name, device_name})
     if (name == known) return known;
@@ -54,23 +54,23 @@ std::string_view known_name(std::string_view name) {
 
 enum class Kind : std::uint8_t { mark, other, whole, text, tuple, map, name, storage, tensor };
 
-/// Values refer to each other by number, so that neither depth nor cycles cost anything.
+/// Values refer to each other by number, so that neither depth nor cycles are a problem.
 using ValueNumber = std::uint32_t;
 
 struct Value {
   Kind kind = Kind::other;
   std::int64_t whole = 0;
   std::string_view text{};
-  std::vector<ValueNumber> items{};  // a dictionary's: key, value, key, value
+  std::vector<ValueNumber> items{};  // dictionary: key, value, key, value
 };
 
-constexpr std::size_t most_values = 4'000'000;  // some twenty for a tensor
+constexpr std::size_t most_values = 4'000'000;  // about twenty per tensor
 
 class Unpickler {
  public:
   explicit Unpickler(std::string_view bytes) : left_(bytes) {}
 
-  /// The value at the end.
+  /// Returns the final value.
   const Value& run() {
     while (true) {
       const std::uint64_t opcode = unsigned_of(1);
@@ -198,7 +198,7 @@ class Unpickler {
   std::vector<ValueNumber> memo_;
 };
 
-/// An instruction, by the byte that stands for it (CPython's Lib/pickle.py).
+/// Executes an instruction, given its opcode (CPython's Lib/pickle.py).
 void Unpickler::follow(std::uint64_t opcode) {
   switch (opcode) {
     case 0x80:  // PROTO
@@ -227,8 +227,8 @@ void Unpickler::follow(std::uint64_t opcode) {
       return set(pop(2));
     case 'u':  // SETITEMS
       return set(pop_to_mark());
-    case 'b':  // BUILD: what is set of an object is not of the weights
-    case 'a':  // APPEND: neither is what a list has
+    case 'b':  // BUILD: attributes of an object are not part of the weights
+    case 'a':  // APPEND: neither are elements of a list
       pop();
       return static_cast<void>(top());
     case 'e':  // APPENDS
@@ -295,8 +295,8 @@ PickledTensor tensor_of(const Unpickler& pickle, std::string_view name, const Va
           .strides = wholes(pickle, value.items[3])};
 }
 
-/// Elements from a tensor's first to behind its last, 0 of an empty one; nothing where a size or a
-/// stride is negative or the sum is too large.
+/// Elements from a tensor's first to one past its last, 0 for an empty one; nothing if a size or a
+/// stride is negative or the sum overflows.
 std::optional<std::int64_t> extent_of(const PickledTensor& tensor) {
   std::int64_t extent = 1;
   if (tensor.sizes.size() != tensor.strides.size()) return std::nullopt;
@@ -312,7 +312,7 @@ std::optional<std::int64_t> extent_of(const PickledTensor& tensor) {
   return std::ranges::find(tensor.sizes, 0) == tensor.sizes.end() ? extent : 0;
 }
 
-/// Each element behind the one before.
+/// Whether the elements are contiguous.
 bool is_contiguous(const PickledTensor& tensor) {
   std::int64_t next = 1;
   for (std::size_t i = tensor.sizes.size(); i-- > 0;) {

@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// As the code of the sparse cross-encoders says it (Schlatt et al., ECIR 2024).
+/// In the fields of the sparse cross-encoders' code (Schlatt et al., ECIR 2024).
 void say_groups(ordered_json& config, const TrainedAttention& attention) {
   const bool is_sparse = attention.pattern == "sparse";
   if (!is_sparse && attention.pattern != "sparse-without-independent-query") return;
@@ -27,8 +27,8 @@ void say_groups(ordered_json& config, const TrainedAttention& attention) {
   for (const char* flag : {"query_cls_attention", "query_doc_attention"}) config[flag] = !is_sparse;
 }
 
-/// As transformers reads it: both sides of a token, and at least one token on each. There [CLS]
-/// alone is global; another model of the pattern cannot be said in its words.
+/// The window as transformers reads it: both sides of a token together, and at least one token on
+/// each. In transformers only [CLS] is global; other models of the pattern cannot be expressed.
 void say_longformer_window(ordered_json& config, const TrainedAttention& attention) {
   if (attention.pattern != "longformer" || !attention.is_one_text || !attention.window ||
       attention.window->is_infinite() || attention.window->tokens() < 1) {
@@ -38,7 +38,7 @@ void say_longformer_window(ordered_json& config, const TrainedAttention& attenti
   config["attention_window"] = std::vector<std::int64_t>(layers, 2 * attention.window->tokens());
 }
 
-/// What the programs here read back.
+/// The fields that this project reads.
 void say_own(ordered_json& config, const TrainedAttention& attention) {
   const std::string field(trained_attention_field);
   config.erase(field);
@@ -53,7 +53,7 @@ void say_own(ordered_json& config, const TrainedAttention& attention) {
   }
 }
 
-/// With one label.
+/// Settings of a classifier with one label.
 void say_classifier(ordered_json& config, const char* architecture) {
   config["architectures"] = {architecture};
   config["id2label"] = {{"0", "LABEL_0"}};
@@ -76,7 +76,7 @@ Result<std::string> trained_config(std::string_view config, const TrainedAttenti
   say_classifier(trained, is_longformer ? "LongformerForSequenceClassification"
                                         : "BertForSequenceClassification");
   if (attention.positions > 0) {
-    // Longformer's table begins with rows of padding.
+    // Longformer's table begins with padding rows.
     const std::int64_t before =
         is_longformer ? trained.value("pad_token_id", std::int64_t{1}) + 1 : 0;
     trained["max_position_embeddings"] = attention.positions + before;

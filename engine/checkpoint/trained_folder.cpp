@@ -42,9 +42,9 @@ std::string as_text(const ordered_json& value) {
   return value.dump(2) + "\n";
 }
 
-/// What tokenizer_config.json, or what is in its place, says of the tokens of a pair.
+/// The token limit of a pair in tokenizer_config.json or in the file that replaces it.
 std::optional<std::int64_t> limit_in(const ordered_json& config) {
-  constexpr double no_limit = 1e9;  // is written as 1e30
+  constexpr double no_limit = 1e9;  // no limit is written as 1e30
   for (const char* name : {"model_max_length", "max_len"}) {
     const auto field = config.find(name);
     if (field == config.end() || field->is_null()) continue;
@@ -59,7 +59,7 @@ void say_limit(ordered_json& config, std::int64_t most_tokens) {
   config["model_max_length"] = most_tokens;
 }
 
-/// sentence-transformers' limit, in the one field that counts where no other says one.
+/// sentence-transformers' limit, in the field that applies if no other field states one.
 void say_encoder_limit(ordered_json& config, std::int64_t most_tokens) {
   const auto forget = [](ordered_json& object, const char* name) {
     if (const auto field = object.find(name); field != object.end() && field->is_object())
@@ -79,7 +79,7 @@ void say_encoder_limit(ordered_json& config, std::int64_t most_tokens) {
   config["max_seq_length"] = most_tokens;
 }
 
-/// The encoder's configuration, by whichever of its names it was read.
+/// The encoder's configuration file, under the name with which it was read.
 fs::path encoder_config(const SentenceFiles& files) {
   const auto found = std::ranges::find_if(files.paths, [](const fs::path& path) {
     const std::string name = path.filename().string();
@@ -88,7 +88,8 @@ fs::path encoder_config(const SentenceFiles& files) {
   return found == files.paths.end() ? fs::path() : *found;
 }
 
-/// The folder of a CrossEncoder that is a classifier alone, whose files lie beside its weights.
+/// Adds files for a CrossEncoder that consists only of a classifier, with all files next to its
+/// weights.
 Status add_sentence_files(const SentenceFiles& files, bool other_limit, std::int64_t most_tokens,
                           TrainedFolder& folder) {
   const auto read = [&](std::string_view name) {
@@ -111,7 +112,7 @@ Status add_sentence_files(const SentenceFiles& files, bool other_limit, std::int
   return {};
 }
 
-/// "a model with 2 labels"; empty where it can be trained.
+/// "a model with 2 labels"; empty if it can be trained.
 std::string other_kind(const Checkpoint& checkpoint) {
   const ModelConfig& config = checkpoint.config;
   const SentenceFiles* files = checkpoint.sentence.get();

@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which checkpoints a cross-encoder is trained from, and the files beside the weights of the folder
-// that a training leaves: with them transformers, sentence-transformers and this program cut and
-// read texts as they were cut and read in the training.
+// The checkpoints that training can start from, and the files that training writes next to the
+// weights: with these, transformers, sentence-transformers and this program truncate and tokenize
+// texts as in training.
 //
 //   if (Status can = may_be_trained(checkpoint, name); !can) return can;
 //   Result<TrainedFolder> files = trained_folder(sentence, attention, most_tokens);
@@ -21,19 +21,20 @@
 
 namespace attnscope {
 
-/// Ok, or what the checkpoint `name` is and what can be trained.
+/// Ok, or an error with the kind of checkpoint `name` is and the kinds that can be trained.
 [[nodiscard]] Status may_be_trained(const Checkpoint& checkpoint, std::string_view name);
 
-/// All files that may lie beside the weights.
+/// All files that may be next to the weights.
 [[nodiscard]] std::vector<std::string> trained_folder_files();
 
 struct TrainedFolder {
-  std::map<std::string, std::string> texts{};             // by name
-  std::map<std::string, std::filesystem::path> copied{};  // as they are, by name: from where
+  std::map<std::string, std::string> texts{};             // contents by name
+  std::map<std::string, std::filesystem::path> copied{};  // unchanged copies: source by name
 };
 
-/// Of a training that began with the checkpoint of these files. `attention.positions` are the
-/// weights', `most_tokens` is the limit that pairs were cut to. Errors: a file that cannot be read.
+/// Files of a training that began with the checkpoint of these files. `attention.positions` are
+/// those of the weights, `most_tokens` is the limit that pairs were truncated to. Error: a file
+/// that cannot be read.
 [[nodiscard]] Result<TrainedFolder> trained_folder(const SentenceFiles& files,
                                                    const TrainedAttention& attention,
                                                    std::int64_t most_tokens);

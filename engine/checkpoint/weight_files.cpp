@@ -21,13 +21,13 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// A file of weights, and the index of several that lie there in its place.
+/// A weight file, and the index of shards that may replace it.
 struct Layout {
   const char* file;
   const char* index;
   bool is_torch;
 };
-/// The first that is there counts.
+/// The first existing one is used.
 constexpr std::array<Layout, 2> layouts{
     {{"model.safetensors", "model.safetensors.index.json", false},
      {"pytorch_model.bin", "pytorch_model.bin.index.json", true}}};
@@ -39,7 +39,7 @@ std::string in_words(const fs::path& path) {
   return in_a_sentence(path.string(), longest);
 }
 
-/// The files that the index names, each once.
+/// The distinct files in the index.
 Result<std::set<std::string>> shards_of(const fs::path& index) {
   const Result<std::string> text = read_text_file(index, "index of shards", most_index_bytes);
   if (!text) return tl::unexpected(text.error());
@@ -77,7 +77,7 @@ std::string present_name(std::string_view name) {
   return present;
 }
 
-/// `prefix` goes before the names of its tensors.
+/// `prefix` is prepended to the names of its tensors.
 template <typename File>
 Status add_file(const fs::path& path, WeightFiles& weights, std::string_view prefix) {
   Result<File> opened = File::open(path);
@@ -95,7 +95,7 @@ Status add_file(const fs::path& path, WeightFiles& weights, std::string_view pre
   return {};
 }
 
-/// False where the folder has neither the file nor the index.
+/// False if the folder has neither the file nor the index.
 Result<bool> add_layout(const fs::path& folder, const Layout& layout, WeightFiles& weights,
                         std::string_view prefix) {
   const auto add = layout.is_torch ? add_file<TorchFile> : add_file<SafetensorsFile>;

@@ -64,7 +64,7 @@ std::vector<HeaderEntry> entries_of(const CacheContents& contents) {
   return entries;
 }
 
-/// The only size of a list, of that type.
+/// The length of a one-dimensional tensor of the given type.
 Result<std::int64_t> length_of(const SafetensorsFile& file, const char* tensor, const char* dtype,
                                const std::string& name) {
   const auto view = file.tensor(tensor);
@@ -75,7 +75,7 @@ Result<std::int64_t> length_of(const SafetensorsFile& file, const char* tensor, 
   return view->shape.front();
 }
 
-/// Documents, by a list of their offsets.
+/// The number of documents, from a list of their offsets.
 Result<std::int64_t> documents_by(const SafetensorsFile& file, const char* tensor,
                                   const std::string& name) {
   const auto length = length_of(file, tensor, "I64", name);
@@ -135,9 +135,9 @@ std::string_view name_of(VectorFormat format) {
 
 Result<VectorFormat> parse_vector_format(std::string_view text) {
   std::vector<std::string_view> known;
-  for (const FormatNames& one : formats) {
-    if (one.name == text) return one.format;
-    known.push_back(one.name);
+  for (const FormatNames& entry : formats) {
+    if (entry.name == text) return entry.format;
+    known.push_back(entry.name);
   }
   return fail("is '{}'; {}", in_a_sentence(text), suggest(in_a_sentence(text), known));
 }

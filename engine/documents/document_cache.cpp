@@ -17,7 +17,7 @@
 namespace attnscope {
 namespace {
 
-/// `offsets` or `id_offsets`, of so many rows or bytes.
+/// Reads `offsets` or `id_offsets`; `most` is the number of rows or bytes.
 Result<std::vector<std::int64_t>> read_offsets(const SafetensorsFile& file, const char* tensor,
                                                std::int64_t most, const std::string& name) {
   const auto view = file.tensor(tensor);
@@ -31,7 +31,7 @@ Result<std::vector<std::int64_t>> read_offsets(const SafetensorsFile& file, cons
   return offsets;
 }
 
-/// Of int8, a scale for each row.
+/// Reads the scale of each row, for int8.
 Result<std::span<const float>> read_scales(const SafetensorsFile& file, VectorFormat format,
                                            std::int64_t rows) {
   if (format != VectorFormat::int8) return std::span<const float>();
@@ -39,7 +39,7 @@ Result<std::span<const float>> read_scales(const SafetensorsFile& file, VectorFo
   return file.floats("scales", shape);
 }
 
-/// By each id its document alone is found, and it fits into a line.
+/// Ids are unique and fit into a line.
 Status check_ids(const DocumentCache& cache, const std::string& name) {
   for (std::int64_t document = 0; document < cache.documents(); ++document) {
     const std::string_view id = cache.id(document);
@@ -61,7 +61,7 @@ float value_at(std::span<const std::byte> rows, VectorFormat format, std::int64_
                     index);
 }
 
-/// Numbers whose exponent is all ones are infinite or none.
+/// Numbers whose exponent bits are all ones are infinite or NaN.
 template <typename Bits>
 bool all_finite(const std::byte* numbers, std::int64_t count, Bits exponent) {
   const auto* bits = reinterpret_cast<const Bits*>(numbers);
@@ -71,7 +71,7 @@ bool all_finite(const std::byte* numbers, std::int64_t count, Bits exponent) {
   return largest != exponent;
 }
 
-/// Of a row before and after: the Euclidean length of the difference over that of the row.
+/// The relative error of a row: the Euclidean norm of the difference over that of the row.
 class RelativeError {
  public:
   void add(double before, double after) {
@@ -121,7 +121,8 @@ Result<DocumentCache> DocumentCache::open(const std::filesystem::path& path) {
     auto id_offsets = read_offsets(*file, "id_offsets", *contents->id_bytes, name);
     if (!id_offsets) return tl::unexpected(id_offsets.error());
     cache.id_offsets_ = std::move(*id_offsets);
-    // Of one's own: who only asks for ids reads nothing of a file that is cut short meanwhile.
+    // Copies the ids, so that reading ids does not access the file, which may be truncated in the
+    // meantime.
     const std::span<const std::byte> ids = file->tensor("ids")->bytes;
     cache.own_.assign(ids.begin(), ids.end());
     cache.ids_ = {reinterpret_cast<const char*>(cache.own_.data()), cache.own_.size()};
@@ -247,7 +248,7 @@ Result<double> DocumentCache::keep_as_int8(const DocumentCache& from, std::int64
     is_finite = is_finite && std::isfinite(value);
     largest = std::max(largest, std::abs(value));
   }
-  // A row that is not of numbers stays none: its scale is not a number.
+  // A row with non-finite numbers stays invalid: its scale is NaN.
   const float scale = is_finite ? largest / most : std::numeric_limits<float>::quiet_NaN();
   own_scales_.push_back(scale);
   RelativeError error;

@@ -1,10 +1,10 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Documents encoded before any query is known: for each of them some rows of numbers, whose meaning
-// is its family's (one vector, one for each token, keys and values of every layer). In memory, or
-// mapped from a file that tells by whom it was made (cache_file.h). One that is too large for
-// memory is written by a DocumentCacheWriter.
+// Documents encoded before any query is known: some rows of numbers per document, whose meaning
+// depends on the model family (one vector, one for each token, keys and values of every layer). The
+// cache is in memory, or mapped from a file that records the model that made it (cache_file.h). A
+// cache larger than memory is written by a DocumentCacheWriter.
 //
 //   Result<DocumentCache> cache = model->encode_documents(documents, cls);
 //   Result<DocumentCache> smaller = cache->narrowed(VectorFormat::int8);
@@ -34,60 +34,60 @@ class DocumentCache {
   using Maker = CacheMaker;
   using RowError = CacheRowError;
 
-  /// `offsets` [documents + 1], ascending from 0: document i has the rows from offsets[i] to
-  /// offsets[i + 1]. `rows` are those of all, of `width` numbers of the maker's dtype.
+  /// `offsets` [documents + 1], ascending from 0: document i has the rows offsets[i] to offsets[i +
+  /// 1]. `rows` contains all rows, with `width` numbers of the maker's dtype each.
   DocumentCache(Maker maker, std::int64_t width, std::vector<std::int64_t> offsets,
                 std::vector<std::byte> rows);
   DocumentCache(DocumentCache&&) noexcept = default;
   DocumentCache& operator=(DocumentCache&&) noexcept = default;
   ~DocumentCache() = default;
 
-  /// Mapped, and its offsets and ids checked. Errors: no such file, one that is not whole, offsets
-  /// that contradict each other, ids that are empty, given twice or no names.
+  /// Maps the file and checks its offsets and ids. Errors: no such file, an incomplete file,
+  /// offsets that contradict each other, ids that are empty, duplicate or invalid.
   [[nodiscard]] static Result<DocumentCache> open(const std::filesystem::path& path);
-  /// The same, of documents that `maker` encoded: those of somebody else are an error.
+  /// Like above, for documents encoded by `maker`: an error if they were encoded by another one.
   [[nodiscard]] static Result<DocumentCache> open(const std::filesystem::path& path,
                                                   const Maker& maker);
-  /// Reads all of a mapped file: an error where its checksum is not the one that was written.
+  /// Reads all of a mapped file: an error if its checksum differs from the stored one.
   [[nodiscard]] Status check_sum() const;
-  /// Ids are not in it: only a mapped cache has some.
+  /// Writes the cache without ids, which only a mapped cache has.
   [[nodiscard]] Status write(const std::filesystem::path& path) const;
-  /// The same with rows of its own, read from the file where they are mapped.
+  /// A copy with its own rows, read from the file if they are mapped.
   [[nodiscard]] DocumentCache in_memory() const;
-  /// The same documents in float16, or in int8 with a scale for each row (its largest number is
-  /// 127), rounded to the nearest. Errors: rows that are in a smaller format already, a number that
-  /// float16 has not.
+  /// The same documents in float16, or in int8 with a scale per row (its largest magnitude becomes
+  /// 127), rounded to nearest. Errors: rows that are already in a smaller format, a number outside
+  /// float16's range.
   [[nodiscard]] Result<DocumentCache> narrowed(VectorFormat format) const;
 
   [[nodiscard]] const Maker& maker() const { return maker_; }
-  /// Ok, or by whom its documents were encoded instead.
+  /// Ok, or which model encoded the documents instead.
   [[nodiscard]] Status fits(const Maker& maker) const;
   [[nodiscard]] std::int64_t documents() const {
     return static_cast<std::int64_t>(offsets_.size()) - 1;
   }
   [[nodiscard]] std::int64_t width() const { return width_; }
-  /// Of the file that it was opened from.
+  /// The source recorded in the file that it was opened from.
   [[nodiscard]] const CacheSource& source() const { return source_; }
-  /// All rows of the document are finite.
+  /// Whether all rows of the document are finite.
   [[nodiscard]] bool is_of_numbers(std::int64_t document) const;
-  /// The first document with a row that is not of numbers.
+  /// The first document with a row that is not finite.
   [[nodiscard]] std::optional<std::int64_t> first_without_numbers() const;
   [[nodiscard]] std::int64_t rows_of(std::int64_t document) const;
-  /// The document's rows among all.
+  /// The range of the document's rows in all rows.
   [[nodiscard]] TokenRange range_of(std::int64_t document) const;
   /// [rows_of(document), width], aligned for its format.
   [[nodiscard]] std::span<const std::byte> document(std::int64_t document) const;
-  /// As `kept` of cache_file::State sums documents, one after the other.
+  /// Adds the document to a sum like cache_file::State::kept, which covers documents in order.
   void add_to_sum(RunningSum& sum, std::int64_t document, std::string_view id) const;
   [[nodiscard]] bool has_ids() const { return !id_offsets_.empty(); }
-  /// Of a cache that has ids; alive as long as the cache.
+  /// Precondition: has_ids(). Valid as long as the cache.
   [[nodiscard]] std::string_view id(std::int64_t document) const;
   [[nodiscard]] VectorFormat format() const { return format_; }
-  /// All rows as the kernels read them, alive as long as the cache.
+  /// All rows in the kernels' form, valid as long as the cache.
   [[nodiscard]] cpu::VectorRows vectors() const;
-  /// Of a smaller format than the model's.
+  /// The error of a format smaller than the model's.
   [[nodiscard]] const std::optional<RowError>& error() const { return error_; }
-  /// Of all rows, with their scales: what the offline stage leaves to be kept.
+  /// The size of all rows with their scales: the storage that the offline stage needs.
   [[nodiscard]] std::int64_t bytes() const {
     return static_cast<std::int64_t>(rows_.size() + scales_.size_bytes());
   }
@@ -95,17 +95,17 @@ class DocumentCache {
  private:
   DocumentCache() = default;
   [[nodiscard]] std::uint64_t sum_of_all() const;
-  /// Rows of another cache, one by one: the relative error of each.
+  /// Converts one row of another cache and returns its relative error.
   [[nodiscard]] Result<double> keep_as_float16(const DocumentCache& from, std::int64_t row);
   [[nodiscard]] Result<double> keep_as_int8(const DocumentCache& from, std::int64_t row);
   Maker maker_;
   CacheSource source_;
-  std::uint64_t kept_ = 0;  // the file's checksum
+  std::uint64_t kept_ = 0;  // checksum in the file
   std::int64_t width_ = 0;
   VectorFormat format_ = VectorFormat::float32;
   std::optional<RowError> error_;
   std::vector<std::int64_t> offsets_, id_offsets_;
-  // Of the file or of one's own, whose addresses stay when the cache is moved.
+  // Views of the file or of own_, whose addresses stay valid when the cache is moved.
   std::span<const std::byte> rows_;
   std::span<const float> scales_;
   std::span<const char> ids_;

@@ -27,7 +27,8 @@
 namespace attnscope {
 namespace {
 
-/// False while somebody else has it; a file system that knows no locks lets everybody in.
+/// Returns false if another process holds the lock; on a file system without locks it always
+/// succeeds.
 bool lock_within(int number, std::chrono::milliseconds patience) {
   constexpr std::chrono::milliseconds between_tries(20);
   const auto end = std::chrono::steady_clock::now() + patience;
@@ -62,7 +63,7 @@ bool is_still_at(int number, const std::filesystem::path& path) {
          opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-/// What is unfinished is written into the file of that name itself.
+/// An unfinished cache is written to the file of this name itself, so it must be a regular file.
 Status may_be_begun_at(const std::filesystem::path& part) {
   struct stat info {};
   const bool is_there = ::lstat(part.c_str(), &info) == 0;
@@ -87,7 +88,7 @@ std::int64_t size_of_file(int number) {
   return ::fstat(number, &info) == 0 ? info.st_size : -1;
 }
 
-/// Bytes for the whole file; where the file system cannot promise them, its size alone.
+/// Allocates the whole file, or only sets its size if the file system cannot allocate.
 int take_room(int number, std::int64_t bytes) {
   int error = 0;
   do {
@@ -97,7 +98,7 @@ int take_room(int number, std::int64_t bytes) {
   return ::ftruncate(number, bytes) == 0 ? 0 : errno;
 }
 
-/// The header's length is written last: without it nothing was begun.
+/// The header's length is written last: without it, no cache was begun.
 bool has_begun(int number) {
   std::array<char, sizeof(std::uint64_t)> length{};
   if (::pread(number, length.data(), length.size(), 0) <= 0) return false;
@@ -110,8 +111,8 @@ bool begins_with(int number, std::string_view text) {
          there == text;
 }
 
-/// Whether a file is a cache, damaged or not, or room for one in which nothing stands yet: what
-/// `restart` may replace.
+/// Whether a file is a cache, possibly damaged, or allocated space without data: what `restart` may
+/// replace.
 bool is_ours(int number) {
   constexpr std::size_t most_looked_at = 1U << 16U;
   std::string begin(most_looked_at, '\0');
@@ -122,7 +123,7 @@ bool is_ours(int number) {
          begin.find_first_not_of('\0') == std::string::npos;
 }
 
-/// The ends of the first documents' rows or bytes; nothing where they do not ascend from 0.
+/// The ends of the first documents' rows or bytes; empty if they do not ascend from 0.
 std::optional<std::vector<std::int64_t>> first_offsets(const TensorView& tensor,
                                                        std::int64_t documents, std::int64_t most) {
   std::vector<std::int64_t> offsets(static_cast<std::size_t>(documents) + 1);
@@ -137,7 +138,7 @@ struct KeptDocuments {
   std::uint64_t sum = 0;
 };
 
-/// Of a file with just these contents, its first documents; nothing where their offsets are none.
+/// The first documents of a file with exactly these contents; empty if their offsets are invalid.
 std::optional<KeptDocuments> what_is_kept(const SafetensorsFile& file,
                                           const CacheContents& contents, std::int64_t documents) {
   const auto bytes_of = [&](const char* tensor) {
@@ -168,7 +169,7 @@ std::optional<KeptDocuments> what_is_kept(const SafetensorsFile& file,
   return KeptDocuments{offsets->back(), id_offsets.back(), sum.value()};
 }
 
-/// Ids one after the other, and where each ends.
+/// Concatenated ids, and the end of each.
 struct PackedIds {
   std::string bytes;
   std::vector<std::int64_t> ends;
@@ -185,8 +186,8 @@ PackedIds packed_ids(std::span<const std::string> ids, std::int64_t before) {
 
 }  // namespace
 
-// A record lock, which tells its process. The writer's own lock is of the other kind and does not
-// see it.
+// A record lock, which reports the owning process. The writer's own lock is of another kind and
+// independent of it.
 Status CacheClaim::is_free(const std::filesystem::path& target) {
   const CacheClaim part(
       ::open(part_of(target).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
@@ -260,7 +261,7 @@ Result<DocumentCacheWriter> DocumentCacheWriter::begin(const std::filesystem::pa
   return writer;
 }
 
-/// Finished, where it holds just these documents.
+/// An existing target with exactly these documents counts as finished.
 Status DocumentCacheWriter::look_at_target() {
   const auto there = OpenFile::to_read(target_);
   struct stat info {};
@@ -295,7 +296,7 @@ Status DocumentCacheWriter::look_at_target() {
               what);
 }
 
-/// True: something of a cache is in the file, to be gone on with.
+/// Returns true if the file contains a started cache to continue.
 Result<bool> DocumentCacheWriter::open_locked(std::chrono::milliseconds patience) {
   if (Status own = may_be_begun_at(part_); !own) return tl::unexpected(own.error());
   do {
@@ -306,7 +307,7 @@ Result<bool> DocumentCacheWriter::open_locked(std::chrono::milliseconds patience
       return fail("{}: is being written by another process; wait for its end, or stop it",
                   part_.string());
     }
-    // Whoever held it may have given it its name meanwhile.
+    // The previous lock holder may have renamed the file in the meantime.
   } while (!is_still_at(number_, part_));
   if (!is_ours(number_)) {
     return fail("{}: is no unfinished cache of documents; move it away, or name another file",
@@ -467,7 +468,7 @@ Status DocumentCacheWriter::append(const DocumentCache& encoded, std::span<const
       then.errors.mean = (then.errors.mean * before + told.mean * more) / (before + more);
     }
   }
-  // A crash of the machine, too, finds no documents counted that are not there.
+  // Even after a crash of the machine, no missing documents are counted.
   if (::fdatasync(number_) != 0) return not_written(errno);
   if (Status wrote = write_at(parts_.state.begin, std::as_bytes(std::span(&then, 1))); !wrote)
     return wrote;
@@ -487,7 +488,7 @@ Status DocumentCacheWriter::give_name() {
           "which finishes {}",
           target_.string(), part_.string());
     }
-    // A file system that does not know how: nothing was there a moment ago.
+    // The file system does not support RENAME_NOREPLACE; the target did not exist a moment ago.
     if (errno != EINVAL && errno != ENOSYS) return not_written(errno);
   }
   if (std::rename(part_.c_str(), target_.c_str()) != 0) return not_written(errno);

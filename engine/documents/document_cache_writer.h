@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes a document cache that is larger than memory, some documents at a time. Until it is whole
-// it lies beside its name as NAME.part, which says how many documents are there: after a crash or a
-// kill at any moment, whoever begins the same again goes on with the next one.
+// Writes a document cache that is larger than memory, in batches of documents. Until it is
+// complete, it is NAME.part next to its final name and records how many documents it has: after a
+// crash or a kill at any moment, a writer with the same contents continues with the next document.
 //
 //   auto writer = DocumentCacheWriter::begin("docs.cache", contents);
 //   while (writer->encoded() < contents.documents) {
@@ -27,12 +27,14 @@
 
 namespace attnscope {
 
-/// A command that has documents encoded, for others to see: until the object or the process ends.
+/// Marks that a command is encoding documents, visible to other processes, until the object or the
+/// process ends.
 class CacheClaim {
  public:
-  /// An error names the process that encodes into the target's .part.
+  /// An error names the process that is encoding into the target's .part.
   [[nodiscard]] static Status is_free(const std::filesystem::path& target);
-  /// Of a .part that is there. Whoever has it open and closes it gives the claim up.
+  /// Claims an existing .part. Closing any descriptor of the file in this process releases the
+  /// claim.
   [[nodiscard]] static Result<CacheClaim> take(const std::filesystem::path& target);
   CacheClaim(CacheClaim&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
   CacheClaim& operator=(CacheClaim&&) = delete;
@@ -46,18 +48,18 @@ class CacheClaim {
 };
 
 struct CacheBeginning {
-  bool restart = false;  // in place of a cache by the name, or of what is left of one
-  /// For somebody else who writes the file: a command that was killed leaves a worker behind for a
-  /// moment, which still holds it.
+  bool restart = false;  // replaces an existing cache or an unfinished one
+  /// How long to wait for another writer of the file: a killed command leaves a worker that holds
+  /// the file for a moment.
   std::chrono::milliseconds patience = std::chrono::seconds(10);
 };
 
 class DocumentCacheWriter {
  public:
-  /// All room that the file needs is taken at once, where the file system can. Errors: a target
-  /// that may not be written, no room, somebody else who writes it, a file that is no cache;
-  /// without `restart` a target that is there and what is left of other contents or is damaged. A
-  /// target that is there and holds just these contents is finished.
+  /// Allocates all disk space of the file at once if the file system supports it. Errors: a target
+  /// that cannot be written, no space, another writer, a file that is not a cache; without
+  /// `restart`, an existing target, and an unfinished cache with other contents or damage. An
+  /// existing target with exactly these contents counts as finished.
   [[nodiscard]] static Result<DocumentCacheWriter> begin(const std::filesystem::path& target,
                                                          CacheContents contents,
                                                          const CacheBeginning& how = {});
@@ -65,27 +67,27 @@ class DocumentCacheWriter {
   DocumentCacheWriter& operator=(DocumentCacheWriter&&) = delete;
   DocumentCacheWriter(const DocumentCacheWriter&) = delete;
   DocumentCacheWriter& operator=(const DocumentCacheWriter&) = delete;
-  /// What is not finished stays, to be gone on with.
+  /// An unfinished cache stays on disk, to be continued.
   ~DocumentCacheWriter();
 
   [[nodiscard]] const CacheContents& contents() const { return contents_; }
-  /// Documents that are in the file, whatever happens to this process.
+  /// Documents that are in the file, even if this process ends abnormally.
   [[nodiscard]] std::int64_t encoded() const { return state_.encoded; }
-  /// The fingerprint of these documents, as append() was told it.
+  /// The fingerprint of these documents, as passed to append().
   [[nodiscard]] std::uint64_t fingerprint() const { return state_.documents; }
   [[nodiscard]] bool is_finished() const { return is_finished_; }
   [[nodiscard]] std::int64_t file_bytes() const { return parts_.end; }
-  /// So far, of a smaller format than the model's.
+  /// The error so far, for a format smaller than the model's.
   [[nodiscard]] std::optional<CacheRowError> error() const;
 
-  /// The next documents, in the format they were computed in, with the id of each and the
-  /// fingerprint (CacheSource) of all documents up to the last of them. Errors: those of somebody
-  /// else, more of them or more rows than the contents have, a disk that is full after all. Nothing
-  /// of them counts as encoded then.
+  /// Appends the next documents, in the format they were computed in, with their ids and the
+  /// fingerprint (CacheSource) of all documents up to the last of them. Errors: documents of
+  /// another model, more documents or rows than the contents have, a full disk; then none of them
+  /// counts as encoded.
   [[nodiscard]] Status append(const DocumentCache& encoded, std::span<const std::string> ids,
                               std::uint64_t fingerprint);
-  /// Waits until the disk has everything, and gives the file its name. An error while documents are
-  /// missing, or when they are others than those that were counted.
+  /// Waits until all data are on disk, and renames the file to its final name. An error if
+  /// documents are missing or differ from those that were counted.
   [[nodiscard]] Status finish();
 
  private:
@@ -104,7 +106,7 @@ class DocumentCacheWriter {
   CacheContents contents_;
   cache_file::Parts parts_;
   cache_file::State state_;
-  std::int64_t rows_ = 0, id_bytes_ = 0;  // of what is encoded
+  std::int64_t rows_ = 0, id_bytes_ = 0;  // of the encoded documents
   int number_ = -1;
   bool restarts_ = false, is_finished_ = false;
 };

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers of a cache's documents by their ids, in 16 bytes a document.
+// Maps the ids of a cache's documents to their numbers, with 16 bytes per document.
 //
 //   const DocumentNumbers numbers(cache);   // of a cache that has ids
 //   std::optional<std::int64_t> number = numbers.find("D1021");
@@ -18,11 +18,11 @@ namespace attnscope {
 
 class DocumentNumbers {
  public:
-  /// Of a cache that lives at least as long.
+  /// The cache must outlive this object.
   explicit DocumentNumbers(const DocumentCache& cache);
-  /// The first with this id.
+  /// The first document with this id.
   [[nodiscard]] std::optional<std::int64_t> find(std::string_view id) const;
-  /// A document whose id another one has, too.
+  /// A document whose id occurs more than once.
   [[nodiscard]] std::optional<std::int64_t> first_twin() const;
 
  private:

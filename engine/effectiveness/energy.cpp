@@ -30,8 +30,8 @@ std::optional<std::int64_t> microjoules_in(const std::filesystem::path& file) {
 EnergyCounters::EnergyCounters(const std::filesystem::path& powercap) {
   std::error_code none;
   for (const auto& zone : std::filesystem::directory_iterator(powercap, none)) {
-    // "intel-rapl:0" is a package (of AMD's, too), "intel-rapl:0:1" a part of it. Others count the
-    // same once more.
+    // "intel-rapl:0" is a package (on AMD too), "intel-rapl:0:1" a part of it. Other zones count
+    // the same energy again.
     if (!zone.path().filename().string().starts_with("intel-rapl:")) continue;
     std::string name;
     std::ifstream(zone.path() / "name") >> name;

@@ -1,10 +1,10 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The energy that a machine's processors and memory take, by the counters that Linux has of them
-// (RAPL, /sys/class/powercap), and its CUDA devices, by their driver's management library (NVML),
-// which is looked for when the program runs. They are of the whole machine, whoever computes on it.
-// Many systems let nobody but root read the first: then nothing is known, and nothing is said.
+// The energy used by a machine's processors and memory, from Linux's counters (RAPL,
+// /sys/class/powercap), and by its CUDA devices, from their driver's management library (NVML),
+// which is loaded at run time. The counters cover the whole machine, including other processes.
+// Many systems restrict RAPL to root: then the energy is unknown and not reported.
 //
 //   EnergyWatch watch;
 //   compute();
@@ -25,40 +25,39 @@ namespace attnscope::effectiveness {
 
 struct Energy {
   std::optional<double> cpu_joules = {};     // of all packages
-  std::optional<double> memory_joules = {};  // of the memory beside them
+  std::optional<double> memory_joules = {};  // of the memory (DRAM)
   std::optional<double> device_joules = {};  // of all CUDA devices
 };
 
-/// Energy since it was made.
+/// Measures energy since its construction.
 class EnergyCounters {
  public:
   explicit EnergyCounters(const std::filesystem::path& powercap = "/sys/class/powercap");
-  /// Takes in what the counters have gone on by. They begin anew after some 65 to 262 kJ, and how
-  /// often they did between two looks nobody can tell: at 400 W two are to be less than 160 s
-  /// apart.
+  /// Adds the counters' increments. They wrap around after some 65 to 262 kJ, and several wraps
+  /// between two looks cannot be detected: at 400 W, call this at least every 160 s.
   void look();
-  /// As of the last look. Where one counter of a kind cannot be read, that kind is not known.
+  /// As of the last look. If one counter of a kind cannot be read, that kind is unknown.
   [[nodiscard]] Energy used() const;
 
  private:
   struct Counter {
     std::filesystem::path file;
     bool is_of_memory = false;
-    std::int64_t range_uj = 0;            // where it begins anew
-    std::optional<std::int64_t> last_uj;  // nothing: it cannot be read
+    std::int64_t range_uj = 0;            // where it wraps around
+    std::optional<std::int64_t> last_uj;  // empty: it cannot be read
     double used_uj = 0;
   };
   std::vector<Counter> counters_;
 };
 
-/// Energy of all CUDA devices since it was made.
+/// Measures the energy of all CUDA devices since its construction.
 class DeviceEnergy {
  public:
   explicit DeviceEnergy(const std::string& library = "libnvidia-ml.so.1");
   DeviceEnergy(const DeviceEnergy&) = delete;
   DeviceEnergy& operator=(const DeviceEnergy&) = delete;
   ~DeviceEnergy();
-  /// Absent without the library or a device, and where one of them does not tell, as those before
+  /// Empty without the library or a device, or if a device does not report its energy, as before
   /// Volta.
   [[nodiscard]] std::optional<double> joules() const;
 
@@ -73,12 +72,12 @@ class DeviceEnergy {
   std::optional<double> before_;
 };
 
-/// Looks by itself, as often as has to be.
+/// Reads the counters in a thread of its own, often enough to detect every wrap.
 class EnergyWatch {
  public:
   explicit EnergyWatch(const std::filesystem::path& powercap = "/sys/class/powercap",
                        const std::string& device_library = "libnvidia-ml.so.1");
-  /// Since it was made; to be called once.
+  /// The energy since construction; call it once.
   [[nodiscard]] Energy stop();
 
  private:

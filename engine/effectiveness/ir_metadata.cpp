@@ -13,12 +13,12 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// JSON is YAML, but for what of it stands in a line of its own here.
+/// JSON on one line, which is valid YAML.
 std::string in_line(const ordered_json& value) {
   return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
-/// "number of cores" as it is, others quoted.
+/// "number of cores" unchanged; keys with other characters quoted.
 std::string key_of(const std::string& key) {
   constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
   constexpr std::string_view others = "0123456789_- ";

@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Of the file's lines.
+/// The checksum of the file's lines.
 Result<std::string> sum_of(const std::filesystem::path& file) {
   auto lines = LineFile::open(file);
   if (!lines) return tl::unexpected(lines.error());
@@ -82,7 +82,8 @@ MeasuredRuns::Run read_run(const JsonField& field, std::size_t queries) {
   return run;
 }
 
-/// What a run lacks counts 0 where another has it: what none has would make all of them equivalent.
+/// A query missing in a run counts as 0 if another run has it; queries missing in all runs are
+/// ignored, since they would make all runs equivalent.
 void complete(MeasuredRuns& measured) {
   std::size_t left_out = 0;
   for (std::size_t i = 0; i < measured.queries.size(); ++i) {

@@ -24,7 +24,7 @@ struct KindName {
   std::string_view name;
   CutOff cutoff;
 };
-// Each kind's own name first, then what ir-measures also takes, then trec_eval's.
+// For each kind, first its own name, then other names accepted by ir-measures, then trec_eval's.
 constexpr std::array kind_names{KindName{MeasureKind::ndcg, "nDCG", CutOff::optional},
                                 KindName{MeasureKind::rr, "RR", CutOff::optional},
                                 KindName{MeasureKind::ap, "AP", CutOff::optional},
@@ -58,8 +58,8 @@ bool has_level(MeasureKind kind) {
   return kind != MeasureKind::ndcg && kind != MeasureKind::judged && kind != MeasureKind::err;
 }
 
-/// The largest relevance that has a value: the scale of ERR's chances ends there, or the gain is
-/// too large for a number.
+/// The largest supported relevance: the end of ERR's scale, or the largest exponent whose gain is
+/// representable.
 std::optional<Level> largest_level(const Measure& measure) {
   constexpr Level largest_exponent = 1000;
   if (measure.kind == MeasureKind::err) return err_scale;
@@ -67,7 +67,7 @@ std::optional<Level> largest_level(const Measure& measure) {
   return std::nullopt;
 }
 
-/// Letters of ASCII alone: names are found as people write them, "ndcg@10" and "NDCG@10".
+/// Ignores the case of ASCII letters: "ndcg@10" and "NDCG@10" are equal.
 bool is_same_name(std::string_view a, std::string_view b) {
   const auto small = [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -89,12 +89,13 @@ std::string_view without_blanks(std::string_view text) {
   return text;
 }
 
-/// Before the '='.
+/// The name before the '='.
 std::string_view parameter_name(std::string_view text) {
   return without_blanks(text.substr(0, text.find('=')));
 }
 
-/// "rel=2", "dcg='exp-log2'", "judged_only=True"; false where the measure has none such.
+/// "rel=2", "dcg='exp-log2'", "judged_only=True"; returns false if the measure has no such
+/// parameter.
 bool set_parameter(std::string_view text, Measure& measure) {
   const std::size_t sign = text.find('=');
   if (sign == std::string_view::npos) return false;
@@ -118,14 +119,14 @@ bool set_parameter(std::string_view text, Measure& measure) {
   return value == "exp-log2" || value == "log2";
 }
 
-/// Of a judged relevance.
+/// The gain of a judged relevance.
 double gain_of(Level relevance, bool is_exponential) {
   if (relevance <= 0) return 0;
   const auto gain = static_cast<double>(relevance);
   return is_exponential ? std::exp2(gain) - 1 : gain;
 }
 
-/// Levels of the documents in the order of their ranks.
+/// Relevance levels of the documents in rank order.
 std::vector<Level> levels_of(const std::vector<RankedDocument>& documents,
                              const Qrels::Judgements& judgements, bool judged_only) {
   std::vector<Level> levels;
@@ -133,7 +134,7 @@ std::vector<Level> levels_of(const std::vector<RankedDocument>& documents,
   for (const RankedDocument& document : documents) {
     const auto found = judgements.find(document.id);
     const Level level = found == judgements.end() ? not_judged : found->second;
-    // trec_eval takes a relevance below 0 as in the pool and not judged.
+    // trec_eval treats a relevance below 0 as in the pool but not judged.
     if (judged_only && level < 0) continue;
     levels.push_back(level);
   }
@@ -171,8 +172,8 @@ double average_precision(std::span<const Level> levels, int relevant_from, std::
   return found > 0 ? sum / static_cast<double>(relevant) : 0;
 }
 
-/// Of a cascade: the chance that a reader who has come so far stops at a document, by its
-/// relevance, and 1 / rank for where.
+/// Cascade model: sums 1 / rank, weighted by the probability that the reader reaches a document and
+/// stops there, given its relevance.
 double expected_reciprocal_rank(std::span<const Level> levels) {
   double sum = 0, comes_so_far = 1;
   for (std::size_t i = 0; i < levels.size(); ++i) {
@@ -183,7 +184,7 @@ double expected_reciprocal_rank(std::span<const Level> levels) {
   return sum;
 }
 
-/// As trec_eval computes it, in the same order.
+/// Computed as in trec_eval, in the same order.
 double binary_preference(std::span<const Level> levels, const Qrels::Judgements& judgements,
                          int relevant_from, std::int64_t relevant) {
   const auto is_not_relevant = [&](Level level) { return level >= 0 && level < relevant_from; };
@@ -293,7 +294,7 @@ Result<Measure> parse_measure(std::string_view text) {
   };
   std::string_view name = whole;
   Measure measure;
-  // "@10" as ir-measures has it; "_10" and ".10" as trec_eval's answers and its options do.
+  // "@10" as in ir-measures; "_10" and ".10" as in trec_eval's output and options.
   std::size_t mark = name.rfind('@');
   if (mark == std::string_view::npos) {
     const std::size_t last = name.find_last_not_of("0123456789");

@@ -57,7 +57,7 @@ double rank_biased_overlap(const std::vector<RankedDocument>& a,
   return (1 - p) / p * sum + beyond * weight;
 }
 
-/// Pairs of the values that stand in the wrong order, by merging.
+/// Counts inversions by merge sort.
 std::int64_t inversions(std::vector<std::int64_t>& values, std::size_t begin, std::size_t end) {
   if (end - begin < 2) return 0;
   const std::size_t middle = begin + (end - begin) / 2;

@@ -21,21 +21,20 @@ namespace {
 
 constexpr std::string_view blanks = " \t\v\f\r";
 
-/// What the lines of a file have.
+/// The layout of a file's lines.
 struct Layout {
   std::size_t columns;
   std::string_view form;
-  bool is_by_tabs = false;  // as BEIR's: ids may have blanks
+  bool is_by_tabs = false;  // as in BEIR: ids may contain blanks
 };
 
-/// What stands between two tabs, without blanks around it.
+/// A field without surrounding blanks.
 std::string_view trimmed(std::string_view field) {
   const std::size_t begin = std::min(field.find_first_not_of(blanks), field.size());
   return field.substr(begin, field.find_last_not_of(blanks) + 1 - begin);
 }
 
-/// The fields of a line, by any blanks or by tabs; no more of them are kept than one above the
-/// columns.
+/// Splits a line at blanks or at tabs; at most one field more than the columns is kept.
 void split(std::string_view line, const Layout& layout, std::vector<std::string_view>& fields) {
   const std::size_t most = layout.columns;
   fields.clear();
@@ -64,10 +63,10 @@ std::optional<Number> number_of(std::string_view text) {
   return number;
 }
 
-/// Lines with the same mend: the first one in words, and how many there are.
+/// Lines with the same problem: a description of the first one, and their number.
 class Lines {
  public:
-  /// `words` makes the sentence of the first one.
+  /// `words` creates the sentence for the first line.
   template <typename Words>
   void add(Words&& words) {
     if (count_++ == 0) first_ = words();
@@ -102,10 +101,10 @@ struct LineKinds {
   }
 };
 
-/// Hands every line that is not empty to `take(line, fields)`, which says what is wrong with it. A
-/// head of comments, "# ...", is passed over; behind it '#' begins an id as any other letter does.
-/// `read_head(text, fields, layout)` is whether the first line names the columns, which it may
-/// change.
+/// Passes every non-empty line to `take(line, fields)`, which returns the problem with it.
+/// Comments, "# ...", at the beginning are skipped; after them '#' can begin an id like any other
+/// character. `read_head(text, fields, layout)` returns whether the first line names the columns,
+/// and may change the layout.
 template <typename Take, typename ReadHead>
 Status read_lines(LineFile& file, Layout layout, LineKinds& kinds, Take&& take,
                   ReadHead&& read_head) {
@@ -147,7 +146,7 @@ Status read_lines(LineFile& file, Layout layout, LineKinds& kinds, Take&& take,
   return kinds.outcome();
 }
 
-/// What is wrong with a score as written, "" for none.
+/// Parses a score; returns the problem with it, or "".
 std::string score_of(std::string_view text, float& score) {
   const auto number = number_of<double>(text);
   if (!number) return fmt::format("has no number as its score ('{}')", in_a_sentence(text));
@@ -159,7 +158,7 @@ std::string score_of(std::string_view text, float& score) {
   return {};
 }
 
-/// Of a file whose first line is data.
+/// For files whose first line is data.
 bool has_no_head(std::string_view /*text*/, const std::vector<std::string_view>& /*fields*/,
                  Layout& /*layout*/) {
   return false;
@@ -180,7 +179,7 @@ bool names_columns(const std::vector<std::string_view>& fields) {
          fields.back().find_first_of("0123456789") == std::string_view::npos;
 }
 
-/// A field as csv writes it: "a ""b""" is a "b".
+/// Unquotes a CSV field: "a ""b""" is a "b".
 std::string unquoted(std::string_view field) {
   if (field.size() < 2 || field.front() != '"' || field.back() != '"') return std::string(field);
   std::string text;
@@ -191,7 +190,7 @@ std::string unquoted(std::string_view field) {
   return text;
 }
 
-/// Finds the documents that stand twice, and brings the others into their order.
+/// Reports duplicate documents, and sorts the documents by rank.
 void rank(const std::string& query, std::vector<RankedDocument>& documents, const LineFile& file,
           LineKinds& kinds) {
   std::ranges::sort(documents, [](const RankedDocument& a, const RankedDocument& b) {
@@ -358,7 +357,7 @@ Result<Qrels> Qrels::read(const std::filesystem::path& file) {
         const std::string document =
             is_beir ? unquoted(fields[1]) : std::string(fields[fields.size() - 2]);
         if (qrels.queries[query].insert_or_assign(document, *level).second) return {};
-        // BEIR takes the last, trec_eval neither.
+        // BEIR uses the last judgement, trec_eval rejects duplicates.
         (is_beir ? kinds.replaced : kinds.repeated).add([&] {
           return fmt::format(
               "{}: document '{}' of query '{}' is judged already; {}", lines->place(line.number),

@@ -1,10 +1,10 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one table of a sweep's axes: what each is called, which values it takes and where it matters.
-// A point's key, the protocol, sweep files, --only, the database's columns and fingerprints, the
-// columns and words of tables, slices of charts and the window's form all walk the table, so a new
-// axis is a member of HeatPoint, a row, and its user.
+// The table of a sweep's axes: the name, the values and the scope of each. A point's key, the
+// protocol, sweep files, --only, the database's columns and fingerprints, the columns and words of
+// tables, slices of charts and the window's form all iterate over the table, so a new axis is a
+// member of HeatPoint, a row of the table, and the code that uses it.
 //
 //   for (const Axis& axis : heat_axes) fmt::print("{}={}\n", axis.key, text_of(axis, point));
 
@@ -25,38 +25,39 @@ namespace attnscope {
 
 struct Axis {
   enum class Kind : std::uint8_t { number, truth, word, lengths };
-  /// Which points it means something for.
+  /// The points to which the axis applies.
   enum class Of : std::uint8_t { all, queries, models };
-  /// What is left out at the default: nothing; its words in titles; and its part of a point's
-  /// identity too, so that what was stored before there was the axis keeps its fingerprints and is
-  /// read without it.
+  /// What is omitted at the default value. counts: nothing. unsaid: the words in titles. neutral:
+  /// the part of a point's identity as well, so that runs stored before the axis existed keep their
+  /// fingerprints and can be read without it.
   enum class Default : std::uint8_t { counts, unsaid, neutral };
-  /// Where its column stands in tables; `when_used`: behind all, where a row is not at the default.
+  /// Position of the column in tables; `when_used`: last, and only if some row is not at the
+  /// default.
   enum class Column : std::uint8_t { front, back, when_used };
 
   std::string_view key;         // in tables, --only, the protocol and the database
-  std::string_view title;       // in front of a choice of values: "Length"
-  std::string_view says;        // what it is
+  std::string_view title;       // before a choice of values: "Length"
+  std::string_view says;        // description
   std::string_view field = {};  // in a sweep file: "batch.max"; by default the key
-  std::int64_t words = 0;       // how many there are, of words
-  std::array<std::string_view, 2> beside_truths = {};  // how false and true are called there
-  std::int64_t least = 0, most = 1'000'000;            // of numbers
+  std::int64_t words = 0;       // number of words, for Kind::word
+  std::array<std::string_view, 2> beside_truths = {};  // false and true next to the title
+  std::int64_t least = 0, most = 1'000'000;            // range, for numbers
   std::string_view in_titles = "{}";                   // "{} thread(s)"; empty: titles leave it out
-  std::string_view beside_title = "{}";                // "{} tokens"
-  std::string_view otherwise = {};  // what holds where a sweep is silent, if not the default
+  std::string_view beside_title = "{}";                // value next to the title: "{} tokens"
+  std::string_view otherwise = {};  // what applies if a sweep omits the axis, if not the default
   Of of = Of::all;
   Default at_default = Default::counts;
   Column column = Column::front;
-  /// Younger than the first stored runs of what it belongs to: its neutral default is no part of
-  /// any point's identity.
+  /// Added after runs of its scope were first stored: its neutral default is not part of any
+  /// point's identity.
   bool came_later = false;
-  int nesting = 0;          // the highest runs fastest, in a sweep's heats and down a table
-  bool takes_lists = true;  // in a sweep
+  int nesting = 0;          // the highest varies fastest, in a sweep's heats and down a table
+  bool takes_lists = true;  // in a sweep file
 
   Kind kind = Kind::number;
   std::int64_t (*get)(const HeatPoint&) = nullptr;
   void (*set)(HeatPoint&, std::int64_t) = nullptr;
-  std::string_view (*word)(std::int64_t) = nullptr;  // of words, by value
+  std::string_view (*word)(std::int64_t) = nullptr;  // for words, by value
 
   [[nodiscard]] std::int64_t default_value() const { return get(HeatPoint{}); }
   [[nodiscard]] bool belongs_to(const HeatPoint& point) const {
@@ -66,12 +67,14 @@ struct Axis {
   [[nodiscard]] bool is_at_default(const HeatPoint& point) const {
     return get(point) == default_value();
   }
-  /// Whether the point is one of every value: documents are encoded before there are candidates.
+  /// Whether the point counts for every value of the axis: the stage offline encodes documents
+  /// before there are candidates.
   [[nodiscard]] bool is_of_every_value(const HeatPoint& point) const {
     return key == "candidates" && point.stage == Stage::offline;
   }
-  /// The one exception from a point's identity: a neutral default, unless the axis is of models,
-  /// the point one of theirs, and both were there from the beginning.
+  /// Whether the axis is part of the point's identity: always, except at a neutral default. Even
+  /// then it is if the axis and the point belong to models and the axis was present from the
+  /// beginning.
   [[nodiscard]] bool adds_to(const HeatPoint& point) const {
     return at_default != Default::neutral || !is_at_default(point) ||
            (of == Of::models && belongs_to(point) && !came_later);
@@ -104,7 +107,7 @@ constexpr Axis axis_of(Axis row) {
   return row;
 }
 
-/// In the order of titles, of the database's columns and of fingerprints.
+/// In the order of titles, database columns and fingerprints.
 inline constexpr std::array heat_axes{
     axis_of<&HeatPoint::operation>(
         {.key = "operation",
@@ -308,25 +311,26 @@ inline constexpr std::array heat_axes{
                                .nesting = 8}),
 };
 
-/// Null where there is none of that key.
+/// Null for an unknown key.
 [[nodiscard]] const Axis* find_axis(std::string_view key);
 
-/// Places in the table, in the order in which combinations of values follow one another.
+/// Indices into the table, in the order in which combinations of values are nested.
 [[nodiscard]] const std::array<std::size_t, heat_axes.size()>& nesting_order();
 
-/// As --only and tables have it: "512", "true", "cold"; of a word that is none, its number.
+/// The text used by --only and tables: "512", "true", "cold"; the number for a value without a
+/// word.
 [[nodiscard]] std::string text_of(const Axis& axis, std::int64_t value);
 [[nodiscard]] std::string text_of(const Axis& axis, const HeatPoint& point);
-/// The words there are, by value.
+/// The words of an axis, by value.
 [[nodiscard]] std::vector<std::string_view> words_of(const Axis& axis);
-/// Whether text, not a number, stands for its values in the database and in tables.
+/// Whether the database and tables store its values as text, not as numbers.
 [[nodiscard]] constexpr bool has_texts(const Axis& axis) {
   return axis.kind == Axis::Kind::word || axis.kind == Axis::Kind::lengths;
 }
-/// The value of such a text; nothing where none is called so.
+/// The value of such a text; nothing for an unknown text.
 [[nodiscard]] std::optional<std::int64_t> value_of_text(const Axis& axis, std::string_view text);
 
-// As a sweep file or a message has it: a number, a truth, a word, or a length distribution.
+// The form in sweep files and messages: a number, a boolean, a word, or a length distribution.
 [[nodiscard]] nlohmann::json json_of(const Axis& axis, const HeatPoint& point);
 [[nodiscard]] std::int64_t read_value(const Axis& axis, const JsonField& field);
 

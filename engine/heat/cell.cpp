@@ -35,8 +35,8 @@ double copy_rate(const Ceilings& ceilings, double bytes, CacheState cache) {
 }
 
 constexpr std::int64_t most_bytes = std::int64_t{1} << 50;
-constexpr double most_work = 1e30;        // of a call, in any unit
-constexpr double most_per_second = 1e16;  // of it, on any one device
+constexpr double most_work = 1e30;        // per call, in any unit
+constexpr double most_per_second = 1e16;  // on any one device
 constexpr double a_year_ns = 3.2e16;
 
 bool is_size(std::int64_t bytes) {
@@ -61,7 +61,7 @@ std::string why_impossible(const HeatPoint& point) {
 std::string why_impossible(const Sample& sample) {
   const double took = sample.time_ns * sample.iterations;
   if (sample.iterations < 1) return fmt::format("a sample of {} calls", sample.iterations);
-  // Not a nanosecond together, which no clock tells, or no number.
+  // Less than a nanosecond, which no clock resolves, or not a number.
   if (!(took >= 1 && took <= a_year_ns)) return fmt::format("a time of {:g} ns", sample.time_ns);
   if (sample.process < 0 || sample.placement < 0 || sample.round < 0) {
     return fmt::format("a sample of process {}, placement {} and round {}", sample.process,
@@ -166,7 +166,7 @@ std::string why_impossible(const HeatPoint& point, const Cell& cell) {
                        name_of(cell.status));
   }
   if (cell.batch == 0) return "a batch of 0";
-  constexpr double largest_bound = 10;  // no dtype here is as coarse as that
+  constexpr double largest_bound = 10;  // every dtype here is finer than that
   const double error = cell.relative_error.value_or(0), bound = cell.error_bound.value_or(0);
   if (error < 0 || bound < 0 || bound > largest_bound)
     return fmt::format("an error of {:g} with a bound of {:g}", error, bound);
@@ -183,7 +183,7 @@ std::string why_unproven(const Cell& cell) {
 }
 
 bool is_possible(const Ceilings& ceilings) {
-  // A hundred times what a processor's core does today, and what any device does.
+  // A hundred times the rate of today's processor cores, and of any device.
   constexpr double most_of_a_thread = 1e14, most = 1e21;
   const double limit = ceilings.threads > 0 ? most_of_a_thread * ceilings.threads : most;
   const auto is_rate = [&](double rate) { return rate >= 0 && rate < limit; };  // no NaN

@@ -44,7 +44,7 @@ Result<GroupSizes> group_sizes(const HeatPoint& point) {
                       .document = point.sequence_tokens,
                       .documents = shared_out(point.sequence_tokens, point.documents)};
   }
-  // [CLS], the query's [SEP] and those of the documents are always there.
+  // [CLS] and the [SEP] of the query and of each document are always present.
   const std::int64_t query = point.query_tokens + 1;
   const std::int64_t document = point.sequence_tokens - 1 - query;
   if (point.query_tokens < 0 || document < point.documents) {

@@ -19,7 +19,8 @@ static_assert(most_document_words < std::int64_t{1} << bits);
 constexpr std::string_view alike = "alike", lognormal = "lognormal ", up_to = " up to ";
 constexpr std::string_view example = R"({"lognormal": [804, 3267], "max": 2000})";
 
-/// Above which value of a standard normal one of `1 - share` lies: by halving, to the last bit.
+/// The value that a standard normal variable exceeds with probability `1 - share`, by bisection to
+/// the last bit.
 double normal_quantile(double share) {
   double low = -9, high = 9;
   for (int i = 0; i < 64; ++i) {
@@ -29,7 +30,7 @@ double normal_quantile(double share) {
   return high;
 }
 
-/// The number that `text` begins with, which is taken off; nothing where there is none.
+/// Removes and returns the number at the start of `text`; nothing if there is none.
 std::optional<std::int64_t> take_number(std::string_view& text) {
   std::int64_t value = 0;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -48,11 +49,11 @@ bool take(std::string_view& text, std::string_view word) {
 
 std::int64_t LengthDistribution::words_of(std::int64_t document, std::uint64_t seed) const {
   constexpr double step = 1 / std::numbers::phi, least = 1e-9;
-  // A place of the seed's own; the first seeds lie far apart.
+  // A starting point for each seed; those of the first seeds are far apart.
   const double first = static_cast<double>(seed % 1'000'003) * (std::numbers::sqrt2 - 1);
   const double place = first + static_cast<double>(document) * step;
   const double share = std::clamp(place - std::floor(place), least, 1 - least);
-  constexpr double ninetieth = 1.2815515655446004;  // of a standard normal
+  constexpr double ninetieth = 1.2815515655446004;  // of a standard normal variable
   const double sigma = std::log(static_cast<double>(p90) / static_cast<double>(median)) / ninetieth;
   const double words = static_cast<double>(median) * std::exp(sigma * normal_quantile(share));
   return std::llround(std::clamp(words, 1.0, static_cast<double>(most)));

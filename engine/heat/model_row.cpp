@@ -8,7 +8,7 @@
 namespace attnscope {
 namespace {
 
-/// Where options begin: the first '+' of the last part of a path, unless that names a file.
+/// The start of options: the first '+' in the last part of a path, unless that names a file.
 std::size_t options_of(std::string_view text) {
   if (text.ends_with(".json")) return std::string_view::npos;
   const std::size_t file = text.find(".json+");

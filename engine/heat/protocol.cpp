@@ -47,7 +47,7 @@ json to_json(const CellWork& work) {
           {"executed_bytes", number(work.executed_bytes)}};
 }
 
-/// The numbers that JSON does not have as well.
+/// Also reads the numbers that JSON does not have.
 double real(const JsonField& field) {
   if (field.value() == "nan") return std::numeric_limits<double>::quiet_NaN();
   if (field.value() == "inf") return std::numeric_limits<double>::infinity();
@@ -79,8 +79,8 @@ Contender read_contender(const JsonField& f) {
   return c;
 }
 
-/// What adds nothing at its default may be left out, and what is not of the point's operation has
-/// to be there, if at all, as it is by default.
+/// Axes that add nothing at their default may be omitted; an axis that does not belong to the
+/// point's operation must have its default value if present.
 HeatPoint read_one_point(const JsonField& f) {
   HeatPoint point;
   for (const Axis& axis : heat_axes) {
@@ -252,9 +252,9 @@ json to_json(const HeatResult& result) {
 
 json to_json(const Ceilings& ceilings) {
   json copy = json::array();
-  for (const Ceilings::Copy& one : ceilings.copy) {
-    copy.push_back({{"working_set_bytes", one.working_set_bytes},
-                    {"bytes_per_second", number(one.bytes_per_second)}});
+  for (const Ceilings::Copy& entry : ceilings.copy) {
+    copy.push_back({{"working_set_bytes", entry.working_set_bytes},
+                    {"bytes_per_second", number(entry.bytes_per_second)}});
   }
   return {{"threads", ceilings.threads},
           {"flop_per_second", number(ceilings.flop_per_second)},
@@ -329,7 +329,7 @@ std::string write_line(const json& message) {
 std::optional<int> cores_of(const json& device) {
   const auto told = device.is_object() ? device.find("cores") : device.end();
   if (told == device.end() || !told->is_number_integer()) return std::nullopt;
-  // A sweep may ask for as many threads, and each is to have its core.
+  // A sweep may request that many threads, each with its own core.
   static const std::int64_t most = find_axis("threads")->most;
   if (told->is_number_unsigned() && told->get<std::uint64_t>() > static_cast<std::uint64_t>(most))
     return std::nullopt;

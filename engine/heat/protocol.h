@@ -14,13 +14,14 @@
 //   -> {"request":"cancel"}    {"request":"describe"}    {"request":"ceilings","threads":2}
 //   -> {"request":"ceilings","device":"cuda"}
 //   -> {"request":"hold","devices":["cpu"],"what":"run 'mine'","process":1234}
-//   <- {"event":"waiting","device":"cpu","by":{"what":"run 'other'",...}}    (until nobody
-//   measures)
+//   <- {"event":"waiting","device":"cpu","by":{"what":"run 'other'",...}}    (until no other
+//   measurement runs)
 //   <- {"event":"held","problem":""}
 //   -> {"request":"attend",...}    {"request":"check","device":"cpu"}    {"request":"quit"}
 //   <- {"event":"error","message":"..."}
 //
-// One request is answered before the next is read; only cancel and quit overtake.
+// Each request is answered before the next is read, except cancel and quit, which take effect at
+// once.
 
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -35,15 +36,15 @@ namespace attnscope::protocol {
 
 inline constexpr int version = 8;
 
-/// Which placements this worker process measures.
+/// The placements this worker process measures.
 struct HeatRequest {
   Heat heat;
   int process = 0;
   std::vector<int> placements;
 };
 
-// Every struct survives the way there and back unchanged. Readers answer what does not fit with one
-// sentence naming the field; fields they do not know are left alone.
+// Every struct is unchanged after writing and reading. Readers reject an invalid value with one
+// sentence that names the field, and ignore unknown fields.
 [[nodiscard]] nlohmann::json to_json(const Contender&);
 [[nodiscard]] nlohmann::json to_json(const HeatPoint&);
 [[nodiscard]] nlohmann::json to_json(const StopRule&);
@@ -65,8 +66,8 @@ struct HeatRequest {
 /// A message as one line with its line feed; bytes that are not UTF-8 are replaced.
 [[nodiscard]] std::string write_line(const nlohmann::json& message);
 
-/// How many cores a greeting's `device` tells, or a run's that was kept of one; nothing where it
-/// tells none, or what no machine has.
+/// The number of cores in a greeting's `device`, or in that stored with a run; nothing if it is
+/// missing or impossible.
 [[nodiscard]] std::optional<int> cores_of(const nlohmann::json& device);
 
 }  // namespace attnscope::protocol

@@ -46,7 +46,7 @@ void write_all(std::string_view text) {
   }
 }
 
-// The line feed before it ends what the worker may have left unfinished.
+// The line feed before it ends a line that the worker may have left incomplete.
 void tell_end(int status) {
   nlohmann::json event = {{"event", "ended"}, {"contender", watched_beacon->contender()}};
   if (WIFSIGNALED(status)) {
@@ -61,7 +61,7 @@ void tell_end(int status) {
 [[noreturn]] void end_like(int status) {
   if (WIFSIGNALED(status)) {
     const int number = WTERMSIG(status);
-    const rlimit no_core{};  // the worker has left its own
+    const rlimit no_core{};  // the worker has written its own core dump
     setrlimit(RLIMIT_CORE, &no_core);
     std::signal(number, SIG_DFL);
     sigset_t only;
@@ -75,8 +75,8 @@ void tell_end(int status) {
 
 [[noreturn]] void watch(pid_t worker) {
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGINT, SIG_IGN);  // of a terminal; the worker gets it, too, and decides
-  close(STDIN_FILENO);           // the requests are the worker's
+  std::signal(SIGINT, SIG_IGN);  // from a terminal; the worker gets it, too, and decides
+  close(STDIN_FILENO);           // the worker reads the requests
   int status = 0;
   while (waitpid(worker, &status, 0) < 0 && errno == EINTR) {
   }
@@ -84,7 +84,7 @@ void tell_end(int status) {
   end_like(status);
 }
 
-// A name of the kernel's, not of a file system: it goes with the process that holds it.
+// An abstract socket name in the kernel, not in a file system: it disappears with its process.
 struct Name {
   sockaddr_un address{};
   socklen_t length = 0;
@@ -110,7 +110,7 @@ void end_predecessor(const Name& name) {
       getsockopt(line, SOL_SOCKET, SO_PEERCRED, &holder, &size) == 0;
   if (held && holder.uid == getuid() && holder.pid > 0 && holder.pid != getpid() &&
       kill(holder.pid, SIGKILL) == 0) {
-    pollfd ended{line, 0, 0};  // hung up by its end
+    pollfd ended{line, 0, 0};  // hung up when the process ends
     poll(&ended, 1, ending_ms);
   }
   close(line);
@@ -128,7 +128,7 @@ std::optional<int> become_watched_worker() {
   }
   if (worker > 0) watch(worker);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != watcher) _exit(0);  // it was killed before it could be bound to this one
+  if (getppid() != watcher) _exit(0);  // the watcher was killed before the worker was bound to it
   return std::nullopt;
 }
 
@@ -141,7 +141,7 @@ std::jthread tell_alive(std::chrono::milliseconds interval,
   return std::jthread([interval, send = std::move(send)](const std::stop_token& stop) {
     std::mutex mutex;
     std::condition_variable_any ends;
-    // Guards nothing: the wait that a stop ends asks for one.
+    // Guards no data: the interruptible wait requires a lock.
     // cppcheck-suppress localMutex
     std::unique_lock lock(mutex);
     while (!stop.stop_requested()) {
@@ -157,7 +157,8 @@ void take_over_from(const std::string& driver) {
   end_predecessor(name);
   const int held = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (held < 0) return;
-  // Kept open for good: where it cannot be had, there is only no one to take over from.
+  // Kept open until the process ends. If the name is unavailable, there is only no worker to take
+  // over from.
   static_cast<void>(bind(held, reinterpret_cast<const sockaddr*>(&name.address), name.length));
   static_cast<void>(listen(held, 1));
 }

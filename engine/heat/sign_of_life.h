@@ -1,9 +1,10 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a worker gives to be known by, wherever it runs. While it measures it tells every few
-// seconds which contender runs (`alive`); when it dies, the process that watches it tells how and
-// who ran then (`ended`); and it takes the place of a worker that the same driver has lost.
+// How a worker reports its state on any machine. During a measurement it reports every few seconds
+// which contender is running (`alive`); when it dies, the process that watches it reports how, and
+// which contender was running (`ended`); and it replaces a worker to which the same driver has lost
+// its connection.
 //
 //   if (const auto exit_code = become_watched_worker()) return *exit_code;   // first thing in main
 //   take_over_from(driver);                                                  // at the greeting
@@ -21,8 +22,8 @@
 
 namespace attnscope {
 
-/// Which contender runs now. Kept current by plain stores, without a system call, so that it costs
-/// nothing in a timed round.
+/// The contender that is running. Updated with plain stores and no system call, so that it adds no
+/// cost to a timed round.
 class Beacon {
  public:
   /// Before each call into a contender, by its place in the heat.
@@ -30,11 +31,11 @@ class Beacon {
     contender_.store(contender, std::memory_order_relaxed);
     calls_.fetch_add(1, std::memory_order_relaxed);
   }
-  /// Nobody runs.
+  /// No contender is running.
   void idle() { contender_.store(-1, std::memory_order_relaxed); }
-  /// -1: none.
+  /// -1 if none is running.
   [[nodiscard]] int contender() const { return contender_.load(std::memory_order_relaxed); }
-  /// Grows with every call into a contender.
+  /// Increases with every call into a contender.
   [[nodiscard]] std::uint32_t calls() const { return calls_.load(std::memory_order_relaxed); }
 
  private:
@@ -42,26 +43,27 @@ class Beacon {
   std::atomic<std::uint32_t> calls_ = 0;
 };
 
-/// A worker that dies cannot say so, and from elsewhere its death looks like a lost connection. So
-/// the process that is started only watches: the worker is its child, and when that ends it says
-/// how in a last event, with the contender that ran, and ends the same way. Returns in the child
-/// only: nothing, or the exit code to end with when no process could be made. Call it while the
-/// process has one thread.
+/// Makes this process watch the worker. A worker that dies cannot report it, and to a remote driver
+/// its death looks like a lost connection. The process that was started therefore only watches: the
+/// worker is its child, and when the child ends, the process reports how in a last event, with the
+/// contender that was running, and ends the same way. Returns only in the child: nothing, or the
+/// exit code to end with if no process could be created. Call it while the process has one thread.
 [[nodiscard]] std::optional<int> become_watched_worker();
 
-/// The one that the watching process reads when this one has died.
+/// The beacon that the watching process reads after the worker has died.
 [[nodiscard]] Beacon& beacon();
 
-/// Sends the event `alive` at once and then at every interval, until the thread goes: no event
-/// comes afterwards.
+/// Sends the event `alive` at once and then at every interval, until the thread is destroyed; it
+/// sends no event afterwards.
 [[nodiscard]] std::jthread tell_alive(std::chrono::milliseconds interval,
                                       std::function<void(const nlohmann::json&)> send);
 inline constexpr std::chrono::milliseconds alive_interval{2'000};
 
-/// When a line is cut without a word, the worker at its far end measures on for nobody, and the one
-/// that is reached next would share the machine with it. So this ends the process that has called
-/// it before for the same driver, if it still runs and is of the same user, and waits for its end.
-/// Holds until this process ends; leaves no file.
+/// Ends the previous worker of the same driver. If a connection is lost without notice, the worker
+/// at its far end continues to measure and would share the machine with the next worker. This
+/// function therefore ends the process that called it before for the same driver, if it still runs
+/// and belongs to the same user, and waits for its end. The claim lasts until this process ends and
+/// leaves no file.
 void take_over_from(const std::string& driver);
 
 }  // namespace attnscope

@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long this machine has been suspended since it was started. What was being timed over a
-// suspend is measured again: the steady clock stood still, but caches, clocks and temperature are
-// those of another machine afterwards.
+// How long this machine has been suspended since boot. A measurement during which the machine was
+// suspended is repeated: the steady clock does not count the suspend, but caches, clock rates and
+// temperature differ afterwards.
 
 #include <chrono>
 #include <ctime>
@@ -17,14 +17,14 @@ namespace attnscope {
     clock_gettime(clock, &now);
     return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
   };
-  // In this order a thread that is put aside between the two readings makes the difference smaller,
-  // and never a suspend of it.
+  // In this order, a thread preempted between the two readings makes the difference smaller, which
+  // is never taken for a suspend.
   const auto boot = read(CLOCK_BOOTTIME);
   const auto steady = read(CLOCK_MONOTONIC);
   return boot - steady;
 }
 
-/// Less than any suspend takes, far more than the two clocks are read apart.
+/// Shorter than any suspend, and much longer than the time between the readings of the two clocks.
 inline constexpr std::chrono::milliseconds least_suspend{50};
 
 }  // namespace attnscope

@@ -24,10 +24,10 @@ namespace {
 
 using nlohmann::json;
 
-// Bytes of the file that are locked; none of them need be there.
+// Byte offsets for locks in the file; the bytes need not exist.
 constexpr std::int64_t turn_byte = 0;
 constexpr std::int64_t first_place = 1;                          // of the queue
-constexpr std::int64_t measuring_bytes = std::int64_t{1} << 62;  // and a place behind them
+constexpr std::int64_t measuring_bytes = std::int64_t{1} << 62;  // plus the place in the queue
 constexpr std::int64_t last_byte = std::numeric_limits<std::int64_t>::max() - 1;
 
 constexpr std::size_t longest_name = 100;
@@ -42,7 +42,7 @@ struct flock region(short kind, std::int64_t first, std::int64_t last) {
   return lock;
 }
 
-/// Nanoseconds since the machine's start: whoever comes later has more of them.
+/// Nanoseconds since the machine's start: a later arrival has a larger value.
 std::int64_t arrival() {
   timespec time{};
   clock_gettime(CLOCK_BOOTTIME, &time);
@@ -80,11 +80,11 @@ std::string local_time(std::int64_t unix_s) {
   return {text.data(), length};
 }
 
-/// Neither a link nor a pipe is followed or waited for. A file of somebody else's in a folder of
-/// all users is opened without O_CREAT: the kernel may refuse that (fs.protected_regular).
+/// Does not follow links or wait for pipes. In a folder for all users, another user's file is
+/// opened without O_CREAT, which the kernel may refuse (fs.protected_regular).
 int open_or_make(const std::filesystem::path& file) {
   constexpr int how = O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
-  constexpr int tries = 3;  // it may come and go
+  constexpr int tries = 3;  // the file may appear and disappear
   constexpr mode_t for_all = 0666;
   for (int i = 0; i < tries; ++i) {
     const int there = ::open(file.c_str(), how);
@@ -187,7 +187,7 @@ void Turn::close() {
   if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
 }
 
-// Opens the file and takes the place in its queue; a later one where that is taken.
+// Opens the file and takes its place in the queue; a later place if that one is taken.
 Status Turn::open() {
   close();
   descriptor_ = open_or_make(file_);
@@ -201,12 +201,12 @@ Status Turn::open() {
     close();
     return fail("{} is no regular file", file_.string());
   }
-  // Else it may be anyone's file under a second name, which would be written over.
+  // Otherwise it may be any file under a second name, which would be overwritten.
   if (found.st_nlink > 1) {
     close();
     return fail("{} has a second name", file_.string());
   }
-  constexpr int tries = 1000;  // who came within the same nanosecond
+  constexpr int tries = 1000;  // other arrivals within the same nanosecond
   for (int i = 0; i < tries; ++i, ++place_)
     if (lock(place_)) return {};
   const int refusal = errno;
@@ -225,7 +225,7 @@ bool Turn::lock(std::int64_t at) const {
   return fcntl(descriptor_, F_OFD_SETLK, &lock) == 0;
 }
 
-// By others: its own locks are not in its way.
+// Whether another process has a lock; this process's own locks do not count.
 bool Turn::is_locked(std::int64_t first, std::int64_t last) const {
   struct flock lock = region(F_WRLCK, first, last);
   return first <= last && fcntl(descriptor_, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
@@ -243,7 +243,7 @@ bool Turn::somebody_measures() const {
 Result<bool> Turn::has_come() {
   if (has_begun_) return true;
   if (is_locked(first_place, place_ - 1) || somebody_measures() || !lock(turn_byte)) return false;
-  // Whoever cleans the folder up takes the name away, and newcomers make another file.
+  // A cleaner may have removed the name, so that new processes create another file.
   if (!is_at_its_place()) {
     if (Status opened = open(); !opened) return tl::unexpected(opened.error());
     return false;
@@ -256,7 +256,7 @@ void Turn::begin_now() {
   if (!has_begun_) begin(/*has_turn=*/false);
 }
 
-// What is written is for people; a file that does not take it is locked all the same.
+// The text is for people; a file that cannot be written is locked anyway.
 void Turn::begin(bool has_turn) {
   has_begun_ = true;
   own_.since_unix_s = std::time(nullptr);
@@ -294,7 +294,7 @@ std::vector<Turn::Entry> Turn::entries(std::int64_t from) const {
 }
 
 std::optional<Measurement> Turn::holder() const {
-  std::optional<Measurement> found;  // who did not wait is named where nobody else measures
+  std::optional<Measurement> found;  // a measurement without the turn only if none has it
   for (const Entry& entry : entries(0)) {
     if (!is_measuring(entry)) continue;
     if (entry.has_turn) return entry.measurement;

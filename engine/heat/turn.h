@@ -1,10 +1,10 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// One measurement at a time on a device of a machine. A turn is a lock of the kernel's on a file
-// that all users of the machine share, so that it ends with the process that holds it, however that
-// ends. Places in the queue are locks as well, in the order of arrival. What stands in the file
-// says who measures, for people: nothing rests on it.
+// Runs one measurement at a time on each device of a machine. A turn is a kernel lock on a file
+// shared by all users of the machine, so it ends with the process that holds it, however the
+// process ends. Places in the queue are locks as well, in the order of arrival. The contents of the
+// file name the running measurement for people; the program does not depend on them.
 //
 //   auto turn = Turn::line_up(locks_folder(), "cpu", {.what = "run 'mine'", .process = getpid()});
 //   while (turn && !turn->has_come().value_or(true)) show(turn->holder());
@@ -22,32 +22,32 @@
 
 namespace attnscope {
 
-/// Who measures, in the words of whoever started it.
+/// A running measurement, as described by the user who started it.
 struct Measurement {
   std::string what = {};          // "run 'mine'"
-  std::int64_t process = 0;       // the driver's
-  std::string host = {};          // the driver's machine
+  std::int64_t process = 0;       // of the driver
+  std::string host = {};          // of the driver
   std::string user = {};          // of the worker
-  std::int64_t since_unix_s = 0;  // the measurement began
+  std::int64_t since_unix_s = 0;  // start of the measurement
   friend bool operator==(const Measurement&, const Measurement&) = default;
 };
 [[nodiscard]] nlohmann::json to_json(const Measurement& measurement);
-/// Fields that are missing or of another kind stay empty: anyone may have written them.
+/// Fields that are missing or have another type stay empty: any user may have written them.
 [[nodiscard]] Measurement read_measurement(const nlohmann::json& value);
-/// "run 'mine' (process 1234 of ann, since 14:02)", with the host where it is another machine; of
-/// an empty one "another measurement".
+/// "run 'mine' (process 1234 of ann, since 14:02)", with the host if it is another machine;
+/// "another measurement" if the argument is empty.
 [[nodiscard]] std::string in_words(const Measurement& measurement);
 
 [[nodiscard]] std::string host_name();
 
-/// Where locks lie: $ATTNSCOPE_LOCKS; else /run/lock where every user may write there, else /tmp,
-/// so that all users of a machine find the same files.
+/// The folder of the locks: $ATTNSCOPE_LOCKS; else /run/lock if every user may write there; else
+/// /tmp, so that all users of a machine use the same files.
 [[nodiscard]] std::filesystem::path locks_folder();
 
 class Turn {
  public:
-  /// Takes a place in the queue for the device. The file is made where there is none, for all
-  /// users. Errors: one that cannot be opened for writing or is no regular file.
+  /// Takes a place in the queue for the device. Creates the file, for all users, if it does not
+  /// exist. Errors: the file cannot be opened for writing or is not a regular file.
   [[nodiscard]] static Result<Turn> line_up(const std::filesystem::path& folder,
                                             const std::string& device, Measurement own);
   Turn(Turn&& other) noexcept;
@@ -56,15 +56,15 @@ class Turn {
   Turn& operator=(const Turn&) = delete;
   ~Turn();
 
-  /// Whether the measurement may begin; once it may, it is written down as begun. Never blocks. An
-  /// error when the file was taken away and none can be made in its place.
+  /// Whether the measurement may begin; if so, records its begin. Never blocks. Returns an error if
+  /// the file was removed and cannot be created again.
   [[nodiscard]] Result<bool> has_come();
-  /// Begins without waiting, whoever measures.
+  /// Begins without waiting for other measurements.
   void begin_now();
-  /// Who has the turn, where that can be read.
+  /// The measurement that has the turn, if it can be read.
   [[nodiscard]] std::optional<Measurement> holder() const;
-  /// Who has measured at the same time since this one began or since the last call; one of whom
-  /// nothing is known is an empty one.
+  /// Measurements that ran at the same time since this one began or since the last call; an unknown
+  /// one is an empty Measurement.
   [[nodiscard]] std::vector<Measurement> others();
 
  private:

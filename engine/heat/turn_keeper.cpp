@@ -17,16 +17,16 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using nlohmann::json;
 
-constexpr int between_checks_ms = 200;  // who waits must not be seen by who measures
+constexpr int between_checks_ms = 200;  // waiting must not disturb the running measurement
 
 Result<std::set<DeviceKind>> devices_of(const json& request) {
   const auto listed = request.find("devices");
   if (listed == request.end() || !listed->is_array())
     return fail("the field 'devices' must be a list");
   std::set<DeviceKind> devices;
-  for (const json& one : *listed) {
-    if (!one.is_string()) return fail("the field 'devices' must be a list of texts");
-    const auto device = parse_device(one.get<std::string>());
+  for (const json& name : *listed) {
+    if (!name.is_string()) return fail("the field 'devices' must be a list of texts");
+    const auto device = parse_device(name.get<std::string>());
     if (!device) return tl::unexpected(device.error());
     devices.insert(*device);
   }
@@ -49,7 +49,7 @@ void TurnKeeper::hold(const json& request, const Send& send,
   };
   const auto devices = devices_of(request);
   if (!devices) return fail_with(devices.error().message);
-  // Every measurement takes them in this order, so that no two wait for each other.
+  // Every measurement takes them in this order, so that no two can deadlock.
   for (const DeviceKind device : *devices) {
     auto turn = Turn::line_up(locks_folder(), name_of_lock_(device), read_measurement(request));
     if (!turn) {
@@ -81,8 +81,8 @@ Status TurnKeeper::wait(Turn& turn, const std::string& device, const Send& send,
     json now = {{"event", "waiting"},
                 {"device", device},
                 {"by", holder ? to_json(*holder) : json(nullptr)}};
-    // As often as a worker that measures: the line may have been cut. Nobody has a name for a
-    // moment when one has ended and the next has not begun yet.
+    // As often as during a measurement, since the connection may have been lost. For a moment there
+    // is no name, when one measurement has ended and the next has not begun yet.
     const bool is_due = !last_sign || Clock::now() - *last_sign >= alive_interval;
     if (is_due || (holder && now != last)) {
       send(now);

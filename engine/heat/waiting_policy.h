@@ -1,12 +1,12 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long the threads of a parallel region, ours or LibTorch's, turn in circles for each other
-// before they sleep. Left to itself libgomp turns for milliseconds: on a machine that does other
-// things too, a thread that waits so holds the core of the one it waits for. Sleeping at once costs
-// short calls the time to wake: a window of 4 at 64 tokens takes 21 us with these turns or endless
-// ones, 48 with 300 and 63 with none (two cores). Whoever sets either variable has chosen
-// otherwise, and measures that; a run's provenance has the variables of its worker.
+// How long the threads of a parallel region, ours or LibTorch's, spin while they wait for each
+// other before they sleep. By default libgomp spins for milliseconds: on a machine with other load,
+// a waiting thread then occupies the core of the thread it waits for. Sleeping at once adds the
+// wake-up time to short calls: a window of 4 at 64 tokens takes 21 us with these spins or with
+// unlimited ones, 48 us with 300 and 63 us with none (two cores). If the user sets either variable,
+// that setting is kept and measured; a run's provenance has the variables of its worker.
 
 #include <cstdlib>
 

@@ -94,7 +94,7 @@ Result<AttentionPattern> read_pattern(const std::string& text, const std::string
       file, in_a_sentence(text));
 }
 
-/// One of all layers, or a JSON list of one a layer.
+/// One pattern for all layers, or a JSON list with one per layer.
 Result<std::vector<AttentionPattern>> read_patterns(const std::string& text,
                                                     const std::string& file) {
   std::vector<std::string> given{text};
@@ -102,19 +102,19 @@ Result<std::vector<AttentionPattern>> read_patterns(const std::string& text,
     const Result<json> list = list_of(text, "pattern", file);
     if (!list) return tl::unexpected(list.error());
     given.clear();
-    for (const json& one : *list)
-      given.push_back(one.is_string() ? one.get<std::string>() : one.dump());
+    for (const json& entry : *list)
+      given.push_back(entry.is_string() ? entry.get<std::string>() : entry.dump());
   }
   std::vector<AttentionPattern> patterns;
-  for (const std::string& one : given) {
-    Result<AttentionPattern> pattern = read_pattern(one, file);
+  for (const std::string& pattern_text : given) {
+    Result<AttentionPattern> pattern = read_pattern(pattern_text, file);
     if (!pattern) return tl::unexpected(pattern.error());
     patterns.push_back(*std::move(pattern));
   }
   return patterns;
 }
 
-/// "4", "inf", or one a layer: "256,256,512".
+/// "4", "inf", or one per layer: "256,256,512".
 Result<std::vector<std::optional<Window>>> read_windows(std::string_view text,
                                                         const std::string& file) {
   std::vector<std::optional<Window>> windows;
@@ -157,15 +157,15 @@ Result<std::vector<std::int64_t>> read_rows(const std::string& text, std::int64_
 }
 
 constexpr std::int64_t length_bytes = 8;
-// Token texts are the longest part: 65,536 of a hundred bytes are 7 MB.
+// Token texts are the longest part: 65,536 texts of a hundred bytes are 7 MB.
 constexpr std::int64_t longest_header = 32'000'000;
 constexpr std::int64_t most_heads = 512;
 constexpr std::int64_t most_head_dim = 1024;
-// Larger finite values could overflow a product of two; no projection comes near.
+// Larger finite values could overflow the product of two; no projection comes near this value.
 constexpr float largest_value = 1e15F;
 
-/// The texts of the metadata, before tensors are looked at: `layers`, `heads`, `head_dim` are left
-/// as they are and `patterns` and `windows` hold those given, one or one a layer.
+/// Parses the metadata before tensors are checked: `layers`, `heads`, `head_dim` are left unset,
+/// and `patterns` and `windows` contain the given values, one or one per layer.
 Result<DumpInfo> parse_dump_metadata(const Metadata& metadata, const std::string& file) {
   DumpInfo info;
   const Result<std::string> version = text_of(metadata, "attnscope_dump", file);
@@ -227,7 +227,7 @@ std::string tensor_name(std::int64_t layer, std::string_view part) {
   return fmt::format("layer.{}.{}", layer, part);
 }
 
-/// N of "layer.N.q".
+/// The N in "layer.N.q".
 std::optional<std::int64_t> layer_of(std::string_view name) {
   constexpr std::string_view begin = "layer.";
   constexpr std::string_view end = ".q";

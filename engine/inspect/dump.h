@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A dump: the queries, keys and values of a cross-encoder on one query with its document, as
-// scripts/attnscope_dump.py writes it (docs/attention-dumps.md). Opening reads the header alone; a
-// head's vectors are read when they are asked for.
+// A dump: the queries, keys and values of a cross-encoder for one query with its document, as
+// written by scripts/attnscope_dump.py (docs/attention-dumps.md). Opening reads only the header; a
+// head's vectors are read on request.
 //
 //   Result<Dump> dump = Dump::open("monobert.safetensors");
 //   Result<HeadVectors> head = dump->head(/*layer=*/0, /*head=*/3);
@@ -28,57 +28,57 @@
 
 namespace attnscope {
 
-/// What a dump says of itself, checked.
+/// The validated metadata of a dump.
 struct DumpInfo {
   std::string model;
-  std::string note;                        // what it is, shown beside it; may be empty
+  std::string note;                        // description shown with the dump; may be empty
   SequenceLayout layout;                   // of one item
-  std::vector<std::string> tokens;         // their texts
-  std::vector<TokenGroup> groups;          // of the tokens
-  double scale = 1;                        // of the scores, before the softmax
-  std::vector<std::int64_t> layers;        // the model's numbers of those in the dump, ascending
-  std::vector<AttentionPattern> patterns;  // the model ran with, by layer
+  std::vector<std::string> tokens;         // texts of the tokens
+  std::vector<TokenGroup> groups;          // by token
+  double scale = 1;                        // factor of the scores before the softmax
+  std::vector<std::int64_t> layers;        // the model's numbers of the dumped layers, ascending
+  std::vector<AttentionPattern> patterns;  // that the model ran with, by layer
   std::vector<std::optional<Window>> windows;  // likewise
   std::int32_t heads = 0;
   std::int64_t head_dim = 0;
-  /// Rows that a model projects apart (Longformer's global tokens): their scores come from
+  /// Rows that a model projects separately (Longformer's global tokens): their scores come from
   /// `q_global` and `k_global`.
   std::vector<std::int64_t> global_rows;
 };
 
-/// Bytes of a file, or of memory, read where they are needed. A file is read and not mapped: one
-/// that another program cuts short while it is open ends in a sentence, where a mapping would end
-/// the process.
+/// Bytes of a file, or of memory, read on demand. A file is read and not mapped: if another program
+/// truncates it while it is open, the result is an error, whereas a mapping would end the process.
 class ByteSource {
  public:
   [[nodiscard]] static Result<ByteSource> open(const std::filesystem::path& path);
-  /// `name` is what messages call the bytes.
+  /// `name` denotes the bytes in messages.
   [[nodiscard]] static ByteSource of(std::vector<std::byte> bytes, std::string name);
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] std::int64_t size() const { return size_; }
-  /// Fills `bytes` from `offset` on; may be called from several threads at once.
+  /// Fills `bytes` from `offset` on; thread-safe.
   [[nodiscard]] Status read(std::int64_t offset, std::span<std::byte> bytes) const;
 
  private:
   std::string name_;
   std::int64_t size_ = 0;
-  std::shared_ptr<const OpenFile> file_;  // null: the bytes lie in memory
+  std::shared_ptr<const OpenFile> file_;  // null: the bytes are in memory
   std::vector<std::byte> memory_;
 };
 
 class Dump {
  public:
-  /// The most tokens, so that a row of each of them fits a page.
+  /// The maximum number of tokens, so that a row of all tokens fits a page.
   static constexpr std::int64_t most_tokens = 65'536;
 
-  // Errors name the file, what is wrong with it and how to mend it.
+  // Errors name the file, the problem and how to fix it.
   [[nodiscard]] static Result<Dump> open(const std::filesystem::path& path);
   [[nodiscard]] static Result<Dump> read(ByteSource source);
 
   [[nodiscard]] const std::string& name() const { return source_.name(); }
   [[nodiscard]] const DumpInfo& info() const { return info_; }
-  /// `layer` counts info().layers. Errors: values that are not finite, a file that changed.
+  /// `layer` is an index into info().layers. Errors: values that are not finite, a file that
+  /// changed.
   [[nodiscard]] Result<HeadVectors> head(std::size_t layer, std::int32_t head) const;
 
  private:

@@ -1,7 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where every head of a dump puts its mass, group by group, under the pattern the model ran with.
+// The attention mass of every head of a dump, by token group, under the pattern that the model ran
+// with.
 //
 //   Result<GroupMasses> masses = group_masses(dump);
 //   write(write_masses(*masses, MassFormat::csv));
@@ -18,8 +19,8 @@
 
 namespace attnscope {
 
-/// A head's weights as the model computed them. `layer` counts info().layers. Errors: what the
-/// dump's head and compile_plan say.
+/// A head's weights as the model computed them. `layer` is an index into info().layers. Errors:
+/// those of Dump::head and compile_plan.
 [[nodiscard]] Result<std::shared_ptr<const HeadWeights>> head_weights(const Dump& dump,
                                                                       std::size_t layer,
                                                                       std::int32_t head);
@@ -31,7 +32,7 @@ struct HeadMass {
 };
 
 struct GroupMasses {
-  std::vector<TokenGroup> groups;  // that have tokens
+  std::vector<TokenGroup> groups;  // groups that have tokens
   std::vector<HeadMass> heads;     // by layer, then head
 };
 
@@ -40,8 +41,8 @@ struct GroupMasses {
 enum class MassFormat : std::uint8_t { text, csv, json };
 /// Errors name the formats.
 [[nodiscard]] Result<MassFormat> parse_mass_format(std::string_view text);
-/// A row for each head and group that attends, a column for each group that is attended to; csv and
-/// json have the masses as they are, text in percent.
+/// One row for each head and attending group, one column for each attended group; csv and json have
+/// the unscaled masses, text has percent.
 [[nodiscard]] std::string write_masses(const GroupMasses& masses, MassFormat format);
 
 }  // namespace attnscope

@@ -20,7 +20,7 @@ std::array<std::vector<std::int64_t>, token_group_count> rows_by_group(
   return rows;
 }
 
-/// `most` of `rows`, evenly spread; all when `most` is 0.
+/// Selects `most` of `rows`, evenly spaced; all if `most` is 0.
 std::vector<std::int64_t> spread(const std::vector<std::int64_t>& rows, std::int64_t most) {
   const auto there = static_cast<std::int64_t>(rows.size());
   if (most <= 0 || there <= most) return rows;

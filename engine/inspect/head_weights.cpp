@@ -11,7 +11,7 @@
 namespace attnscope {
 namespace {
 
-/// [tokens, dim] to [dim, tokens].
+/// Transposes [tokens, dim] to [dim, tokens].
 std::vector<float> turned(std::span<const float> values, std::int64_t tokens, std::int64_t dim) {
   std::vector<float> turned(values.size());
   for (std::int64_t token = 0; token < tokens; ++token) {
@@ -23,13 +23,13 @@ std::vector<float> turned(std::span<const float> values, std::int64_t tokens, st
   return turned;
 }
 
-constexpr std::int64_t terms = 4;  // of a sum, for each visit of the scores
+constexpr std::int64_t terms = 4;  // terms of each sum added per pass over the scores
 
 /// scores[j] = q . k_j for the keys, with k as [head_dim, tokens].
 void dot_products(const float* q, const float* k, std::int64_t head_dim, std::int64_t tokens,
                   TokenRange keys, double* scores) {
   std::fill(scores + keys.begin, scores + keys.end, 0.0);
-  // In float64: a product of two float32 is exact there, so that large scores keep their digits.
+  // In float64: a product of two float32 numbers is exact, so that large scores keep their digits.
   std::int64_t d = 0;
   for (; d + terms <= head_dim; d += terms) {
     const double a[terms] = {q[d], q[d + 1], q[d + 2], q[d + 3]};

@@ -19,15 +19,15 @@
 
 namespace attnscope {
 
-/// The queries and keys of one head. Keys are kept with the token as the fastest index, so that the
-/// scores of one row are computed for neighbouring keys at once.
+/// The queries and keys of one head. Keys are stored with the token as the fastest index, so that
+/// the scores of one row are computed for adjacent keys at once.
 class HeadVectors {
  public:
   HeadVectors(std::int64_t tokens, std::int64_t head_dim) : tokens_(tokens), head_dim_(head_dim) {}
 
   /// `q` and `k`: [tokens, head_dim].
   void set(std::span<const float> q, std::span<const float> k);
-  /// Rows whose scores come from projections of their own, both [tokens, head_dim].
+  /// Rows whose scores use separate projections, both [tokens, head_dim].
   void set_global(std::span<const std::int64_t> rows, std::span<const float> q,
                   std::span<const float> k);
 
@@ -35,7 +35,7 @@ class HeadVectors {
   [[nodiscard]] std::int64_t head_dim() const { return head_dim_; }
   /// [head_dim]
   [[nodiscard]] const float* query(std::int64_t row) const;
-  /// [head_dim, tokens]: the keys that this row's query is held against.
+  /// [head_dim, tokens]: the keys for this row's query.
   [[nodiscard]] const float* keys_for(std::int64_t row) const;
 
  private:
@@ -50,17 +50,18 @@ class HeadVectors {
   std::vector<bool> global_;  // by row; empty: none
 };
 
-/// Asked before every row: nobody waits for the result any more. An empty one never says so.
+/// Called before every row: returns true if the result is no longer needed. An empty function never
+/// stops.
 using Stopped = std::function<bool()>;
 
-/// A row as it is handed from call to call, so that its memory is taken once.
+/// The buffers of a row, reused between calls.
 struct RowWeights {
   std::vector<TokenRange> keys;  // ascending, disjoint
-  std::vector<float> weights;    // by token; meaningful within `keys`
+  std::vector<float> weights;    // by token; valid only within `keys`
   std::vector<double> scores{};  // working memory
 };
 
-/// Something that has a weight for pairs of tokens: a head, or the difference of two.
+/// Weights for pairs of tokens: a head, or the difference of two heads.
 class WeightRows {
  public:
   WeightRows() = default;
@@ -71,7 +72,7 @@ class WeightRows {
   virtual void row(std::int64_t query, RowWeights& row) const = 0;
   /// The keys that the pattern allows this row.
   [[nodiscard]] virtual std::vector<TokenRange> keys(std::int64_t query) const = 0;
-  /// What the softmax is taken of, whether or not the pair is allowed.
+  /// The input of the softmax for this pair, whether or not the pair is allowed.
   [[nodiscard]] virtual double score(std::int64_t query, std::int64_t key) const = 0;
 };
 
@@ -92,10 +93,11 @@ class HeadWeights : public WeightRows {
   double scale_;
 };
 
-/// The mean over heads, over the keys of any; a key that one does not allow has weight 0 there.
+/// The mean over heads, on the union of their keys; a key has weight 0 in a head that does not
+/// allow it.
 class MeanWeights : public WeightRows {
  public:
-  /// Precondition: there are some, of the same tokens.
+  /// Precondition: at least one head, all with the same tokens.
   explicit MeanWeights(std::vector<std::shared_ptr<const WeightRows>> heads);
 
   [[nodiscard]] std::int64_t tokens() const override { return heads_.front()->tokens(); }
@@ -107,8 +109,8 @@ class MeanWeights : public WeightRows {
   std::vector<std::shared_ptr<const WeightRows>> heads_;
 };
 
-/// `b` minus `a`, over the keys of either; a key that one does not allow has weight 0 there. Both
-/// rest on the same scores.
+/// `b` minus `a`, on the union of their keys; a key has weight 0 where it is not allowed. Both use
+/// the same scores.
 class WeightDifference : public WeightRows {
  public:
   WeightDifference(std::shared_ptr<const WeightRows> a, std::shared_ptr<const WeightRows> b);

@@ -11,12 +11,13 @@
 namespace attnscope {
 namespace {
 
-/// First token of cell `at` when `range` is cut into `cells` parts that differ by at most one.
+/// The first token of cell `at` if `range` is divided into `cells` parts whose sizes differ by at
+/// most one.
 std::int64_t cut(TokenRange range, std::int64_t cells, std::int64_t at) {
   return range.begin + range.size() * at / cells;
 }
 
-/// The cell that holds `token`, the inverse of cut.
+/// The cell that contains `token`, the inverse of cut.
 std::int64_t cell_of(TokenRange range, std::int64_t cells, std::int64_t token) {
   return ((token - range.begin + 1) * cells - 1) / range.size();
 }
@@ -51,7 +52,7 @@ float PooledMap::largest() const {
 }
 
 void PooledMap::join(float& cell, float value) const {
-  if (!(std::abs(cell) >= std::abs(value))) cell = value;  // also where the cell is NaN
+  if (!(std::abs(cell) >= std::abs(value))) cell = value;  // also if the cell is NaN
 }
 
 void PooledMap::add(std::int64_t query, const RowWeights& row) {

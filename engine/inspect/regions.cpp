@@ -59,7 +59,7 @@ Result<std::vector<float>> finite_floats(const SafetensorsFile& file, const char
   return std::vector<float>(values->begin(), values->end());
 }
 
-/// Which of the query's words the list has not; a file that does not say so knows of none.
+/// By query word, whether it is not in the vocabulary; without this metadata, all words are known.
 Result<std::vector<bool>> unknown_in_metadata(const SafetensorsFile& file, std::size_t words,
                                               const std::string& name) {
   std::vector<bool> unknown(words);
@@ -75,8 +75,8 @@ Result<std::vector<bool>> unknown_in_metadata(const SafetensorsFile& file, std::
   return unknown;
 }
 
-/// What the regions that count add to the document's score: each by the weight of its place, first
-/// the peaks, then for all three the ones before, behind, two before and two behind.
+/// Adds the weighted contributions to the document's score: first the peaks, then, for all three
+/// peaks, the regions before, after, two before and two after.
 void add_weights(const std::vector<float>& numbers, const std::vector<float>& weights,
                  DocumentRegions& regions) {
   for (std::size_t place = 0; place < weights.size() && !regions.scores.empty(); ++place) {
@@ -96,7 +96,7 @@ void add_weights(const std::vector<float>& numbers, const std::vector<float>& we
   }
 }
 
-/// The peaks and what their scores are made of.
+/// Adds the peaks with the shares of their scores.
 Status add_peaks(const std::vector<float>& numbers, const std::vector<float>& shares,
                  const std::vector<float>& unmatched, const std::string& name,
                  DocumentRegions& regions) {

@@ -11,11 +11,11 @@
 namespace attnscope {
 namespace {
 
-/// Of the first, second and third region, as figures have them (contender_style.h): apart for eyes
-/// that tell few colours.
+/// Colours of the first, second and third region, as in figures (contender_style.h):
+/// distinguishable with colour vision deficiency.
 constexpr std::array<std::string_view, 3> colours{"#d98a1f", "#3d9bdc", "#30a583"};
 
-/// Lightness of heat, from none to most: as maps have it (map_colors.h), on white.
+/// The lightness scale of heat, from none to most, as in maps (map_colors.h), on white.
 constexpr std::array<std::array<double, 3>, 5> ramp{
     {{252, 253, 241}, {203, 196, 129}, {110, 146, 131}, {51, 86, 136}, {24, 30, 86}}};
 
@@ -108,7 +108,7 @@ void append_number(std::string_view number, std::string& html) {
   html += fmt::format("<td class=\"number\">{}</td>", number);
 }
 
-/// What the document's score adds up from, in columns.
+/// The terms of the document's score, in columns.
 void append_peaks(const DocumentRegions& regions, std::string& html) {
   constexpr std::size_t named = 6;
   if (regions.peaks.empty()) {
@@ -152,7 +152,8 @@ void append_peaks(const DocumentRegions& regions, std::string& html) {
   html += "</table>\n";
 }
 
-/// The peak that a word is in, and whether in itself or in a region beside it.
+/// The peak that a word belongs to, and whether it is in the peak itself or in a neighbouring
+/// region.
 struct Marked {
   std::size_t peak = colours.size();
   bool beside = false;

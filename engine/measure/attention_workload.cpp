@@ -16,18 +16,18 @@
 namespace attnscope::measure {
 namespace {
 
-// Looked at after every sample. Reading a row costs two cache misses, or a copy of about 10 us from
-// a device, beside samples of a millisecond and more.
+// Number of rows checked after every sample. Reading a row costs two cache misses, or a copy of
+// about 10 us from a device, compared with samples of a millisecond and more.
 constexpr std::size_t watched_on_processor = 16;
 constexpr std::size_t watched_on_device = 4;
-// What every workspace starts at a multiple of, on each device.
+// Alignment of every workspace, for all devices.
 constexpr std::size_t guard_bytes = 512;
 
-/// A workspace with room before and behind it, and what the room costs: figures of memory are those
-/// of a workspace without.
+/// A workspace with guard regions on both sides. It also records their memory, since memory figures
+/// are those of a workspace without guards.
 class GuardedWorkspace {
  public:
-  /// Empties the memory's cache.
+  /// Empties the cache of `memory`.
   GuardedWorkspace(HeatMemory& memory, std::int64_t bytes) {
     if (bytes == 0) return;
     const std::int64_t plain = reserved_for(memory, bytes);
@@ -62,8 +62,9 @@ class GuardedWorkspace {
   Room room_;
 };
 
-/// The contenders at one batch: layout, plans (one for each distinct pattern and window) and what
-/// each implementation prepared from them. Nothing of the size of the inputs is allocated.
+/// The contenders at one batch size: layout, plans (one for each distinct pattern and window) and
+/// the state that each implementation prepared from them. Allocates nothing of the size of the
+/// inputs.
 class PreparedBatch {
  public:
   struct PlannedPattern {
@@ -100,12 +101,12 @@ class PreparedBatch {
     return entry.prepared.get();
   }
 
-  /// Whether one of those that are prepared computes in another process.
+  /// Whether another process computes for one of the prepared contenders.
   [[nodiscard]] bool has_served() const { return std::ranges::any_of(entries_, &Entry::is_served); }
   [[nodiscard]] bool is_served(std::size_t contender) const {
     return entries_[contender].is_served;
   }
-  /// Of a contender that is prepared.
+  /// The plan of a prepared contender.
   [[nodiscard]] const PlannedPattern& planned(std::size_t contender) const {
     return *entries_[contender].planned;
   }
@@ -214,8 +215,8 @@ class AttentionWorkload final : public Workload {
     place_tensors();
   }
 
-  /// Another process learns by a call where the tensors of a later placement lie: it maps them and
-  /// prepares anew, which is no sample's time.
+  /// Another process needs one untimed call to map the tensors of a later placement and to prepare
+  /// again.
   Status prepare(std::size_t contender) override {
     PreparedAttention& prepared = of(contender);
     if (!watches_[contender] || !prepared.own_peak_bytes()) return {};
@@ -244,7 +245,7 @@ class AttentionWorkload final : public Workload {
       first.memory.process_peak_bytes = *own;
     }
     first.blocks.push_back(prepared.workspace_bytes());
-    // They are everybody's, and the reference is computed from them.
+    // The inputs are shared, and the reference is computed from them.
     if (!wrong->empty()) place_tensors();
     return {.error = {}, .wrong = *wrong};
   }
@@ -284,7 +285,7 @@ class AttentionWorkload final : public Workload {
   void call(std::size_t contender) override { call(of(contender), workspaces_[contender].bytes()); }
   void leave(std::size_t contender) override {
     workspaces_[contender] = Buffer();
-    // They are everybody's, and are there again afterwards.
+    // The inputs are shared and must be restored.
     if (served_[contender] && !served_[contender]->leave(of(contender))) place_tensors();
   }
 
@@ -339,7 +340,7 @@ class AttentionWorkload final : public Workload {
     require(attnscope::call(prepared, tensors_->get().on_device(), workspace, Pass::both));
   }
 
-  /// One for each distinct pattern and window, computed when first asked for.
+  /// Computed on first use, one for each distinct pattern and window.
   const Reference& reference_of(std::size_t contender) {
     const auto* const planned = &batch_->planned(contender);
     const auto known = references_.find(planned);
@@ -356,12 +357,12 @@ class AttentionWorkload final : public Workload {
   std::optional<PreparedBatch> batch_;
   std::optional<HeatTensors> tensors_;
   int placement_ = 0;
-  std::vector<RowId> rows_;        // compared
+  std::vector<RowId> rows_;        // compared rows
   bool grad_o_is_sparse_ = false;  // 0 in all other rows
   std::map<const PreparedBatch::PlannedPattern*, Reference> references_;
   std::vector<Buffer> workspaces_;
   std::vector<std::optional<RowWatch>> watches_;
-  std::vector<std::optional<ServedWatch>> served_;  // of those that other processes compute
+  std::vector<std::optional<ServedWatch>> served_;  // contenders computed by other processes
 };
 
 }  // namespace

@@ -18,13 +18,13 @@ namespace attnscope::measure {
 namespace {
 
 constexpr std::int64_t huge_page = std::int64_t{2} << 20;
-constexpr std::int64_t small_step = 512;  // rounding below a huge page, as on CUDA
+constexpr std::int64_t small_step = 512;  // rounding of sizes below a huge page, as on CUDA
 constexpr std::int64_t alignment = 64;
-// Small blocks are held against the machine's memory only once so much of them is new: asking the
-// kernel costs more than the block.
+// Small blocks are checked against the machine's memory only once per this many new bytes: the
+// query to the kernel costs more than a block.
 constexpr std::int64_t small_check_step = 16 * huge_page;
-// A block of 32 huge pages and more lies on so many places of every cache that others do not
-// differ.
+// Size from which a block's address does not affect times: a block of at least 32 huge pages covers
+// every cache set evenly.
 constexpr std::int64_t least_unmoved = 32 * huge_page;
 constexpr std::int64_t any_size = std::numeric_limits<std::int64_t>::max();
 
@@ -33,7 +33,7 @@ std::int64_t rounded(std::int64_t bytes) {
   return (bytes + step - 1) / step * step;
 }
 
-/// Maps `size` bytes on a huge page border; nullptr when the system refuses.
+/// Maps `size` bytes at a huge page boundary; nullptr if the system refuses.
 void* map_huge(std::int64_t size) {
   const auto whole = static_cast<std::size_t>(size + huge_page);
   void* mapped = mmap(nullptr, whole, PROT_READ | PROT_WRITE,
@@ -64,7 +64,7 @@ void give_back(void* data, std::int64_t size) noexcept {
   }
 }
 
-// LibTorch's deleters are plain functions without an object, hence the one cache of the process.
+// LibTorch's deleters are plain functions without an object, so there is one cache per process.
 BlockCache& cache() {
   static auto* const memory = new BlockCache;
   return *memory;
@@ -86,7 +86,7 @@ class CountingAllocator final : public c10::Allocator {
   }
 };
 
-// Above the priority of every allocator that LibTorch registers for itself.
+// Above the priority of all allocators that LibTorch registers itself.
 constexpr std::uint8_t priority = 127;
 
 }  // namespace
@@ -104,7 +104,7 @@ void* BlockCache::allocate(std::size_t bytes) {
   const auto requested = static_cast<std::int64_t>(bytes);
   Block block{requested, rounded(requested)};
   void* data = nullptr;
-  // The nearest cached block serves, unless it would waste more than a quarter.
+  // Uses the best-fitting cached block, unless it would waste more than a quarter.
   const auto fit = cached_.lower_bound(block.size);
   if (!shares_ && fit != cached_.end() && fit->first <= block.size + block.size / 4) {
     block.size = fit->first;
@@ -126,7 +126,8 @@ void* BlockCache::take_from_system(std::int64_t requested, std::int64_t size) {
     unchecked_small_ = 0;
     const std::int64_t free = free_bytes_locked();
     if (requested > free) throw OutOfMemory(requested, free);
-    // What is free counts cached blocks; they must really go when the request needs their room.
+    // The free bytes include cached blocks; these must be freed when the request needs their
+    // memory.
     if (requested > free - counters_.cached - aside_bytes_) give_aside_back_locked();
     if (requested > free - counters_.cached) empty_cache_locked(any_size);
   }
@@ -175,8 +176,8 @@ void BlockCache::empty_cache_locked(std::int64_t below) noexcept {
   }
 }
 
-// Only where half of what is free stays free: a call whose memory is metered is not to find the
-// room of others taken.
+// Only if half of the free memory remains free: the kept blocks must not reduce the memory of a
+// metered call.
 void BlockCache::set_cache_aside() noexcept {
   const std::lock_guard lock(mutex_);
   empty_cache_locked(least_unmoved);
@@ -234,7 +235,7 @@ void BlockCache::provide(std::span<const std::int64_t> blocks) {
       if (counters().fresh != before) touch(held.back().bytes());
     }
   } catch (const OutOfMemory&) {
-    // Others took the room meanwhile: the calls will find out for themselves.
+    // Other processes took the memory meanwhile; the calls will detect this themselves.
   }
 }
 
@@ -259,7 +260,7 @@ std::int64_t BlockCache::free_bytes() const {
 }
 
 std::int64_t BlockCache::free_bytes_locked() const {
-  // Mapped pages that nothing has touched yet are promised but still look available.
+  // Mapped but untouched pages are committed, yet the kernel still counts them as available.
   const std::int64_t promised =
       std::max<std::int64_t>(counters_.reserved + aside_bytes_ - resident_bytes(), 0);
   std::int64_t free = available_memory_bytes() - promised + counters_.cached + aside_bytes_;

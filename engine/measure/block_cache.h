@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Counted and cached memory for everything a measured call touches: inputs, outputs, workspaces and
-// LibTorch's own tensors. Freed blocks are kept and handed out again, as the
-// CUDA caching allocator does; without that a timing measures page faults.
+// LibTorch's own tensors. Freed blocks are kept and reused, as in the CUDA caching allocator;
+// otherwise a timing would measure page faults.
 //
 //   BlockCache memory;
 //   memory.reset_peaks();
 //   { Buffer workspace(memory, bytes);  run(workspace.bytes()); }
-//   memory.counters().requested_peak;   // bytes asked for at the worst moment
+//   memory.counters().requested_peak;   // peak of requested bytes
 
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +22,8 @@
 
 namespace attnscope::measure {
 
-/// Thread-safe. Blocks are aligned to 64 bytes; from 2 MiB on to 2 MiB, with huge pages advised.
+/// Thread-safe. Blocks are aligned to 64 bytes; blocks of 2 MiB and more are aligned to 2 MiB, with
+/// huge pages advised.
 class BlockCache final : public HeatMemory {
  public:
   BlockCache() = default;
@@ -59,7 +60,7 @@ class BlockCache final : public HeatMemory {
   std::unordered_map<void*, Block> live_;
   using BySize = std::multimap<std::int64_t, void*>;
   BySize cached_;
-  BySize aside_;  // in no counter; goes as soon as a request needs its room
+  BySize aside_;  // not included in any counter; freed when a request needs its memory
   std::int64_t aside_bytes_ = 0;
   std::optional<std::int64_t> limit_;
   bool shares_ = false;
@@ -67,14 +68,14 @@ class BlockCache final : public HeatMemory {
   Counters counters_;
 };
 
-/// What lies under every tensor, for provenance.
+/// Description of the allocator used for all tensors, for provenance.
 inline constexpr const char* process_memory_in_words =
     "counting and caching, 64-byte aligned; from 2 MiB on aligned to 2 MiB, huge pages advised";
 
-/// The memory of this process, from the first call on under LibTorch, whose every CPU tensor is
-/// then counted, cached, aligned and refused before the machine swaps. (MKL's and oneDNN's private
-/// packing buffers do not pass here.) It is never destroyed: LibTorch keeps tensors of its own
-/// until after main.
+/// The memory of this process. From the first call on, LibTorch allocates from it: every CPU tensor
+/// is then counted, cached, aligned and refused before the machine swaps. (Private packing buffers
+/// of MKL and oneDNN are not included.) It is never destroyed: LibTorch keeps tensors until after
+/// main.
 [[nodiscard]] BlockCache& process_memory();
 
 }  // namespace attnscope::measure

@@ -26,24 +26,25 @@ using Clock = std::chrono::steady_clock;
 constexpr int trials = 5;
 constexpr double trial_seconds = 0.012;
 constexpr std::int64_t least_set = mib / 4;
-// Beyond the caches of a server too: the rate from memory, which limits cells with cold caches.
+// Exceeds even the caches of servers: gives the memory rate, which limits cells with cold caches.
 constexpr std::int64_t largest_set = 1024 * mib;
 constexpr std::int64_t one_pass_set = 256 * mib;
-// 4 KiB in and as much out stay in the first-level cache.
+// 4 KiB of input and of output stay in the first-level cache.
 constexpr std::size_t exponentials_at_once = 1024;
 
-/// Runs `work(thread)` on all threads at once; seconds from the common start to the last end.
+/// Runs `work(thread)` on all threads at once; returns seconds from the common start to the last
+/// end.
 double seconds_of(int threads, const std::function<void(int thread)>& work) {
 #pragma omp parallel num_threads(threads)
-  {}  // the team is awake
+  {}  // all threads of the team are awake
   const auto start = Clock::now();
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int thread = 0; thread < threads; ++thread) work(thread);
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Passes that fill a trial on one thread. The shortest of three runs counts: another process may
-/// take the core in any of them, and a stall must not pass for work.
+/// Number of passes that fill a trial on one thread, from the shortest of three runs: another
+/// process may take the core in any of them, and a stall must not count as work.
 std::int64_t passes_for_a_trial(const std::function<void(std::int64_t passes, int thread)>& run) {
   std::int64_t passes = 1;
   while (passes < (std::int64_t{1} << 40)) {
@@ -59,12 +60,12 @@ std::int64_t passes_for_a_trial(const std::function<void(std::int64_t passes, in
   return passes;
 }
 
-/// Best rate of `trials`; `run(passes, thread)` works. Passes 0: as many as fill a trial.
+/// Best rate of `trials` runs of `run(passes, thread)`. 0 passes: as many as fill a trial.
 double best_rate(int threads, double amount_per_pass,
                  const std::function<void(std::int64_t passes, int thread)>& run,
                  std::int64_t passes = 0) {
   if (passes == 0) passes = passes_for_a_trial(run);
-  // On a busy machine a trial may take far longer than it should.
+  // On a busy machine a trial may take far longer than planned.
   const auto patience = Clock::now() + std::chrono::duration<double>(trials * trial_seconds);
   double best = 0;
   for (int trial = 0; trial < trials && (best == 0 || Clock::now() < patience); ++trial) {
@@ -74,7 +75,7 @@ double best_rate(int threads, double amount_per_pass,
   return best;
 }
 
-/// Vectorised sets only, where there are any: the widest need not be the fastest (clocks fall).
+/// Only vectorised sets, if there are any: the widest is not always the fastest (clocks fall).
 std::span<const PeakKernel> candidates() {
   const std::span<const PeakKernel> all = peak_kernels();
   return all.first(std::max<std::size_t>(all.size() - 1, 1));
@@ -106,7 +107,7 @@ double exponentials_per_second(int threads) {
   return best;
 }
 
-/// Copies half of the working set onto the other half, each thread its own slice.
+/// Copies half of the working set to the other half; each thread copies its own slice.
 double copy_rate(int threads, std::span<std::byte> set) {
   const std::size_t slice = set.size() / 2 / static_cast<std::size_t>(threads) / 64 * 64;
   const auto run = [&](std::int64_t passes, int thread) {
@@ -114,15 +115,15 @@ double copy_rate(int threads, std::span<std::byte> set) {
     std::byte* const to = set.data() + set.size() / 2 + slice * static_cast<std::size_t>(thread);
     for (std::int64_t pass = 0; pass < passes; ++pass) {
       std::memcpy(to, from, slice);
-      asm volatile("" : : "r"(to) : "memory");  // each pass is observed, none may be merged
+      asm volatile("" : : "r"(to) : "memory");  // forces every pass to be executed, without merging
     }
   };
-  // One pass over a set that large fills a trial on any machine.
+  // One pass over a set of this size fills a trial on any machine.
   const bool one_fills = set.size() >= static_cast<std::size_t>(one_pass_set);
   return best_rate(threads, 2.0 * static_cast<double>(slice), run, one_fills ? 1 : 0);
 }
 
-/// Some processors write zeros over zeros faster than anything else.
+/// Some processors write zeros over zeros faster than other data.
 void fill_with_ones(int threads, std::span<std::byte> set) {
   const std::size_t slice =
       (set.size() + static_cast<std::size_t>(threads) - 1) / static_cast<std::size_t>(threads);
@@ -133,17 +134,17 @@ void fill_with_ones(int threads, std::span<std::byte> set) {
   });
 }
 
-// Latency 4-5 times 2 units a cycle: twelve chains keep every unit busy on all sets, and leave
+// Latency of 4-5 cycles times 2 units: twelve chains keep every unit busy on all sets, and leave
 // registers for the two constants where there are sixteen.
 constexpr int chains = 12;
 
-// Minimax polynomial of 2^f on [-0.5, 0.5], degree 6, relative error below 1e-7 (Cephes' expf
-// reduces in the same way): powers of ln 2 over factorials are within that error there.
+// Minimax polynomial of 2^f on [-0.5, 0.5], degree 6, relative error below 1e-7 (the same range
+// reduction as in Cephes' expf): the Taylor coefficients of 2^f are within that error.
 constexpr float log2_e = 1.44269504F;
 constexpr float c1 = 0.693147181F, c2 = 0.240226507F, c3 = 0.0555041087F, c4 = 0.00961812911F,
                 c5 = 0.00133335581F, c6 = 0.000154035304F;
 
-// The compiler must neither drop the chains nor fold them.
+// Prevents the compiler from removing or folding the chains.
 volatile float sink = 0;
 
 double baseline_multiply_add(std::int64_t repeats) {
@@ -215,7 +216,7 @@ __attribute__((target("avx512f"))) double avx512_multiply_add(std::int64_t repea
   return 2.0 * chains * 16 * static_cast<double>(repeats);
 }
 
-// The forms without a mask read an undefined register in g++ 12's headers, which it warns about.
+// In g++ 12's headers, the forms without a mask read an undefined register, which causes a warning.
 constexpr __mmask16 every_lane = 0xffff;
 
 __attribute__((target("avx512f"))) void avx512_exponentials(const float* in, float* out,

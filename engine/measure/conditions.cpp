@@ -50,7 +50,7 @@ double seconds_of(clockid_t clock) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-/// On cores, of this process and of these; nothing of one that has ended.
+/// CPU time of this process and of these; 0 for one that has ended.
 double own_seconds(const std::vector<pid_t>& others) {
   double seconds = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
   for (const pid_t other : others) {
@@ -60,8 +60,8 @@ double own_seconds(const std::vector<pid_t>& others) {
   return seconds;
 }
 
-/// Jiffies of one "cpuN user nice system idle iowait irq softirq steal guest guest_nice" line that
-/// somebody used; guest time is already part of user time.
+/// Busy jiffies of one "cpuN user nice system idle iowait irq softirq steal guest guest_nice" line;
+/// guest time is already part of user time.
 double busy_jiffies(std::string_view fields) {
   double busy = 0;
   const char* at = fields.data();
@@ -80,7 +80,7 @@ double busy_jiffies(std::string_view fields) {
 }  // namespace
 
 void ConditionsMeter::start() {
-  // What passed since is the work between two placements, and belongs to no sample.
+  // The time since the last reading belongs to work between placements, not to a sample.
   static_cast<void>(read());
   answered_.reset();
 }
@@ -103,7 +103,7 @@ CycleCounter::CycleCounter() {
   wanted.type = PERF_TYPE_HARDWARE;
   wanted.size = sizeof wanted;
   wanted.config = PERF_COUNT_HW_CPU_CYCLES;
-  wanted.exclude_kernel = 1;  // allowed to everybody up to kernel.perf_event_paranoid = 2
+  wanted.exclude_kernel = 1;  // permitted to all users up to kernel.perf_event_paranoid = 2
   wanted.exclude_hv = 1;
   wanted.read_format = PERF_FORMAT_TOTAL_TIME_RUNNING;
   constexpr int this_thread = 0, any_core = -1, no_group = -1;
@@ -194,14 +194,14 @@ OwnTimes OwnTimesMeter::read() const {
   getrusage(RUSAGE_SELF, &usage);
   OwnTimes times{.involuntary_switches = usage.ru_nivcsw, .ran_ns = own_seconds(others_) * 1e9};
   for (const int file : schedstats_) {
-    // "ran waited slices", the first two in ns; nothing of a thread that has ended.
+    // "ran waited slices", the first two in ns; empty for a thread that has ended.
     std::array<char, 96> text{};
     const ssize_t length = pread(file, text.data(), text.size() - 1, 0);
     if (length <= 0) continue;
     const char* const end = text.data() + length;
     std::int64_t ran = 0, waited = 0;
     const auto [next, error] = std::from_chars(text.data(), end, ran);
-    if (error != std::errc{} || next == end || ran <= 0) continue;  // a system that counts nothing
+    if (error != std::errc{} || next == end || ran <= 0) continue;  // the system does not count
     if (std::from_chars(next + 1, end, waited).ec == std::errc{})
       times.waited_ns = times.waited_ns.value_or(0) + static_cast<double>(waited);
   }
@@ -253,7 +253,7 @@ double LoadMeter::try_close() {
 double LoadMeter::close() {
   const Reading now = read();
   const double seconds = std::chrono::duration<double>(now.at - start_.at).count();
-  // A window shorter than the kernel's steps says nothing; the one before it still stands.
+  // A window shorter than the kernel's steps has no information; the last value remains valid.
   if (seconds < 0.05) return last_;
   last_ = std::max(0.0, (now.busy - start_.busy - (now.own - start_.own)) / seconds);
   start_ = now;

@@ -1,9 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Under what conditions samples are taken: how fast the hardware was clocked meanwhile, how hot it
-// was, whether it was slowed down, what other processes took of its cores. Read between rounds
-// only, over windows.
+// Measuring conditions of samples: clock frequency, temperature, throttling of the hardware, and
+// the load of other processes on its cores. They are read only between rounds, over windows.
 //
 //   ConditionsMeter& meter = device.conditions();
 //   meter.start();
@@ -25,7 +24,7 @@ namespace attnscope::measure {
 struct Conditions {
   std::optional<double> clock_mhz = {};
   std::optional<double> temperature_c = {};
-  bool throttled = false;  // for heat or power; false also where nobody tells
+  bool throttled = false;  // by heat or power limits; also false when unknown
 };
 
 class ConditionsMeter {
@@ -35,16 +34,17 @@ class ConditionsMeter {
   ConditionsMeter& operator=(const ConditionsMeter&) = delete;
   virtual ~ConditionsMeter() = default;
 
-  /// A window begins.
+  /// Starts a window.
   void start();
-  /// The conditions since the window began. Asking sooner than `shortest_window` after the last
-  /// answer gives that answer again: asking costs time, of a device's driver up to a millisecond.
+  /// The conditions since the window began. A call within `shortest_window` of the last reading
+  /// returns that reading again, because a reading takes time, up to a millisecond for a device
+  /// driver.
   [[nodiscard]] Conditions since_start();
 
   static constexpr std::chrono::milliseconds shortest_window{100};
 
  protected:
-  /// What happened since the last call of this.
+  /// The conditions since the last call.
   [[nodiscard]] virtual Conditions read() = 0;
 
  private:
@@ -53,7 +53,7 @@ class ConditionsMeter {
   Conditions last_;
 };
 
-/// Knows nothing.
+/// A meter without any readings.
 [[nodiscard]] ConditionsMeter& unknown_conditions();
 
 /// Cycles of the calling thread in user mode.
@@ -63,9 +63,9 @@ class CycleCounter {
   CycleCounter(const CycleCounter&) = delete;
   CycleCounter& operator=(const CycleCounter&) = delete;
   ~CycleCounter();
-  /// "" when it counts, else why it does not.
+  /// Empty when it counts, otherwise the reason why it does not.
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
-  /// Mean clock since the last call; absent when the thread did not run meanwhile.
+  /// Mean clock frequency since the last call; absent when the thread did not run in between.
   [[nodiscard]] std::optional<double> megahertz();
 
  private:
@@ -74,16 +74,16 @@ class CycleCounter {
   std::uint64_t cycles_ = 0, running_ns_ = 0;
 };
 
-/// The clock of the processor, from the first of these that the system gives: the cycles that the
-/// measuring thread ran over the time it ran (a hardware counter, an average over the window), or
-/// cpufreq's current frequency of the core it runs on. Throttling from the kernel's counts of
-/// thermal events (Intel).
+/// The processor's clock frequency from the first available source: the cycles of the measuring
+/// thread divided by its running time (a hardware counter, an average over the window), or
+/// cpufreq's current frequency of the core it runs on. Throttling is read from the kernel's counts
+/// of thermal events (Intel).
 class ProcessorConditions final : public ConditionsMeter {
  public:
-  /// `cores` is the folder with cpu0, cpu1, ...; `counter` may be null.
+  /// `cores` is the folder that contains cpu0, cpu1, ...; `counter` may be null.
   ProcessorConditions(std::filesystem::path cores, CycleCounter* counter);
 
-  /// What the clock is read from, for the provenance: "cycle counter", "cpufreq" or "none: ..."
+  /// Source of the clock frequency, for the provenance: "cycle counter", "cpufreq" or "none: ..."
   /// with the reasons.
   [[nodiscard]] std::string clock_source() const;
 
@@ -98,22 +98,22 @@ class ProcessorConditions final : public ConditionsMeter {
   std::int64_t throttle_events_ = 0;
 };
 
-/// Of the thread that calls it first, which has to be the one that measures.
+/// The meter of the first thread that calls this, which must be the measuring thread.
 [[nodiscard]] ProcessorConditions& processor_conditions();
 
-/// What the system did with the threads so far that compute here, all of them together: those of
-/// this process, and of others that compute for its contenders.
+/// Scheduling totals of all threads that compute here: those of this process and of other processes
+/// that compute for its contenders.
 struct OwnTimes {
-  std::int64_t involuntary_switches = 0;  // taken off a core against their will; of this process
-  double ran_ns = 0;                      // on cores
-  std::optional<double> waited_ns = {};   // ready to run while others had the cores
+  std::int64_t involuntary_switches = 0;  // preemptions of threads of this process
+  double ran_ns = 0;                      // running time
+  std::optional<double> waited_ns = {};   // time ready to run while other threads had the cores
 };
 
-/// Reads them; waiting is that of the threads there are when this is made, and absent where the
-/// system does not count it.
+/// Reads these totals. Waiting time covers the threads that exist at construction, and is absent
+/// where the system does not count it.
 class OwnTimesMeter {
  public:
-  /// `threads` is the folder with one folder a thread, `others` are the processes beside.
+  /// `threads` is the folder with one subfolder per thread, `others` are the additional processes.
   explicit OwnTimesMeter(const std::filesystem::path& threads = "/proc/self/task",
                          std::vector<pid_t> others = {});
   OwnTimesMeter(const OwnTimesMeter&) = delete;
@@ -128,26 +128,26 @@ class OwnTimesMeter {
   std::vector<pid_t> others_;
 };
 
-/// Seconds that the given cores were busy, from the text of /proc/stat.
+/// Busy time of the given cores in seconds, from the text of /proc/stat.
 [[nodiscard]] double busy_seconds(std::string_view proc_stat, const std::vector<int>& cores);
 
-/// Cores kept busy by others on the cores this process may use. The kernel counts in steps of 10
-/// ms, so a window lasts at least 100 ms; samples wait for the window they lie in to close.
+/// Number of this process's allowed cores that other processes keep busy. The kernel counts in
+/// steps of 10 ms, so a window lasts at least 100 ms; samples wait until their window closes.
 class LoadMeter {
  public:
-  /// `own` are processes beside this one that are no others.
+  /// `own` lists processes that do not count as others, in addition to this one.
   explicit LoadMeter(std::vector<pid_t> own = {});
-  /// The foreign load since the last window closed when that was long enough ago; else negative.
+  /// The foreign load since the last window, if that closed long enough ago; otherwise negative.
   double try_close();
-  /// Closes the window now, however short.
+  /// Closes the window now, even if it is short.
   double close();
 
  private:
   using Clock = std::chrono::steady_clock;
   struct Reading {
     Clock::time_point at;
-    double busy = 0;  // everyone, on our cores
-    double own = 0;   // this process, and those that compute for it
+    double busy = 0;  // all processes, on our cores
+    double own = 0;   // this process and those that compute for it
   };
   [[nodiscard]] Reading read() const;
 
@@ -157,7 +157,7 @@ class LoadMeter {
   double last_ = 0;
 };
 
-/// Numbers of the cores this process may run on.
+/// Numbers of the cores that this process may run on.
 [[nodiscard]] std::vector<int> allowed_cores();
 
 }  // namespace attnscope::measure

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Ceilings of the current CUDA device. Each is the best of several short trials between two events:
-// a limit is what was reached once, not on average.
+// a ceiling is the best observed rate, not the average.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/randn.h>
@@ -24,9 +24,9 @@ namespace {
 
 constexpr int trials = 5;
 constexpr double trial_ns = 10e6;
-constexpr std::int64_t largest_set = 4096 * mib;  // far beyond the second-level cache
+constexpr std::int64_t largest_set = 4096 * mib;  // far larger than the second-level cache
 
-/// Queues so many repeats and says how much that does.
+/// Queues this many repeats and returns their amount of work.
 using Peak = std::function<double(std::int64_t repeats)>;
 
 double require(const Result<double>& done) {
@@ -40,10 +40,11 @@ double timed_ns(Stopwatch& stopwatch, const Peak& peak, std::int64_t repeats, do
   return stopwatch.stop_ns();
 }
 
-/// Amount per second: repeats grow until they fill a trial, then the best trial counts.
+/// Amount per second: the number of repeats grows until they fill a trial, then the best trial
+/// counts.
 double best_rate(Stopwatch& stopwatch, const Peak& peak) {
   double done = 0;
-  static_cast<void>(timed_ns(stopwatch, peak, 1, done));  // the kernel is loaded
+  static_cast<void>(timed_ns(stopwatch, peak, 1, done));  // loads the kernel
   std::int64_t repeats = 1;
   while (timed_ns(stopwatch, peak, repeats, done) < trial_ns / 4 && repeats < (1LL << 40)) {
     repeats *= 4;
@@ -56,7 +57,7 @@ double best_rate(Stopwatch& stopwatch, const Peak& peak) {
   return best;
 }
 
-/// LibTorch's own product of large matrices: on Hopper its instructions reach what mma cannot.
+/// LibTorch's product of large matrices: its instructions on Hopper are faster than mma.
 double best_matrix_product(Stopwatch& stopwatch) {
   constexpr std::int64_t n = 8192;
   const c10::InferenceMode no_gradients;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The current CUDA device behind a heat: LibTorch's caching allocator with its own statistics,
-// events on its current stream. Only API that LibTorch 2.11 and 2.15 share.
+// The current CUDA device as a heat's device: LibTorch's caching allocator with its own statistics,
+// and events on its current stream. Uses only API common to LibTorch 2.11 and 2.15.
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/util/Exception.h>
@@ -45,7 +45,7 @@ int attribute(cudaDeviceAttr which) {
 class CudaMemory final : public HeatMemory {
  public:
   CudaMemory() {
-    static_cast<void>(cuda::current_stream());  // LibTorch's allocator exists from now on
+    static_cast<void>(cuda::current_stream());  // initialises LibTorch's allocator
   }
 
   void* allocate(std::size_t bytes) override {
@@ -62,7 +62,7 @@ class CudaMemory final : public HeatMemory {
   }
 
   void empty_cache() noexcept override {
-    // Fails only when the device is lost, and with it the memory.
+    // Fails only when the device, and with it the memory, is lost.
     try {
       allocator::emptyCache();
     } catch (const std::exception&) {
@@ -70,13 +70,13 @@ class CudaMemory final : public HeatMemory {
     }
   }
 
-  /// Every line of the second-level cache becomes one of a buffer of twice its size, which is read:
-  /// lines that were written would be written back within the call that is timed.
+  /// Reads a buffer of twice the second-level cache's size, whose lines replace all others. Writing
+  /// it instead would cause write-backs within the timed call.
   void flush_from_caches() override {
     if (!flushed_with_) {
       flush_bytes_ = 2 * static_cast<std::int64_t>(attribute(cudaDevAttrL2CacheSize));
       void* data = nullptr;
-      // Not from the allocator, whose counters are the contenders'.
+      // Not from the allocator, because its counters belong to the contenders.
       ATTNSCOPE_CUDA_OR_THROW(cudaMalloc(&data, static_cast<std::size_t>(flush_bytes_)));
       flushed_with_ = static_cast<std::byte*>(data);
       cuda::fill(flushed_with_, flush_bytes_, std::byte{0});
@@ -121,9 +121,9 @@ class CudaMemory final : public HeatMemory {
   std::int64_t flush_bytes_ = 0;
 };
 
-/// Two events on LibTorch's current stream; what lies between them, less what lies between two with
-/// nothing in between, is the device's own time. Who waits sleeps: the time that a sample's thread
-/// ran is what it took to queue the calls.
+/// Two events on LibTorch's current stream; the time between them, minus that of an empty pair, is
+/// the device's own time. The waiting thread sleeps, so its running time in a sample is the time
+/// needed to queue the calls.
 class EventStopwatch final : public Stopwatch {
  public:
   EventStopwatch() {
@@ -153,13 +153,14 @@ class EventStopwatch final : public Stopwatch {
     return static_cast<double>(milliseconds) * 1e6;
   }
 
-  // The process ends with them.
+  // Not destroyed: they are released when the process ends.
   cudaEvent_t begin_ = nullptr;
   cudaEvent_t end_ = nullptr;
-  double empty_ns_ = 0;  // 1000 to 2000, which is much beside a single call of 13 us
+  double empty_ns_ = 0;  // 1000 to 2000, which is significant for a single call of 13 us
 };
 
-/// "0000:65:00.0", by which the driver's library knows a device whatever CUDA_VISIBLE_DEVICES says.
+/// "0000:65:00.0", which identifies a device in the driver's library independently of
+/// CUDA_VISIBLE_DEVICES.
 std::string pci_bus_id() {
   std::array<char, 32> id{};
   ATTNSCOPE_CUDA_OR_THROW(
@@ -187,7 +188,7 @@ class CudaDeviceOfHeat final : public HeatDevice {
 }  // namespace
 
 HeatDevice& cuda_heat_device() {
-  // Never destroyed: LibTorch's allocator may be gone before.
+  // Never destroyed: LibTorch's allocator may be destroyed first.
   static auto* const device = new CudaDeviceOfHeat;
   return *device;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Builds that cannot compute on CUDA. Callers ask cuda::usable() first, so that getting here is our
-// own mistake.
+// For builds without CUDA. Callers check cuda::usable() first, so that reaching this code is a
+// programming error.
 #include <stdexcept>
 
 #include "engine/measure/ceilings.h"

@@ -9,15 +9,15 @@ namespace attnscope::measure {
 namespace {
 
 constexpr int threads = 256;
-constexpr int blocks_on_each = 8;  // 2048 threads, all that a multiprocessor holds
-constexpr int chains = 16;         // independent results a thread, several times the latency of one
+constexpr int blocks_on_each = 8;  // 2048 threads, the maximum of a multiprocessor
+constexpr int chains = 16;         // independent results per thread, to hide latency
 
 struct PeakArguments {
   std::int64_t repeats;
   float* sink;
 };
 
-/// Nothing is ever stored, and the compiler cannot know.
+/// Never stores anything, but the compiler cannot infer that.
 __device__ void keep(float* sink, float value) {
   if (value == 12345.678F) *sink = value;
 }
@@ -51,10 +51,10 @@ __global__ void __launch_bounds__(threads) exponentials_peak(PeakArguments argum
   keep(arguments.sink, sum);
 }
 
-constexpr int tiles = 8;  // accumulators a warp, 4 registers each
+constexpr int tiles = 8;  // accumulators per warp, 4 registers each
 
 __global__ void __launch_bounds__(threads) tensor_core_peak(PeakArguments arguments) {
-  const std::uint32_t ones = 0x3F803F80U;  // two of bfloat16
+  const std::uint32_t ones = 0x3F803F80U;  // two bfloat16 ones
   const std::uint32_t a[4] = {ones + threadIdx.x, ones, ones, ones};
   float c[tiles][4] = {};
   for (std::int64_t r = 0; r < arguments.repeats; ++r) {
@@ -74,8 +74,8 @@ struct CopyArguments {
   std::int64_t repeats;
 };
 
-/// A pass is one grid-wide sweep of 16 bytes a thread and step. Passes start at other blocks, so
-/// that no multiprocessor finds its own last pass in its first-level cache.
+/// A pass is one grid-wide sweep with 16 bytes per thread and step. Passes start at different
+/// blocks, so that no multiprocessor finds its own last pass in its first-level cache.
 __global__ void __launch_bounds__(threads) copy_peak(CopyArguments arguments) {
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * threads;
   for (std::int64_t r = 0; r < arguments.repeats; ++r) {

@@ -23,7 +23,7 @@ std::optional<Failure> attempt(HeatMemory& memory, const std::function<void()>& 
   } catch (const ServedProcessEnded& error) {
     return Failure{error.for_memory() ? CellStatus::oom : CellStatus::crashed, error.what()};
   } catch (const cuda::DeviceLost&) {
-    throw;  // nothing can go on here
+    throw;  // no contender can continue in this process
   } catch (const c10::OutOfMemoryError& error) {
     const std::string words = asked_and_free(error.what_without_backtrace());
     return Failure{CellStatus::oom,
@@ -35,7 +35,7 @@ std::optional<Failure> attempt(HeatMemory& memory, const std::function<void()>& 
   }
 }
 
-/// LibTorch's words span lines; the first says what happened.
+/// LibTorch's messages have several lines; the first one states the error.
 std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ends a contender instead of a time.
+// The failure of a contender that has no time.
 
 #include <functional>
 #include <optional>
@@ -17,10 +17,10 @@ struct Failure {
   std::string reason;  // one sentence
 };
 
-/// Runs `action` and turns what it throws into words: memory that does not fit is `oom`, with the
-/// bytes asked and free; anything else is `crashed`. After a failure the cache is emptied, so that
-/// the contenders that go on find the memory. A device that is lost after one is
-/// cuda::DeviceLost, in words: then no contender can go on in this process.
+/// Runs `action` and converts its exceptions: memory that does not fit becomes `oom`, with the
+/// requested and the free bytes; everything else becomes `crashed`. After a failure the cache is
+/// emptied, so that the remaining contenders have the memory. A device that is lost after the
+/// failure throws cuda::DeviceLost with a message: no contender can then continue in this process.
 [[nodiscard]] std::optional<Failure> guarded(HeatMemory& memory,
                                              const std::function<void()>& action);
 

@@ -13,11 +13,11 @@ namespace attnscope::measure {
 #ifdef __x86_64__
 namespace {
 
-constexpr std::int64_t part_lines = 4096;  // what a thread takes at once: 256 KiB
+constexpr std::int64_t part_lines = 4096;  // lines per thread and step: 256 KiB
 
 using FlushLines = void (*)(const std::byte* first, std::int64_t lines);
 
-/// Lines in any order and many at once: 60 times as fast as clflush, which waits for each.
+/// Flushes lines unordered and in parallel: 60 times as fast as clflush, which is serialised.
 __attribute__((target("clflushopt"))) void flush_in_any_order(const std::byte* first,
                                                               std::int64_t lines) {
   for (std::int64_t i = 0; i < lines; ++i) {

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a heat is measured on: the processor, or a CUDA device. Its memory, its clock, and whether
-// it still works.
+// The device that a heat is measured on, the processor or a CUDA device: its memory, its stopwatch,
+// its conditions, and whether it still works.
 //
 //   HeatDevice& device = heat_device(point.device);
 //   device.stopwatch().start();
@@ -15,7 +15,7 @@
 
 namespace attnscope::measure {
 
-/// Times a stretch of calls on the clock of what computes them.
+/// Measures elapsed time on the clock of the device that computes the calls.
 class Stopwatch {
  public:
   Stopwatch() = default;
@@ -23,11 +23,11 @@ class Stopwatch {
   Stopwatch& operator=(const Stopwatch&) = delete;
   virtual ~Stopwatch() = default;
   virtual void start() = 0;
-  /// Nanoseconds since start(), once everything called in between is done.
+  /// Nanoseconds since start(), after all calls in between have completed.
   [[nodiscard]] virtual double stop_ns() = 0;
 };
 
-/// For calls that are done when they return.
+/// For calls that are complete when they return.
 [[nodiscard]] Stopwatch& wall_clock();
 
 class HeatDevice {
@@ -42,11 +42,11 @@ class HeatDevice {
   [[nodiscard]] virtual ConditionsMeter& conditions() = 0;
 };
 
-/// The device of that kind, or the processor where it cannot be used: cuda::usable() says why, and
-/// every contender is then unsupported before anything is measured.
+/// The device of this kind, or the processor if the device cannot be used: cuda::usable() gives the
+/// reason, and every contender is then unsupported before anything is measured.
 [[nodiscard]] HeatDevice& heat_device(DeviceKind kind);
 
-/// The current CUDA device; only once cuda::usable().
+/// The current CUDA device; requires cuda::usable().
 [[nodiscard]] HeatDevice& cuda_heat_device();
 
 }  // namespace attnscope::measure

@@ -1,13 +1,13 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a heat's tensors and workspaces come from: the machine's memory (block_cache.h) or a
-// device's (heat_device.h). Everything that is measured of memory is counted there.
+// Memory of a heat's tensors and workspaces: that of the machine (block_cache.h) or of a device
+// (heat_device.h). All memory measurements are counted here.
 //
 //   HeatMemory& memory = device.memory();
 //   memory.reset_peaks();
 //   { Buffer workspace(memory, bytes);  run(workspace.bytes()); }
-//   memory.counters().requested_peak;   // bytes asked for at the worst moment
+//   memory.counters().requested_peak;   // peak of requested bytes
 
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace attnscope::measure {
 
-/// A request that does not fit, thrown before the machine swaps.
+/// Thrown for a request that does not fit, before the machine swaps.
 class OutOfMemory : public std::bad_alloc {
  public:
   OutOfMemory(std::int64_t asked, std::int64_t free);
@@ -35,12 +35,12 @@ class OutOfMemory : public std::bad_alloc {
 class HeatMemory {
  public:
   struct Counters {
-    std::int64_t requested = 0;       // live, as asked for
+    std::int64_t requested = 0;       // live bytes, as requested
     std::int64_t requested_peak = 0;  // since reset_peaks()
     std::int64_t reserved = 0;        // taken from the system: live and cached, after rounding
     std::int64_t reserved_peak = 0;
-    std::int64_t cached = 0;  // the part of `reserved` that waits for reuse
-    std::int64_t fresh = 0;   // ever taken from the system; grows when the cache could not serve
+    std::int64_t cached = 0;  // the part of `reserved` that is free for reuse
+    std::int64_t fresh = 0;   // ever taken from the system; grows when the cache cannot serve
   };
 
   HeatMemory() = default;
@@ -48,43 +48,45 @@ class HeatMemory {
   HeatMemory& operator=(const HeatMemory&) = delete;
   virtual ~HeatMemory() = default;
 
-  /// Throws OutOfMemory. 0 bytes give nullptr.
+  /// Throws OutOfMemory. Returns nullptr for 0 bytes.
   [[nodiscard]] virtual void* allocate(std::size_t bytes) = 0;
   virtual void release(void* data) noexcept = 0;
-  /// Gives cached blocks back to the system.
+  /// Returns cached blocks to the system.
   virtual void empty_cache() noexcept = 0;
-  /// The same, but may keep blocks so large that where they lie moves no time: to clear their pages
-  /// anew would take longer than most calls.
+  /// The same, but may keep blocks that are so large that their address does not affect times:
+  /// clearing their pages again would take longer than most calls.
   virtual void empty_cache_of_movable() noexcept { empty_cache(); }
-  /// The cache is empty until take_cache_back(); what was in it may be kept for that moment.
+  /// Leaves the cache empty until take_cache_back(); its blocks may be kept until then.
   virtual void set_cache_aside() noexcept { empty_cache(); }
   virtual void take_cache_back() noexcept {}
-  /// Puts everything that a call may touch out of the processor's caches.
+  /// Flushes all memory that a call may access from the processor's caches.
   virtual void flush_from_caches() = 0;
   virtual void reset_peaks() = 0;
   [[nodiscard]] virtual Counters counters() const = 0;
 
-  /// Sizes in bytes of the blocks that wait for reuse: after a call that began with an empty cache,
-  /// what its like will need. Empty where they are not known.
+  /// Sizes in bytes of the cached blocks. After a call that began with an empty cache, these are
+  /// the blocks that a similar call needs. Empty where they are unknown.
   [[nodiscard]] virtual std::vector<std::int64_t> cached_blocks() const { return {}; }
-  /// Puts such blocks into the cache where it lacks them, every page touched, so that the next call
-  /// meets no page faults. Does nothing where they do not all fit.
+  /// Adds missing blocks of these sizes to the cache and touches every page, so that the next call
+  /// causes no page faults. Does nothing if they do not all fit.
   virtual void provide(std::span<const std::int64_t> /*blocks*/) {}
 
-  /// While it is set, blocks are taken that another process can map as well
-  /// (engine/attention/served/shared_memory.h), and go back to the system when they are released.
+  /// While set, blocks are allocated so that another process can map them
+  /// (engine/attention/served/shared_memory.h), and are returned to the system when they are
+  /// released.
   virtual void set_shared(bool /*shares*/) {}
 
-  /// All blocks together stay within `bytes`; absent: only the memory itself limits them.
+  /// Limits all blocks together to `bytes`; absent: limited only by the memory itself.
   virtual void set_limit(std::optional<std::int64_t> bytes) = 0;
-  /// The largest request that could be served now, cached blocks given back.
+  /// The largest request that can be served now, counting cached blocks as free.
   [[nodiscard]] virtual std::int64_t free_bytes() const = 0;
 
-  /// After a failure: the error that every further use would meet; nothing where all is well.
+  /// After a failure: the error of every further use of the device, or nothing if the device still
+  /// works.
   [[nodiscard]] virtual std::optional<std::string> lost() { return std::nullopt; }
 };
 
-/// An empty cache for a scope.
+/// Empties the cache for a scope.
 class EmptyCache {
  public:
   explicit EmptyCache(HeatMemory& memory) : memory_(memory) { memory.set_cache_aside(); }
@@ -96,7 +98,7 @@ class EmptyCache {
   HeatMemory& memory_;
 };
 
-/// A block that is released with its scope.
+/// A block that is released at the end of its scope.
 class Buffer {
  public:
   Buffer() = default;

@@ -33,10 +33,10 @@ constexpr std::array<OperationWorkload, 3> workloads{
      {Operation::windowed_matmul, &attention_workload},
      {Operation::model, &model_workload}}};
 
-// More items than any measurement needs; a layout of them still takes no memory to speak of.
+// More items than any measurement needs; a layout of this many still takes negligible memory.
 constexpr std::int64_t most_items = std::int64_t{1} << 20;
 
-/// What no contender can be measured with here, in the words shown to the user.
+/// The reason why no contender can be measured here, as a message for the user.
 std::optional<std::string> reason_against(const HeatPoint& point) {
   if (point.device == DeviceKind::cuda && !cuda::usable()) return cuda::usable().error().message;
   if (point.cache == CacheState::cold && point.device == DeviceKind::cpu && !can_flush_caches())
@@ -44,20 +44,21 @@ std::optional<std::string> reason_against(const HeatPoint& point) {
   return std::nullopt;
 }
 
-/// Pages that are touched from here on: the allocator's advice is heeded, or there are no huge
-/// ones. Cached blocks are not in the way, for a worker gives them back between its requests.
+/// Sets the size of pages that are touched from here on: the allocator's advice is followed, or
+/// huge pages are disabled. Cached blocks do not interfere, because a worker frees them between
+/// requests.
 void set_page_size(PageSize size) {
   const unsigned long none = size == PageSize::huge ? 0 : 1;
   prctl(PR_SET_THP_DISABLE, none, 0UL, 0UL, 0UL);
 }
 
-/// 0 without samples.
+/// 0 if there are no samples.
 double shortest_ns(const std::vector<Sample>& samples) {
   const auto shortest = std::ranges::min_element(samples, {}, &Sample::time_ns);
   return shortest == samples.end() ? 0 : shortest->time_ns;
 }
 
-/// The cells of a heat while they come to be.
+/// Builds the cells of a heat.
 class HeatRunner {
  public:
   HeatRunner(const protocol::HeatRequest& request, const HeatHooks& hooks)
@@ -120,7 +121,7 @@ class HeatRunner {
         if (!std::exchange(is_checked, true))
           for_each_left([&](std::size_t i) { check(*workload, setting, i); });
         if (!is_cancelled()) time_all_left(*workload, placement);
-        // Where all of it goes one process tells.
+        // Only one process measures the parts of a call.
         if (request_.process == 0 && placement == request_.placements.back())
           for_each_left([&](std::size_t i) { cells_[i].parts = parts_of(*workload, i); });
       });
@@ -128,7 +129,7 @@ class HeatRunner {
     }
   }
 
-  /// Of up to three calls that one whose time is between the others'.
+  /// The parts of up to three calls, from the call with the median time.
   std::vector<PartTime> parts_of(Workload& workload, std::size_t contender) {
     constexpr std::size_t most_calls = 3;
     constexpr double enough_ns = 1e9;
@@ -153,17 +154,17 @@ class HeatRunner {
     return hooks_.cancel != nullptr && hooks_.cancel->load(std::memory_order_relaxed);
   }
 
-  /// Tells the phase; outside timed rounds only.
+  /// Reports the phase; called outside timed rounds only.
   void tell(std::size_t contender, std::string_view phase) const {
     if (hooks_.on_phase) hooks_.on_phase(static_cast<int>(contender), phase);
   }
 
   void fail_all_left(const Failure& failure) {
-    for (auto& one : failures_)
-      if (!one) one = failure;
+    for (auto& slot : failures_)
+      if (!slot) slot = failure;
   }
 
-  /// Whoever throws meanwhile is out.
+  /// A contender whose call throws is removed.
   template <typename Each>
   void for_each_left(const Each& each) {
     for (std::size_t i = 0; i < cells_.size(); ++i) {
@@ -177,9 +178,9 @@ class HeatRunner {
     failures_[contender] = Failure{CellStatus::unsupported, error.message};
   }
 
-  /// The largest batch that fits, at most the heat's limit: of all that can run at batch 1
-  /// together, or of each. A contender that does not fit the machine even then is `oom`, with the
-  /// bytes it would ask for. The budget never goes below batch 1.
+  /// Chooses the largest batch that fits, at most the heat's limit: for all contenders that can run
+  /// at batch 1 together, or for each. A contender that does not fit in the machine even then is
+  /// `oom`, with the bytes that it would request. The budget never goes below batch 1.
   void choose_batches(Workload& workload) {
     std::vector<std::int64_t> needed(cells_.size());
     for_each_left([&](std::size_t i) {
@@ -261,7 +262,7 @@ class HeatRunner {
     failures_[i] = failure_of(i, verdict);
   }
 
-  /// Notes the verdict's numbers.
+  /// Stores the verdict's numbers in the cell.
   std::optional<Failure> failure_of(std::size_t contender, const Verdict& verdict) {
     if (verdict.error.bound > 0) {
       cells_[contender].relative_error = verdict.error.error;
@@ -284,7 +285,7 @@ class HeatRunner {
                        .judge = [this, &workload, i]() -> std::optional<Failure> {
                          const Verdict verdict = workload.judge_sample(i);
                          if (verdict.wrong.empty())
-                           return std::nullopt;  // the error stays the check's
+                           return std::nullopt;  // keep the error of the check
                          return failure_of(i, verdict);
                        },
                        .earlier_ns = first_calls_[i].time_ns,
@@ -322,7 +323,7 @@ class HeatRunner {
     failures_[contender] = std::move(result.failure);
   }
 
-  /// A cell has samples or a reason, never both. A cancelled heat is measured again whole.
+  /// A cell has either samples or a reason. A cancelled heat is measured again completely.
   void conclude(std::size_t contender) {
     Cell& cell = cells_[contender];
     if (failures_[contender]) {
@@ -348,10 +349,10 @@ class HeatRunner {
   const HeatHooks& hooks_;
   HeatDevice& device_;
   HeatMemory& memory_;
-  Beacon unseen_;  // where nobody asks who runs
+  Beacon unseen_;  // used if the caller has no beacon
   Beacon& beacon_;
   std::vector<Cell> cells_;
-  // By contender; whoever has one is out.
+  // By contender; a contender with a failure is no longer measured.
   std::vector<std::optional<Failure>> failures_;
   std::vector<Called> first_calls_;
 };
@@ -376,7 +377,7 @@ void FirstCall::measure(const std::function<void()>& call) {
   const HeatMemory::Counters after = heat_memory.counters();
   memory.requested_bytes = after.requested_peak - before_.requested;
   memory.reserved_bytes = after.reserved_peak - before_.reserved;
-  // A device's memory is not the process's.
+  // A device's memory is not part of the process's.
   if (setting_.device.kind() == DeviceKind::cpu) memory.process_peak_bytes = process.grown_bytes();
 }
 

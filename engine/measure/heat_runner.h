@@ -18,15 +18,16 @@ struct HeatHooks {
   /// "time" (once for each placement, before its warm-up).
   std::function<void(int contender, std::string_view phase)> on_phase;
   const std::atomic<bool>* cancel = nullptr;
-  /// Kept at the contender that runs; left there when one loses the device.
+  /// Set to the running contender; keeps it when that contender loses the device.
   Beacon* beacon = nullptr;
 };
 
-/// Cells in the heat's order, holding this process's samples. Contenders that cannot run become
-/// `unsupported`, `oom`, `wrong`; the others are measured together. Once cancelled, cells that
-/// would be `ok` are `cancelled` and hold no samples: an interrupted heat is measured again whole.
-/// An error when ATTNSCOPE_MEMORY_LIMIT_MB is no number. Throws cuda::DeviceLost when a contender
-/// made the device unusable, after which this process must end; the beacon stays at that contender.
+/// Returns cells in the heat's order with this process's samples. Contenders that cannot run become
+/// `unsupported`, `oom` or `wrong`; the others are measured together. After a cancel, cells that
+/// would be `ok` become `cancelled` without samples: an interrupted heat is measured again
+/// completely. Returns an error when ATTNSCOPE_MEMORY_LIMIT_MB is not a number. Throws
+/// cuda::DeviceLost when a contender made the device unusable; the process must then end, and the
+/// beacon still names that contender.
 [[nodiscard]] Result<HeatResult> run_heat(const protocol::HeatRequest& request,
                                           const HeatHooks& hooks);
 

@@ -14,12 +14,12 @@ namespace {
 constexpr std::int64_t small_shift = 4096;
 constexpr std::int64_t large_shift = std::int64_t{1} << 20;
 constexpr std::int64_t large_buffer = std::int64_t{2} << 20;
-constexpr std::int64_t spacer_steps = 64;  // of small_shift bytes
-// What LibTorch's allocator aligns its blocks to: every user's tensors start there.
+constexpr std::int64_t spacer_steps = 64;  // in steps of small_shift bytes
+// Alignment of LibTorch's allocator: all users' tensors have it.
 constexpr std::int64_t device_step = 512;
 constexpr std::uint64_t grad_o_tensor = 4;
 
-/// Blocks of this scope are shared, if any are.
+/// Blocks of this scope are shared, if requested.
 class SharedScope {
  public:
   SharedScope(HeatMemory& memory, bool shared) : memory_(memory) { memory.set_shared(shared); }
@@ -49,7 +49,7 @@ void fill_row(const Tensor& tensor, std::int64_t heads, const RowId& row, std::u
 std::optional<std::int64_t> buffer_bytes(const CallShape& shape) {
   const auto one = shape.tensor_bytes();
   if (!one) return std::nullopt;
-  const std::int64_t lse = shape.lse_bytes();  // not above two of the tensors'
+  const std::int64_t lse = shape.lse_bytes();  // at most the bytes of two tensors
   return shape.tensors() * (*one + shift_room(*one)) + (lse > 0 ? lse + shift_room(lse) : 0) +
          (spacer_steps + 1) * small_shift;
 }

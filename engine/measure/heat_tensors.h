@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tensors of a heat's attention calls, placement by placement. Their values depend on the seed
-// and on (token, head, dim) alone, not on memory order, placement or process: one reference serves
-// a whole heat.
+// The tensors of a heat's attention calls, allocated anew for each placement. Their values depend
+// only on the seed and on (token, head, dim), not on memory order, placement or process, so that
+// one reference serves a whole heat.
 //
 //   HeatTensors tensors(device, shape, seed);
 //   tensors.place(0);
@@ -18,25 +18,26 @@
 
 namespace attnscope::measure {
 
-/// Bytes of all tensors (and the log-sum-exps, with gradients) together with the room for their
-/// shifts; absent when they cannot be counted in 63 bits.
+/// Bytes of all tensors (and, with gradients, the log-sum-exps) including the room for their
+/// shifts; absent when the sum overflows 63 bits.
 [[nodiscard]] std::optional<std::int64_t> buffer_bytes(const CallShape& shape);
 
 class HeatTensors {
  public:
-  /// `shared`: where another process can map them.
+  /// `shared`: allocated where another process can map them.
   HeatTensors(HeatDevice& device, const CallShape& shape, std::uint64_t seed, bool shared = false)
       : memory_(device.memory()), seed_(seed), shared_(shared), tensors_(shape, device.kind()) {}
 
-  /// Gives the last placement's memory back and takes the next one's: each tensor starts at a
-  /// multiple of 64 bytes (512 on a device) that the placement's number decides (up to 4 KiB, large
-  /// tensors up to 1 MiB, into its block, with at least such a step of room on both sides), behind
-  /// a spacer: other addresses, other cache sets. Outputs are NaN; grad_o is random everywhere.
+  /// Frees the last placement's memory and allocates the next one's. Each tensor starts at a
+  /// multiple of 64 bytes (512 on a device) that depends on the placement's number: up to 4 KiB,
+  /// for large tensors up to 1 MiB, into its block, with at least one such step of room on both
+  /// sides, and after a spacer. Addresses and cache sets therefore differ. Outputs are NaN; grad_o
+  /// is random everywhere.
   void place(int placement);
   void give_back();
 
   [[nodiscard]] const CallTensors& get() const { return tensors_; }
-  /// Fills grad_o with its random values: everywhere, or in these rows alone and 0 elsewhere.
+  /// Fills grad_o with its random values: everywhere, or only in these rows with 0 elsewhere.
   void fill_grad_o() const;
   void fill_grad_o(std::span<const RowId> rows) const;
 
@@ -49,7 +50,7 @@ class HeatTensors {
   bool shared_;
   Buffer spacer_;
   CallTensors tensors_;
-  bool host_is_filled_ = false;  // of a device with memory of its own, whose host's values stay
+  bool host_is_filled_ = false;  // for a device with its own memory; the host values remain valid
 };
 
 }  // namespace attnscope::measure

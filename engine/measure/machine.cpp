@@ -46,7 +46,7 @@ void for_each_line(std::string_view text, const Visit& visit) {
   }
 }
 
-/// The value of the first "key<separator>value" line, without blanks and quotes around it.
+/// The value of the first "key<separator>value" line, without surrounding blanks and quotes.
 std::string value_of(std::string_view text, std::string_view key, char separator) {
   std::string value;
   for_each_line(text, [&](std::string_view line) {
@@ -64,13 +64,13 @@ json text_or_null(const std::string& text) {
   return text.empty() ? json(nullptr) : json(text);
 }
 
-/// Of a small file; null where there is none.
+/// First line of a small file; null if the file is missing.
 json first_line_of(const std::string& path) {
   const std::string text = read_text(path);
   return text_or_null(text.substr(0, text.find('\n')));
 }
 
-/// "1" and "0" of a switch in /sys as a truth, or the other way round; null where there is none.
+/// "1" and "0" of a switch in /sys as a boolean, or inverted; null if the file is missing.
 json truth(const char* path, std::string_view yes = "1") {
   const json line = first_line_of(path);
   return line.is_null() ? line : json(line.get<std::string>() == yes);
@@ -88,7 +88,7 @@ json instruction_sets() {
   return sets;
 }
 
-/// Cache sizes as the first core sees them: {"L1 Data":"48K", ...}.
+/// Cache sizes of the first core: {"L1 Data":"48K", ...}.
 json caches() {
   json found = json::object();
   for (int index = 0; index < 8; ++index) {
@@ -100,7 +100,7 @@ json caches() {
   return found;
 }
 
-/// A frequency file's kHz as MHz; null where the system does not tell.
+/// A frequency file's kHz as MHz; null if the system does not report it.
 json megahertz(const std::string& name) {
   const std::string text = read_text("/sys/devices/system/cpu/cpu0/cpufreq/" + name);
   double kilohertz = 0;
@@ -109,19 +109,19 @@ json megahertz(const std::string& name) {
   return kilohertz / 1000;
 }
 
-/// The set the kernels run with; null when ATTNSCOPE_ISA names none that can run here.
+/// The instruction set of the kernels; null when ATTNSCOPE_ISA names none that can run here.
 json selected_instruction_set() {
   const auto selected = cpu::selected_set();
   return selected ? json(cpu::name_of(*selected)) : json(nullptr);
 }
 
-/// Whether the processor may clock itself above its nominal frequency; null where nobody tells.
+/// Whether the processor may exceed its nominal frequency; null if unknown.
 json turbo() {
   const json allowed = truth("/sys/devices/system/cpu/cpufreq/boost");
   return allowed.is_null() ? truth("/sys/devices/system/cpu/intel_pstate/no_turbo", "0") : allowed;
 }
 
-// Provenance travels inside exports and says nothing of a person's folders.
+// Removes folders, because exports include the provenance and must not reveal a user's folders.
 std::vector<std::string> file_names(const std::vector<std::string>& paths) {
   std::vector<std::string> names;
   names.reserve(paths.size());
@@ -131,8 +131,8 @@ std::vector<std::string> file_names(const std::vector<std::string>& paths) {
   return names;
 }
 
-// Read by OpenMP runtimes, BLAS libraries, LibTorch, CUDA, the C library's allocator and loader, or
-// by this program.
+// Prefixes of variables read by OpenMP runtimes, BLAS libraries, LibTorch, CUDA, the C library's
+// allocator and loader, or this program.
 constexpr std::array<std::string_view, 19> prefixes{
     "OMP_",   "GOMP_",   "KMP_",    "MKL_",     "DNNL_",     "ONEDNN_", "OPENBLAS_",
     "GOTO_",  "BLIS_",   "ATEN_",   "TORCH_",   "PYTORCH_",  "CUDA_",   "CUBLAS",

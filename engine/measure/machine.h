@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What this machine and this build are, as the JSON that travels in the worker's greeting and is
-// stored with every run.
+// Describes this machine and this build as JSON that the worker's greeting contains and every run
+// stores.
 
 #include <nlohmann/json.hpp>
 #include <span>
@@ -13,33 +13,34 @@
 namespace attnscope::measure {
 
 /// kind, name, cores, memory_bytes, system, kernel, instruction_set, governor, ... of the
-/// processor, and what lies around the measuring process and moves its numbers, though no sweep
-/// asks for it: the cores it may use, a container's share of them, simultaneous multithreading, the
-/// C library, environment variables that its libraries read. null where the system does not tell.
+/// processor, and properties of the environment that affect times although no sweep sets them: the
+/// cores that the process may use, a container's share of them, simultaneous multithreading, the C
+/// library, environment variables that its libraries read. null where the system does not report a
+/// value.
 [[nodiscard]] nlohmann::json describe_machine();
 
 /// compute_capability, memory_bytes, multiprocessors, L2, clocks, ECC, driver and runtime of the
-/// current CUDA device, once cuda::usable().
+/// current CUDA device; requires cuda::usable().
 [[nodiscard]] nlohmann::json describe_cuda_device();
 
-/// version, commit, dirty, compiler, flags, LibTorch, its BLAS and oneDNN, OpenMP runtimes, what
-/// lies under its tensors.
+/// version, commit, dirty, compiler, flags, LibTorch, its BLAS and oneDNN, OpenMP runtimes, the
+/// allocator of tensors.
 [[nodiscard]] nlohmann::json describe_build();
 
-/// Paths of the OpenMP runtimes in the text of /proc/PID/maps, each once.
+/// Distinct paths of OpenMP runtimes in the text of /proc/PID/maps.
 [[nodiscard]] std::vector<std::string> openmp_runtimes(std::string_view maps);
-/// Those mapped into this process.
+/// OpenMP runtimes that are mapped into this process.
 [[nodiscard]] std::vector<std::string> mapped_openmp_runtimes();
 
-/// "0-3,8" of 0, 1, 2, 3, 8; ascending.
+/// Formats ascending core numbers as ranges: "0-3,8" for 0, 1, 2, 3, 8.
 [[nodiscard]] std::string core_ranges(std::span<const int> cores);
 
-/// {"OMP_NUM_THREADS":"2", ...}: those of a NAME=VALUE list (ended by a null pointer) that change
-/// how fast or with what something computes. Of paths the file's name alone, since provenance
-/// travels inside exports and says nothing of a person's folders.
+/// {"OMP_NUM_THREADS":"2", ...}: the variables of a NAME=VALUE list (terminated by a null pointer)
+/// that affect speed or the libraries in use. Paths are reduced to their file name, because exports
+/// include the provenance and must not reveal a user's folders.
 [[nodiscard]] nlohmann::json settings_that_matter(const char* const* environment);
 
-/// Threads of LibTorch and of the kernels' OpenMP regions, for the calling thread's later calls.
+/// Sets the threads of LibTorch and of the kernels' OpenMP regions for later calls of this thread.
 void set_threads(int threads);
 
 }  // namespace attnscope::measure

@@ -29,12 +29,12 @@ std::optional<std::int64_t> parse_number(std::string_view text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc::result_out_of_range)
-    return unlimited;  // v1 writes 2^63 and more for none
+    return unlimited;  // v1 uses 2^63 and more for no limit
   if (error != std::errc{} || end == text.data()) return std::nullopt;
   return value;
 }
 
-/// The number after `key` and a blank in a file of "key value" lines.
+/// The number after `key` and a blank in a file with "key value" lines.
 std::int64_t keyed_number(const std::string& text, std::string_view key) {
   std::size_t start = 0;
   while (start < text.size()) {
@@ -50,7 +50,7 @@ std::int64_t keyed_number(const std::string& text, std::string_view key) {
 struct GroupFiles {
   const char* limit;
   const char* usage;
-  const char* inactive_key;  // reclaimable page cache, counted as usage by the kernel
+  const char* inactive_key;  // reclaimable page cache, which the kernel counts as usage
 };
 
 struct Limits {
@@ -58,7 +58,7 @@ struct Limits {
   std::int64_t left = unlimited;
 };
 
-/// Visits a control group and all groups around it: the tightest one decides.
+/// Visits a control group and all its ancestors: the lowest limit applies.
 void tighten(Limits& limits, const std::filesystem::path& mount, std::filesystem::path group,
              const GroupFiles& files) {
   while (true) {
@@ -98,7 +98,7 @@ Limits group_limits() {
   return limits;
 }
 
-/// As `ulimit -v` sets it: of all that is mapped, touched or not.
+/// Limit of `ulimit -v`: on all mapped memory, touched or not.
 Limits address_space() {
   rlimit most{};
   if (getrlimit(RLIMIT_AS, &most) != 0 || most.rlim_cur >= unlimited) return {};
@@ -108,7 +108,7 @@ Limits address_space() {
   return {.limit = limit, .left = limit - mapped};
 }
 
-/// Since Linux 4.0; containers may refuse it.
+/// Supported since Linux 4.0; containers may refuse it.
 bool forget_peaks() {
   std::ofstream file("/proc/self/clear_refs");
   constexpr const char* resident_peak = "5";
@@ -180,7 +180,7 @@ std::string bytes_in_words(std::int64_t bytes) {
 std::optional<ProcessPeak::Resident> ProcessPeak::read() {
   std::ifstream file("/proc/self/status");
   const std::string text(std::istreambuf_iterator<char>(file), {});
-  // Its lines have the form of /proc/meminfo's.
+  // Its lines have the format of /proc/meminfo.
   const auto now = meminfo_bytes(text, "VmRSS");
   const auto peak = meminfo_bytes(text, "VmHWM");
   if (!now || !peak) return std::nullopt;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole models, all on the same random weights and ids.
+// Whole models, all with the same random weights and ids.
 #include "engine/measure/model_workload.h"
 
 #include <fmt/ranges.h>
@@ -32,13 +32,13 @@
 namespace attnscope::measure {
 namespace {
 
-constexpr std::int64_t least_positions = 512;  // what BERT has
+constexpr std::int64_t least_positions = 512;  // the size of BERT's table
 constexpr std::int64_t short_sequence = 1024;
-// Of a heat that says how many candidates there are. Encoding thousands takes hours, and reading
-// what is kept of them as long whatever stands in it.
+// For a heat with a number of candidates: encoding thousands of different documents takes hours,
+// and the time of reading cached documents does not depend on their values.
 constexpr std::int64_t different_documents = 16;
 constexpr std::int32_t separator = 102;     // BERT's [SEP]
-constexpr std::uint64_t first_word = 1000;  // ids below are special tokens and unused ones
+constexpr std::uint64_t first_word = 1000;  // lower ids are special or unused tokens
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 std::int32_t random_word(std::uint64_t seed, std::uint64_t counter) {
@@ -46,7 +46,7 @@ std::int32_t random_word(std::uint64_t seed, std::uint64_t counter) {
   return static_cast<std::int32_t>(first_word + random_bits(seed, counter) % words);
 }
 
-/// Not a number is the worst error of all.
+/// NaN is the worst error.
 double worse(double a, double b) {
   return std::isnan(a) || std::isnan(b) ? infinity : std::max(a, b);
 }
@@ -57,7 +57,7 @@ double relative(double error, double largest) {
 }
 
 double error_of(const ReferenceOutput& reference, float score, std::span<const float> state) {
-  // States of one query's documents are alike in width.
+  // States of one query's documents have the same width.
   if (state.size() < reference.state.size()) return infinity;
   double largest = 0;
   for (const double value : reference.state) largest = std::max(largest, std::abs(value));
@@ -67,8 +67,8 @@ double error_of(const ReferenceOutput& reference, float score, std::span<const f
   return relative(error, largest);
 }
 
-/// Of the same documents' scores by another computation, over the largest number of the checked
-/// states.
+/// Error of scores of the same documents from another computation, relative to the largest absolute
+/// value of the checked states.
 double error_of_scores(const ModelOutput& checked, std::span<const float> scores) {
   if (checked.scores.size() != scores.size()) return infinity;
   double largest = 0, error = 0;
@@ -81,7 +81,7 @@ double error_of_scores(const ModelOutput& checked, std::span<const float> scores
   return error;
 }
 
-/// What an error against the float64 model comes to; `whose` are its "scores".
+/// The verdict on an error against the float64 model; `whose` names the values ("scores").
 Verdict verdict_of(double error, double bound, std::span<const float> scores,
                    std::string_view whose) {
   if (!std::ranges::all_of(scores, [](float s) { return std::isfinite(s); }))
@@ -93,7 +93,7 @@ Verdict verdict_of(double error, double bound, std::span<const float> scores,
                       whose, error, bound)};
 }
 
-/// The first item's and the last one's of another output, behind what is there.
+/// Appends the first or the last item of another output.
 void append_ends(const ModelOutput& from, std::size_t items, bool first, ModelOutput& to) {
   const std::size_t width = from.states.size() / items;
   const auto row = [&](std::size_t item) {
@@ -104,8 +104,8 @@ void append_ends(const ModelOutput& from, std::size_t items, bool first, ModelOu
   row(items - 1);
 }
 
-/// Of a batch of so many, the documents of a small cache again and again, so that reading takes as
-/// long as if all were different.
+/// A cache for a batch of `documents`, which repeats the documents of a small cache in separate
+/// memory, so that reading takes as long as for different documents.
 DocumentCache repeated(const DocumentCache& cache, const ModelInputs& inputs,
                        std::int64_t documents) {
   std::vector<std::int64_t> offsets{0};
@@ -126,7 +126,7 @@ Heat one_item_of_attention(Heat heat) {
   return heat;
 }
 
-/// A file that goes with its owner.
+/// A file that is removed with its owner.
 class CacheFile {
  public:
   CacheFile()
@@ -172,8 +172,8 @@ class ModelWorkload final : public Workload {
 
   [[nodiscard]] bool shares_batch() const override { return !point_.batch_per_contender; }
   [[nodiscard]] std::int64_t given_batch() const override { return point_.candidates; }
-  // A document has at least its token ids, and a state for each of them. Where lengths are drawn,
-  // half of the documents are as long as the median.
+  // Every document has at least its token ids and one state per token. For drawn lengths, half of
+  // the documents have at least the median length.
   [[nodiscard]] std::int64_t item_bytes() const override {
     const LengthDistribution& lengths = point_.document_lengths;
     const std::int64_t tokens =
@@ -223,7 +223,7 @@ class ModelWorkload final : public Workload {
       all.exponentials += work.exponentials;
       all.executed_flop += work.linear_flop + work.executed_attention_flop;
     }
-    if (one.served != nullptr) all.executed_flop = 0;  // nobody counts it
+    if (one.served != nullptr) all.executed_flop = 0;  // the work is unknown
     return all;
   }
 
@@ -233,17 +233,17 @@ class ModelWorkload final : public Workload {
     return kept_bytes(*one.encoded, one.documents);
   }
 
-  /// Weights lie elsewhere at every placement, as does what the models made of them. The first ones
-  /// are those that batches were foreseen with.
+  /// Weights, and the data that the models derive from them, are at other addresses at every
+  /// placement. The first ones are those used to plan the batches.
   void place(int /*placement*/) override {
     if (!std::exchange(is_placed_, true)) return;
-    for (OneContender& one : contenders_) {
-      one.served = nullptr;
-      one.had_equal_words = false;
-      one.model.reset();
-      one.weights.reset();
-      one.kept.reset();
-      one.file.reset();
+    for (OneContender& contender : contenders_) {
+      contender.served = nullptr;
+      contender.had_equal_words = false;
+      contender.model.reset();
+      contender.weights.reset();
+      contender.kept.reset();
+      contender.file.reset();
     }
     draw_weights();
   }
@@ -262,7 +262,7 @@ class ModelWorkload final : public Workload {
   Verdict check(std::size_t contender, FirstCall& first) override {
     OneContender& one = contenders_[contender];
     first.measure([&] { compute(one, true); });
-    // A cache is in no counted memory: its file's pages, and the copy of them.
+    // A cache is not in counted memory: it consists of its file's pages and their copy.
     if (point_.stage == Stage::load)
       first.memory.requested_bytes += 2 * cache_bytes(contender).value_or(0);
     if (const auto own = one.served != nullptr ? one.served->own_peak_bytes() : std::nullopt) {
@@ -288,7 +288,8 @@ class ModelWorkload final : public Workload {
     for (const std::size_t item : documents_to_compare(sequence, documents))
       references.emplace_back(item, &reference_of(contender, item));
     if (one.served != nullptr) {
-      // It keeps them to itself; by the reference's later scores are held against these.
+      // The program returns no states; those of the reference serve as the scale of later score
+      // comparisons.
       const auto& state = references.front().second->state;
       one.checked.states.assign(state.begin(), state.end());
       Verdict verdict = judge_scores(references, one.checked.scores, bound_of(one));
@@ -299,8 +300,8 @@ class ModelWorkload final : public Workload {
 
   void before_rounds() override {
     attention_.let_go();
-    for (const OneContender& one : contenders_)
-      if (one.served != nullptr) one.served->stop();
+    for (const OneContender& contender : contenders_)
+      if (contender.served != nullptr) contender.served->stop();
   }
   std::function<void()> before_call(std::size_t contender) override {
     OneContender& one = contenders_[contender];
@@ -313,7 +314,7 @@ class ModelWorkload final : public Workload {
       served->stop();
   }
 
-  // On a device a call has but begun when it returns.
+  // On a device, a call returns before it is complete.
   std::vector<PartTime> parts_of_call(std::size_t contender) override {
     OneContender& one = contenders_[contender];
     if (point_.device != DeviceKind::cpu) return {};
@@ -331,7 +332,7 @@ class ModelWorkload final : public Workload {
                        .time_ns = time_ns,
                        .useful_flop = useful_flop(one.work, part)});
     }
-    if (claimed_ns <= 0) return {};  // a family without parts
+    if (claimed_ns <= 0) return {};  // the family has no parts
     parts.push_back({.name = "other", .time_ns = std::max(whole_ns - claimed_ns, 0.0)});
     return parts;
   }
@@ -347,27 +348,27 @@ class ModelWorkload final : public Workload {
   struct OneContender {
     ModelRow row{};
     const Family* family = nullptr;
-    bool keeps = false;                             // documents are encoded by themselves
-    bool reads_words = false;                       // its texts have no [SEP]
-    Result<ModelVariant> variant{};                 // or what it cannot do
-    std::int64_t documents = 0;                     // of a call
-    ModelWork work{};                               // of it, that of its parts
-    std::optional<DocumentCache> encoded{};         // the different documents
-    std::shared_ptr<const ModelWeights> weights{};  // of the current placement, as is the model
+    bool keeps = false;                             // documents are encoded independently
+    bool reads_words = false;                       // its texts do not end in [SEP]
+    Result<ModelVariant> variant{};                 // or what it does not support
+    std::int64_t documents = 0;                     // per call
+    ModelWork work{};                               // work of a call and of its parts
+    std::optional<DocumentCache> encoded{};         // encoded different documents
+    std::shared_ptr<const ModelWeights> weights{};  // current placement's, like the model
     std::unique_ptr<Model> model{};
-    ServedOffer* offer = nullptr;                    // of a program that computes it
-    ServedModel* served = nullptr;                   // the model, where it does
+    ServedOffer* offer = nullptr;                    // program that computes it
+    ServedModel* served = nullptr;                   // the model, if a program computes it
     bool had_equal_words = false;                    // at this placement
-    bool has_lost_a_score = false;                   // in some call: not a number
-    std::vector<float> scores_before{};              // of the call before a timed call
-    int repeated_calls = 0;                          // timed calls that scored other words alike
-    std::vector<std::vector<std::int32_t>> words{};  // of its texts in timed calls: the query first
-    std::optional<DocumentCache> kept{};             // of a call's documents, likewise
-    std::unique_ptr<CacheFile> file{};               // the same to be loaded
-    std::vector<PairBatch> batches{};                // of a call
-    std::vector<std::vector<TokenIds>> texts{};      // the same offline
-    ModelOutput checked{};  // of the call that was held against the reference
-    // What the latest call left.
+    bool has_lost_a_score = false;                   // a call returned a NaN
+    std::vector<float> scores_before{};              // scores of the call preceding a timed call
+    int repeated_calls = 0;                          // timed calls whose scores did not change
+    std::vector<std::vector<std::int32_t>> words{};  // words of timed calls: the query first
+    std::optional<DocumentCache> kept{};             // encoded documents of a call
+    std::unique_ptr<CacheFile> file{};               // the same, to be loaded
+    std::vector<PairBatch> batches{};                // batches of a call
+    std::vector<std::vector<TokenIds>> texts{};      // the same for the offline stage
+    ModelOutput checked{};  // output of the call compared with the reference
+    // Output of the latest call.
     ModelOutput scored{};
     std::vector<DocumentCache> made{};
   };
@@ -391,19 +392,19 @@ class ModelWorkload final : public Workload {
     return {};
   }
 
-  /// What it writes beside the checkpoint is there when it loads it again.
+  /// Files that it writes next to the checkpoint exist when it loads the checkpoint again.
   Status load_served(std::size_t contender) {
     OneContender& one = contenders_[contender];
     if (Status able = takes_model(*one.offer, *one.row.family, *one.variant); !able) return able;
     std::unique_ptr<CheckpointFolder>& folder = folders_[one.row.weights];
-    // What one has changed is not another's fault.
+    // A folder changed by one program must not affect another.
     if (folder && !folder->is_as_written()) folder.reset();
     if (!folder && !has_own_weights(*one.offer)) {
       auto written = CheckpointFolder::write(*one.weights);
       if (!written) return tl::unexpected(written.error());
       folder = std::move(*written);
     }
-    // One that never has loaded is to blame for it.
+    // If the program fails or hangs while loading, this contender is the one that fails.
     setting_.beacon.calling(static_cast<int>(contender));
     auto loaded =
         ServedModel::load(*one.offer, one.weights, *one.variant,
@@ -411,7 +412,7 @@ class ModelWorkload final : public Workload {
     if (loaded) {
       one.served = loaded->get();
       one.model = std::move(*loaded);
-      // At a later placement nothing is checked, and the first call is in no sample's time.
+      // At a later placement nothing is checked, and the first call is not part of a sample.
       if (!one.checked.scores.empty()) compute(one, false);
     }
     setting_.beacon.idle();
@@ -423,8 +424,8 @@ class ModelWorkload final : public Workload {
                        error, bound);
   }
 
-  /// Of weights that only its program knows, no reference tells what they score: they are held
-  /// against those of a second call.
+  /// For weights known only to the program there is no reference: the scores are compared with
+  /// those of a second call.
   Verdict judge_alone(OneContender& one) {
     one.checked.states = one.checked.scores;
     compute(one, false);
@@ -432,8 +433,9 @@ class ModelWorkload final : public Workload {
     return {{.error = error, .bound = bound}, error <= bound ? "" : scores_otherwise(error, bound)};
   }
 
-  /// Before each timed call of a program of somebody else's all texts get words that it has never
-  /// seen, so that nothing it remembers helps. The call before is compared with the one before it.
+  /// Before each timed call of an external program all texts are replaced with new random words, so
+  /// that cached results are useless. The preceding call's scores are compared with those of the
+  /// call before.
   void draw_other_words(OneContender& one) {
     count_repeated_call(one);
     if (one.words.empty()) {
@@ -459,26 +461,26 @@ class ModelWorkload final : public Workload {
   static constexpr const char* gives_what_it_remembers =
       "it gives what it remembers: other documents have the very same scores";
 
-  /// Compares the latest call with the one before, which had other words.
+  /// Compares the latest call with the one before, whose words were different.
   static void count_repeated_call(OneContender& one) {
     const bool has_words =
         std::ranges::any_of(one.words, [](const auto& text) { return text.size() > 1; });
     if (one.has_lost_a_score) return;
     std::vector<float> scores = one.scored.scores;
-    std::ranges::sort(scores);  // pairs stand at other places in every call
+    std::ranges::sort(scores);  // pairs have different positions in every call
     if (has_words && scores == one.scores_before) ++one.repeated_calls;
     one.scores_before = std::move(scores);
   }
 
-  /// The scores of words that nobody has seen before: numbers, of some samples those that this
-  /// program computes of the same weights, or, of weights that nobody knows, those of a second
-  /// call.
+  /// Validates the scores for new words: they must be numbers; for some samples they are compared
+  /// with this program's scores for the same weights or, for unknown weights, with those of a
+  /// second call.
   Verdict judge_other_words(OneContender& one) {
     constexpr std::uint64_t samples_a_look = 4;
     if (one.has_lost_a_score) return {.error = {}, .wrong = "a score is not a number"};
     count_repeated_call(one);
-    one.scores_before.clear();  // words are drawn next: the latest call is not compared twice
-    // A rounded score may be the same by chance.
+    one.scores_before.clear();  // words are replaced next: the latest call is not compared twice
+    // Rounded scores may be equal by chance.
     if (one.repeated_calls >= 2) return {.error = {}, .wrong = gives_what_it_remembers};
     const bool is_first = !std::exchange(one.had_equal_words, true);
     if (!is_first && random_() % samples_a_look != 0) return {};
@@ -502,8 +504,8 @@ class ModelWorkload final : public Workload {
     return verdict;
   }
 
-  /// What this program computes of the batches at hand; nothing where the weights are not known or
-  /// nothing here takes them.
+  /// This program's scores for the current batches; nothing if the weights are unknown or not
+  /// supported here.
   [[nodiscard]] static std::optional<std::vector<float>> computed_here(const OneContender& one) {
     if (has_own_weights(*one.offer)) return std::nullopt;
     std::vector<float> scores;
@@ -515,9 +517,10 @@ class ModelWorkload final : public Workload {
     return scores;
   }
 
-  /// Once in each placement: all words of a document become its first, and other tokens must have
-  /// other scores, if only in their last digits. That tells who remembers, also of weights that
-  /// nobody knows and of 8 bits, whose bound is wider than what documents move.
+  /// Once per placement: all words of a document are replaced with its first one, and documents
+  /// with different tokens must have different scores, if only in the last digits. This detects
+  /// cached results, also for unknown weights and for 8 bits, whose tolerance is wider than the
+  /// differences between documents.
   static std::string wrong_of_equal_words(OneContender& one) {
     std::size_t place = 0, others = 0, same = 0;
     bool differ_among_themselves = false;
@@ -537,7 +540,7 @@ class ModelWorkload final : public Workload {
         differ_among_themselves |= one.scored.scores[place] != one.scored.scores.front();
         if (std::ranges::equal(was, documents[i])) continue;
         ++others;
-        // Of any document: pairs stand at other places in every call.
+        // Compared with all documents: pairs have different positions in every call.
         const auto& known = one.scored.scores;
         same += std::ranges::find(known, output->scores[i]) != known.end() ? 1 : 0;
       }
@@ -548,8 +551,8 @@ class ModelWorkload final : public Workload {
     return {};
   }
 
-  /// The reference tells of the first document and the last one: of those between, what this
-  /// program computes of the same weights, which is off by the bound itself at most.
+  /// The reference covers the first and the last document; those between are compared with this
+  /// program's scores for the same weights, whose own error is at most the bound.
   Verdict judge_between(const OneContender& one, Verdict verdict) {
     const auto scores = computed_here(one);
     if (!scores) return verdict;
@@ -561,7 +564,7 @@ class ModelWorkload final : public Workload {
                         error, bound)};
   }
 
-  /// Of a batch of so many, in a cache of the different documents.
+  /// Bytes of a batch of `documents`, given a cache of the different documents.
   [[nodiscard]] std::int64_t kept_bytes(const DocumentCache& cache, std::int64_t documents) const {
     std::int64_t bytes = 0;
     for (std::int64_t i = 0; i < documents; ++i)
@@ -569,7 +572,7 @@ class ModelWorkload final : public Workload {
     return bytes;
   }
 
-  /// Items of a batch that begins at `first` of a call's, by their numbers in the cache.
+  /// Assigns the cached documents to the items of a batch that begins at item `first` of a call.
   static void put_in_place(PairBatch& batch, std::int64_t first, const DocumentCache& cache) {
     batch.documents = &cache;
     for (PairBatch::Item& item : batch.items) {
@@ -578,7 +581,7 @@ class ModelWorkload final : public Workload {
     }
   }
 
-  /// As the contender's family reads a text.
+  /// The text in the form that the contender's family reads.
   [[nodiscard]] static TokenIds read_by(const OneContender& one, TokenIds text) {
     return one.reads_words ? text.first(text.size() - 1) : text;
   }
@@ -597,10 +600,10 @@ class ModelWorkload final : public Workload {
     return texts;
   }
 
-  /// What comes before the stage that is measured.
+  /// Prepares the input of the measured stage.
   [[nodiscard]] Status keep(OneContender& one) {
     if (point_.stage == Stage::whole || !one.keeps) return {};
-    // Weights are drawn alike at every placement: documents are encoded once, and their rows moved.
+    // Weights are equal at every placement: documents are encoded once, and their rows copied.
     if (!one.encoded || one.encoded->documents() < inputs_->most()) {
       one.encoded.reset();
       auto encoded = one.model->encode_documents(different_texts(one), PairBatch{}.cls);
@@ -618,14 +621,14 @@ class ModelWorkload final : public Workload {
     return one.kept->write(one.file->path());
   }
 
-  /// The batches of a call and the work of each: one, or, where candidates are given, as few as
-  /// fit.
+  /// The batches of a call and the work of each: one batch or, if candidates are given, as few as
+  /// fit in memory.
   [[nodiscard]] Result<std::vector<ModelWork>> plan_calls(OneContender& one) {
     one.words.clear();
     std::int64_t together = one.documents;
     const std::int64_t budget =
         std::min(setting_.device.memory().free_bytes(), point_.batch_memory_mb << 20);
-    // Of documents that are all alike the first batch needs the most.
+    // For equal documents, the first batch needs the most memory.
     const auto needed = [&]() -> Result<std::int64_t> {
       std::int64_t most = 0;
       for (const PairBatch& batch : one.batches) {
@@ -664,7 +667,7 @@ class ModelWorkload final : public Workload {
     return works;
   }
 
-  /// One call.
+  /// Executes one call.
   void compute(OneContender& one, bool with_states) {
     one.made.clear();
     one.scored = {};
@@ -693,7 +696,7 @@ class ModelWorkload final : public Workload {
     }
     one.has_lost_a_score |=
         !std::ranges::all_of(one.scored.scores, [](float score) { return std::isfinite(score); });
-    // Of the batches between, no state is compared.
+    // No states are compared for the batches between.
     if (const std::size_t rows = one.batches.size() + 1; with_states && rows > 2) {
       const std::size_t width = one.scored.states.size() / rows;
       one.scored.states.erase(one.scored.states.begin() + static_cast<std::ptrdiff_t>(width),
@@ -701,8 +704,8 @@ class ModelWorkload final : public Workload {
     }
   }
 
-  /// Scores of the latest call, with the states of the first and the last document; of a cache,
-  /// what these two score.
+  /// Scores of the latest call, with the states of the first and the last document; for a cache,
+  /// the scores of these two.
   [[nodiscard]] ModelOutput output_of(OneContender& one) {
     if (one.made.empty()) return one.scored;
     ModelOutput ends;
@@ -727,16 +730,17 @@ class ModelWorkload final : public Workload {
                                 : error_bound(*one.family, *one.variant, shape);
   }
 
-  /// Once for all rows that share them.
+  /// Draws weights once for all rows that share them.
   void draw_weights() {
     std::map<std::string, std::vector<ModelRow>> rows;
-    for (const OneContender& one : contenders_)
-      if (one.family != nullptr) rows[one.row.weights].push_back(one.row);
+    for (const OneContender& contender : contenders_)
+      if (contender.family != nullptr) rows[contender.row.weights].push_back(contender.row);
     for (const auto& [key, sharing] : rows) {
       const ModelConfig config = sharing.front().family->config_for(shape_of(point_), sharing);
       const auto weights = ModelWeights::random(config, {.seed = point_.seed});
-      for (OneContender& one : contenders_)
-        if (one.family != nullptr && one.row.weights == key) one.weights = weights;
+      for (OneContender& contender : contenders_)
+        if (contender.family != nullptr && contender.row.weights == key)
+          contender.weights = weights;
     }
   }
 
@@ -753,12 +757,12 @@ class ModelWorkload final : public Workload {
   HeatSetting setting_;
   const HeatPoint& point_;
   AttentionInside attention_;
-  std::map<std::string, std::unique_ptr<CheckpointFolder>> folders_;  // by the weights' name
+  std::map<std::string, std::unique_ptr<CheckpointFolder>> folders_;  // by name of the weights
   std::vector<OneContender> contenders_;
   bool is_placed_ = false;
   std::optional<ModelInputs> inputs_;
   SharedReferences references_;
-  std::mt19937_64 random_{std::random_device{}()};  // draws what no contender can predict
+  std::mt19937_64 random_{std::random_device{}()};  // draws values that no contender can predict
 };
 
 }  // namespace
@@ -859,8 +863,8 @@ Result<ModelVariant> variant_of(const Contender& contender, const ModelRow& row,
 }
 
 double error_bound(const Family& family, const ModelVariant& variant, const ModelShape& shape) {
-  // As in float32, errors of layers add up like a random walk. The factors leave room for four
-  // times the largest seen in models of MiniLM's width with 2 to 12 layers.
+  // As in float32, errors of layers accumulate like a random walk. The factors are four times the
+  // largest errors observed in models of MiniLM's width with 2 to 12 layers.
   const double walk = std::sqrt(static_cast<double>(std::max<std::int64_t>(shape.layers, 1)));
   switch (variant.products) {
     case Products::float32:

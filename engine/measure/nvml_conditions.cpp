@@ -9,20 +9,21 @@
 namespace attnscope::measure {
 namespace {
 
-// The part of NVML's interface that is used (nvml.h of the CUDA Toolkit; stable since version 5).
+// The used part of NVML's interface (nvml.h of the CUDA Toolkit; stable since version 5).
 using Device = void*;  // nvmlDevice_t, which is opaque
 constexpr int success = 0;
 constexpr int temperature_of_gpu = 0;
 constexpr int clock_of_sm = 1;
 constexpr std::array<int, 2> policies{0, 1};  // power, thermal
-// Software power cap; hardware slowdown, for heat and for the power brake; software thermal
-// slowdown. Not: idle, a clock that somebody has set, or boosting in step with other devices.
+// Software power cap; hardware slowdown, thermal and power brake; software thermal slowdown.
+// Excluded: idle, a clock set by the user, or synchronised boost with other devices.
 constexpr unsigned long long slowed_down = 0x4 | 0x8 | 0x20 | 0x40 | 0x80;
 
 }  // namespace
 
 struct NvmlConditions::Library {
-  // Not a local type of the file: g++ 14 ends with an internal error on a function that takes one.
+  // Not in an unnamed namespace: g++ 14 fails with an internal error on a function with such a
+  // parameter.
   struct ViolationTime {
     unsigned long long reference_us, violation_ns;
   };
@@ -98,7 +99,7 @@ bool NvmlConditions::throttled_since_last() {
     if (nvml_->violation(nvml_->device, policies[i], &time) != success) continue;
     throttled |= time.violation_ns > std::exchange(violation_ns_[i], time.violation_ns);
   }
-  // Devices without those counts tell of this moment at least.
+  // Devices without these counters report at least the current state.
   unsigned long long reasons = 0;
   if (nvml_->reasons != nullptr && nvml_->reasons(nvml_->device, &reasons) == success)
     throttled |= (reasons & slowed_down) != 0;

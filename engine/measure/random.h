@@ -17,7 +17,7 @@ namespace attnscope::measure {
   return z ^ (z >> 31U);
 }
 
-/// Nearly normal with mean 0 and variance 1, within +-3.47: four 16-bit uniforms summed.
+/// Approximately normal with mean 0 and variance 1, within +-3.47: the sum of four 16-bit uniforms.
 [[nodiscard]] constexpr float random_normal(std::uint64_t seed, std::uint64_t counter) {
   const std::uint64_t bits = random_bits(seed, counter);
   const std::uint64_t sum =
@@ -26,7 +26,7 @@ namespace attnscope::measure {
   return (static_cast<float>(sum) / 65536.0F - 2.0F) * 1.7320508F;
 }
 
-/// Fisher-Yates; the same order on every machine.
+/// Fisher-Yates shuffle; the order is the same on every machine.
 template <typename T>
 void shuffle(std::span<T> values, std::uint64_t seed) {
   for (std::size_t left = values.size(); left > 1; --left)

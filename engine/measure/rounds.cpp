@@ -15,11 +15,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double sample_ns = 1.2e6;      // far above the clock's tens of nanoseconds
-constexpr double warm_up_ns = 5e6;       // until then it is warmed up, and at least three calls
-constexpr double one_is_warm_ns = 20e6;  // except when one call takes so long
-// A sample of a short call is led in by an untimed one: the one before has left its own data in
-// the caches. Refetching tens of MB costs a call of 100 ms about a percent, and the lead-in twice.
+constexpr double sample_ns = 1.2e6;      // far above the clock's resolution of tens of nanoseconds
+constexpr double warm_up_ns = 5e6;       // time of warm-up, with at least three calls
+constexpr double one_is_warm_ns = 20e6;  // a single call of this length completes the warm-up
+// A sample of a short call is preceded by an untimed one, because the previous contender has left
+// its own data in the caches. For a call of 100 ms, refetching tens of MB costs about one percent,
+// and the lead-in call doubles the time.
 constexpr double lead_in_below_ns = 100e6;
 constexpr int retakes = 2;
 
@@ -44,18 +45,18 @@ struct Runner {
   int iterations = 1;
   double call_ns = std::numeric_limits<double>::infinity();  // the shortest warm call
   double spent_ns = 0;
-  double disturbed_ns = 0;  // of it, in samples that something held up
-  bool is_held_up = false;  // the last sample
+  double disturbed_ns = 0;  // time in disturbed samples
+  bool is_held_up = false;  // whether the last sample was disturbed
   SampledSoFar known = {};
   bool out = false;
 
-  /// Time in samples that something held up is given again, once over.
+  /// Time in disturbed samples extends the limit, at most by the limit itself.
   [[nodiscard]] bool has_had_its_time(const PlacementRule& rule) const {
     const double seconds = rule.seconds * 1e9;
     return spent_ns - std::min(disturbed_ns, seconds) >= seconds;
   }
 
-  /// The time of that round, if it gave one that nothing held up.
+  /// The time in this round, if there is an undisturbed sample.
   [[nodiscard]] std::optional<double> time_in(int round) const {
     const auto& samples = result.samples;
     if (samples.empty() || samples.back().round != round || is_held_up) return std::nullopt;
@@ -73,7 +74,7 @@ class Rounds {
 
   std::vector<ContenderSamples> run() {
     for (Runner& runner : runners_) guard(runner, [&] { warm_up(runner); });
-    own_times_meter_.emplace("/proc/self/task", options_.processes);  // the threads are there now
+    own_times_meter_.emplace("/proc/self/task", options_.processes);  // the threads exist now
     options_.conditions.start();
     reference_ = std::ranges::find(runners_, false, &Runner::out);
     for (int round = 0; !cancelled() && !all_done(); ++round) {
@@ -113,9 +114,9 @@ class Rounds {
 
   void warm_up(Runner& runner) {
     options_.on_start(runner.calls.contender);
-    // What was sampled at an earlier placement, and a long call that was made before, leave nothing
-    // to warm: threads, code and the allocator's blocks are there. A long call's next one is as
-    // good a sample, and costs as much as all else; a shorter one's samples are led in.
+    // After a sample at an earlier placement or an earlier long call no warm-up is needed: threads,
+    // code and the allocator's blocks are ready. The next run of a long call is as good as a sample
+    // and is expensive; samples of shorter calls have a lead-in call.
     const double earlier_ns = runner.calls.earlier_ns;
     const double known_ns = runner.calls.sampled_ns > 0      ? runner.calls.sampled_ns
                             : earlier_ns >= lead_in_below_ns ? earlier_ns
@@ -144,9 +145,10 @@ class Rounds {
         std::clamp(std::ceil(sample_ns / std::max(runner.call_ns, 1.0)), 1.0, 1e6));
   }
 
-  /// One group of iterations. A sample during which the allocator had to go to the system is
-  /// taken again: another one's needs had emptied the cache, and page faults are not its own time.
-  /// So is one during which the machine was suspended: what came after began cold.
+  /// One group of iterations. A sample is repeated if the allocator had to request memory from the
+  /// system, because another contender had emptied the cache, and page faults are not its own time.
+  /// It is also repeated if the machine was suspended, because calls after that began with cold
+  /// caches.
   void add_sample(Runner& runner, int round) {
     const auto start = Clock::now();
     for (int attempt = 0; attempt <= retakes; ++attempt) {
@@ -165,7 +167,7 @@ class Rounds {
       if (disturbed && attempt < retakes) continue;
       runner.call_ns = std::min(runner.call_ns, sample->time_ns);
       runner.result.samples.push_back(*sample);
-      // Load and throttling are known later, and of longer stretches.
+      // Load and throttling are known later, for longer windows.
       runner.is_held_up = is_disturbed(*sample, options_.threads);
       if (auto wrong = runner.calls.judge()) {
         runner.result.failure = std::move(wrong);
@@ -180,7 +182,7 @@ class Rounds {
   }
 
   [[nodiscard]] std::optional<Sample> timed(const Runner& runner, int round) const {
-    // Work before each call leaves as many timed stretches as there are calls.
+    // Untimed work before each call divides a sample into one timed interval per call.
     const bool apart = static_cast<bool>(runner.calls.before_call);
     const int stretches = apart ? runner.iterations : 1;
     const int calls = apart ? 1 : runner.iterations;
@@ -217,7 +219,7 @@ class Rounds {
     if (!before.waited_ns || !after.waited_ns) {
       sample.waited_ns.reset();
     } else if (sample.waited_ns) {
-      // A thread that ended meanwhile takes its waiting with it.
+      // The waiting time of a thread that ended meanwhile is lost.
       *sample.waited_ns += std::max(0.0, *after.waited_ns - *before.waited_ns) / calls;
     }
   }
@@ -239,7 +241,7 @@ class Rounds {
     }
   }
 
-  /// Once the reference is out, nobody's ratio gets any better.
+  /// Once the reference is done, the ratio's interval no longer shrinks.
   [[nodiscard]] bool is_done(const Runner& runner) const {
     return runner.out || runner.result.settled ||
            (reference_->out && runner.known.knows_median(options_.rule));
@@ -258,7 +260,7 @@ class Rounds {
     return order;
   }
 
-  /// Gives the load and the conditions of a window that has closed to the samples that lie in it.
+  /// Assigns the load and the conditions of a closed window to the samples in it.
   void tag_with_load(double load) {
     if (load < 0) return;
     const Conditions conditions = options_.conditions.since_start();

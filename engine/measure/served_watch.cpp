@@ -11,10 +11,10 @@
 namespace attnscope::measure {
 namespace {
 
-// Samples of short calls have some 70 of them: one is looked at beside the last.
+// Samples of short calls have about 70 calls: one is checked in addition to the last.
 constexpr std::uint64_t calls_a_look = 64;
-// Fetching copies one tensor where touching reads all: it takes less, also on a busy machine, if
-// the shortest of a few is taken.
+// A fetch copies one tensor and touching reads all: the minimum of a few fetches is shorter, also
+// on a busy machine.
 constexpr int least_fetches = 5;
 constexpr double touches_a_fetch = 4;
 constexpr double fetch_ns = 5e5;
@@ -55,7 +55,7 @@ void ServedWatch::before_call(PreparedAttention& prepared) {
   factors_ = next;
   shortest_touch_ns_ =
       std::min(shortest_touch_ns_, nanoseconds_of([&] { require(prepared.touch_inputs()); }));
-  has_called_ = true;  // the timed call follows
+  has_called_ = true;  // the timed call is next
 }
 
 void ServedWatch::look(PreparedAttention& prepared) {
@@ -102,7 +102,7 @@ bool ServedWatch::leave(PreparedAttention& prepared) {
   restore();
   try {
     static_cast<void>(prepared.keep_outputs(false));
-  } catch (const ServedProcessEnded&) {  // the next call starts it anew
+  } catch (const ServedProcessEnded&) {  // the next call restarts it
   }
   prepared.stop();
   return !has_changed_inputs_;

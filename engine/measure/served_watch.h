@@ -1,15 +1,16 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Timed calls of an attention that another process computes (docs/python.md). Before each call its
-// inputs change, so that nothing it remembers helps; what a call left is fetched at times that it
-// cannot know and compared as a whole; and fetching may take no longer than fetching does.
+// Guards timed calls of an attention that another process computes (docs/python.md). The inputs
+// change before each call, so that cached results are useless; outputs are fetched at times that
+// the process cannot predict and are compared completely; and the time of a fetch is limited to
+// that of a plain fetch, so that no work is deferred to it.
 //
 //   ServedWatch watch(tensors, rows);        // outputs are those of the call that was checked
 //   watch.enter(prepared);                   // a sample begins
 //   watch.before_call(prepared);             // untimed
 //   ... the timed call ...
-//   Verdict verdict = watch.judge(prepared); // of the last call; the inputs are plain again
+//   Verdict verdict = watch.judge(prepared); // last call; restores the inputs
 //   watch.leave(prepared);
 
 #include <cstddef>
@@ -25,29 +26,29 @@ namespace attnscope::measure {
 
 class ServedWatch {
  public:
-  /// `tensors` and `rows` outlive it.
+  /// `tensors` and `rows` must outlive it.
   ServedWatch(const CallTensors& tensors, const RowWatch& rows);
 
   void enter(PreparedAttention& prepared);
   void before_call(PreparedAttention& prepared);
-  /// What is wrong with the last call's output, or was with an earlier one's.
+  /// The verdict on the last call's output, or the failure of an earlier one.
   [[nodiscard]] Verdict judge(PreparedAttention& prepared);
-  /// Also after a call that threw. The process stops. False where inputs were changed: the caller
-  /// places them anew.
+  /// Call it also after a call that threw. Stops the process. Returns false if inputs were changed:
+  /// the caller must place them again.
   [[nodiscard]] bool leave(PreparedAttention& prepared);
 
  private:
   void look(PreparedAttention& prepared);
-  /// Sets the first reason and keeps it.
+  /// Records the first failure and ignores later ones.
   void blame(Verdict verdict);
-  /// Plain inputs again, and whether they are what they were.
+  /// Restores the original inputs and verifies them.
   void restore();
 
   const CallTensors& tensors_;
   const RowWatch& rows_;
   std::vector<std::byte> output_;
   ChannelFactors plain_, factors_;
-  std::uint64_t print_ = 0;  // of the inputs at this placement
+  std::uint64_t print_ = 0;  // fingerprint of the inputs at this placement
   std::mt19937_64 random_{std::random_device{}()};
   Verdict verdict_;
   bool is_restored_ = true, has_called_ = false, has_changed_inputs_ = false;

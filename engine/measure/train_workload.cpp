@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Steps of a cross-encoder's training, as a whole or up to a part: forward, gradients, all; and the
+// Training steps of a cross-encoder: forward only, up to the gradients, whole steps, or the
 // optimiser alone. The learning rate is 0, so that every call does the same work on the same
-// weights and its scores can be held against the first's.
+// weights and its scores can be compared with those of the first.
 #include <ATen/TensorOperators.h>
 #include <torch/csrc/autograd/grad_mode.h>
 
@@ -26,7 +26,7 @@
 namespace attnscope::measure {
 namespace {
 
-/// The attention inside, there and back.
+/// The attention in the model, forward and backward.
 Heat attention_of_training(Heat heat) {
   heat.point.operation = Operation::attention;
   heat.point.direction = Direction::forward_backward;
@@ -63,9 +63,9 @@ class TrainWorkload final : public Workload {
     return point_.sequence_tokens * point_.heads * point_.head_dim;
   }
 
-  /// Weights, gradients and two moments; and of every token what each layer keeps: its input,
-  /// queries, keys and values, the attention's output and two sums with their norms, and the wide
-  /// layer before and behind its activation.
+  /// Weights, gradients and two moments, and the saved activations of each layer per token: its
+  /// input, queries, keys and values, the attention's output and two sums with their norms, and the
+  /// wide layer before and after its activation.
   Result<std::int64_t> needed_bytes(std::size_t contender, std::int64_t batch) override {
     if (const Status made = prepare(contender); !made) return tl::unexpected(made.error());
     const OneContender& one = contenders_[contender];
@@ -92,10 +92,10 @@ class TrainWorkload final : public Workload {
 
   void place(int /*placement*/) override {
     if (!std::exchange(is_placed_, true)) return;
-    for (OneContender& one : contenders_) {
-      one.gradients.clear();
-      one.optimizer.reset();
-      one.model.reset();
+    for (OneContender& contender : contenders_) {
+      contender.gradients.clear();
+      contender.optimizer.reset();
+      contender.model.reset();
     }
     weights_.clear();
   }
@@ -156,14 +156,14 @@ class TrainWorkload final : public Workload {
   struct OneContender {
     ModelRow row{};
     const Family* family = nullptr;
-    Result<ModelVariant> variant{};  // or what it cannot do
-    std::int64_t documents = 0;      // of a call
+    Result<ModelVariant> variant{};  // or what it does not support
+    std::int64_t documents = 0;      // per call
     std::int64_t weight_bytes = 0;
-    // Of the current placement.
+    // Weights and tensors of the current placement.
     std::shared_ptr<const ModelWeights> weights{};
     std::unique_ptr<TrainedCrossEncoder> model{};
     std::optional<AdamW> optimizer{};
-    std::vector<at::Tensor> gradients{};  // for the optimiser alone
+    std::vector<at::Tensor> gradients{};  // for the optimiser stage only
     std::vector<float> scored{}, checked{};
   };
 
@@ -171,15 +171,15 @@ class TrainWorkload final : public Workload {
     return point_.stage == Stage::train_step || point_.stage == Stage::train_optimizer;
   }
 
-  /// Each has a query of its own, as training draws them.
+  /// Each pair has its own query, as in training.
   [[nodiscard]] PairBatch batch_of(const OneContender& one) const {
     PairBatch batch = inputs_->batch_of(one.documents);
     batch.one_query = false;
     return batch;
   }
 
-  /// Products of linear layers once more for their inputs' gradients and once for the weights';
-  /// attention's two are followed by five.
+  /// The backward pass of a linear layer has two products, for the gradients of inputs and of
+  /// weights; that of attention has five for the forward pass's two.
   [[nodiscard]] CellWork work_of_stage(const ModelWork& forward, double weight_bytes) const {
     constexpr double optimizer_passes = 7;  // reads weight, gradient, moments; writes all but one
     CellWork work;
@@ -213,7 +213,7 @@ class TrainWorkload final : public Workload {
     one.scored = floats_of(scores->detach());
   }
 
-  /// What an update with a learning rate of 0 leaves as it was.
+  /// The scores of an update with a learning rate of 0, which must be unchanged.
   [[nodiscard]] std::vector<float> scores_of(OneContender& one) const {
     const auto scores = one.model->scores(batch_of(one));
     require(scores.map([](const at::Tensor&) {}));
@@ -240,15 +240,15 @@ class TrainWorkload final : public Workload {
       one.gradients.push_back(parameter.value.grad());
   }
 
-  /// Once for all rows that share them.
+  /// Draws weights once for all rows that share them.
   [[nodiscard]] std::shared_ptr<const ModelWeights> weights_of(const OneContender& asking) {
     std::shared_ptr<const ModelWeights>& weights = weights_[asking.row.weights];
     if (weights) return weights;
     std::vector<ModelRow> sharing;
     sharing.reserve(contenders_.size());
-    for (const OneContender& one : contenders_) {
-      if (one.family != nullptr && one.row.weights == asking.row.weights)
-        sharing.push_back(one.row);
+    for (const OneContender& contender : contenders_) {
+      if (contender.family != nullptr && contender.row.weights == asking.row.weights)
+        sharing.push_back(contender.row);
     }
     weights = ModelWeights::random(asking.row.family->config_for(shape_of(point_), sharing),
                                    {.seed = point_.seed});
@@ -266,7 +266,7 @@ class TrainWorkload final : public Workload {
 
   HeatSetting setting_;
   const HeatPoint& point_;
-  AttentionInside attention_;  // its gradients, too
+  AttentionInside attention_;  // including its gradients
   std::vector<OneContender> contenders_;
   std::map<std::string, std::shared_ptr<const ModelWeights>> weights_;
   bool is_placed_ = false;

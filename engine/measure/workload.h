@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the contenders of a heat compute. All else of a heat - batch, memory meters, gate,
-// placements, shuffled rounds, stop rule, conditions - is the same for every operation
-// (heat_runner.h): a new one is one Workload and one row in heat_runner.cpp.
+// The computation of a heat's contenders. Everything else in a heat (batch, memory meters,
+// correctness gate, placements, shuffled rounds, stop rule, conditions) is the same for every
+// operation (heat_runner.h): a new operation is one Workload and one row in heat_runner.cpp.
 
 #include <cstdint>
 #include <functional>
@@ -19,7 +19,7 @@
 
 namespace attnscope::measure {
 
-/// What a workload computes, and with what. Outlives it.
+/// What a workload computes and on which device. Must outlive the workload.
 struct HeatSetting {
   const Heat& heat;
   const GroupSizes& sizes;
@@ -27,17 +27,17 @@ struct HeatSetting {
   Beacon& beacon;
 };
 
-/// The first call of a contender, alone with an empty cache: what it asks for is its memory. What
-/// the caller allocates between the object's making and the call counts, too.
+/// The first call of a contender, alone and with an empty cache: its allocations are the
+/// contender's memory. Allocations by the caller between construction and the call count, too.
 class FirstCall {
  public:
   FirstCall(const HeatSetting& setting, std::size_t contender);
-  /// Once; the beacon stays lit until the caller has fetched what the call left.
+  /// Call it once. The beacon stays set until the caller has fetched the call's output.
   void measure(const std::function<void()>& call);
 
   CellMemory memory;
-  double time_ns = 0;                // on a device that of handing it over, far less
-  std::vector<std::int64_t> blocks;  // that such a call needs
+  double time_ns = 0;                // on a device, the time to submit it, which is much shorter
+  std::vector<std::int64_t> blocks;  // cached blocks that such a call needs
 
  private:
   const HeatSetting& setting_;
@@ -46,8 +46,8 @@ class FirstCall {
   HeatMemory::Counters before_;
 };
 
-/// Contenders are known by their place in the heat. Whatever throws ends the contender alone, but
-/// place() and before_rounds(), which end all that are left.
+/// Contenders are identified by their index in the heat. An exception ends only its contender,
+/// except in place() and before_rounds(), where it ends all remaining ones.
 class Workload {
  public:
   Workload() = default;
@@ -57,41 +57,44 @@ class Workload {
 
   /// Whether all contenders have the same batch.
   [[nodiscard]] virtual bool shares_batch() const { return true; }
-  /// The batch of all contenders, where the heat says it and memory does not decide; 0 elsewhere.
+  /// The batch of all contenders where the heat specifies it and memory does not decide; otherwise
+  /// 0.
   [[nodiscard]] virtual std::int64_t given_batch() const { return 0; }
-  /// Bytes that one item takes whoever computes it.
+  /// Bytes of one item, independent of the contender.
   [[nodiscard]] virtual std::int64_t item_bytes() const = 0;
-  /// Bytes that a contender needs for so many items, inputs and outputs included, before any of
-  /// them is allocated; below 0 where nobody can count them. An error says what it cannot do.
+  /// Bytes that a contender needs for a batch of this size, inputs and outputs included, before any
+  /// of them is allocated; negative where they cannot be counted. An error says what the contender
+  /// does not support.
   [[nodiscard]] virtual Result<std::int64_t> needed_bytes(std::size_t contender,
                                                           std::int64_t batch) = 0;
-  /// The contender's batch is decided. The work of its calls, or what it cannot do.
+  /// Called once the contender's batch is decided. Returns the work of its calls, or an error that
+  /// says what it does not support.
   [[nodiscard]] virtual Result<CellWork> take(std::size_t contender, std::int64_t batch) = 0;
-  /// Of what a contender keeps of its items between calls, once it was prepared; absent: nothing.
+  /// Bytes that a contender keeps of its items between calls, after preparation; absent: none.
   [[nodiscard]] virtual std::optional<std::int64_t> cache_bytes(std::size_t /*contender*/) const {
     return std::nullopt;
   }
 
-  /// What the contenders share lies elsewhere at every placement, in memory taken anew.
+  /// Allocates the shared data of the contenders anew, at other addresses for every placement.
   virtual void place(int placement) = 0;
-  /// What a contender has made of it; after place().
+  /// Prepares a contender from the shared data; called after place().
   [[nodiscard]] virtual Status prepare(std::size_t /*contender*/) { return {}; }
 
-  /// One call, watched: what it did that it must not.
+  /// Runs one checked call; the verdict reports forbidden behaviour.
   [[nodiscard]] virtual Verdict check(std::size_t contender, FirstCall& first) = 0;
-  /// What that call left, against the float64 reference.
+  /// Compares the output of that call with the float64 reference.
   [[nodiscard]] virtual Verdict judge(std::size_t contender) = 0;
 
-  /// All checks are over, and timed calls follow at this placement.
+  /// Called when all checks are done and timed calls follow at this placement.
   virtual void before_rounds() {}
   virtual void enter(std::size_t /*contender*/) {}  // before a sample
-  /// What comes before every timed call, untimed; empty where nothing does.
+  /// Untimed work before every timed call; empty if there is none.
   [[nodiscard]] virtual std::function<void()> before_call(std::size_t /*contender*/) { return {}; }
-  virtual void call(std::size_t contender) = 0;     // the timed one
+  virtual void call(std::size_t contender) = 0;     // the timed call
   virtual void leave(std::size_t /*contender*/) {}  // after a sample, also when a call threw
-  /// What the last call of a sample left.
+  /// Validates the output of a sample's last call.
   [[nodiscard]] virtual Verdict judge_sample(std::size_t contender) = 0;
-  /// Where the time of a call goes, by one more call; empty where no parts are known.
+  /// Divides the time of one additional call among its parts; empty where no parts are known.
   [[nodiscard]] virtual std::vector<PartTime> parts_of_call(std::size_t /*contender*/) {
     return {};
   }
@@ -99,10 +102,10 @@ class Workload {
 
 /// Operations attention and windowed-matmul.
 [[nodiscard]] std::unique_ptr<Workload> attention_workload(const HeatSetting& setting);
-/// Operation model: re-rankers, from token ids to scores or a stage of that.
+/// Operation model: re-rankers, from token ids to scores, or one stage of them.
 [[nodiscard]] std::unique_ptr<Workload> model_workload(const HeatSetting& setting);
 
-/// The same operation's stages of training: forward, gradients, optimiser, a whole step.
+/// Training stages of operation model: forward, gradients, optimiser, or a whole step.
 [[nodiscard]] std::unique_ptr<Workload> train_workload(const HeatSetting& setting);
 
 /// Throws std::runtime_error with the error: for calls, whose errors end the contender as crashed.

@@ -1,10 +1,10 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The interface every family of models computes behind: weights to scores in up to two stages, and
-// the same in float64. Adding a family is a folder engine/model/<name>/ and one line in list.inc;
-// sweeps, the gate, `score` and `inspect` find it there. What it says without computing, and
-// programs without LibTorch see, is engine/checkpoint/family_description.h.
+// The interface of every model family: computes scores from weights in up to two stages, and the
+// same in float64. To add a family, add a folder engine/model/<name>/ and one line in list.inc;
+// sweeps, the gate, `score` and `inspect` find it there. Its properties that need no computation,
+// and that programs without LibTorch read, are in engine/checkpoint/family_description.h.
 //
 //   const Family& family = family_of(config);
 //   auto weights = ModelWeights::random(config, {.seed = 1});
@@ -34,66 +34,68 @@ class ModelWeights;
 
 using TokenIds = std::span<const std::int32_t>;
 
-/// Token ids of queries and documents. Each of them ends in its own [SEP].
+/// Token ids of queries and documents. Each text ends in its own [SEP].
 struct PairBatch {
   struct Item {
     TokenIds query, document;
-    std::int64_t cached = 0;  // in place of `document`, where there is a cache: its number there
+    std::int64_t cached = 0;  // replaces `document` if there is a cache: its number there
   };
   std::vector<Item> items;
   std::int32_t cls = 101;
   std::int32_t document_type = 1;  // token type of documents; queries and [CLS] have 0
-  /// Query and document are one text to the pattern, whose groups are then [CLS] and that text.
+  /// Query and document form one text for the pattern, whose groups are then [CLS] and that text.
   bool is_one_text = false;
-  /// All items have the same query: a model that encodes it by itself does so once for the batch
+  /// All items have the same query: a model that encodes it separately does so once for the batch
   /// (the paper's independent query).
   bool one_query = false;
-  /// Documents that were encoded before; null: they are token ids.
+  /// Cached encoded documents; null: documents are token ids.
   const DocumentCache* documents = nullptr;
-  /// false: scores alone are wanted.
+  /// false: only scores are needed.
   bool with_states = true;
 };
 
-/// What a model computes with beside its weights.
+/// Settings of a model's computation other than its weights.
 struct ModelVariant {
   AttentionPattern pattern;
   std::optional<Window> window{};
-  /// Of the layers that the model's config calls local; without it they attend as all others.
+  /// Attention of the layers that the model's config calls local; without it they attend as all
+  /// others.
   std::optional<LayerAttention> local{};
-  /// Windows by layer, where they differ; empty: `window` is that of all.
+  /// Windows by layer, if they differ; empty: all layers use `window`.
   std::vector<Window> layer_windows{};
   ModelOptions options{};
   DType dtype = DType::float32;
-  /// Of its linear layers; other ones than float32 are taken on the CPU in a model of float32.
+  /// Products of the linear layers; other values than float32 are accepted on the CPU for a model
+  /// in float32.
   Products products = Products::float32;
   DeviceKind device = DeviceKind::cpu;
   int threads = 1;
 };
 
 struct ModelOutput {
-  std::vector<float> scores;  // one an item
-  /// What scores are made of, [items, width]: a cross-encoder's last output for [CLS]. Held
-  /// against the reference's, because a score hides more than it shows.
+  std::vector<float> scores;  // one per item
+  /// The vectors that scores are computed from, [items, width]: a cross-encoder's last output for
+  /// [CLS]. Compared with the reference's, because errors in a vector may cancel out in its score.
   std::vector<float> states;
 };
 
-/// Of one item.
+/// Reference output of one item.
 struct ReferenceOutput {
   double score = 0;
   std::vector<double> state;
 };
 
-/// Work of one call, counted: linear layers, attention's useful work over all layers, embeddings.
+/// Work of one call: linear layers, useful attention work over all layers, embeddings.
 struct ModelWork {
   double linear_flop = 0, attention_flop = 0;  // useful
-  double feed_forward_flop = 0;                // of the linear layers', that of the wide ones
+  double feed_forward_flop = 0;                // part of linear_flop
   double executed_attention_flop = 0;
   double exponentials = 0;
   double least_bytes = 0;  // weights once, token states in and out of every layer
 };
 
-/// One thing beside the scores that a family has to show of an item: a layer's queries ("q",
-/// [tokens, heads, head_dim]), the regions of a document that matched.
+/// An intermediate result of an item that a family shows in addition to the score: a layer's
+/// queries ("q", [tokens, heads, head_dim]), the regions of a document that matched.
 struct Shown {
   std::int64_t layer = 0;
   std::string name;
@@ -102,12 +104,12 @@ struct Shown {
 };
 using Show = std::function<void(Shown)>;
 
-/// What a cache keeps of a document: `rows` rows of `width` numbers.
+/// Size of a document in a cache: `rows` rows of `width` numbers.
 struct CachedRows {
   std::int64_t rows = 0, width = 0;
 };
 
-/// A family's model with its weights, ready to compute. Not thread-safe.
+/// A family's model with weights, ready to compute. Not thread-safe.
 class Model {
  public:
   Model() = default;
@@ -117,23 +119,23 @@ class Model {
 
   /// Ok, or the reason why this batch cannot be scored.
   [[nodiscard]] virtual Status supports(const PairBatch& batch) const = 0;
-  /// Bytes a call of `score` needs beside the weights, at its peak.
+  /// Peak memory of a call of `score` in bytes, in addition to the weights.
   [[nodiscard]] virtual Result<std::int64_t> predicted_peak_bytes(const PairBatch& batch) const = 0;
-  /// Of `score`; where the batch has a document cache, of what is left to do with it.
+  /// Work of `score`; if the batch has a document cache, the work that is left.
   [[nodiscard]] virtual Result<ModelWork> work(const PairBatch& batch) const = 0;
-  /// From token ids, or encoded documents, to scores. Errors: an id outside the vocabulary, more
-  /// tokens than positions (with the numbers), a cache that does not fit the model. `show` is
-  /// handed what there is to see as it is computed, of a batch of one item.
+  /// Scores of token ids or encoded documents. Errors: an id outside the vocabulary, more tokens
+  /// than positions (with the numbers), a cache that does not fit the model. For a batch of one
+  /// item, `show` receives intermediate results as they are computed.
   [[nodiscard]] virtual Result<ModelOutput> score(const PairBatch& batch,
                                                   const Show& show = {}) = 0;
 
-  /// The stage that can be computed before any query is known: what of these documents goes into a
-  /// cache. `cls` is [CLS]'s id, as PairBatch has it. A family without such a stage says so.
+  /// The stage that can be computed before any query is known: the cached part of these documents.
+  /// `cls` is [CLS]'s id, as in PairBatch. An error for a family without such a stage.
   [[nodiscard]] virtual Result<DocumentCache> encode_documents(std::span<const TokenIds> documents,
                                                                std::int32_t cls);
   [[nodiscard]] virtual Result<ModelWork> work_of_documents(
       std::span<const TokenIds> documents) const;
-  /// Of a document of so many tokens, [CLS] not counted: how large a cache will be.
+  /// Cache size of a document of `tokens` tokens, [CLS] not counted.
   [[nodiscard]] virtual Result<CachedRows> cached_rows(std::int64_t tokens) const;
 };
 
@@ -142,41 +144,41 @@ class Family {
   virtual ~Family() = default;
   [[nodiscard]] virtual const FamilyDescription& description() const = 0;
 
-  /// Implementations by which it can be computed, the first choice first: of attention, where it
-  /// has some, or its own.
+  /// Implementations, the preferred one first: of attention, if the family has attention, or of the
+  /// family.
   [[nodiscard]] virtual std::vector<std::string_view> implementations() const = 0;
-  /// Ok, or the reason why such a model is not computed: its pattern, implementation, dtype, device
-  /// or options.
+  /// Ok, or the reason why such a model is not supported: its pattern, implementation, dtype,
+  /// device or options.
   [[nodiscard]] virtual Status supports(const ModelConfig& config, const ModelVariant& variant,
                                         std::string_view implementation) const = 0;
-  /// Errors: what `supports` says as far as it takes no batch, weights without what the variant
-  /// needs.
+  /// Errors: those of `supports` that do not depend on a batch, and weights that lack a tensor of
+  /// the variant.
   [[nodiscard]] virtual Result<std::unique_ptr<Model>> make(
       const std::shared_ptr<const ModelWeights>& weights, const ModelVariant& variant,
       std::string_view implementation) const = 0;
 
-  /// Its body as an encoder of single texts; null: it is none.
+  /// Its body as an encoder of single texts; null: there is none.
   [[nodiscard]] virtual const EncoderFamily* encoders() const { return nullptr; }
 
-  /// Options that change how scores are computed and not what they are: one reference for all.
+  /// Options that change how scores are computed but not their values: one reference for all.
   [[nodiscard]] virtual std::vector<std::string_view> shortcuts() const { return {}; }
-  /// The same in float64, plainly written and by nobody's kernels (DESIGN 5.1): what every other is
-  /// held against. Of an item without a cache.
+  /// The same in float64, implemented plainly and without kernels (DESIGN 5.1): every
+  /// implementation is compared with it. For an item without a cache.
   [[nodiscard]] virtual Result<ReferenceOutput> reference(const ModelWeights& weights,
                                                           const ModelVariant& variant,
                                                           const PairBatch::Item& item,
                                                           std::int32_t cls) const = 0;
-  /// How far states and scores of a right computation in that dtype may be off, over the largest
-  /// number of the reference's state.
+  /// Largest permitted error of states and scores in that dtype, relative to the largest absolute
+  /// value of the reference's state.
   [[nodiscard]] virtual double error_bound(DType dtype, const ModelShape& shape) const = 0;
 
-  /// The same weights with as many positions; an error where a family's positions cannot be
-  /// stretched.
+  /// The same weights with `positions` positions; an error if the family's positions cannot be
+  /// extended.
   [[nodiscard]] virtual Result<std::shared_ptr<const ModelWeights>> extended_to(
       const std::shared_ptr<const ModelWeights>& weights, std::int64_t positions) const;
 };
 
-/// Every family of this build, one line each in list.inc.
+/// All families of this build, one line each in list.inc.
 [[nodiscard]] std::span<const Family* const> families();
 
 [[nodiscard]] const Family& family_of(const FamilyDescription& description);

@@ -30,7 +30,7 @@
 namespace attnscope {
 namespace {
 
-// LibTorch has these operators for its compiler and no C++ function for them.
+// LibTorch has these operators for its compiler, without a C++ function for them.
 constexpr const char* pack_operator = "mkldnn::_reorder_linear_weight";
 constexpr const char* linear_operator = "mkldnn::_linear_pointwise";
 constexpr const char* binary_overload = "binary";
@@ -72,7 +72,7 @@ at::Tensor packed_linear_plus(const at::Tensor& x, const at::Tensor& rest, const
   return linear.call(x, rest, weight, bias, "add");
 }
 
-/// Sizes that contradict each other are a mistake of whoever calls, as they are for LibTorch.
+/// Inconsistent sizes are a caller's error, as in LibTorch.
 void must(const Status& done) {
   if (!done) throw std::invalid_argument(done.error().message);
 }
@@ -105,7 +105,7 @@ at::Tensor packed_for_kernel(const at::Tensor& weight, Products products) {
   return to;
 }
 
-/// With the numbers of a row side by side.
+/// Makes each row contiguous.
 at::Tensor by_rows(const at::Tensor& x) {
   return x.stride(1) == 1 ? x : x.contiguous();
 }
@@ -116,7 +116,7 @@ struct KernelWeights {
   Products products;
 };
 
-/// What is done with a row's outputs once they are summed up; `rest` may be undefined.
+/// Operations on a row's outputs after the sums; `rest` may be undefined.
 struct AfterSums {
   cpu::Activation activation = cpu::Activation::none;
   at::Tensor rest{};
@@ -161,9 +161,9 @@ double seconds_of(const Linear& up, const Linear& down, const at::Tensor& x) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// `plain` or the other. The least of several times, taken in turns, because a shared machine only
-/// ever makes calls slower. The kernel, whose rows are the same beside any others, is taken up to a
-/// tenth behind.
+/// `plain` or the other route. Compares the minimum of several alternating timings, because other
+/// load on the machine only makes calls slower. The kernel, whose rows do not depend on other rows,
+/// is chosen up to 10 percent slower.
 LinearRoute faster_route(LinearRoute other, at::ScalarType dtype, std::int64_t hidden,
                          std::int64_t feed_forward) {
   constexpr int turns = 8;
@@ -189,8 +189,7 @@ LinearRoute faster_route(LinearRoute other, at::ScalarType dtype, std::int64_t h
   return gain > 1 ? other : LinearRoute::plain;
 }
 
-/// oneDNN packs 16-bit types only on processors with instructions for them, and says so by
-/// throwing.
+/// oneDNN packs 16-bit types only on processors with instructions for them, and throws otherwise.
 LinearRoute timed_route(at::ScalarType dtype, std::int64_t hidden, std::int64_t feed_forward) {
   if (dtype == at::kFloat) return faster_route(LinearRoute::kernel, dtype, hidden, feed_forward);
   if (!can_pack()) return LinearRoute::plain;

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A linear layer by the fastest route on this machine, the same for every model. For engine/model
-// alone: LibTorch inside.
+// A linear layer by the fastest route on this machine, shared by all models. For engine/model only:
+// LibTorch inside.
 //
 //   const Linear qkv(weights.weight, weights.bias, fastest_route(dtype, device, shape));
 //   at::Tensor y = qkv(x);                 // [tokens, out]
@@ -17,20 +17,20 @@
 
 namespace attnscope {
 
-/// plain: at::linear, which on the CPU is MKL's GEMM in float32 and on CUDA cuBLAS's. packed:
-/// oneDNN on 16-bit weights that were laid out for it once. kernel: cpu::linear on float32 weights
-/// that were laid out for it once; a row's results do not depend on the rows beside it. bfloat16
-/// and int8: the same, whose products are those.
+/// plain: at::linear, which uses MKL's GEMM in float32 on the CPU and cuBLAS on CUDA. packed:
+/// oneDNN on 16-bit weights that are packed once. kernel: cpu::linear on float32 weights that are
+/// packed once; a row's results do not depend on the other rows. bfloat16 and int8: the same kernel
+/// with products in that type.
 enum class LinearRoute : std::uint8_t { plain, packed, kernel, bfloat16, int8 };
 [[nodiscard]] std::string_view name_of(LinearRoute route);
 
-/// The kernel's.
+/// The kernel route with these products.
 [[nodiscard]] LinearRoute route_of(Products products);
 
-/// Which is faster for the layers of a feed-forward network of these widths with LibTorch's number
-/// of threads, `plain` or the other that the dtype has: timed against each other once a process,
-/// dtype, size and number of threads, in some milliseconds, on as many rows as documents have and
-/// as a query has. Elsewhere than on the CPU it is `plain`.
+/// The fastest route for feed-forward layers of these widths with LibTorch's number of threads:
+/// `plain` or the dtype's other route. Timed once per process, dtype, size and number of threads,
+/// within some milliseconds, on the row counts of documents and of a query. `plain` on devices
+/// other than the CPU.
 [[nodiscard]] LinearRoute fastest_route(DType dtype, DeviceKind device, std::int64_t hidden,
                                         std::int64_t feed_forward);
 
@@ -50,23 +50,23 @@ class Norm {
 class Linear {
  public:
   Linear() = default;
-  /// weight [out, in] and bias [out] in the dtype and on the device of what comes.
+  /// weight [out, in] and bias [out], in the dtype and on the device of the input.
   Linear(const at::Tensor& weight, at::Tensor bias, LinearRoute route);
-  /// The activation of x weight^T + bias of [tokens, in].
+  /// activation(x weight^T + bias) for x [tokens, in].
   [[nodiscard]] at::Tensor operator()(const at::Tensor& x,
                                       cpu::Activation activation = cpu::Activation::none) const;
-  /// The same and `rest` [tokens, out] added, a residual connection.
+  /// The same plus `rest` [tokens, out], a residual connection.
   [[nodiscard]] at::Tensor plus(const at::Tensor& x, const at::Tensor& rest) const;
-  /// The norm of that, in `to` [tokens, out], which is neither of both.
+  /// Writes the norm of that sum to `to` [tokens, out], which must not alias x or rest.
   void plus_normed(const at::Tensor& x, const at::Tensor& rest, const Norm& norm,
                    at::Tensor& to) const;
-  /// `gate` [tokens, out] becomes the product of it and x weight^T + bias: what is left of a gated
-  /// linear unit (Dauphin et al., ICML 2017) once the gate is computed.
+  /// `gate` [tokens, out] is multiplied by x weight^T + bias: the second part of a gated linear
+  /// unit (Dauphin et al., ICML 2017), after the gate is computed.
   void times(const at::Tensor& x, at::Tensor& gate) const;
   [[nodiscard]] std::int64_t out() const { return bias_.size(0); }
 
  private:
-  at::Tensor weight_;  // [out, in], or as its route packs it
+  at::Tensor weight_;  // [out, in], or in its route's packed format
   at::Tensor bias_;
   LinearRoute route_ = LinearRoute::plain;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Alone in its file: a program's own definition takes this one's place.
+// In a separate file, so that a program can replace it with its own definition.
 #include <array>
 
 #include "engine/model/family.h"

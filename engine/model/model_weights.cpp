@@ -26,8 +26,8 @@ at::ScalarType type_of(const TensorView& view) {
   return view.dtype == "BF16" ? at::kBFloat16 : at::kFloat;
 }
 
-/// Bytes of a mapped file may lie at any address, which LibTorch's vectors do not take: copied
-/// first, converted then.
+/// Tensors in a mapped file may be unaligned, which LibTorch's vector code does not support: copies
+/// first, then converts.
 at::Tensor copy_of(const TensorView& view) {
   at::Tensor raw = at::empty(view.shape, type_of(view));
   std::copy(view.bytes.begin(), view.bytes.end(), static_cast<std::byte*>(raw.data_ptr()));

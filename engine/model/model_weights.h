@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model's weights as LibTorch tensors by their family's names, float32 on the CPU; models take
-// from them what they need in their own dtype, device and packing. LibTorch inside.
+// A model's weights as LibTorch tensors with their family's names, float32 on the CPU; models copy
+// them to their own dtype, device and packing. LibTorch inside.
 //
 //   auto weights = ModelWeights::random(config, {.seed = 1});
 //   const LinearWeights query = weights->linear("encoder.layer.0.attention.self.query");
@@ -22,8 +22,8 @@ namespace attnscope {
 
 struct RandomWeights {
   std::uint64_t seed = 1;
-  /// Of every weight and bias; 0.02 is what BERT is initialised with. In small models attention is
-  /// then nearly uniform.
+  /// Standard deviation of every weight and bias; BERT is initialised with 0.02. In small models
+  /// attention is then nearly uniform.
   double deviation = 0.02;
 };
 
@@ -41,11 +41,11 @@ class ModelWeights {
  public:
   using Tensors = std::map<std::string, at::Tensor, std::less<>>;  // contiguous
 
-  /// Normal, biases alike, LayerNorm around 1.
+  /// Normally distributed weights and biases; LayerNorm weights around 1.
   [[nodiscard]] static std::shared_ptr<const ModelWeights> random(const ModelConfig& config,
                                                                   const RandomWeights& options);
-  /// A copy of the checkpoint's tensors. An error: one that is infinite or no number somewhere,
-  /// which a score need not show.
+  /// A copy of the checkpoint's tensors. An error if a tensor contains an infinite value or NaN,
+  /// which scores may not reveal.
   [[nodiscard]] static Result<std::shared_ptr<const ModelWeights>> of(const Checkpoint& checkpoint);
   ModelWeights(ModelConfig config, Tensors tensors)
       : config_(std::move(config)), tensors_(std::move(tensors)) {}
@@ -54,12 +54,12 @@ class ModelWeights {
   [[nodiscard]] const ModelShape& shape() const { return config_.shape; }
   [[nodiscard]] const Tensors& tensors() const { return tensors_; }
   [[nodiscard]] bool has(std::string_view name) const { return tensors_.contains(name); }
-  /// Precondition, as of those below: they are there, but for biases, which are zeros where there
-  /// are none.
+  /// Precondition, also of the functions below: the tensors exist, except biases, which are zeros
+  /// if missing.
   [[nodiscard]] const at::Tensor& tensor(std::string_view name) const;
   [[nodiscard]] LinearWeights linear(const std::string& name) const;
   [[nodiscard]] NormWeights norm(const std::string& name) const;
-  /// Of names, shapes and values: what encoded documents are known by.
+  /// Hash of names, shapes and values; it identifies the model of encoded documents.
   [[nodiscard]] std::uint64_t fingerprint() const;
 
  private:
@@ -69,7 +69,7 @@ class ModelWeights {
   Tensors tensors_;
 };
 
-/// Ok, or which tensor of a model of that config the weights lack or have in another shape.
+/// Ok, or which tensor of a model of that config is missing or has another shape.
 [[nodiscard]] Status has_tensors(const ModelWeights& weights, const ModelConfig& config);
 
 }  // namespace attnscope

@@ -1,10 +1,10 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a model's call spends its time, by the part of the model: what `attnscope profile` shows.
-// Models mark their parts, which costs nothing while nobody asks.
+// Times of a model's call by part of the model, as `attnscope profile` shows them. Models mark
+// their parts; without a PartTimes object the marks cost nothing.
 //
-//   PartTimes times;                       // of this thread's calls while it stands
+//   PartTimes times;                       // collects this thread's calls during its lifetime
 //   model.score(batch);
 //   times.seconds(ModelPart::attention);
 
@@ -16,9 +16,9 @@
 
 namespace attnscope {
 
-/// embeddings: ids to states. projections: queries, keys, values and what follows attention up to
-/// its norm. attention: its plan and the product of it. feed_forward: the wide layers with their
-/// norms. head: states to scores.
+/// embeddings: ids to states. projections: queries, keys, values, and the layer between attention
+/// and its norm. attention: planning and the attention product. feed_forward: feed-forward layers
+/// with their norms. head: states to scores.
 enum class ModelPart : std::uint8_t { embeddings, projections, attention, feed_forward, head };
 inline constexpr std::array model_parts{ModelPart::embeddings, ModelPart::projections,
                                         ModelPart::attention, ModelPart::feed_forward,
@@ -26,7 +26,7 @@ inline constexpr std::array model_parts{ModelPart::embeddings, ModelPart::projec
 [[nodiscard]] std::string_view name_of(ModelPart part);  // "feed-forward"
 
 struct ModelWork;
-/// Useful operations of a call in that part; 0 where they are not counted.
+/// Useful operations of that part in a call; 0 if they are not counted.
 [[nodiscard]] double useful_flop(const ModelWork& work, ModelPart part);
 
 class PartTimes {
@@ -46,7 +46,7 @@ class PartTimes {
   PartTimes* before_;
 };
 
-/// Runs while it stands; of two of them the inner one counts alone.
+/// Measures its part during its lifetime; time in a nested clock counts for the inner one only.
 class PartClock {
  public:
   explicit PartClock(ModelPart part);

@@ -40,11 +40,12 @@ Status has_its_documents(const PairBatch& batch) {
 
 ModelOutput collected(const std::vector<QueryGroup>& groups, const std::vector<GroupOutput>& done,
                       std::size_t items) {
-  const auto width_of = [](const GroupOutput& one) {
-    return one.scores.empty() ? 0 : one.states.size() / one.scores.size();
+  const auto width_of = [](const GroupOutput& group_output) {
+    return group_output.scores.empty() ? 0
+                                       : group_output.states.size() / group_output.scores.size();
   };
   std::size_t width = 0;
-  for (const GroupOutput& one : done) width = std::max(width, width_of(one));
+  for (const GroupOutput& group_output : done) width = std::max(width, width_of(group_output));
   ModelOutput output{.scores = std::vector<float>(items),
                      .states = std::vector<float>(items * width)};
   for (std::size_t g = 0; g < groups.size(); ++g) {

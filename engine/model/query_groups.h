@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Items of a batch that have the same query, of models that encode it by itself.
+// Groups of a batch's items with the same query, for models that encode queries separately.
 
 #include <cstddef>
 #include <vector>
@@ -15,10 +15,10 @@ struct QueryGroup {
   std::vector<std::size_t> items;
 };
 
-/// Every item is in one group; groups come in the order of their first item.
+/// Every item is in one group; groups are in the order of their first items.
 [[nodiscard]] std::vector<QueryGroup> groups_of(const PairBatch& batch);
 
-/// Ok, or which item names a document that the batch's cache has not.
+/// Ok, or which item names a document that is not in the batch's cache.
 [[nodiscard]] Status has_its_documents(const PairBatch& batch);
 
 /// Scores and states of a group's items, [items] and [items, width].
@@ -26,7 +26,7 @@ struct GroupOutput {
   std::vector<float> scores, states;
 };
 
-/// Every item's at its place; narrower states end in zeros.
+/// Merges the groups' outputs in item order; narrower states are padded with zeros.
 [[nodiscard]] ModelOutput collected(const std::vector<QueryGroup>& groups,
                                     const std::vector<GroupOutput>& done, std::size_t items);
 

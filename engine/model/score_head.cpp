@@ -70,7 +70,7 @@ at::Tensor normalized(const at::Tensor& x) {
   return (wide / wide.norm(2, -1, /*keepdim=*/true).clamp_min(least)).to(x.scalar_type());
 }
 
-/// One item's rows [tokens, hidden] to [hidden]; `before` tokens of it are left out.
+/// Pools one item's rows [tokens, hidden] to [hidden], without the first `before` tokens.
 at::Tensor pooled_rows(Pooling pooling, const at::Tensor& x, std::int64_t before) {
   using enum Pooling;
   switch (pooling) {
@@ -176,7 +176,7 @@ at::Tensor HeadLayers::operator()(at::Tensor x) const {
 
 namespace {
 
-/// A row a document: too few for packed weights to be worth anything.
+/// One row per document: too few for packed weights to be faster.
 Computing without_packing(Computing computing) {
   computing.route = LinearRoute::plain;
   return computing;

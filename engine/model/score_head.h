@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What makes scores of an encoder's last states: a HeadConfig with its weights. LibTorch inside.
+// Computes scores from an encoder's last states: a HeadConfig with its weights. LibTorch inside.
 //
 //   const ScoreHead head(*weights, computing);
 //   at::Tensor scores = head(head.pool(states, layout));
@@ -17,18 +17,18 @@
 
 namespace attnscope {
 
-/// The head of a model: its config's, or BERT's, of which the weights have what they have.
+/// The head of a model: its config's, or the parts of BERT's head that the weights contain.
 [[nodiscard]] HeadConfig head_of(const ModelWeights& weights);
 
-/// States [tokens, hidden] of packed items to [items, modes x hidden].
+/// Pools states [tokens, hidden] of packed items to [items, modes x hidden].
 [[nodiscard]] at::Tensor pool(const HeadConfig& head, const at::Tensor& states,
                               const SequenceLayout& layout);
 
-/// The steps of a head, one after the other.
+/// The layers of a head in sequence.
 class HeadLayers {
  public:
   HeadLayers(const HeadConfig& head, const ModelWeights& weights, const Computing& computing);
-  /// x [rows, width] to [rows, numbers of the last step].
+  /// x [rows, width] to [rows, width of the last layer].
   [[nodiscard]] at::Tensor operator()(at::Tensor x) const;
 
  private:
@@ -44,7 +44,7 @@ class ScoreHead {
  public:
   ScoreHead(const ModelWeights& weights, const Computing& computing);
   [[nodiscard]] const HeadConfig& config() const { return config_; }
-  /// [items, width] to [items], the label's choice made; zeros of a model without a head.
+  /// [items, width] to [items], with the selected label's output; zeros for a model without a head.
   [[nodiscard]] at::Tensor operator()(const at::Tensor& pooled) const;
 
  private:
@@ -52,10 +52,10 @@ class ScoreHead {
   HeadLayers layers_;
 };
 
-/// What HeadLayers computes, in float64.
+/// HeadLayers in float64.
 [[nodiscard]] at::Tensor head_reference(const WideWeights& weights, const HeadConfig& head,
                                         at::Tensor x);
-/// What ScoreHead computes, in float64, of one item: states [tokens, hidden] to its score.
+/// ScoreHead in float64 for one item: states [tokens, hidden] to its score.
 [[nodiscard]] ReferenceOutput score_reference(const WideWeights& weights, const at::Tensor& states,
                                               const SequenceLayout& layout);
 

@@ -8,8 +8,9 @@
 
 namespace attnscope {
 
-/// Texts one after the other in stretches of at most `most` tokens, or of one text, so that what is
-/// computed together does not grow with their number. `tokens_of` counts those of one.
+/// Splits a sequence of texts into runs of at most `most` tokens, or of a single longer text, so
+/// that the size of one computation does not grow with the number of texts. `tokens_of` counts the
+/// tokens of a text.
 template <typename Text, typename Count>
 [[nodiscard]] std::vector<std::span<const Text>> stretches_of(std::span<const Text> texts,
                                                               std::int64_t most,

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The body of a family of cross-encoders as an encoder of single texts, for families that put
-// something else on it. LibTorch inside.
+// The body of a cross-encoder family as an encoder of single texts, for families with another head.
+// LibTorch inside.
 //
 //   auto encoder = family.encoders()->make_encoder(*weights, variant, "segment");
 //   auto states = (*encoder)->states(packed, EncodedTexts::documents);
@@ -21,13 +21,14 @@
 
 namespace attnscope {
 
-/// What texts are encoded with: documents with the variant's attention; queries with full attention
-/// of [CLS] and query, in which tokens of the group `document` see both and are seen by none.
+/// Kind of the encoded texts: documents use the variant's attention; queries use full attention
+/// over [CLS] and query, in which tokens of the group `document` attend to both but are not
+/// attended to.
 enum class EncodedTexts : std::uint8_t { queries, documents };
 
-/// The attention of queries.
+/// The attention pattern of queries.
 [[nodiscard]] AttentionPattern query_pattern();
-/// Some query has tokens that are seen by none.
+/// Whether some query has tokens that no token attends to.
 [[nodiscard]] bool has_unseen_tokens(const SequenceLayout& layout);
 
 class TextEncoder {
@@ -42,7 +43,7 @@ class TextEncoder {
                                                   EncodedTexts texts) const = 0;
   [[nodiscard]] virtual Result<ModelWork> work(const SequenceLayout& layout,
                                                EncodedTexts texts) const = 0;
-  /// Bytes of `states` at its peak, beside the weights.
+  /// Peak memory of `states` in bytes, in addition to the weights.
   [[nodiscard]] virtual Result<std::int64_t> peak_bytes(const SequenceLayout& layout,
                                                         EncodedTexts texts) const = 0;
 };
@@ -50,11 +51,11 @@ class TextEncoder {
 class EncoderFamily {
  public:
   virtual ~EncoderFamily() = default;
-  /// An error: an implementation that does not exist.
+  /// Error: an unknown implementation.
   [[nodiscard]] Result<std::unique_ptr<TextEncoder>> make_encoder(
       const ModelWeights& weights, const ModelVariant& variant,
       std::string_view implementation) const;
-  /// The states that an encoder gives, in float64.
+  /// The encoder's states in float64.
   [[nodiscard]] virtual at::Tensor reference_states(const ModelWeights& weights,
                                                     const ModelVariant& variant,
                                                     const PackedBatch& packed,

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The named axes of an experiment, with the words used in sweeps, tables and the database.
+// The named axes of an experiment, with the words for them in sweeps, tables and the database.
 
 #include <cstdint>
 #include <string_view>
@@ -18,15 +18,15 @@ enum class Operation : std::uint8_t { windowed_matmul, attention, model };
 enum class Direction : std::uint8_t { forward, forward_backward };
 /// head-major: [batch, heads, tokens, dim]; token-major: [tokens, heads, dim].
 enum class MemoryOrder : std::uint8_t { head_major, token_major };
-/// Where a call finds its inputs and outputs: in the caches as far as they fit, as the call before
-/// left them, or in main memory alone.
+/// Where a call finds its inputs and outputs. warm: in the caches, as far as they fit, as the
+/// previous call left them. cold: in main memory only.
 enum class CacheState : std::uint8_t { warm, cold };
 enum class DeviceKind : std::uint8_t { cpu, cuda };
-/// Of a re-ranker. whole: from the token ids of query and documents to scores. offline: documents
-/// into what is kept of them, before any query is known. load: that from its file into memory.
-/// online: a query against what is kept. train-forward: scores with what the way back needs.
-/// train-gradients: the same and the way back. train-step: the same and AdamW's update.
-/// train-optimizer: that alone.
+/// Stages of a re-ranker. whole: from the token ids of query and documents to scores. offline:
+/// documents to their stored representations, before any query is known. load: stored
+/// representations from a file into memory. online: a query against the stored representations.
+/// train-forward: scores and what the backward pass needs. train-gradients: the forward and the
+/// backward pass. train-step: both passes and AdamW's update. train-optimizer: AdamW's update only.
 enum class Stage : std::uint8_t {
   whole,
   offline,
@@ -37,7 +37,7 @@ enum class Stage : std::uint8_t {
   train_gradients,
   train_optimizer
 };
-/// Of training.
+/// Whether the stage belongs to training.
 [[nodiscard]] constexpr bool is_of_training(Stage stage) {
   return stage >= Stage::train_step;
 }
@@ -52,7 +52,7 @@ enum class Stage : std::uint8_t {
 
 [[nodiscard]] std::string_view name_of(Products value);  // "float32", "bfloat16", "int8"
 
-// Errors list the known names and the nearest.
+// Errors list the known names and the nearest one.
 [[nodiscard]] Result<Operation> parse_operation(std::string_view text);
 [[nodiscard]] Result<Direction> parse_direction(std::string_view text);
 [[nodiscard]] Result<MemoryOrder> parse_memory_order(std::string_view text);
@@ -61,7 +61,8 @@ enum class Stage : std::uint8_t {
 [[nodiscard]] Result<DType> parse_dtype(std::string_view text);
 [[nodiscard]] Result<Products> parse_precision(std::string_view text);
 
-/// Products narrower than a model's dtype are taken on the CPU in float32; an error says so.
+/// Returns an error unless products narrower than the model's dtype are used on the CPU with
+/// float32.
 [[nodiscard]] Status supports_precision(Products products, DType dtype, DeviceKind device);
 
 }  // namespace attnscope

@@ -51,7 +51,7 @@ class BlockCompiler {
     }
   }
 
-  /// What a middle block sees in one head, neighbouring blocks as one range.
+  /// The keys of a middle block in one head, with adjacent blocks as one range.
   [[nodiscard]] std::vector<TokenRange> keys_of(TokenRange item, std::int64_t blocks,
                                                 std::int64_t block, std::int32_t head) const {
     std::vector<std::int64_t> seen = random_blocks(

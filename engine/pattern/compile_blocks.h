@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compiles the block rule of a pattern on a layout: a task for each block and the heads in which it
-// sees the same keys, with one whole segment for each run of neighbouring blocks.
+// Compiles the block rule of a pattern on a layout: one task for each block and each set of heads
+// in which it attends to the same keys, with one whole segment for each run of adjacent blocks.
 
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/sequence_layout.h"

@@ -10,18 +10,19 @@
 namespace attnscope {
 namespace {
 
-/// With SequenceLayout::max_tokens it keeps pair counts inside 64 bits.
+/// With SequenceLayout::max_tokens it keeps pair counts within 64 bits.
 constexpr std::int32_t max_heads = 512;
 
-/// A rule with its window or chunk known: what some rows of one group see of one subsequence.
+/// A rule with its window or chunk resolved: the tokens of one subsequence to which rows of a group
+/// attend.
 struct Reach {
-  TokenRange tokens;  // of the subsequence: all, or what rows of one chunk see
+  TokenRange tokens;  // of the subsequence: all, or those for the rows of one chunk
   GroupRule::Kind kind = GroupRule::Kind::none;
   std::int64_t window = 0;
   friend bool operator==(const Reach&, const Reach&) = default;
 };
 
-/// The segments of one task in the making. Neighbouring whole ranges become one segment.
+/// Collects the segments of one task. Adjacent whole ranges become one segment.
 class SegmentList {
  public:
   void add(TokenRun keys, const Reach& reach, TokenRange skip = {}) {
@@ -51,7 +52,7 @@ class SegmentList {
   std::vector<Segment> segments_;
 };
 
-/// Document tokens and the sentence starts among them, the latter as a part of plan.indices.
+/// Document tokens and their sentence starts, which are a part of plan.indices.
 struct DocumentRun {
   TokenRange tokens;
   TokenRange sentences;
@@ -122,12 +123,12 @@ class PlanCompiler {
     SegmentList list;
     list.add(seen);
     add_task(run_of(rows), i, list);
-    // Rows that are further than the window from all that is seen.
+    // Rows that are farther than the window from all their keys.
     if (rows.end < tokens.end) add_task(run_of({rows.end, tokens.end}), i, SegmentList());
   }
 
-  /// The subsequence `tokens` cut where a chunk of some rule among `groups`, which share it, ends:
-  /// the rows of a part see the same.
+  /// Splits the subsequence `tokens` at the chunk ends of every rule among `groups`, which share
+  /// it: all rows of a part attend to the same tokens.
   template <typename Add>
   void for_each_chunk(TokenRange tokens, std::initializer_list<TokenGroup> groups, Add add) const {
     for (TokenRange rows{tokens.begin, tokens.begin}; rows.begin < tokens.end;
@@ -144,7 +145,7 @@ class PlanCompiler {
     }
   }
 
-  /// The chunk of the subsequence that holds a token.
+  /// The chunk of the subsequence that contains a token.
   static TokenRange chunk_at(const ChunkRule& rule, TokenRange tokens, std::int64_t token) {
     const std::int64_t begin = tokens.begin + (token - tokens.begin) / rule.tokens * rule.tokens;
     return {begin, std::min(begin + rule.tokens, tokens.end)};
@@ -175,14 +176,14 @@ class PlanCompiler {
     return documents;
   }
 
-  /// What `rows` of group `from`, all of one chunk, see: the item's [CLS] and query, then
-  /// `documents` (all of the item, or, for document tokens, their own).
+  /// The keys of `rows` of group `from`, all in one chunk: the item's [CLS] and query, then
+  /// `documents` (all of the item or, for document tokens, their own).
   SegmentList keys_of(TokenGroup from, std::int64_t i, const DocumentRun& documents,
                       TokenRange rows) const {
     SegmentList list;
     const TokenRange cls = layout_.cls(i);
     const TokenRange query = layout_.query(i);
-    // In packed order, so that neighbours join: a shared query stands before all items.
+    // In packed order, so that neighbours are joined: a shared query is before all items.
     if (layout_.shares_query()) list.add(reach(from, TokenGroup::query, query, rows));
     list.add(reach(from, TokenGroup::cls, cls, rows));
     if (!layout_.shares_query()) list.add(reach(from, TokenGroup::query, query, rows));
@@ -237,7 +238,7 @@ class PlanCompiler {
     add_task({begin, rows.tokens.end}, i, of_document);
   }
 
-  /// Tasks made one after the other from the same list share its segments.
+  /// Consecutive tasks with the same list share its segments.
   void add_task(TokenRun queries, std::int64_t item, const SegmentList& list) {
     if (queries.size() <= 0) return;
     Task task{.queries = queries,
@@ -254,7 +255,7 @@ class PlanCompiler {
     plan_.tasks.push_back(task);
   }
 
-  /// Sorts the item's tasks by their first query and joins neighbouring ranges with one work list.
+  /// Sorts the item's tasks by their first query and joins adjacent ranges with the same segments.
   void order_and_join_tasks(std::size_t first_task) {
     const auto begin = plan_.tasks.begin() + static_cast<std::ptrdiff_t>(first_task);
     std::sort(begin, plan_.tasks.end(), [&](const Task& a, const Task& b) {
@@ -277,8 +278,8 @@ class PlanCompiler {
     plan_.tasks.erase(kept, last);
   }
 
-  /// The rule for a subsequence, its window resolved; a window that holds all of it is whole, and
-  /// so is what `rows` of one chunk see of theirs.
+  /// The rule for a subsequence with its window resolved; a window that covers all of it is whole,
+  /// and so are the keys of `rows` in their own chunk.
   [[nodiscard]] Reach reach(TokenGroup from, TokenGroup to, TokenRange tokens,
                             TokenRange rows) const {
     return reach(pattern_.rule(from, to), tokens, rows);
@@ -298,7 +299,7 @@ class PlanCompiler {
     return {.tokens = tokens, .kind = GroupRule::Kind::window, .window = window.tokens()};
   }
 
-  /// Of a part of plan.indices, those that lie in a range.
+  /// The part of the indices at `positions` that is within `tokens`.
   [[nodiscard]] TokenRange within(TokenRange positions, TokenRange tokens) const {
     const auto first = plan_.indices.begin() + positions.begin;
     const auto last = plan_.indices.begin() + positions.end;
@@ -313,7 +314,7 @@ class PlanCompiler {
     return plan_.indices[static_cast<std::size_t>(position)];
   }
   static TokenRun run_of(TokenRange range) { return {range.begin, range.end}; }
-  /// Tokens plan.indices[begin ... end), as a range where they are neighbours.
+  /// Tokens plan.indices[begin ... end), as a range if they are adjacent.
   [[nodiscard]] TokenRun run_of_indices(TokenRange positions) const {
     const std::int64_t first = index(positions.begin);
     const std::int64_t last = index(positions.end - 1);
@@ -327,7 +328,8 @@ class PlanCompiler {
   AttentionPlan plan_;
 };
 
-/// Of a pattern that counts over an item's tokens as one sequence. `what` does so: "its blocks".
+/// Checks the layout for a pattern that counts over an item's tokens as one sequence. `what` is the
+/// part that does so: "its blocks".
 Status check_without_groups(const AttentionPattern& pattern, const SequenceLayout& layout,
                             std::string_view what) {
   if (pattern.has_rules() || pattern.sentence_every || (pattern.blocks && pattern.item)) {

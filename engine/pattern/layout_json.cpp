@@ -36,7 +36,7 @@ void check_sentences(const JsonField& field, const LayoutItem& item) {
   std::int64_t tokens = 0;
   for (const std::int64_t size : item.documents) {
     tokens += size;
-    if (tokens > SequenceLayout::max_tokens) return;  // SequenceLayout::make says so
+    if (tokens > SequenceLayout::max_tokens) return;  // SequenceLayout::make reports it
   }
   std::int64_t previous = -1;
   for (const JsonField& element : field.elements()) {

@@ -64,7 +64,7 @@ double Mask::density(std::int32_t head, TokenRange rows, TokenRange cols) const 
   std::int64_t pairs = 0;
   for (const HeadRows& of_heads : heads_) {
     if (head < of_heads.heads.begin || head >= of_heads.heads.end) continue;
-    // From the range that may hold the first row on.
+    // Start at the range that may contain the first row.
     auto range =
         std::upper_bound(of_heads.ranges.begin(), of_heads.ranges.end(), rows.begin,
                          [](std::int64_t token, const Row& row) { return token < row.token; });

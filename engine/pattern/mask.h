@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A plan as the mask a viewer draws, without ever holding tokens x tokens values.
+// A plan as the mask that a viewer draws, without storing tokens x tokens values.
 //
 //   Mask mask(plan);
 //   for (TokenRange keys : mask.intervals(/*head=*/0, /*query_token=*/17)) draw(17, keys);
@@ -20,8 +20,8 @@ class Mask {
 
   [[nodiscard]] const AttentionPlan& plan() const { return plan_; }
 
-  /// The keys that the row sees: ascending, disjoint, not touching. Empty for tokens or heads
-  /// outside the plan. O(log tasks + intervals).
+  /// The keys of the row: ascending, disjoint, not adjacent. Empty for tokens or heads outside the
+  /// plan. O(log tasks + intervals).
   [[nodiscard]] std::vector<TokenRange> intervals(std::int32_t head,
                                                   std::int64_t query_token) const;
 
@@ -33,7 +33,7 @@ class Mask {
     std::int64_t token = 0;  // first query of a range, or one listed query
     std::size_t task = 0;
   };
-  /// The tasks of one head range: ranges by their first query, listed rows one by one.
+  /// The tasks of one head range: ranges by their first query, listed rows individually.
   struct HeadRows {
     HeadRange heads;
     std::vector<Row> ranges;

@@ -26,14 +26,14 @@ bool in_document(TokenGroup group) {
   return group == TokenGroup::document || group == TokenGroup::sentence;
 }
 
-/// The window that decides a pair, whose distance is finite only for window rules.
+/// The window that decides a pair: finite only for window rules.
 std::optional<std::int64_t> finite_window(const GroupRule& rule, std::optional<Window> window) {
   if (rule.fixed_window) return rule.fixed_window;
   if (window->is_infinite()) return std::nullopt;
   return window->tokens();
 }
 
-/// A chunk of a rule by its first token and the one after its last.
+/// The chunk that contains a position, as the range of its tokens.
 TokenRange chunk_of(const ChunkRule& rule, std::int64_t position) {
   const std::int64_t begin = position / rule.tokens * rule.tokens;
   return {begin, begin + rule.tokens};
@@ -119,8 +119,8 @@ enum class Oracle::BlockVerdict : std::uint8_t {
   other_item,
   unseen,
   short_item,
-  outer_query,  // the first or the last block sees every token
-  outer_key,    // and is seen by every token
+  outer_query,  // the first or the last block attends to every token
+  outer_key,    // every token attends to it
   near,         // itself or a neighbour
   random,
 };
@@ -195,7 +195,7 @@ std::string Oracle::explain_blocks(std::int32_t head, std::int64_t query, std::i
   return {};
 }
 
-/// Of a window over the item's tokens as one sequence.
+/// Explains a pair for a window over the item's tokens as one sequence.
 std::string Oracle::explain_item(std::int64_t query, std::int64_t key) const {
   const Place from = place_of(query), to = place_of(key);
   const bool sees = allowed(0, query, key);

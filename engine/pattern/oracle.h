@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The oracle: whether a pair is allowed, read straight from the pattern's table (or its rule
-// of blocks or whole items) and never from a plan. Plans are tested against it pair by pair, and
+// The oracle: whether a pair is allowed, read directly from the pattern's table (or its rule for
+// blocks or whole items) and never from a plan. Tests compare plans with it pair by pair, and
 // reference outputs are computed from it.
 
 #include <cstdint>
@@ -21,8 +21,8 @@ class Oracle {
   Oracle(const AttentionPattern& pattern, std::optional<Window> window,
          const SequenceLayout& layout);
 
-  /// May packed token `query` attend to packed token `key` in `head`? Tokens of different items
-  /// never see each other; a shared query belongs to all items.
+  /// Whether packed token `query` attends to packed token `key` in `head`. Tokens of different
+  /// items never attend to each other; a shared query belongs to all items.
   [[nodiscard]] bool allowed(std::int32_t head, std::int64_t query, std::int64_t key) const;
 
   struct Place {
@@ -40,7 +40,7 @@ class Oracle {
 
  private:
   enum class BlockVerdict : std::uint8_t;
-  /// Of the token's item.
+  /// The block of the token within its item.
   [[nodiscard]] std::int64_t block_of(std::int64_t token, std::int64_t item) const;
   [[nodiscard]] BlockVerdict judge_blocks(std::int32_t head, std::int64_t query,
                                           std::int64_t key) const;

@@ -12,7 +12,7 @@ namespace attnscope {
 namespace {
 
 constexpr std::array<std::string_view, 4> group_names{"cls", "query", "document", "sentence"};
-/// As GroupRule::Kind; chunks have sizes and no name.
+/// In the order of GroupRule::Kind; chunks have sizes and no name.
 constexpr std::array<std::string_view, 3> rule_names{"none", "whole", "window"};
 constexpr std::string_view rule_forms =
     R"("none", "whole", "window", {"window": 4} or {"chunk": 40, "overlap": 5})";
@@ -137,7 +137,7 @@ class PatternReader {
     pattern_.sentence_every = every->whole(1, SequenceLayout::max_tokens);
   }
 
-  /// A field that says by itself who sees whom.
+  /// A field that defines the whole pattern alone.
   std::optional<JsonField> read_alone(std::string_view name) {
     const auto field = root_.member(name);
     if (!field) return field;
@@ -182,8 +182,8 @@ class PatternReader {
     pattern_.blocks = rule;
   }
 
-  /// Global groups see and are seen by every group. Sentence starts are a group of their own only
-  /// in patterns that name it; elsewhere they are document tokens.
+  /// Global groups attend to every group, and every group attends to them. Sentence starts are a
+  /// separate group only in patterns that name it; in others they are document tokens.
   void add_global() {
     const std::size_t sentence = static_cast<std::size_t>(TokenGroup::sentence);
     for (std::size_t from = 0; from < token_group_count; ++from) {

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A pattern that is part of a larger file, such as a sweep that brings its own; messages name that
-// file's line.
+// A pattern inside a larger file, such as a sweep with its own patterns; messages name the line of
+// that file.
 //
 //   for (const JsonField& part : root["patterns"].elements()) all.push_back(read_pattern(part));
 

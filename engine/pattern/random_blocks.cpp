@@ -17,7 +17,7 @@ class Generator {
       state_ = mix(state_ + static_cast<std::uint64_t>(field));
   }
 
-  /// 0 ... below - 1, each equally likely: what would favour the small ones is drawn again.
+  /// 0 ... below - 1, each equally likely: draws that would favour the small ones are repeated.
   std::int64_t below(std::int64_t bound) {
     const auto range = static_cast<std::uint64_t>(bound);
     const std::uint64_t limit = std::numeric_limits<std::uint64_t>::max() / range * range;

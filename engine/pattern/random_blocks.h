@@ -1,8 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The random blocks of a block pattern (BigBird: Zaheer et al., NeurIPS 2020, section 2): which
-// further blocks a middle block sees. A pure function of its arguments, alike on every machine.
+// The random blocks of a block pattern (BigBird: Zaheer et al., NeurIPS 2020, section 2): the
+// further blocks that a middle block attends to. A pure function of its arguments, with the same
+// result on every machine.
 //
 //   random_blocks(3, {.seed = 1, .blocks = 16, .head = 0, .block = 7});   // {2, 9, 10}
 
@@ -11,7 +12,7 @@
 
 namespace attnscope {
 
-/// Whose draw it is: equal draws are equal, and any field makes it another.
+/// Identifies a draw: equal fields give an equal draw, and a change in any field gives another.
 struct BlockDraw {
   std::int64_t seed = 1;
   std::int64_t blocks = 0;  // of the item
@@ -19,9 +20,9 @@ struct BlockDraw {
   std::int64_t block = 0;  // 1 ... blocks - 2
 };
 
-/// `count` blocks, ascending, each once, of the middle blocks 1 ... blocks - 2 that are neither the
-/// block itself nor its neighbours. Precondition: there are so many, as in items of more than
-/// 5 + 2 count blocks always.
+/// `count` distinct blocks, ascending, from the middle blocks 1 ... blocks - 2, without the block
+/// itself and its neighbours. Precondition: there are enough of them, which holds for every item of
+/// more than 5 + 2 count blocks.
 [[nodiscard]] std::vector<std::int64_t> random_blocks(std::int64_t count, const BlockDraw& draw);
 
 }  // namespace attnscope

@@ -82,7 +82,7 @@ Result<SequenceLayout> SequenceLayout::make(std::vector<LayoutItem> items,
 bool SequenceLayout::place(const LayoutItem& item) {
   first_token_.push_back(tokens_);
   first_document_.push_back(document_begin_.size());
-  // No size is above max_tokens, so it takes more sizes than fit in memory to overflow the sum.
+  // No size is above max_tokens, so overflowing the sum takes more sizes than fit in memory.
   tokens_ += item.cls + item.query;
   for (const std::int64_t document : item.documents) {
     document_begin_.push_back(tokens_);

@@ -3,7 +3,7 @@
 //
 // SequenceLayout: the token groups of every item of a batch, packed without padding. An item is
 // [CLS], the query with its [SEP], and one or more documents with their [SEP] (several documents
-// make a list-wise item). With a shared query, its tokens stand once before all items.
+// make a list-wise item). A shared query's tokens appear once, before all items.
 //
 //   LayoutItem item{.cls = 1, .query = 11, .documents = {500}};
 //   SequenceLayout layout = SequenceLayout::uniform(/*count=*/2, item);
@@ -25,8 +25,8 @@ struct LayoutItem {
   std::int64_t query = 0;  // 0 when the layout shares its query
   std::vector<std::int64_t> documents{};
   /// Global sentence starts as ascending offsets into the item's documents, counted over all of
-  /// them; only patterns with a `sentence` group look at them. `sentences_given` tells a list that
-  /// was given (possibly empty) from one that the pattern may fill in by its own stride.
+  /// them; only patterns with a `sentence` group read them. `sentences_given` distinguishes a given
+  /// list (possibly empty) from one that the pattern may fill in with its own stride.
   std::vector<std::int64_t> sentences{};
   bool sentences_given = false;
   friend bool operator==(const LayoutItem&, const LayoutItem&) = default;
@@ -59,25 +59,26 @@ class SequenceLayout {
   [[nodiscard]] std::int64_t document_count(std::int64_t i) const;
   [[nodiscard]] TokenRange document(std::int64_t i, std::int64_t d) const;
 
-  /// All items have the same sizes and nothing is shared: then [batch, heads, tokens, dim] exists.
+  /// Whether all items have the same sizes and nothing is shared: then [batch, heads, tokens, dim]
+  /// exists.
   [[nodiscard]] bool is_uniform() const;
 
  private:
-  /// Gives the item's tokens their numbers; false beyond max_tokens.
+  /// Assigns numbers to the item's tokens; returns false beyond max_tokens.
   bool place(const LayoutItem& item);
 
   std::vector<LayoutItem> items_;
-  std::vector<std::int64_t> first_token_;     // of every item
-  std::vector<std::size_t> first_document_;   // of every item, in document_begin_
+  std::vector<std::int64_t> first_token_;     // per item
+  std::vector<std::size_t> first_document_;   // per item, index into document_begin_
   std::vector<std::int64_t> document_begin_;  // first token of every document of the batch
   std::int64_t shared_query_ = 0;
   std::int64_t tokens_ = 0;
 };
 
 /// Layout JSON: {"items":[{"cls":1,"query":11,"document":500,"sentences":[0,30]}]}; a list-wise
-/// item has "documents":[300,200] instead of "document"; with "shared_query":11 beside "items" no
-/// item has a query of its own. `source` names the file in messages. Left out, "cls" is 1, "query"
-/// 0, and the item has no document. Errors name the line, the item, the field and the mend.
+/// item has "documents":[300,200] instead of "document"; with "shared_query":11 next to "items" no
+/// item has its own query. `source` names the file in messages. Defaults: "cls" 1, "query" 0, and
+/// no document. Errors name the line, the item, the field and the correction.
 [[nodiscard]] Result<SequenceLayout> parse_layout(std::string_view json, std::string_view source);
 [[nodiscard]] std::string layout_json(const SequenceLayout& layout);
 

@@ -1,8 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// One-sided window width w: token i sees i-w ... i+w of its own subsequence, 2w+1 tokens in all,
-// cut off (never shifted) at the ends. w = 0 is the token itself, w = inf is the whole subsequence.
+// One-sided window width w: token i attends to i-w ... i+w of its own subsequence, 2w+1 tokens in
+// total, cut off (never shifted) at the ends. w = 0 is the token itself, w = inf is the whole
+// subsequence.
 
 #include <cstdint>
 #include <string>
@@ -30,7 +31,7 @@ class Window {
   std::int64_t tokens_;
 };
 
-/// Reads "4", "0" or "inf"; anything else is an error that says so.
+/// Parses "4", "0" or "inf"; returns an error for anything else.
 [[nodiscard]] Result<Window> parse_window(std::string_view text);
 
 }  // namespace attnscope

@@ -80,10 +80,10 @@ std::vector<float> only_in(std::span<const RowId> rows, const AttendInputs& inpu
   return result;
 }
 
-/// Computes in the problem's dtype, token-major, and checks the result on sampled rows. A gradient
-/// that arrives everywhere gives sums over all rows, too many for a reference in float64: keys'
-/// gradients are checked in a call of their own before, with one that arrives in the sampled rows
-/// alone.
+/// Computes in the problem's dtype, token-major, and checks the result on sampled rows. With an
+/// incoming gradient in all rows, the gradients are sums over all rows, too many for a float64
+/// reference: the gradients of keys are therefore checked in a separate call before, with an
+/// incoming gradient in the sampled rows only.
 class Attend {
  public:
   Attend(PreparedAttention& prepared, const Problem& problem, const AttendInputs& inputs)
@@ -100,7 +100,7 @@ class Attend {
     pack(inputs.v, inputs.tokens, inputs.heads, host.v);
   }
 
-  /// What is wrong with the result, "" when nothing is; or the call's error.
+  /// A description of the error in the result, "" if there is none; or the call's error.
   Result<std::string> run() {
     const bool goes_back = !inputs_.grad_o.empty();
     const bool all_rows = static_cast<std::int64_t>(rows_.size()) == inputs_.tokens * inputs_.heads;
@@ -118,7 +118,7 @@ class Attend {
     });
   }
 
-  /// Of the tensor that comes closest to its bound.
+  /// The error of the tensor closest to its bound.
   [[nodiscard]] const WorstError& error() const { return worst_; }
 
   [[nodiscard]] Status write(const std::string& path) const {
@@ -169,7 +169,7 @@ class Attend {
   WorstError worst_;
 };
 
-/// Libraries' messages span lines; the first says what happened.
+/// Libraries' messages span lines; the first states the error.
 std::string first_line(std::string_view text) {
   return std::string(text.substr(0, text.find('\n')));
 }

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// One attention on a person's own tensors, file to file (`attnscope attend`).
+// One attention on the user's tensors, from file to file (`attnscope attend`).
 
 #include <cstdint>
 #include <string>
@@ -12,22 +12,22 @@ namespace attnscope {
 
 struct AttendRequest {
   std::string in, out;       // safetensors: q, k, v -> o, lse; [tokens, heads, head_dim], float32
-  bool backward = false;     // and grad_o -> grad_q, grad_k, grad_v
+  bool backward = false;     // also grad_o -> grad_q, grad_k, grad_v
   std::string pattern_json;  // the pattern's text
   std::string window;        // "4", "inf" or empty
   std::string layout_json;
-  std::string layout_source;  // its file name, for messages
+  std::string layout_source;  // file name, for messages
   std::string implementation;
-  std::string dtype = "float32";  // the computation's; files stay float32
+  std::string dtype = "float32";  // dtype of the computation; files are always float32
   std::string device = "cpu";
   int threads = 1;
 };
 
 struct AttendOutcome {
   std::int64_t tokens = 0, heads = 0, head_dim = 0;
-  // Against the float64 reference, on sampled rows: of the tensor that comes closest to its bound.
+  // Compared with the float64 reference on sampled rows: values of the tensor closest to its bound.
   double relative_error = 0, error_bound = 0;
-  bool lse_written = false;  // false: the implementation computes none, and the file holds o alone
+  bool lse_written = false;  // false: the implementation computes none, and the file holds only o
 };
 
 /// Runs, checks and writes; an output that fails its check is an error and is not written.

@@ -20,9 +20,9 @@ namespace {
 constexpr std::byte guard_value{0xA5};
 constexpr std::byte nan_byte{0xFF};  // all bits set is NaN in every dtype
 constexpr std::size_t guard_bytes =
-    1024;  // of a room made to be guarded: a row of 128 floats, twice
+    1024;  // before and after the values of a guarded room: two rows of 128 floats
 constexpr std::size_t most_watched = 4096;
-// Bytes below which starting threads costs more than they save.
+// Below this many bytes, starting threads costs more than it saves.
 constexpr std::int64_t worth_threads = std::int64_t{1} << 20;
 constexpr int lse_part = 8;
 
@@ -31,7 +31,7 @@ constexpr std::array<Tensor CallView::*, 8> members{
     &CallView::q,      &CallView::k,      &CallView::v,      &CallView::o,
     &CallView::grad_o, &CallView::grad_q, &CallView::grad_k, &CallView::grad_v};
 
-/// What a call writes; everything else are its inputs.
+/// An output of a call; all other tensors are its inputs.
 struct Output {
   int part;
   const char* name;
@@ -43,7 +43,7 @@ constexpr std::array<Output, 5> outputs{{{3, "output", Pass::forward},
                                          {7, "grad_v", Pass::backward},
                                          {lse_part, "log-sum-exp", Pass::forward}}};
 
-/// Its entry of `outputs` if the pass writes the part.
+/// The entry of `outputs` if the pass writes the part.
 const Output* written(int part, Pass pass) {
   const auto* const found = std::ranges::find(outputs, part, &Output::part);
   const bool writes = found != outputs.end() && (pass == Pass::both || pass == found->pass);
@@ -63,7 +63,7 @@ void fill(DeviceKind device, std::span<std::byte> bytes, std::byte value) {
   for (std::int64_t at = 0; at < size; at += piece) set(at, std::min(piece, size - at));
 }
 
-/// The bytes themselves on the processor, else a copy in `fetched`.
+/// The bytes themselves on the processor, otherwise a copy in `fetched`.
 std::span<const std::byte> on_host(DeviceKind device, std::span<const std::byte> bytes,
                                    std::vector<std::byte>& fetched) {
   if (device == DeviceKind::cpu) return bytes;
@@ -72,9 +72,9 @@ std::span<const std::byte> on_host(DeviceKind device, std::span<const std::byte>
   return fetched;
 }
 
-/// The sum of 64-bit words (the last one filled up with zeros), each times an odd number that
-/// depends on its place: one changed word always changes it. At the speed of the memory, because
-/// all inputs are looked at after every contender's check.
+/// The sum of 64-bit words (the last one padded with zeros), each times an odd number that depends
+/// on its position: one changed word always changes it. It runs at memory speed, because all inputs
+/// are checked after every contender's check.
 std::uint64_t print_of(std::span<const std::byte> bytes) {
   constexpr std::size_t word_bytes = sizeof(std::uint64_t);
   const auto words = static_cast<std::int64_t>(bytes.size() / word_bytes);
@@ -92,7 +92,7 @@ std::uint64_t print_of(std::span<const std::byte> bytes) {
   return print + last * (2 * static_cast<std::uint64_t>(words) + 1);
 }
 
-/// Infinities and NaN alone have all bits of the exponent set.
+/// Only infinities and NaN have all bits of the exponent set.
 template <typename Bits>
 bool all_finite(std::span<const std::byte> bytes, Bits exponent) {
   const auto* const values = reinterpret_cast<const Bits*>(bytes.data());
@@ -120,7 +120,7 @@ std::span<std::byte> row_of(const Tensor& tensor, const RowId& id) {
           static_cast<std::size_t>(tensor.head_dim * size_of(tensor.dtype))};
 }
 
-/// By powers of two: of 16-bit values 1 and -1, which turn their signs.
+/// Multiplies by powers of two; 16-bit values by 1 and -1, which only flip their signs.
 void multiply_row(std::span<std::byte> row, DType dtype, std::span<const float> by) {
   if (dtype == DType::float32) {
     auto* const values = reinterpret_cast<float*>(row.data());
@@ -182,7 +182,7 @@ std::optional<std::int64_t> CallShape::tensor_bytes() const {
   std::int64_t bytes = size_of(dtype);
   for (const std::int64_t factor : {layout.tokens(), heads, head_dim})
     if (__builtin_mul_overflow(bytes, factor, &bytes)) return std::nullopt;
-  // Eight tensors, the room around them and the log-sum-exps together.
+  // Eight tensors, their guard memory and the log-sum-exps together.
   if (bytes > std::numeric_limits<std::int64_t>::max() / 16) return std::nullopt;
   return bytes;
 }
@@ -319,7 +319,7 @@ void CallTensors::change_inputs(const ChannelFactors& from, const ChannelFactors
   multiply(view.k, &ChannelFactors::scores);
   multiply(view.v, &ChannelFactors::values);
   if (shape_.goes_back())
-    multiply(view.grad_o, &ChannelFactors::values);  // 1 and -1: their own inverses
+    multiply(view.grad_o, &ChannelFactors::values);  // 1 and -1 are their own inverses
 }
 
 double CallTensors::distance_of_output(std::span<const std::byte> kept,
@@ -334,7 +334,7 @@ double CallTensors::distance_of_output(std::span<const std::byte> kept,
         const std::int64_t place = row + static_cast<std::int64_t>(d);
         const double value = read_value(output.data, output.dtype, place) / by[d];
         const double apart = std::abs(value - read_value(kept.data(), output.dtype, place));
-        if (!(apart <= largest)) largest = apart;  // also where it is not a number
+        if (!(apart <= largest)) largest = apart;  // also if it is NaN
       }
       if (!std::isfinite(largest)) return std::numeric_limits<double>::infinity();
     }
@@ -507,7 +507,7 @@ Verdict RowWatch::judge(const CallView& on_device, const ChannelFactors* factors
 Verdict RowWatch::judge_distance(double distance, DType dtype) const {
   const Watched& output = watched_.front();
   const double error = distance / output.scale;
-  // Two right outputs are each off by the bound at most.
+  // Two correct outputs each differ from the reference by at most the bound.
   const double bound = 2 * (output.bound(dtype, scores_) + output.beside);
   Verdict verdict;
   verdict.error.meet(error, bound, output.name);

@@ -1,9 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tensors of an implementation's calls, in memory that shows every liberty a call takes with
-// them, and the verdict on what it left: `attnscope check`, `attend` and the gate of a heat are
-// made of this.
+// The tensors of an implementation's calls, in memory that detects invalid accesses, and the
+// verdict on the results of a call. `attnscope check`, `attend` and the check of a heat use it.
 //
 //   CallTensors tensors(shape, problem.device);
 //   tensors.place([&](std::int64_t bytes) { return guarded_room(problem.device, bytes); });
@@ -29,28 +28,28 @@
 
 namespace attnscope {
 
-/// What a call does of direction forward-backward; of direction forward alone, `both` is forward.
+/// The passes of one call for direction forward-backward; for direction forward, `both` is forward.
 enum class Pass : std::uint8_t { forward, backward, both };
 
-/// Room before and behind the values of a tensor or a workspace, in a device's memory.
+/// Guard memory before and after the values of a tensor or a workspace, in a device's memory.
 struct Room {
-  std::shared_ptr<const void> block;  // holds all of it
+  std::shared_ptr<const void> block;  // owns all of it
   std::span<std::byte> before{}, values{}, behind{};
 };
 using TakeRoom = std::function<Room(std::int64_t bytes)>;
 
-/// From LibTorch's allocator of that device.
+/// Allocates with LibTorch's allocator of that device.
 [[nodiscard]] Room guarded_room(DeviceKind device, std::int64_t bytes);
-/// Its values become NaN in every dtype.
+/// Fills the values with bytes that are NaN in every dtype.
 void poison(DeviceKind device, const Room& room);
 
-/// Memory around what a call may write, filled before the call and looked at after it.
+/// Memory around the buffers a call may write, filled before the call and checked after it.
 class GuardZones {
  public:
   explicit GuardZones(DeviceKind device) : device_(device) {}
-  /// Fills the nearest of the room, which outlives this. `name` is a literal.
+  /// Fills the nearest part of the guard memory, which must outlive this. `name` is a literal.
   void watch(const char* name, const Room& room);
-  /// The name of the first whose room was written to; nullptr when all is whole.
+  /// The name of the first room whose guard memory was overwritten; nullptr if none was.
   [[nodiscard]] const char* broken() const;
 
  private:
@@ -69,47 +68,49 @@ struct CallShape {
   DType dtype = DType::float32;
   MemoryOrder memory_order = MemoryOrder::head_major;
   Direction direction = Direction::forward;
-  bool lse = false;  // log-sum-exps also of direction forward, which needs none
+  bool lse = false;  // log-sum-exps also for direction forward, which does not need them
   [[nodiscard]] bool goes_back() const { return direction == Direction::forward_backward; }
-  /// q, k, v, o; with gradients grad_o, grad_q, grad_k, grad_v, too.
+  /// q, k, v, o; with gradients also grad_o, grad_q, grad_k, grad_v.
   [[nodiscard]] int tensors() const { return goes_back() ? 8 : 4; }
-  /// Of one tensor; absent when all of them cannot be counted in 63 bits.
+  /// Size of one tensor; absent if the size of all of them does not fit 63 bits.
   [[nodiscard]] std::optional<std::int64_t> tensor_bytes() const;
-  [[nodiscard]] std::int64_t lse_bytes() const;  // 0: there are none
+  [[nodiscard]] std::int64_t lse_bytes() const;  // 0: there are no log-sum-exps
 };
 [[nodiscard]] CallShape shape_of(const Problem& problem);
 
-/// Without data where the shape has no gradients.
+/// Tensors without data if the shape has no gradients.
 struct CallView {
   Tensor q{}, k{}, v{}, o{}, grad_o{}, grad_q{}, grad_k{}, grad_v{};
   std::span<float> lse{};  // [tokens, heads]
 };
 
-/// Powers of two, with signs, that inputs are multiplied by, for each head and channel: other
-/// contents, the same work, and outputs that follow exactly from those of the plain inputs.
+/// Powers of two, with signs, by which inputs are multiplied, for each head and channel: different
+/// contents for the same work, and the outputs follow exactly from those of the plain inputs.
 struct ChannelFactors {
-  std::int64_t channels = 0;  // of a head
-  std::vector<float> scores;  // [heads, channels]: of q, k and their gradients; 1 or -1
-  std::vector<float> values;  // [heads, channels]: of v, the output and, inverse, of grad_o, grad_v
+  std::int64_t channels = 0;  // per head
+  std::vector<float> scores;  // [heads, channels]: for q, k and their gradients; 1 or -1
+  std::vector<float> values;  // [heads, channels]: for v, the output and, inverse, for grad_o,
+                              // grad_v
 
-  /// All 1.
+  /// All factors are 1.
   [[nodiscard]] static ChannelFactors plain(const CallShape& shape);
-  /// Drawn by 64 bits at a time. Values are doubled in direction forward of float32 alone, where
-  /// halving restores every bit.
+  /// Draws factors from random words of 64 bits. Values are doubled only in direction forward with
+  /// float32, where halving restores every bit.
   [[nodiscard]] static ChannelFactors drawn(const CallShape& shape,
                                             const std::function<std::uint64_t()>& bits);
-  /// The factors of a row of that head.
+  /// The factors for the rows of that head.
   [[nodiscard]] std::span<const float> of_head(const std::vector<float>& all,
                                                std::int32_t head) const;
 };
 
-/// Where the calls find the tensors, and where the host sees them: the same on the processor. What
-/// a device of its own has is a copy of the host's, which is made once.
+/// The tensors as the calls see them and as the host sees them: the same memory on the processor.
+/// On a device with its own memory they are a copy of the host's, made once.
 class CallTensors {
  public:
   CallTensors(const CallShape& shape, DeviceKind device);
 
-  /// Takes the device's memory anew; what it had must be given back before. Values are undefined.
+  /// Allocates the device's memory again; the previous memory must be released before. Values are
+  /// undefined.
   void place(const TakeRoom& take);
   void give_back() { rooms_.clear(); }
 
@@ -119,23 +120,23 @@ class CallTensors {
   [[nodiscard]] CallView on_device() const { return view(rooms_); }
   [[nodiscard]] CallView on_host() const { return view(is_apart() ? host_ : rooms_); }
 
-  /// What stands in the host's q, k, v and grad_o becomes the device's.
+  /// Copies q, k, v and grad_o from the host to the device.
   void send_inputs() const;
-  /// What the calls wrote becomes visible on_host(); errors of the device surface here.
+  /// Copies the outputs of the calls to on_host(); returns pending errors of the device.
   void fetch_outputs() const;
-  /// NaN in everything that the pass writes.
+  /// Fills everything that the pass writes with NaN.
   void poison(Pass pass) const;
-  /// A number that changes when a value does that the pass must leave alone.
+  /// A hash of the values that the pass must not change.
   [[nodiscard]] std::uint64_t print_of_inputs(Pass pass) const;
   void watched_by(GuardZones& guards, Pass pass) const;
-  /// On the processor: inputs that had been multiplied by `from` are multiplied by `to`.
+  /// On the processor: multiplies inputs that were multiplied by `from` by `to` instead.
   void change_inputs(const ChannelFactors& from, const ChannelFactors& to) const;
-  /// Largest |o / factor - kept|, on the processor, where `kept` are an output's bytes; infinity
-  /// when a value is not finite.
+  /// Largest |o / factor - kept|, on the processor, where `kept` are an output's bytes; infinity if
+  /// a value is not finite.
   [[nodiscard]] double distance_of_output(std::span<const std::byte> kept,
                                           const ChannelFactors& factors) const;
-  /// The first of "output", "grad_q", "grad_k", "grad_v" that the pass writes and whose host's
-  /// values are not all finite; nullptr when there is none.
+  /// The first of "output", "grad_q", "grad_k", "grad_v" that the pass writes and whose host values
+  /// are not all finite; nullptr if there is none.
   [[nodiscard]] const char* not_finite(Pass pass) const;
 
  private:
@@ -144,45 +145,48 @@ class CallTensors {
 
   CallShape shape_;
   DeviceKind device_;
-  std::vector<Room> rooms_;  // by part: the tensors as the view names them, then lse
-  std::vector<Room> host_;   // of a device with memory of its own
+  std::vector<Room> rooms_;  // by part: the tensors in the order of the view, then lse
+  std::vector<Room> host_;   // for a device with its own memory
 };
 
-/// One call, or its error. The log-sum-exps are given to whom writes them or goes back.
+/// One call, or its error. Log-sum-exps are passed to implementations that write them and to the
+/// backward pass.
 [[nodiscard]] Status call(PreparedAttention& prepared, const CallView& tensors,
                           std::span<std::byte> workspace, Pass pass);
 
-/// Calls with poisoned outputs, between guard zones, and fetches what it left: what the call did
-/// that it must not ("it wrote outside its workspace"), "" when nothing; or the call's error.
+/// Calls with poisoned outputs between guard zones and fetches the results. Returns a description
+/// of an invalid access ("it wrote outside its workspace"), "" if there was none, or the call's
+/// error.
 [[nodiscard]] Result<std::string> watched_call(const CallTensors& tensors, const Room& workspace,
                                                Pass pass, const std::function<Status()>& call);
 
 struct Verdict {
   WorstError error;
-  std::string wrong;  // a clause with its numbers, "its output holds ..."; "" when all is right
+  std::string wrong;  // a clause with its numbers, "its output holds ..."; "" if all is correct
 };
 
-/// Rows `rows` of tensors as they were before a call.
+/// Reference for `rows` of the tensors as they were before a call.
 [[nodiscard]] Reference reference_of(const Problem& problem, std::span<const RowId> rows,
                                      const CallTensors& tensors);
 
-/// Judges what stands in the host's outputs; the log-sum-exps, too, if the call wrote them.
+/// Judges the host's outputs, and the log-sum-exps if the call wrote them.
 [[nodiscard]] Verdict judge(const Reference& reference, const CallTensors& tensors, Pass pass,
                             bool wrote_lse = false);
 
-/// Looks at a few rows of the output, and of grad_q, which depend on no other row of grad_o: little
-/// enough to be done after every sample, so that none is kept whose last call left something else.
+/// Checks a few rows of the output, and of grad_q, which depend on no other row of grad_o. The
+/// check is cheap enough to run after every sample, so that a sample is kept only if the output of
+/// its last call is correct.
 class RowWatch {
  public:
-  /// Of a reference that outlives it.
+  /// `reference` must outlive this.
   RowWatch(DeviceKind device, const Reference& reference, std::size_t most_rows);
 
-  /// NaN in the watched rows.
+  /// Fills the watched rows with NaN.
   void poison(const CallView& on_device) const;
-  /// `factors` are those of the call's inputs; none: all 1.
+  /// `factors` are those of the call's inputs; without them all are 1.
   [[nodiscard]] Verdict judge(const CallView& on_device,
                               const ChannelFactors* factors = nullptr) const;
-  /// The verdict on an output that differs so much from the one that was judged.
+  /// The verdict on an output that differs by `distance` from the output that was judged.
   [[nodiscard]] Verdict judge_distance(double distance, DType dtype) const;
 
  private:
@@ -193,9 +197,9 @@ class RowWatch {
   struct Watched {
     const char* name;
     Tensor CallView::*tensor;
-    double scale;  // of its errors
+    double scale;  // of the tensor's errors
     double (*bound)(DType, const ScoreRounding&);
-    double beside;  // the bound is allowed as well
+    double beside;  // added to the bound
     std::vector<float> ChannelFactors::*factors;
     std::vector<Row> rows;
   };

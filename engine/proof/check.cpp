@@ -18,8 +18,8 @@ namespace {
 
 using OnRow = std::function<void(const CheckRow&)>;
 
-// The odd shapes at which attention kernels go wrong: single tokens, empty groups, lengths one off
-// a window or a tile, primes, ragged batches, shared queries, many documents.
+// Odd shapes at which attention kernels typically fail: single tokens, empty groups, lengths one
+// off a window or a tile, primes, ragged batches, shared queries, many documents.
 
 LayoutItem item(std::int64_t cls, std::int64_t query, std::int64_t document) {
   LayoutItem item;
@@ -50,7 +50,7 @@ SequenceLayout uniform(std::int64_t count, const LayoutItem& item, std::int64_t 
   return SequenceLayout::uniform(count, item, shared_query);
 }
 
-/// Layouts run with every pattern and window, in both memory orders, and with gradients in one.
+/// Layouts for every pattern and window, in both memory orders, and with gradients in one.
 std::vector<SequenceLayout> layouts() {
   std::vector<SequenceLayout> all{
       uniform(1, item(1, 0, 0)),  uniform(1, item(0, 1, 0)),   uniform(1, item(0, 0, 1)),
@@ -122,8 +122,8 @@ struct CheckShape {
   }
 };
 
-/// Items of more tokens than a block pattern's full attention: one token more, a last block of one
-/// token and a whole one, items of several numbers of blocks.
+/// Items longer than a block pattern's full attention: one token more, a last block of one token
+/// and a whole one, items with different numbers of blocks.
 std::vector<CheckShape> long_shapes_in(MemoryOrder order, const BlockRule& rule) {
   const std::int64_t fallback = rule.full_attention_up_to();
   const auto of_tokens = [](std::int64_t tokens) { return item(1, 11, tokens - 12); };
@@ -153,8 +153,8 @@ std::vector<CheckShape> long_shapes_in(MemoryOrder order, const BlockRule& rule)
   };
 }
 
-/// Documents of TKL's chunks: a first chunk that reaches the end, one whose last overlap is cut, a
-/// last chunk of a single token and a whole one, many chunks, documents of several lengths.
+/// Documents for TKL's chunks: a first chunk that reaches the end, one whose last overlap is cut, a
+/// last chunk of a single token and a whole one, many chunks, documents of different lengths.
 std::vector<CheckShape> chunked_shapes_in(MemoryOrder order) {
   const SequenceLayout many = uniform(3, item(0, 0, 333));
   std::vector<CheckShape> shapes{
@@ -205,14 +205,14 @@ std::vector<CheckShape> shapes_in(MemoryOrder order, const AttentionPattern& pat
   return shapes;
 }
 
-/// For patterns of blocks also items long enough to have blocks, and for chunks likewise.
+/// For patterns with blocks also items long enough to have blocks, and likewise for chunks.
 std::vector<CheckShape> check_shapes(const AttentionPattern& pattern) {
   std::vector<CheckShape> shapes;
   std::vector<CheckShape> backward;
   for (const MemoryOrder order : {MemoryOrder::head_major, MemoryOrder::token_major}) {
     const std::vector<CheckShape> all = shapes_in(order, pattern);
     shapes.insert(shapes.end(), all.begin(), all.end());
-    // With gradients every other one, so that each meets them in one of the two memory orders.
+    // With gradients every other shape, so that each is tested in one of the two memory orders.
     for (std::size_t i = order == MemoryOrder::head_major ? 0 : 1; i < all.size(); i += 2) {
       backward.push_back(all[i]);
       backward.back().direction = Direction::forward_backward;
@@ -228,7 +228,7 @@ std::vector<std::optional<Window>> check_windows(const AttentionPattern& pattern
   return {Window::of(0), Window::of(1), Window::of(4), Window::of(64), Window::infinite()};
 }
 
-/// One pattern at one window on one shape: the problem and, once an implementation takes it on, its
+/// One pattern at one window on one shape: the problem and, once an implementation supports it, its
 /// tensors and the reference.
 class Case {
  public:
@@ -272,7 +272,7 @@ class Case {
     row.error_bound = worst.bound;
     if (row.reason.empty()) return;
     row.outcome = CheckRow::Outcome::wrong;
-    // All that would follow is wrong for this reason alone.
+    // All later calls would fail for this reason alone.
     if (problem_.device == DeviceKind::cuda) {
       if (const auto lost = cuda::lost()) {
         throw cuda::DeviceLost(
@@ -280,7 +280,7 @@ class Case {
                         row.implementation, row.pattern, row.shape, row.reason, *lost));
       }
     }
-    fill_inputs();  // whatever it did to them
+    fill_inputs();  // the failed call may have changed them
   }
 
  private:
@@ -306,8 +306,8 @@ class Case {
     tensors_.send_inputs();
   }
 
-  /// Everything is called twice: the second call finds what the first left in the prepared object.
-  /// `worst` meets all errors but the log-sum-exp's.
+  /// Every pass is called twice: the second call uses the prepared object as the first left it.
+  /// `worst` collects all errors except the log-sum-exp's.
   std::string what_is_wrong(PreparedAttention& prepared, WorstError& worst) {
     const Room workspace = guarded_room(problem_.device, prepared.workspace_bytes());
     for (const char* name : {"first call", "second call"}) {

@@ -11,9 +11,9 @@
 namespace attnscope {
 namespace {
 
-// Multiply-adds below which starting threads costs more than they save.
+// Below this many multiply-adds, starting threads costs more than it saves.
 constexpr std::int64_t products_worth_threads = std::int64_t{1} << 23;
-// Values of gradients, likewise.
+// The same for values of gradients.
 constexpr std::int64_t values_worth_threads = std::int64_t{1} << 20;
 
 /// Tokens at which kernels behave differently: the ends of the batch and of every group.
@@ -57,8 +57,9 @@ double largest_value(const ConstTensor& v, std::int64_t tokens, std::int64_t hea
   return largest;
 }
 
-/// First token the query might see and one past the last: its item, or everything for a token of
-/// the shared query. The shared query, which stands before all items, is tried besides.
+/// From the first token to which the query may attend to one past the last: its item, or everything
+/// for a token of the shared query. The shared query, which is before all items, is checked in
+/// addition.
 TokenRange candidate_keys(const Oracle& oracle, const SequenceLayout& layout, std::int64_t query) {
   const Oracle::Place place = oracle.place_of(query);
   if (place.item < 0) return {0, layout.tokens()};
@@ -74,7 +75,7 @@ void widen(const ConstTensor& tensor, std::int64_t token, std::int64_t head,
   }
 }
 
-/// One row of attention in float64, from the oracle: what outputs and gradients are both made of.
+/// One row of attention in float64, from the oracle: the basis of outputs and gradients.
 class RowReference {
  public:
   /// All arguments must outlive the object.
@@ -101,13 +102,13 @@ class RowReference {
     }
   }
 
-  /// Of the row computed last: its keys, ascending, and each one's weight (softmax, or the scaled
+  /// For the last computed row: its keys, ascending, and their weights (softmax, or the scaled
   /// score for operation windowed-matmul).
   [[nodiscard]] std::span<const std::int64_t> keys() const { return keys_; }
   [[nodiscard]] std::span<const double> weights() const { return weights_; }
   [[nodiscard]] std::span<const double> query() const { return query_; }
   [[nodiscard]] std::span<const double> output() const { return output_; }
-  /// Of the row computed last.
+  /// For the last computed row.
   [[nodiscard]] const ScoreRounding& scores() const { return scores_; }
   /// -inf without keys; meaningless for windowed-matmul.
   [[nodiscard]] double log_sum_exp() const { return log_sum_exp_; }
@@ -186,7 +187,7 @@ void add(std::span<double> target, double factor, std::span<const double> values
   for (std::size_t i = 0; i < target.size(); ++i) target[i] += factor * values[i];
 }
 
-/// The largest terms that the gradients of queries and keys are sums of.
+/// The largest terms of the sums for the gradients of queries and keys.
 struct LargestTerms {
   double q = 0, k = 0;
 };
@@ -215,7 +216,7 @@ class HeadComputer {
   void add_row(RowId id) {
     row_.compute(id);
     widen(grad_o_, id.token, id.head, arriving_);
-    // Without a softmax the weights' gradient is grad_o . v alone.
+    // Without a softmax the weights' gradient is only grad_o . v.
     const bool softmax = problem_.operation != Operation::windowed_matmul;
     const double along_output = softmax ? dot(arriving_, row_.output()) : 0.0;
     const double largest_q = largest_of(row_.query());
@@ -295,7 +296,7 @@ std::vector<RowId> sample_rows(const SequenceLayout& layout, std::int32_t heads,
     for (std::int64_t row = 0; row < all; ++row) chosen.push_back(row);
   } else if (count > 0) {
     std::mt19937_64 random(seed);
-    // Half of the rows, at most, lie on borders; their heads take turns.
+    // At most half of the rows are on borders; their heads alternate.
     const std::vector<std::int64_t> borders = border_tokens(layout);
     const auto available = static_cast<std::int64_t>(borders.size());
     const std::int64_t on_borders = std::min(available, std::max<std::int64_t>(count / 2, 1));
@@ -304,8 +305,8 @@ std::vector<RowId> sample_rows(const SequenceLayout& layout, std::int32_t heads,
       const auto head = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(heads));
       chosen.push_back(borders[static_cast<std::size_t>(pick)] * heads + head);
     }
-    // One row at a random place in each of equally long stretches, so that no tile is left out for
-    // its alignment with a stride.
+    // One row at a random position in each of equally long intervals, so that no tile is skipped
+    // because of its alignment with a stride.
     const std::int64_t spread = count - on_borders;
     for (std::int64_t i = 0; i < spread; ++i) {
       const std::int64_t begin = i * all / spread;
@@ -366,7 +367,7 @@ ReferenceRows compute_reference(const Problem& problem, std::span<const RowId> r
     reference.scores = {.size = size, .of_sums = of_sums};
     reference.scale_of_error = largest_value(v, problem.plan.tokens, problem.plan.heads);
   }
-  // All zero: errors are absolute then.
+  // If all values are zero, errors are absolute.
   if (reference.scale_of_error == 0) reference.scale_of_error = 1;
   return reference;
 }
@@ -389,7 +390,7 @@ double log_sum_exp_error(const ReferenceRows& reference, std::span<const float> 
     const RowId row = reference.rows[r];
     const double value = lse[static_cast<std::size_t>(row.token * heads + row.head)];
     const double expected = reference.log_sum_exp[r];
-    if (value == expected) continue;  // -inf on both sides, too
+    if (value == expected) continue;  // also -inf on both sides
     if (!std::isfinite(value) || !std::isfinite(expected)) return infinity;
     largest = std::max(largest, std::abs(value - expected) / std::max(1.0, std::abs(expected)));
   }
@@ -410,7 +411,7 @@ double unit_round_off(DType dtype) {
   return 0;
 }
 
-/// After `passes` through the roundings of an output.
+/// The bound after `passes` times the roundings of an output.
 double bound_after(double passes, DType dtype, const ScoreRounding& scores) {
   constexpr double roundings = 4, floor = 2e-6;
   return passes * std::max(roundings, scores.size / 2) * unit_round_off(dtype) +

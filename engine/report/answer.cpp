@@ -18,7 +18,7 @@
 namespace attnscope::report {
 namespace {
 
-/// Rows of each contender, in the order in which they come.
+/// Rows grouped by contender, in their original order.
 std::vector<std::vector<const Row*>> by_contender(const std::vector<const Row*>& rows) {
   std::vector<std::vector<const Row*>> contenders;
   std::map<std::string, std::size_t> known;
@@ -36,8 +36,8 @@ double time_per_document(const Row& row) {
   return row.cell.summary.median_ns / documents_of(row);
 }
 
-/// The leader of contenders sorted by time. `to_first` gives another one's time over the first
-/// one's.
+/// The leader of contenders sorted by time. `to_first` gives the time of another contender over
+/// that of the first.
 template <typename ToFirst>
 std::optional<Leader> leader_of(const std::vector<std::size_t>& by_time, const ToFirst& to_first) {
   if (by_time.empty()) return std::nullopt;
@@ -46,7 +46,7 @@ std::optional<Leader> leader_of(const std::vector<std::size_t>& by_time, const T
     const std::optional<statistics::Ratio> ratio = to_first(other);
     if (leader.is_alone()) leader.runner_up = ratio.value_or(statistics::Ratio());
     if (!leader.is_clear()) break;
-    // One that was measured too seldom to be told apart, far behind, does not count against it.
+    // A much slower contender with too few samples for a verdict does not count.
     if (ratio && is_known(*ratio) && ratio->verdict != statistics::Verdict::slower)
       leader.runner_up = ratio;
   }
@@ -57,7 +57,7 @@ EffectivenessFrom effectiveness_known_of(const std::vector<const Row*>& rows) {
   std::set<std::pair<std::string, std::string>> patterns;
   bool any_published = false;
   for (const Row* row : rows) {
-    // Means without a baseline to test them against show nothing of each other.
+    // Means without a baseline to test against do not show equivalence.
     if (row->effectiveness) {
       return row->effectiveness->baseline.empty() ? EffectivenessFrom::nothing
                                                   : EffectivenessFrom::measured;
@@ -84,7 +84,7 @@ bool is_shown_equivalent(EffectivenessFrom from, const MeasuredEffectiveness* me
   return false;
 }
 
-/// Of a place's rows, those with a time first, by it.
+/// The leaders at one x; rows with a time come first, sorted by time.
 Leaders leaders_of(const std::vector<Ranked>& contenders, const std::vector<const Row*>& rows,
                    EffectivenessFrom from) {
   std::vector<std::size_t> all, equivalent;
@@ -100,7 +100,7 @@ Leaders leaders_of(const std::vector<Ranked>& contenders, const std::vector<cons
           })};
 }
 
-/// The rows of one place; the fastest first, those without a time last.
+/// The rows at one x: the fastest first, those without a time last.
 Ranking ranking_of(std::string place, std::vector<const Row*> rows, EffectivenessFrom from) {
   std::ranges::stable_sort(rows, [](const Row* a, const Row* b) {
     const bool timed_a = has_time(*a), timed_b = has_time(*b);
@@ -115,7 +115,7 @@ Ranking ranking_of(std::string place, std::vector<const Row*> rows, Effectivenes
       ranked.row.cell.cell.status = CellStatus::wrong;
       ranked.row.cell.cell.reason = why_implausible(*row);
     }
-    ranked.row.cell.cell.samples.clear();  // an answer outlives them without need
+    ranked.row.cell.cell.samples.clear();  // an answer does not need them
     if (has_time(*row)) {
       ranked.to_fastest = row == rows.front() ? itself : ratio_between(*row, *rows.front());
     }
@@ -125,7 +125,7 @@ Ranking ranking_of(std::string place, std::vector<const Row*> rows, Effectivenes
   return ranking;
 }
 
-/// Ids without their windows, each with all its windows' ids.
+/// Contender ids without window, each with the ids of all its windows.
 std::map<std::string, std::vector<std::string>> windows_of(const Table& table) {
   std::map<std::string, std::vector<std::string>> ids;
   for (const Row& row : table.rows) {
@@ -137,8 +137,7 @@ std::map<std::string, std::vector<std::string>> windows_of(const Table& table) {
   return ids;
 }
 
-/// The id without window that `text` names, when it names all windows of one
-/// contender.
+/// The id without window if `text` names all windows of one contender.
 std::optional<std::string> windowed_baseline(const Table& table, std::string_view text) {
   for (const Row& row : table.rows) {
     const Contender& contender = row.cell.cell.contender;
@@ -148,7 +147,7 @@ std::optional<std::string> windowed_baseline(const Table& table, std::string_vie
   return std::nullopt;
 }
 
-/// Each row against the baseline of the same heat and the same window.
+/// Compares each row with the baseline of the same heat and the same window.
 void set_window_by_window(Table& table, const Table& all, const std::string& baseline) {
   const auto key = [](const Row& row) {
     return std::tuple(row.cell.heat_number, point_key(row.cell.point),
@@ -169,8 +168,7 @@ void set_window_by_window(Table& table, const Table& all, const std::string& bas
   table.baseline = baseline;
 }
 
-/// The sweep's first contender that has a time; along windows without its
-/// window.
+/// The sweep's first contender with a time; for x = window without its window.
 std::optional<std::string> first_measured(const Table& table, XAxis x) {
   const Row* first = nullptr;
   for (const Row& row : table.rows) {
@@ -193,10 +191,10 @@ std::vector<Ranking> rank(const std::vector<const Row*>& rows, XAxis x, Effectiv
   std::vector<Ranking> rankings;
   for (auto& [place, own] : by_place) {
     for (const Row* row : rows) {
-      // What has no window stands beside every window.
+      // Contenders without a window are compared at every window.
       if (x == XAxis::window && !row->cell.cell.contender.window) own.push_back(row);
     }
-    // Of drawn lengths no time belongs to one of them.
+    // If lengths are drawn, a time does not belong to a single length.
     const LengthDistribution& lengths = own.front()->cell.point.document_lengths;
     const std::string words = x == XAxis::length && lengths.is_drawn()
                                   ? fmt::format("Documents of {} words", text_of(lengths))
@@ -206,7 +204,7 @@ std::vector<Ranking> rank(const std::vector<const Row*>& rows, XAxis x, Effectiv
   return rankings;
 }
 
-// What fits.
+// The longest lengths that fit.
 
 void predict(FitAnswer& fit, const Row* before, const Row& longest, double available) {
   if (before == nullptr) return;
@@ -215,7 +213,7 @@ void predict(FitAnswer& fit, const Row* before, const Row& longest, double avail
   fit.predicted = std::max(*fit.longest, fit.predicted_is_least ? static_cast<std::int64_t>(tokens)
                                                                 : two_digits(tokens));
   if (fit.next && fit.next_status == CellStatus::oom && *fit.predicted >= *fit.next) {
-    // What was measured is right: it does not fit there.
+    // The measurement takes precedence: this length did not fit.
     fit.predicted.reset();
     fit.predicted_is_least = false;
   }
@@ -242,12 +240,12 @@ FitAnswer fit_of(const std::vector<const Row*>& own, std::optional<double> avail
   return fit;
 }
 
-// What to take.
+// Answers to a question.
 
 using Reach = LengthCurve::Reach;
 using statistics::Ratio;
 
-/// One contender's share of the question.
+/// Computes one contender's part of the answer.
 class Adviser {
  public:
   Adviser(const Answer& answer, const std::vector<const Row*>& rows, std::optional<double> memory)
@@ -274,7 +272,7 @@ class Adviser {
     return static_cast<double>(sequence_of(answer_, length));
   }
 
-  /// Sums over the lengths; a list of candidates is made up like the lengths.
+  /// Sums over the lengths; a candidate list has the same distribution of lengths.
   void add_up() {
     const Question& question = *answer_.question;
     const double lists =
@@ -304,8 +302,8 @@ class Adviser {
         has_ratio = false;
         continue;
       }
-      // Weighted by what the baseline takes at each length; the ends of the
-      // intervals are added as if all lengths were off the same way.
+      // Weighted by the baseline's time at each length; the ends of the intervals are added as if
+      // the errors at all lengths were fully correlated.
       const double weight = times * one.value / there->ratio;
       baseline_time += weight;
       ratio.ratio += weight * there->ratio;
@@ -348,7 +346,7 @@ class Adviser {
     return true;
   }
 
-  /// What is carried between lengths, or counted as another one, is said.
+  /// Marks times that are interpolated, or taken from another length.
   void mark(const LengthCurve::Place& place) {
     if (place.reach == Reach::shorter)
       advised_.counted_as = place.before->cell.point.sequence_tokens;
@@ -373,7 +371,7 @@ class Adviser {
   void judge() {
     const Question& question = *answer_.question;
     if (question.memory_bytes && largest_item_ > 0 && advised_.need_bytes) {
-      // A batch is of whole items, of which the largest must fit.
+      // A batch consists of whole items, and the largest item must fit.
       const double items = std::floor(*question.memory_bytes / largest_item_);
       const double documents = items * documents_per_item();
       advised_.at_once =
@@ -446,15 +444,15 @@ class Adviser {
     if (curve_.before_longest() == nullptr) return;
     const double tokens =
         longest_within(*memory_, need_of(*curve_.before_longest()), need_of(*longest));
-    // Where it was seen not to fit, a prediction that it does is wrong, unless
-    // the limit is larger than what the run had.
+    // If a length was measured not to fit, a prediction that it fits is wrong, unless the limit is
+    // larger than the memory the run had.
     const bool was_tried = ended && tokens >= tokens_of(next);
     if (was_tried && !answer_.question->memory_bytes) return;
     const bool at_least = tokens >= farthest_prediction * tokens_of(longest);
     advised_.longest = document(tokens, From::predicted, at_least);
   }
 
-  /// The limit lies below what the longest measured length needs.
+  /// The case that the longest measured length needs more than the limit.
   void find_longest_measured() {
     const Row *fits = nullptr, *too_long = nullptr;
     for (const Row* row : curve_.rows()) {
@@ -480,7 +478,7 @@ class Adviser {
         is_between ? LongestDocument::From::between : LongestDocument::From::measured, false);
   }
 
-  /// Of passages or documents, by the length that 95 of 100 do not exceed.
+  /// Chooses the values for passages or documents by the 95th percentile of the lengths.
   void set_published() {
     if (advised_.measured || !is_cross_encoder_) return;
     const auto tokens =
@@ -511,7 +509,7 @@ HeatPoint setting_of(HeatPoint point) {
   return point;
 }
 
-/// Of the queries that a setting was measured with, the one that comes nearest.
+/// The rows with the measured query length that is nearest to the question's.
 std::vector<const Row*> with_nearest_query(const std::vector<const Row*>& rows,
                                            std::optional<std::int64_t> query_tokens) {
   std::int64_t nearest = rows.front()->cell.point.query_tokens;
@@ -528,8 +526,8 @@ std::vector<const Row*> with_nearest_query(const std::vector<const Row*>& rows,
   return kept;
 }
 
-/// Lengths that were measured of no contender, so that their numbers are
-/// carried or missing.
+/// Lengths that were not measured for any contender, so that their numbers are interpolated or
+/// missing.
 std::vector<std::int64_t> lengths_to_measure(const Answer& answer,
                                              const std::vector<const Row*>& rows) {
   const DocumentLengths& documents = answer.question->documents;
@@ -559,9 +557,9 @@ std::vector<Advised> advise_all(const Answer& answer, const std::vector<const Ro
 
 void compare(Answer& answer, const std::vector<const Row*>& rows) {
   if (!answer.baseline) return;
-  for (CrossoverAnswer& one : find_crossover_answers(rows, XAxis::length, *answer.baseline)) {
-    const auto own = std::ranges::find(answer.contenders, one.contender, &Advised::contender);
-    if (own != answer.contenders.end()) own->crossovers = std::move(one.found);
+  for (CrossoverAnswer& crossover : find_crossover_answers(rows, XAxis::length, *answer.baseline)) {
+    const auto own = std::ranges::find(answer.contenders, crossover.contender, &Advised::contender);
+    if (own != answer.contenders.end()) own->crossovers = std::move(crossover.found);
   }
   const auto baseline = std::ranges::find(answer.contenders, true, &Advised::is_baseline);
   if (baseline == answer.contenders.end()) return;
@@ -570,7 +568,8 @@ void compare(Answer& answer, const std::vector<const Row*>& rows) {
     return contender.id() == baseline->contender && contender.pattern == full_pattern &&
            is_papers_cross_encoder(contender);
   };
-  // Of several implementations of it some are far slower: then the one that is meant is named.
+  // Several implementations of full attention may differ widely in speed: then the baseline is
+  // named.
   const bool is_alone = std::ranges::none_of(answer.contenders, [&](const Advised& one) {
     return one.pattern == full_pattern && !one.is_baseline;
   });
@@ -579,15 +578,14 @@ void compare(Answer& answer, const std::vector<const Row*>& rows) {
                               : baseline->name;
   const std::optional<LongestDocument> theirs = baseline->longest;
   if (!theirs || theirs->at_least) return;
-  for (Advised& one : answer.contenders) {
-    if (!one.longest || one.is_baseline) continue;
-    one.times_longer = static_cast<double>(one.longest->document_tokens) /
-                       static_cast<double>(std::max<std::int64_t>(theirs->document_tokens, 1));
+  for (Advised& advised : answer.contenders) {
+    if (!advised.longest || advised.is_baseline) continue;
+    advised.times_longer = static_cast<double>(advised.longest->document_tokens) /
+                           static_cast<double>(std::max<std::int64_t>(theirs->document_tokens, 1));
   }
 }
 
-/// The rows' times over the other contender's of the same heat, in place of those over the
-/// baseline's.
+/// The rows with ratios to the other contender of the same heat, instead of the baseline.
 std::vector<Row> set_against(const std::vector<const Row*>& rows,
                              const std::vector<const Row*>& others) {
   std::vector<Row> against;
@@ -602,7 +600,7 @@ std::vector<Row> set_against(const std::vector<const Row*>& rows,
   return against;
 }
 
-/// Of a question's answer, whose contenders are in order.
+/// Finds the leaders of a question's answer, whose contenders are sorted.
 void find_leaders(Answer& answer, const std::vector<const Row*>& rows) {
   answer.effectiveness = effectiveness_known_of(rows);
   std::map<std::string, std::vector<const Row*>> rows_of;
@@ -684,16 +682,16 @@ const Advised* fastest_equivalent(const Answer& answer) {
 
 Figure effectiveness_figure(const Answer& answer) {
   std::vector<TimedEffectiveness> contenders;
-  for (const Advised& one : answer.contenders) {
-    if (!one.time_ns) continue;
-    contenders.push_back({.name = one.name,
-                          .contender = one.contender,
-                          .time_ns = one.time_ns->value,
-                          .remark = one.is_interpolated ? "≈ interpolated"
-                                    : one.counted_as    ? "≈ shorter than measured"
-                                                        : "",
-                          .measured = one.measured,
-                          .published = one.published});
+  for (const Advised& advised : answer.contenders) {
+    if (!advised.time_ns) continue;
+    contenders.push_back({.name = advised.name,
+                          .contender = advised.contender,
+                          .time_ns = advised.time_ns->value,
+                          .remark = advised.is_interpolated ? "≈ interpolated"
+                                    : advised.counted_as    ? "≈ shorter than measured"
+                                                            : "",
+                          .measured = advised.measured,
+                          .published = advised.published});
   }
   const std::int64_t count = answer.question ? answer.question->candidates : 0;
   Figure figure = effectiveness_figure(
@@ -740,7 +738,7 @@ std::optional<std::string> full_contender(const Table& table) {
 
 namespace {
 
-/// What the times may not be worth.
+/// Notes on doubts about the times.
 void add_doubts(Answer& answer, const std::vector<const Row*>& rows) {
   for (const std::string& doubt :
        {disturbed_cells_in_words(answer.run, rows), beyond_limit_in_words(rows),
@@ -755,7 +753,7 @@ std::vector<Answer> make_answers(const Table& table, XAxis x) {
   std::vector<Answer> answers;
   if (table.rows.empty()) return answers;
   std::vector<bool> varying = varying_axes(table.rows);
-  // x itself is said at every place.
+  // x itself is stated with every ranking.
   std::vector<bool> told = varying;
   if (x != XAxis::window) {
     const std::size_t along = place_of_axis(key_along(x));
@@ -800,7 +798,7 @@ std::vector<Answer> make_answers(const RunInfo& run, const std::optional<std::st
   std::map<std::string, std::size_t> known;
   std::vector<Row> of_points;
   for (const Row* row : rows) {
-    // Of drawn lengths no time belongs to one of them.
+    // If lengths are drawn, a time does not belong to a single length.
     if (row->cell.point.document_lengths.is_drawn()) continue;
     const auto [place, is_new] =
         known.emplace(point_key(setting_of(row->cell.point)), settings.size());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Answers in sentences. What is carried between measured lengths is marked with
-// "≈", what follows from growth alone with "predicted".
+// Answers in sentences. Interpolated values are marked with "≈", values extrapolated from growth
+// with "predicted".
 
 #include <fmt/format.h>
 
@@ -20,7 +20,7 @@ namespace {
 using statistics::Crossing;
 using statistics::Verdict;
 
-/// Less than this is not worth a word.
+/// Smaller factors are not mentioned.
 constexpr double shown_times = 1.05;
 
 std::string documents_in_words(std::int64_t count) {
@@ -32,8 +32,8 @@ std::string without_stop(std::string text) {
   return text;
 }
 
-/// Its name for what attends to everything too: "full attention" would be
-/// either of the two.
+/// The baseline's name. For a contender that is also full attention it is the display name, because
+/// "full attention" would be ambiguous.
 std::string baseline_of(const Advised& one, const Answer& answer) {
   const auto own = std::ranges::find(answer.contenders, true, &Advised::is_baseline);
   const bool by_name = one.pattern == full_pattern && own != answer.contenders.end();
@@ -71,12 +71,12 @@ std::string longer_in_words(const Advised& one) {
                      is_longer ? "longer" : "shorter");
 }
 
-/// What would stand in the sentence of all others than the baseline tells no one apart: it is said
-/// once, beneath them.
+/// A text that would be identical in the sentences of all contenders other than the baseline; it is
+/// printed once, below them.
 std::string longer_of_all(const Answer& answer) {
   std::vector<std::string> of_each;
-  for (const Advised& one : answer.contenders) {
-    if (!one.is_baseline) of_each.push_back(longer_in_words(one));
+  for (const Advised& advised : answer.contenders) {
+    if (!advised.is_baseline) of_each.push_back(longer_in_words(advised));
   }
   const bool same =
       of_each.size() > 1 && !of_each.front().empty() &&
@@ -162,7 +162,7 @@ std::string published_in_words(const Advised& one) {
   return text + ").";
 }
 
-/// What the measured effectiveness is tested against, as a reader calls it.
+/// The baseline of the effectiveness tests, as shown to the reader.
 std::string tested_against(const std::string& contender, const Answer& answer) {
   const auto own = std::ranges::find(answer.contenders, contender, &Advised::contender);
   if (own == answer.contenders.end()) return contender;
@@ -308,7 +308,7 @@ std::string times_in_words(double times) {
 
 namespace {
 
-/// One of those that a headline is about.
+/// A contender in a headline.
 struct Candidate {
   std::string_view name;
   std::string id;
@@ -317,7 +317,7 @@ struct Candidate {
   const std::optional<statistics::Ratio>* to_baseline = nullptr;
 };
 
-/// A length or window; of a question its list, which has no words of its own.
+/// A length or window; for a question the whole list, with empty words.
 struct Place {
   std::string words;
   std::vector<Candidate> candidates;
@@ -330,9 +330,10 @@ std::vector<Place> places_in(const Answer& answer) {
   std::vector<Place> places;
   if (answer.question) {
     Place& only = places.emplace_back(Place{{}, {}, &answer.leaders});
-    for (const Advised& one : answer.contenders) {
-      only.candidates.push_back({one.name, one.contender, one.measured ? &*one.measured : nullptr,
-                                 &one.published, &one.to_baseline});
+    for (const Advised& advised : answer.contenders) {
+      only.candidates.push_back({advised.name, advised.contender,
+                                 advised.measured ? &*advised.measured : nullptr,
+                                 &advised.published, &advised.to_baseline});
     }
   }
   for (const Ranking& ranking : answer.rankings) {
@@ -346,18 +347,18 @@ std::vector<Place> places_in(const Answer& answer) {
   return places;
 }
 
-/// Where one contender is the fastest, or nobody is.
+/// The places where one contender is the fastest, or where there is no clear winner.
 struct Part {
-  std::string_view name;            // empty: nobody is
-  std::vector<std::string> lowest;  // there, who has the lowest median, with what it loses
-  std::vector<std::string> losses;  // each once
-  std::vector<std::pair<const Place*, const Place*>> stretches;  // of neighbours
+  std::string_view name;            // empty: no clear winner
+  std::vector<std::string> lowest;  // without a winner: lowest medians, with their loss
+  std::vector<std::string> losses;  // without duplicates
+  std::vector<std::pair<const Place*, const Place*>> stretches;  // ranges of adjacent places
   std::vector<double> leads;                                     // over the runner-up
   int places = 0;
-  bool is_reference = true;  // equivalent to itself
+  bool is_reference = true;  // the winner is the reference of the equivalence
 };
 
-/// "nDCG@10 0.560 against 0.619, not shown to be equivalent"; empty of what is, and where nothing
+/// "nDCG@10 0.560 against 0.619, not shown to be equivalent"; empty if it is equivalent or nothing
 /// is known.
 std::string loss_of(const Candidate& one, const Place& place, EffectivenessFrom from) {
   if (from == EffectivenessFrom::measured) {
@@ -385,7 +386,8 @@ void add_once(std::vector<std::string>& texts, std::string text) {
     texts.push_back(std::move(text));
 }
 
-/// Each that is the fastest somewhere, in the order of the places; last what has no winner.
+/// One part for each contender that is the fastest somewhere, in the order of the places; the part
+/// without a winner is last.
 std::vector<Part> parts_of(const std::vector<Place>& places, Which which, EffectivenessFrom from) {
   std::vector<Part> parts;
   Part unclear;
@@ -449,9 +451,9 @@ bool is_drawn(const Answer& answer) {
 }
 
 /// "A at 64 to 128 tokens (4.0x as fast as the next, significant); no clear winner at 256 tokens;
-/// lowest median: B". `is_fastest` stands behind the first name.
+/// lowest median: B". `is_fastest` follows the first name.
 std::string in_words(std::vector<Part> parts, std::string_view is_fastest, bool with_places) {
-  constexpr std::size_t most = 3;  // more is a table
+  constexpr std::size_t most = 3;  // more would need a table
   const std::size_t all = parts.size();
   if (all > most) {
     std::ranges::stable_sort(parts, std::ranges::greater(), &Part::places);
@@ -487,17 +489,18 @@ std::string equivalent_to(const Answer& answer, const std::vector<Place>& places
   std::string known, label(published_label);
   double margin = published_margin;
   for (const Place& place : places) {
-    for (const Candidate& one : place.candidates) {
+    for (const Candidate& candidate : place.candidates) {
       if (answer.effectiveness == EffectivenessFrom::measured) {
-        if (one.measured == nullptr) continue;
-        measure = one.measured->measure;
-        margin = one.measured->margin;
+        if (candidate.measured == nullptr) continue;
+        measure = candidate.measured->measure;
+        margin = candidate.measured->margin;
         label = measured_label;
-        if (known.empty() || one.id == one.measured->baseline)
-          known = one.id == one.measured->baseline ? one.name : one.measured->baseline;
-      } else if (*one.published) {
-        if (reference.empty()) reference = (*one.published)->reference;
-        if (reference != (*one.published)->reference) reference = "the paper's reference";
+        if (known.empty() || candidate.id == candidate.measured->baseline)
+          known = candidate.id == candidate.measured->baseline ? candidate.name
+                                                               : candidate.measured->baseline;
+      } else if (*candidate.published) {
+        if (reference.empty()) reference = (*candidate.published)->reference;
+        if (reference != (*candidate.published)->reference) reference = "the paper's reference";
         known = reference;
       }
     }
@@ -505,7 +508,7 @@ std::string equivalent_to(const Answer& answer, const std::vector<Place>& places
   return fmt::format("{} in {} within {} ({})", known, measure, margin, label);
 }
 
-/// What the fastest that is equivalent has to show, where one list was asked about.
+/// The evidence for the fastest equivalent contender, for a question about one list.
 std::string shown_of(const Answer& answer) {
   const Advised* const best = fastest_equivalent(answer);
   if (best == nullptr || !answer.leaders.of_equivalent->is_clear()) return "";
@@ -516,7 +519,7 @@ std::string shown_of(const Answer& answer) {
                             best->measured->tests->n);
 }
 
-/// Whom to take where effectiveness is known.
+/// The contender to use if effectiveness is known.
 std::string fastest_that_is_equivalent(const Answer& answer, const std::vector<Place>& places) {
   const std::vector<Part> parts = parts_of(places, &Leaders::of_equivalent, answer.effectiveness);
   const std::string to = equivalent_to(answer, places);
@@ -535,7 +538,7 @@ std::string fastest_that_is_equivalent(const Answer& answer, const std::vector<P
   return text + ".";
 }
 
-/// As the legend has it.
+/// The baseline's name as in the legend.
 std::string baseline_name(const Answer& answer) {
   for (const Ranking& ranking : answer.rankings) {
     for (const auto& ranked : ranking.contenders) {
@@ -547,7 +550,8 @@ std::string baseline_name(const Answer& answer) {
 }
 
 /// "X is 8.2x (95 %: 8.1x to 8.3x) as fast as full/dense at 2048 tokens; 1.9x to 8.2x at 64 to 2048
-/// tokens.": of the fastest at the last place, with the interval there, then over all its places.
+/// tokens.": the fastest at the last place, with the interval there, then the range over all its
+/// places.
 std::string against_baseline_of(const Answer& answer, const std::vector<Place>& places,
                                 Which which) {
   if (!answer.baseline || answer.question) return "";
@@ -633,9 +637,9 @@ std::string nothing_measured(const std::vector<const Row*>& rows) {
 void say(Answer& answer) {
   answer.heading = heading_of(answer);
   answer.notes = notes_on(answer);
-  for (Advised& one : answer.contenders) {
-    one.sentence = sentence_of(one, answer);
-    one.remarks = remarks_on(one, answer);
+  for (Advised& advised : answer.contenders) {
+    advised.sentence = sentence_of(advised, answer);
+    advised.remarks = remarks_on(advised, answer);
   }
 }
 

@@ -11,7 +11,7 @@ namespace attnscope::report {
 
 namespace {
 
-/// "{}" becomes the value, "(s)" the plural.
+/// Replaces "{}" by the value and "(s)" by the plural ending.
 std::string filled(std::string_view words, std::string_view value) {
   const std::size_t place = words.find("{}");
   if (place == std::string_view::npos) return std::string(words);
@@ -94,7 +94,7 @@ std::string words_of(const HeatPoint& point, const std::vector<bool>& varying, b
   const std::vector<AxisValue> axes = axes_of(point);
   for (std::size_t i = 0; i < axes.size(); ++i) {
     if (varying[i] != wanted) continue;
-    // An axis that varies has to be told apart even where it usually goes without saying.
+    // An axis that varies is always named, even if its value is a default.
     const std::string words = wanted ? words_of(axes[i]) : axes[i].words;
     if (words.empty()) continue;
     text += fmt::format("{}{}", text.empty() ? "" : ", ", words);

@@ -20,7 +20,7 @@
 namespace attnscope::report {
 namespace {
 
-/// The papers' side of a table's foot.
+/// The part of a table's footer about the paper.
 std::string source_of(std::string_view id) {
   const std::vector<PublishedTable> tables = published_tables();
   const auto table = std::ranges::find(tables, id, &PublishedTable::id);
@@ -34,7 +34,7 @@ std::string words_of_row(const std::string& text) {
   if (!row) return model_words(text);
   std::string words = model_words(row->name);
   for (const std::string& option : row->options) {
-    // Rows of a family imply options; what was asked for stands in the text.
+    // A model's row implies options; the requested ones are in the text.
     if (option == "cls-only-last-layer") {
       words += ", last layer [CLS] only";
     } else if (text.find("+" + option) != std::string::npos) {
@@ -54,12 +54,12 @@ double memory_mb(const Row& row) {
   return static_cast<double>(peak_bytes(row.cell.cell.memory)) / 1e6 / documents_of(row);
 }
 
-/// "-43", as the paper has it; a difference of the time that is not shown is marked.
+/// "-43", as in the paper; a time difference that is not significant is marked.
 std::string percent(double ratio, bool is_shown) {
   return fmt::format("{:+.0f}{}", 100 * (ratio - 1), is_shown ? "" : "°");
 }
 
-/// The rows of one point, which are one block of the table.
+/// The rows of one point, which form one block of the table.
 class Task {
  public:
   Task(const Table& table, std::vector<const Row*> rows, const std::vector<PublishedCost>& costs)
@@ -71,7 +71,7 @@ class Task {
     }
   }
 
-  /// In the paper's order, the paper's rows first; else in the run's.
+  /// In the paper's order, the paper's rows first; other rows in the run's order.
   [[nodiscard]] std::vector<std::vector<std::string>> lines(const std::string& heading) const {
     std::vector<std::vector<std::string>> lines;
     for (const PublishedCost& cost : costs_) {
@@ -147,7 +147,7 @@ Result<std::string> beside_table3(const Table& table, TableFormat format) {
   const std::vector<bool> varying = varying_axes(models);
   std::vector<std::vector<std::string>> lines;
   for (auto row = models.begin(); row != models.end();) {
-    // A heat's rows stand together.
+    // The rows of a heat are contiguous.
     const HeatPoint& point = row->cell.point;
     std::vector<const Row*> rows;
     for (; row != models.end() && row->cell.point == point; ++row) rows.push_back(&*row);
@@ -193,7 +193,7 @@ Result<std::string> beside_table3(const Table& table, TableFormat format) {
 
 // Table 6.
 
-/// A contender's cells of one setting: scoring, and encoding what it scores.
+/// A contender's cells of one setting: scoring, and encoding the scored documents.
 struct Stages {
   const Row* online = nullptr;
   const Row* offline = nullptr;
@@ -213,8 +213,8 @@ bool is_wanted(const Table& table, const Contender& contender) {
   return table.baseline ? contender.id() == *table.baseline : contender.model == "cross-bert";
 }
 
-/// What the others are faster than: measured with as many candidates, or else with the most, for
-/// what encodes every pair takes as long for each.
+/// The reference of the speed-ups: the baseline measured with the same number of candidates, else
+/// with the most, because a model that encodes every pair takes the same time for each candidate.
 const Row* baseline_beside(const Table& table, const Row& row) {
   const Row* best = nullptr;
   for (const Row& other : table.rows) {
@@ -264,7 +264,7 @@ const Row* encoding_of(const Table& table, const Row& row) {
   return found == table.rows.end() ? nullptr : &*found;
 }
 
-/// The paper's order first; one context is said twice there.
+/// The paper's order first; one context occurs twice there.
 std::vector<std::vector<std::string>> lines_of(const Table& table,
                                                const std::vector<const Row*>& rows,
                                                const std::string& heading) {
@@ -371,7 +371,8 @@ std::vector<std::string> rate_line(const std::string& heading, const Row& row, T
   return texts;
 }
 
-/// Of a stage that scores documents encoded before, a model that keeps any.
+/// Whether the row is meaningful: a stage that scores previously encoded documents needs a model
+/// that keeps them.
 bool keeps_what_it_needs(const Row& row) {
   if (row.cell.point.stage != Stage::online) return true;
   const std::string& model = row.cell.cell.contender.model;

@@ -32,7 +32,7 @@ Row row_of(StoredCell cell) {
   return {.cell = std::move(cell), .limit_ms = {}, .share_of_limit = {}, .ratio = {}};
 }
 
-/// B over A, per item.
+/// The time of B over that of A, per item.
 statistics::Ratio ratio_of(const ComparedCell& cell, const statistics::BetweenRuns& between) {
   return statistics::unpaired_ratio(per_item(cell.b.cell), per_item(cell.a.cell), between,
                                     cell.b.cell.basis, cell.a.cell.basis);
@@ -76,12 +76,13 @@ std::string counts_of(const Comparison& comparison) {
       comparison.cells.size(), comparison.only_in_a, comparison.only_in_b);
 }
 
-/// By how much the machine's rates differ over all ceilings of both runs, as a logarithm: of
-/// multiply-adds, exponentials and copies beyond the caches the median, since any one of them may
-/// have been disturbed while it was measured.
+/// The difference of the machine's rates over all ceilings of both runs, as a logarithm: the median
+/// over multiply-adds, exponentials and copies beyond the caches, since any single measurement may
+/// have been disturbed.
 std::optional<double> machine_moved(const std::vector<Ceilings>& all) {
   std::map<std::pair<DeviceKind, int>, std::vector<const Ceilings*>> alike;
-  for (const Ceilings& one : all) alike[{one.device, one.threads}].push_back(&one);
+  for (const Ceilings& measurement : all)
+    alike[{measurement.device, measurement.threads}].push_back(&measurement);
   std::optional<double> most;
   for (const auto& [what, ceilings] : alike) {
     if (ceilings.size() < 2) continue;
@@ -103,7 +104,8 @@ std::optional<double> machine_moved(const std::vector<Ceilings>& all) {
   return most;
 }
 
-/// Every interval gets what the cells together and the machine say of the time between the runs.
+/// Widens every interval by the change between the runs, as estimated from all cells and the
+/// machine.
 void widen(Comparison& comparison) {
   std::vector<statistics::Ratio> ratios;
   for (const ComparedCell& cell : comparison.cells) {
@@ -129,7 +131,7 @@ std::string between_in_words(const Comparison& comparison) {
   return text;
 }
 
-/// The settings, and the contenders, of which no cell of one run has one of the other's.
+/// The settings and contenders for which the two runs have no cell in common.
 std::vector<std::string> settings_apart(const std::vector<StoredCell>& a,
                                         const std::vector<StoredCell>& b) {
   const auto values_of = [](const std::vector<StoredCell>& cells) {
@@ -227,7 +229,7 @@ Sheet sheet_for_people(const Comparison& comparison, TableFormat format) {
   Sheet sheet;
   if (format == TableFormat::text) {
     sheet.above.assign(runs.begin(), runs.end());
-    // The last two tell of the cells and stand below them.
+    // The last two notes are about the cells and follow them.
     sheet.above.insert(sheet.above.end(), notes.begin(), notes.end() - 2);
     sheet.below.assign(notes.end() - 2, notes.end());
   } else {
@@ -342,7 +344,7 @@ std::vector<ComparedLine> comparison_lines(const Comparison& comparison) {
 
 namespace {
 
-/// Of each run whose cells were.
+/// Adds a note for each run with disturbed cells.
 void add_disturbed(const Comparison& comparison, Remedy remedy, std::vector<std::string>& notes) {
   for (const auto& [name, run, side] : {std::tuple("A", &comparison.run_a, &ComparedCell::a),
                                         {"B", &comparison.run_b, &ComparedCell::b}}) {

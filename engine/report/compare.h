@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two runs set side by side, cell by cell: unpaired ratios with verdicts. Their intervals hold what
-// may have moved between the runs, see engine/statistics/between_runs.h.
+// Comparison of two runs, cell by cell: unpaired ratios with verdicts. The intervals include what
+// may have changed between the runs, see engine/statistics/between_runs.h.
 
 #include <array>
 #include <string>
@@ -25,37 +25,37 @@ struct Comparison {
   std::vector<ComparedCell> cells;  // matched by point and contender id
   int only_in_a = 0, only_in_b = 0;
   statistics::BetweenRuns between = {};      // added to every interval
-  std::optional<double> machine_moved = {};  // 0.08: by 8%; none without ceilings
-  std::vector<std::string> apart = {};       // where no cell is shared: "threads: 2 in A, 1 in B"
+  std::optional<double> machine_moved = {};  // 0.08: by 8%; empty without ceilings
+  std::vector<std::string> apart = {};       // if no cell is shared: "threads: 2 in A, 1 in B"
 };
 
 [[nodiscard]] Result<Comparison> compare_runs(const Store& store_a, const RunInfo& a,
                                               const Store& store_b, const RunInfo& b);
 
-/// A compared cell in words, as it is written and shown.
+/// A compared cell as text, as it is written and displayed.
 struct ComparedLine {
   static constexpr std::size_t texts_count = 5;
   std::string setting;  // "2048 tokens, float16": the axes in which the cells differ
   std::array<std::string, texts_count> texts;
 };
-/// Contender, A, B, B vs A in the words of difference_in_words, its interval.
+/// Contender, A, B, B vs A (by difference_in_words), its interval.
 [[nodiscard]] const std::array<std::string, ComparedLine::texts_count>& comparison_headings();
 /// In the order of Comparison::cells.
 [[nodiscard]] std::vector<ComparedLine> comparison_lines(const Comparison& comparison);
-/// What is not alike, how many cells got which verdict, what may have moved between the runs: a
-/// sentence each.
+/// One sentence each for differences between the runs, the number of cells per verdict, and what
+/// may have changed between the runs.
 [[nodiscard]] std::vector<std::string> comparison_notes(const Comparison& comparison,
                                                         Remedy remedy = Remedy::command);
 
-/// B's time over A's along the length, of the slice with the most cells; an error where no cell of
-/// it has a ratio.
+/// B's time divided by A's over the length, for the slice with the most cells; an error if none of
+/// its cells has a ratio.
 [[nodiscard]] Result<Figure> comparison_figure(const Comparison& comparison);
 
-/// JSON is write_comparison_json's.
+/// For JSON, the output of write_comparison_json.
 [[nodiscard]] std::string write_comparison(const Comparison& comparison,
                                            TableFormat format = TableFormat::text);
-/// An object: what is not alike, what may have moved between the runs, and `cells` with ratio,
-/// interval and verdict, null where a side has no time.
+/// An object: differences between the runs, what may have changed between them, and `cells` with
+/// ratio, interval and verdict, null if a side has no time.
 [[nodiscard]] std::string write_comparison_json(const Comparison& comparison);
 
 }  // namespace attnscope::report

@@ -24,7 +24,7 @@ std::optional<double> median(const Row& row, std::optional<double> Sample::*what
   return statistics::median_of(std::move(values));
 }
 
-// Ceilings and processor times are measured, too.
+// Allows for the errors of measured ceilings and processor times.
 constexpr double implausible = 1.25;
 
 double median_time_ns(const Row& row) {
@@ -33,7 +33,8 @@ double median_time_ns(const Row& row) {
   return times.empty() ? 0 : statistics::median_of(std::move(times));
 }
 
-/// Cores that its calls kept busy over those that they may use; 0 where nobody counts them.
+/// The number of cores kept busy by the calls, divided by the number they may use; 0 if it was not
+/// measured.
 double share_of_threads(const Row& row) {
   const std::optional<double> cpu_ns = median(row, &Sample::cpu_ns);
   const double time_ns = median_time_ns(row);
@@ -41,7 +42,7 @@ double share_of_threads(const Row& row) {
   return *cpu_ns / time_ns / std::max(row.cell.point.threads, 1);
 }
 
-/// Calls on a device that take a core as long to queue as they take there wait for their launches.
+/// Calls on a device are launch-bound if queueing them takes a core as long as running them.
 std::optional<std::string> launch_bound_in_words(const Row& row) {
   constexpr double bound = 0.9;  // the device then idles between its kernels
   if (row.cell.point.device != DeviceKind::cuda) return std::nullopt;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What was measured is said as measured; what is carried between lengths is
-// said with "about" and its interval.
+// Measured values are stated as measured; interpolated ones with "about" and their interval.
 #include "engine/report/crossovers.h"
 
 #include <fmt/format.h>
@@ -60,15 +59,16 @@ bool is_shown(const Stretch& stretch) {
 std::string all_of(const std::vector<Stretch>& stretches, const Places& places) {
   std::vector<std::string> parts;
   parts.reserve(stretches.size());
-  for (const Stretch& one : stretches) parts.push_back(places.words(one.first, one.last));
+  for (const Stretch& stretch : stretches)
+    parts.push_back(places.words(stretch.first, stretch.last));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-/// "not distinguishable at 64, 128, and too few samples tell at 256": of those without a
+/// "not distinguishable at 64, 128, and too few samples tell at 256": the stretches without a
 /// verdict.
 std::string open_in_words(const std::vector<Stretch>& open, const Places& places) {
   std::vector<Stretch> alike, unknown;
-  for (const Stretch& one : open) (one.too_few ? unknown : alike).push_back(one);
+  for (const Stretch& stretch : open) (stretch.too_few ? unknown : alike).push_back(stretch);
   std::vector<std::string> parts;
   if (!alike.empty()) {
     parts.push_back(fmt::format("not distinguishable at {}", all_of(alike, places)));
@@ -80,9 +80,8 @@ std::string open_in_words(const std::vector<Stretch>& open, const Places& places
   return fmt::format("{}", fmt::join(parts, ", and "));
 }
 
-/// Stretches without a verdict that lie before the first or behind the last one
-/// with a verdict; between them they belong to a crossing or are noise beside
-/// it.
+/// Stretches without a verdict before the first or after the last one with a verdict; between them
+/// they belong to a crossing or are noise near it.
 std::vector<Stretch> open_ends(const Crossovers& found) {
   std::vector<Stretch> open;
   const auto first = std::ranges::find_if(found.stretches, is_shown);
@@ -101,7 +100,8 @@ std::string without_crossing(const std::string& a, const std::string& b, const C
                          : fmt::format("at {} measured {} ({})", each, places.noun(), where);
   };
   std::vector<Stretch> shown, open;
-  for (const Stretch& one : found.stretches) (is_shown(one) ? shown : open).push_back(one);
+  for (const Stretch& stretch : found.stretches)
+    (is_shown(stretch) ? shown : open).push_back(stretch);
   if (shown.empty() && std::ranges::any_of(open, &Stretch::too_few)) {
     return fmt::format("Between {} and {} {}.", a, b, open_in_words(open, places));
   }
@@ -131,9 +131,9 @@ std::string in_words(const std::string& a, const std::string& b, const Crossover
                                           b, where(only, places));
   } else {
     std::vector<std::string> parts;
-    for (const Crossing& one : found.crossings) {
-      parts.push_back(
-          fmt::format("{} {}", one.a_overtakes ? "overtakes" : "falls behind", where(one, places)));
+    for (const Crossing& crossing : found.crossings) {
+      parts.push_back(fmt::format("{} {}", crossing.a_overtakes ? "overtakes" : "falls behind",
+                                  where(crossing, places)));
     }
     text = fmt::format("{} and {} cross more than once: {} {}", a, b, a, fmt::join(parts, ", "));
   }
@@ -226,7 +226,7 @@ std::vector<CrossoverAnswer> find_crossover_answers(const std::vector<const Row*
       baseline_name = id == baseline ? name_along(contender, x) : contender.name;
       continue;
     }
-    if (x == XAxis::window && !contender.window) continue;  // it is the same all along
+    if (x == XAxis::window && !contender.window) continue;  // it does not depend on the window
     auto known = std::ranges::find(answers, id, &CrossoverAnswer::contender);
     if (known == answers.end()) {
       known = answers.insert(known, CrossoverAnswer());

@@ -96,16 +96,16 @@ Sheet differences_sheet(const EffectivenessReport& report,
                           {"difference", fmt::format("{} change", measure.name())},
                           {"moved", "Moved most (rank there > here)", false}},
               .block_column = SheetColumn{"run", "Run", false}};
-  for (const RankingDifference& one : differences) {
-    if (sheet.blocks.empty() || sheet.blocks.back().title != one.run)
-      sheet.blocks.push_back({.title = one.run, .rows = {}});
+  for (const RankingDifference& difference : differences) {
+    if (sheet.blocks.empty() || sheet.blocks.back().title != difference.run)
+      sheet.blocks.push_back({.title = difference.run, .rows = {}});
     std::string moved;
-    for (const MovedDocument& document : one.moved) {
+    for (const MovedDocument& document : difference.moved) {
       moved +=
           fmt::format("{}{} {}", moved.empty() ? "" : ", ", document.id, ranks_in_words(document));
     }
-    sheet.add({SheetCell(one.query), cell(one.rbo, false), cell(one.tau, false),
-               cell(one.change, true), SheetCell(moved)});
+    sheet.add({SheetCell(difference.query), cell(difference.rbo, false),
+               cell(difference.tau, false), cell(difference.change, true), SheetCell(moved)});
   }
   sheet.notes = {
       fmt::format("RBO: rank-biased overlap, p = {}, extrapolated (Webber et al. 2010, eq. 32).",
@@ -119,20 +119,20 @@ Sheet differences_sheet(const EffectivenessReport& report,
 
 std::string write_differences(const std::vector<RankingDifference>& differences) {
   json all = json::array();
-  for (const RankingDifference& one : differences) {
+  for (const RankingDifference& difference : differences) {
     json moved = json::array();
-    for (const MovedDocument& document : one.moved) {
+    for (const MovedDocument& document : difference.moved) {
       json& written = moved.emplace_back(
           json{{"document", document.id}, {"from", document.from}, {"to", document.to}});
       if (!document.text.empty()) written["text"] = document.text;
     }
-    json& written = all.emplace_back(json{{"run", one.run},
-                                          {"query", one.query},
-                                          {"rbo", one.rbo},
-                                          {"tau", json_of(one.tau)},
-                                          {"difference", json_of(one.change)},
+    json& written = all.emplace_back(json{{"run", difference.run},
+                                          {"query", difference.query},
+                                          {"rbo", difference.rbo},
+                                          {"tau", json_of(difference.tau)},
+                                          {"difference", json_of(difference.change)},
                                           {"moved", std::move(moved)}});
-    if (!one.text.empty()) written["text"] = one.text;
+    if (!difference.text.empty()) written["text"] = difference.text;
   }
   return all.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
 }

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where rankings differ from a baseline's, query by query, with the documents that moved most and,
-// where they are to be looked at, the texts: as a table, and as a file that the window opens.
+// Where rankings differ from a baseline's, query by query, with the documents that moved most and
+// optionally the texts: as a table, and as a file that the window opens.
 //
 //   std::vector<RankingDifference> differences = differences_of(report);
 //   print(write_differences(differences));
@@ -25,26 +25,26 @@ struct MovedDocument {
   std::string text = {};          // empty: not given
 };
 
-/// Of one query in one run.
+/// The difference for one query in one run.
 struct RankingDifference {
   std::string run, query;
   std::string text = {};  // the query's; empty: not given
   double rbo = 0;
   std::optional<double> tau = {};
-  std::optional<double> change = {};  // of the first measure; none of a query that is not judged
+  std::optional<double> change = {};  // of the first measure; empty for a query without judgements
   std::vector<MovedDocument> moved;   // at most five
 };
 
-/// Run by run in the report's order, within each the least alike queries first.
+/// Run by run in the report's order; within each, the queries with the lowest overlap first.
 [[nodiscard]] std::vector<RankingDifference> differences_of(const EffectivenessReport& report);
-/// A block a run beside the baseline, a row a query that both rank.
+/// One block per run other than the baseline, one row per query that both rank.
 [[nodiscard]] Sheet differences_sheet(const EffectivenessReport& report,
                                       const std::vector<RankingDifference>& differences,
                                       TableFormat format);
 
-/// As JSON: an array, an object a query.
+/// A JSON array with one object per query.
 [[nodiscard]] std::string write_differences(const std::vector<RankingDifference>& differences);
-/// What was written so. Errors name `source` and the field.
+/// Parses the output of write_differences. Errors name `source` and the field.
 [[nodiscard]] Result<std::vector<RankingDifference>> parse_differences(std::string_view json,
                                                                        std::string_view source);
 

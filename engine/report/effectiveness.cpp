@@ -17,7 +17,7 @@ using statistics::PairedTests;
 constexpr std::string_view equivalence_mark = "\u2020";  // a dagger, as in the paper
 constexpr std::string_view difference_mark = "*";
 
-/// trec_eval's four digits for people, all of them for programs.
+/// Four digits, as in trec_eval, for people; all digits for programs.
 SheetCell value_cell(double value, TableFormat format) {
   return is_for_programs(format) ? SheetCell(Value(value))
                                  : SheetCell(fmt::format("{:.4f}", value));
@@ -35,8 +35,8 @@ SheetCell p_cell(const std::optional<double>& p, TableFormat format) {
   return *p < least_shown ? SheetCell("< 0.0001") : SheetCell(fmt::format("{:.4f}", *p));
 }
 
-/// A query that neither has would be a pair of equals, and many of them would make any two runs
-/// equivalent.
+/// A query that neither run has would be a pair of equal values, and many of them would make any
+/// two runs equivalent.
 bool has_either(const EvaluatedRun& a, const EvaluatedRun& b, const std::string& query) {
   return a.run.queries.contains(query) || b.run.queries.contains(query);
 }
@@ -61,7 +61,7 @@ bool differs(const PairedTests& tests, double alpha) {
   return tests.p_difference && *tests.p_difference < alpha;
 }
 
-/// Beside the mean, of a run that is set against the baseline.
+/// Cells after the mean, for a run that is compared with the baseline.
 void add_test_cells(const EffectivenessReport& report, const PairedTests& tests, TableFormat format,
                     std::vector<SheetCell>& cells) {
   const auto& interval = tests.interval90;
@@ -134,7 +134,7 @@ std::string above(const EffectivenessReport& report, std::string_view what) {
                      report.judged_queries);
 }
 
-/// Without tests a column a measure, for people.
+/// Without tests: one column per measure, for people.
 Sheet means_sheet(const EffectivenessReport& report, TableFormat format) {
   Sheet sheet{.frame = SheetFrame::floating,
               .above = {above(report, "Effectiveness")},
@@ -152,7 +152,7 @@ Sheet means_sheet(const EffectivenessReport& report, TableFormat format) {
   return sheet;
 }
 
-/// The first documents of a deeper run come from more candidates.
+/// Notes different depths: the top documents of a deeper run are chosen from more candidates.
 void note_depths(EffectivenessReport& report) {
   const auto depth_of = [](const EvaluatedRun& run) {
     std::size_t depth = 0;
@@ -171,7 +171,7 @@ void note_depths(EffectivenessReport& report) {
   }
 }
 
-/// Of the tests, where queries that runs lack count 0.
+/// A note on the tests if missing queries count as 0.
 void note_left_out(const EvaluatedRun& baseline, EffectivenessReport& report) {
   for (const EvaluatedRun& run : report.runs) {
     const auto left_out = std::ranges::count_if(
@@ -213,7 +213,7 @@ EffectivenessReport evaluate_runs(std::vector<EvaluatedRun> runs, const effectiv
       report.notes.push_back(std::move(sentence));
     run.evaluation = effectiveness::evaluate(run.run, qrels, measures, question.evaluation);
   }
-  report.measures = report.runs.front().evaluation.measures;  // with -J
+  report.measures = report.runs.front().evaluation.measures;  // as changed by -J
   const auto same_queries = [&](const EvaluatedRun& run) {
     return std::ranges::equal(run.evaluation.queries, report.runs.front().evaluation.queries, {},
                               &std::pair<const std::string, std::vector<double>>::first,

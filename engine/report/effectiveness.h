@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rankings evaluated, as tables: means with what the paired tests say against a baseline, and
-// values query by query (differences.h: where rankings differ).
+// Evaluation of rankings as tables: means with the verdicts of the paired tests against a baseline,
+// and values per query (differences.h: where rankings differ).
 //
 //   EffectivenessReport report = evaluate_runs(std::move(runs), qrels, measures, question);
 //   print(write_sheet(effectiveness_sheet(report, TableFormat::text), TableFormat::text));
@@ -20,9 +20,9 @@ namespace attnscope::report {
 
 struct EffectivenessQuestion {
   effectiveness::EvaluationOptions evaluation{};
-  std::optional<std::size_t> baseline{};  // of the runs
+  std::optional<std::size_t> baseline{};  // index in the runs
   double margin = 0.02, alpha = 0.05;
-  bool bonferroni = false;  // alpha is divided by the number of runs beside the baseline
+  bool bonferroni = false;  // alpha is divided by the number of runs other than the baseline
 };
 
 struct EvaluatedRun {
@@ -37,21 +37,23 @@ struct EffectivenessReport {
   std::vector<effectiveness::Measure> measures;
   std::vector<EvaluatedRun> runs;  // at least one
   std::size_t judged_queries = 0;
-  double alpha = 0;                // of each test, corrected
-  std::vector<std::string> notes;  // what stands in the way of comparing them
+  double alpha = 0;                // of each test, after correction
+  std::vector<std::string> notes;  // why the runs may not be comparable
 };
 
-/// Of runs with names; pairs are of the queries that both have a value for, joined by their ids.
+/// Evaluates named runs; pairs consist of the queries for which both runs have a value, joined by
+/// id.
 [[nodiscard]] EffectivenessReport evaluate_runs(std::vector<EvaluatedRun> runs,
                                                 const effectiveness::Qrels& qrels,
                                                 const std::vector<effectiveness::Measure>& measures,
                                                 const EffectivenessQuestion& question);
 
-/// "equivalent", "better", "not shown", ...: what the tests say at `alpha`.
+/// "equivalent", "better", "not shown", ...: the verdict of the tests at `alpha`.
 [[nodiscard]] std::string verdict_in_words(const statistics::PairedTests& tests, double alpha);
 
-/// A block a measure, a row a run; for people without a baseline a column a measure.
+/// One block per measure, one row per run; in formats for people without a baseline, one column per
+/// measure.
 [[nodiscard]] Sheet effectiveness_sheet(const EffectivenessReport& report, TableFormat format);
-/// A block a measure, a row a query, a column a run; the last row is the mean.
+/// One block per measure, one row per query, one column per run; the last row is the mean.
 [[nodiscard]] Sheet per_query_sheet(const EffectivenessReport& report, TableFormat format);
 }  // namespace attnscope::report

@@ -21,12 +21,12 @@ std::string value_of(const Row& row, std::string_view key) {
   return filter_words(row, key).front();
 }
 
-/// Whether the row belongs to every panel: without a window there is none to be told apart by.
+/// Whether the row belongs to every panel, because it has no window that would assign it to one.
 bool is_in_all(const Row& row, std::string_view key) {
   return key == window_key && !row.cell.cell.contender.window;
 }
 
-/// Effectiveness stands over time, at one length.
+/// Whether the views are effectiveness over time, at one length.
 bool is_over_time(const std::vector<YAxis>& ys) {
   return std::ranges::all_of(ys, [](YAxis y) { return y == YAxis::effectiveness; });
 }
@@ -63,12 +63,12 @@ std::string panel_title(const Row& row, std::string_view key) {
   for (const AxisValue& axis : axes_of(row.cell.point)) {
     if (axis.key == key) return words_of(axis);
   }
-  // Keys of the contender are words of their own; "batch 16" and the like need theirs.
+  // Values of contender keys are self-explanatory; numbers need their key, as in "batch 16".
   const bool number = !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
   return number ? fmt::format("{} {}", key, value) : value;
 }
 
-/// A contender is one line of the legend, whose window each panel's title tells.
+/// A contender is one line of the legend; its window is in each panel's title.
 Row without_window(Row row) {
   Contender& contender = row.cell.cell.contender;
   contender.name = base_name(contender);
@@ -83,7 +83,7 @@ std::string shared_title(const Table& table, XAxis x) {
   return words_of(table.rows.front().cell.point, left_out, false);
 }
 
-/// The rows of one value; `first` is one that has it and not every value.
+/// The rows of one value; `first` is a row that belongs only to this value.
 Table rows_with(const Table& table, std::string_view key, const std::string& value,
                 const Row*& first) {
   Table part = without_rows(table);
@@ -98,7 +98,8 @@ Table rows_with(const Table& table, std::string_view key, const std::string& val
   return part;
 }
 
-/// What a panel's marks mean; how many cells were disturbed is said of all panels together.
+/// The legend of a panel's marks, without the number of disturbed cells, which is stated for all
+/// panels together.
 std::string legend_of(const Figure& panel, const Table& part) {
   std::string legend = panel.warning;
   const std::string own = disturbed_share(all_rows(part.rows));
@@ -131,7 +132,7 @@ Result<Facets> make_facets(const Table& table, XAxis x, const std::vector<YAxis>
     for (const YAxis y : ys) {
       Result<Figure> panel = make_figure(part, x, y);
       if (!panel) return tl::unexpected(panel.error());
-      // Of panels that say more or less of the same, the one that says most.
+      // Panels may have parts of the same legend: the longest is used.
       if (std::string own = legend_of(*panel, part);
           y == YAxis::effectiveness && own.size() > legend.size())
         legend = std::move(own);

@@ -23,7 +23,7 @@
 namespace attnscope::report {
 namespace {
 
-// The words of a figure's choices: views, axes, scales.
+// Names of a figure's options: views, axes, scales.
 
 struct XWords {
   std::string_view name, key, label;
@@ -70,9 +70,9 @@ Result<std::size_t> place_in(const Names& names, std::string_view option, std::s
   return static_cast<std::size_t>(found - names.begin());
 }
 
-// What stands where.
+// Positions of cells.
 
-/// A row's place above x: a value with its interval, or the reason why there is none.
+/// A row's value at x with its interval, or the reason why there is none.
 struct Drawn {
   std::optional<Point> point;
   std::string reason;
@@ -142,8 +142,8 @@ Drawn measured_value(const Row& row, YAxis axis) {
       const double ndcg = axis == YAxis::trec_ndcg ? published->trec_ndcg10 : published->dev_ndcg10;
       return value(ndcg, ndcg, ndcg);
     }
-    case YAxis::effectiveness:  // has a figure of its own
-    case YAxis::parts:          // have no value but their sum
+    case YAxis::effectiveness:  // has its own figure
+    case YAxis::parts:          // a row has only the sum of its parts
     case YAxis::ratio:
       break;
   }
@@ -160,13 +160,12 @@ Drawn draw(const Row& row, YAxis axis) {
   return drawn;
 }
 
-/// Whether it is drawn over how many documents are scored in a millisecond.
+/// Whether the view is plotted over documents scored per millisecond.
 bool is_effectiveness(YAxis y) {
   return y == YAxis::trec_ndcg || y == YAxis::dev_ndcg;
 }
 
-/// An error when rows that would lie on one line differ in more than `key` and the axes of
-/// `as_well`.
+/// An error if rows of one line differ in an axis other than `key` and the axes of `as_well`.
 Status check_one_setting(const std::vector<const Row*>& rows, std::string_view key,
                          std::span<const std::size_t> as_well = {}) {
   std::vector<bool> varying = varying_axes(rows);
@@ -190,7 +189,8 @@ Status check_one_setting(const std::vector<const Row*>& rows, std::string_view k
   return {};
 }
 
-/// Documents are encoded before there are candidates: what differs in these alone is one setting.
+/// Documents are encoded independently of candidates, so encoding and scoring rows are checked
+/// separately.
 Status check_stages(const Table& table) {
   std::vector<const Row*> encoding, scoring;
   for (const Row& row : table.rows)
@@ -199,8 +199,9 @@ Status check_stages(const Table& table) {
   return check_one_setting(scoring, heat_axes[stage_axis].key);
 }
 
-/// Where the infinite window lies on the x axis: at the longest document's length, which it equals,
-/// or beyond the largest window where that comes near or is longer. Nothing without it.
+/// The position of the infinite window on the x axis: the longest document's length, which it is
+/// equivalent to, or beyond the largest window if that is near or larger. Empty without an infinite
+/// window.
 std::optional<double> place_of_infinite(const Table& table) {
   std::optional<double> document;
   double largest = 0;
@@ -264,7 +265,7 @@ double place_of(const Row& row, XAxis x) {
   if (x == XAxis::length) return static_cast<double>(row.cell.point.sequence_tokens);
   if (x == XAxis::candidates) return candidates_of(row);
   const auto& window = row.cell.cell.contender.window;
-  // Only their order counts here: points along windows have a place of their own.
+  // Only the order matters here: along windows, points have their own positions.
   return window ? place_of(*window, std::nullopt) : 0;
 }
 
@@ -287,19 +288,19 @@ void add_along_windows(Figure& figure, const Table& table, YAxis y,
       for (const double place : places) add(series, row, y, place);
     }
   }
-  // w = 0 has no place on a logarithmic axis.
+  // w = 0 cannot be shown on a logarithmic axis.
   figure.x_scale = *places.begin() > 0 ? Scale::log2 : Scale::linear;
 }
 
-/// What other charts have along x, as a point's label.
+/// The x value of the other charts, as a point's label.
 std::string label_of(const Row& row, XAxis x) {
   const auto& window = row.cell.cell.contender.window;
   if (x == XAxis::window) return window ? "w = " + window->text() : "";
   return fmt::format("{:.0f} {}", place_of(row, x), x == XAxis::length ? "tokens" : "candidates");
 }
 
-/// Every cell at its own place, the work per byte, the time of a query or documents per
-/// millisecond, labelled with what the other charts have along x.
+/// Every cell at its own x: the work per byte, the time of a query or documents per millisecond.
+/// The label is the x value of the other charts.
 void add_at_own_places(Figure& figure, const Table& table, XAxis x, YAxis y) {
   std::vector<const Row*> rows = all_rows(table.rows);
   std::ranges::stable_sort(rows, {}, [x](const Row* row) { return place_of(*row, x); });
@@ -325,7 +326,7 @@ void add_at_own_places(Figure& figure, const Table& table, XAxis x, YAxis y) {
   figure.along_x = false;
 }
 
-/// A bar for each contender, in the table's order, of the times of its stages.
+/// One bar for each contender, in the table's order, with the times of its stages.
 void add_stages(Figure& figure, const Table& table) {
   std::vector<std::string> ids;
   for (const Row& row : table.rows) {
@@ -341,8 +342,8 @@ void add_stages(Figure& figure, const Table& table) {
   figure.x_scale = Scale::linear;
 }
 
-/// A bar for each contender at each length, of the parts that its call has: for each token, so that
-/// short and long texts can be read beside each other.
+/// One bar for each contender at each length, with the parts of its call, per token, so that short
+/// and long texts are comparable.
 void add_parts(Figure& figure, const Table& table) {
   const bool names_length = varying_axes(table.rows)[length_axis];
   for (const Row& row : table.rows) {
@@ -377,7 +378,7 @@ void add_parts(Figure& figure, const Table& table) {
   figure.x_scale = Scale::linear;
 }
 
-/// A point a contender, all of one setting and one length.
+/// One point per contender, for one setting and one length.
 Figure figure_of_effectiveness(const Table& table) {
   std::vector<TimedEffectiveness> contenders;
   int without_time = 0;
@@ -453,12 +454,12 @@ std::string title_of(const Table& table, XAxis x, YAxis y) {
   }
   left_out[candidates_axis] = x == XAxis::candidates && !has_bars(y);
   left_out[stage_axis] = y == YAxis::stages;
-  // The documents that are encoded are told by no number of candidates.
+  // The title uses a scoring row, because the number of candidates does not apply to encoding.
   const auto scoring = std::ranges::find_if(
       table.rows, [](const Row& row) { return row.cell.point.stage != Stage::offline; });
   const Row& row = scoring == table.rows.end() ? table.rows.front() : *scoring;
   std::string words = words_of(row.cell.point, left_out, false);
-  // Along the length they are cut at different ones.
+  // Over the length, documents are cut at different lengths.
   const LengthDistribution& lengths = row.cell.point.document_lengths;
   if (left_out[document_lengths_axis] && lengths.is_drawn())
     words += fmt::format(", documents of lognormal {}/{} words", lengths.median, lengths.p90);
@@ -476,7 +477,7 @@ std::string x_label(XAxis x, YAxis y) {
 constexpr std::string_view not_on_a_log_axis =
     "its value is 0, which a logarithmic axis cannot show";
 
-/// Sorted by x where the figure runs along it.
+/// Sorts by x if the figure is along x.
 void put_back(const Figure& figure, Series& series) {
   std::vector<RailMark> kept;
   for (RailMark& mark : series.rail) {
@@ -516,7 +517,7 @@ bool has_labels(const Figure& figure) {
   });
 }
 
-/// The data beside a figure, as a Sheet; `before` stands in front of every row.
+/// The data file of a figure, as a Sheet; `before` precedes every row.
 class FigureData {
  public:
   FigureData(std::vector<SheetColumn> before, bool has_labels) : has_labels_(has_labels) {
@@ -647,15 +648,15 @@ void mark_crossovers(Figure& figure, const Table& table, XAxis x, YAxis y) {
   if (!table.baseline || !tells_time(y)) return;
   for (const std::vector<const Row*>& rows : rows_by_setting(table, x)) {
     const Places places(rows, x);
-    for (const CrossoverAnswer& one : find_crossover_answers(rows, x, *table.baseline)) {
-      for (const statistics::Crossing& crossing : one.found.crossings) {
+    for (const CrossoverAnswer& crossover : find_crossover_answers(rows, x, *table.baseline)) {
+      for (const statistics::Crossing& crossing : crossover.found.crossings) {
         if (!crossing.at) continue;
         const double at = x == XAxis::window ? (*crossing.at - 1) / 2 : *crossing.at;
         figure.marks.push_back(
             {.x = at,
              .text = fmt::format("{} {}", crossing.a_overtakes ? "from" : "up to",
                                  places.words(*crossing.at)),
-             .style_key = one.contender});
+             .style_key = crossover.contender});
       }
     }
   }
@@ -734,7 +735,7 @@ bool can_show(Scale scale, double value) {
 }
 
 void set_scales(Figure& figure, std::optional<Scale> x, std::optional<Scale> y) {
-  if (!figure.x_names.empty()) return;  // what stacks is read against 0
+  if (!figure.x_names.empty()) return;  // stacked bars start at 0
   figure.x_scale = x.value_or(figure.x_scale);
   figure.y_scale = y.value_or(figure.y_scale);
   for (Series& series : figure.series) {

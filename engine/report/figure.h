@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a chart of a run draws, as plain numbers: shared by the window's charts, `plot` and the data
-// file beside a figure. Drawing itself is app/gui/charts.
+// The data of a run's chart as plain numbers, shared by the window's charts, `plot` and the data
+// file next to a figure. Drawing is in app/gui/charts.
 
 #include <optional>
 #include <span>
@@ -15,14 +15,14 @@
 namespace attnscope::report {
 
 enum class XAxis : std::uint8_t { length, window, candidates };
-/// The key of --only that runs along it, and how --x names it.
+/// The --only key of the x axis, and its name in --x.
 [[nodiscard]] std::string_view key_along(XAxis x);
 [[nodiscard]] std::string_view name_of(XAxis x);
-/// The views of a run, most of them along an XAxis. The roofline has the work per byte along x,
-/// space the time of a query, and the nDCG@10 that was published of a model how many documents it
-/// scores here in a millisecond: they join a contender's points in the order of that XAxis.
-/// Effectiveness stands over the time of a document, a point a contender. Stages are bars, a
-/// contender each, and so are the parts of a call, at each length.
+/// The views of a run, most of them over an XAxis. Three views have another quantity on x: the
+/// roofline the work per byte, space the time of a query, and the published nDCG@10 of a model the
+/// documents scored here per millisecond; they join a contender's points in the order of the XAxis.
+/// Effectiveness is plotted over the time of a document, one point per contender. Stages are bars,
+/// one per contender, and so are the parts of a call, at each length.
 enum class YAxis : std::uint8_t {
   time,
   memory,
@@ -43,16 +43,16 @@ enum class YAxis : std::uint8_t {
 };
 enum class Scale : std::uint8_t { linear, log2, log10 };
 
-/// A view as the window offers it and as `plot --y` names it.
+/// A view, with its title in the window and its key in `plot --y`.
 struct View {
   YAxis y;
   std::string_view key;    // "per-token"
   std::string_view title;  // "Time per token"
   bool needs_baseline = false;
-  bool of_models = false;      // of re-rankers alone
-  bool of_one_length = false;  // the window has it in its answers
+  bool of_models = false;      // only for re-rankers
+  bool of_one_length = false;  // shown in the window's answers
 };
-/// Every view, in the order in which they are offered.
+/// Every view, in display order.
 [[nodiscard]] std::span<const View> views();
 [[nodiscard]] const View& view_of(YAxis y);
 
@@ -71,9 +71,9 @@ struct Point {
   // stage, ms of a part per 1000 tokens, nDCG@10
   double y = 0;
   double low = 0, high = 0;  // 95% interval; equal to y where there is none
-  std::string label = {};    // where x does not tell which cell it is: "4096 tokens"
-  std::int64_t cell = -1;    // its number in the run; -1: of no run
-  std::string mark = {};     // stands beside it: "†"
+  std::string label = {};    // if x does not identify the cell: "4096 tokens"
+  std::int64_t cell = -1;    // number in the run; -1: not part of a run
+  std::string mark = {};     // drawn next to it: "†"
 };
 
 /// A cell without a value: drawn on the rail at the top.
@@ -81,31 +81,31 @@ struct RailMark {
   double x = 0;
   CellStatus status = CellStatus::oom;
   std::string reason;
-  bool damaged = false;  // then the status is not the cell's own: it has none that could be trusted
+  bool damaged = false;  // then the stored status cannot be trusted and is not the cell's own
   std::string label = {};
-  /// A value of 0, which the scale of y cannot show; another scale can.
+  /// A value of 0, which the scale of y cannot show but another scale can.
   std::optional<Point> value = std::nullopt;
-  std::int64_t cell = -1;                       // as a point's
+  std::int64_t cell = -1;                       // like Point::cell
   [[nodiscard]] std::string_view word() const;  // "oom", "damaged"
 };
 
-/// One contender, one line, one style bound to `style_key` in every chart. Of bars: one piece of
-/// each.
+/// One contender as one line, with one style bound to `style_key` in every chart. In bar charts:
+/// one segment of each bar.
 struct Series {
   std::string name;
-  std::string style_key;      // contender id; of bars the stage or the part
+  std::string style_key;      // contender id; in bar charts the stage or the part
   std::vector<Point> points;  // ascending x (roofline: length or window), finite, fit for the scale
   std::vector<RailMark> rail;
 };
 
-/// A place on x that is worth a line: where a contender overtakes the baseline.
+/// A position on x with a vertical line: where a contender overtakes the baseline.
 struct Mark {
   double x = 0;
   std::string text;       // "from 96 tokens"
   std::string style_key;  // of the contender it is about
 };
 
-/// What no point can lie above: y = rate, or y = rate * x for a bandwidth.
+/// An upper bound of the points: y = rate, or y = rate * x for a bandwidth.
 struct Ceiling {
   std::string text;  // "312 GFLOP/s", "18.2 GB/s in 64 MB"
   double rate = 0;   // in y's unit
@@ -115,69 +115,70 @@ struct Ceiling {
 struct Figure {
   std::string title, x_label, y_label;
   Scale x_scale = Scale::log2, y_scale = Scale::log10;
-  std::optional<double> line_at = std::nullopt;  // y that all are read against: 1 for ratios
+  std::optional<double> line_at = std::nullopt;  // reference line: 1 for ratios
   std::vector<Series> series;
   std::string provenance;
-  // Not empty: bars, which stack the series' values at x = 0, 1, ..., whose names these are.
+  // If not empty: bars, which stack the series' values at x = 0, 1, ...; these are the names of the
+  // x values.
   std::vector<std::string> x_names = {};
-  /// Along windows: where the infinite one stands, beyond all others; its name there is "inf".
+  /// For x = window: the position of the infinite window, beyond all others; it is labelled "inf".
   std::optional<double> infinite_x = std::nullopt;
-  std::vector<Mark> marks = {};        // only where they were asked for
+  std::vector<Mark> marks = {};        // only on request
   std::vector<Ceiling> ceilings = {};  // of a roofline
-  std::vector<Point> front = {};       // joined by a line beneath the series: a Pareto front
-  bool along_x = true;       // false: points are joined in their own order, wherever x leads
-  bool is_joined = true;     // false: every point stands alone
-  bool has_markers = true;   // false: they would hide the line
-  int without_place = 0;     // cells whose x is not known: their work was never planned
-  std::string warning = {};  // what whoever sees it in a paper has to know: disturbed_share
+  std::vector<Point> front = {};       // a Pareto front: joined by a line beneath the series
+  bool along_x = true;                 // false: points are joined in their own order, not by x
+  bool is_joined = true;               // false: points are not joined
+  bool has_markers = true;             // false: they would hide the line
+  int without_place = 0;               // number of cells without x: their work was never planned
+  std::string warning = {};  // a warning for readers of a published figure: disturbed_share
 };
 
-/// With x = length or candidates, windowed contenders give one series a window. With x = window,
-/// contenders without a window are drawn at every window. `title` names the axes that are fixed. An
-/// error when the cells mix values of another axis (dtype, batch limit, ...): it names the axis and
+/// With x = length or candidates, each window of a contender is a series. With x = window,
+/// contenders without a window are drawn at every window. `title` names the axes that are fixed. If
+/// the cells mix values of another axis (dtype, batch limit, ...), an error names the axis and
 /// --only.
 [[nodiscard]] Result<Figure> make_figure(const Table& table, XAxis x, YAxis y);
 
-/// Marks where contenders overtake the table's baseline in time; the figure is of that table and
-/// that x. Figures that do not tell time keep without marks.
+/// Marks where contenders overtake the table's baseline in time; the figure must be of that table
+/// and that x. Figures that do not show time get no marks.
 void mark_crossovers(Figure& figure, const Table& table, XAxis x, YAxis y);
 [[nodiscard]] bool tells_time(YAxis y);
-/// Stacked ones, on axes of their own.
+/// Whether the view has stacked bars, on axes of their own.
 [[nodiscard]] bool has_bars(YAxis y);
-/// Whether what disturbs times disturbs it: neither bytes nor planned work.
+/// Whether the view depends on measured times, so that disturbances affect it: false for bytes and
+/// planned work.
 [[nodiscard]] bool rests_on_times(YAxis y);
 
-/// Other scales than the figure's own, of bars none. Values that a scale cannot show go to the rail
-/// and come back with one that can.
+/// Overrides the figure's scales; bars are not affected. Values that a scale cannot show go to the
+/// rail and return with a scale that can.
 void set_scales(Figure& figure, std::optional<Scale> x, std::optional<Scale> y);
 [[nodiscard]] bool can_show(Scale scale, double value);
 
-/// Panels that share what stands around them.
+/// Panels with a common title and footer.
 struct Facets {
-  std::string title;           // the axes that all panels share
-  std::vector<Figure> panels;  // each titled with its value alone: "float16", "w = 4"
-  int columns = 0;             // panels of a row; 0: as many as fit
+  std::string title;           // the axis values that all panels share
+  std::vector<Figure> panels;  // each titled with its own value: "float16", "w = 4"
+  int columns = 0;             // panels per row; 0: as many as fit
   std::string provenance;
-  std::string warning = {};  // as a figure's
+  std::string warning = {};  // like Figure::warning
 };
 
 /// One figure for each value of `key`, which is a key of --only, in the table's order; an empty key
-/// stands for all rows together. Several `ys` are the columns of a row each. Contenders without a
-/// window stand in every panel of a window. An error when the key is unknown or runs along x
-/// already, or when a panel would mix values of yet another axis. `crossovers`: marked in every
-/// panel that tells time.
+/// gives one figure of all rows. Several `ys` are the columns of one row per value. Contenders
+/// without a window are in the panel of every window. An error if the key is unknown or already
+/// runs along x, or if a panel would mix values of yet another axis. `crossovers`: marked in every
+/// panel that shows time.
 [[nodiscard]] Result<Facets> make_facets(const Table& table, XAxis x, const std::vector<YAxis>& ys,
                                          std::string_view key, bool crossovers = false);
 
-/// The name of a place on x that has one, of bars or of the infinite window; "" where it is a
-/// number.
+/// The name of a named x position, of bars or of the infinite window; "" if it is a number.
 [[nodiscard]] std::string name_on_x(const Figure& figure, double x);
 
-/// The figure's numbers as CSV: series,x,y,low,high,status, with a label column where points have
-/// labels. Marks have the status "crossover". Ceilings have "ceiling", and a bandwidth its y at x
-/// = 1.
+/// The figure's numbers as CSV: series,x,y,low,high,status, with a label column if points have
+/// labels. Marks have the status "crossover". Ceilings have the status "ceiling"; a bandwidth has
+/// its y at x = 1.
 [[nodiscard]] std::string figure_csv(const Figure& figure);
-/// The same of all panels, with the panel's title and its y axis before them: panel,value,...
+/// The same for all panels, preceded by the panel's title and its y axis: panel,value,...
 [[nodiscard]] std::string facets_csv(const Facets& facets);
 
 }  // namespace attnscope::report

@@ -22,7 +22,8 @@ bool has_too_few(const TopKLatency& calls, int percent) {
   return static_cast<std::int64_t>(calls.seconds.size()) < least_calls(percent);
 }
 
-/// With a digit more than the table has: what is just beyond a limit is not shown as equal to it.
+/// With one more digit than the table, so that a value just beyond a limit is not shown as equal to
+/// it.
 std::string latency_in_words(double seconds) {
   const double value = 1e3 * seconds;
   return value < 1000 ? fmt::format("{:.4g} ms", value) : fmt::format("{:.0f} ms", value);
@@ -149,7 +150,8 @@ Result<LargestTopK> largest_within(
     if (!found.beyond && low >= limit.most) break;
     const std::int64_t high = found.beyond ? found.beyond->top_k : 0;
     if (found.beyond && high - low <= std::max<std::int64_t>(1, low / least_step)) break;
-    // Twice as many cost twice as much: where little is known, the small ones come first.
+    // Measures up to twice as many documents; starting small is cheap, since time grows with the
+    // number.
     const std::int64_t doubled = std::max<std::int64_t>(1, 2 * low);
     auto calls = measure(std::min(doubled, found.beyond ? low + (high - low) / 2 : limit.most));
     if (!calls) return tl::unexpected(calls.error());

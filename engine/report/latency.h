@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long queries wait until so many documents of theirs are scored, and how many are scored in
-// time.
+// How long a query waits until a given number of its documents is scored, and how many documents
+// are scored within a time limit.
 //
 //   const LatencyLimit limit{.seconds = 0.2, .percent = 95, .most = 1000};
 //   const auto largest = largest_within(limit, measured, measure);
@@ -21,33 +21,34 @@
 
 namespace attnscope::report {
 
-/// Calls with one query and so many documents each.
+/// Calls with one query and top_k documents each.
 struct TopKLatency {
   std::int64_t top_k = 0;
-  std::vector<double> seconds{};  // of each call, none beside another; at least one
-  double offline_seconds = 0;     // of all queries, queued at once; 0: not measured
+  std::vector<double> seconds{};  // of each call, run one at a time; at least one
+  double offline_seconds = 0;     // for all queries, queued at once; 0: not measured
 };
 
-/// So many calls have one beyond a percentile: 20 of p95, 100 of p99.
+/// The least number of calls with one call beyond the percentile: 20 for p95, 100 for p99.
 [[nodiscard]] std::int64_t least_calls(int percent);
-/// Seconds that `percent` of the calls take at most; the longest call where there are too few.
+/// The time in seconds that `percent` of the calls do not exceed; the longest call if there are too
+/// few.
 [[nodiscard]] double latency_at(const TopKLatency& calls, int percent);
 
 struct LatencyLimit {
   double seconds = 0.2;
-  int percent = 95;       // of the calls are within it
-  std::int64_t most = 0;  // documents that a query can be given; at least 1
+  int percent = 95;       // share of the calls that must be within it
+  std::int64_t most = 0;  // most documents available for a query; at least 1
 };
 
-/// Neighbours that were measured, at most one document or 5 % apart.
+/// Measured neighbours of the limit, at most one document or 5 % apart.
 struct LargestTopK {
-  std::optional<TopKLatency> within{};  // none: one document is beyond the limit already
-  std::optional<TopKLatency> beyond{};  // none: the most there are is within it
+  std::optional<TopKLatency> within{};  // empty: one document is already beyond the limit
+  std::optional<TopKLatency> beyond{};  // empty: the largest available number is within it
 };
 
-/// Doubles from the largest of `known` that is within, then halves, by measuring alone. Where noise
-/// has a larger top_k within the limit than one beyond it, the smaller ones count. Errors are those
-/// of `measure`.
+/// Doubles from the largest `known` value within the limit, then bisects; only measured values
+/// count. If noise puts a larger top_k within the limit than one beyond it, the smaller one counts.
+/// Errors are those of `measure`.
 [[nodiscard]] Result<LargestTopK> largest_within(
     const LatencyLimit& limit, std::span<const TopKLatency> known,
     const std::function<Result<TopKLatency>(std::int64_t)>& measure);
@@ -56,12 +57,12 @@ struct ModelLatency {
   std::string model, pairs, implementation, dtype;
   std::string device;  // "2 threads", "cuda"
   std::int64_t queries = 0;
-  double tokens = 0;  // of a pair, the mean
+  double tokens = 0;  // mean per pair
   LatencyLimit limit;
-  std::string most_in_words;  // why it is the limit's most: "all that pairs.tsv has"
+  std::string most_in_words;  // why limit.most has its value: "all that pairs.tsv has"
   std::vector<TopKLatency> rows{};
   LargestTopK largest{};
-  std::vector<std::string> notes{};  // on what was measured
+  std::vector<std::string> notes{};  // about the measurement
 };
 
 /// "Up to 43 documents a query are re-ranked within 200 ms (p95 of 60 queries: 196 ms; 45 took 204

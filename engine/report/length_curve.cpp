@@ -13,8 +13,8 @@
 namespace attnscope::report {
 namespace {
 
-/// Straight in logarithms. Neighbouring lengths are measured apart: their
-/// intervals' halves add in quadrature, as they do for crossovers.
+/// Linear interpolation in logarithms. Neighbouring lengths are measured independently: the
+/// half-widths of their intervals are added in quadrature, as for crossovers.
 Estimate carried(const Estimate& from, const Estimate& to, double part) {
   const double value = std::exp((1 - part) * std::log(from.value) + part * std::log(to.value));
   const auto half = [part](double a, double b) {
@@ -43,8 +43,7 @@ double tokens_of(const Row* row) {
 
 Need need_of(const Row& row) {
   const double items = items_of(row);
-  // A model reads token ids and gives scores: its peak is all it needs beside
-  // its weights.
+  // A model reads token ids and returns scores: its peak is all it needs besides its weights.
   const bool of_model = row.cell.point.operation == Operation::model;
   return {static_cast<double>(row.cell.point.sequence_tokens),
           static_cast<double>(peak_bytes(row.cell.cell.memory)) / items,

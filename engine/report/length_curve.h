@@ -1,12 +1,11 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// One contender along the length: what was measured of it, and what lies
-// between two neighbouring measured lengths, straight in logarithms of length
-// and value. Beyond the longest there is nothing; what is shorter than the
-// shortest counts as the shortest.
+// One contender over the length: its measured cells, and values between two neighbouring measured
+// lengths, interpolated linearly in the logarithms of length and value. There is no value beyond
+// the longest length; lengths below the shortest count as the shortest.
 //
-// Memory alone goes on beyond it, as it grew.
+// Only memory is extrapolated beyond the longest length, from its growth.
 //
 //   LengthCurve curve(rows);                 // one contender's, in any order
 //   LengthCurve::Place at = curve.place(525);
@@ -20,30 +19,27 @@
 
 namespace attnscope::report {
 
-/// Beyond this many times the longest measured length a prediction is not a
-/// number any more.
+/// Predictions stop at this multiple of the longest measured length.
 inline constexpr double farthest_prediction = 16;
 
-/// One item's bytes: the call's peak, and the tensors it reads and writes.
+/// Memory of one item in bytes: the call's peak, and the tensors it reads and writes.
 struct Need {
   double tokens = 0, peak = 0, tensors = 0;
   [[nodiscard]] double bytes() const { return peak + tensors; }
 };
 [[nodiscard]] Need need_of(const Row& row);
 
-/// Beyond `longest`, the peak follows the power of the length that the two
-/// longest cells show (no more than a square: attention needs no more), the
-/// tensors the length itself.
+/// Beyond `longest`, the peak grows with the power of the length given by the two longest cells (at
+/// most quadratically, which is the most attention needs), and the tensors grow linearly.
 [[nodiscard]] Need need_at(double tokens, const Need& before, const Need& longest);
-/// The longest length whose need stays within `available`, from `longest`
-/// itself up to farthest_prediction times its tokens.
+/// The longest length whose need stays within `available`, between `longest` and
+/// farthest_prediction times its tokens.
 [[nodiscard]] double longest_within(double available, const Need& before, const Need& longest);
 
-/// Rounded down to two digits: more would promise what a prediction cannot
-/// hold.
+/// Rounded down to two significant digits, the accuracy of a prediction.
 [[nodiscard]] std::int64_t two_digits(double value);
 
-/// What the run's device had free when it began; of a GPU nothing is stored.
+/// Free memory of the run's device at its start; it is not stored for GPUs.
 [[nodiscard]] std::optional<double> free_bytes_at_start(const RunInfo& run, DeviceKind device);
 
 /// A value with its 95% interval.
@@ -51,7 +47,7 @@ struct Estimate {
   double value = 0, low = 0, high = 0;
 };
 
-/// A row's place on a curve over lengths.
+/// The position of a row on a length curve.
 [[nodiscard]] double tokens_of(const Row* row);
 
 class LengthCurve {
@@ -61,42 +57,41 @@ class LengthCurve {
 
   enum class Reach : std::uint8_t {
     measured,
-    between,  // two neighbouring measured lengths
-    shorter,  // than the shortest measured: counts as that
-    longer,   // than the longest measured
-    broken,   // beside a length at which it has no time, shorter ones and longer
-              // ones may have
-    nowhere,  // it has no time at all
+    between,  // between two neighbouring measured lengths
+    shorter,  // than the shortest measured length: counts as that
+    longer,   // than the longest measured length
+    broken,   // next to a length without a time, although shorter and longer lengths may have one
+    nowhere,  // no length has a time
   };
   struct Place {
     Reach reach = Reach::nowhere;
     const Row *before = nullptr,
-              *after = nullptr;  // the same where it was measured
-    double part = 0;             // of the way from before to after
+              *after = nullptr;  // equal if the length was measured
+    double part = 0;             // fraction of the way from before to after
     [[nodiscard]] bool has_value() const { return reach < Reach::longer; }
-    /// The two are so far apart that a straight line between them is a guess.
+    /// The two lengths are so far apart that linear interpolation is inaccurate.
     [[nodiscard]] bool is_rough() const;
   };
   [[nodiscard]] Place place(double tokens) const;
 
-  // Of places that have a value.
+  // Precondition: the place has a value.
   [[nodiscard]] static Estimate time_ns(const Place& place);  // per document
-  /// Against the baseline; nothing where a side of it was not set against it.
+  /// Against the baseline; empty if a neighbouring cell has no ratio.
   [[nodiscard]] static std::optional<statistics::Ratio> ratio(const Place& place);
   [[nodiscard]] static Need need(double tokens,
                                  const Place& place);  // of one item
 
-  /// Beyond the longest measured length as its growth has it; nothing where one
-  /// length was measured alone or the place is too far away.
+  /// Extrapolated beyond the longest measured length; empty if only one length was measured or the
+  /// place is too far away.
   [[nodiscard]] std::optional<Need> predicted_need(double tokens) const;
 
   [[nodiscard]] const Row* shortest() const;
   [[nodiscard]] const Row* longest() const;
-  /// The longest but one.
+  /// The second longest.
   [[nodiscard]] const Row* before_longest() const;
-  /// The shortest length beyond the longest measured, where it was tried.
+  /// The shortest length above the longest measured one, if it was tried.
   [[nodiscard]] const Row* next() const;
-  /// The rows without a time too, ascending.
+  /// All rows, with or without a time, ascending.
   [[nodiscard]] const std::vector<const Row*>& rows() const { return rows_; }
 
  private:
@@ -104,7 +99,7 @@ class LengthCurve {
   std::vector<const Row*> measured_;
 };
 
-/// The verdict that an interval allows.
+/// The verdict for an interval.
 [[nodiscard]] statistics::Verdict verdict_of(double low, double high);
 
 }  // namespace attnscope::report

@@ -47,28 +47,29 @@ struct Placed {
   }
 };
 
-/// Those with a time and a value; measured ones where there are any come first.
+/// Contenders with a time and a value; measured values come first.
 std::vector<Placed> placed(const std::vector<TimedEffectiveness>& contenders, double unit_ns) {
   std::vector<Placed> all;
-  for (const TimedEffectiveness& one : contenders) {
-    if (!one.measured && !one.published) continue;
-    all.push_back({.of = &one,
-                   .x = one.time_ns / unit_ns,
-                   .y = one.measured ? one.measured->mean : one.published->ndcg10,
-                   .is_measured = one.measured.has_value()});
+  for (const TimedEffectiveness& timed : contenders) {
+    if (!timed.measured && !timed.published) continue;
+    all.push_back({.of = &timed,
+                   .x = timed.time_ns / unit_ns,
+                   .y = timed.measured ? timed.measured->mean : timed.published->ndcg10,
+                   .is_measured = timed.measured.has_value()});
   }
   return all;
 }
 
-/// Ascending in both.
+/// The Pareto front, ascending in both values.
 std::vector<Point> front_of(std::vector<Placed> all, bool of_measured) {
   std::erase_if(all, [&](const Placed& one) { return one.is_measured != of_measured; });
   std::ranges::sort(
       all, [](const Placed& a, const Placed& b) { return a.x != b.x ? a.x < b.x : a.y > b.y; });
   std::vector<Point> front;
-  for (const Placed& one : all) {
-    if (front.empty() || one.y > front.back().y)
-      front.push_back({.x = one.x, .y = one.y, .low = one.y, .high = one.y});
+  for (const Placed& placement : all) {
+    if (front.empty() || placement.y > front.back().y)
+      front.push_back(
+          {.x = placement.x, .y = placement.y, .low = placement.y, .high = placement.y});
   }
   return front;
 }
@@ -91,7 +92,7 @@ std::string label_of(const Placed& one, const std::vector<Point>& front) {
   return text;
 }
 
-/// What its reader has to know, as sentences.
+/// The legend, as sentences.
 std::string legend_of(const std::vector<Placed>& all, bool has_front) {
   std::string text;
   const auto add = [&](const std::string& sentence) {
@@ -173,7 +174,7 @@ Figure effectiveness_figure(const std::vector<TimedEffectiveness>& contenders,
                             std::string_view of) {
   constexpr double ms = 1e6, second = 1e9, seconds_from = 1e4 * ms;
   double longest = 0;
-  for (const Placed& one : placed(contenders, 1)) longest = std::max(longest, one.x);
+  for (const Placed& placement : placed(contenders, 1)) longest = std::max(longest, placement.x);
   const bool in_seconds = longest >= seconds_from;
   const std::vector<Placed> all = placed(contenders, in_seconds ? second : ms);
   Figure figure;

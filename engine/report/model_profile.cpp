@@ -21,7 +21,7 @@ double profiled_flop(const ProfiledPairs& of, std::string_view part) {
   return found == of.part_flop.end() ? 0 : found->second;
 }
 
-/// A bar as long as a share, in a terminal.
+/// A bar proportional to a share, for a terminal.
 std::string bar_of(double share) {
   constexpr double longest = 40;
   std::string bar;
@@ -33,7 +33,7 @@ Value share_cell(double share) {
   return share > 0 ? Value(fmt::format("{:.1f} %", 100 * share)) : Value();
 }
 
-/// What all is said of: how many pairs, of which model, by what.
+/// The subject of the table: the number of pairs, the model and the implementation.
 std::string said_of(const ProfiledPairs& of) {
   const auto count = static_cast<double>(std::max<std::int64_t>(of.count, 1));
   return fmt::format("{} on {}: {} pairs, {:.0f} tokens each, {}, attention by {}, {} {}", of.model,
@@ -41,18 +41,18 @@ std::string said_of(const ProfiledPairs& of) {
                      of.implementation, of.threads, of.threads == 1 ? "thread" : "threads");
 }
 
-/// Of useful operations, beside a ceiling; 0 where there is none of either.
+/// Sets the rate of useful operations and its share of a ceiling, if both are known.
 void set_rate(ProfiledPart& part, double flop, double ceiling) {
   if (!(flop > 0) || !(part.seconds > 0)) return;
   part.flop_per_second = flop / part.seconds;
   if (ceiling > 0) part.of_ceiling = part.flop_per_second / ceiling;
 }
 
-/// Of the same dtype and device; 0 where the run has none.
+/// The ceiling for the same dtype and device; 0 if the run has none.
 double flop_ceiling(const Table& table, const HeatPoint& point) {
   double best = 0;
-  for (const Ceilings& one : table.ceilings) {
-    if (are_ceilings_of(one, point)) best = std::max(best, one.flop_per_second);
+  for (const Ceilings& measurement : table.ceilings) {
+    if (are_ceilings_of(measurement, point)) best = std::max(best, measurement.flop_per_second);
   }
   return best;
 }
@@ -190,7 +190,7 @@ std::string write_profile(const ModelProfile& profile, TableFormat format) {
                   is_one ? ""
                          : fmt::format(", whole passes {:.1f} to {:.1f} ms", 1e3 * whole.least,
                                        1e3 * whole.most)));
-  constexpr double alike = 1.1;  // passes over the same pairs, on a machine that does nothing else
+  constexpr double alike = 1.1;  // spread of passes over the same pairs on an idle machine
   if (whole.most > alike * whole.least) {
     sheet.below.push_back(fmt::format(
         "The longest pass took {:.0f} % more than the shortest: other programs kept cores busy, or "

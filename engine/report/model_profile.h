@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a model's time goes: from texts to scores, by the parts of the model, beside what the
-// machine can do.
+// Where a model's time goes: from texts to scores, by the parts of the model, compared with the
+// machine's ceiling.
 //
 //   ModelProfile profile({.model = "minilm", .flop_per_second = ceilings.flop_per_second});
 //   profile.add(round);                     // some passes over the same pairs
@@ -24,17 +24,17 @@ namespace attnscope::report {
 /// A pass over the pairs.
 struct ProfiledRound {
   double whole_seconds = 0;      // from texts to scores
-  double tokenizer_seconds = 0;  // of that
-  /// Of that, in the models' order: "embeddings", "projections", ...
+  double tokenizer_seconds = 0;  // part of whole_seconds
+  /// Parts of whole_seconds, in the model's order: "embeddings", "projections", ...
   std::vector<std::pair<std::string, double>> part_seconds{};
 };
 
-/// What the rounds are of, alike in all of them.
+/// The profiled model and pairs, identical in all rounds.
 struct ProfiledPairs {
   std::string model, pairs, implementation, dtype;
   int threads = 0;
   std::int64_t count = 0, tokens = 0;
-  std::vector<std::pair<std::string, double>> part_flop{};  // useful, of parts that have some
+  std::vector<std::pair<std::string, double>> part_flop{};  // useful FLOP, for parts that have any
   double flop_per_second = 0;                               // of the machine; 0: not measured
 };
 
@@ -43,19 +43,19 @@ inline constexpr std::string_view whole_part = "whole";
 struct ProfiledPart {
   std::string name;
   double seconds = 0, least = 0, most = 0;  // median and range over the rounds
-  double share = 0;                         // of the median whole
-  double flop_per_second = 0;               // 0: it is not counted
+  double share = 0;                         // of the median whole time
+  double flop_per_second = 0;               // 0: FLOP are not counted
   double of_ceiling = 0;
 };
 /// "45 % of the time, 71 % of the ceiling".
 [[nodiscard]] std::string share_in_words(const ProfiledPart& part);
-/// "71 %" of the ceiling, in a figure; empty where it is not known.
+/// The share of the ceiling in a figure, "71 %"; empty if it is not known.
 [[nodiscard]] std::string mark_of(const ProfiledPart& part);
-/// What such marks are, behind what an axis says.
+/// Explains these marks, appended to an axis label.
 inline constexpr std::string_view marks_in_words = "; %: of the float32 ceiling";
 
-/// Of a measured cell, as shares of its median; none where none are known. The ceiling is the
-/// run's, of float32.
+/// The parts of a measured cell, as shares of its median; empty if no parts are known. The ceiling
+/// is the run's float32 ceiling.
 [[nodiscard]] std::vector<ProfiledPart> parts_of(const Table& table, const Row& row);
 
 class ModelProfile {
@@ -65,8 +65,8 @@ class ModelProfile {
 
   [[nodiscard]] const ProfiledPairs& of() const { return of_; }
   [[nodiscard]] std::size_t rounds() const { return rounds_.size(); }
-  /// The tokenizer, the model's parts, and "other": batches, the way between processes, what no
-  /// part claims; then "whole". Precondition: a round.
+  /// The tokenizer, the model's parts, "other" (batching, communication between processes, time
+  /// outside all parts), then "whole". Precondition: at least one round.
   [[nodiscard]] std::vector<ProfiledPart> parts() const;
 
  private:
@@ -74,7 +74,7 @@ class ModelProfile {
   std::vector<ProfiledRound> rounds_;
 };
 
-/// One bar: the parts' time for a pair, upon each other.
+/// One bar: the stacked times of the parts for a pair.
 [[nodiscard]] Figure profile_figure(const ModelProfile& profile);
 [[nodiscard]] std::string write_profile(const ModelProfile& profile, TableFormat format);
 

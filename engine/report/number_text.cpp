@@ -61,8 +61,8 @@ std::string without_trailing_blanks(std::string text) {
 }
 
 std::string wrapped(std::string_view text, std::string_view indent) {
-  // Lines in which it stands end in it, and a shell takes it only whole. The run that is repeated
-  // may have been started by one, too.
+  // A line with this command ends with it, and it must stay in one piece to be copied into a shell.
+  // The repeated run may itself have been started by such a command.
   constexpr std::string_view command_to_repeat = "attnscope run --again ";
   std::string result;
   // Leading blanks belong to the first line.
@@ -102,8 +102,8 @@ namespace {
 
 std::string percent_without_unit(double percent) {
   if (std::abs(percent) < 0.05) return "0";
-  // One decimal where a whole percent would hide most of the difference: -99 % may be a factor of
-  // 67 or of 200.
+  // One decimal if a whole percent would hide most of the difference: -99 % may be a factor of 67
+  // or of 200.
   const bool fine = std::abs(percent) < 9.95 || percent < -90;
   return fine ? fmt::format("{:+.1f}", percent) : fmt::format("{:+.0f}", percent);
 }
@@ -156,7 +156,7 @@ std::string time_in_words(std::int64_t unix_ms) {
 std::string one_line(std::string text) {
   std::ranges::replace_if(
       text, [](char c) { return c == '\n' || c == '\t'; }, ' ');
-  constexpr std::size_t longest = 4000;  // bytes; no sentence of ours comes near
+  constexpr std::size_t longest = 4000;  // bytes; far longer than any sentence of the program
   return in_a_sentence(text, longest);
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers as a person reads them (a decimal point in every locale), and lines for a terminal.
+// Formats numbers for people (with a decimal point in every locale), and lines for a terminal.
 
 #include <cstdint>
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace attnscope::report {
 
-/// Columns of a terminal that lines of text keep within where they can.
+/// The preferred maximum width of text lines in a terminal, in columns.
 inline constexpr std::size_t line_width = 110;
 
 /// Three significant digits without an exponent: "0.0123", "2.41", "368", "12300".
@@ -23,37 +23,37 @@ inline constexpr std::size_t line_width = 110;
 [[nodiscard]] std::string format_relative(double ratio);  // 0.57 -> "-43 %"
 [[nodiscard]] std::string format_times(double ratio);     // 1.953 -> "1.95x", 292.7 -> "293x"
 
-/// What a ratio says, the same words in every form and in the window: "-43 %" only where a
-/// difference is shown, "faster" or "slower" where its interval tells the side alone, else "no
-/// difference shown" or "too few samples".
+/// A ratio in words, the same in every format and in the window: "-43 %" only if a difference is
+/// shown, "faster" or "slower" if its interval determines only the side, else "no difference shown"
+/// or "too few samples".
 [[nodiscard]] std::string difference_in_words(const statistics::Ratio& ratio);
-/// The same without its number: "faster".
+/// The verdict without the number: "faster".
 [[nodiscard]] std::string_view verdict_in_words(const statistics::Ratio& ratio);
 /// "-45 to -41 %", or "too few samples".
 [[nodiscard]] std::string interval_in_words(const statistics::Ratio& ratio);
-/// The interval of a time as a ratio to it.
+/// The interval of a time, relative to the time.
 [[nodiscard]] statistics::Ratio relative_interval(const statistics::Summary& time);
 /// "2.3 ms to 2.5 ms", or "too few samples".
 [[nodiscard]] std::string time_interval_in_words(const statistics::Summary& time);
-/// Instead of the ends of an interval that is too wide to be known.
+/// Replaces an interval that is too wide to be known.
 inline constexpr std::string_view too_few_samples = "too few samples";
 
-/// Code points, not bytes: what a terminal's columns count.
+/// The number of code points, which is the width in terminal columns.
 [[nodiscard]] std::size_t width_of(std::string_view utf8);
 
-/// Filled with blanks to a width, on the right for left-aligned text.
+/// Padded with blanks to a width, on the right for left-aligned text.
 [[nodiscard]] std::string padded(std::string_view text, std::size_t width, bool left);
 
 [[nodiscard]] std::string without_trailing_blanks(std::string text);
 
-/// Broken at blanks so that lines keep within line_width, later lines indented; ends in a
-/// newline. A command that repeats a run stays on one line, however long.
+/// Wrapped at blanks to line_width, with later lines indented; ends with a newline. A command that
+/// repeats a run stays on one line of any length.
 [[nodiscard]] std::string wrapped(std::string_view text, std::string_view indent);
 
-/// Line breaks are where a text went on; other bytes that no line carries are shown as '?'.
+/// Joins the lines of a text; other control bytes are shown as '?'.
 [[nodiscard]] std::string one_line(std::string text);
 
-/// "2026-01-31 13:05 UTC"; damage may have put the time beyond every calendar.
+/// "2026-01-31 13:05 UTC"; handles damaged times outside the calendar's range.
 [[nodiscard]] std::string time_in_words(std::int64_t unix_ms);
 
 }  // namespace attnscope::report

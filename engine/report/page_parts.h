@@ -12,7 +12,7 @@ struct PagePart {
   std::string_view sha256;  // of the text, in hexadecimal
 };
 
-/// "report.js"; empty where there is no such file.
+/// The part with this name, such as "report.js"; empty if there is no such file.
 [[nodiscard]] PagePart page_part(std::string_view name);
 
 }  // namespace attnscope::report

@@ -26,7 +26,7 @@ double padded_share(std::span<const std::int64_t> lengths) {
     const auto batch =
         lengths.first(std::min(lengths.size(), static_cast<std::size_t>(padded_batch)));
     positions += static_cast<double>(std::ranges::max(batch)) * static_cast<double>(batch.size());
-    for (const std::int64_t one : batch) tokens += static_cast<double>(one);
+    for (const std::int64_t length : batch) tokens += static_cast<double>(length);
     lengths = lengths.subspan(batch.size());
   }
   return positions > 0 ? 1 - tokens / positions : 0;
@@ -46,7 +46,7 @@ std::int64_t bin_width(std::int64_t longest) {
 }
 
 Figure histogram_of(const std::string& title, const DocumentLengths& lengths) {
-  // What lies far beyond the others stands in the last bin.
+  // Outliers are counted in the last bin.
   const std::int64_t longest = std::max<std::int64_t>(lengths.percentile(99), 1);
   const std::int64_t width = bin_width(longest);
   const auto bins = static_cast<std::size_t>(longest / width + 1);

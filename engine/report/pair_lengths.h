@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long a person's own texts are, in a checkpoint's tokens: what an answer is asked with, what
-// limits cut off, and what batches of them waste on padding.
+// The lengths of the user's own texts in a checkpoint's tokens: the input of a question, what
+// limits cut off, and what batches waste on padding.
 //
 //   PairLengths lengths("ms-marco-MiniLM-L-6-v2", "pairs.tsv", 512);
 //   lengths.add(10, 340, 353);
@@ -21,11 +21,11 @@
 
 namespace attnscope::report {
 
-/// Of pairs in the order of their file. Queries and documents are counted without [SEP], pairs as
-/// the model reads them: with [CLS] and every [SEP].
+/// Lengths of pairs in file order. Queries and documents are counted without [SEP], pairs as the
+/// model reads them: with [CLS] and every [SEP].
 class PairLengths {
  public:
-  /// `own_limit`: tokens of a pair that the checkpoint reads; 0: as many as there are.
+  /// `own_limit`: the checkpoint's limit on the tokens of a pair; 0: no limit.
   PairLengths(std::string checkpoint, std::string pairs, std::int64_t own_limit)
       : checkpoint_(std::move(checkpoint)), pairs_(std::move(pairs)), own_limit_(own_limit) {}
 
@@ -35,7 +35,7 @@ class PairLengths {
     parts_[2].push_back(pair);
   }
 
-  /// "queries", "documents", "pairs"; the lengths of each in the file's order.
+  /// "queries", "documents", "pairs", with the lengths of each in file order.
   static constexpr std::array<std::string_view, 3> names{"queries", "documents", "pairs"};
   [[nodiscard]] const std::array<std::vector<std::int64_t>, 3>& parts() const { return parts_; }
   [[nodiscard]] const std::vector<std::int64_t>& pairs() const { return parts_[2]; }
@@ -49,29 +49,29 @@ class PairLengths {
   std::array<std::vector<std::int64_t>, 3> parts_;
 };
 
-/// What a limit of so many tokens a pair cuts off.
+/// What a limit on the tokens of a pair cuts off.
 struct CutAt {
   std::int64_t limit = 0;
-  std::int64_t pairs = 0;      // that are longer
+  std::int64_t pairs = 0;      // pairs longer than the limit
   double share = 0;            // of all pairs
-  double share_of_tokens = 0;  // of all their tokens, that are beyond it
+  double share_of_tokens = 0;  // share of all tokens that are beyond the limit
 };
-/// At 128, 256, ..., 4096 and the checkpoint's own limit, ascending.
+/// Cuts at 128, 256, ..., 4096 and the checkpoint's own limit, ascending.
 [[nodiscard]] std::vector<CutAt> cuts_of(const PairLengths& lengths);
 
 inline constexpr std::int64_t padded_batch = 32;  // pairs
 
-/// The share of a batch's positions that hold padding, over all batches of padded_batch pairs, each
-/// as long as its longest and none longer than the checkpoint's own limit.
+/// The share of padding positions over all batches of padded_batch pairs, each padded to its
+/// longest pair and limited to the checkpoint's own limit.
 struct Padding {
   double in_file_order = 0, sorted = 0;
-  static constexpr double packed = 0;  // one behind the other, as our implementations have them
+  static constexpr double packed = 0;  // concatenated without padding, as in our implementations
 };
 [[nodiscard]] Padding padding_of(const PairLengths& lengths);
 
-/// At least one pair; else there is nothing to say.
+/// Precondition: at least one pair.
 [[nodiscard]] std::string write_lengths(const PairLengths& lengths, TableFormat format);
-/// A panel each of queries, documents and pairs: how many have which length.
+/// One panel each for queries, documents and pairs: the number of texts per length.
 [[nodiscard]] Facets histograms_of(const PairLengths& lengths);
 
 }  // namespace attnscope::report

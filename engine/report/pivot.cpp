@@ -89,7 +89,7 @@ std::vector<PivotHead> heads_of(const Table& table, const std::vector<std::size_
     std::string value = value_of(row, key, without_window);
     const auto known = std::ranges::find(heads, value, &PivotHead::value);
     if (known != heads.end()) {
-      // A contender of several windows is the baseline where one of them is.
+      // A contender with several windows is the baseline if one of its windows is.
       known->is_baseline = known->is_baseline || head_of(table, row, key, false).is_baseline;
       continue;
     }
@@ -103,7 +103,7 @@ std::vector<PivotHead> heads_of(const Table& table, const std::vector<std::size_
   return heads;
 }
 
-/// What tells the contenders of a block apart from those of others, beyond the two keys.
+/// What distinguishes the contenders of a block from those of others, besides the two keys.
 std::string contender_remainder(const Row& row, const PivotChoice& choice) {
   const Contender& contender = row.cell.cell.contender;
   const auto is_drawn = [&](std::string_view key) {
@@ -212,7 +212,7 @@ PivotCell measured_cell(const Row& row, const Row* baseline, Quantity quantity) 
   return bare_cell(executed, executed ? format_times(*executed) : "");
 }
 
-/// The baseline's own cell has its number alone: there is nothing to compare it with.
+/// The baseline's own cell shows only its number.
 void strip_comparison(PivotCell& cell, const Row& row, Quantity quantity) {
   cell.is_baseline = true;
   cell.ratio.reset();
@@ -237,7 +237,7 @@ Baselines baselines_of(const Table& table) {
 }
 
 PivotCell cell_of(const Row& row, const Row* baseline, Quantity quantity) {
-  // Executed work is known of what was planned, and the error of what was wrong.
+  // Executed work is known for every planned cell, and the error for cells with wrong results.
   const bool known = quantity == Quantity::executed || quantity == Quantity::effectiveness ||
                      (quantity == Quantity::error && row.cell.cell.relative_error);
   if (row.cell.damaged || (!is_measured(row) && !known)) {
@@ -250,7 +250,7 @@ PivotCell cell_of(const Row& row, const Row* baseline, Quantity quantity) {
   return cell;
 }
 
-/// What the two keys leave open of a row, in words.
+/// The values of a row that the two keys do not determine, in words.
 class Rest {
  public:
   Rest(const Table& table, const std::vector<std::size_t>& rows, const PivotChoice& choice)
@@ -268,7 +268,7 @@ class Rest {
       if (remainder != remainder_) contenders_differ_ = true;
     }
   }
-  /// In the order of blocks: settings as the table has them, then contenders.
+  /// The title of a row's block: the setting in the table's order, then the contender.
   [[nodiscard]] std::string of(const Row& row) const {
     std::string words = words_of(row.cell.point, left_open_, true);
     if (!contenders_differ_) return words;
@@ -286,7 +286,7 @@ class Rest {
   [[nodiscard]] bool is_drawn(std::string_view key) const {
     if (key == choice_.rows || key == choice_.columns) return true;
     const auto stands_for = [&](std::string_view drawn) {
-      // Lengths are told by the document's tokens as well, the batch's limit by the batch.
+      // document_tokens determines the length, and batch the batch's limit.
       return (key == "sequence_tokens" && drawn == "document_tokens") ||
              (key == "batch_max" && drawn == "batch");
     };
@@ -304,7 +304,8 @@ std::size_t place_of(const std::vector<PivotHead>& heads, const std::string& val
                                   heads.begin());
 }
 
-/// Rows of the table by their place in a block's grid. Of two in one place the first stands there.
+/// Rows of the table by their position in a block's grid. If two rows share a position, the first
+/// is used.
 struct Grid {
   std::string words;
   std::map<std::pair<std::size_t, std::size_t>, std::size_t> rows;

@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A table's cells set out along two axes, in the form of the ECIR 2024 paper's Table 3: contenders
-// against lengths, or any two keys of --only, with time, memory or another quantity in the cells
-// and its difference to the baseline beside it. What the two axes leave open makes blocks.
+// A table's cells arranged along two axes, in the form of the ECIR 2024 paper's Table 3: contenders
+// by lengths, or any two keys of --only, with time, memory or another quantity in the cells and its
+// difference to the baseline. The remaining axes form blocks.
 //
 //   Result<Pivot> pivot = make_pivot(table, {.rows = "contender", .columns = "sequence_tokens"});
 //   write_pivot(table, *pivot, TableFormat::latex);
@@ -29,7 +29,7 @@ enum class Quantity : std::uint8_t {
   effectiveness
 };
 [[nodiscard]] std::string_view name_of(Quantity quantity);
-/// "time,memory": several are lines of their own in each row.
+/// "time,memory": each quantity is a line in each row.
 [[nodiscard]] Result<std::vector<Quantity>> parse_quantities(std::string_view text);
 /// A key of --only, or "length" for sequence_tokens; `option` is named in the error.
 [[nodiscard]] Result<std::string> parse_pivot_key(std::string_view option, std::string_view text);
@@ -40,60 +40,62 @@ struct PivotChoice {
   friend bool operator==(const PivotChoice&, const PivotChoice&) = default;
 };
 
-/// One value of the key along rows or columns. With windows along the other, or among the blocks of
-/// it, a contender is all its windows.
+/// One value of the row or column key. If windows are the other key, or part of the blocks, a
+/// contender stands for all its windows.
 struct PivotHead {
-  std::string value;              // as --only takes it
+  std::string value;              // in the form that --only accepts
   std::string words;              // "64 tokens", "w = 4", the contender's name
-  std::string contender, window;  // of contenders: their name and window apart
+  std::string contender, window;  // for contenders: name and window separately
   bool is_baseline = false;
 };
 
 struct PivotCell {
-  std::optional<std::size_t> row;  // of the table; nothing was planned there without one
+  std::optional<std::size_t> row;  // index in the table; empty: nothing was planned there
   std::string text;                // "2.41 ms (-43 %)", "oom", "2.41 ms (no difference shown)"
-  std::string difference = {};     // what stands in its parentheses
-  std::string marks = {};          // of a time: "~!"
-  // The bare number (ns or bytes per document, a ratio, a share, an error), where it has one, and
-  // for memory its ratio to the baseline's; that of time and ratio has an interval.
+  std::string difference = {};     // the text in parentheses
+  std::string marks = {};          // for a time: "~!"
+  // The plain number (ns or bytes per document, a ratio, a share, an error), if there is one, and
+  // for memory its ratio to the baseline's. `ratio` has the interval for time and ratio.
   std::optional<double> value, memory_ratio;
   std::optional<statistics::Ratio> ratio;
   bool is_baseline = false;
 };
 
 struct PivotLine {
-  std::size_t head = 0;  // of Pivot::rows
+  std::size_t head = 0;  // index in Pivot::rows
   Quantity quantity = Quantity::time;
   std::vector<PivotCell> cells;  // one for each of Pivot::columns
 };
 
 struct PivotBlock {
-  std::string words;  // of what its cells share and other blocks do not have: "float16, query 10"
+  std::string words;  // for the axis values of this block: "float16, query 10"
   std::vector<PivotLine> lines;
 };
 
 struct Pivot {
   PivotChoice choice;
-  std::string title;  // words of the axes that all cells share
+  std::string title;  // words for the axes that all cells share
   std::vector<PivotHead> rows, columns;
   std::vector<PivotBlock> blocks;
 };
 
-/// "time/doc": beside a line of it.
+/// The label of a line of this quantity: "time/doc".
 [[nodiscard]] std::string_view short_name(Quantity quantity);
-/// "time per document, in parentheses the difference to full/dense"; of all quantities shown.
+/// "time per document, in parentheses the difference to full/dense"; for all quantities shown.
 [[nodiscard]] std::string quantities_in_words(const Table& table, const Pivot& pivot);
 /// "sparse/segment/4 (baseline)".
 [[nodiscard]] std::string head_words(const PivotHead& head);
 /// The table's rows that the pivot shows, in its order, each once.
 [[nodiscard]] std::vector<const Row*> rows_shown(const Table& table, const Pivot& pivot);
 
-/// Of the rows that `keeps` holds for; all where it is empty. An error when both keys are the same.
+/// Uses the rows for which `keeps` returns true, or all if it is empty. An error if both keys are
+/// the same.
 [[nodiscard]] Result<Pivot> make_pivot(const Table& table, const PivotChoice& choice,
                                        const std::function<bool(const Row&)>& keeps = {});
 
-/// Text and Markdown as people read them, LaTeX with booktabs and a rule before each block; CSV has
-/// the bare numbers in the same grid, JSON an object a cell, both with the units of table rows.
+/// Text and Markdown are formatted for people, LaTeX uses booktabs and a rule before each block;
+/// CSV has the plain numbers in the same grid, JSON one object per cell, both with the units of
+/// table rows.
 [[nodiscard]] std::string write_pivot(const Table& table, const Pivot& pivot, TableFormat format);
 
 }  // namespace attnscope::report

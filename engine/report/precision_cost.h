@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What products in fewer bits cost: scores of the same pairs in both precisions, the rankings they
-// make, and with judgements the effectiveness.
+// The cost of lower-precision products: scores of the same pairs in both precisions, the resulting
+// rankings and, with judgements, the effectiveness.
 //
 //   PrecisionCost cost("int8", std::move(qrels));
 //   cost.add("q1", "d7", {.narrow = 2.51F, .exact = 2.5F});  // for every pair
@@ -26,13 +26,13 @@ class PrecisionCost {
   struct Scores {
     float narrow = 0, exact = 0;
   };
-  /// Of one pair; of a document that comes again for a query, its passages', the best count.
+  /// Adds one pair; if a document repeats for a query (its passages), the best score counts.
   void add(const std::string& query, const std::string& document, const Scores& scores);
   [[nodiscard]] std::int64_t pairs() const { return pairs_; }
 
-  /// How far scores are apart and rankings agree (rank-biased overlap with p = 0.9, Kendall's tau,
-  /// means over the queries with two documents and more); with judgements nDCG@10 of both, their
-  /// difference with its 90% interval, and the paired TOST within 0.02.
+  /// The differences of the scores and the agreement of the rankings (rank-biased overlap with p =
+  /// 0.9, Kendall's tau, means over the queries with at least two documents); with judgements also
+  /// nDCG@10 of both, their difference with its 90% interval, and the paired TOST within 0.02.
   [[nodiscard]] std::vector<std::string> sentences() const;
 
  private:

@@ -118,7 +118,7 @@ void compare_environments(const json& a, const json& b, std::vector<std::string>
 
 json provenance_of(const RunInfo& run) {
   json provenance = parse_json(run.start.provenance);
-  // A number of cores that no machine has is as good as none.
+  // An invalid number of cores is treated as missing.
   if (const json device = provenance_at(provenance, "/device");
       device.is_object() && device.contains("cores") && !protocol::cores_of(device))
     provenance["device"].erase("cores");
@@ -131,7 +131,7 @@ json provenance_at(const json& provenance, const std::string& pointer) {
 }
 
 std::string provenance_line(const RunInfo& run, std::string_view disturbed) {
-  // Whoever wrote the run decides what its provenance holds; what is not there is left out.
+  // The provenance depends on the program that wrote the run; missing parts are omitted.
   const json provenance = provenance_of(run);
   const std::string caches = text_at(provenance, "/measuring/cache");
   std::string line = fmt::format(

@@ -42,7 +42,7 @@ constexpr std::array<std::string_view, 9> tkl_keys{
 constexpr std::array<std::string_view, 4> mixencoder_keys{"model", "context_embeddings", "time_ms",
                                                           "cache_gb"};
 
-/// The files are compiled in and held by tests: one that does not parse is our own mistake.
+/// The files are compiled in and covered by tests: a parse error is a bug.
 Rows rows_of(std::string_view file, std::span<const std::string_view> keys) {
   Result<Rows> rows = parse_reference(published_source(file), keys);
   assert(rows.has_value());
@@ -59,13 +59,13 @@ std::string window_words(const std::string& window) {
   return window == "inf" ? "∞" : window;
 }
 
-/// "+170", "-1", "" of a percentage as it stands in the file.
+/// "+170", "-1", "" from a percentage in the file.
 std::string with_sign(const std::string& percent) {
   const bool bare = !percent.empty() && percent.front() != '-';
   return bare ? "+" + percent : percent;
 }
 
-/// As the paper sets it: a row for each task and year, a column for each model and window.
+/// In the paper's layout: a row for each task and year, a column for each model and window.
 PublishedTable ndcg_table() {
   PublishedTable table{.id = "ecir24-table1",
                        .title = "ECIR 2024, Table 1",
@@ -170,7 +170,7 @@ PublishedTable mixencoder_table() {
           .rows = rows_of("mixencoder_table6.csv", mixencoder_keys)};
 }
 
-/// The paper's model for one of our patterns and windows; the window as the file writes it.
+/// The paper's model for one of our patterns and windows, with the window as in the file.
 struct NdcgModel {
   std::string_view model;
   std::string window;
@@ -184,10 +184,11 @@ std::optional<NdcgModel> ndcg_model(std::string_view pattern, std::optional<Wind
   return std::nullopt;
 }
 
-// Of MS MARCO's documents, in words (specified in its Sec. 4).
+// Lengths of MS MARCO's documents, in words (specified in its Sec. 4).
 constexpr std::int64_t tkl_median = 804, tkl_p90 = 3267;
 
-/// Its BERT is BERT-base. Models without layers have vectors of the same width.
+/// Whether the model has the paper's size: its BERT is BERT-base, and models without layers have
+/// vectors of the same width.
 bool has_papers_size(const PublishedRate& rate, const HeatPoint& point) {
   const ModelShape bert_base{.layers = 12, .hidden = 768, .heads = 12, .feed_forward = 3072};
   const FamilyDescription& family = family_of_row(rate.row);
@@ -406,7 +407,7 @@ std::optional<PublishedNdcg> published_ndcg(const Contender& contender,
 
 std::optional<PublishedNdcg> published_ndcg(std::string_view pattern, std::optional<Window> window,
                                             std::int64_t sequence_tokens) {
-  // The paper's passage models take 512 tokens, its document models 4096.
+  // The paper's passage models read 512 tokens, its document models 4096.
   constexpr std::int64_t passage_tokens_there = 512, document_tokens_there = 4096;
   if (sequence_tokens > document_tokens_there) return std::nullopt;
   const std::optional<NdcgModel> wanted = ndcg_model(pattern, window);

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers that papers have published, to set beside ours: never measured here, and only where the
-// paper has them. The files are in resources/reference.
+// Published numbers of papers, shown next to ours: never measured here, and only where the paper
+// has them. The files are in resources/reference.
 //
 //   for (const PublishedTable& table : published_tables()) show(table.title, table.citation);
 //   if (const auto loss = published_ndcg("sparse", Window::of(4), 174)) say(loss->ndcg10);
@@ -20,7 +20,7 @@
 
 namespace attnscope::report {
 
-/// What stands beside every published number wherever it is shown.
+/// The label shown next to every published number.
 inline constexpr std::string_view published_label = "published, not measured here";
 
 struct PublishedTable {
@@ -28,41 +28,42 @@ struct PublishedTable {
   std::string_view title;     // "ECIR 2024, Table 3"
   std::string_view subject;   // "Time and memory per document"
   std::string_view citation;  // authors, title, venue
-  std::string_view machine;   // what the paper names
-  std::string_view note;      // what one must know to read it
+  std::string_view machine;   // as named in the paper
+  std::string_view note;      // how to read the table
   std::vector<SheetColumn> columns;
-  std::vector<std::vector<std::string>> rows;  // as many texts as columns; empty: not published
+  std::vector<std::vector<std::string>> rows;  // one text per column; empty: not published
 };
 
-/// In the order to show them.
+/// All published tables, in display order.
 [[nodiscard]] std::vector<PublishedTable> published_tables();
 
-/// In the forms of a run's table, never without the citation and the label.
+/// In the formats of a run's table, always with the citation and the label.
 [[nodiscard]] std::string write_published(const PublishedTable& table, TableFormat format);
 
-/// The sheet with rows of texts, of which the first of each heads a block where the sheet has a
-/// block column; forms for programs have the source in every row.
+/// The sheet with rows of texts; if the sheet has a block column, the first text of each row is the
+/// block's title. Formats for programs have the source in every row.
 [[nodiscard]] std::string write_grid(Sheet sheet, const std::vector<std::vector<std::string>>& rows,
                                      const std::string& source, TableFormat format);
-/// "Sparse cross-encoder" of "sparse"; what is not known stays as it is.
+/// "Sparse cross-encoder" for "sparse"; an unknown name is returned unchanged.
 [[nodiscard]] std::string model_words(const std::string& model);
 
 /// One model of the ECIR 2024 paper's Table 3: a whole cross-encoder on one NVIDIA A100.
 struct PublishedCost {
   std::string task;     // "passage", "document"
   std::string row;      // its model's name in our sweeps: "sparse-without-kernel"
-  std::string model;    // as the paper calls it
-  std::string pattern;  // ours of the same name and meaning; empty: none
+  std::string model;    // its name in the paper
+  std::string pattern;  // our pattern of the same name and meaning; empty: none
   std::optional<Window> window;
   std::int64_t sequence_tokens = 0;
   double time_us_per_document = 0, memory_mb_per_document = 0;  // megabytes of 10^6 bytes
-  std::string relative_time, relative_memory;  // against the task's baseline, "-43"; empty: of it
-  bool is_baseline = false;                    // of its task
+  std::string relative_time, relative_memory;  // difference to the task's baseline in %, "-43";
+                                               // empty for the baseline
+  bool is_baseline = false;                    // baseline of its task
 };
 [[nodiscard]] std::vector<PublishedCost> published_costs();
 
-/// Our cells of the lengths, windows and patterns of Table 3, in the table's order; of whole
-/// models, those of the same row.
+/// Our cells with the lengths, windows and patterns of Table 3, in the table's order; for whole
+/// models, the cells of the same row.
 struct BesidePublished {
   const Row* row = nullptr;
   PublishedCost cost;
@@ -72,11 +73,11 @@ struct BesidePublished {
 /// One model of the MixEncoder paper's Tables 4 and 6: a query against 1,000 candidates.
 struct PublishedQuery {
   std::string row;                // its model's name in our sweeps: "mixencoder-a+contexts-4"
-  std::string time_ms, cache_gb;  // as the paper has them; empty: not published
+  std::string time_ms, cache_gb;  // as printed in the paper; empty: not published
 };
 [[nodiscard]] std::vector<PublishedQuery> published_queries();
 
-/// One model of the TKL paper's Table 1, with documents up to so many words.
+/// One model of the TKL paper's Table 1, with documents of at most `most_words` words.
 struct PublishedRate {
   std::string row;  // its model's name in our sweeps: "match-pyramid"
   std::int64_t most_words = 0;
@@ -84,36 +85,37 @@ struct PublishedRate {
   double trec_ndcg10 = 0, dev_ndcg10 = 0;  // TREC DL 2019 documents; MS MARCO Dev, sparse labels
 };
 [[nodiscard]] std::vector<PublishedRate> published_rates();
-/// Of the same model and longest document, drawn or alike; nothing where the paper has none.
+/// The published rate for the same model and longest document, whether lengths are drawn or equal;
+/// empty if the paper has none.
 [[nodiscard]] std::optional<PublishedRate> published_rate(const Row& row);
 
-/// Of the equivalence that the paper tested.
+/// The margin of the paper's equivalence tests.
 inline constexpr double published_margin = 0.02;
 
 /// The paper's mean nDCG@10 over the TREC Deep Learning tracks of 2019 to 2022.
 struct PublishedNdcg {
   double ndcg10 = 0;
-  bool is_equivalent = false;  // to the task's reference model within 0.02, as the paper tested
+  bool is_equivalent = false;  // to the task's reference model within 0.02, by the paper's test
   bool is_reference = false;
-  std::string_view reference;  // "full attention" of passages, of documents "Longformer w = 64"
+  std::string_view reference;  // "full attention" for passages, "Longformer w = 64" for documents
   double reference_ndcg10 = 0;
-  std::string_view task;  // "passages" up to 512 tokens, above "documents"
+  std::string_view task;  // "passages" up to 512 tokens, else "documents"
   std::string source;     // "Schlatt et al., ECIR 2024, Table 1, mean over passages"
-  std::string_view note;  // what makes it not quite the same thing; empty: nothing
+  std::string_view note;  // how the paper's model differs from ours; empty: no difference
 };
-/// Nothing where the paper has no number: other patterns and windows, above 4096 tokens.
+/// Empty if the paper has no number: other patterns and windows, above 4096 tokens.
 [[nodiscard]] std::optional<PublishedNdcg> published_ndcg(std::string_view pattern,
                                                           std::optional<Window> window,
                                                           std::int64_t sequence_tokens);
-/// Attention by itself, or in the cross-encoder that the paper of the patterns is about; other
-/// families have patterns, too, and nothing of its numbers.
+/// Whether the contender is attention alone, or in the cross-encoder of the paper on the patterns.
+/// Other families may have patterns too, but the paper's numbers do not apply to them.
 [[nodiscard]] bool is_papers_cross_encoder(const Contender& contender);
-/// The same of a contender, where it is one.
+/// The published value of a contender, if is_papers_cross_encoder.
 [[nodiscard]] std::optional<PublishedNdcg> published_ndcg(const Contender& contender,
                                                           std::int64_t sequence_tokens);
 
-/// Rows of a reference file as texts in the order of `keys`: comments (#) and the header are not
-/// among them. An error names the line where the file does not have the columns it should.
+/// Rows of a reference file as texts in the order of `keys`, without comments (#) and the header.
+/// An error names the line if the file lacks the expected columns.
 [[nodiscard]] Result<std::vector<std::vector<std::string>>> parse_reference(
     std::string_view csv, std::span<const std::string_view> keys);
 

@@ -7,7 +7,7 @@
 
 namespace attnscope::report {
 
-/// The text of "ecir24_table3.csv"; empty where there is no such file.
+/// The text of a file such as "ecir24_table3.csv"; empty if there is no such file.
 [[nodiscard]] std::string_view published_source(std::string_view name);
 
 }  // namespace attnscope::report

@@ -23,7 +23,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
-/// Of the JSON of `attnscope lengths`. A text without a token is as long as one of one.
+/// Parses the JSON of `attnscope lengths`. An empty text counts as one token.
 Result<DocumentLengths> parse_counted(std::string_view text, bool of_sequences) {
   constexpr std::int64_t most_texts = 1'000'000'000'000;
   return read_json(text, "lengths", [&](const JsonField& root) {
@@ -99,7 +99,7 @@ Result<DocumentLengths> parse_document_lengths(std::string_view text, bool of_se
 
 Result<DocumentLengths> read_document_lengths(const std::filesystem::path& file,
                                               bool of_sequences) {
-  constexpr std::uintmax_t most_bytes = 64 << 20;  // some ten million documents
+  constexpr std::uintmax_t most_bytes = 64 << 20;  // about ten million documents
   const Result<std::string> text = read_text_file(file, "file of lengths", most_bytes);
   if (!text) return tl::unexpected(text.error());
   Result<DocumentLengths> lengths = parse_document_lengths(*text, of_sequences);

@@ -11,7 +11,7 @@ namespace {
 constexpr std::array<std::string_view, RegionPositions::places> place_names{"best", "second",
                                                                             "third"};
 
-/// Words of a bin: of 10, 20, 50, 100 ... the first that makes forty bins at most.
+/// The width of a bin in words: the first of 10, 20, 50, 100 ... that gives at most forty bins.
 std::int64_t words_of_bin(std::int64_t last) {
   constexpr std::int64_t most_bins = 40;
   for (std::int64_t ten = 10;; ten *= 10) {

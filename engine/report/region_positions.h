@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where in documents the regions lie that made their scores (Hofstaetter et al., SIGIR 2020,
-// Fig. 3). There both axes are logarithms; here bins are equally wide and none is left out.
+// Positions in documents of the regions that determine their scores (Hofstaetter et al., SIGIR
+// 2020, Fig. 3). The paper's axes are logarithmic; here bins have equal width and none is omitted.
 //
 //   RegionPositions positions;
 //   for (const auto& document : documents) positions.add(first_words);   // of its best regions
@@ -22,16 +22,17 @@ class RegionPositions {
  public:
   static constexpr std::size_t places = 3;
 
-  /// Of one document: the words, from 0 on, at which its best regions begin, the best first; fewer
-  /// than three of a short one.
+  /// Adds one document: the word indices, from 0, at which its best regions begin, the best first;
+  /// fewer than three for a short document.
   void add(std::span<const std::int64_t> first_words);
   [[nodiscard]] std::int64_t documents() const { return documents_; }
-  /// The share of documents whose place-th region begins behind that word, of those that have one.
+  /// The share of documents whose place-th region begins after that word, among the documents that
+  /// have one.
   [[nodiscard]] double share_behind(std::size_t place, std::int64_t word) const;
-  /// "Behind word 500 begin 24.5 % of the best, ...", as the paper tells it.
+  /// "Behind word 500 begin 24.5 % of the best, ...", as reported in the paper.
   [[nodiscard]] std::string in_words() const;
-  /// The share of documents whose region begins in each bin of words, a line for each place. An
-  /// error without any.
+  /// The share of documents whose region begins in each bin of words, one line per place. An error
+  /// if there are no documents.
   [[nodiscard]] Result<Figure> figure(const std::string& model) const;
 
  private:

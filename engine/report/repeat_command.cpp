@@ -12,7 +12,7 @@
 namespace attnscope::report {
 namespace {
 
-/// The key that `run --only` knows an axis by; nothing where it knows none.
+/// The key of an axis in `run --only`; empty if it has none.
 std::optional<std::string> key_of_run(std::string_view axis) {
   if (axis == "batch_max") return "batch";
   if (axis == "batch_memory_mb") return std::nullopt;

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The command line that measures one cell of a stored run once more.
+// The command line that repeats the measurement of one cell of a stored run.
 
 #include <optional>
 #include <string>
@@ -12,11 +12,12 @@ namespace attnscope::report {
 
 struct RepeatCommand {
   std::string text;
-  // A contender's id or an axis that --only has no words for: then more than the cell is measured.
-  std::string beyond;  // a sentence, or empty
+  // If --only cannot express the contender's id or an axis, the command measures more than the
+  // cell.
+  std::string beyond;  // a sentence about that, or empty
 };
 
-/// `attnscope run --again RUN --only ...`: the run by its UUID, of the axes only those that tell
+/// `attnscope run --again RUN --only ...`: the run by its UUID, and only the axes that distinguish
 /// the cell's heat from others of the run. `beside` is measured in the same heat, so that the ratio
 /// of the two is paired.
 [[nodiscard]] RepeatCommand repeat_command(const Table& table, const Row& row,

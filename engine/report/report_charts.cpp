@@ -28,7 +28,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// What a screen shows of it; the tables and exports have all digits.
+/// Enough digits for a screen; the tables and exports have all digits.
 double six_digits(double value) {
   const std::string text = fmt::format("{:.6g}", value);
   double number = value;
@@ -36,7 +36,7 @@ double six_digits(double value) {
   return number;
 }
 
-/// Whether a view lies along an axis, a line a contender: others need a drawing of their own.
+/// Whether a view is along an axis, with one line per contender: others need their own drawing.
 bool is_along_axis(YAxis y) {
   switch (y) {
     case YAxis::time:
@@ -61,7 +61,7 @@ bool is_along_axis(YAxis y) {
   return false;
 }
 
-/// A point's number as tables have it.
+/// A point's number, formatted as in tables.
 std::string y_in_words(YAxis y, double value) {
   if (y == YAxis::memory || y == YAxis::cache) return format_bytes(value * 1e6);
   if (y == YAxis::ratio || y == YAxis::executed) return format_times(value);
@@ -99,7 +99,8 @@ ordered_json json_of(const Series& series, std::size_t slot, YAxis y) {
           {"rail", std::move(rail)}};
 }
 
-/// Every contender as it is one along x, in the run's order: its place is its style in all charts.
+/// The identity of every contender along x, in the run's order: its index determines its style in
+/// all charts.
 std::vector<std::string> style_keys(const Table& table, XAxis x) {
   if (x != XAxis::window) return table.contenders;
   std::vector<std::string> keys;
@@ -110,7 +111,7 @@ std::vector<std::string> style_keys(const Table& table, XAxis x) {
   return keys;
 }
 
-/// Whether it tells anything: some point, and not that all do what is useful and no more.
+/// Whether the figure is informative: it has points, and for executed work not all of them are 1.
 bool tells_something(const Figure& figure, YAxis y) {
   return std::ranges::any_of(figure.series, [y](const Series& series) {
     if (y == YAxis::time && !series.rail.empty()) return true;
@@ -122,9 +123,9 @@ bool tells_something(const Figure& figure, YAxis y) {
 
 ordered_json json_of(const Figure& figure, const View& view, const std::vector<std::string>& keys) {
   ordered_json series = ordered_json::array();
-  for (const Series& one : figure.series) {
-    const auto slot = std::ranges::find(keys, one.style_key) - keys.begin();
-    series.push_back(json_of(one, static_cast<std::size_t>(slot), view.y));
+  for (const Series& line : figure.series) {
+    const auto slot = std::ranges::find(keys, line.style_key) - keys.begin();
+    series.push_back(json_of(line, static_cast<std::size_t>(slot), view.y));
   }
   return {
       {"name", view.title},
@@ -152,7 +153,7 @@ ordered_json views_of(const Table& table, XAxis x, std::string& title) {
   return drawn;
 }
 
-/// Where the cell lies and what is known of it, whatever is drawn.
+/// The cell's setting and all facts known about it, regardless of the view.
 ordered_json facts_of(const Row& row, const Table& table, const std::vector<bool>& varying) {
   ordered_json lines = ordered_json::array({words_of(row.cell.point, varying, true)});
   if (!is_measured(row)) return lines;
@@ -170,7 +171,7 @@ ordered_json facts_of(const Row& row, const Table& table, const std::vector<bool
   return lines;
 }
 
-/// Axes that charts can run along: those with several values, or the length.
+/// Axes for charts: those with several values, or the length.
 std::vector<XAxis> axes_to_draw(const Table& table) {
   std::set<std::int64_t> lengths;
   std::set<double> candidates;
@@ -190,7 +191,7 @@ std::vector<XAxis> axes_to_draw(const Table& table) {
   return axes;
 }
 
-/// Without samples, which no figure needs and which are most of a table.
+/// Omits samples, which figures do not need and which make up most of a table.
 Table table_of(const Table& table, const std::vector<const Row*>& rows) {
   Table own = without_rows(table);
   own.rows.reserve(rows.size());
@@ -217,7 +218,7 @@ ordered_json axis_json(const Table& table, XAxis x) {
   return {{"name", axis_name(key_along(x))}, {"settings", std::move(settings)}};
 }
 
-/// In an element of a page the text ends at its first "</".
+/// In a page element the text would end at its first "</".
 std::string in_page(const ordered_json& json) {
   const std::string text = json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
   std::string safe;
@@ -237,9 +238,9 @@ ordered_json history_view(const RunHistory& history, std::span<const HistoryCell
                           const std::vector<std::string>& contenders, YAxis y,
                           std::size_t first_cell) {
   ordered_json names = ordered_json::array(), all = ordered_json::array();
-  for (const HistoryRun& one : history.runs) {
-    names.push_back(
-        ordered_json::array({fmt::format("run {}", one.run.number), one.commit.substr(0, 7)}));
+  for (const HistoryRun& measured_run : history.runs) {
+    names.push_back(ordered_json::array(
+        {fmt::format("run {}", measured_run.run.number), measured_run.commit.substr(0, 7)}));
   }
   for (std::size_t i = 0; i < cells.size(); ++i) {
     Series series{.name = {}, .style_key = {}, .points = {}, .rail = {}};
@@ -293,7 +294,7 @@ ordered_json history_view(const RunHistory& history, std::span<const HistoryCell
           {"series", std::move(all)}};
 }
 
-/// What is said of a cell in each run.
+/// Adds the facts about a cell in each run.
 void add_facts(const RunHistory& history, std::size_t place, ordered_json& facts) {
   const HistoryCell& cell = history.cells[place];
   for (std::size_t run = 0; run < history.runs.size(); ++run) {

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The charts of a page, as data that resources/report/report.js draws: for each axis that the run
-// has several values of and each setting of the others the figures that `plot` draws along it.
+// The charts of a page, as data drawn by resources/report/report.js: for each axis with several
+// values in the run and each setting of the other axes, the figures that `plot` draws along it.
 //
 //   {"axes": [{"name": "Length", "settings": [{"name": "float16", "title": "...", "views": [
 //       {"name": "Time", "x": "Sequence length (tokens)", "y": "Time per document (ms)",
@@ -12,8 +12,8 @@
 //            "rail": [{"x": 4096, "word": "oom", "reason": "...", "cell": "9"}]}]}]}]}],
 //    "cells": {"7": ["512 tokens", "what else is known of it", ...]}}
 //
-// "names" of a view are lines of text at x = 0, 1, ...; a point of which a change is told is
-// "changed"; low and high are left out where there is no interval.
+// "names" of a view are labels at x = 0, 1, ...; a point with a reported change is "changed"; low
+// and high are omitted without an interval.
 
 #include <string>
 
@@ -22,9 +22,9 @@
 
 namespace attnscope::report {
 
-/// JSON that may stand in a <script> element: it has no '<'. Empty: there is nothing to draw.
+/// JSON that is safe in a <script> element: it contains no '<'. Empty if there is nothing to draw.
 [[nodiscard]] std::string chart_of(const Table& table);
-/// Every cell over the runs, a setting for each point.
+/// Every cell over the runs, one setting for each point.
 [[nodiscard]] std::string chart_of(const RunHistory& history);
 
 }  // namespace attnscope::report

@@ -31,7 +31,7 @@ std::string list_of(const std::vector<std::string>& lines) {
   return text + "</ul>\n";
 }
 
-/// Lines of a file or a shell, each as it is.
+/// Preformatted lines of a file or a shell.
 std::string lines_as_they_are(std::string_view text) {
   std::string lines;
   while (!text.empty()) {
@@ -42,7 +42,8 @@ std::string lines_as_they_are(std::string_view text) {
   return fmt::format("<pre>{}</pre>\n", lines);
 }
 
-/// A page of one run has its name as the title of all; of several each has a section.
+/// The heading level of a run: on a page of one run its name is the title; with several runs, each
+/// has a section.
 class SectionOfRun {
  public:
   SectionOfRun(const ReportedRun& run, bool is_only)
@@ -73,13 +74,13 @@ class SectionOfRun {
     return answer.crossovers.size() + answer.fits.size() + answer.rankings.size();
   }
 
-  /// Of one setting, in the order and the words of `answer`: what has to be known, then all that is
-  /// said, which is folded where it would stand between a reader and the charts.
+  /// One setting, in the order and wording of `answer`: caveats first, then all sentences, which
+  /// are collapsed if they would push the charts down.
   [[nodiscard]] std::string sentences(const Answer& answer, bool is_open) const {
     std::vector<std::string> along, fits, rankings;
-    for (const CrossoverAnswer& one : answer.crossovers) along.push_back(one.sentence);
-    for (const FitAnswer& one : answer.fits) fits.push_back(one.sentence);
-    for (const Ranking& one : answer.rankings) rankings.push_back(sentence_of(one));
+    for (const CrossoverAnswer& crossover : answer.crossovers) along.push_back(crossover.sentence);
+    for (const FitAnswer& fit : answer.fits) fits.push_back(fit.sentence);
+    for (const Ranking& ranking : answer.rankings) rankings.push_back(sentence_of(ranking));
     const Headline headline = headline_of(answer);
     std::string html = in_paragraph(headline.sentence, "lead") + in_paragraph(headline.of_all) +
                        in_paragraph(headline.against_baseline) + html_paragraphs(answer.notes);
@@ -150,7 +151,7 @@ class SectionOfRun {
   int level_;
 };
 
-/// What a script draws; without one the words beneath it say where the numbers are.
+/// A chart drawn by the script; without a script, the text below it refers to the numbers.
 std::string chart_in_page(const std::string& json) {
   return fmt::format(
       "<figure class=\"chart\"><svg class=\"plot\"></svg>\n<noscript><p class=\"small\">Charts are "
@@ -168,7 +169,7 @@ std::string title_in_page(const RunInfo& run, bool is_only) {
   return is_only ? title_of(run) : fmt::format("{}, run {}", title_of(run), run.number);
 }
 
-/// A run in a line, where there are several.
+/// One line per run, if there are several.
 std::string summary_of(const ReportedRun& run, std::size_t place) {
   std::string headline = nothing_measured(all_rows(run.table.rows));
   if (run.table.rows.empty()) headline = "No heat of this run is finished yet.";
@@ -226,8 +227,8 @@ std::string write_report(std::span<const ReportedRun> runs, std::span<const RunH
   if (!is_only) {
     body += "<ul class=\"summary\">\n";
     for (std::size_t i = 0; i < runs.size(); ++i) body += summary_of(runs[i], i);
-    for (const RunHistory& one : histories)
-      body += fmt::format("<li>{}</li>\n", html_escaped(history_in_words(one)));
+    for (const RunHistory& history : histories)
+      body += fmt::format("<li>{}</li>\n", html_escaped(history_in_words(history)));
     body += "</ul>\n";
   }
   for (const RunHistory& one : histories) body += section_of(one);

@@ -1,9 +1,10 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs as one page to send: what `answer` says of each first, then charts, the table, what is
-// missing and why, where it was measured and how to repeat it; of several runs of a sweep also what
-// changed between them. The page is one file that fetches nothing, and can be read without scripts.
+// Runs as one page to share: for each run the output of `answer`, then charts, the table, missing
+// cells with reasons, where it was measured and how to repeat it; for several runs of a sweep also
+// the changes between them. The page is a single file that loads nothing and is readable without
+// scripts.
 //
 //   Result<ReportedRun> run = read_for_report(store, info, "full/sdpa", {});
 //   write_file("report.html", write_report({&*run, 1}, {}));
@@ -28,7 +29,7 @@ struct ReportedRun {
   RunDescription description;
 };
 
-/// With the baseline of `answer` where nobody chose one. Errors are those of make_table.
+/// By default with the baseline of `answer`. Errors are those of make_table.
 [[nodiscard]] Result<ReportedRun> read_for_report(const Store& store, const RunInfo& run,
                                                   std::optional<std::string_view> baseline,
                                                   const OnlyFilter& filter);

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a page that reports a run takes from its other forms, so that all of them say the same.
+// Parts of the other formats that a report page reuses, so that the texts agree.
 
 #include <string>
 
@@ -11,7 +11,7 @@
 
 namespace attnscope::report {
 
-/// What write_table writes for people: a block for each point, its notes below.
+/// The sheet that write_table writes for people: a block for each point, its notes below.
 [[nodiscard]] Sheet sheet_of(const Table& table);
 
 /// "256 tokens: Sparse, fused, w = 4 is fastest, with no difference shown to ..."

@@ -15,12 +15,12 @@ namespace {
 
 constexpr double giga = 1e9;
 
-/// 0 where nothing was measured.
+/// The median, or 0 if nothing was measured.
 double median(std::vector<double> values) {
   return values.empty() ? 0 : statistics::median_of(std::move(values));
 }
 
-/// What other programs took of the machine while it was measured is no limit.
+/// The largest rate: lower ones were reduced by other programs during the measurement.
 double best(const std::vector<double>& rates) {
   return rates.empty() ? 0 : std::ranges::max(rates);
 }
@@ -38,8 +38,7 @@ std::string size_text(std::int64_t bytes) {
   return fmt::format("{} {}", three_digits(value), unit);
 }
 
-/// Useful FLOP that one exponential comes with: one for all cells of a head dimension and
-/// direction.
+/// Useful FLOP per exponential: equal for all cells of a head dimension and direction.
 double flop_per_exponential(const Table& table) {
   std::vector<double> ratios;
   for (const Row& row : table.rows) {
@@ -89,19 +88,19 @@ std::optional<double> work_per_byte(const Row& row) {
 
 std::vector<Ceiling> ceilings_of(const Table& table) {
   if (table.rows.empty()) return {};
-  const HeatPoint& point = table.rows.front().cell.point;  // of one setting: all alike
+  const HeatPoint& point = table.rows.front().cell.point;  // equal in all rows of one setting
   std::vector<double> flop, exponentials;
   CopyRates copies;
-  for (const Ceilings& one : table.ceilings) {
-    if (!are_ceilings_of(one, point)) continue;
-    const bool tensor = point.dtype != DType::float32 && one.tensor_flop_per_second > 0;
-    flop.push_back(tensor ? one.tensor_flop_per_second : one.flop_per_second);
-    exponentials.push_back(one.exponentials_per_second);
-    for (const Ceilings::Copy& copy : one.copy) {
+  for (const Ceilings& measurement : table.ceilings) {
+    if (!are_ceilings_of(measurement, point)) continue;
+    const bool tensor = point.dtype != DType::float32 && measurement.tensor_flop_per_second > 0;
+    flop.push_back(tensor ? measurement.tensor_flop_per_second : measurement.flop_per_second);
+    exponentials.push_back(measurement.exponentials_per_second);
+    for (const Ceilings::Copy& copy : measurement.copy) {
       copies[copy.working_set_bytes].push_back(copy.bytes_per_second);
     }
   }
-  // Cold inputs come from memory: no cache's rate is a ceiling of theirs.
+  // Cold inputs come from memory, so cache rates are not their ceilings.
   if (point.cache == CacheState::cold && !copies.empty())
     copies.erase(copies.begin(), std::prev(copies.end()));
 

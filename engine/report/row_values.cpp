@@ -27,7 +27,7 @@ Value word(std::string_view value) {
   return std::string(value);
 }
 
-/// A value that only a cell with trusted times has.
+/// A value that is present only for cells with trustworthy times.
 template <typename T>
 Value measured(const Row& row, T value) {
   if (!is_measured(row)) return {};
@@ -38,12 +38,12 @@ Value measured(const Row& row, T value) {
   }
 }
 
-/// Work is known of a cell that was planned, even if it then did not fit.
+/// Work is known for every planned cell, even if it did not fit.
 Value work(const Row& row, double value) {
   return row.cell.damaged || !(value > 0) ? Value() : real(value);
 }
 
-/// [["attention", nanoseconds, useful FLOP], ...], of one call.
+/// [["attention", nanoseconds, useful FLOP], ...], for one call.
 Value parts_as_json(const Row& row) {
   const std::vector<PartTime>& parts = row.cell.cell.parts;
   return !is_measured(row) || parts.empty() ? Value() : word(protocol::to_json(parts).dump());
@@ -55,7 +55,7 @@ Value window_of(const Row& row) {
   return window->is_infinite() ? Value(std::string("inf")) : Value(window->tokens());
 }
 
-/// Documents in a millisecond, where all of them take so long.
+/// Documents per millisecond, if `time_ns` is the time of all documents.
 double per_ms(const Row& row, double time_ns) {
   return documents_of(row) / (time_ns / 1e6);
 }
@@ -75,13 +75,13 @@ Value reason_of(const Row& row) {
   return row.cell.cell.reason;
 }
 
-/// The model's row; the implementation is then that of the attention inside.
+/// The model's row; the implementation is then that of its attention.
 Value model_of(const Row& row) {
   const std::string& model = row.cell.cell.contender.model;
   return model.empty() ? Value() : Value(model);
 }
 
-/// What does not belong to a point is missing, but without a query there is none to count.
+/// An axis that does not apply to the point is empty, except that a missing query counts as 0.
 template <std::size_t Place>
 Value axis_value(const Row& row) {
   const Axis& axis = heat_axes[Place];
@@ -111,7 +111,7 @@ constexpr std::array columns_of_contenders{
     Column{"window", window_of},
 };
 
-// What was made of an axis stands behind it.
+// Values derived from an axis follow it.
 constexpr Column document_tokens_column{"document_tokens", document_tokens};
 constexpr Column batch_column{"batch", [](const Row& r) -> Value { return r.cell.cell.batch; }};
 
@@ -144,7 +144,7 @@ constexpr std::array measured_columns{
         [](const Row& r) { return measured(r, r.cell.summary.median_ns / 1e6 / documents_of(r)); }},
     Column{"ms_per_1000_tokens",
            [](const Row& r) {
-             // Of lengths that were drawn, the longest alone is known.
+             // If lengths were drawn, only the longest is known.
              if (r.cell.point.document_lengths.is_drawn()) return Value();
              const auto thousands = static_cast<double>(r.cell.point.sequence_tokens) / 1000;
              return measured(r, r.cell.summary.median_ns / 1e6 / items_of(r) / thousands);
@@ -264,7 +264,7 @@ void add_axes(Axis::Column where, std::vector<Column>& all) {
   }
 }
 
-// Of every table.
+// Columns of every table.
 const std::vector<Column>& plain_columns() {
   static const std::vector<Column> all = [] {
     std::vector<Column> columns(columns_of_contenders.begin(), columns_of_contenders.end());
@@ -316,10 +316,10 @@ std::vector<std::string> filter_words(const Row& row, std::string_view key) {
     const auto column = std::ranges::find(all, key, &Column::key);
     if (column != all.end()) words.push_back(text_of(column->value(row)));
   }
-  // A contender also by the name that is displayed.
+  // A contender also matches by its display name.
   if (key == "contender") words.push_back(row.cell.cell.contender.name);
   if (key == "window" && !row.cell.cell.contender.window) words = {"none"};
-  // By what the sweep says as well, where that is not what the column shows.
+  // Also matches the sweep's value if it differs from the column's.
   if (key == "query_tokens") words.push_back(fmt::format("{}", row.cell.point.query_tokens));
   if (key == "batch") words.push_back(fmt::format("{}", row.cell.point.batch_max));
   return words;

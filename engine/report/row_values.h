@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The columns of a row, one list for JSON, CSV and --only: adding a column is one line.
+// The columns of a row, in one list for JSON, CSV and --only: a new column is one line.
 
 #include <span>
 #include <string>
@@ -17,13 +17,13 @@ struct Column {
   Value (*value)(const Row& row);
 };
 
-/// The table's columns: those of ratios are there only against a baseline, those of growth only
-/// where it was added.
+/// The table's columns; ratio columns are present only with a baseline, growth columns only if
+/// growth was added.
 [[nodiscard]] std::vector<Column> columns(const Table& table);
 
-/// The keys of --only: what tells rows apart, not what was measured.
+/// The keys of --only: the values that identify rows, not the measured ones.
 [[nodiscard]] std::span<const std::string_view> filter_keys();
-/// Every word by which --only may name the row's value of a filter key.
+/// Every word that --only accepts for the row's value of a filter key.
 [[nodiscard]] std::vector<std::string> filter_words(const Row& row, std::string_view key);
 
 }  // namespace attnscope::report

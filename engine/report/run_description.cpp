@@ -32,7 +32,7 @@ std::string words(const json& value) {
   if (value.is_boolean()) return value.get<bool>() ? "on" : "off";
   if (value.is_array()) {
     std::vector<std::string> parts;
-    for (const json& one : value) parts.push_back(words(one));
+    for (const json& entry : value) parts.push_back(words(entry));
     return fmt::format("{}", fmt::join(parts, ", "));
   }
   if (value.is_object()) {
@@ -94,7 +94,7 @@ constexpr std::array<LabelledFact, 10> build_facts{{
     {"driver's parts", "/driver/libraries"},
 }};
 
-/// Of an implementation of another program: what computes it in its own process.
+/// For an implementation of another program: the software in its process.
 std::string served_in_words(const json& one) {
   std::string by;
   for (const auto& [key, value] : one.items()) {
@@ -137,10 +137,10 @@ struct Moved {
 
 std::vector<Moved> moved_ceilings_of(const std::vector<Ceilings>& ceilings) {
   std::map<std::pair<DeviceKind, int>, Moved> moved;
-  for (const Ceilings& one : ceilings) {
-    Moved& place = moved[{one.device, one.threads}];
-    if (place.first == nullptr) place.first = &one;
-    place.last = &one;
+  for (const Ceilings& measurement : ceilings) {
+    Moved& place = moved[{measurement.device, measurement.threads}];
+    if (place.first == nullptr) place.first = &measurement;
+    place.last = &measurement;
   }
   std::vector<Moved> list;
   list.reserve(moved.size());
@@ -258,7 +258,7 @@ void warn_of_cells(const RunInfo& run, const std::vector<Row>& rows, int cores,
   add(crowded, timed, fmt::format("ran with more threads than the {} cores there were", cores));
 }
 
-/// The object; what is no JSON as the text that it is.
+/// The parsed provenance; text that is not JSON as a string.
 nlohmann::ordered_json stored(const std::string& provenance) {
   auto parsed = parse_ordered_json(provenance);
   return parsed.is_discarded() ? nlohmann::ordered_json(provenance) : parsed;
@@ -299,7 +299,8 @@ std::vector<std::string> cautions(const RunDescription& description) {
   warn_of_cells(run, description.rows, cores.is_number_integer() ? cores.get<int>() : 0, found);
   std::vector<std::string> of_machines = cautions_of_machines(run);
   std::ranges::move(of_machines, std::back_inserter(found));
-  // Rates of several machines are no change of one, and what its parts ran on has been said.
+  // Different rates on several machines are not a change, and the devices have already been
+  // reported.
   if (!machines_in(run).empty()) return found;
   for (const Moved& moved : moved_ceilings_of(description.ceilings)) {
     const double ratio = moved.last->flop_per_second / moved.first->flop_per_second;
@@ -355,7 +356,7 @@ std::vector<DescribedPart> described_parts(const RunDescription& description) {
   for (const LabelledFact& fact : machine_facts)
     add(fact.label, words(provenance_at(provenance, fact.pointer)));
   add("memory", memory_of(provenance));
-  const std::vector<Ceilings> none;  // of several machines it is not kept whose they are
+  const std::vector<Ceilings> none;  // with several machines, ceilings are not stored per machine
   for (const Moved& moved :
        moved_ceilings_of(machines_in(run).size() > 1 ? none : description.ceilings))
     add("rates, " + whose(*moved.first), ceilings_in_words(moved));
@@ -364,8 +365,8 @@ std::vector<DescribedPart> described_parts(const RunDescription& description) {
   add("driven by", program_of(provenance, "driver"));
   for (const LabelledFact& fact : build_facts)
     add(fact.label, words(provenance_at(provenance, fact.pointer)));
-  for (const json& one : provenance_at(provenance, "/build/served"))
-    add(words(provenance_at(one, "/id")), served_in_words(one));
+  for (const json& entry : provenance_at(provenance, "/build/served"))
+    add(words(provenance_at(entry, "/id")), served_in_words(entry));
   return parts;
 }
 
@@ -397,19 +398,19 @@ std::string write_description_json(const RunDescription& description) {
                         {"provenance", stored(restart.provenance)}});
   }
   ordered_json ceilings = ordered_json::array();
-  for (const Ceilings& one : description.ceilings) {
+  for (const Ceilings& measurement : description.ceilings) {
     ordered_json copy = ordered_json::array();
-    for (const Ceilings::Copy& rate : one.copy) {
+    for (const Ceilings::Copy& rate : measurement.copy) {
       copy.push_back({{"working_set_bytes", rate.working_set_bytes},
                       {"bytes_per_second", rate.bytes_per_second}});
     }
-    ceilings.push_back({{"device", name_of(one.device)},
-                        {"threads", one.threads},
-                        {"flop_per_second", one.flop_per_second},
-                        {"tensor_flop_per_second", one.tensor_flop_per_second},
-                        {"exponentials_per_second", one.exponentials_per_second},
+    ceilings.push_back({{"device", name_of(measurement.device)},
+                        {"threads", measurement.threads},
+                        {"flop_per_second", measurement.flop_per_second},
+                        {"tensor_flop_per_second", measurement.tensor_flop_per_second},
+                        {"exponentials_per_second", measurement.exponentials_per_second},
                         {"copy", std::move(copy)},
-                        {"seconds_into_run", one.seconds_into_run}});
+                        {"seconds_into_run", measurement.seconds_into_run}});
   }
   const ordered_json whole = {{"run", run.number},
                               {"uuid", run.id.uuid},

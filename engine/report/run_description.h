@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Everything that is known of how a run was measured, for a person and as JSON: machine, build,
-// settings, restarts, ceilings before and after, and what to know before trusting its numbers.
+// All information on how a run was measured, for people and as JSON: machine, build, settings,
+// restarts, ceilings before and after, and what to know before trusting its numbers.
 //
 //   Result<RunDescription> description = describe(store, run);
 //   fmt::print("{}", write_description(*description));
@@ -19,31 +19,31 @@ namespace attnscope::report {
 struct RunDescription {
   RunInfo run;
   std::vector<Restart> restarts;
-  std::vector<Ceilings> ceilings;  // in the order they were measured
-  std::vector<Row> rows;           // of every cell
+  std::vector<Ceilings> ceilings;  // in measurement order
+  std::vector<Row> rows;           // all cells
 };
 
 [[nodiscard]] Result<RunDescription> describe(const Store& store, const RunInfo& run);
 
-/// One sentence for everything that speaks against the run's numbers or makes them compare badly:
-/// damage, heats that are missing, modified or unoptimised builds, a governor that changes clocks,
-/// more threads than cores, restarts elsewhere, cells cut off by their time limit, disturbed,
-/// throttled or drifting ones, ceilings that moved. Empty: nothing is known against them.
+/// One sentence for each problem that makes the run's numbers unreliable or hard to compare:
+/// damage, missing heats, modified or unoptimised builds, a governor that changes clocks, more
+/// threads than cores, restarts elsewhere, cells cut off by their time limit, disturbed, throttled
+/// or drifting cells, ceilings that changed. Empty if there is no known problem.
 [[nodiscard]] std::vector<std::string> cautions(const RunDescription& description);
-/// What stands there instead.
+/// The text printed if there are no cautions.
 inline constexpr std::string_view nothing_known_against_it = "nothing is known against them";
 
-/// What is known of a run under one title, each fact with its label; "" of the run itself.
+/// The facts about a run under one title, each with its label; the title is "" for the run itself.
 struct DescribedPart {
   std::string title;
   std::vector<std::pair<std::string, std::string>> facts;
 };
-/// The run, its machine and its build, as write_description has them: everything but the cautions
-/// and the sweep's text.
+/// The run, its machine and its build, as in write_description, without the cautions and the
+/// sweep's text.
 [[nodiscard]] std::vector<DescribedPart> described_parts(const RunDescription& description);
 
 [[nodiscard]] std::string write_description(const RunDescription& description);
-/// An object; `provenance` is as stored, with the plan of the run.
+/// An object; `provenance` is as stored, including the plan of the run.
 [[nodiscard]] std::string write_description_json(const RunDescription& description);
 
 }  // namespace attnscope::report

@@ -42,12 +42,12 @@ std::string commit_of(const RunInfo& run) {
   return {};
 }
 
-/// The ratios of two runs' cells, each two runs compared once and only when they are asked for.
+/// The ratios of two runs' cells; each pair of runs is compared on first use.
 class RatiosBetween {
  public:
   explicit RatiosBetween(std::span<const StoredTable> runs) : runs_(runs) {}
 
-  /// Of run `to` over run `from`; nothing where one has no time.
+  /// The time of run `to` over that of run `from`; empty if either has no time.
   [[nodiscard]] Result<std::optional<statistics::Ratio>> of(std::size_t from, std::size_t to,
                                                             const std::string& cell) {
     auto known = known_.find({from, to});
@@ -56,8 +56,8 @@ class RatiosBetween {
                                            *runs_[to].store, runs_[to].table->run);
       if (!comparison) return tl::unexpected(comparison.error());
       known = known_.try_emplace({from, to}).first;
-      for (const ComparedCell& one : comparison->cells) {
-        if (one.ratio) known->second.emplace(identity_of(one.a.cell), *one.ratio);
+      for (const ComparedCell& compared : comparison->cells) {
+        if (compared.ratio) known->second.emplace(identity_of(compared.a.cell), *compared.ratio);
       }
     }
     const auto ratio = known->second.find(cell);
@@ -74,8 +74,8 @@ bool is_change(const std::optional<statistics::Ratio>& ratio) {
   return ratio && ratio->verdict != Verdict::no_difference_shown;
 }
 
-/// Every run is set against the one with which the present level began; where it differs, the
-/// latest run before it that differs from it likewise says since when.
+/// Each run is compared with the first run of the current level; if it differs, the change is dated
+/// from the latest earlier run that differs from it in the same direction.
 Status find_changes(HistoryCell& cell, RatiosBetween& ratios) {
   std::vector<std::size_t> timed;
   std::string identity;
@@ -145,7 +145,7 @@ std::string time_in_run(const Row* row) {
   return format_time(row->cell.summary.median_ns / documents_of(*row));
 }
 
-/// What tells two runs apart that cells changed between, in sentences.
+/// The differences between two runs with changed cells, in sentences.
 std::string cause_in_words(const RunHistory& history, std::size_t from, std::size_t to) {
   const HistoryRun &a = history.runs[from], &b = history.runs[to];
   std::string text = fmt::format("A: {}, B: {}", name_of(a), name_of(b));
@@ -172,13 +172,13 @@ std::string cause_in_words(const RunHistory& history, std::size_t from, std::siz
 
 Result<std::vector<RunHistory>> make_histories(std::span<const StoredTable> tables) {
   std::vector<std::vector<StoredTable>> groups;
-  for (const StoredTable& one : tables) {
-    const NewRun& start = one.table->run.start;
+  for (const StoredTable& stored : tables) {
+    const NewRun& start = stored.table->run.start;
     const auto known = std::ranges::find_if(groups, [&](const std::vector<StoredTable>& group) {
       const NewRun& other = group.front().table->run.start;
       return other.sweep_name == start.sweep_name && other.device == start.device;
     });
-    (known == groups.end() ? groups.emplace_back() : *known).push_back(one);
+    (known == groups.end() ? groups.emplace_back() : *known).push_back(stored);
   }
   std::vector<RunHistory> histories;
   for (std::vector<StoredTable>& group : groups) {
@@ -257,9 +257,9 @@ Sheet changes_sheet(const RunHistory& history) {
 
 Sheet history_sheet(const RunHistory& history) {
   Sheet sheet{.columns = {{"", "contender", false}}};
-  for (const HistoryRun& one : history.runs) {
+  for (const HistoryRun& run : history.runs) {
     sheet.columns.push_back(
-        {"", fmt::format("run {}{}", one.run.number, one.commit.empty() ? "" : ", " + one.commit)});
+        {"", fmt::format("run {}{}", run.run.number, run.commit.empty() ? "" : ", " + run.commit)});
   }
   const std::vector<std::string> points = history_points(history);
   for (std::size_t i = 0; i < history.cells.size(); ++i) {

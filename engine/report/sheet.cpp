@@ -31,7 +31,7 @@ constexpr std::array<TableFormatName, 6> formats{{
 
 constexpr std::size_t longest_cell = 300;  // bytes; names come from people
 
-/// As it stands in a cell for people, before any form's own escapes.
+/// A cell's text for people, before escaping.
 std::string cell_text(std::string_view text) {
   return in_a_sentence(one_line(std::string(text)), longest_cell);
 }
@@ -62,7 +62,7 @@ Widths widths_of(const Sheet& sheet, std::span<const SheetBlock> blocks) {
   return widths;
 }
 
-/// The columns of each stretch of lines.
+/// The columns of each band of lines.
 std::vector<std::vector<std::size_t>> bands_of(const Sheet& sheet, const Widths& widths) {
   constexpr std::size_t between = 2;
   std::vector<std::vector<std::size_t>> bands;
@@ -112,7 +112,7 @@ std::string lines_of(const Sheet& sheet, const SheetBlock& block, const Widths& 
   return text;
 }
 
-/// Later lines stand under the text; that of "A: ..." begins behind its label.
+/// Later lines are indented to the text; the text of "A: ..." begins after its label.
 std::string paragraph(std::string_view text) {
   const bool is_labelled = text.size() > 3 && text.substr(1, 2) == ": ";
   return wrapped(text, is_labelled ? "   " : "  ");
@@ -139,8 +139,8 @@ std::string as_text(const Sheet& sheet) {
 
 // Markdown.
 
-/// Nothing in the text is markup: no emphasis, table, tag, entity, formula or heading. A bracket
-/// alone is none; what makes a link of it is the character behind its end.
+/// Escapes all markup: emphasis, tables, tags, entities, formulas, headings. A bracket alone is not
+/// markup; only the character after its end makes it a link.
 std::string in_markdown(std::string_view text) {
   const std::string line = one_line(std::string(text));
   std::string escaped;
@@ -197,8 +197,8 @@ bool is_exponent(std::string_view text, int& exponent) {
   return error == std::errc() && rest == end;
 }
 
-/// A number's sign is a minus, not a hyphen, its percentage a number with its unit, and its
-/// exponent a power of ten.
+/// Typesets the sign of a number as a minus, a percentage with its unit, and an exponent as a power
+/// of ten.
 std::string number_in_latex(std::string_view text) {
   constexpr std::string_view digits = "0123456789.";
   const std::size_t sign = text.starts_with('-') || text.starts_with('+') ? 1 : 0;
@@ -213,7 +213,7 @@ std::string number_in_latex(std::string_view text) {
   return latex_escaped(text);
 }
 
-/// What stands for a difference that is not shown where columns are narrow.
+/// Abbreviations for narrow columns, such as a difference that is not shown.
 struct Abbreviation {
   std::string_view full, brief;
 };
@@ -238,7 +238,7 @@ std::string in_latex(const SheetCell& cell, bool is_number) {
   return fmt::format("{} $({}\\,\\%)$", text, difference.substr(0, difference.find(" %")));
 }
 
-/// What the short words of its cells stand for.
+/// The meaning of the abbreviations in the sheet's cells.
 std::vector<std::string> legend_of(const Sheet& sheet) {
   std::vector<std::string> legend;
   for (const Abbreviation& word : abbreviations) {
@@ -272,7 +272,7 @@ std::string tabular(const Sheet& sheet) {
     for (const auto& row : block.rows) {
       for (std::size_t i = 0; i < row.size(); ++i) {
         const std::string cell = in_latex(row[i], sheet.columns[i].is_number);
-        // The line before takes a bracket or a star for its own argument.
+        // The end of the previous line (\\) would take a bracket or a star as its argument.
         const bool is_taken = i == 0 && (cell.starts_with('[') || cell.starts_with('*'));
         text += (i > 0 ? " & " : is_taken ? "{}" : "") + cell;
       }
@@ -289,8 +289,8 @@ std::string escaped_together(const std::vector<std::string>& lines, std::string_
   return fmt::format("{}", fmt::join(escaped, between));
 }
 
-/// Of the run and of what the table has: two tables of one paper have two labels, the same table
-/// written anew keeps its own.
+/// A label from the run and the table's contents: two tables of one paper get different labels, and
+/// the same table written again keeps its label.
 std::string label_of(const Sheet& sheet) {
   std::uint32_t sum = 2166136261;  // FNV-1a
   const auto add = [&sum](std::string_view text) {
@@ -329,7 +329,8 @@ std::string as_latex(const Sheet& sheet) {
 
 // CSV (RFC 4180) and JSON.
 
-/// A spreadsheet would compute it instead of showing it: no text beside signed numbers, "-43 %".
+/// Whether a spreadsheet would evaluate the text as a formula; signed numbers, "-43 %", are
+/// allowed.
 bool is_formula(std::string_view text) {
   if (text.empty() || std::string_view("=+-@\t\r").find(text[0]) == std::string_view::npos)
     return false;
@@ -339,7 +340,7 @@ bool is_formula(std::string_view text) {
 
 std::string in_csv(const Value& value) {
   std::string text = text_of(value);
-  // An apostrophe, as a person would type it there.
+  // An apostrophe marks text in spreadsheets.
   if (std::holds_alternative<std::string>(value) && is_formula(text)) text.insert(0, "'");
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) return text;
   std::string quoted = "\"";
@@ -350,7 +351,7 @@ std::string in_csv(const Value& value) {
   return quoted + "\"";
 }
 
-/// The columns' keys, then every row, with its block's title before it where that is a column.
+/// The columns' keys, then every row, preceded by its block's title if that is a column.
 void for_each_line(const Sheet& sheet, auto&& add_line, auto&& text_of_column) {
   std::vector<Value> texts;
   if (sheet.block_column) texts.emplace_back(text_of_column(*sheet.block_column));
@@ -400,7 +401,7 @@ std::string as_json(const Sheet& sheet) {
         object[sheet.columns[i].key] = json_of(row[i].value);
     }
   }
-  // Names come from people: bytes that are not UTF-8 are replaced, not thrown at them.
+  // Names are user input: bytes that are not UTF-8 are replaced.
   return rows.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
@@ -499,7 +500,7 @@ std::string latex_head(std::string_view label, std::string_view beneath,
 std::string without_folders(std::string_view text) {
   std::string kept;
   while (!text.empty()) {
-    // A word of a command line, whose blanks may be quoted.
+    // A word of a command line, possibly quoted.
     const bool is_quoted = text.front() == '\'';
     const std::size_t closing = is_quoted ? text.find('\'', 1) : std::string_view::npos;
     std::size_t end =
@@ -509,7 +510,7 @@ std::string without_folders(std::string_view text) {
     text.remove_prefix(end);
     const std::string_view bare = is_quoted ? word.substr(1) : word;
     const std::size_t last = word.rfind('/');
-    // "sparse/segment/4" is a contender, and what begins at a root, a home or a folder is a path.
+    // "sparse/segment/4" is a contender; words that begin with a root, home or folder are paths.
     const bool is_path = last != std::string_view::npos && last + 1 < word.size() &&
                          (bare.starts_with('/') || bare.starts_with("~/") ||
                           bare.starts_with("./") || bare.starts_with("../"));
@@ -521,7 +522,7 @@ std::string without_folders(std::string_view text) {
 
 namespace {
 
-/// "w = 4" at the beginning of the text: how long it is; 0: it does not stand there.
+/// The length of "w = 4" at the beginning of the text; 0 if the text does not begin with it.
 std::size_t length_of_window(std::string_view text) {
   constexpr std::string_view sign = "w = ", infinite = "∞";
   if (!text.starts_with(sign)) return 0;
@@ -546,7 +547,7 @@ std::string latex_escaped(std::string_view text) {
   std::string result;
   char before = ' ';
   while (!text.empty()) {
-    // A formula, and a number's minus.
+    // A window formula, and the minus of a number.
     const std::size_t window = is_in_a_word(before) ? 0 : length_of_window(text);
     if (window > 0) {
       std::string formula(text.substr(0, window));
@@ -579,7 +580,8 @@ std::string latex_escaped(std::string_view text) {
         result += "\\textbackslash{}";
         break;
       case '`':
-        result += result.ends_with('?') || result.ends_with('!') ? "{}`" : "`";  // else one sign
+        result += result.ends_with('?') || result.ends_with('!') ? "{}`" : "`";  // avoids a
+                                                                                 // ligature
         break;
       case '~':
         result += "\\textasciitilde{}";

@@ -1,12 +1,12 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A table on paper, and the forms it is written in. Every table of the program is built as a Sheet;
-// each form has one writer here, which alone knows how its texts are escaped.
+// A table and its output formats. Every table of the program is built as a Sheet; each format has
+// one writer here, which does all escaping of texts.
 //
-//   Sheet sheet{.above = {"What it is of"}, .columns = {{"length", "Length"}, {"ms", "Time
-//   (ms)"}}}; sheet.add({"512 tokens", "2.41"}); fmt::print("{}", write_sheet(sheet,
-//   TableFormat::markdown));
+//   Sheet sheet{.above = {"A title"}, .columns = {{"length", "Length"}, {"ms", "Time (ms)"}}};
+//   sheet.add({"512 tokens", "2.41"});
+//   print(write_sheet(sheet, TableFormat::markdown));
 
 #include <cstdint>
 #include <optional>
@@ -22,7 +22,7 @@ namespace attnscope::report {
 
 enum class TableFormat : std::uint8_t { text, markdown, csv, latex, json, html };
 
-/// A format as the command line, a menu and a file name call it.
+/// The names of a format on the command line, in a menu and as a file extension.
 struct TableFormatName {
   TableFormat format;
   std::string_view name, title, extension;
@@ -33,21 +33,22 @@ struct TableFormatName {
 [[nodiscard]] Result<TableFormat> parse_table_format(std::string_view text);
 /// "text, markdown, csv, latex or json"
 [[nodiscard]] std::string table_format_words();
-/// Programs read CSV and JSON: bare numbers under keys, not texts under titles.
+/// Whether a format is for programs: CSV and JSON have plain numbers under keys, not texts under
+/// titles.
 [[nodiscard]] constexpr bool is_for_programs(TableFormat format) {
   return format == TableFormat::csv || format == TableFormat::json;
 }
 
-/// Nothing (null in JSON, empty in CSV) or a value.
+/// A value, or none (null in JSON, empty in CSV).
 using Value = std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string>;
-/// As in CSV; nothing is "". Doubles are written so that reading them gives the same number.
+/// The text in CSV; "" for no value. Doubles are written so that they round-trip exactly.
 [[nodiscard]] std::string text_of(const Value& value);
 
 struct SheetColumn {
   std::string key;    // in CSV and JSON
   std::string title;  // with the unit: "Time per document (µs)"
   bool is_number = true;
-  bool is_dispensable = false;  // a terminal's line that has no room for it goes without
+  bool is_dispensable = false;  // omitted if a terminal line has no room for it
 };
 
 struct SheetCell {
@@ -57,21 +58,21 @@ struct SheetCell {
   SheetCell(Value held) : value(std::move(held)) {}          // NOLINT
 
   Value value;
-  std::string difference = {};  // "-43 %": to the baseline's, behind it in parentheses
-  std::string marks = {};       // "~!": behind the value
-  bool is_baseline = false;     // what the others are set against
+  std::string difference = {};  // "-43 %": relative to the baseline, in parentheses after the value
+  std::string marks = {};       // "~!": after the value
+  bool is_baseline = false;     // the cell that others are compared with
 };
 
 struct SheetBlock {
   std::string title;
-  std::vector<std::vector<SheetCell>> rows;  // as many cells as columns
+  std::vector<std::vector<SheetCell>> rows;  // one cell per column
 };
 
-/// What stands around a sheet, and where.
+/// The text around a sheet, and its position.
 enum class SheetFrame : std::uint8_t {
-  bare,      // LaTeX gives the tabular alone, what is above and below it as comments
+  bare,      // LaTeX has only the tabular, with the texts above and below as comments
   floating,  // a table environment with its caption above and notes in small print below
-  captioned  // the same with what is below as the caption; text begins at the margin
+  captioned  // like floating, with the text below as the caption; text begins at the margin
 };
 
 struct Sheet {
@@ -79,36 +80,36 @@ struct Sheet {
   std::vector<std::string> above = {};
   std::vector<SheetColumn> columns = {};
   std::vector<SheetBlock> blocks = {};
-  /// What the blocks' titles are, for forms that have them in a column; LaTeX and text head the
-  /// blocks with them.
+  /// The column of the blocks' titles, for formats that have them in a column; LaTeX and text print
+  /// them as headings of the blocks.
   std::optional<SheetColumn> block_column = {};
   std::vector<std::string> notes = {};
-  std::vector<std::string> below = {};  // where it comes from
-  /// Text: columns beyond a terminal's line stand below the others, these first ones again beside
-  /// them, and each block has its own widths. 0: lines are as long as they are.
+  std::vector<std::string> below = {};  // the source of the data
+  /// For text: columns that exceed the terminal's width continue below, with the first `labels`
+  /// columns repeated, and each block has its own widths. 0: lines are not split.
   std::size_t labels = 0;
-  std::string latex_head = {};  // in place of the titles
+  std::string latex_head = {};  // replaces the titles
 
-  /// A row of the last block, or of the first one.
+  /// Adds a row to the last block, or to a first one.
   void add(std::vector<SheetCell> row);
 };
 
 [[nodiscard]] std::string write_sheet(const Sheet& sheet, TableFormat format);
-/// Titles and cells with tabs between them, as spreadsheets take them from the clipboard.
+/// Titles and cells separated by tabs, as spreadsheets paste them from the clipboard.
 [[nodiscard]] std::string write_tabbed(const Sheet& sheet);
 
 /// A contender and its window, "" for none.
 struct LatexHead {
   std::string name, window;
 };
-/// Two lines of titles: names over neighbours that share them, the windows beneath. `label` and
-/// `beneath` stand before them, in LaTeX.
+/// Two lines of titles: each name spans the neighbours that share it, with the windows beneath.
+/// `label` and `beneath` precede them and are LaTeX.
 [[nodiscard]] std::string latex_head(std::string_view label, std::string_view beneath,
                                      std::span<const LatexHead> heads);
 
-/// Every character that means something to LaTeX, as itself, and the signs its fonts lack.
+/// Escapes all LaTeX special characters, and replaces signs that its fonts lack.
 [[nodiscard]] std::string latex_escaped(std::string_view text);
-/// For what is printed: of a path on this machine its last part alone, "--db runs.db".
+/// For printed output: reduces local paths to their last component, "--db runs.db".
 [[nodiscard]] std::string without_folders(std::string_view text);
 
 }  // namespace attnscope::report

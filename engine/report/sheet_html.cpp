@@ -15,7 +15,7 @@ std::uint32_t hex_digit(char c) {
   return static_cast<std::uint32_t>(c <= '9' ? c - '0' : c - 'a' + 10);
 }
 
-/// A hash as policies have it, in base64 (RFC 4648), from one in hexadecimal.
+/// Converts a hexadecimal hash to base64 (RFC 4648), as used in policies.
 std::string base64_of_hex(std::string_view hex) {
   constexpr std::string_view digits =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -46,7 +46,7 @@ std::string policy_of(const PageParts& parts) {
 }
 
 std::string_view kind_of(const SheetColumn& column) {
-  // A column without a title holds marks.
+  // A column without a title contains marks.
   return column.is_number ? "number" : column.title.empty() ? "mark" : "text";
 }
 

@@ -1,11 +1,12 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pages for a browser, and a Sheet as a table in one. A page is one file: it names no other, its
-// policy has the browser fetch none, and of scripts and styles allows its own alone, by their hash.
+// HTML pages, and a Sheet as an HTML table. A page is a single file: it refers to no other file,
+// its policy forbids the browser to load any, and it allows only its own scripts and styles, by
+// their hash.
 //
-//   write_file("t.html", html_page("Run 3", html_table(sheet), {.styles =
-//   {page_part("page.css")}}));
+//   const PageParts parts{.styles = {page_part("page.css")}};
+//   write_file("t.html", html_page("Run 3", html_table(sheet), parts));
 
 #include <optional>
 #include <string>
@@ -17,25 +18,25 @@
 
 namespace attnscope::report {
 
-/// On one line, every character that means something to HTML as itself.
+/// On one line, with all HTML special characters escaped.
 [[nodiscard]] std::string html_escaped(std::string_view text);
-/// A <p> each.
+/// One <p> per line.
 [[nodiscard]] std::string html_paragraphs(const std::vector<std::string>& lines);
-/// Its columns and blocks alone, in a box that scrolls where the page is narrower.
+/// Only the columns and blocks of the sheet, in a box that scrolls if the page is narrower.
 [[nodiscard]] std::string html_table(const Sheet& sheet);
 
 struct PageParts {
   std::vector<PagePart> styles = {};
-  std::optional<PagePart> script = {};  // runs when everything else is there
+  std::optional<PagePart> script = {};  // runs after everything else is loaded
 };
-/// `title` is escaped here, `body` is HTML.
+/// `title` is plain text, which is escaped; `body` is HTML.
 [[nodiscard]] std::string html_page(std::string_view title, std::string_view body,
                                     const PageParts& parts);
-/// The sheet with what stands above and below it, as a page of its own.
+/// The sheet with its texts above and below, as a page of its own.
 [[nodiscard]] std::string sheet_page(const Sheet& sheet);
 
-/// A cell's text with its marks, and with its difference where the form has no sign of its own for
-/// it; for people, before any form's escapes.
+/// A cell's text with its marks, and with its difference if the format has no separate style for
+/// it; for people, before escaping.
 [[nodiscard]] std::string words_in(const SheetCell& cell);
 
 }  // namespace attnscope::report

@@ -30,7 +30,7 @@ constexpr std::array<Name, 5> names_of_contenders{{
     {"implementation", "Implementation"},
 }};
 
-/// The value beside its axis' name.
+/// The value as shown next to its axis' name.
 std::string short_words(std::string_view key, const std::string& value) {
   if (key == window_key) return "w = " + value;
   const Axis* const axis = find_axis(key);
@@ -54,11 +54,11 @@ void add_new(std::vector<std::string>& values, std::string value) {
   if (std::ranges::find(values, value) == values.end()) values.push_back(std::move(value));
 }
 
-/// One distinct setting of the table: its value of each axis of the slice, as places among them.
+/// One distinct setting of the table: for each axis of the slice, the index of its value.
 using Setting = std::vector<std::size_t>;
 
 struct Axes {
-  std::vector<std::size_t> places;  // in axes_of
+  std::vector<std::size_t> places;  // indices in axes_of
   std::vector<std::vector<std::string>> values;
   std::set<Setting> settings;
   std::vector<Setting> in_order;
@@ -78,7 +78,7 @@ Axes axes_in(const Table& table, std::span<const std::string_view> drawn) {
   std::vector<std::vector<std::string>> settings;
   const HeatPoint* before = nullptr;
   for (const Row& row : table.rows) {
-    // A heat's rows stand together.
+    // The rows of a heat are contiguous.
     if (before != nullptr && row.cell.point == *before) continue;
     before = &row.cell.point;
     const std::vector<AxisValue> point = axes_of(row.cell.point);
@@ -100,7 +100,8 @@ Axes axes_in(const Table& table, std::span<const std::string_view> drawn) {
   return axes;
 }
 
-/// Where the wish lies on each axis; nothing where there is none or the table does not have it.
+/// The index of the wished value on each axis; empty if there is no wish or the table lacks the
+/// value.
 std::vector<std::optional<std::size_t>> wished_places(const Axes& axes, const SliceWish& wish,
                                                       const std::vector<AxisValue>& all) {
   std::vector<std::optional<std::size_t>> places(axes.places.size());
@@ -157,7 +158,7 @@ std::vector<std::string> all_windows_of(const Table& table) {
   return windows;
 }
 
-/// Windows after all other axes are chosen: those that the slice has.
+/// Adds the windows available in the slice, after all other axes are chosen.
 void add_windows(Slice& slice, const Table& table, const SliceWish& wish) {
   const std::vector<std::string> windows = all_windows_of(table);
   if (windows.size() < 2) return;

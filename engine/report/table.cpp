@@ -21,8 +21,7 @@
 namespace attnscope::report {
 namespace {
 
-/// The ids that `text` can mean, in the run's order: an id, a display name, or either without
-/// window.
+/// The ids that match `text`, in the run's order: by id, display name, or either without window.
 std::vector<std::string> ids_named(const std::vector<StoredCell>& cells, std::string_view text,
                                    bool damaged = false) {
   std::vector<std::string> exact, loose;
@@ -69,14 +68,14 @@ Result<std::string> find_baseline(const std::vector<StoredCell>& cells, const Ru
               suggest(text, known));
 }
 
-/// The least of the limits from ceilings of what the cell was measured on: what other programs took
-/// of the machine while a ceiling was measured is not its limit.
+/// The smallest limit over the ceilings measured on the cell's device; the smallest is used because
+/// other programs may have slowed down a ceiling's measurement.
 std::optional<double> limit_ms(const StoredCell& cell, const std::vector<Ceilings>& ceilings) {
   if (cell.damaged || has_narrow_products(cell.cell.contender.model)) return std::nullopt;
   std::vector<double> limits;
-  for (const Ceilings& one : ceilings) {
-    if (!are_ceilings_of(one, cell.point)) continue;
-    const double limit = limit_ns(cell.cell.work, one, cell.point.cache, cell.point.dtype);
+  for (const Ceilings& measurement : ceilings) {
+    if (!are_ceilings_of(measurement, cell.point)) continue;
+    const double limit = limit_ns(cell.cell.work, measurement, cell.point.cache, cell.point.dtype);
     if (std::isfinite(limit) && limit > 0) limits.push_back(limit / 1e6);
   }
   if (limits.empty()) return std::nullopt;
@@ -95,7 +94,7 @@ void add_ratios(std::vector<Row>& rows, const std::string& baseline) {
   }
 }
 
-/// The row of the same heat that drift is looked at against.
+/// The row of the same heat that drift is compared with.
 const Row* beside(const std::vector<Row>& rows, const Row& row,
                   const std::optional<std::string>& baseline) {
   const Row* first = nullptr;
@@ -171,7 +170,7 @@ std::vector<std::string> contender_ids(const std::vector<Row>& rows) {
   return ids;
 }
 
-/// Rows of one line: one contender, every axis alike but the length.
+/// The key of rows on one line: one contender, all axes equal except the length.
 std::string line_of(const Row& row) {
   HeatPoint point = row.cell.point;
   point.sequence_tokens = 0;
@@ -180,8 +179,8 @@ std::string line_of(const Row& row) {
 
 std::vector<statistics::Observation> per_token(const Row& row) {
   std::vector<statistics::Observation> observations = per_item(row.cell);
-  for (statistics::Observation& one : observations) {
-    one.time_ns /= static_cast<double>(row.cell.point.sequence_tokens);
+  for (statistics::Observation& observation : observations) {
+    observation.time_ns /= static_cast<double>(row.cell.point.sequence_tokens);
   }
   return observations;
 }
@@ -204,7 +203,7 @@ bool is_measured(const Row& row) {
 
 std::string against_baseline(const Row& row) {
   if (!row.ratio) return {};
-  // What is divided by itself has the ratio 1 without any width.
+  // A cell divided by itself has the ratio 1 with an interval of zero width.
   if (row.ratio->low == 1 && row.ratio->high == 1) return "baseline";
   return difference_in_words(*row.ratio);
 }
@@ -254,7 +253,7 @@ std::string executed_in_words(const Row& row) {
 std::vector<statistics::Observation> per_item(const StoredCell& cell) {
   const auto batch = static_cast<double>(std::max<std::int64_t>(cell.cell.batch, 1));
   std::vector<statistics::Observation> observations = observations_of(cell.cell, cell.point);
-  for (statistics::Observation& one : observations) one.time_ns /= batch;
+  for (statistics::Observation& observation : observations) observation.time_ns /= batch;
   return observations;
 }
 
@@ -287,10 +286,10 @@ Result<Table> make_table(const Store& store, const RunInfo& run,
   if (!ceilings) return tl::unexpected(ceilings.error());
   Result<RunInfo> known_run = with_machines(store, run);
   if (!known_run) return tl::unexpected(known_run.error());
-  // Whose a ceiling is of several machines is not kept.
+  // Ceilings are not stored per machine.
   if (are_unlike(machines_in(*known_run))) ceilings->clear();
 
-  // Names come from sweeps and files of other people; a line of one's own is no name.
+  // Names come from user input; restrict them to one line.
   for (StoredCell& cell : *cells) {
     Contender& contender = cell.cell.contender;
     for (std::string* name :

@@ -24,8 +24,8 @@ namespace fs = std::filesystem;
 constexpr std::string_view header =
     "step\tloss\tlearning_rate\tgradient_norm\ttokens\tseconds\tnDCG@10\n";
 constexpr std::uintmax_t most_bytes = 512U << 20U;  // millions of steps
-constexpr std::size_t most_points = 200;            // of a line
-constexpr std::size_t most_markers = 40;            // beyond, they hide the line
+constexpr std::size_t most_points = 200;            // per line
+constexpr std::size_t most_markers = 40;            // more would hide the line
 
 std::string line_of(const TrainedStep& step) {
   return fmt::format("{}\t{}\t{}\t{}\t{}\t{:.3f}\t{}\n", step.step, step.loss, step.learning_rate,
@@ -33,7 +33,7 @@ std::string line_of(const TrainedStep& step) {
                      step.ndcg ? fmt::format("{}", *step.ndcg) : "");
 }
 
-/// Takes what stands before the next tab, all of it one number.
+/// Parses the text before the next tab, which must be one number.
 template <typename Number>
 bool take(std::string_view& rest, Number& number) {
   const std::size_t length = std::min(rest.find('\t'), rest.size());
@@ -54,7 +54,7 @@ std::optional<TrainedStep> parse_line(std::string_view line) {
   return step;
 }
 
-/// Lines with their ends; what is behind the last end is left out.
+/// Lines that end with a newline; text after the last newline is ignored.
 class WholeLines {
  public:
   explicit WholeLines(std::string_view text) : rest_(text) {}
@@ -74,7 +74,8 @@ std::string_view without_end(std::string_view line) {
   return line.substr(0, line.size() - 1);
 }
 
-/// 1, 2, 5, 10, 20, ...: the least that leaves no more points than a line may have.
+/// The steps per point, of 1, 2, 5, 10, 20, ...: the smallest that respects the maximum number of
+/// points.
 std::int64_t steps_of_a_point(std::int64_t last) {
   std::int64_t ten = 1;
   while (true) {
@@ -89,8 +90,8 @@ Point point_at(std::int64_t step, double value) {
   return {.x = static_cast<double>(step), .y = value, .low = value, .high = value};
 }
 
-/// The mean of every stretch of steps, at its last one. What is not whole yet is left out, but for
-/// the only one.
+/// The mean of every `stretch` steps, at its last step. An incomplete stretch is omitted, unless it
+/// is the only one.
 std::vector<Point> mean_losses(const std::vector<TrainedStep>& steps, std::int64_t stretch) {
   std::vector<Point> points;
   double sum = 0;
@@ -116,7 +117,7 @@ std::vector<Point> validations(const std::vector<TrainedStep>& steps) {
   for (const TrainedStep& step : steps) {
     if (step.ndcg) points.push_back(point_at(step.step, *step.ndcg));
   }
-  const auto best = std::ranges::max_element(points, {}, &Point::y);  // the first of equals
+  const auto best = std::ranges::max_element(points, {}, &Point::y);  // the first one of ties
   if (best != points.end()) best->mark = "best";
   return points;
 }
@@ -131,12 +132,12 @@ Figure panel(std::string title, const char* y_label) {
           .provenance = {}};
 }
 
-/// To so many parts of 1.
+/// Rounds to a multiple of 1 / parts.
 double rounded(double value, double parts) {
   return std::round(value * parts) / parts;
 }
 
-/// Behind the name. Without steps there is nothing to say.
+/// The cells after the name; empty without steps.
 std::vector<SheetCell> cells_of(const std::vector<TrainedStep>& steps) {
   constexpr std::size_t of_loss = 100;
   constexpr double per_hour = 3600;
@@ -239,7 +240,7 @@ Result<TrainingCurve> read_training_curve(const fs::path& place) {
 
 std::vector<std::string> names_of(std::span<const TrainingCurve> curves) {
   std::vector<std::string> names(curves.size());
-  std::vector<fs::path> left;  // of each path, what its name does not have yet
+  std::vector<fs::path> left;  // for each path, the part that is not in its name yet
   left.reserve(curves.size());
   for (const TrainingCurve& curve : curves) {
     std::error_code failed;

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A training's curve: the file `training.tsv` in its folder, a line a step, and the figure that
-// lays several of them over each other.
+// The curve of a training run: the file `training.tsv` in its folder, one line per step, and the
+// figure that overlays several curves.
 //
 //   Result<TrainingCurveFile> file = TrainingCurveFile::go_on("out/training.tsv", 500);
 //   Status written = file->add({.step = 501, .loss = 0.25});
@@ -30,24 +30,25 @@ inline constexpr std::string_view training_curve_file = "training.tsv";
 
 struct TrainedStep {
   std::int64_t step = 0;  // from 1
-  double loss = 0;        // mean over the step's groups
+  double loss = 0;        // mean over the groups of the step
   double learning_rate = 0;
-  double gradient_norm = 0;  // of all weights together, before it was made shorter
+  double gradient_norm = 0;  // of all weights, before clipping
   std::int64_t tokens = 0;
   double seconds = 0;
-  std::optional<double> ndcg = std::nullopt;  // nDCG@10, where it was validated
+  std::optional<double> ndcg = std::nullopt;  // nDCG@10, if the step was validated
 };
 
-/// A training's curve as it grows. What is there of steps that are done already stays.
+/// Writes a training curve step by step. Lines of completed steps are kept.
 class TrainingCurveFile {
  public:
-  /// Keeps the lines up to the step `done` of a file that is there, and no others.
+  /// Keeps only the lines up to the step `done` of an existing file.
   [[nodiscard]] static Result<TrainingCurveFile> go_on(const std::filesystem::path& file,
                                                        std::int64_t done);
 
-  /// Whoever reads the file sees the line at once.
+  /// Appends a line, which is visible to readers of the file at once.
   [[nodiscard]] Status add(const TrainedStep& step);
-  /// Waits until the disk has all lines: before the state that goes on behind them is written.
+  /// Waits until all lines are on disk: call it before writing the state that training resumes
+  /// from.
   [[nodiscard]] Status flush();
 
  private:
@@ -65,19 +66,20 @@ struct TrainingCurve {
   std::vector<TrainedStep> steps;  // ascending
 };
 
-/// Of a training's folder, or of the file in it. A last line without its end is still being written
-/// and left out. Errors: no such file, one of another kind, a line that is none, with its number.
+/// Reads the curve of a training folder, or of the file in it. An incomplete last line, which is
+/// still being written, is ignored. Errors: no such file, a file of another kind, an invalid line,
+/// with its number.
 [[nodiscard]] Result<TrainingCurve> read_training_curve(const std::filesystem::path& place);
 
-/// What each is called: its folder, by as much of its path as tells it from the others.
+/// The name of each curve: its folder, with as much of the path as is needed to be unique.
 [[nodiscard]] std::vector<std::string> names_of(std::span<const TrainingCurve> curves);
 
-/// Losses over steps and, where any was validated, nDCG@10: a panel each, with a line a training.
-/// Of many steps a point is the mean loss of some, as many for all trainings; the panel's title
-/// says it. The best nDCG@10 of each is marked.
+/// Losses over steps and, if any step was validated, nDCG@10: one panel each, with one line per
+/// training run. With many steps, a point is the mean loss of several steps, the same number for
+/// all runs; the panel's title states it. The best nDCG@10 of each run is marked.
 [[nodiscard]] Facets training_figure(std::span<const TrainingCurve> curves);
 
-/// How far each is and what it has reached: a row a training.
+/// The progress and the results of each training run, one row per run.
 [[nodiscard]] Sheet training_sheet(std::span<const TrainingCurve> curves);
 
 }  // namespace attnscope::report

@@ -45,7 +45,7 @@ std::string machine_of_start(const json& start) {
   return fmt::format("{} ({})", node, device);
 }
 
-/// What starts tell, the first one's before those of its restarts; one that is damaged is null.
+/// The provenance of all starts, the first start before the restarts; a damaged one is null.
 Result<std::vector<json>> starts_of(const Store& store, const RunInfo& run) {
   const auto restarts = store.restarts(run.id);
   if (!restarts) return tl::unexpected(restarts.error());
@@ -56,11 +56,11 @@ Result<std::vector<json>> starts_of(const Store& store, const RunInfo& run) {
 }
 
 struct Found {
-  json start;  // the last of its starts
+  json start;  // the machine's last start
   std::vector<std::int64_t> heats;
 };
 
-/// By name, in the order of their first heats.
+/// The machines by name, in the order of their first heats.
 std::vector<std::pair<std::string, Found>> find_machines(
     const std::vector<json>& starts,
     const std::map<std::int64_t, std::optional<std::size_t>>& heats) {
@@ -86,7 +86,7 @@ std::string machines_in_words(const std::vector<std::pair<std::string, Found>>& 
   return text;
 }
 
-/// That part of a start which tells of the machine and what measured on it.
+/// The part of a start's provenance that describes the machine and the software.
 json told_by(const json& start) {
   json told = json::object();
   for (const char* key : {"device", "cuda", "build", "worker", "slurm"}) {
@@ -115,7 +115,7 @@ Result<RunInfo> with_machines(const Store& store, const RunInfo& run) {
   for (const auto& [name, found] : machines) {
     const json told = told_by(found.start);
     if (is_of_parts && list.empty()) {
-      // Its own "slurm" says where its parts are.
+      // The run's own "slurm" entry, which describes its parts, is kept.
       for (const auto& [key, value] : told.items()) {
         if (provenance_at(provenance, fmt::format("/{}", key)).is_null()) provenance[key] = value;
       }
@@ -130,20 +130,20 @@ Result<RunInfo> with_machines(const Store& store, const RunInfo& run) {
 }
 
 std::vector<Machine> machines_in(const RunInfo& run) {
-  // Most have none: their long provenance is not to be parsed for nothing.
+  // Avoids parsing the long provenance of most runs, which lack this key.
   if (run.start.provenance.find(fmt::format("\"{}\"", machines_key)) == std::string::npos)
     return {};
   std::vector<Machine> machines;
   const json list =
       provenance_at(parse_json(run.start.provenance), fmt::format("/{}", machines_key));
   try {
-    for (const json& one : list.is_array() ? list : json::array()) {
-      machines.push_back({.name = one.at("name").get<std::string>(),
-                          .device = one.at("device").get<std::string>(),
-                          .heats = one.at("heats").get<std::set<std::int64_t>>()});
+    for (const json& entry : list.is_array() ? list : json::array()) {
+      machines.push_back({.name = entry.at("name").get<std::string>(),
+                          .device = entry.at("device").get<std::string>(),
+                          .heats = entry.at("heats").get<std::set<std::int64_t>>()});
     }
   } catch (const json::exception&) {
-    return {};  // somebody else's words under the same name
+    return {};  // an unrelated value under the same key
   }
   return machines;
 }
@@ -165,7 +165,7 @@ std::vector<std::string> cautions_of_machines(const RunInfo& run) {
       provenance_at(parse_json(run.start.provenance), fmt::format("/{}", machines_key));
   RunInfo first = run, other = run;
   const auto without_host = [](json start) {
-    // That it is another machine has been said.
+    // The different machine has already been reported.
     if (start.is_object() && start.contains("device") && start["device"].is_object())
       start["device"].erase("host");
     return start.dump(-1, ' ', false, json::error_handler_t::replace);

@@ -1,12 +1,12 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a run's heats were measured, when its first start does not tell: on several machines, or by
-// tasks of a cluster. A heat is of one machine, and so are its ratios; what stands side by side of
-// several machines is said to.
+// Where a run's heats were measured, if its first start does not determine it: on several machines,
+// or by tasks of a cluster. A heat, and therefore its ratios, belongs to one machine; comparisons
+// of numbers across machines are marked as such.
 //
-//   Result<RunInfo> known = with_machines(store, run);   // device: "2 machines: n1 (...), n2
-//   (...)" for (const Machine& machine : machines_in(*known)) ...
+//   Result<RunInfo> known = with_machines(store, run);  // device: "2 machines: n1 (...), n2 (...)"
+//   for (const Machine& machine : machines_in(*known)) ...
 
 #include <cstdint>
 #include <set>
@@ -20,21 +20,21 @@ namespace attnscope::report {
 struct Machine {
   std::string name;              // "node7 (AMD EPYC 7B13)"
   std::string device;            // "AMD EPYC 7B13"
-  std::set<std::int64_t> heats;  // numbers of those that it measured
+  std::set<std::int64_t> heats;  // numbers of the heats measured on it
 };
 
 /// The run with all its machines: in words as its device, and in its provenance under "machines";
-/// for what its first start does not tell, that of the first machine stands. As it is where one
-/// start, or one machine, measured everything.
+/// values missing in its first start are those of the first machine. Unchanged if one start, or one
+/// machine, measured everything.
 [[nodiscard]] Result<RunInfo> with_machines(const Store& store, const RunInfo& run);
 
-/// Those of a run that was given them, in the order of their first heats; else none.
+/// The machines of a run returned by with_machines, in the order of their first heats; else empty.
 [[nodiscard]] std::vector<Machine> machines_in(const RunInfo& run);
 
-/// Whether there are several and not all of one device: what one can reach, another may not.
+/// Whether there are several machines with different devices, so that their ceilings may differ.
 [[nodiscard]] bool are_unlike(const std::vector<Machine>& machines);
 
-/// What has to be known of them: a sentence each. Nothing of fewer than two.
+/// Cautions about the machines, one sentence each. Empty for fewer than two.
 [[nodiscard]] std::vector<std::string> cautions_of_machines(const RunInfo& run);
 
 }  // namespace attnscope::report

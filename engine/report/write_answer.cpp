@@ -31,7 +31,7 @@ bool is_to_a_question(std::span<const Answer> answers) {
   return !answers.empty() && answers.front().question.has_value();
 }
 
-/// "1.95x" where it is shown to be slower, else what is known.
+/// "1.95x" if it is shown to be slower, else the verdict.
 std::string of_fastest(const Ratio& ratio) {
   const bool is_number = ratio.verdict == Verdict::slower && is_known(ratio);
   return is_number ? format_times(ratio.ratio) : std::string(verdict_in_words(ratio));
@@ -50,11 +50,11 @@ double bytes_per_document(const Row& row) {
 std::string sentence_of(const Ranking& ranking) {
   if (ranking.contenders.empty() || !ranking.contenders.front().to_fastest)
     return fmt::format("{}: nothing was measured.", ranking.place);
-  // Those of whom nothing shows that they are slower.
+  // Contenders that are not shown to be slower.
   std::vector<std::string> equal, unknown;
-  for (const Ranked& one : std::span(ranking.contenders).subspan(1)) {
-    if (!one.to_fastest || one.to_fastest->verdict == Verdict::slower) continue;
-    (is_known(*one.to_fastest) ? equal : unknown).push_back(one.row.cell.cell.contender.name);
+  for (const Ranked& ranked : std::span(ranking.contenders).subspan(1)) {
+    if (!ranked.to_fastest || ranked.to_fastest->verdict == Verdict::slower) continue;
+    (is_known(*ranked.to_fastest) ? equal : unknown).push_back(ranked.row.cell.cell.contender.name);
   }
   const std::string& first = ranking.contenders.front().row.cell.cell.contender.name;
   std::string text =
@@ -75,7 +75,7 @@ bool is_baseline(const Row& row, const Answer& answer) {
                              contender_along(contender, answer.x) == *answer.baseline);
 }
 
-/// `first`: what the first one is called, "fastest" where its lead is shown; empty: another one.
+/// `first`: the label of the first contender, "fastest" if its lead is shown; empty for the others.
 std::vector<SheetCell> line_of(const Ranked& ranked, std::string_view first, const Answer& answer) {
   const Row& row = ranked.row;
   std::vector<SheetCell> line{row.cell.cell.contender.name};
@@ -107,9 +107,9 @@ Sheet sheet_of_rankings(const Answer& answer) {
     block.title = sentence_of(ranking);
     const std::optional<Leader>& leader = ranking.leaders.of_all;
     const std::string_view best = leader && leader->is_clear() ? "fastest" : "lowest";
-    for (const Ranked& one : ranking.contenders) {
-      const bool is_first = &one == &ranking.contenders.front();
-      block.rows.push_back(line_of(one, is_first ? best : "", answer));
+    for (const Ranked& ranked : ranking.contenders) {
+      const bool is_first = &ranked == &ranking.contenders.front();
+      block.rows.push_back(line_of(ranked, is_first ? best : "", answer));
     }
   }
   return sheet;
@@ -141,7 +141,7 @@ std::string remark_on(const Advised& one) {
   return fmt::format("{}: {}", name_of(one.standing), one.reason);
 }
 
-/// What the columns rest on, below the table.
+/// The notes about the columns, below the table.
 std::vector<std::string> notes_below(const Answer& answer) {
   std::vector<std::string> notes = answer.notes;
   const auto published = std::ranges::find_if(
@@ -166,7 +166,7 @@ std::vector<std::string> notes_below(const Answer& answer) {
   return notes;
 }
 
-/// With its dagger; what was not measured where others were says so.
+/// The value with its dagger; published values are marked as such if others were measured.
 std::string effectiveness_of(const Advised& one, bool any_measured) {
   if (one.measured) {
     return fmt::format("{:.4f}{}", one.measured->mean,
@@ -192,17 +192,19 @@ Sheet sheet_of_contenders(const Answer& answer) {
                           {"", any_measured ? measured->measured->measure : "nDCG@10"},
                           {"", "Remark", false}},
               .notes = notes_below(answer)};
-  for (const Advised& one : answer.contenders) {
-    sheet.add({one.name,
-               one.time_ns ? (is_carried(one) ? "≈ " : "") + format_time(one.time_ns->value)
-                           : std::string(missing),
-               speed_of(one), one.peak_bytes ? format_bytes(*one.peak_bytes) : std::string(missing),
-               effectiveness_of(one, any_measured), remark_on(one)});
+  for (const Advised& advised : answer.contenders) {
+    sheet.add({advised.name,
+               advised.time_ns
+                   ? (is_carried(advised) ? "≈ " : "") + format_time(advised.time_ns->value)
+                   : std::string(missing),
+               speed_of(advised),
+               advised.peak_bytes ? format_bytes(*advised.peak_bytes) : std::string(missing),
+               effectiveness_of(advised, any_measured), remark_on(advised)});
   }
   return sheet;
 }
 
-/// One sheet of all settings, each with blocks of its own.
+/// One sheet for all settings, each with its own blocks.
 Sheet sheet_for_people(const RunInfo& run, std::span<const Answer> answers) {
   Sheet sheet;
   for (const Answer& answer : answers) {
@@ -216,11 +218,11 @@ Sheet sheet_for_people(const RunInfo& run, std::span<const Answer> answers) {
     } else {
       for (std::size_t i = 0; i < own.blocks.size(); ++i)
         own.blocks[i].title = setting + answer.rankings[i].place;
-      for (const std::string& one : headline_of(answer).sentences())
-        sheet.notes.push_back(setting + one);
-      for (const CrossoverAnswer& one : answer.crossovers)
-        own.notes.push_back(setting + one.sentence);
-      for (const FitAnswer& one : answer.fits) own.notes.push_back(setting + one.sentence);
+      for (const std::string& sentence : headline_of(answer).sentences())
+        sheet.notes.push_back(setting + sentence);
+      for (const CrossoverAnswer& crossover : answer.crossovers)
+        own.notes.push_back(setting + crossover.sentence);
+      for (const FitAnswer& fit : answer.fits) own.notes.push_back(setting + fit.sentence);
       for (const std::string& note : answer.notes) own.notes.push_back(setting + note);
     }
     std::ranges::move(own.blocks, std::back_inserter(sheet.blocks));
@@ -240,7 +242,7 @@ Value value_of(std::optional<double> value) {
   return value && std::isfinite(*value) ? Value(fmt::format("{:.9g}", *value)) : Value();
 }
 
-/// The ends too of a time in ms or a ratio.
+/// A time in ms or a ratio, with the ends of its interval.
 void add_estimate(std::vector<SheetCell>& cells, const std::optional<Estimate>& estimate) {
   for (double Estimate::*part : {&Estimate::value, &Estimate::low, &Estimate::high})
     cells.emplace_back(estimate ? value_of((*estimate).*part) : Value());
@@ -252,7 +254,7 @@ void add_ratio(std::vector<SheetCell>& cells, const std::optional<Ratio>& ratio)
   cells.emplace_back(ratio ? Value(std::string(verdict_in_words(*ratio))) : Value());
 }
 
-/// Measured or published, and the test against the baseline.
+/// The measured or published value, and the test against the baseline.
 void add_effectiveness(std::vector<SheetCell>& cells, const Advised& one) {
   if (one.measured) {
     const MeasuredEffectiveness& own = *one.measured;
@@ -317,32 +319,34 @@ Sheet sheet_for_programs(std::span<const Answer> answers) {
     SheetBlock& block = sheet.blocks.emplace_back();
     block.title = answer.setting;
     const std::string& run = answer.run.id.uuid;
-    for (const Advised& one : answer.contenders) {
-      std::optional<Estimate> ms = one.time_ns;
+    for (const Advised& advised : answer.contenders) {
+      std::optional<Estimate> ms = advised.time_ns;
       if (ms) ms = Estimate{ms->value / 1e6, ms->low / 1e6, ms->high / 1e6};
-      std::vector<SheetCell> cells{one.contender, one.name, std::string(name_of(one.standing)),
-                                   one.reason};
+      std::vector<SheetCell> cells{advised.contender, advised.name,
+                                   std::string(name_of(advised.standing)), advised.reason};
       add_estimate(cells, ms);
-      add_ratio(cells, one.to_baseline);
-      cells.insert(cells.end(), {value_of(one.peak_bytes), Value(is_carried(one)),
-                                 one.published ? value_of(one.published->ndcg10) : Value()});
-      add_effectiveness(cells, one);
+      add_ratio(cells, advised.to_baseline);
+      cells.insert(cells.end(),
+                   {value_of(advised.peak_bytes), Value(is_carried(advised)),
+                    advised.published ? value_of(advised.published->ndcg10) : Value()});
+      add_effectiveness(cells, advised);
       cells.insert(cells.end(), {fmt::format("{}", fmt::join(answer.notes, " ")), run});
       block.rows.push_back(std::move(cells));
     }
     for (const Ranking& ranking : answer.rankings) {
-      for (const Ranked& one : ranking.contenders) {
-        const bool measured = is_measured(one.row);
-        const Contender& contender = one.row.cell.cell.contender;
-        std::vector<SheetCell> cells{ranking.place,
-                                     contender.id(),
-                                     contender.name,
-                                     measured ? "ok" : outcome_of(one.row).status,
-                                     measured ? value_of(per_document_ns(one.row) / 1e6) : Value(),
-                                     one.to_fastest ? value_of(one.to_fastest->ratio) : Value(),
-                                     measured ? value_of(bytes_per_document(one.row)) : Value()};
-        add_ratio(cells, one.row.ratio);
-        cells.emplace_back(measured ? Value(is_disturbed(one.row)) : Value());
+      for (const Ranked& ranked : ranking.contenders) {
+        const bool measured = is_measured(ranked.row);
+        const Contender& contender = ranked.row.cell.cell.contender;
+        std::vector<SheetCell> cells{
+            ranking.place,
+            contender.id(),
+            contender.name,
+            measured ? "ok" : outcome_of(ranked.row).status,
+            measured ? value_of(per_document_ns(ranked.row) / 1e6) : Value(),
+            ranked.to_fastest ? value_of(ranked.to_fastest->ratio) : Value(),
+            measured ? value_of(bytes_per_document(ranked.row)) : Value()};
+        add_ratio(cells, ranked.row.ratio);
+        cells.emplace_back(measured ? Value(is_disturbed(ranked.row)) : Value());
         cells.emplace_back(run);
         block.rows.push_back(std::move(cells));
       }
@@ -386,8 +390,7 @@ json json_of(const Ranked& ranked) {
           {"to_baseline", json_of(row.ratio)}};
 }
 
-/// Windows are told as w, which may be a fraction where it was not measured;
-/// null when infinite.
+/// Windows are given as w, which may be fractional if interpolated; null if infinite.
 json place(double at, XAxis x) {
   return number(x == XAxis::window ? (at - 1) / 2 : at);
 }
@@ -431,7 +434,7 @@ json setting_json(const Answer& answer) {
   json rankings = json::array(), crossovers = json::array(), fits = json::array();
   for (const Ranking& ranking : answer.rankings) {
     json contenders = json::array();
-    for (const Ranked& one : ranking.contenders) contenders.push_back(json_of(one));
+    for (const Ranked& ranked : ranking.contenders) contenders.push_back(json_of(ranked));
     const auto id_of = [&ranking](const std::optional<Leader>& leader) {
       return leader && leader->is_clear()
                  ? json(ranking.contenders[leader->contender].row.cell.cell.contender.id())
@@ -442,7 +445,8 @@ json setting_json(const Answer& answer) {
                         {"fastest_equivalent", id_of(ranking.leaders.of_equivalent)},
                         {"contenders", contenders}});
   }
-  for (const CrossoverAnswer& one : answer.crossovers) crossovers.push_back(json_of(one, answer.x));
+  for (const CrossoverAnswer& crossover : answer.crossovers)
+    crossovers.push_back(json_of(crossover, answer.x));
   for (const FitAnswer& fit : answer.fits) fits.push_back(json_of(fit));
   return {{"setting", answer.setting}, {"headline", headline_of(answer).sentences()},
           {"notes", answer.notes},     {"rankings", rankings},
@@ -477,11 +481,11 @@ json json_of(const std::optional<LongestDocument>& longest) {
 
 json json_of(const std::vector<statistics::Crossing>& crossings) {
   json list = json::array();
-  for (const statistics::Crossing& one : crossings) {
-    list.push_back({{"overtakes", one.a_overtakes},
-                    {"at", one.at ? number(*one.at) : json()},
-                    {"low", number(one.low)},
-                    {"high", number(one.high)}});
+  for (const statistics::Crossing& crossing : crossings) {
+    list.push_back({{"overtakes", crossing.a_overtakes},
+                    {"at", crossing.at ? number(*crossing.at) : json()},
+                    {"low", number(crossing.low)},
+                    {"high", number(crossing.high)}});
   }
   return list;
 }
@@ -546,7 +550,7 @@ json json_of(const DocumentLengths& documents) {
 
 json question_json(const Answer& answer) {
   json contenders = json::array();
-  for (const Advised& one : answer.contenders) contenders.push_back(json_of(one));
+  for (const Advised& advised : answer.contenders) contenders.push_back(json_of(advised));
   const Question& question = *answer.question;
   const Advised* const equivalent = fastest_equivalent(answer);
   return {
@@ -569,8 +573,8 @@ json question_json(const Answer& answer) {
 std::string as_json(const RunInfo& run, std::span<const Answer> answers) {
   json settings = json::array();
   const bool is_question = is_to_a_question(answers);
-  for (const Answer& one : answers)
-    settings.push_back(is_question ? question_json(one) : setting_json(one));
+  for (const Answer& answer : answers)
+    settings.push_back(is_question ? question_json(answer) : setting_json(answer));
   json whole = std::move(settings);
   if (!is_question) {
     const Answer none;
@@ -585,18 +589,19 @@ std::string as_json(const RunInfo& run, std::span<const Answer> answers) {
 std::string sentences(const Answer& answer) {
   std::string text;
   if (!answer.setting.empty()) text += wrapped("== " + answer.setting, "   ");
-  for (const std::string& one : headline_of(answer).sentences()) text += wrapped(one, "  ");
+  for (const std::string& sentence : headline_of(answer).sentences())
+    text += wrapped(sentence, "  ");
   for (const std::string& note : answer.notes) text += wrapped(note, "  ");
-  // At one place the ranking says the same.
+  // With a single place, the ranking states the same.
   const bool has_several = answer.rankings.size() > 1;
   if (has_several && !answer.crossovers.empty()) {
     text += fmt::format("\nAlong the {}:\n", name_of(answer.x));
-    for (const CrossoverAnswer& one : answer.crossovers)
-      text += wrapped("  " + one.sentence, "      ");
+    for (const CrossoverAnswer& crossover : answer.crossovers)
+      text += wrapped("  " + crossover.sentence, "      ");
   }
   std::string fits;
-  for (const FitAnswer& one : answer.fits) {
-    if (has_several || one.next) fits += wrapped("  " + one.sentence, "      ");
+  for (const FitAnswer& fit : answer.fits) {
+    if (has_several || fit.next) fits += wrapped("  " + fit.sentence, "      ");
   }
   if (!fits.empty()) text += "\nLongest length that fits:\n" + fits;
   return text + "\n" + write_sheet(sheet_of_rankings(answer), TableFormat::text);
@@ -609,13 +614,14 @@ std::string sentences_to_question(const Answer& answer) {
   for (const std::string& note : answer.notes) text += wrapped(note, "  ");
   text += "\n";
   std::size_t place = 0;
-  for (const Advised& one : answer.contenders) {
-    const bool has_place = one.standing == Standing::within_limits;
+  for (const Advised& advised : answer.contenders) {
+    const bool has_place = advised.standing == Standing::within_limits;
     if (has_place) ++place;
-    text +=
-        wrapped(fmt::format("{:>3} {}", has_place ? fmt::format("{}.", place) : "-", one.sentence),
-                "      ");
-    for (const std::string& remark : one.remarks) text += wrapped("      " + remark, "        ");
+    text += wrapped(
+        fmt::format("{:>3} {}", has_place ? fmt::format("{}.", place) : "-", advised.sentence),
+        "      ");
+    for (const std::string& remark : advised.remarks)
+      text += wrapped("      " + remark, "        ");
   }
   return text;
 }
@@ -625,16 +631,16 @@ std::string as_text(const RunInfo& run, std::span<const Answer> answers) {
   std::string text;
   if (answers.empty()) return wrapped(provenance, "  ") + "No heat of this run is finished yet.\n";
   if (is_to_a_question(answers)) {
-    for (const Answer& one : answers)
-      text.append(text.empty() ? "" : "\n").append(sentences_to_question(one));
+    for (const Answer& answer : answers)
+      text.append(text.empty() ? "" : "\n").append(sentences_to_question(answer));
     return fmt::format("{}\n{}\n", text, provenance);
   }
   text = answers.front().shared;
   if (answers.front().baseline) text += fmt::format("; baseline: {}", *answers.front().baseline);
   text = wrapped(text, "  ");
-  for (const Answer& one : answers) {
-    if (!one.setting.empty()) text += "\n";
-    text += sentences(one);
+  for (const Answer& setting_answer : answers) {
+    if (!setting_answer.setting.empty()) text += "\n";
+    text += sentences(setting_answer);
   }
   return text + "\n" + wrapped(provenance, "  ");
 }
@@ -655,7 +661,7 @@ std::string exact_sweep(const Answer& answer) {
   json sweep = parse_json(text);
   if (!sweep.is_object()) return {};
   const HeatPoint& point = answer.point;
-  // What the sweep leaves to its defaults stays there.
+  // Fields that the sweep leaves at their defaults stay unset.
   for (const Axis& axis : heat_axes) {
     std::string way(axis.field);
     std::ranges::replace(way, '.', '/');

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A pivot as a Sheet. In LaTeX it is in the manner of the ECIR 2024 paper's Table 3: the baseline
+// A pivot as a Sheet. In LaTeX it has the style of the ECIR 2024 paper's Table 3: the baseline
 // underlined, the others' relative difference in parentheses, a rule and a heading before each
-// block. Numbers that are to be compared have one unit there.
+// block. Numbers to be compared have one unit there.
 
 #include <fmt/format.h>
 
@@ -23,7 +23,7 @@ bool has_several(const Pivot& pivot) {
   return pivot.choice.cells.size() > 1;
 }
 
-/// Calls `each` with every line and whether its row was begun by the line before.
+/// Calls `each` with every line and whether the previous line belongs to the same row.
 void for_each_line(const PivotBlock& block, auto&& each) {
   const PivotLine* before = nullptr;
   for (const PivotLine& line : block.lines) {
@@ -68,7 +68,7 @@ Sheet sheet_for_people(const Table& table, const Pivot& pivot, bool is_text) {
   return sheet;
 }
 
-/// One value of a row, under the name that a table's column of it has.
+/// One value of a row, named like the table's column for it.
 struct Named {
   std::string_view key;
   Value value;
@@ -104,8 +104,8 @@ std::vector<Named> values_of(const PivotCell& cell, Quantity quantity) {
   return {{"executed_ratio", number(cell.value)}};
 }
 
-/// The pivot's own grid, a line for each number of a quantity: itself, and what it is beside the
-/// baseline.
+/// The pivot's own grid, with one line for each number of a quantity: its value, and its comparison
+/// with the baseline.
 Sheet grid_of_numbers(const Table& table, const Pivot& pivot) {
   Sheet sheet{.columns = {{pivot.choice.rows, ""}, {"quantity", ""}},
               .block_column = SheetColumn{"setting", ""}};
@@ -118,7 +118,7 @@ Sheet grid_of_numbers(const Table& table, const Pivot& pivot) {
     lines.title = block.words;
     for (const PivotLine& line : block.lines) {
       const std::vector<Named> names = values_of({}, line.quantity);
-      // Without a baseline there is nothing beside a quantity but itself.
+      // Without a baseline there is only the quantity's own value.
       const std::size_t count = table.baseline ? names.size() : 1;
       for (std::size_t i = 0; i < count; ++i) {
         std::vector<SheetCell>& cells = lines.rows.emplace_back();
@@ -126,7 +126,7 @@ Sheet grid_of_numbers(const Table& table, const Pivot& pivot) {
         cells.emplace_back(std::string(names[i].key));
         for (const PivotCell& cell : line.cells) {
           const Value value = values_of(cell, line.quantity)[i].value;
-          // Why there is none stands where the number would.
+          // A missing number is replaced by its reason.
           const bool says_why =
               std::holds_alternative<std::monostate>(value) && i == 0 && !cell.is_baseline;
           cells.emplace_back(says_why ? Value(cell.text) : value);
@@ -139,7 +139,7 @@ Sheet grid_of_numbers(const Table& table, const Pivot& pivot) {
   return sheet;
 }
 
-/// An object for each cell, with all its quantities.
+/// One object for each cell, with all its quantities.
 Sheet list_of_cells(const Table& table, const Pivot& pivot) {
   Sheet sheet{
       .columns = {
@@ -176,7 +176,7 @@ Sheet list_of_cells(const Table& table, const Pivot& pivot) {
 
 struct SharedUnit {
   std::string_view name;
-  double size;  // in ns, bytes or as it is
+  double size;  // in ns, bytes or the quantity's own unit
 };
 
 double least_of(const PivotLine& line) {
@@ -185,12 +185,12 @@ double least_of(const PivotLine& line) {
   return least;
 }
 
-/// Of all times: they have one unit.
+/// The smallest time, which determines the common unit.
 double least_time(const Pivot& pivot) {
   double least = std::numeric_limits<double>::infinity();
   for (const PivotBlock& block : pivot.blocks) {
-    for (const PivotLine& one : block.lines) {
-      if (one.quantity == Quantity::time) least = std::min(least, least_of(one));
+    for (const PivotLine& line : block.lines) {
+      if (line.quantity == Quantity::time) least = std::min(least, least_of(line));
     }
   }
   return least;
@@ -232,7 +232,7 @@ SheetCell paper_cell(const PivotCell& cell, Quantity quantity, const SharedUnit&
 
 std::string caption_of(const Table& table, const Pivot& pivot) {
   std::string text = quantities_in_words(table, pivot);
-  // In parentheses and underlined is said once, as the paper says it.
+  // The caption explains parentheses and underlines once, like the paper's.
   if (const std::size_t comma = text.find(", in parentheses"); comma != std::string::npos)
     text.resize(comma);
   if (!text.empty()) text[0] = static_cast<char>(std::toupper(text[0]));

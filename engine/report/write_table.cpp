@@ -2,7 +2,8 @@
 //
 // A table as a Sheet: for people one block for each length, with the columns that any row fills;
 // for programs every column of the contract; for LaTeX the form of the ECIR 2024 paper's Table 3,
-// contenders as columns with their window beneath, a line of times and one of memory per document.
+// with contenders as columns, their window beneath, and one line each for time and memory per
+// document.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -52,8 +53,8 @@ std::string time_interval(const Row& row) {
   return ends_in_percent(relative_interval(time));
 }
 
-/// Of what is itself a difference, as one: it holds 0 where no difference is shown. None of what is
-/// compared with itself.
+/// The interval of a ratio as a difference: it contains 0 if no difference is shown. Empty for a
+/// row compared with itself.
 std::string difference_interval(const std::optional<statistics::Ratio>& ratio) {
   if (!ratio || ratio->low == ratio->high) return {};
   return interval_in_words(*ratio);
@@ -115,13 +116,13 @@ struct Line {
   std::array<std::string, fields.size()> text;
 };
 
-/// The lines of one point. A batch that all share stands in the head alone.
+/// The lines of one point. A batch shared by all is only in the heading.
 struct Block {
   std::string head;
   std::vector<Line> lines;
 };
 
-/// One point's rows: those from `begin` on.
+/// The rows of one point, starting at `begin`.
 std::span<const Row> rows_of_point(std::span<const Row> rows, std::size_t begin) {
   std::size_t end = begin;
   while (end < rows.size() && rows[end].cell.point == rows[begin].cell.point) ++end;
@@ -149,7 +150,7 @@ std::string cell_in_words(const Row& row) {
   return fmt::format("{}, {} tokens", row.cell.cell.contender.name, row.cell.point.sequence_tokens);
 }
 
-/// Rows of which one thing has to be known.
+/// A note and the rows it applies to.
 struct Known {
   std::string sentence;
   std::vector<std::string> names;
@@ -167,7 +168,7 @@ std::string own_note(const Row& row, std::string_view word) {
 struct Kind {
   bool (*holds)(const Row& row);
   std::string_view sentence;
-  std::string_view word;  // in the row's own note, which stands beside its name where there are few
+  std::string_view word;  // in the row's own note, which follows its name if there are few rows
 };
 constexpr std::array<Kind, 7> kinds{{
     {[](const Row& r) { return is_measured(r) && r.drift.is_flagged; },
@@ -193,7 +194,7 @@ constexpr std::array<Kind, 7> kinds{{
      ""},
 }};
 
-/// What the relative columns are relative to.
+/// The references of the relative columns.
 std::string relations_line(const Table& table) {
   return joined(table.baseline ? fmt::format("base: {}, per document", *table.baseline) : "",
                 table.has_growth ? "growth: time per token against the shortest length" : "");
@@ -252,7 +253,7 @@ bool are_in_ms(const Table& table) {
   return least >= 1e6 && std::isfinite(least);
 }
 
-/// A line of one point: the unit, then each contender's number or what became of it.
+/// A line of one point: the unit, then each contender's number or its status.
 std::vector<SheetCell> paper_line(const Table& table, std::span<const Row> rows,
                                   const std::vector<const Contender*>& contenders, bool is_time,
                                   bool in_ms) {
@@ -316,7 +317,7 @@ Sheet sheet_for_paper(const Table& table) {
 }
 
 /// "95 % intervals that are shown reach at most -2.1/+2.3 % around a time and -1.9/+2.4 % around a
-/// ratio": those that are known, since a cell says which are not.
+/// ratio": covers the known intervals; unknown ones are marked in their cells.
 std::string widest_intervals(const std::vector<const Row*>& rows) {
   statistics::Ratio times{.ratio = 1, .low = 1, .high = 1}, ratios = times;
   const auto reach = [](statistics::Ratio& widest, const statistics::Ratio& one) {
@@ -360,7 +361,7 @@ Sheet sheet_of(const Table& table) {
   std::vector<std::size_t> shown;
   for (std::size_t f = 0; f < fields.size(); ++f) {
     const bool tells = any_line([f](const Line& line) {
-      // A column in which everybody executes what is useful and no more tells nothing.
+      // A column in which every contender executes exactly the useful work is omitted.
       return !line.text[f].empty() && (f != executed_field || line.text[f] != format_times(1));
     });
     if (!tells) continue;

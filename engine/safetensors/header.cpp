@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Where an entry stands, for messages.
+/// Position of an entry, for messages.
 struct Place {
   std::string_view file;
   std::string_view tensor;
@@ -38,7 +38,7 @@ std::optional<std::int64_t> size_from(const json& value) {
   return std::nullopt;
 }
 
-/// A value for a message: scalars as they stand, the rest (of any size and depth) by its kind.
+/// A value for a message: scalars in full, others (of any size and depth) by their type.
 std::string shown(const json& value) {
   constexpr std::size_t longest = 40;
   if (value.is_structured()) return value.is_array() ? "a list" : "an object";
@@ -84,8 +84,7 @@ Status read_offsets(const json& value, const Place& place, std::int64_t data_byt
   return {};
 }
 
-/// Bits of one element, or 0 for a dtype that is not known here: a later version of the format may
-/// have it.
+/// Bits of one element; 0 for an unknown dtype, which a later version of the format may define.
 std::int64_t element_bits(std::string_view dtype) {
   static constexpr std::array<std::pair<std::string_view, std::int64_t>, 22> known{{
       {"F4", 4},          {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"BOOL", 8},    {"U8", 8},
@@ -100,7 +99,7 @@ std::int64_t element_bits(std::string_view dtype) {
   return 0;
 }
 
-/// A name of capitals, digits and underscores: a type, known here or not.
+/// Whether the value is a name of capitals, digits and underscores: a known or unknown dtype.
 bool is_dtype(const json& value) {
   constexpr std::size_t longest = 30;
   if (!value.is_string()) return false;
@@ -161,7 +160,8 @@ Status read_metadata(const json& value, std::string_view file,
   return {};
 }
 
-/// Tensors follow each other without holes and to the file's end, as the reference reader demands.
+/// Checks that tensors are contiguous and reach the end of the file, as the reference reader
+/// requires.
 Status check_coverage(const std::vector<HeaderEntry>& entries, std::int64_t data_bytes,
                       std::string_view file) {
   const auto uncovered = [&](std::int64_t begin, std::int64_t end) {

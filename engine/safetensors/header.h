@@ -1,7 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The JSON header of a safetensors file, checked entry by entry against the bytes that follow it.
+// The JSON header of a safetensors file; every entry is validated against the bytes that follow the
+// header.
 
 #include <cstddef>
 #include <cstdint>
@@ -25,24 +26,24 @@ struct HeaderEntry {
 
 struct Header {
   std::vector<HeaderEntry> entries;             // in the header's order
-  std::map<std::string, std::string> metadata;  // the writer's own texts
+  std::map<std::string, std::string> metadata;  // texts of the writer
 };
 
-/// The beginning of a file whose tensors follow each other in this order (where an entry says that
-/// its bytes are is not read): the header's length, the header, and spaces up to a multiple of
+/// The beginning of a file whose tensors are stored contiguously in this order (the entries' own
+/// byte ranges are ignored): the header's length, the header, and spaces up to a multiple of
 /// `alignment` bytes, a multiple of 8.
 [[nodiscard]] std::string header_text(std::span<const HeaderEntry> entries,
                                       const std::map<std::string, std::string>& metadata,
                                       std::size_t alignment = 8);
-/// Bytes of a tensor; an overflow is the caller's mistake.
+/// Bytes of a tensor; the caller must rule out an overflow.
 [[nodiscard]] std::int64_t bytes_of(const HeaderEntry& entry);
 
-/// Of the header, from the 8 bytes that a file begins with. `longest` is what its reader takes.
+/// Length of the header, from the first 8 bytes of a file. `longest` is the reader's limit.
 [[nodiscard]] Result<std::int64_t> header_length(std::span<const std::byte, 8> bytes,
                                                  std::int64_t file_bytes, std::int64_t longest,
                                                  std::string_view file);
 
-/// `data_bytes` is what follows the header in the file; `file` names it in messages.
+/// `data_bytes` is the number of bytes after the header; `file` names the file in messages.
 [[nodiscard]] Result<Header> parse_header(std::string_view json, std::int64_t data_bytes,
                                           std::string_view file);
 

@@ -16,10 +16,10 @@ namespace attnscope {
 namespace {
 
 constexpr std::int64_t length_bytes = 8;
-// The reference reader's own limit; a longer header is an attack or a damaged length.
+// The limit of the reference reader; a longer header is malicious or has a damaged length.
 constexpr std::int64_t longest_header = 100'000'000;
 
-// Before the digits; those of other versions were summed up in another way.
+// Prefix of the digits; other versions used a different algorithm.
 constexpr std::string_view checksum_version = "2-";
 
 bool fits(const std::vector<std::int64_t>& shape, std::span<const std::int64_t> wanted) {
@@ -38,7 +38,7 @@ std::string shape_text(std::span<const std::int64_t> shape) {
   return in_a_sentence(text + "]", longest);
 }
 
-/// The header of these tensors, each with as many values as its shape says.
+/// The header of these tensors; each must have as many values as its shape specifies.
 Result<std::string> header_of(const std::filesystem::path& path, std::span<const NamedView> tensors,
                               const std::map<std::string, std::string>& metadata) {
   std::vector<HeaderEntry> entries;
@@ -152,7 +152,7 @@ Result<std::span<const float>> SafetensorsFile::floats(std::string_view name,
     return fail("{}: tensor '{}' has shape {}; {} is needed", mapping_->file, in_a_sentence(name),
                 shape_text(found->shape), shape_text(shape));
   }
-  // The mapping starts on a page, so this is the address a float may be read from.
+  // The mapping is page-aligned, so this checks the alignment of the float data.
   if (reinterpret_cast<std::uintptr_t>(found->bytes.data()) % alignof(float) != 0) {
     return fail(
         "{}: tensor '{}' does not start at a multiple of {} bytes; write the file anew with "

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // safetensors files: 8 bytes little-endian header length, a JSON header, then the tensors' bytes.
-// Reading maps the file and checks every offset; a hostile or truncated file ends in one sentence.
+// Reading maps the file and checks every offset; a malicious or truncated file results in an error
+// of one sentence.
 //
 //   Result<SafetensorsFile> file = SafetensorsFile::open("in.safetensors");
 //   Result<TensorView> q = file->tensor("q");
@@ -42,15 +43,15 @@ class SafetensorsFile {
 
   [[nodiscard]] std::vector<std::string> names() const;
   [[nodiscard]] std::vector<NamedView> tensors() const;  // all of them, in the header's order
-  /// A text of the writer's own from `__metadata__`; errors name the file and the key.
+  /// A text of the writer from `__metadata__`; errors name the file and the key.
   [[nodiscard]] Result<std::string_view> metadata(std::string_view key) const;
-  /// Errors name the file, the tensor and the tensors that are there.
+  /// Errors name the file, the tensor and the available tensors.
   [[nodiscard]] Result<TensorView> tensor(std::string_view name) const;
-  /// The same with dtype F32 and a shape where -1 matches any size.
+  /// The same for dtype F32 and a shape in which -1 matches any size.
   [[nodiscard]] Result<std::span<const float>> floats(std::string_view name,
                                                       std::span<const std::int64_t> shape) const;
-  /// Ok where the text `checksum` is that of all tensors and all other texts (checksum_of). Errors:
-  /// another one, and one of an earlier version of the program, which cannot be checked.
+  /// Ok if the text `checksum` equals that of all tensors and all other texts (checksum_of).
+  /// Errors: a different checksum, or one of an earlier program version, which cannot be checked.
   [[nodiscard]] Status check_sum() const;
 
  private:
@@ -60,8 +61,8 @@ class SafetensorsFile {
 };
 
 inline constexpr const char* checksum_key = "checksum";
-/// Of tensors and texts with their names, whatever their order: what a file has by that key which
-/// is to be known again to the bit.
+/// Checksum of tensors and texts with their names, independent of their order: the value of this
+/// key in a file that must be bit-identical when it is read again.
 [[nodiscard]] std::string checksum_of(std::span<const NamedView> tensors,
                                       const std::map<std::string, std::string>& metadata);
 
@@ -73,16 +74,16 @@ struct NamedTensor {
 
 struct SafetensorsOptions {
   std::map<std::string, std::string> metadata{};  // the file's `__metadata__`
-  bool half = false;                              // F16 in place of F32, rounded to nearest even
+  bool half = false;                              // F16 instead of F32, rounded to nearest even
 };
 
-/// Bytes as they are, for the owner alone (they may hold what a document says) unless `readers` are
-/// others; whole or not at all.
+/// Writes bytes unchanged, readable only by the owner (they may contain text of documents) unless
+/// `readers` says otherwise; the file is written completely or not at all.
 [[nodiscard]] Status write_safetensors(const std::filesystem::path& path,
                                        std::span<const NamedView> tensors,
                                        const std::map<std::string, std::string>& metadata,
                                        Readers readers = Readers::owner_alone);
-/// Floats.
+/// Writes floats.
 [[nodiscard]] Status write_safetensors(const std::filesystem::path& path,
                                        std::span<const NamedTensor> tensors,
                                        const SafetensorsOptions& options = {});

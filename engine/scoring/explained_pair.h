@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What decides the score of a pair, and which file and field it comes from: the model, the
+// What determines the score of a pair, with the file and field it comes from: the model, the
 // tokenizer, the limit, the prompt, the head, and the tokens with their ids, types and positions.
 //
 //   for (const Explained& line : explain_model(model)) print(line.what, line.value, line.source);
@@ -19,7 +19,7 @@ namespace attnscope {
 struct Explained {
   std::string what;    // "token types"
   std::string value;   // "not given to the model"
-  std::string source;  // "model_input_names of tokenizer_config.json"; empty: nothing to name
+  std::string source;  // "model_input_names of tokenizer_config.json"; empty: no source
 };
 [[nodiscard]] std::vector<Explained> explain_model(const ScoringModel& model,
                                                    const std::string& activation = "none");
@@ -31,7 +31,7 @@ struct ExplainedToken {
   std::int64_t position = 0;  // row of the position embeddings
   std::string_view part;      // "[CLS]", "query", "document"
 };
-/// As the model reads the pair, [CLS] first. The model must outlive it.
+/// The tokens in the model's order, [CLS] first. The model must outlive the result.
 [[nodiscard]] std::vector<ExplainedToken> explain_tokens(const ScoringModel& model,
                                                          const TokenPair& pair);
 

@@ -15,8 +15,8 @@ std::vector<Passage> overlapping(std::int64_t tokens, std::int64_t room) {
   return passages;
 }
 
-/// chunk_starts = range(0, longest - most, most // 2), of a document those below its length; every
-/// length there is with [SEP].
+/// chunk_starts = range(0, longest - most, most // 2), restricted to starts below the document's
+/// length; all lengths there include [SEP].
 std::vector<Passage> as_published(std::int64_t tokens, const PassageRoom& room) {
   const std::int64_t longest = room.longest + 1, most = room.room + 1;
   if (longest <= room.positions) return {{0, std::min(tokens, room.room)}};

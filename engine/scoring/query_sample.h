@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Some queries of a file of pairs, each with as many documents as a re-ranker may be given: its own
-// ones, and others' where it has too few.
+// A sample of queries from a file of pairs, each with a given number of documents: its own, and
+// other queries' if it has too few.
 //
 //   QuerySample sample(50);
 //   while (sample.add(next_pair())) {}
@@ -19,18 +19,18 @@
 
 namespace attnscope {
 
-/// Of a sample, which lives longer.
+/// A pair of a sample, which must outlive it.
 struct PairView {
   std::string_view query, document;
-  std::int64_t line = 0;  // where the query first stands
+  std::int64_t line = 0;  // first line of the query
 };
 
 class QuerySample {
  public:
-  /// More documents a query than this nobody re-ranks.
+  /// The maximum number of documents per query.
   static constexpr std::int64_t most_documents = 4096;
 
-  /// The first so many queries of a file.
+  /// Takes the first `most_queries` queries of a file.
   explicit QuerySample(std::int64_t most_queries) : most_queries_(most_queries) {}
   QuerySample(const QuerySample&) = delete;
   QuerySample& operator=(const QuerySample&) = delete;
@@ -38,19 +38,21 @@ class QuerySample {
   QuerySample& operator=(QuerySample&&) = default;
   ~QuerySample() = default;
 
-  /// A pair, in the file's order; queries are told apart by their ids, else by their texts. Whether
-  /// another one is wanted: until one query more has come and there are most_documents.
+  /// Adds a pair, in file order; queries are distinguished by their ids, else by their texts.
+  /// Returns whether another pair is needed: until one query more has come and there are
+  /// most_documents.
   [[nodiscard]] bool add(TextPair pair);
 
   [[nodiscard]] std::size_t queries() const { return queries_.size(); }
-  /// How many documents a query can be given: different texts of the file, most_documents at most.
+  /// The number of documents available for a query: different texts of the file, at most
+  /// most_documents.
   [[nodiscard]] std::int64_t documents() const;
-  /// The query's own documents first, in the file's order, then those that follow its first one
-  /// there, and from the file's beginning; none twice. Preconditions: a query, and top_k at most
-  /// documents().
+  /// The query's own documents first, in file order, then those that follow its first document in
+  /// the file, then from the beginning of the file; without duplicates. Preconditions: `query` <
+  /// queries(), and top_k at most documents().
   [[nodiscard]] std::vector<PairView> ranking(std::size_t query, std::int64_t top_k) const;
 
-  /// What rankings of top_k have of other queries.
+  /// Documents in rankings of top_k that belong to other queries.
   struct Borrowed {
     std::int64_t queries = 0, documents = 0;
   };
@@ -60,17 +62,17 @@ class QuerySample {
   struct Query {
     std::string text;
     std::int64_t line = 0;
-    std::vector<std::size_t> own{};  // places in documents_
+    std::vector<std::size_t> own{};  // indices in documents_
   };
-  /// The document's place in documents_.
+  /// The document's index in documents_.
   std::size_t place_of(std::string document);
 
   std::int64_t most_queries_;
-  bool is_past_ = false;  // a pair of another query has come
+  bool is_past_ = false;  // a pair of a query beyond the sample was added
   std::vector<Query> queries_;
   std::unordered_map<std::string, std::size_t> query_numbers_;
   std::unordered_map<std::string, std::size_t> document_places_;
-  std::vector<std::string_view> documents_;  // the keys there, in the file's order
+  std::vector<std::string_view> documents_;  // the keys of document_places_, in file order
 };
 
 }  // namespace attnscope

@@ -7,7 +7,8 @@
 namespace attnscope {
 namespace {
 
-// A call has costs of its own; for so few documents a query encoded once does not bring them in.
+// A call has a fixed cost; with this few documents, encoding the query only once does not save
+// enough to cover it.
 constexpr std::size_t few_documents = 4;
 
 /// Cuts `places` into batches within the limits.

@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which pairs are scored together. Documents of the same query stand together, because a query that
-// sees itself alone is then encoded once for all of them; within a query, and among the rest, pairs
-// of like length stand together, because some implementations pad.
+// Groups pairs into batches. Documents of the same query are adjacent, because a query whose tokens
+// attend only to the query is then encoded once for all of them; within a query, and among the
+// remaining pairs, pairs of similar length are adjacent, because some implementations pad.
 //
 //   for (const ScoreBatch& batch : score_batches(pairs, {})) ...   // pairs in batch.pairs
 
@@ -16,22 +16,22 @@
 
 namespace attnscope {
 
-/// With [CLS].
+/// The number of tokens, with [CLS].
 [[nodiscard]] std::int64_t tokens_of(const TokenPair& pair);
 
 struct BatchLimits {
-  std::int64_t tokens = 16'384;  // of all pairs, [CLS] among them; one pair may have more
+  std::int64_t tokens = 16'384;  // of all pairs, including [CLS]; a single pair may have more
   std::int64_t pairs = 256;
-  bool whole_queries = false;  // all documents of a query are one batch, whatever their number
+  bool whole_queries = false;  // all documents of a query form one batch of any size
 };
 
 struct ScoreBatch {
-  std::vector<std::size_t> pairs;  // places in what was given, shortest pair first
+  std::vector<std::size_t> pairs;  // indices in the input, shortest pair first
   bool one_query = false;
 };
 
-/// Every pair is in one batch. Queries come in the order of their first pair; those with few
-/// documents are put together behind the others.
+/// Every pair is in exactly one batch. Queries come in the order of their first pair; those with
+/// few documents are combined after the others.
 [[nodiscard]] std::vector<ScoreBatch> score_batches(std::span<const TokenPair> pairs,
                                                     const BatchLimits& limits);
 

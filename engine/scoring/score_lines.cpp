@@ -59,7 +59,7 @@ std::string ScoreLines::line_of(const PairIds& ids, float raw) const {
     nlohmann::ordered_json line = nlohmann::ordered_json::object();
     if (!ids.query_id.empty()) line["qid"] = ids.query_id;
     if (!ids.document_id.empty()) line["docno"] = ids.document_id;
-    // As the float is written, not the double that it becomes.
+    // Written with the digits of the float, not of the converted double.
     line["score"] = nlohmann::json::parse(fmt::format("{}", score));
     const auto written = [&](bool is_ascii) {
       return line.dump(-1, ' ', is_ascii, nlohmann::json::error_handler_t::replace);
@@ -105,13 +105,13 @@ Result<std::string> ScoreLines::add_ranked(const PairIds& ids, float score) {
     }
     documents_.push_back({ids.document_id, score});
   }
-  // Memory does not grow with the documents of a cache.
+  // Keeps memory independent of the number of documents in a cache.
   constexpr std::size_t least_gathered = 1024;
   if (options_.top > 0 && documents_.size() > least_gathered + 2 * best_count()) sort();
   return text;
 }
 
-/// The best first; of equal scores the first that came. The rest goes.
+/// Sorts the best first, ties in input order, and drops the rest.
 void ScoreLines::sort() {
   std::ranges::stable_sort(documents_, std::ranges::greater(), &Ranked::score);
   if (options_.top > 0 && documents_.size() > best_count())

@@ -3,7 +3,7 @@
 //
 // Scores as lines of text, in the order of the pairs.
 //
-//   tsv    SCORE, or QID <tab> DOCID <tab> SCORE where the pairs have ids
+//   tsv    SCORE, or QID <tab> DOCID <tab> SCORE if the pairs have ids
 //   jsonl  {"qid": "1", "docno": "a", "score": 2.5}
 //   trec   QID Q0 DOCID RANK SCORE TAG, a query's documents ranked once its last one has come
 //
@@ -28,38 +28,39 @@ enum class ScoreFormat : std::uint8_t { tsv, trec, jsonl };
 [[nodiscard]] Result<ScoreFormat> parse_score_format(std::string_view text);
 
 struct PairIds {
-  std::string query_id, document_id;  // empty where the pair has none
-  std::size_t query = 0;              // a hash of the query's text, where it is known
+  std::string query_id, document_id;  // empty if the pair has none
+  std::size_t query = 0;              // a hash of the query's text, if known
 };
 
 struct LineOptions {
-  /// Scores of one document that come one after the other are its passages': the best is its score.
-  /// Only `trec` has passages.
+  /// Consecutive scores of one document belong to its passages: the best is its score. Only `trec`
+  /// has passages.
   bool best_of_passages = false;
-  /// Documents of each query that are written, the best first; 0: all.
+  /// The number of documents written per query, the best first; 0: all.
   std::int64_t top = 0;
-  /// A sigmoid of each score is written; raw scores decide about ranks.
+  /// Writes the sigmoid of each score; ranks are based on raw scores.
   bool applies_sigmoid = false;
-  /// No document stands twice under a query, which else is an error of rankings.
+  /// The caller guarantees that documents are distinct within a query; otherwise rankings report
+  /// duplicates as errors.
   bool documents_differ = false;
 };
 
 class ScoreLines {
  public:
-  /// `tag`: what a TREC run is called.
+  /// `tag`: the name of a TREC run.
   ScoreLines(ScoreFormat format, std::string tag, LineOptions options = {})
       : format_(format), options_(options), tag_(std::move(tag)) {}
 
-  /// What can be written now, possibly nothing. Errors: ids that `visible` (kernels/base) would
-  /// change, but of jsonl, which escapes them; of `trec` pairs without ids or with blanks in them;
-  /// of `trec` and of the best, a query whose documents do not stand together, an id of two
-  /// queries.
+  /// Adds a score and returns the lines that are complete, possibly none. Errors: ids that
+  /// `visible` (kernels/base) would change, except for jsonl, which escapes them; for `trec`, pairs
+  /// without ids or with blanks in them; for `trec` and `top`, a query whose documents are not
+  /// contiguous, an id of two queries.
   [[nodiscard]] Result<std::string> add(const PairIds& ids, float score);
-  /// Whether add takes a document's id.
+  /// Whether add accepts a document's id.
   [[nodiscard]] Status check_document_id(std::string_view id) const;
-  /// The rest.
+  /// The remaining lines.
   [[nodiscard]] std::string finish();
-  /// Scores in all lines so far.
+  /// The number of scores in all lines so far.
   [[nodiscard]] std::int64_t count() const { return count_; }
 
  private:
@@ -78,21 +79,21 @@ class ScoreLines {
   LineOptions options_;
   std::string tag_;
   std::int64_t count_ = 0;
-  std::string query_id_;                            // whose documents are gathered
-  std::size_t query_ = 0;                           // of its text
+  std::string query_id_;                            // query whose documents are collected
+  std::size_t query_ = 0;                           // hash of its text
   std::vector<Ranked> documents_;                   // of that query
-  std::unordered_set<std::size_t> seen_;            // hashes of queries that are written
+  std::unordered_set<std::size_t> seen_;            // hashes of the queries already written
   std::unordered_set<std::size_t> seen_documents_;  // of that query
 };
 
-/// Counts pairs of documents of one query that share a score: what scores of few bits make of
-/// documents that are nearly alike. It takes four bytes for each document.
+/// Counts pairs of documents of one query that share a score, as low-precision scores cause for
+/// nearly equal documents. It uses four bytes per document.
 class ScoreTies {
  public:
-  /// Pairs in any order. Scores of one document that come one after the other are its passages':
-  /// the best is its score.
+  /// Pairs in any order. Consecutive scores of one document belong to its passages: the best is its
+  /// score.
   void add(const std::string& query, const std::string& document, float score);
-  /// "3 pairs of documents share a score, in 2 of 40 queries"; "" without any.
+  /// "3 pairs of documents share a score, in 2 of 40 queries"; "" if there are none.
   [[nodiscard]] std::string in_words() const;
 
  private:

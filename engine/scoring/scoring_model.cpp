@@ -23,7 +23,7 @@ using nlohmann::json;
 
 constexpr std::int64_t most_positions = 1 << 20;
 
-/// What is asked for, or what the checkpoint has: a pattern's name and its window.
+/// The requested pattern and window, and the checkpoint's own.
 struct Asked {
   const std::string& pattern;
   const std::string& window;
@@ -52,7 +52,7 @@ Result<LayerAttention> choose(const Asked& asked, const Own& config) {
   return LayerAttention{std::move(*pattern), window};
 }
 
-/// The pattern asked for, or the checkpoint's own with its own window.
+/// The requested pattern, or the checkpoint's own with its own window.
 Result<LayerAttention> attention_of(const ModelQuestion& question, const ModelConfig& config) {
   const bool own = question.pattern.empty() || question.pattern == config.pattern;
   if (!own && config.family->reads_words()) {
@@ -62,8 +62,7 @@ Result<LayerAttention> attention_of(const ModelQuestion& question, const ModelCo
   return choose({question.pattern, question.window}, {config.pattern, config.window});
 }
 
-/// A pattern that is asked for is that of all layers, unless one of the local ones is asked for
-/// beside it.
+/// A requested pattern applies to all layers, unless a local pattern is requested as well.
 Result<std::optional<LayerAttention>> local_attention_of(const ModelQuestion& question,
                                                          const ModelConfig& config) {
   const bool asked = !question.local_pattern.empty() || !question.local_window.empty();
@@ -80,7 +79,7 @@ Result<std::optional<LayerAttention>> local_attention_of(const ModelQuestion& qu
   return std::move(*chosen);
 }
 
-/// The options asked for, and the shortcut that changes no score where the family has it.
+/// The requested options, and the shortcut that changes no score, if the family supports it.
 Result<ModelOptions> options_of(const ModelQuestion& question, const ModelConfig& config,
                                 const AttentionPattern& pattern) {
   ModelOptions wanted = question.options;
@@ -98,7 +97,7 @@ json json_of(const std::optional<Window>& window) {
   return window ? json(window->text()) : json();
 }
 
-/// `own` is the checkpoint's own limit; 0: its positions alone are.
+/// `own` is the checkpoint's own limit; 0: only its positions limit the length.
 Result<PairLimits> limits_of(const ModelQuestion& question, std::int64_t positions,
                              std::int64_t own, std::int64_t query_tokens) {
   const std::int64_t usual = own > 0 ? std::min(own, positions) : positions;
@@ -113,7 +112,7 @@ Result<PairLimits> limits_of(const ModelQuestion& question, std::int64_t positio
   return limits;
 }
 
-/// The limits of a model that encodes each text by itself; the files state their lengths.
+/// The limits of a model that encodes each text separately; the files state their lengths.
 Result<PairLimits> text_limits_of(const ModelQuestion& question, const MultiVectorTexts& texts,
                                   std::int64_t positions, std::int64_t own) {
   if (texts.expansion_length > positions) {
@@ -138,7 +137,8 @@ Result<PairLimits> text_limits_of(const ModelQuestion& question, const MultiVect
   return limits;
 }
 
-/// Of words: each text has its own limit, the query always one where the model has.
+/// The limits of a model of words: each text has its own limit; queries always have one if the
+/// model has one.
 Result<PairLimits> word_limits_of(const ModelQuestion& question, const ModelConfig& config) {
   const auto within = [](std::int64_t asked, std::int64_t most,
                          std::string_view of) -> Result<std::int64_t> {
@@ -158,24 +158,25 @@ Result<PairLimits> word_limits_of(const ModelQuestion& question, const ModelConf
                     .most_document_tokens = *document > 0 ? *document : any_number};
 }
 
-/// A tokenizer and what its files say of pairs.
+/// A tokenizer and the settings for pairs in its files.
 struct OpenedTokenizer {
   std::unique_ptr<const Tokenizer> tokenizer{};
   std::int64_t document_type = 1;  // token type; the query's is 0
-  std::int64_t max_tokens = 0;     // of a pair; 0: as many as there are positions
-  std::string limit_source{};      // of these
-  MultiVectorIds ids{};            // of an encoder whose tokens have vectors
-  std::int64_t prompt_tokens = 0;  // of a pair's first tokens, [CLS] and the prompt before a query
+  std::int64_t max_tokens = 0;     // per pair; 0: the number of positions
+  std::string limit_source{};      // source of max_tokens
+  MultiVectorIds ids{};            // for an encoder with one vector per token
+  std::int64_t prompt_tokens = 0;  // number of a pair's first tokens: [CLS] and the prompt before a
+                                   // query
 };
 
-/// What padding written in a text is, whose positions begin behind its own; -1 where the limit is
+/// The id of the padding token in a text, whose positions begin after its own; -1 if the limit is
 /// below the number of positions anyway.
 std::int32_t token_without_position(const ModelShape& shape, std::int64_t limit) {
   if (limit > 0 && limit <= shape.positions) return -1;
   return static_cast<std::int32_t>(shape.first_position - 1);
 }
 
-/// Of a model with `types` token types; 0: it reads none.
+/// Opens the tokenizer of a model with `types` token types; 0: it reads none.
 Result<OpenedTokenizer> tokenizer_of(const SentenceFiles& files, bool words, std::int64_t types,
                                      const ModelShape& shape) {
   const std::filesystem::path& folder = files.encoder;
@@ -217,7 +218,8 @@ Result<OpenedTokenizer> tokenizer_of(const SentenceFiles& files, bool words, std
   if (!extras.prompt.empty()) {
     const auto prompt = pieces->tokenize(extras.prompt);
     if (!prompt) return fail("the prompt: {}", prompt.error().message);
-    // sentence-transformers counts the token behind a lone prompt, too, unless it is a special one.
+    // sentence-transformers tokenizes the prompt alone and also counts the token after it, unless
+    // it is a special token.
     opened.prompt_tokens =
         1 + static_cast<std::int64_t>(prompt->size()) + (pieces->parts().last_is_special ? 0 : 1);
   }
@@ -225,7 +227,7 @@ Result<OpenedTokenizer> tokenizer_of(const SentenceFiles& files, bool words, std
   return opened;
 }
 
-/// Which of all limits of a pair is the one that counts.
+/// The source of the limit that applies to a pair.
 std::string source_of_limit(const ModelQuestion& question, const PairLimits& limits,
                             const OpenedTokenizer& opened) {
   if (question.most_tokens > 0) return "--max-tokens";
@@ -266,7 +268,8 @@ Result<HeadConfig> head_with_label(const ModelQuestion& question, const Checkpoi
   return head;
 }
 
-/// A table of pieces may have rows behind its last one; a row of words is a line of the list.
+/// A table of subword pieces may have additional rows; a table of words has exactly one row per
+/// word of the list.
 Status fits_table(const Tokenizer& tokenizer, std::int64_t rows,
                   const std::filesystem::path& folder, bool words) {
   const std::int64_t size = tokenizer.table_rows();
@@ -296,7 +299,7 @@ std::int64_t size_of(const std::vector<std::int32_t>& ids) {
   return static_cast<std::int64_t>(ids.size());
 }
 
-/// A built-in one by its name.
+/// The name of a built-in pattern, else its definition.
 std::string text_of(const AttentionPattern& pattern) {
   const bool built_in = std::ranges::any_of(
       built_in_patterns(), [&](const AttentionPattern& known) { return known == pattern; });
@@ -314,7 +317,7 @@ void say_patterns_by_layer(const ScoringModel& model, std::span<const std::int64
   json patterns = json::array();
   std::vector<std::string> windows;
   for (const std::int64_t layer : shown) {
-    // A number that the model has not is told by whoever computes it.
+    // An invalid layer number is reported later, by the computation.
     const auto number = static_cast<std::size_t>(layer);
     const bool local = layer >= 0 && number < model.is_local.size() && model.is_local[number];
     patterns.push_back(text_of(local ? model.local->pattern : model.pattern));
@@ -325,7 +328,7 @@ void say_patterns_by_layer(const ScoringModel& model, std::span<const std::int64
   metadata["window"] = fmt::format("{}", fmt::join(windows, ","));
 }
 
-/// Of [CLS] and query, then of what stands for the document.
+/// The texts of [CLS] and the query, then those of the document's tokens.
 std::vector<std::string> texts_of(const ScoringModel& model, const TokenPair& pair) {
   const std::string cls(model.tokenizer->token(model.tokenizer->cls()));
   std::vector<std::string> texts{cls};
@@ -423,8 +426,8 @@ Result<ScoringModel> ScoringModel::open(const ModelQuestion& asked) {
           : limits_of(question, shape.positions - config.family->tokens_of_its_own(),
                       question.positions > 0 ? 0 : opened->max_tokens, config.most_query_tokens);
   if (!limits) return tl::unexpected(limits.error());
-  // Where nobody states a limit, transformers cuts pairs to the rows of the table, some of which
-  // are of padding.
+  // Without a stated limit, transformers truncates pairs to the rows of the position table, some of
+  // which belong to padding.
   if (question.most_tokens == 0 && question.positions == 0)
     limits->without_position = token_without_position(shape, opened->max_tokens);
   ModelConfig labelled = config;
@@ -536,7 +539,7 @@ Result<std::map<std::string, std::string>> dump_metadata(const ScoringModel& mod
     metadata["window"] = model.window->text();
   }
   if (model.options.contains("global-projections")) {
-    // [CLS], and the query where it is global.
+    // [CLS], and the query's tokens if they are global.
     std::vector<std::int64_t> rows(static_cast<std::size_t>(1 + query));
     std::iota(rows.begin(), rows.end(), 0);
     metadata["global_rows"] = nlohmann::json(rows).dump();
@@ -552,7 +555,7 @@ std::map<std::string, std::string> regions_metadata(const ScoringModel& model,
   words.resize(pair.query.size());
   const std::int64_t read = size_of(pair.document);
   const ShownRegions& regions = *model.regions;
-  std::vector<std::size_t> unknown;  // a known word's token is the word
+  std::vector<std::size_t> unknown;  // the token of a known word is the word itself
   for (std::size_t i = 0; i < words.size(); ++i)
     if (model.tokenizer->token(pair.query[i]) != words[i]) unknown.push_back(i);
   return {{"attnscope_regions", "1"},

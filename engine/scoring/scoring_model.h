@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A checkpoint made ready for texts: its tokenizer, the attention it is asked to compute with, and
-// the request that has a worker load it (docs/protocol.md, model).
+// A checkpoint prepared for texts: its tokenizer, the requested attention, and the request that
+// makes a worker load it (docs/protocol.md, model).
 //
 //   Result<ScoringModel> model = ScoringModel::open({.checkpoint = "ms-marco-MiniLM-L-6-v2"});
 //   Result<TokenPair> pair = model->tokenizer->encode(query, document, model->limits);
@@ -26,24 +26,24 @@
 
 namespace attnscope {
 
-/// What is asked for; empty texts and zeros leave the choice to the checkpoint.
+/// The requested settings; empty texts and zeros leave the choice to the checkpoint.
 struct ModelQuestion {
   std::filesystem::path checkpoint{};  // a folder, or a name of the hub (hub_cache.h)
   std::string pattern{}, window{};
-  std::string local_pattern{}, local_window{};  // of the layers that the model calls local
-  std::string implementation{};  // empty: the first of the worker's own order that takes it
+  std::string local_pattern{}, local_window{};  // for the model's local layers
+  std::string implementation{};  // empty: the first in the worker's order that supports the request
   std::string dtype = "float32", device = "cpu";
-  std::string precision = "float32";  // of the products of linear layers: also bfloat16, int8
+  std::string precision = "float32";  // for the products of linear layers: also bfloat16, int8
   ModelOptions options{};             // of the family, as "cls-only-last-layer"
-  /// Of the last layer what [CLS] needs is enough, where the model's family can do without the
-  /// rest: as the option "cls-only-last-layer", which others refuse.
+  /// Computes only what [CLS] needs in the last layer, if the model's family supports it: like the
+  /// option "cls-only-last-layer", which is an error for families that do not.
   bool only_scores = false;
   std::int64_t positions = 0;          // above the checkpoint's: interpolated
-  std::int64_t most_tokens = 0;        // of a pair
+  std::int64_t most_tokens = 0;        // per pair
   std::int64_t most_query_tokens = 0;  // with its [SEP]
-  std::string label{};  // of a model with several labels: what makes the score (parse_label)
+  std::string label{};  // for a model with several labels: what makes the score (parse_label)
 
-  /// What its linear layers multiply in.
+  /// The precision of the products of linear layers.
   [[nodiscard]] const std::string& multiplies_in() const {
     return precision == "float32" ? dtype : precision;
   }
@@ -51,51 +51,52 @@ struct ModelQuestion {
 
 struct ScoringModel {
   std::string name;  // the folder's, or the hub's, ORG/NAME
-  ModelShape shape;  // with the positions asked for
+  ModelShape shape;  // with the requested positions
   bool gives_scores = false;
   bool reads_words = false;        // without [CLS] and [SEP]
   std::string architecture{};      // "BertForSequenceClassification"; else the family's name
   std::int64_t document_type = 1;  // token type of documents
-  std::string activation{};        // of sentence-transformers' predict(); empty: none is stated
+  std::string activation{};        // of sentence-transformers' predict(); empty: not stated
   std::shared_ptr<const SentenceFiles> sentence{};
   HeadConfig head{};
   ModelOptions options;  // of the family, as "cls-only-last-layer"
-  ShownTokens shown;     // of a pair
+  ShownTokens shown;     // per pair
   std::optional<ShownRegions> regions;
   std::unique_ptr<const Tokenizer> tokenizer;
   AttentionPattern pattern;
   std::optional<Window> window;
-  /// Of the layers that have an attention of their own, and which those are.
+  /// The attention of layers that differ from the others, and which layers these are.
   std::optional<LayerAttention> local;
   std::vector<bool> is_local;
   PairLimits limits;
-  std::string limit_source{}, query_limit_source{};  // what limits pairs or documents, and queries
+  std::string limit_source{}, query_limit_source{};  // source of limits of pairs or documents; of
+                                                     // queries
   bool is_listwise = false;                          // documents of a query see each other
   bool keeps_documents = false;  // they can be encoded before any query is known
-  nlohmann::json request;        // but for "threads"
-  /// What it is read from, and what would be read if it were there: configuration, weights,
-  /// tokenizer, the pattern asked for.
+  nlohmann::json request;        // without "threads"
+  /// The files that it is read from, and files that would be read if they existed: configuration,
+  /// weights, tokenizer, the requested pattern.
   std::vector<std::filesystem::path> files{};
-  std::string note{};       // what the checkpoint has and the model does not use; empty: nothing
-  CheckpointPlace place{};  // where it was found, by its folder or in the hub's cache
+  std::string note{};       // parts of the checkpoint that the model does not use; empty: none
+  CheckpointPlace place{};  // where it was found: its folder or the hub's cache
 
-  /// Errors: what find_checkpoint, Checkpoint, the tokenizer and the pattern say, a window that is
-  /// missing or too many, limits that contradict the positions.
+  /// Errors: those of find_checkpoint, Checkpoint, the tokenizer and the pattern; a missing or
+  /// superfluous window; limits that contradict the positions.
   [[nodiscard]] static Result<ScoringModel> open(const ModelQuestion& question);
 
-  /// Whether a document has a score: an error where none of its tokens has a vector of its own.
+  /// Whether a document has a score: an error if none of its tokens has a vector.
   [[nodiscard]] Status check_document(std::span<const std::int32_t> document) const;
 };
 
-/// What a dump (docs/attention-dumps.md) says of a pair before anything is computed: the texts of
-/// its `__metadata__`. An error of a model that shows nothing of a pair. Without a note it is the
-/// model's own. `layers` are those that the dump will have; none: all.
+/// The metadata of a dump (docs/attention-dumps.md) of a pair, known before any computation: the
+/// texts of its `__metadata__`. An error for a model that shows nothing of a pair. By default,
+/// `note` is the model's own. `layers` are those that the dump will have; empty: all.
 [[nodiscard]] Result<std::map<std::string, std::string>> dump_metadata(
     const ScoringModel& model, const TokenPair& pair, const std::string& note,
     std::span<const std::int64_t> layers = {});
 
-/// The same of a file of the document's regions (engine/inspect/regions.h), of a model that has
-/// some.
+/// The metadata of a file of the document's regions (engine/inspect/regions.h), for a model that
+/// has regions.
 [[nodiscard]] std::map<std::string, std::string> regions_metadata(const ScoringModel& model,
                                                                   const std::string& query,
                                                                   const std::string& document,

@@ -19,7 +19,8 @@ BetweenRuns between_runs(std::span<const Ratio> ratios, double machine_moved) {
   if (logarithms.empty()) return {.shift = 0, .spread = least_cell_shift};
   const double centre = median_of(logarithms);
   for (double& value : logarithms) value = std::abs(value - centre);
-  // 0.6745 makes the median absolute deviation the standard deviation of a normal sample.
+  // The factor 0.6745 scales the median absolute deviation to the standard deviation of a normal
+  // sample.
   const double around = median_of(std::move(logarithms)) / 0.6745;
   const double explained = own.empty() ? 0 : median_of(std::move(own));
   const double beyond = std::sqrt(std::max(0.0, around * around - explained * explained));

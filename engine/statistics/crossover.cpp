@@ -10,7 +10,7 @@
 namespace attnscope::statistics {
 namespace {
 
-/// A place in logarithms; `below` and `above` are the interval's halves, infinite when unknown.
+/// A point in logarithms; `below` and `above` are the interval's halves, infinite when unknown.
 struct LogPlace {
   double x = 0, ratio = 0, below = 0, above = 0;
 };
@@ -25,12 +25,12 @@ LogPlace in_logarithms(const RatioAt& place) {
           half_width(std::log(place.ratio.high) - ratio)};
 }
 
-/// Mirrored, so that what is true of a ratio that falls through 1 holds for one that rises too.
+/// Mirrored, so that code for a ratio that falls through 1 also handles a rising one.
 LogPlace mirrored(const LogPlace& place) {
   return {place.x, -place.ratio, place.above, place.below};
 }
 
-/// The ends of the ratio's interval part of the way between two places.
+/// Interpolates the ends of the ratio's interval between two points.
 struct Between {
   const LogPlace &from, &to;
 
@@ -43,11 +43,11 @@ struct Between {
 
  private:
   [[nodiscard]] double ratio(double t) const { return (1 - t) * from.ratio + t * to.ratio; }
-  /// Nothing of an unknown half is nothing.
+  /// Avoids 0 times infinity, which is NaN.
   static double part(double share, double half) { return share == 0 ? 0 : share * half; }
 };
 
-/// The x between two places at which `end` falls to 0: above 0 at the first, not at the second.
+/// The x between two points at which `end` falls to 0: above 0 at the first, not at the second.
 template <typename End>
 double falls_to_zero(const Between& between, End end) {
   double above = 0, below = 1;
@@ -58,12 +58,12 @@ double falls_to_zero(const Between& between, End end) {
   return between.from.x + above * (between.to.x - between.from.x);
 }
 
-/// Where a straight line from a positive to a non-positive ratio passes 0.
+/// The zero of a straight line from a positive to a non-positive ratio.
 double zero_between(const LogPlace& from, const LogPlace& to) {
   return from.x + (to.x - from.x) * from.ratio / (from.ratio - to.ratio);
 }
 
-/// Where the parabola through three places, in Newton's form, passes 0 between `from` and `to`.
+/// The zero between `from` and `to` of the parabola through three points, in Newton's form.
 double zero_of_parabola(const LogPlace& from, const LogPlace& to, const LogPlace& third) {
   const double slope = (to.ratio - from.ratio) / (to.x - from.x);
   const double next_slope = (third.ratio - to.ratio) / (third.x - to.x);
@@ -77,16 +77,16 @@ double zero_of_parabola(const LogPlace& from, const LogPlace& to, const LogPlace
   return above;
 }
 
-/// Everything in logarithms of x.
+/// All values are logarithms of x.
 struct LogCrossing {
   std::optional<double> at;
   double low = 0, high = 0;
 };
 
-/// `places` are all of them; the ratio is shown above 1 at `first` and below 1 at `last`.
+/// `places` are all points; the ratio is shown above 1 at `first` and below 1 at `last`.
 LogCrossing falling_crossing(std::span<const LogPlace> places, std::size_t first,
                              std::size_t last) {
-  // Places between may lie on either side of 1, by chance: the crossing in the middle speaks.
+  // Points in between may be on either side of 1 by chance: the middle crossing is used.
   std::vector<std::size_t> falls;
   for (std::size_t i = first; i < last; ++i) {
     if (places[i].ratio > 0 && places[i + 1].ratio <= 0) falls.push_back(i);
@@ -153,7 +153,7 @@ Crossovers find_crossovers(std::vector<RatioAt> places) {
   for (const RatioAt& place : places) logarithms.push_back(in_logarithms(place));
 
   Crossovers result;
-  std::optional<std::size_t> shown;  // the last place with a verdict
+  std::optional<std::size_t> shown;  // the last point with a verdict
   for (std::size_t i = 0; i < places.size(); ++i) {
     const Verdict verdict = places[i].ratio.verdict;
     const bool too_few = verdict == Verdict::no_difference_shown && !is_known(places[i].ratio);
@@ -165,7 +165,7 @@ Crossovers find_crossovers(std::vector<RatioAt> places) {
     if (verdict == Verdict::no_difference_shown) continue;
     if (shown && places[*shown].ratio.verdict != verdict) {
       Crossing crossing = crossing_between(logarithms, *shown, i, verdict == Verdict::faster);
-      crossing.after = places[*shown].x;  // as measured, not through a logarithm and back
+      crossing.after = places[*shown].x;  // exact, without rounding by the logarithm
       crossing.before = places[i].x;
       if (!crossing.at) std::tie(crossing.low, crossing.high) = {crossing.after, crossing.before};
       result.crossings.push_back(crossing);

@@ -11,14 +11,15 @@
 namespace attnscope::statistics {
 namespace {
 
-// Two-sided quantiles of 0.5%: of the normal distribution, and of Student's t by degrees.
+// Two-sided 0.5% quantiles: of the normal distribution, and of Student's t by degrees of freedom.
 constexpr double surely_normal = 2.807;
 constexpr std::array<double, 8> surely_student{127.32, 14.089, 7.453, 5.598,
                                                4.773,  4.317,  4.029, 3.833};
-// Pairs of rounds grow with their square: longer placements are cut into as many blocks.
+// The number of pairs is quadratic in the rounds: longer placements are divided into this many
+// blocks.
 constexpr std::size_t most_blocks = 24;
 
-/// A shift in logarithms and how sure it is: above 1 it is flagged.
+/// A shift in logarithms and its significance: it is flagged above 1.
 struct Shift {
   double size = 0;
   double sureness = 0;
@@ -35,7 +36,7 @@ std::vector<double> medians_of_blocks(const std::vector<double>& values) {
   return medians;
 }
 
-/// Var(S) of Mann and Kendall without drift, less what ties take away (Kendall 1975).
+/// Var(S) of Mann and Kendall without drift, corrected for ties (Kendall 1975).
 double variance_of_trend(std::vector<double> values) {
   const auto term = [](double n) { return n * (n - 1) * (2 * n + 5) / 18; };
   double variance = term(static_cast<double>(values.size()));
@@ -50,7 +51,7 @@ double variance_of_trend(std::vector<double> values) {
 
 Shift trend_within(const std::vector<Placement>& placements) {
   double sum = 0, variance = 0;
-  std::vector<double> changes;  // over a whole placement, as every pair of its rounds has it
+  std::vector<double> changes;  // over a whole placement, one for every pair of rounds
   for (const Placement& placement : placements) {
     const std::vector<double> values = medians_of_blocks(placement.values);
     if (values.size() < 2) continue;

@@ -14,16 +14,16 @@
 namespace attnscope::statistics {
 namespace {
 
-// Others' placements count for as many as these at the most, whatever the number of contenders, and
-// for twice those that a contender has beside its first.
+// Others' placements count as at most this many, independent of the number of contenders, and as at
+// most twice the contender's own placements after its first.
 constexpr int most_units = 4;
-constexpr double least_inflation = 1;  // less than what is presumed is luck
+constexpr double least_inflation = 1;  // a spread below the presumed one is attributed to chance
 
 bool enough(int undisturbed, int rounds) {
   return undisturbed >= std::min(rounds, std::max(2, (rounds + 3) / 4));
 }
 
-/// Placements in which every contender has enough rounds that nothing held up, and all of them.
+/// Placements in which every contender has enough undisturbed rounds, and all placements.
 struct Usable {
   std::vector<int> enough;
   std::size_t all = 0;
@@ -54,7 +54,7 @@ Usable usable_placements(std::span<const std::vector<Observation>> contenders) {
   return usable;
 }
 
-/// Median of a chi-squared variable over its degrees.
+/// Median of a chi-squared variable divided by its degrees of freedom.
 double median_share(std::size_t degrees) {
   constexpr std::array<double, 4> few{0.455, 0.693, 0.789, 0.839};
   if (degrees <= few.size()) return few.at(degrees - 1);
@@ -62,14 +62,15 @@ double median_share(std::size_t degrees) {
   return std::pow(1 - 2 / (9 * d), 3);  // Wilson and Hilferty 1931
 }
 
-/// A contender's placements, or their differences to another's.
+/// A contender's placements, or their differences from another's.
 struct Spread {
   std::vector<double> values;
-  double squared_error = 0;  // of a placement's median, on the average
+  double squared_error = 0;  // mean squared error of a placement's median
 };
 
-/// What held up one contender's placements tells little of another's: short calls find gaps that
-/// long ones do not. There others' placements only make up for own ones that are missing.
+/// Disturbances of one contender's placements say little about another's: short calls fit into gaps
+/// that long ones do not. In disturbed heats, others' placements therefore only replace missing own
+/// ones.
 PooledSpread pooled(const std::vector<Spread>& spreads, bool is_disturbed) {
   PooledSpread pooled;
   if (is_disturbed) pooled.presumed = presumed_disturbed_spread;
@@ -83,7 +84,7 @@ PooledSpread pooled(const std::vector<Spread>& spreads, bool is_disturbed) {
     shares.push_back(squares_around(spread.values, mean_of(spread.values)) /
                      static_cast<double>(degrees) / presumed / median_share(degrees));
   }
-  // One that is alone has nobody to learn from.
+  // A single contender has no others to pool with.
   if (shares.size() < 2) return pooled;
   const int degrees = static_cast<int>(most_placements) - 1;
   const int most = is_disturbed ? std::max(most_units - degrees, 0) : most_units;
@@ -101,11 +102,11 @@ Spread spread_of(const std::vector<Unit>& units) {
   return spread;
 }
 
-/// Of what remains of the contenders' placements without what most contenders have in common there:
-/// as wide as the differences of two of them.
+/// The residuals of the contenders' placements after removing the common part of most contenders
+/// there, scaled to the spread of the difference of two contenders.
 std::vector<Spread> spreads_apart(const std::vector<std::vector<Unit>>& contenders) {
   std::vector<Spread> spreads;
-  if (contenders.size() < 3) return spreads;  // of two, each one's rest is the other's
+  if (contenders.size() < 3) return spreads;  // with two, each one's residual depends on the other
   std::map<int, std::vector<double>> together;
   for (const std::vector<Unit>& contender : contenders) {
     for (const Unit& unit : contender) together[unit.number].push_back(unit.value);

@@ -22,13 +22,13 @@ double squares_around(std::span<const double> values, double centre) {
 
 namespace {
 
-/// So many more values than were measured, with their variances together.
+/// Number of additional presumed values, and the sum of their variances.
 struct Presumed {
   int count = 0;
   double squares = 0;
 };
 
-/// `share` is the variance of the mean over that of a value.
+/// `share` is the variance of the mean divided by that of a value.
 double with_presumed(std::span<const double> values, const Presumed& more, double share) {
   const int degrees = static_cast<int>(values.size()) - 1 + more.count;
   const double squares = squares_around(values, mean_of(values)) + more.squares;
@@ -58,7 +58,7 @@ double student_half_width(std::span<const double> values) {
 Estimate estimate(std::span<const Unit> units, const PooledSpread& pooled) {
   assert(!units.empty());
   std::vector<double> values, process_means;
-  double shared = 0;  // sum over processes of (placements of it / all placements)^2
+  double shared = 0;  // sum over processes of (its placements / all placements)^2
   double squared_error = 0;
   const auto n = static_cast<double>(units.size());
   for (std::size_t begin = 0; begin < units.size();) {

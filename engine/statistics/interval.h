@@ -3,17 +3,17 @@
 //
 // The 95% interval of a mean over few placements of few worker processes.
 //
-// Five placements over two processes leave one degree of freedom between processes: Student's t of
-// two process means is 12.7 standard errors wide and finds nothing, while the placements alone,
-// taken as independent, miss what a process has in common; and two or three placements of which one
-// was disturbed say the spread of nothing. What closes the gap is knowledge from elsewhere. Over
-// 1660 pairs of contenders in the eight runs under results/ (a shared virtual machine of two
-// cores), the spread of placements within a process had a median of 1.6%, and that of processes was
-// 0.4 of it beside. So placements have one unit more than were measured and processes two, of a
-// presumed spread (a scaled inverse chi-squared prior; a fit to those runs gives placements 1.35%
-// and 1.4 units), and a process shares a quarter of its placements' variance whatever is seen. And
-// up to four units more have the spread that the heat's other contenders show beside it; where
-// others held up most rounds, so many that there are five with the measured ones.
+// Five placements over two processes leave one degree of freedom between processes: Student's t
+// interval of two process means is 12.7 standard errors wide and detects nothing, while placements
+// treated as independent ignore what those of a process have in common; and two or three
+// placements, one of them disturbed, give no usable estimate of the spread. Prior knowledge closes
+// this gap. Over 1660 pairs of contenders in the eight runs under results/ (a shared virtual
+// machine of two cores), the spread of placements within a process had a median of 1.6%, and the
+// additional spread of processes was 0.4 times that. Therefore one unit of a presumed spread is
+// added to the measured placements and two to the processes (a scaled inverse chi-squared prior; a
+// fit to those runs gives placements 1.35% and 1.4 units), and a process shares a quarter of its
+// placements' variance regardless of the data. Up to four more units have the spread of the heat's
+// other contenders; where most rounds were disturbed, as many as make five with the measured ones.
 
 #include <limits>
 #include <span>
@@ -23,43 +23,43 @@
 
 namespace attnscope::statistics {
 
-/// Relative standard deviation.
+/// Relative standard deviation of processes.
 inline constexpr double presumed_process_spread = 0.010;
-/// Variance that placements of one process share over their own.
+/// Variance that placements of one process share, divided by their own variance.
 inline constexpr double presumed_process_share = 0.25;
 
-/// Of logarithms.
+/// Bounds as logarithms.
 struct Interval {
   double low = 0, high = 0;
 };
 
 struct Estimate {
   double mean = 0;
-  double half_width = 0;  // of the 95% interval, both as logarithms
+  double half_width = 0;  // 95% interval; both are logarithms
 };
-/// Of at least one unit; those of a process lie together. The wider of two intervals: of the
-/// placements with their presumed and their pooled units, and of the process means with theirs; and
-/// where nothing is pooled, plain Student's t of the placements. Of a single unit only the presumed
-/// spread is known.
+/// Requires at least one unit; units of one process must be adjacent. Returns the wider of two
+/// intervals: that of the placements with their presumed and pooled units, and that of the process
+/// means with theirs; where nothing is pooled, also plain Student's t of the placements. For a
+/// single unit, only the presumed spread is known.
 [[nodiscard]] Estimate estimate(std::span<const Unit> units, const PooledSpread& pooled = {});
 
-/// The same where a single placement's rounds add their own error; of a single round nothing is
+/// The same, but a single placement's rounds add their own error; for a single round nothing is
 /// known, and the half-width is NaN.
 [[nodiscard]] Estimate estimate_with_rounds(std::span<const Unit> units,
                                             std::span<const double> rounds,
                                             const PooledSpread& pooled);
-/// The same of a contender's placements.
+/// The same for a contender's placements.
 [[nodiscard]] Estimate time_of(const std::vector<Placement>& placements, const HeatBasis& basis);
 
-/// Beyond the rounds of so many placements, as a logarithm: placements that differ by 5% each lie
-/// that far to one side, all of them, in one of twenty pairs at most.
+/// Margin beyond the rounds of this many placements, as a logarithm: if placements differ by 5%,
+/// all of them deviate by this much to one side in at most one of twenty pairs.
 [[nodiscard]] double beyond_rounds_of(std::size_t placements);
 
-/// Where values were seen: a mean does not lie much further out, whatever a few of them say.
+/// Range of the observed values: a mean is not far outside it, even if a few values suggest so.
 class Seen {
  public:
   void add(double value);
-  /// The part of the estimate's interval that lies where values were seen, or that far beyond.
+  /// The part of the estimate's interval within the observed range extended by `beyond`.
   [[nodiscard]] Interval within(const Estimate& estimate, double beyond) const;
 
  private:

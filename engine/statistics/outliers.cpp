@@ -9,8 +9,8 @@ namespace attnscope::statistics {
 
 std::vector<bool> outliers(std::span<const Observation> observations) {
   const std::vector<Placement> placements = by_placement(ordered(observations));
-  std::vector<double> centre;      // of each placement, its median
-  std::vector<double> deviations;  // of placements that have more than one sample
+  std::vector<double> centre;      // median of each placement
+  std::vector<double> deviations;  // placements with more than one sample
   for (const Placement& placement : placements) {
     centre.push_back(median_of(placement.values));
     if (placement.values.size() < 2) continue;
@@ -18,8 +18,8 @@ std::vector<bool> outliers(std::span<const Observation> observations) {
       deviations.push_back(std::abs(value - centre.back()));
     }
   }
-  // 0.6745 and 1.2533 make either scale estimate the standard deviation of a normal sample; the
-  // mean deviation steps in when more than half of the values are equal.
+  // The factors 0.6745 and 1.2533 scale either estimate to the standard deviation of a normal
+  // sample; the mean deviation is used when more than half of the values are equal.
   double scale = deviations.empty() ? 0 : median_of(deviations) / 0.6745;
   if (!(scale > 0)) {
     scale = 0;

@@ -30,7 +30,7 @@ PairedTests test_paired(std::span<const double> reference, std::span<const doubl
   double squares = 0;
   for (const double difference : differences)
     squares += (difference - tests.difference) * (difference - tests.difference);
-  const double error = std::sqrt(squares / (n - 1) / n);  // of the mean
+  const double error = std::sqrt(squares / (n - 1) / n);  // standard error of the mean
   const boost::math::students_t student(n - 1);
   const double above = (tests.difference + question.margin) / error;
   const double below = (tests.difference - question.margin) / error;

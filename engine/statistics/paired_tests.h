@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two systems over the same queries: whether their means differ (Student's paired t-test), and
-// whether they are the same within a margin (TOST: two one-sided tests, Schuirmann 1987), as the
-// sparse cross-encoders' paper tests its windows:
+// Compares two systems on the same queries: whether their means differ (Student's paired t-test),
+// and whether they are equivalent within a margin (TOST: two one-sided tests, Schuirmann 1987), as
+// in the sparse cross-encoders' paper for its windows:
 //
 //   t1 = (mean d + margin) / se, p1 = P(T > t1);  t2 = (mean d - margin) / se, p2 = P(T < t2)
 //   p = max(p1, p2), with T of n - 1 degrees of freedom and se = sd(d) / sqrt(n)
@@ -18,28 +18,28 @@
 namespace attnscope::statistics {
 
 struct PairedQuestion {
-  double margin = 0.02;  // of the difference of means, to either side
-  double alpha = 0.05;   // each test's, after any correction
+  double margin = 0.02;  // allowed difference of means, on either side
+  double alpha = 0.05;   // level of each test, after any correction
 };
 
 struct PairedTests {
   std::int64_t n = 0;
   double difference = 0;  // mean of system - reference
-  /// Of the mean difference: with 1 - 2 * 0.05 of confidence whatever alpha is, and the one that
-  /// lies within the margin exactly when the two are equivalent at alpha. None of fewer than two
-  /// pairs or of differences that are all the same.
+  /// Confidence intervals of the mean difference: one of 1 - 2 * 0.05 independent of alpha, and the
+  /// one that lies within the margin exactly if the two are equivalent at alpha. Absent for fewer
+  /// than two pairs or for equal differences.
   struct Interval {
     double low = 0, high = 0;
   };
   std::optional<Interval> interval90{}, interval_alpha{};
   std::optional<double> p_equivalence{}, p_difference{};
-  /// By the test or, where all differences are the same (`without_test`) and there are two at
-  /// least, by whether that one lies within the margin: no spread, no test.
+  /// From the test or, if all of at least two differences are equal (`without_test`), from whether
+  /// this difference is within the margin: without spread there is no test.
   bool equivalent = false;
   bool without_test = false;
 };
 
-/// `reference` and `system` are of the same length, a pair at each place.
+/// `reference` and `system` have the same length; equal indices form a pair.
 [[nodiscard]] PairedTests test_paired(std::span<const double> reference,
                                       std::span<const double> system,
                                       const PairedQuestion& question);

@@ -25,7 +25,7 @@ std::vector<Observation> ordered(std::span<const Observation> observations) {
   finite.reserve(observations.size());
   std::copy_if(observations.begin(), observations.end(), std::back_inserter(finite),
                [](const Observation& o) { return std::isfinite(o.time_ns); });
-  // They mostly come as they were measured.
+  // They are usually already in measuring order.
   if (!std::is_sorted(finite.begin(), finite.end(), before)) {
     std::stable_sort(finite.begin(), finite.end(), before);
   }
@@ -81,8 +81,8 @@ double squared_error_of_median(const std::vector<double>& values) {
   std::vector<double> deviations;
   deviations.reserve(values.size());
   for (const double value : values) deviations.push_back(std::abs(value - middle));
-  // 0.6745 makes it the standard deviation of a normal sample, whose median's error is 1.2533 times
-  // that of its mean.
+  // The factor 0.6745 scales it to the standard deviation of a normal sample, whose median has
+  // 1.2533 times the error of its mean.
   const double error = 1.2533 * median_of(std::move(deviations)) / 0.6745;
   return error * error / static_cast<double>(values.size());
 }

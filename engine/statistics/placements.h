@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Observations in their order of measuring, cut where the placement changes.
+// Observations in measuring order, split by placement.
 
 #include <span>
 #include <vector>
@@ -17,24 +17,24 @@ struct Placement {
   std::vector<double> values;
 };
 
-/// What a placement says: logarithms, so that spreads are relative.
+/// Summary of a placement, as logarithms, so that spreads are relative.
 struct Unit {
   int process = 0;
   int number = 0;
   double value = 0;
-  double squared_error = 0;  // what its rounds leave open
+  double squared_error = 0;  // variance left by its rounds
 };
-/// By the median of each one's rounds; by their lower quartile where others held them up, since
-/// that only ever takes longer.
+/// The median of each placement's rounds, or the lower quartile where they were disturbed, because
+/// disturbances only ever increase times.
 [[nodiscard]] std::vector<Unit> units_of(const std::vector<Placement>& placements,
                                          const HeatBasis& basis);
 
-/// Finite observations by placement and round.
+/// Finite observations, sorted by placement and round.
 [[nodiscard]] std::vector<Observation> ordered(std::span<const Observation> observations);
-/// Of ordered observations.
+/// Splits ordered observations.
 [[nodiscard]] std::vector<Placement> by_placement(std::span<const Observation> sorted);
 
-/// The observations of both sides that share placement and round, in one order.
+/// The observations of both sides with a common placement and round, in the same order.
 struct Pairs {
   std::vector<Observation> a, b;
 };
@@ -42,18 +42,19 @@ struct Pairs {
 
 /// Mean of the two middle values for even counts; NaN for none. All values must be finite.
 [[nodiscard]] double median_of(std::vector<double> values);
-/// The value that a share of them, 0 to 1, lies below: between those beside it where it falls
-/// between two. Precondition: a value.
+/// The quantile for `share`, 0 to 1, interpolated between neighbouring values. `values` must not be
+/// empty.
 [[nodiscard]] double quantile_of(std::vector<double> values, double share);
 
-/// Whether times rest on it.
+/// Whether times are based on this observation.
 [[nodiscard]] bool counts(const Observation& o, const HeatBasis& basis);
-/// Those that count, ordered, with logarithms of their times; empty when one is not positive.
+/// The counted observations, ordered, with logarithms of their times; empty when a time is not
+/// positive.
 [[nodiscard]] std::vector<Observation> counted_logarithms(std::span<const Observation> observations,
                                                           const HeatBasis& basis);
 
-/// Squared standard error of a median of these values (from their median absolute deviation); 0 of
-/// a single one.
+/// Squared standard error of the median of these values (from their median absolute deviation); 0
+/// for a single value.
 [[nodiscard]] double squared_error_of_median(const std::vector<double>& values);
 
 }  // namespace attnscope::statistics

@@ -27,8 +27,8 @@ Ratio ratio_from(double log_ratio, const Interval& interval, bool paired) {
   return result;
 }
 
-/// How far the placements that both have are apart; `rounds` are those placements' differences in
-/// the rounds that both have, in which what hits both sides cancels.
+/// Differences of the placements that both sides have; `rounds` are their differences in shared
+/// rounds, in which common disturbances cancel.
 std::vector<Unit> differences(const std::vector<Unit>& a, const std::vector<Unit>& b,
                               std::vector<Unit> rounds) {
   for (Unit& both : rounds) {
@@ -38,7 +38,7 @@ std::vector<Unit> differences(const std::vector<Unit>& a, const std::vector<Unit
   return rounds;
 }
 
-/// The shown time's logarithm.
+/// Logarithm of the reported time.
 double mean_of_values(const std::vector<Unit>& units) {
   double sum = 0;
   for (const Unit& unit : units) sum += unit.value;

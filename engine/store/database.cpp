@@ -25,15 +25,15 @@ int primary_code(const DatabaseError& error) {
 
 Database open_database(const std::string& uri, int access) {
   Database database(uri, access | SQLite::OPEN_URI | SQLite::OPEN_NOMUTEX);
-  // Files come from other people: their schema may not run functions or edit itself.
+  // Files may come from other people: their schema must not call functions or modify itself.
   sqlite3_db_config(database.getHandle(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(database.getHandle(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   return database;
 }
 
 Database open_or_create(const std::filesystem::path& file) {
-  // Made under another name: whoever closes a descriptor of a database drops all that its process
-  // has locked in it. What speaks against it, SQLite finds as well and has words for.
+  // Created under a temporary name: closing a descriptor of a database drops all locks of the
+  // process on it. SQLite meets and reports any failure itself.
   if (file_id(file) == FileId{}) static_cast<void>(UnfinishedFile(file).publish());
   return open_database(uri_of(file, ""), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
 }
@@ -59,13 +59,13 @@ bool is_read_only(const Database& database) {
 }
 
 bool is_kept_from_shared_memory() {
-  constexpr rlim_t shared_memory_bytes = 32768;  // of a short log
+  constexpr rlim_t shared_memory_bytes = 32768;  // size for a short log
   rlimit limit{};
   return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < shared_memory_bytes;
 }
 
 void stop_when(const Database& database, const std::atomic<bool>* stop) {
-  constexpr int instructions = 1000;  // of SQLite's machine between two looks
+  constexpr int instructions = 1000;  // SQLite virtual machine instructions between two checks
   const auto look = [](void* flag) -> int {
     return static_cast<const std::atomic<bool>*>(flag)->load(std::memory_order_relaxed) ? 1 : 0;
   };
@@ -100,9 +100,10 @@ bool is_of_reading(const DatabaseError& error) {
 
 namespace {
 
-/// Whether this process may not let the database, or the log beside it, grow any more.
+/// Whether the file size limit prevents this process from growing the database or the log next to
+/// it.
 bool is_kept_from_growing(const std::filesystem::path& file) {
-  constexpr std::uintmax_t next_bytes = 65536;  // what a step of SQLite may add
+  constexpr std::uintmax_t next_bytes = 65536;  // largest increment by a SQLite operation
   rlimit limit{};
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return false;
   return std::ranges::any_of(std::array{"", "-wal"}, [&](const char* ending) {
@@ -114,10 +115,10 @@ bool is_kept_from_growing(const std::filesystem::path& file) {
 
 std::string sentence_of(const DatabaseError& error, const std::filesystem::path& file) {
   const std::string name = file.string();
-  // SQLite quotes names of the file, which another may have written.
+  // SQLite quotes names from the file, which may have been written by another program.
   constexpr std::size_t longest = 200;
   const std::string what = in_a_sentence(error.what(), longest);
-  // The shared memory of the log could not get its size: a full disk, said in other words.
+  // The log's shared memory could not be allocated: the disk is full, under another error code.
   const int code =
       error.getExtendedErrorCode() == SQLITE_IOERR_SHMSIZE ? SQLITE_FULL : primary_code(error);
   if ((code == SQLITE_FULL || code == SQLITE_IOERR) && is_kept_from_growing(file)) {

@@ -32,13 +32,13 @@ std::string_view type_of(const Axis& axis) {
   return has_texts(axis) ? "TEXT" : "INTEGER";
 }
 
-/// As SQL writes it.
+/// The neutral value in SQL syntax.
 std::string neutral_value(const Axis& axis) {
   const std::int64_t value = axis.default_value();
   return has_texts(axis) ? fmt::format("'{}'", text_of(axis, value)) : std::to_string(value);
 }
 
-/// A column that there was not always: NULL in the rows of a file from before it.
+/// A column added by a later version: NULL in rows of older files.
 struct LaterColumn {
   std::string_view table, name, type;
 };
@@ -71,8 +71,8 @@ bool lacks(const std::vector<std::string>& columns, const Axis& axis) {
   return axis.at_default == Axis::Default::neutral && !has(columns, axis.key);
 }
 
-/// "row.process, row.round, NULL": of the listed columns, those that came later only where they
-/// are.
+/// "row.process, row.round, NULL": the listed columns, with NULL for later columns that the file
+/// lacks.
 std::string values_of(const Database& database, std::string_view table, std::string_view columns,
                       std::string_view alias = "row") {
   std::string values = qualified(alias, columns);

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// One list of fields for each stored struct. Writing, reading and fingerprinting all walk the same
-// list, so they cannot come to differ, and the structured bindings stop the build when a struct
+// One list of fields for each stored struct. Writing, reading and fingerprinting use the same list,
+// so that they cannot diverge, and the structured bindings cause a compile error when a struct
 // gains a field that the schema does not have yet.
 //
 //   Writer writer(statement);      visit_point(writer, heat.point);
@@ -24,7 +24,7 @@
 
 namespace attnscope::store {
 
-// The columns of each list, in its order.
+// The columns of each list, in the order of the list.
 inline constexpr std::string_view run_columns =
     "sweep_name, sweep_text, command_line, provenance, device, heats_planned, process_id, "
     "process_start_ticks";
@@ -50,29 +50,29 @@ inline constexpr std::string_view ceilings_columns =
     "threads, flop_per_second, exponentials_per_second, seconds_into_run, device, "
     "tensor_flop_per_second";
 
-/// The columns of a point, one for each axis.
+/// The columns of a point, one per axis.
 [[nodiscard]] const std::string& point_columns();
-/// How rows of a file, called `row`, are read that may lack columns which came later.
+/// SQL expressions that read rows, named `row`, of a file that may lack columns of later versions.
 struct RowValues {
-  std::string point;  // of heats: an axis' column or, where it is missing, the neutral default
-  // NULL for a missing column.
+  std::string point;  // heats: the axis column or, if missing, its neutral default
+  // NULL if the column is missing.
   std::string cell, sample, restart, progress;
-  std::string joined_cell;  // of a row called `cells`, beside its heat's
-  std::string heat;         // what is not its point
-  std::string state_print;  // of runs: their state_fingerprint
+  std::string joined_cell;  // a row named `cells`, joined with its heat
+  std::string heat;         // fields outside its point
+  std::string state_print;  // runs: state_fingerprint
   friend bool operator==(const RowValues&, const RowValues&) = default;
 };
-/// An error when the file has an axis that is not known here.
+/// An error when the file has an unknown axis.
 [[nodiscard]] Result<RowValues> row_values(const Database& database,
                                            const std::filesystem::path& file);
-/// Of a file that has all columns.
+/// The expressions for a file with all columns.
 [[nodiscard]] RowValues all_row_values();
-/// Gives the file the columns that it is from before.
+/// Adds the columns of later versions to the file.
 void add_later_columns(Database& database);
 
 /// The list with an alias before every name: "cells.pattern, cells.implementation".
 [[nodiscard]] std::string qualified(std::string_view alias, std::string_view columns);
-/// "?, ?, ?" for as many columns as the list names and `more`.
+/// "?, ?, ?": one for each column of the list, plus `more`.
 [[nodiscard]] std::string places(std::string_view columns, int more);
 
 /// Binds values to a statement's next parameters.
@@ -83,10 +83,10 @@ class Writer {
   void operator()(int value) { (*this)(std::int64_t{value}); }
   void operator()(std::int64_t value) { statement_.bind(++place_, value); }
   void operator()(std::uint64_t value) { (*this)(static_cast<std::int64_t>(value)); }
-  void operator()(double value);  // NaN, which SQLite would turn into NULL, as the text 'nan'
+  void operator()(double value);  // stores NaN, which SQLite turns into NULL, as the text 'nan'
   void operator()(const std::string& value) { statement_.bind(++place_, value); }
   void operator()(const Window& value) { (*this)(value.text()); }
-  void operator()(const std::vector<PartTime>& value);  // none: NULL
+  void operator()(const std::vector<PartTime>& value);  // stores no parts as NULL
   template <typename Value>
   void operator()(const std::optional<Value>& value) {
     if (value) {
@@ -105,7 +105,7 @@ class Writer {
   int place_ = 0;
 };
 
-/// Reads a row's columns one after the other. A word that is not of an axis is damage, not an
+/// Reads a row's columns in order. An unknown word of an axis is reported as damage, not as an
 /// error.
 class Reader {
  public:
@@ -144,7 +144,7 @@ class Reader {
   bool damaged_ = false;
 };
 
-/// Feeds values to a fingerprint.
+/// Adds values to a fingerprint.
 class Fingerprinter {
  public:
   void operator()(bool value) { print_.integer(value ? 1 : 0); }
@@ -172,8 +172,7 @@ void visit_all(Visitor& visit, Fields&... fields) {
   (visit(fields), ...);
 }
 
-/// Fingerprints leave out what is neutral, so that rows keep theirs when more is stored beside
-/// them.
+/// Fingerprints omit neutral values, so that rows keep their fingerprint when new fields are added.
 template <typename Visitor, typename... Fields>
 void visit_unless(bool is_neutral, Visitor& visit, Fields&... fields) {
   if (std::is_same_v<Visitor, Fingerprinter> && is_neutral) return;
@@ -188,7 +187,7 @@ void visit_run(Visitor& visit, Run& run) {
             process_id, process_start_ticks);
 }
 
-/// What of a run changes after it began, its status in the word that is stored.
+/// The fields of a run that change after its start, with its status as stored.
 template <typename Visitor, typename Word, typename Run>  // Word: std::string, Run: RunInfo
 void visit_state(Visitor& visit, Word& status, Run& run) {
   visit_all(visit, status, run.tag, run.note, run.started_unix_ms, run.finished_unix_ms, run.name,
@@ -206,7 +205,7 @@ void visit_point(Visitor& visitor, Point& point) {
   for (const Axis& axis : heat_axes) visitor.visit(axis, point);
 }
 
-/// Everything of a cell but its samples.
+/// All fields of a cell except its samples.
 template <typename Visitor, typename OneCell, typename Summary>  // Cell, statistics::Summary
 void visit_cell(Visitor& visit, OneCell& cell, Summary& summary) {
   auto& [contender, status, reason, batch, query_tokens, document_tokens, samples, relative_error,
@@ -244,7 +243,7 @@ void visit_restart(Visitor& visit, OneRestart& restart) {
   visit_all(visit, restarted_unix_ms, command_line, provenance);
 }
 
-/// Everything of ceilings but the copy rates.
+/// All fields of ceilings except the copy rates.
 template <typename Visitor, typename OneCeilings>  // Ceilings
 void visit_ceilings(Visitor& visit, OneCeilings& ceilings) {
   auto& [threads, flop_per_second, exponentials_per_second, copy, seconds_into_run, device,
@@ -253,7 +252,7 @@ void visit_ceilings(Visitor& visit, OneCeilings& ceilings) {
   visit_unless(device == DeviceKind::cpu, visit, device, tensor_flop_per_second);
 }
 
-// What the fingerprint columns hold.
+// Values of the fingerprint columns.
 [[nodiscard]] std::int64_t fingerprint_of(const std::string& uuid, const NewRun& run);
 [[nodiscard]] std::int64_t fingerprint_of(const std::vector<Sample>& samples,
                                           const std::vector<bool>& outliers);
@@ -263,30 +262,30 @@ void visit_ceilings(Visitor& visit, OneCeilings& ceilings) {
                                           std::int64_t samples_fingerprint);
 [[nodiscard]] std::int64_t fingerprint_of(const std::string& uuid, const Ceilings& ceilings);
 [[nodiscard]] std::int64_t fingerprint_of(const std::string& uuid, const Restart& restart);
-/// `restart` counts where it is one: rows of the first start keep the fingerprint that they had
-/// before it was known which start measured them.
+/// `restart` is included only if present: rows of the first start keep the fingerprint of versions
+/// that did not store it.
 [[nodiscard]] std::int64_t fingerprint_of(const std::string& uuid, int heat_index,
                                           std::int64_t cell_count, const HeatPoint& point,
                                           std::optional<std::int64_t> restart);
 [[nodiscard]] std::int64_t fingerprint_of(const std::string& uuid, const Progress& progress);
 
-/// A run's state: the fingerprint that it has, and the one of its values.
+/// Fingerprints of a run's state: the stored one, and that of its current values.
 struct StatePrint {
-  std::optional<std::int64_t> stored;  // nullopt: from before there was one
+  std::optional<std::int64_t> stored;  // nullopt: written by a version without it
   std::int64_t print = 0;
-  std::int64_t without_ceilings = 0;  // from before their number was part of it
+  std::int64_t without_ceilings = 0;  // value in versions that did not include their number
   [[nodiscard]] bool matches() const {
     return !stored || *stored == print || *stored == without_ceilings;
   }
 };
-/// `values`: how the schema's rows are read.
+/// `values`: how rows of the schema are read.
 [[nodiscard]] StatePrint state_print(const Database& database, std::string_view schema,
                                      const RowValues& values, std::int64_t number);
-/// To be called after every change of a run's state, with what it was before: what did not match
-/// then does not match now.
+/// Call it after every change of a run's state, with the fingerprints from before the change: a
+/// mismatch before remains a mismatch.
 void renew_state_print(Database& database, std::int64_t number, const StatePrint& before);
 
-/// What the cells of one heat that have times say together.
+/// The basis from all cells of a heat that have times.
 [[nodiscard]] statistics::HeatBasis basis_of(const HeatPoint& point,
                                              const std::vector<const Cell*>& cells);
 

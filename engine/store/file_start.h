@@ -10,12 +10,11 @@
 
 namespace attnscope::store {
 
-/// How many bytes were read; nothing, and errno, when the file cannot be opened.
-///
-/// Read through SQLite's own file system: a process that closes any other descriptor of a file
-/// loses all its locks on it (POSIX, fcntl), those of SQLite's connections too. Another program
-/// would then take itself for the last user of the database and delete the log that is still in use
-/// here (https://www.sqlite.org/howtocorrupt.html, 2.2).
+/// Returns the number of bytes read; nothing, with errno set, if the file cannot be opened.
+/// Reads through SQLite's own file system: when a process closes any other descriptor of a file, it
+/// loses all its locks on that file (POSIX, fcntl), including those of SQLite's connections.
+/// Another program would then act as the last user of the database and delete the log that is still
+/// in use here (https://www.sqlite.org/howtocorrupt.html, 2.2).
 [[nodiscard]] std::optional<std::size_t> read_start(const std::filesystem::path& file,
                                                     std::span<char> bytes);
 

@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // FNV-1a, 64 bit, over values in a canonical form: integers as 8 bytes, least significant first;
-// doubles as their IEEE 754 bits (every NaN alike, -0 as 0, as SQLite keeps them); texts as their
-// length and bytes; a missing value as the byte 0 and a present optional one as the byte 1 before
-// it. Every step of FNV-1a can be undone, so a single changed byte always changes the result.
+// doubles as their IEEE 754 bits (one value for every NaN, -0 as 0, as SQLite stores them); texts
+// as their length and bytes; a missing value as the byte 0, and a present optional value preceded
+// by the byte 1. Every step of FNV-1a is invertible, so a single changed byte always changes the
+// result.
 
 #include <bit>
 #include <cmath>
@@ -31,7 +32,7 @@ class Fingerprint {
     integer(static_cast<std::int64_t>(value.size()));
     for (const char c : value) byte(static_cast<std::uint8_t>(c));
   }
-  /// As the database stores it.
+  /// The value as stored in the database.
   [[nodiscard]] std::int64_t value() const { return std::bit_cast<std::int64_t>(state_); }
 
  private:

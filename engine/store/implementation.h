@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is behind a Store: its connection, and how a function of it turns failures into sentences.
+// Implementation of Store: its connection, and the conversion of failures to messages.
 
 #include <filesystem>
 #include <optional>
@@ -23,43 +23,42 @@ inline constexpr int busy_timeout_ms = 5000;
 
 struct Store::Implementation {
   std::filesystem::path file;
-  std::string uri;  // how another connection would read the same file
+  std::string uri;  // URI for other connections to the same file
   store::Database database;
   bool writable = false;
   std::string warning;
-  store::RowValues values;        // how its rows are read
-  std::int64_t lost_commits = 0;  // with the write-ahead log that was found
+  store::RowValues values;        // how rows of this file are read
+  std::int64_t lost_commits = 0;  // committed transactions missing from the write-ahead log
   int busy_timeout_ms = store::busy_timeout_ms;
-  /// The start by which this store's process measures the run of this UUID: what its heats have as
-  /// `restart`.
+  /// The start with which this process measures the run of this UUID: the `restart` of its heats.
   struct Start {
     std::string uuid;
-    std::int64_t print = 0;  // of the restart; 0: the first start
+    std::int64_t print = 0;  // fingerprint of the restart; 0: the first start
   };
   std::optional<Start> start = {};
-  /// What lay where when it was opened, the log and its shared memory only of what writes by them.
+  /// Identities of the files at opening; those of the log and its shared memory only for a writer.
   FileId id = file_id(file), log_id = file_id(store::log_of(file)),
          memory_id = file_id(store::memory_of(file));
 
   [[nodiscard]] bool is_at_its_place() const;
-  /// Whether the log that it writes is the one that others find: else they and this one no longer
-  /// know of each other, and what is moved from the log into the file damages that.
+  /// Whether the log in use is still the one at its path. Otherwise this connection and others no
+  /// longer see each other, and moving pages from the log into the file would damage it.
   [[nodiscard]] bool has_its_log() const;
-  /// An error when it was opened for reading only, or its file is no longer where it was: what is
-  /// written then reaches no file that anybody finds, or damages another.
+  /// An error if the store is read-only, or if its file is no longer at its path: writes would then
+  /// be lost or damage another file.
   [[nodiscard]] Status writable_now() const;
-  /// A writing function's frame: SQLite's failures become sentences, and what `work` did in its
-  /// transaction is committed only when it succeeds and all is still in its place.
+  /// Frame of a writing function: SQLite's failures become messages, and the transaction of `work`
+  /// is committed only if it succeeds and all files are still at their paths.
   template <typename Work>
   Status change(Work&& work);
-  /// One that changes a run; `work` gets its local number.
+  /// The same for a function that changes a run; `work` receives its local number.
   template <typename Work>
   Status change_run(const RunId& run, Work&& work);
 };
 
 namespace store {
 
-/// Runs `work`, which returns a Result, and turns what SQLite throws into its error.
+/// Runs `work`, which returns a Result, and converts SQLite's exceptions to its error.
 template <typename Work>
 auto guarded(const std::filesystem::path& file, Work&& work) -> decltype(work()) {
   try {
@@ -69,7 +68,7 @@ auto guarded(const std::filesystem::path& file, Work&& work) -> decltype(work())
   }
 }
 
-/// Runs `work`, which changes a run's state, and renews the fingerprint of that.
+/// Runs `work`, which changes a run's state, and updates the state's fingerprint.
 template <typename Work>
 void change_state(Database& database, std::int64_t number, Work&& work) {
   const StatePrint before = state_print(database, "main", all_row_values(), number);
@@ -77,7 +76,7 @@ void change_state(Database& database, std::int64_t number, Work&& work) {
   renew_state_print(database, number, before);
 }
 
-/// An error while the run's driver lives: it would go on writing. `what`: "removed".
+/// An error while the run's driver is alive, because it would continue to write. `what`: "removed".
 [[nodiscard]] Status not_being_measured(const RunInfo& run, std::string_view what);
 
 /// The run's local number.

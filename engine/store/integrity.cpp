@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The full check: SQLite's own, which does not look at values, and then every fingerprint.
+// The full check: SQLite's own, which does not verify values, followed by every fingerprint.
 
 #include <fmt/format.h>
 
@@ -16,7 +16,8 @@ namespace {
 
 using store::Database;
 
-/// Damaged or missing cells, heats, restarts and ceilings of one run, and the run itself.
+/// Number of damaged or missing cells, heats, restarts and ceilings of one run, plus the run
+/// itself.
 Result<std::int64_t> damage_of(const Store& store, const RunInfo& run) {
   const Result<std::vector<StoredCell>> cells = store.cells(run.id, true);
   if (!cells) return tl::unexpected(cells.error());
@@ -39,7 +40,7 @@ std::string runs_in_words(const std::vector<std::int64_t>& numbers) {
   return text;
 }
 
-/// How to save the runs that are whole.
+/// How to save the undamaged runs.
 std::string way_out(const std::vector<std::int64_t>& sound, const std::filesystem::path& file) {
   const std::string database = database_option(file);
   if (sound.empty()) {
@@ -99,7 +100,7 @@ Status Store::check_integrity(const std::atomic<bool>* stop,
     }
     std::error_code none;
     const std::filesystem::path kept = store::kept_log_of(own.file);
-    const bool is_kept = std::filesystem::exists(kept, none);  // once it was opened for writing
+    const bool is_kept = std::filesystem::exists(kept, none);  // after it was opened for writing
     if (own.lost_commits > 0 || is_kept) {
       return fail(
           "changes of the database {} were lost with its log, which was damaged: what is left is "

@@ -31,7 +31,7 @@ std::filesystem::path default_database() {
   const auto below = [](const std::filesystem::path& data) {
     return data / "attnscope" / "attnscope.db";
   };
-  // The XDG base directory specification: a relative path is to be ignored.
+  // XDG base directory specification: relative paths must be ignored.
   if (const char* data = std::getenv("XDG_DATA_HOME"); data != nullptr && data[0] == '/') {
     return below(data);
   }
@@ -50,8 +50,8 @@ std::string database_option(const std::filesystem::path& file) {
 
 namespace {
 
-/// The worker that a run names, where it is a worker's file or ssh to one. A run may come from
-/// elsewhere, and its reader pastes the command: any other one is left to the reader.
+/// The --worker option of a run, if its worker is a local worker file or ssh to one. A run may come
+/// from another person, and its reader pastes the command: other commands are left out.
 std::string worker_option(const nlohmann::json& provenance) {
   const auto stored = provenance.find("worker_command");
   if (stored == provenance.end() || !stored->is_string()) return {};
@@ -66,15 +66,17 @@ std::string worker_option(const nlohmann::json& provenance) {
   return " --worker " + (is_plain ? shell_word(command) : std::string("WORKER"));
 }
 
-/// The options that start the programs again whose implementations were measured; likewise.
+/// The --with options of the programs whose implementations were measured, with the same
+/// restriction.
 std::string with_programs(const nlohmann::json& provenance) {
   using nlohmann::json;
   const json::json_pointer place("/build/served");
   if (!provenance.contains(place)) return {};
   std::set<std::string> programs;
-  for (const json& one : provenance.at(place)) {
-    const bool is_told = one.is_object() && one.contains("program") && one["program"].is_string();
-    const std::string program = is_told ? one["program"].get<std::string>() : std::string();
+  for (const json& entry : provenance.at(place)) {
+    const bool is_told =
+        entry.is_object() && entry.contains("program") && entry["program"].is_string();
+    const std::string program = is_told ? entry["program"].get<std::string>() : std::string();
     const bool is_name =
         program.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
     const bool is_plain =
@@ -89,7 +91,7 @@ std::string with_programs(const nlohmann::json& provenance) {
 }  // namespace
 
 std::string command_on(const RunInfo& run, std::string_view command, const std::string& options) {
-  // A run file is named with its run; a database has an option of its own.
+  // A run file is given together with its run; a database has its own option.
   const bool is_file = store::is_exported(run.file);
   const std::string name =
       is_file ? fmt::format("{}:{}", run.file.string(), run.id.uuid) : run.id.uuid;
@@ -169,8 +171,8 @@ Result<FileHeader> inspect(const std::filesystem::path& file) {
     return fail("{} cannot be read ({}); make it readable, or use another database", name,
                 system_reason(errno));
   }
-  // The power went while the file was made: its first page never came, and the journal beside it
-  // takes the rest away.
+  // Power was lost while the file was created: its first page was not written, and the journal next
+  // to it rolls back the rest.
   const bool blank = std::ranges::all_of(header, [](char byte) { return byte == 0; });
   if (blank && has_journal(file)) return FileHeader{.empty = true};
   if (std::string_view(header.data(), *count).starts_with(gzip_mark))
@@ -199,8 +201,8 @@ Result<FileHeader> read_header(std::span<const char> header, const std::filesyst
 }
 
 bool is_network_file_system(std::int64_t type) {
-  // linux/magic.h and the file systems' own sources: NFS, SMB, CIFS, SMB2, FUSE (sshfs), Ceph, AFS,
-  // Coda, 9p, Lustre, GPFS, BeeGFS, OrangeFS.
+  // From linux/magic.h and the sources of the file systems: NFS, SMB, CIFS, SMB2, FUSE (sshfs),
+  // Ceph, AFS, Coda, 9p, Lustre, GPFS, BeeGFS, OrangeFS.
   constexpr std::array<std::uint32_t, 13> types{
       0x6969,     0x517B,     0xFF534D42, 0xFE534D42, 0x65735546, 0x00C36400, 0x5346414F,
       0x73757245, 0x01021997, 0x0BD00BD0, 0x47504653, 0x19830326, 0x20030528};

@@ -28,7 +28,7 @@ int version_of(const Database& database) {
   return static_cast<int>(first_integer(database, "PRAGMA user_version"));
 }
 
-/// The folder that will hold the file: made when it is the default place, else it has to be there.
+/// The folder of the file: created for the default path, otherwise it must exist.
 Status prepare_folder(const std::filesystem::path& file) {
   const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
   std::error_code failed;
@@ -45,7 +45,7 @@ Status prepare_folder(const std::filesystem::path& file) {
   return {};
 }
 
-/// SQLite writes its journal beside the file, so both have to be writable.
+/// SQLite writes its journal next to the file, so both must be writable.
 Status check_writable(const std::filesystem::path& file, bool exists) {
   const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
   const bool file_refused = exists && access(file.c_str(), W_OK) != 0;
@@ -54,7 +54,7 @@ Status check_writable(const std::filesystem::path& file, bool exists) {
               file_refused ? file.string() : "the folder " + folder.string(), system_reason(errno));
 }
 
-/// SQLite does not wait for others here, who may be beginning the log, too.
+/// SQLite does not wait for other processes here, which may also be creating the log.
 void begin_log(Database& database) {
   constexpr int pause_ms = 5;
   for (int waited_ms = 0;; waited_ms += pause_ms) {
@@ -68,7 +68,7 @@ void begin_log(Database& database) {
   }
 }
 
-/// WAL needs shared memory between its users, which network file systems do not give.
+/// WAL requires shared memory between its users, which network file systems do not provide.
 std::string choose_journal(Database& database, const std::filesystem::path& file) {
   if (!is_on_network(file)) {
     database.exec("PRAGMA synchronous = FULL");
@@ -90,16 +90,16 @@ Database readable(const std::string& uri) {
   return database;
 }
 
-/// Takes back a change within which its writer ended. Only what may write can do so.
+/// Rolls back an interrupted change. Requires write access.
 void roll_back(const std::filesystem::path& file) {
   Database database = open_database(uri_of(file, ""), SQLite::OPEN_READWRITE);
   database.setBusyTimeout(busy_timeout_ms);
   static_cast<void>(first_integer(database, "SELECT count(*) FROM sqlite_master"));
 }
 
-/// A reader needs the write-ahead log's shared memory. Where the folder is not writable and there
-/// is neither a log nor a journal, nothing can change the file and it can be read without. So it
-/// can where this process may not make that memory, and has found nobody else's, if the log is
+/// A reader needs the write-ahead log's shared memory. If the folder is not writable and there is
+/// neither a log nor a journal, the file cannot change and can be read without it. The same applies
+/// if this process cannot create that memory, there is none of another process, and the log is
 /// empty.
 std::pair<Database, std::string> open_for_reading(const std::filesystem::path& file) {
   std::string uri = uri_of(file, "mode=ro");
@@ -117,8 +117,8 @@ std::pair<Database, std::string> open_for_reading(const std::filesystem::path& f
   return {readable(uri), uri};
 }
 
-/// A run whose driver lives, in a database that had no log before this program opened it: the
-/// driver writes another file, of which this one is a copy. Empty: nothing to say.
+/// A warning about a run with a live driver in a database that had no log before this program
+/// opened it: the driver writes to another file, and this one is a copy. Empty: no warning.
 std::string lacks_log(const Database& database, const std::filesystem::path& file) {
   Statement running(
       database,
@@ -134,7 +134,7 @@ std::string lacks_log(const Database& database, const std::filesystem::path& fil
   return {};
 }
 
-/// Looks at the log before SQLite does, which ends it when the last user leaves.
+/// Checks the log before SQLite opens it, because SQLite deletes it when the last user closes it.
 std::int64_t damage_of_log(const std::filesystem::path& file, bool writing) {
   const std::int64_t lost = has_filled_log(file) ? lost_commits(file) : 0;
   if (lost > 0 && writing) keep_log(file);
@@ -148,8 +148,7 @@ std::string damage_in_words(const std::filesystem::path& file, std::int64_t lost
       log_of(file).string(), file.string(), lost);
 }
 
-/// The numbers and identities of the runs, of which none ever gets another's, and the highest
-/// number that was given.
+/// The numbers and identities of the runs, which are never reused, and the highest assigned number.
 struct Numbers {
   std::map<std::int64_t, std::string> uuids;
   std::int64_t highest = 0;
@@ -169,20 +168,20 @@ bool is_sound(const Database& database) {
   return first_text(database, "PRAGMA quick_check(1)") == sound_words;
 }
 
-/// A view runs what its author wrote, without end perhaps, and a trigger does at every write.
+/// A view executes its author's SQL, possibly without end, and so does a trigger at every write.
 bool has_code(const Database& database) {
   return first_integer(database,
                        "SELECT count(*) FROM sqlite_master WHERE type NOT IN ('table', 'index')") >
          0;
 }
 
-/// Whether the filled log beside the database is of another one, whose pages would go over this
-/// one's. It is where they disagree about a run's identity, and where what may be written is sound
-/// only without it.
+/// Whether the non-empty log next to the database belongs to another database, whose pages would
+/// replace those of this one. This is the case if they disagree about a run's identity or, for a
+/// writable file, if the database is sound only without the log.
 bool is_anothers_log(const std::filesystem::path& file, bool writing) {
-  constexpr std::uintmax_t most_bytes = std::uintmax_t{256} << 20U;  // read through in a second
+  constexpr std::uintmax_t most_bytes = std::uintmax_t{256} << 20U;  // readable within a second
   try {
-    // First without the log: what others write meanwhile makes the second newer, never older.
+    // First without the log: concurrent writes then make the second read newer, never older.
     const Database alone = readable(uri_of(file, "mode=ro&immutable=1"));
     if (has_code(alone)) return false;
     const Numbers before = numbers_in(alone);
@@ -202,12 +201,12 @@ bool is_anothers_log(const std::filesystem::path& file, bool writing) {
     }
     return is_sound(alone);
   } catch (const DatabaseError&) {
-    return false;  // it is damaged by itself, or just being written
+    return false;  // the database itself is damaged, or is being written
   }
 }
 
-/// SQLite takes whatever lies beside a file for what belongs to it, and whoever writes it by
-/// another name does not know of that.
+/// SQLite assumes that files next to a database belong to it, and a process that writes the
+/// database under another name does not use them.
 Status check_company(const std::filesystem::path& file, bool is_empty, bool writing) {
   std::error_code none;
   if (!is_empty && has_filled_log(file) && is_anothers_log(file, writing)) {
@@ -248,9 +247,9 @@ Result<int> checked_version(const Database& database, const std::filesystem::pat
   return version;
 }
 
-/// The version as SQLite sees it, with what is still in the write-ahead log. A read-only connection
-/// does not write the log back when it is closed, and where there is no log none is begun, so a
-/// refused file and its folder stay as they are.
+/// The version as SQLite sees it, including the contents of the write-ahead log. A read-only
+/// connection does not write the log back when it is closed and does not create one, so a refused
+/// file and its folder stay unchanged.
 Result<int> version_with_log(const std::filesystem::path& file) {
   return checked_version(has_log(file) || has_journal(file)
                              ? open_for_reading(file).first
@@ -282,7 +281,7 @@ Result<Store> Store::open(const std::filesystem::path& named, Mode mode) {
   using namespace store;
   if (named.empty()) return fail("the name of the database is empty; name a file");
   std::error_code failed;
-  // What SQLite keeps beside a database lies beside the file itself, not beside a link to it.
+  // SQLite keeps its files next to the database itself, not next to a link to it.
   const std::filesystem::path behind = std::filesystem::is_symlink(named, failed)
                                            ? std::filesystem::canonical(named, failed)
                                            : named;
@@ -322,7 +321,7 @@ Result<Store> Store::open(const std::filesystem::path& named, Mode mode) {
     const Result<int> stored = header.empty ? Result<int>(0) : version_with_log(file);
     if (!stored) return tl::unexpected(stored.error());
     const int version = *stored;
-    // Also what is left when the making of the file was taken back.
+    // Also true for a file whose creation was rolled back.
     const bool empty = header.empty || (version == 0 && std::filesystem::file_size(file) == 0);
     if (empty && !writing) {
       return fail("{} is empty; attnscope run fills it, or name another file", file.string());
@@ -347,7 +346,8 @@ Result<Store> Store::open(const std::filesystem::path& named, Mode mode) {
     if (is_read_only(database)) {
       return fail("{} cannot be written; make it writable, or use another database", file.string());
     }
-    // First the schema, then WAL: so the main file tells whose it is from its first page on.
+    // First the schema, then WAL, so that the main file identifies the application from its first
+    // page on.
     if (empty) create_schema(database);
     std::string warning = choose_journal(database, file);
     const auto before = row_values(database, file);

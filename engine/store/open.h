@@ -1,16 +1,16 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Making a database.
+// Creation of databases.
 
 #include "engine/store/database.h"
 
 namespace attnscope::store {
 
-/// Fills an empty database with the schema, unless another process has just done so.
+/// Creates the schema in an empty database, unless another process has just done so.
 void create_schema(Database& database);
 
-/// Every commit is on the disk when it is reported, in one file: without a write-ahead log.
+/// Selects a single file without a write-ahead log, in which every reported commit is on disk.
 void prepare_single_file(Database& database);
 
 }  // namespace attnscope::store

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a person says of runs, and the trash they put them in.
+// The user's texts for runs, and the trash.
 
 #include <algorithm>
 
@@ -61,8 +61,8 @@ Status Store::describe_run(const RunId& run, const RunWords& words) {
     return {};
   });
   if (!written || !own.has_its_log()) return written;
-  // A file that is moved while a window is open leaves its log behind, and with it what was typed
-  // last: it is put into the file itself, unless others read there just now.
+  // If the file is moved while a window is open, its log is left behind, and with it the latest
+  // text: the log is therefore written into the file itself, unless others are reading.
   static_cast<void>(store::guarded(own.file, [&]() -> Status {
     own.database.exec("PRAGMA wal_checkpoint(PASSIVE)");
     return {};

@@ -24,7 +24,7 @@
 namespace attnscope::store {
 namespace {
 
-constexpr std::size_t versions_at = 18;  // of what writes the file and of what reads it
+constexpr std::size_t versions_at = 18;  // file format versions for writing and reading
 constexpr char with_log = 2, without_log = 1;
 
 }  // namespace
@@ -62,7 +62,7 @@ Result<PackedDatabase> read_packed(const std::filesystem::path& file, std::int64
   const auto header = read_header(std::span(start).first(count), file);
   if (!header) return tl::unexpected(header.error());
   if (header->empty) return fail("{} has nothing in it; name another file", file.string());
-  // A database in memory has no log: one whose header names a log is opened as one without.
+  // An in-memory database has no log: a header that specifies WAL is changed to one without.
   const std::span<char> versions = std::span(start).subspan(versions_at, 2);
   std::ranges::replace(versions, with_log, without_log);
   if (!unpacked.write(versions.data(), versions.size(), versions_at)) return no_room();

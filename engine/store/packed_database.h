@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A database that gzip has packed: an exported run.attn.gz. It is read from the memory of this
-// process, into which it is unpacked; no file is made, and none is left when a process is killed.
+// A database compressed with gzip: an exported run.attn.gz. It is decompressed into the memory of
+// this process and read there; no file is created, so none is left when a process is killed.
 //
 //   Result<PackedDatabase> packed = read_packed("run.attn.gz");
 
@@ -16,20 +16,20 @@
 
 namespace attnscope::store {
 
-/// Unpacked; a larger one is unpacked by its owner.
+/// Limit of the decompressed size; the user must decompress a larger file.
 inline constexpr std::int64_t most_unpacked_bytes = std::int64_t{512} << 20U;
 
 struct PackedDatabase {
   FileHeader header;
-  std::string uri;    // by which this process's other connections read the same
-  Database database;  // for reading; what was unpacked lasts as long as a connection to it
+  std::string uri;    // URI for other connections of this process
+  Database database;  // for reading; the memory exists as long as a connection to it
 };
 
-/// Errors: what gzip's reader refuses, a file larger than `most_bytes`, one that is not ours.
+/// Errors: those of the gzip reader, a file larger than `most_bytes`, not an AttnScope database.
 [[nodiscard]] Result<PackedDatabase> read_packed(const std::filesystem::path& file,
                                                  std::int64_t most_bytes = most_unpacked_bytes);
-/// Packs a database that nobody has open into the file `packed`, which is there; messages call it
-/// `name`.
+/// Compresses a database without open connections into the existing file `packed`, called `name` in
+/// messages.
 [[nodiscard]] Status pack_database(const std::filesystem::path& database,
                                    const std::filesystem::path& packed,
                                    const std::filesystem::path& name);

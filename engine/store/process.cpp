@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether the process that wrote a run still lives: its number may belong to another one by now.
+// Checks whether the process that wrote a run is still alive: its number may now belong to another
+// process.
 
 #include <unistd.h>
 
@@ -22,7 +23,7 @@ std::optional<std::uint64_t> start_ticks(const std::string& process) {
   std::stringstream content;
   content << file.rdbuf();
   const std::string text = content.str();
-  // Field 2 is the program's name in parentheses and may itself hold blanks and parentheses.
+  // Field 2 is the program's name in parentheses and may itself contain blanks and parentheses.
   const std::size_t name_end = text.rfind(')');
   if (name_end == std::string::npos || name_end + 2 >= text.size()) return std::nullopt;
   const char state = text[name_end + 2];

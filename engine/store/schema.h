@@ -1,7 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The schema and its version. There is one: a file of another is refused and left as it is.
+// The schema and its version. Only one version is supported: other files are refused and left
+// unchanged.
 
 #include <string>
 
@@ -10,10 +11,10 @@ namespace attnscope::store {
 inline constexpr int schema_version = 8;
 inline constexpr int application_id = 0x41745363;  // "AtSc"
 
-/// schema.sql, compiled in; `:axes` stands there for the columns of the axes.
+/// The text of schema.sql; `:axes` is a placeholder for the columns of the axes.
 extern const char* const schema_text;
 
-/// The same with a column for every axis of engine/heat/axes.h.
+/// The schema with a column for every axis of engine/heat/axes.h.
 [[nodiscard]] std::string schema();
 
 }  // namespace attnscope::store

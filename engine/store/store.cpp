@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The Store's functions that read it.
+// The reading functions of Store.
 
 #include "engine/store/store.h"
 
@@ -27,7 +27,7 @@ using store::Reader;
 using store::Statement;
 using store::Transaction;
 
-/// All are answered from indices alone.
+/// All of these queries use only indices.
 constexpr std::string_view counts =
     "(SELECT count(*) FROM heats WHERE run_number = number), "
     "(SELECT count(*) FROM heats CROSS JOIN cells ON cells.heat_id = heats.id "
@@ -39,7 +39,7 @@ constexpr std::string_view counts =
 constexpr std::array<std::string_view, 4> status_names{"running", "done", "cancelled",
                                                        "interrupted"};
 
-/// Columns of runs that read_run takes, in its order; what follows is counted.
+/// The columns of runs for read_run, in its order, followed by counts.
 const std::string& run_query() {
   static const std::string text =
       fmt::format("SELECT number, uuid, {}, fingerprint, {}, {} FROM runs", store::run_columns,
@@ -88,7 +88,7 @@ RunInfo read_run(const Statement& row) {
   return info;
 }
 
-/// The cell's samples and their flags; true when they match their fingerprint.
+/// Reads the cell's samples and their flags; true when they match their fingerprint.
 bool read_samples(Statement& query, std::int64_t samples_print, StoredCell& stored) {
   query.reset();
   query.bind(1, stored.cell_number);
@@ -102,7 +102,7 @@ bool read_samples(Statement& query, std::int64_t samples_print, StoredCell& stor
   return samples_print == store::fingerprint_of(stored.cell.samples, stored.outliers);
 }
 
-/// Cells of one heat lie together.
+/// Cells of one heat must be adjacent.
 void summarise_heats(std::vector<StoredCell>& cells) {
   for (auto begin = cells.begin(); begin != cells.end();) {
     const auto end = std::find_if(begin, cells.end(), [&](const StoredCell& cell) {
@@ -120,7 +120,8 @@ void summarise_heats(std::vector<StoredCell>& cells) {
   }
 }
 
-/// A fingerprint holds what somebody wrote, not what is true: anyone can reckon one.
+/// Validates the values: a fingerprint only proves that they are unchanged, and anyone can compute
+/// one.
 void look_at_values(StoredCell& stored) {
   if (stored.damaged) return;
   stored.impossible = why_impossible(stored.point, stored.cell);
@@ -129,7 +130,7 @@ void look_at_values(StoredCell& stored) {
   stored.damaged = !stored.impossible.empty();
 }
 
-/// Those that match their fingerprints and can be.
+/// Ceilings that match their fingerprints and have possible values.
 std::vector<Ceilings> sound_ceilings(const Database& database, const RunId& run) {
   Statement query(
       database,
@@ -159,7 +160,7 @@ std::vector<Ceilings> sound_ceilings(const Database& database, const RunId& run)
   return result;
 }
 
-/// Oldest first. A row without a fingerprint is from before there was one.
+/// Oldest first. A row without a fingerprint was written by a version without them.
 std::vector<Restart> restarts_of(const Database& database, const store::RowValues& values,
                                  const RunId& run) {
   Statement query(database, fmt::format("SELECT {} FROM restarts AS row WHERE run_number = "
@@ -178,7 +179,7 @@ std::vector<Restart> restarts_of(const Database& database, const store::RowValue
   return result;
 }
 
-/// Heats that are not the ones, or of as many cells, as they were stored, or that are there twice.
+/// Number of heats with a wrong fingerprint or a wrong number of cells, and of duplicate heats.
 std::int64_t damaged_heats(const Database& database, const store::RowValues& values,
                            const RunInfo& run) {
   Statement query(database, fmt::format("SELECT {}, {} FROM heats AS row WHERE run_number = ?",
@@ -205,7 +206,7 @@ std::int64_t damaged_heats(const Database& database, const store::RowValues& val
   return damaged;
 }
 
-/// What is missing of the run or does not match, beside its cells' own fingerprints.
+/// Counts missing and damaged data of the run, except for its cells' own fingerprints.
 void count_losses(const Database& database, const store::RowValues& values, RunInfo& run) {
   run.damaged_state = !store::state_print(database, "main", values, run.number).matches();
   run.damaged_heats = damaged_heats(database, values, run);
@@ -253,7 +254,7 @@ std::string_view name_of(RunStatus status) {
 namespace store {
 
 Result<std::int64_t> number_of(const Database& database, const RunId& run) {
-  // The second time without the index, which may be what is damaged.
+  // The second time without the index, which may be the damaged part.
   for (const char* how : {"", "NOT INDEXED"}) {
     Statement query(database, fmt::format("SELECT number FROM runs {} WHERE uuid = ?", how));
     query.bind(1, run.uuid);
@@ -317,7 +318,7 @@ Store& Store::operator=(Store&& other) noexcept {
   return *this;
 }
 Store::~Store() {
-  // As its last user SQLite would empty the log into the file.
+  // As the last user, SQLite would write the log into the file.
   if (implementation_ && !implementation_->has_its_log()) {
     sqlite3_db_config(implementation_->database.getHandle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1,
                       nullptr);
@@ -352,8 +353,8 @@ Result<std::vector<RunInfo>> Store::runs(RunsOf which) const {
 
 Result<std::vector<RunInfo>> Store::run_list(RunsOf which) const {
   return store::guarded(implementation_->file, [&]() -> Result<std::vector<RunInfo>> {
-    // The index run_list holds all of these, so that the long texts need not be passed over; left
-    // to itself SQLite would walk the table, whose rows lie in the order asked for.
+    // The index run_list contains all these columns, so that the long texts are not read; by
+    // default SQLite would scan the table, whose rows are already in the requested order.
     Statement query(
         implementation_->database,
         fmt::format(
@@ -398,7 +399,7 @@ Result<RunInfo> Store::find_run(std::string_view text) const {
       matches = matching("number = (SELECT max(number) FROM runs WHERE trashed_unix_ms = 0)");
     } else {
       if (is_number) matches = matching("number = ?", number);
-      // A UUID goes on with digits, a to f or a dash.
+      // A UUID contains only digits, a to f and dashes.
       if (matches.empty() && text.size() >= 4) {
         matches = matching("uuid >= ? AND uuid < ? || 'g'", words, words);
       }
@@ -499,7 +500,7 @@ Result<std::map<std::int64_t, std::optional<std::size_t>>> Store::starts_of_heat
     const Transaction snapshot(own.database, SQLite::TransactionBehavior::DEFERRED);
     const Result<std::int64_t> number = store::number_of(own.database, run);
     if (!number) return tl::unexpected(number.error());
-    std::map<std::int64_t, std::size_t> places{{0, 0}};  // of starts, by their fingerprints
+    std::map<std::int64_t, std::size_t> places{{0, 0}};  // index of starts by fingerprint
     Statement restarts(own.database,
                        fmt::format("SELECT {} FROM restarts AS row WHERE run_number = ? "
                                    "ORDER BY rowid",
@@ -544,7 +545,7 @@ Result<std::optional<Progress>> Store::progress(const RunId& run) const {
     std::optional<std::int64_t> print;
     store::visit_progress(read, progress);
     read(print);
-    // The next one of the driver is sound again.
+    // The driver's next progress is valid again.
     if (print && *print != store::fingerprint_of(run.uuid, progress))
       return std::optional<Progress>();
     return std::optional(progress);
@@ -572,7 +573,7 @@ Result<std::vector<std::string>> Store::finished_points(const RunId& run) const 
 
 Result<std::int64_t> Store::data_version() const {
   return store::guarded(implementation_->file, [&]() -> Result<std::int64_t> {
-    // SQLite's number leaves out what this connection has committed itself.
+    // SQLite's number does not count this connection's own commits.
     return store::first_integer(implementation_->database, "PRAGMA data_version") +
            implementation_->database.getTotalChanges();
   });

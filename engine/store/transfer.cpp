@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs travel from one database to another as rows, fingerprints included, within one transaction
-// on both: so a live database is read at one moment, only the wanted runs are in the file, and a
-// run that can be read leaves a database of which other pages cannot.
+// Copies runs between databases as rows, fingerprints included, within one transaction on both: a
+// live database is read at one point in time, the file contains only the selected runs, and a
+// readable run can be copied from a database with other unreadable pages.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -26,12 +26,12 @@ using store::Database;
 using store::Statement;
 using store::Transaction;
 
-/// A table whose rows belong to a parent's row.
+/// A table whose rows refer to a parent row.
 struct Level {
   std::string table;
-  std::string parent;       // the column that names the parent
-  std::string columns;      // all others but the row's own number
-  std::string values = {};  // what is copied into them, of a row called `row`; empty: the same
+  std::string parent;       // the column with the parent's number
+  std::string columns;      // all columns except the parent and the row's own number
+  std::string values = {};  // the copied expressions, for a row named `row`; empty: the same
 };
 
 const Level ceilings_level{"ceilings", "run_number",
@@ -48,7 +48,7 @@ class Copier {
         to_(std::move(to)),
         values_(std::move(values)) {}
 
-  /// Gives the copy's number.
+  /// Returns the number of the copied row.
   std::int64_t copy_row(std::int64_t number) {
     Statement copy(
         database_,
@@ -60,7 +60,7 @@ class Copier {
             from_, to_, store::run_columns, values_.state_print));
     store::execute(copy, number);
     const std::int64_t copied = database_.getLastInsertRowid();
-    // Its process means nothing on another machine, and writes another database on this one.
+    // Its process is unknown on another machine, and on this one it writes to another database.
     Statement stop(
         database_,
         fmt::format(
@@ -79,8 +79,8 @@ class Copier {
     copy_heats(number, copied, {});
   }
 
-  /// Adds to the run `into` what it lacks of the same run: heats at points it does not have, and
-  /// ceilings and restarts it does not know. How many heats these were.
+  /// Adds missing data of the same run to the run `into`: heats at points it does not have, and
+  /// unknown ceilings and restarts. Returns the number of added heats.
   int add_missing(std::int64_t number, std::int64_t into) {
     const store::StatePrint before =
         store::state_print(database_, to_, store::all_row_values(), into);
@@ -103,7 +103,7 @@ class Copier {
     return added;
   }
 
-  /// 1 where it lay there.
+  /// Returns 1 if the run was in the trash.
   int take_from_trash(std::int64_t number) {
     int taken = 0;
     store::change_state(database_, number, [&] {
@@ -122,7 +122,7 @@ class Copier {
     return {"restarts", "run_number", std::string(store::restart_columns), values_.restart};
   }
 
-  /// A run that has all its heats now is done if that is what its last driver says of it.
+  /// A run that now has all its heats becomes done if its last driver reported that.
   void settle_status(std::int64_t number, std::int64_t into) {
     Statement settle(
         database_,
@@ -163,7 +163,7 @@ class Copier {
         which);
   }
 
-  /// `which`: a condition on what is copied, called `row`; empty: everything.
+  /// `which`: a condition on the copied rows, named `row`; empty: all rows.
   void copy_all(const Level& level, std::int64_t parent, std::int64_t new_parent,
                 const std::string& which = {}) {
     Statement copy(
@@ -176,7 +176,8 @@ class Copier {
     store::execute(copy, new_parent, parent);
   }
 
-  /// Row by row, because what hangs below needs the row's old number and its new one. How many.
+  /// Copies row by row, because child rows need the row's old and new numbers. Returns the number
+  /// of rows.
   template <typename Below>
   int copy_each(const Level& level, std::int64_t parent, std::int64_t new_parent, Below below,
                 const std::string& which = {}) {
@@ -209,8 +210,8 @@ void attach(Database& database, const std::string& uri) {
   store::execute(attach, uri);
 }
 
-/// As store::guarded, where rows go from one file to another, `target`: the sentence names the one
-/// that failed.
+/// Like store::guarded, for rows copied to the file `target`: the message names the file that
+/// failed.
 template <typename Work>
 auto guarded_between(const std::filesystem::path& from, const std::filesystem::path& to,
                      const Database& target, Work&& work) -> decltype(work()) {
@@ -246,7 +247,7 @@ Status check_export_target(const std::filesystem::path& file) {
   return {};
 }
 
-/// The run as it began, under its own identity: so its rows are this run's wherever they go.
+/// Inserts the run as it began, with its identity, so that its rows can be merged anywhere.
 void insert_run(store::Database& database, const RunInfo& run) {
   store::Statement insert(
       database,
@@ -284,7 +285,7 @@ Status Store::export_runs(const std::vector<RunId>& runs, const std::filesystem:
       for (const RunId& run : runs) {
         const Result<std::int64_t> number = store::number_of(own.database, run);
         if (!number) return tl::unexpected(number.error());
-        if (store::number_of(target, run)) continue;  // named twice
+        if (store::number_of(target, run)) continue;  // given twice
         Copier(target, "other", "main", own.values).copy_run(*number);
       }
       transaction.commit();
@@ -308,7 +309,7 @@ Status Store::go_on_in(const std::filesystem::path& file) {
   const Status saved = store::guarded(file, [&]() -> Status {
     Statement copy(own.database, "VACUUM main INTO ?");
     store::execute(copy, part.path().string());
-    // Others may have written over what this one saw there.
+    // Other processes may have overwritten data that this connection saw there.
     if (!own.has_its_log()) {
       const Result<Store> seen = open(part.path(), Mode::read_only);
       if (!seen) return tl::unexpected(seen.error());
@@ -321,15 +322,15 @@ Status Store::go_on_in(const std::filesystem::path& file) {
   if (!copy) return tl::unexpected(copy.error());
   copy->set_busy_timeout(std::chrono::milliseconds(own.busy_timeout_ms));
   copy->implementation_->start = own.start;
-  // What lies beside the old name must have no pages of this database: SQLite would read them as
-  // pages of whatever has that name now. A log that others have begun there is theirs.
+  // The files next to the old name must not contain pages of this database: SQLite would read them
+  // as pages of the file that now has this name. A log started by other processes is theirs.
   const Status emptied = store::guarded(own.file, [&]() -> Status {
     if (!own.has_its_log()) return {};
     own.database.setBusyTimeout(store::busy_timeout_ms);
     own.database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     return {};
   });
-  static_cast<void>(emptied);  // a file that is gone may not take them, nor needs to
+  static_cast<void>(emptied);  // a deleted file may not accept them, and does not need them
   *this = std::move(*copy);
   return {};
 }
@@ -361,7 +362,7 @@ Result<Store> Store::create_with(const std::filesystem::path& file, const RunInf
 Result<Store::Imported> Store::import_file(const std::filesystem::path& file) {
   Implementation& own = *implementation_;
   if (Status allowed = own.writable_now(); !allowed) return tl::unexpected(allowed.error());
-  // Opening it checks whose it is and its version, and finds the way it can be read.
+  // Opening it checks its format and version, and selects the way of reading it.
   const Result<Store> source = Store::open(file, Mode::read_only);
   if (!source) return tl::unexpected(source.error());
   const Result<std::vector<RunInfo>> incoming = source->runs();

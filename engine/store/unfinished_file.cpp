@@ -19,7 +19,7 @@ namespace {
 Status sync_folder_of(const std::filesystem::path& file) {
   const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return {};  // the folder may be written but not read; the file itself is safe
+  if (descriptor < 0) return {};  // a writable folder may be unreadable; the file is safe
   ::fsync(descriptor);
   ::close(descriptor);
   return {};
@@ -32,7 +32,7 @@ tl::unexpected<Error> refuse_existing(const std::filesystem::path& file) {
               file.string());
 }
 
-// Over a network both kinds of locks are one, and SQLite would wait for this one.
+// On network file systems both kinds of locks are the same, and SQLite would wait for this one.
 UnfinishedFile::UnfinishedFile(std::filesystem::path name) : name_(std::move(name)) {
   PartFile part = begin_part(name_, is_on_network(name_) ? PartLock::none : PartLock::held);
   path_ = std::move(part.name);
@@ -48,7 +48,7 @@ UnfinishedFile::~UnfinishedFile() {
   let_go();
 }
 
-// As soon as it has its name: a process that closes a file later gives up SQLite's locks on it.
+// Called as soon as the file has its name: closing it later would drop SQLite's locks on it.
 void UnfinishedFile::let_go() {
   if (number_ >= 0) ::close(std::exchange(number_, -1));
 }
@@ -57,7 +57,7 @@ Status UnfinishedFile::publish() {
   const bool named =
       ::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, name_.c_str(), RENAME_NOREPLACE) == 0;
   if (!named && errno == EEXIST) return refuse_existing(name_);
-  // Some file systems do not know the flag; a hard link does not replace either.
+  // Some file systems do not support the flag; a hard link does not replace a file either.
   if (!named && ::link(path_.c_str(), name_.c_str()) != 0) {
     if (errno == EEXIST) return refuse_existing(name_);
     return fail("{} cannot be written ({}); name a file elsewhere", name_.string(),

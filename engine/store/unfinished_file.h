@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A file that gets its name only when it is whole: until then it lies beside it under another one,
-// empty at first and for its owner alone, and what is not published is removed: by the next command
-// that makes the file, where its own was killed.
+// A file that receives its name only when it is complete. Until then it has a temporary name in the
+// same folder, is empty at first and accessible only to its owner. An unpublished file is removed,
+// if its process was killed by the next command that creates the file.
 
 #include <filesystem>
 
@@ -13,15 +13,15 @@ namespace attnscope::store {
 
 class UnfinishedFile {
  public:
-  /// What speaks against making it, whoever writes it finds as well and has words for.
+  /// Failures to create it are ignored here: the code that writes the file meets and reports them.
   explicit UnfinishedFile(std::filesystem::path name);
   ~UnfinishedFile();
   UnfinishedFile(const UnfinishedFile&) = delete;
   UnfinishedFile& operator=(const UnfinishedFile&) = delete;
 
-  /// Where to write it.
+  /// The path to write to.
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  /// Gives the file its name, never over another one.
+  /// Renames the file to its name; never overwrites another file.
   [[nodiscard]] Status publish();
 
  private:

@@ -3,7 +3,7 @@
 
 namespace attnscope::store {
 
-// SQLite's file systems look for parameters behind the name's end.
+// SQLite's file systems expect parameters after the terminator of the name.
 VfsFile::VfsFile(sqlite3_vfs& system, const std::string& path, int access)
     : name_(sqlite3_create_filename(path.c_str(), "", "", 0, nullptr)),
       room_((static_cast<std::size_t>(system.szOsFile) + sizeof(std::max_align_t) - 1) /

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A file by one of SQLite's own file systems, closed with its scope.
+// A file opened through one of SQLite's own file systems, closed at the end of its scope.
 
 #include <sqlite3.h>
 
@@ -21,7 +21,7 @@ class VfsFile {
   ~VfsFile();
 
   [[nodiscard]] bool is_open() const { return is_open_; }
-  /// How many bytes it has; -1 where that cannot be found out.
+  /// Size in bytes; -1 if it cannot be determined.
   [[nodiscard]] sqlite3_int64 size();
   [[nodiscard]] bool read(char* bytes, std::size_t count, sqlite3_int64 at);
   [[nodiscard]] bool write(const char* bytes, std::size_t count, sqlite3_int64 at);

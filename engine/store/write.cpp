@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The Store's functions that change it: each is one transaction.
+// The modifying functions of Store: each is one transaction.
 
 #include <fmt/format.h>
 

@@ -1,29 +1,29 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Damage in a write-ahead log. SQLite reads a log up to the first frame whose checksum does not
-// hold and takes it for its end, as after a power cut; so damage takes committed changes away, and
-// the integrity check calls what is left sound. Here the rest of the log is looked at.
-// Format: https://www.sqlite.org/fileformat2.html, 4.
+// Damage in a write-ahead log. SQLite reads a log up to the first frame with a wrong checksum and
+// treats that as its end, as after a power cut; damage therefore removes committed changes, and the
+// integrity check passes for the rest. This code checks the rest of the log. Format:
+// https://www.sqlite.org/fileformat2.html, 4.
 
 #include <cstdint>
 #include <filesystem>
 
 namespace attnscope::store {
 
-/// The log beside the database.
+/// The log next to the database.
 [[nodiscard]] std::filesystem::path log_of(const std::filesystem::path& database);
-/// The memory by which all who use the log know of each other.
+/// The shared memory of all connections that use the log.
 [[nodiscard]] std::filesystem::path memory_of(const std::filesystem::path& database);
 
-/// Commits that are in the log and that SQLite will not read; 0: the log is whole, or there is
-/// none. The last commit alone cannot be told from one that the power or a kill cut off before it
-/// was promised to anybody, and is no damage.
+/// Number of commits in the log that SQLite will not read; 0: the log is complete, or there is
+/// none. A missing last commit does not count as damage, because it looks the same as one that a
+/// power cut or a kill interrupted before it was reported.
 [[nodiscard]] std::int64_t lost_commits(const std::filesystem::path& database);
 
-/// A damaged log's copy, kept before it is gone for good: opening for writing ends it.
+/// The copy of a damaged log, kept because opening the database for writing discards the log.
 [[nodiscard]] std::filesystem::path kept_log_of(const std::filesystem::path& database);
-/// Makes it, unless an earlier one is there.
+/// Creates the copy, unless there is an earlier one.
 void keep_log(const std::filesystem::path& database);
 
 }  // namespace attnscope::store

@@ -48,9 +48,9 @@ std::vector<std::string> listed_implementations(const json& hello) {
   std::vector<std::string> ids;
   const auto listed = hello.find("implementations");
   if (listed == hello.end() || !listed->is_array()) return ids;
-  for (const json& one : *listed) {
-    const auto id = one.is_object() ? one.find("id") : one.end();
-    if (id != one.end() && id->is_string()) ids.push_back(id->get<std::string>());
+  for (const json& entry : *listed) {
+    const auto id = entry.is_object() ? entry.find("id") : entry.end();
+    if (id != entry.end() && id->is_string()) ids.push_back(id->get<std::string>());
   }
   return ids;
 }
@@ -60,7 +60,7 @@ json part(const json& hello, const char* key) {
   return found == hello.end() ? json() : *found;
 }
 
-/// Threads 0 become `cores`; an error when two heats are then the same point.
+/// Replaces threads 0 with `cores`; an error when two heats are then the same point.
 Status settle_threads(std::vector<Heat>& heats, int cores) {
   std::set<std::string> points;
   for (Heat& heat : heats) {
@@ -74,7 +74,7 @@ Status settle_threads(std::vector<Heat>& heats, int cores) {
   return {};
 }
 
-/// "warm", "cold" or "warm, cold": the states of the caches that the sweep's heats ask for.
+/// "warm", "cold" or "warm, cold": the cache states of the sweep's heats.
 std::string cache_states(const Sweep& sweep) {
   std::set<CacheState> states;
   for (const Heat& heat : sweep.heats) states.insert(heat.point.cache);
@@ -84,8 +84,8 @@ std::string cache_states(const Sweep& sweep) {
   return text;
 }
 
-/// The first CUDA device that the worker can use, as it describes it, if the sweep has heats there;
-/// else null.
+/// The worker's description of its first usable CUDA device, if the sweep has heats there;
+/// otherwise null.
 json device_of(const Sweep& sweep, const json& hello) {
   const auto on_cuda = [](const Heat& heat) { return heat.point.device == DeviceKind::cuda; };
   if (std::ranges::none_of(sweep.heats, on_cuda)) return {};
@@ -97,7 +97,7 @@ json device_of(const Sweep& sweep, const json& hello) {
   return {};
 }
 
-/// What this program, not the worker, is made of.
+/// The libraries of this program, not of the worker.
 json libraries() {
   return {{"sqlite", sqlite_version()},
           {"fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100,
@@ -106,7 +106,7 @@ json libraries() {
                                         NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH)}};
 }
 
-/// The task of a Slurm job that this process is, and its node; null outside of one.
+/// The Slurm task of this process and its node; null outside of one.
 json slurm_task() {
   json task;
   for (const auto& [key, variable] : {std::pair("job", "SLURM_JOB_ID"),
@@ -118,8 +118,7 @@ json slurm_task() {
 }
 
 /// The record of a start: device and build from the greeting, this program's own build, and the
-/// plan of a run that starts (a resumed one has its own). `again_of` is the run that it repeats, if
-/// any.
+/// plan for a new run (a resumed one has its own). `again_of` is the run that it repeats, if any.
 NewRun describe_run(const Sweep& sweep, const json& hello, const std::string& command_line,
                     const std::string& worker_command, const json& plan,
                     const RunInfo* again_of = nullptr) {
@@ -160,10 +159,10 @@ NewRun describe_run(const Sweep& sweep, const json& hello, const std::string& co
           .process_start_ticks = own_process_start_ticks()};
 }
 
-// A run from its first event to its last.
+// One execution of a run, from its first event to its last.
 class Run {
  public:
-  /// `name`: for those who wait for it.
+  /// `name`: shown to those who wait for it.
   Run(Store& store, const DriverOptions& options, WorkerPool pool, RunOutcome outcome,
       const std::string& name, std::vector<Heat> heats, int heats_done)
       : store_(store),
@@ -213,7 +212,7 @@ class Run {
       if (Status done = measure(heat); !done || is_over()) return done;
     }
     const Status done = measure_ceilings();
-    outcome_.status = RunStatus::done;  // a cancel finds all that was asked for measured
+    outcome_.status = RunStatus::done;  // a cancel came after everything was measured
     return done;
   }
 
@@ -223,7 +222,7 @@ class Run {
                              command_on(*run, "run --resume"))
                : std::string();
   }
-  // Told before it is written: a database may keep one waiting.
+  // Sends the event before writing, because the database may block.
   void acknowledge_cancel() {
     doing_ = {};
     send(Kind::cancelling,
@@ -233,8 +232,8 @@ class Run {
   void warn(std::string text) { send(Kind::warning, std::move(text)); }
   [[nodiscard]] bool is_over() const { return outcome_.status != RunStatus::done; }
 
-  // Ends the run in the store. A database that is locked or full is waited for: a person may be
-  // mending it. Whoever cancels has had enough of that.
+  // Ends the run in the store. If the database is locked or full, it waits, because the user may be
+  // fixing it; a cancel ends the wait.
   void finish(RunStatus status) {
     pool_.dismiss();
     turn_.release();
@@ -262,7 +261,7 @@ class Run {
     }
   }
 
-  // What is stored from now on, and never before.
+  // Announces results once they are stored, never before.
   void announce(const PendingResults::Measured& measured) {
     if (const auto* ceilings = std::get_if<Ceilings>(&measured)) return announce(*ceilings);
     const auto& result = std::get<HeatResult>(measured);
@@ -287,8 +286,8 @@ class Run {
     return options_.pause != nullptr && options_.pause->load(std::memory_order_relaxed);
   }
 
-  // Until no pause is asked for and no other measurement goes on. The turn is kept from heat to
-  // heat.
+  // Waits until there is neither a pause request nor another measurement. The turn is kept between
+  // heats.
   void wait_for_turn() {
     const TurnHolder::Listener listener{
         .on_waiting = [this](const std::string& whom) { tell_waiting(whom); },
@@ -296,7 +295,7 @@ class Run {
         .is_given_up =
             [this] {
               pending_.follow_database();
-              // The database may have been locked when it was first told.
+              // The database may have been locked at the first attempt.
               if (!waiting_.empty() && !told_waiting_)
                 told_waiting_ = set_progress(waiting_, /*now=*/false);
               return pool_.is_cancelled() || is_pause_asked();
@@ -311,7 +310,7 @@ class Run {
     }
   }
 
-  // The worker goes home: whoever measures may want its memory, or the device.
+  // Ends the worker, because the other measurement may need its memory or the device.
   void tell_waiting(const std::string& whom) {
     pool_.dismiss();
     waiting_ = fmt::format("{}{} to finish", waiting_words, whom);
@@ -319,7 +318,7 @@ class Run {
     send(Kind::waiting, waiting_);
   }
 
-  // The worker goes home meanwhile: whoever pauses a run may want its memory, or the device.
+  // Ends the worker during a pause, because the user may need its memory or the device.
   void wait_while_paused() {
     if (!is_pause_asked()) return;
     pool_.dismiss();
@@ -328,7 +327,7 @@ class Run {
     send(Kind::paused, std::string(paused_words));
     while (is_pause_asked() && !pool_.is_cancelled()) {
       pool_.pause(std::chrono::milliseconds(100));
-      // The database may have been locked when it was first told.
+      // The database may have been locked at the first attempt.
       told = told || set_progress(std::string(paused_words), /*now=*/false);
     }
     if (pool_.is_cancelled()) {
@@ -360,8 +359,8 @@ class Run {
     return {};
   }
 
-  // What ran over a suspend of the machine is measured again, also when each sample was: the pairs
-  // of its rounds were taken of a warm machine and a cold one.
+  // A heat during which the machine was suspended is measured again, even if its affected samples
+  // were repeated: the pairs of its rounds would mix a warm and a cold machine.
   Result<std::optional<HeatResult>> measure_awake(const Heat& heat, const HeatListener& listener) {
     constexpr int most_repeats = 10;
     for (int repeats = 0;; ++repeats) {
@@ -384,8 +383,8 @@ class Run {
     }
   }
 
-  // The rates of the machine at every number of threads the heats use, and of the device; a run
-  // without them is still a run, only without limits to compare with.
+  // Measures the rates of the machine at every number of threads of the heats, and of the device;
+  // without them a run is still valid, but has no limits to compare with.
   Status measure_ceilings() {
     std::set<int> threads;
     bool on_device = false;
@@ -456,8 +455,8 @@ class Run {
     send(Kind::contender, doing_.text, &heat);
   }
 
-  // Within a heat nothing is reported while contenders are timed, but the time left changes.
-  // Seldom, since every write takes a little of the machine that is measured.
+  // While contenders are timed, no events arrive, but the remaining time changes. Writes are rare,
+  // because each takes a little time from the measured machine.
   void look_around() {
     pending_.follow_database();
     const auto time = Clock::now();
@@ -490,9 +489,9 @@ class Run {
     }
   }
 
-  // Followers look a few times a second at most, and every write is a commit to disk: changes
-  // within a heat are told once a second. A progress that cannot be written is no reason to stop.
-  // Returns whether it was.
+  // Followers read a few times a second at most, and every write is a commit to disk: changes
+  // within a heat are written once a second. A failure to write the progress does not stop the run.
+  // Returns whether it was written.
   bool set_progress(std::string current, bool now) {
     const auto time = Clock::now();
     if (!now && time - last_progress_ < std::chrono::seconds(1)) return false;
@@ -502,7 +501,7 @@ class Run {
                       .heats_planned = heats_planned_,
                       .current = std::move(current),
                       .seconds_left = time_left_.seconds(time)};
-    if (is_waiting(progress)) progress.seconds_left.reset();  // the other's end is not known
+    if (is_waiting(progress)) progress.seconds_left.reset();  // the other's end is unknown
     return store_.set_progress(outcome_.run, progress).has_value();
   }
 
@@ -523,7 +522,7 @@ class Run {
   const DriverOptions& options_;
   WorkerPool pool_;
   RunOutcome outcome_;
-  std::vector<Heat> heats_;  // still to be measured
+  std::vector<Heat> heats_;  // remaining heats
   std::vector<Ceilings> ceilings_;
   int heats_done_, heats_planned_;
   TimeLeft time_left_;
@@ -531,10 +530,10 @@ class Run {
   Clock::time_point last_progress_{};
   TurnHolder turn_;
   struct {
-    std::string current, text;  // as the store and followers take it
-  } doing_;                     // within a heat, else empty
+    std::string current, text;  // as sent to the store and to followers
+  } doing_;                     // within a heat, otherwise empty
   std::string waiting_;         // while another measurement is waited for
-  bool told_waiting_ = false;   // in the store
+  bool told_waiting_ = false;   // whether the store has it
   std::string warned_of_;       // other measurements
   PendingResults pending_;
 };
@@ -561,7 +560,7 @@ Status evaluate_runs(Sweep& sweep) {
   return {};
 }
 
-/// The memory of what a device's heats are computed in; nothing: it is not known.
+/// Memory of the device that computes the heats; nothing if unknown.
 std::optional<double> memory_of(DeviceKind device, const json& hello) {
   const auto bytes_of = [](const json& object) -> std::optional<double> {
     const json bytes = part(object, "memory_bytes");
@@ -572,13 +571,13 @@ std::optional<double> memory_of(DeviceKind device, const json& hello) {
     return machine.is_object() ? bytes_of(machine) : std::nullopt;
   }
   const json devices = part(hello, "devices");
-  for (const json& one : devices.is_array() ? devices : json::array()) {
-    if (one.is_object() && part(one, "kind") == name_of(device)) return bytes_of(one);
+  for (const json& entry : devices.is_array() ? devices : json::array()) {
+    if (entry.is_object() && part(entry, "kind") == name_of(device)) return bytes_of(entry);
   }
   return std::nullopt;
 }
 
-/// Nothing can be measured where the tensors of one item alone take more than the machine has.
+/// A heat cannot be measured if the tensors of a single item exceed the machine's memory.
 Status check_memory(const std::vector<Heat>& heats, const json& hello) {
   for (const Heat& heat : heats) {
     const std::optional<double> memory = memory_of(heat.point.device, hello);
@@ -593,7 +592,7 @@ Status check_memory(const std::vector<Heat>& heats, const json& hello) {
   return {};
 }
 
-// What the run's first part has left: failed cells count again.
+// The outcome of the run's earlier starts, including their failed cells.
 Result<RunOutcome> outcome_so_far(const RunInfo& run, const Store& store) {
   auto cells = store.cells(run.id, /*with_samples=*/false);
   if (!cells) return tl::unexpected(cells.error());
@@ -606,8 +605,8 @@ Result<RunOutcome> outcome_so_far(const RunInfo& run, const Store& store) {
   return outcome;
 }
 
-/// What decides a time, of a run's record: the device, the worker's build and its instruction set.
-/// Null is what is not recorded, as of runs whose tasks measured on several machines.
+/// The properties in a run's record that affect times: the device, the worker's build and its
+/// instruction set. Null if not recorded, as for runs whose tasks measured on several machines.
 std::vector<std::pair<const char*, json>> what_decides_times(const NewRun& run) {
   const json provenance = parse_json(run.provenance);
   const auto at = [&](const char* section, const char* key) {
@@ -626,7 +625,7 @@ std::vector<std::pair<const char*, json>> what_decides_times(const NewRun& run) 
           {"CUDA build", at("build", "cuda")}};
 }
 
-/// Times of one run are compared with one another: all of it is measured with the same.
+/// Times within one run are compared, so all of it must be measured under the same conditions.
 Status check_same_machine(const RunInfo& earlier, const NewRun& restart) {
   const auto then = what_decides_times(earlier.start), now = what_decides_times(restart);
   for (std::size_t i = 0; i < then.size(); ++i) {
@@ -657,16 +656,16 @@ Status check_resumable(const RunInfo& run) {
 
 namespace {
 
-/// What an earlier run had it by: " (run 3 had it by --with 'mine.py')". Never taken by itself: a
-/// run may come from somebody else.
+/// How an earlier run obtained the implementation: " (run 3 had it by --with 'mine.py')". The
+/// program is never started automatically, because a run may come from another person.
 std::string had_it_by(const RunInfo* earlier, std::string_view implementation) {
   if (earlier == nullptr) return {};
   const json provenance = parse_json(earlier->start.provenance);
   const json build = part(provenance.is_object() ? provenance : json::object(), "build");
   const json served = part(build.is_object() ? build : json::object(), "served");
-  for (const json& one : served.is_array() ? served : json::array()) {
-    if (!one.is_object() || part(one, "id") != implementation) continue;
-    const json program = part(one, "program");
+  for (const json& entry : served.is_array() ? served : json::array()) {
+    if (!entry.is_object() || part(entry, "id") != implementation) continue;
+    const json program = part(entry, "program");
     if (!program.is_string()) continue;
     return fmt::format(" (run {} had it by --with '{}')", earlier->number,
                        in_a_sentence(program.get<std::string>()));

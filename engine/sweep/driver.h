@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The driver: takes a sweep's heats through worker processes and into the store. It computes
-// nothing itself. A worker that dies costs the contender that ran; a fresh one goes on with the
+// nothing itself. When a worker dies, the running contender fails and a new worker measures the
 // rest.
 
 #include <atomic>
@@ -23,7 +23,7 @@
 
 namespace attnscope {
 
-/// What followers (terminal, --events, tests) are told, in order, from the driver's thread.
+/// Events for followers (terminal, --events, tests), sent in order from the driver's thread.
 struct RunEvent {
   enum class Kind : std::uint8_t {
     started,
@@ -44,35 +44,38 @@ struct RunEvent {
   int heats_done = 0, heats_planned = 0;
   const Heat* heat = nullptr;          // heat_started, contender, heat_finished
   const HeatResult* result = nullptr;  // heat_finished; stored before this is sent
-  // Whom is waited for, contender and phase (contender, progress), warning, or closing words.
+  // The measurement that the run waits for, contender and phase (contender, progress), a warning,
+  // or the closing message.
   std::string text;
   std::optional<double> seconds_left;
 };
 
 struct DriverOptions {
-  std::string worker_command;       // empty: attnscope-worker beside this program
-  std::vector<std::string> with;    // programs whose implementations it has besides
+  std::string worker_command;       // empty: attnscope-worker next to this program
+  std::vector<std::string> with;    // programs with additional implementations
   std::string command_line;         // provenance
   std::optional<RunInfo> again_of;  // the run that this one repeats; provenance
   std::function<void(const RunEvent&)> on_event;
-  /// Set from a signal handler: 1 cancel (after the current iteration), 2 at once.
+  /// Set by a signal handler: 1 cancels after the current iteration, 2 at once.
   const std::atomic<int>* cancel = nullptr;
-  /// Measure at once, also while another measurement goes on there; cells of both say so.
+  /// Do not wait for another measurement on that machine; cells of both runs record it.
   bool now = false;
-  /// Measure also where one item does not fit the machine's memory, which is refused otherwise.
+  /// Measure even where one item does not fit in the machine's memory, which is otherwise refused.
   bool oversize = false;
-  /// While true no further heat begins; the one that is being measured is finished first.
+  /// While true, no further heat begins; the current heat is finished first.
   const std::atomic<bool>* pause = nullptr;
-  /// A worker that shows no sign of life for this long is ended and the contender that ran becomes
+  /// A worker that shows no sign of life for this long is ended, and the running contender becomes
   /// `timeout`. Absent: 60 s, or 20 times the stop rule's max_seconds if that is longer.
   std::optional<std::chrono::milliseconds> patience;
-  /// For a worker on another machine.
+  /// For workers on other machines.
   ConnectionRule connection = {};
-  /// How long the end of the run waits for a database that does not take what was measured.
+  /// How long the end of the run waits for a database that does not accept the results.
   std::chrono::milliseconds store_patience = std::chrono::minutes(10);
-  /// How long this machine has been suspended so far; a heat over which it grows is measured again.
+  /// How long this machine has been suspended so far; a heat during which this grows is measured
+  /// again.
   std::function<std::chrono::nanoseconds()> time_asleep = attnscope::time_asleep;
-  /// A worker of this machine that was killed while this stood still was not killed by the system.
+  /// Counter of out-of-memory kills. If it is unchanged when a local worker was killed, the system
+  /// did not kill that worker.
   WorkerPool::MemoryKills memory_kills = attnscope::memory_kills;
 };
 
@@ -81,8 +84,8 @@ struct RunOutcome {
   RunStatus status = RunStatus::done;
   int cells_failed = 0;               // wrong, crashed, timeout: exit code 1
   std::vector<std::string> failures;  // one line each
-  /// Why the store took no more, when it did not, and which file then has what it lacks: the heats
-  /// before are intact.
+  /// The reason why the store accepted no more results, and the file that contains the missing
+  /// ones; empty if it accepted all. Earlier heats are intact.
   std::string store_refusal;
 };
 
@@ -108,22 +111,22 @@ struct PreparedRun {
 [[nodiscard]] Result<RunOutcome> resume_run(const RunInfo& run, Store& store,
                                             const DriverOptions& options);
 
-/// The record of a run whose heats other processes measure, a part each, wherever they are: with
-/// the whole plan, but no machine, build or process. Threads 0 become `cores`, and its contenders'
-/// TREC runs are evaluated. Errors: one of these that cannot be, or threads that are then the same.
+/// The record of a run whose heats are measured in parts by other processes on any machine: with
+/// the whole plan, but without machine, build or process. Threads 0 become `cores`, and the TREC
+/// runs of its contenders are evaluated. Errors: a TREC run that cannot be evaluated, or two heats
+/// that then are the same point.
 [[nodiscard]] Result<NewRun> record_of(const Sweep& sweep, int cores,
                                        const std::string& command_line);
 
-/// Every implementation of the heats is one that the worker's greeting lists; else the error says
-/// by which program an earlier run of them had it.
+/// Checks that the worker's greeting lists every implementation of the heats; otherwise the error
+/// names the program that provided it in an earlier run.
 [[nodiscard]] Status check_implementations(const std::vector<Heat>& heats,
                                            const nlohmann::json& hello,
                                            const RunInfo* earlier = nullptr);
 
 [[nodiscard]] std::set<DeviceKind> devices_of(const std::vector<Heat>& heats);
 
-/// Upper bound of a sweep's duration from its stop rules; rounds that others hold up may take as
-/// much again.
+/// Upper bound of a sweep's duration from its stop rules; disturbed rounds may double it.
 [[nodiscard]] double longest_seconds(const Sweep& sweep);
 
 }  // namespace attnscope

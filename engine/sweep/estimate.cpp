@@ -20,10 +20,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using nlohmann::json;
 
-// As the worker groups short calls (engine/measure/rounds.cpp).
+// Constants of the worker's grouping of short calls
+// (engine/measure/rounds.cpp).
 constexpr double sample_seconds = 1.2e-3, led_in_below = 0.1;
 
-/// Calls of one sample, with the untimed one before it.
+/// Number of calls of one sample, including the untimed one before it.
 double calls_of_sample(double call_seconds) {
   return std::max(std::ceil(sample_seconds / call_seconds), 1.0) +
          (call_seconds < led_in_below ? 1 : 0);
@@ -48,7 +49,7 @@ int trial_placements(const Heat& heat) {
   return std::clamp(heat.stop.placements, 1, 2);
 }
 
-/// The heat as one process measures some of its placements.
+/// The heat with the placements that one process of the trial measures.
 Heat trial_of(Heat heat) {
   const int placements = std::max(heat.stop.placements, 1), tried = trial_placements(heat);
   heat.stop.max_seconds *= static_cast<double>(tried) / placements;
@@ -96,8 +97,8 @@ ItemCost SettingTimes::cost_of(const Contender& contender, const HeatPoint& poin
     for (const ItemCost& one : known->second) {
       if (one.*value > 0) points.emplace_back(static_cast<double>(one.tokens), one.*value);
     }
-    // Beyond what was counted the work grows as it did last, at least with the
-    // length.
+    // Beyond the counted lengths, the work grows with the last slope, but at
+    // least linearly.
     double slope = 1;
     if (points.size() > 1) {
       const auto& [a, b] = std::pair(points[points.size() - 2], points.back());
@@ -126,8 +127,8 @@ double SettingTimes::items(const Heat& heat, const Contender& contender) const {
                     static_cast<double>(std::max<std::int64_t>(point.batch_max, 1)));
 }
 
-/// `value(trial)` is a pair: what was measured, and the work that it is
-/// proportional to; of this heat only the work counts.
+/// `value(trial)` returns a pair: the measured time, and the work that it is
+/// proportional to; for `heat` itself only the work is used.
 template <typename Value>
 double SettingTimes::scaled(const Heat& heat, bool follows_trend, const Value& value) const {
   std::vector<std::pair<double, double>> units;
@@ -265,7 +266,7 @@ double with_linear_layers(double attention_flop, const HeatPoint& point) {
   return attention_flop + 2 * static_cast<double>(point.sequence_tokens) * weights;
 }
 
-/// When each phase of a trial began.
+/// Start of each phase of a trial.
 struct PhaseStart {
   std::size_t contender;
   std::string phase;
@@ -346,7 +347,7 @@ class Estimation {
     return settings;
   }
 
-  /// A run measures the machine's rates before its heats and after them.
+  /// A run measures the machine's rates before and after its heats.
   Status add_ceilings() {
     std::set<std::string> requests;
     for (const Heat& heat : heats_) {

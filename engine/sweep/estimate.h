@@ -1,8 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long a sweep takes on this machine as it is now: the worker measures one placement of two
-// heats of each setting, the shortest and a longer one, and every other heat is scaled from these.
+// Estimates the duration of a sweep on this machine in its current state: the worker measures one
+// placement of two heats of each setting, the shortest and a longer one, and the times of all other
+// heats are scaled from these.
 //
 //   auto estimate = estimate_sweep(*load_sweep("quick"), {});
 //   show((*estimate)->seconds);
@@ -22,43 +23,43 @@
 
 namespace attnscope {
 
-/// What one item costs a contender at one length.
+/// Cost of one item for a contender at one length.
 struct ItemCost {
   std::int64_t tokens = 0;
   double flop = 0;   // executed
-  double bytes = 0;  // at the peak, inputs and outputs included
+  double bytes = 0;  // peak memory, inputs and outputs included
 };
 
-/// Placements of a heat, as one worker process measured them.
+/// Placements of a heat, as measured by one worker process.
 struct Trial {
   struct Contender {
     double check_seconds = 0;
-    double call_seconds = 0;  // median; 0: it was not timed
+    double call_seconds = 0;  // median; 0: not timed
   };
   HeatPoint point;
-  /// Inputs, plans and, where each heat starts processes of its own, their start.
+  /// Time of inputs and plans and, where each heat starts its own processes, of their start.
   double other_seconds = 0;
-  double parts_seconds = 0;    // calls that are timed part by part, once a heat
-  std::vector<double> rounds;  // of each placement
-  double overhead = 1;         // time of a sample over the time of its calls
-  /// The longest sampling time of a contender over its time limit, at least 1: it is longer where
-  /// others held samples up.
+  double parts_seconds = 0;    // once per heat, calls that are timed part by part
+  std::vector<double> rounds;  // seconds per placement
+  double overhead = 1;         // time of a sample divided by the time of its calls
+  /// The longest sampling time of a contender divided by its time limit, at least 1: disturbed
+  /// samples prolong it.
   double stretch = 1;
   std::map<std::string, Contender> contenders;  // by id
 };
 
-/// Scales the trials of one setting (heats that differ in their length alone) to its other heats.
+/// Scales the trials of one setting (heats that differ only in length) to its other heats.
 class SettingTimes {
  public:
-  /// `costs`: by contender's id, ascending lengths; no entry where the costs are not known.
+  /// `costs`: by contender id, with ascending lengths; no entry where the costs are unknown.
   SettingTimes(std::map<std::string, std::vector<ItemCost>> costs, double free_bytes)
       : costs_(std::move(costs)), free_bytes_(free_bytes) {}
 
-  /// In ascending order of length.
+  /// Trials are added in ascending order of length.
   void add(Trial trial) { trials_.push_back(std::move(trial)); }
-  /// Expected duration of this heat in seconds, after at least one trial.
+  /// Expected duration of this heat in seconds; requires at least one trial.
   [[nodiscard]] double seconds(const Heat& heat) const;
-  /// What a trial of it would take.
+  /// Expected duration of a trial of this heat in seconds.
   [[nodiscard]] double trial_seconds(const Heat& heat) const;
 
  private:
@@ -78,33 +79,33 @@ class SettingTimes {
 
 struct EstimateOptions {
   std::string worker_command;     // empty: attnscope-worker next to this program
-  std::vector<std::string> with;  // programs with implementations of their own
+  std::vector<std::string> with;  // programs with additional implementations
   const std::atomic<int>* cancel = nullptr;
-  /// Before each trial, its heat.
+  /// Called before each trial with its heat.
   std::function<void(const Heat&)> on_trial = [](const Heat&) {};
 };
 
 struct Estimate {
-  double seconds = 0;               // of the whole run
-  std::vector<HeatPoint> measured;  // where trials were made
+  double seconds = 0;               // duration of the whole run
+  std::vector<HeatPoint> measured;  // points with trials
 };
 
-/// Nothing when it was cancelled. Errors: no worker, an implementation that it does not know.
+/// Returns nothing when it was cancelled. Errors: no worker, an unknown implementation.
 [[nodiscard]] Result<std::optional<Estimate>> estimate_sweep(const Sweep& sweep,
                                                              const EstimateOptions& options);
 
 /// The request `costs` (docs/protocol.md) for one item of a point. `model`: the row of operation
-/// model, else empty. An error when the point's length cannot hold its query.
+/// model, otherwise empty. Returns an error when the point's length is too short for its query.
 [[nodiscard]] Result<nlohmann::json> costs_request(const AttentionPattern& pattern,
                                                    const std::string& window,
                                                    const std::string& model, const HeatPoint& point,
                                                    int cores);
 
-/// The longest sequence whose costs are counted: a worker takes a minute for a million tokens.
+/// The longest sequence whose costs are counted: a worker needs a minute for a million tokens.
 inline constexpr std::int64_t most_counted_tokens = std::int64_t{1} << 18;
 
-/// Free memory of the machine of a worker that greeted so, for heats on its processors; nothing:
-/// it is not known.
+/// Free memory of the machine with this worker greeting, for heats on its processors; nothing if
+/// unknown.
 [[nodiscard]] std::optional<double> free_bytes(const nlohmann::json& hello, DeviceKind device);
 
 }  // namespace attnscope

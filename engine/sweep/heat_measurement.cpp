@@ -17,7 +17,7 @@ namespace {
 
 using Answer = WorkerPool::Answer;
 
-/// What a cell says of its work, but that attention writes its output, whatever a worker says.
+/// The work that a cell reports; for attention, at least that of writing the output.
 CellWork at_least_its_output(const Cell& cell, const HeatPoint& point) {
   CellWork work = cell.work;
   if (point.operation != Operation::attention) return work;
@@ -30,7 +30,8 @@ CellWork at_least_its_output(const Cell& cell, const HeatPoint& point) {
 using std::chrono::milliseconds;
 
 milliseconds default_patience(const Heat& heat) {
-  // A call of a model is layers times the calls of attention, and 100 documents in it take minutes.
+  // A call of a model takes as long as the attention calls of all its layers, and 100 documents
+  // take minutes.
   const double least_seconds = heat.point.operation == Operation::model ? 900 : 60;
   return std::chrono::ceil<milliseconds>(
       std::chrono::duration<double>(std::max(least_seconds, 20 * heat.stop.max_seconds)));
@@ -62,16 +63,16 @@ std::pair<CellStatus, std::string> verdict_on(const Answer& answer) {
   return {CellStatus::crashed, "the measuring process died: " + answer.words};
 }
 
-// What is said of a cell is looked at with what this side knows itself: the question, how long the
-// answer took, and the machine's ceilings. Bounds are generous: they tell a lie or a broken worker,
-// not an odd machine.
+// Checks a reported cell against the driver's own knowledge: the request, the time until the
+// answer, and the machine's ceilings. Tolerances are generous: they detect false reports or a
+// broken worker, not an unusual machine.
 class Belief {
  public:
   Belief(const protocol::HeatRequest& request, double seconds,
          const std::vector<Ceilings>& ceilings)
       : request_(request), seconds_(seconds), ceilings_(ceilings) {}
 
-  /// A cell that cannot be what it says is `crashed`, one whose error is above its bound `wrong`.
+  /// A cell with impossible values becomes `crashed`, one with an error above its bound `wrong`.
   void judge(Cell& cell) const {
     std::string reason = why_not(cell);
     if (!reason.empty()) {
@@ -89,9 +90,9 @@ class Belief {
 
  private:
   static constexpr std::size_t longest_reason = 2000;  // bytes
-  static constexpr double slack_seconds = 60;          // clocks differ, and run apart
-  // Ceilings may have been measured beside other programs, which took as many cores as there are,
-  // and on other formats than are computed in.
+  static constexpr double slack_seconds = 60;          // clocks differ and drift
+  // Ceilings may have been measured while other programs used most cores, and for other data types
+  // than those of the contender.
   static constexpr double slack_of_ceilings = 200;
 
   [[nodiscard]] std::string why_not(const Cell& cell) const {
@@ -145,14 +146,15 @@ class Belief {
     return {};
   }
 
-  /// By the fastest ceilings that there are; 0 where there are none, as of fewer bits.
+  /// From the highest ceilings; 0 if there are none, as for smaller data types.
   [[nodiscard]] double limit_of(const Cell& cell) const {
     const HeatPoint& point = request_.heat.point;
     if (has_narrow_products(cell.contender.model)) return 0;
     std::optional<double> limit;
-    for (const Ceilings& one : ceilings_) {
-      if (!are_ceilings_of(one, point)) continue;
-      const double own = limit_ns(at_least_its_output(cell, point), one, point.cache, point.dtype);
+    for (const Ceilings& rates : ceilings_) {
+      if (!are_ceilings_of(rates, point)) continue;
+      const double own =
+          limit_ns(at_least_its_output(cell, point), rates, point.cache, point.dtype);
       limit = std::min(limit.value_or(own), own);
     }
     return limit.value_or(0);
@@ -182,7 +184,7 @@ class Measurement {
       std::vector<HeatResult> results;
       const Answer last = measure_all_shares(results);
       if (last.kind == Answer::Kind::answered) {
-        // What died a moment before a cancel was known may have been ended with it.
+        // A process that died just before the cancel was noticed may have been ended by it.
         if (active_.size() < heat_.contenders.size() && pool_.is_cancelled()) return std::nullopt;
         return assemble(std::move(results));
       }
@@ -196,14 +198,14 @@ class Measurement {
   }
 
  private:
-  // One process after another; the last answer tells whether all of them did their share.
+  // Measures with one process after another; the last answer shows whether all of them succeeded.
   Answer measure_all_shares(std::vector<HeatResult>& results) {
     for (std::size_t share = 0; share < shares_.size(); ++share) {
       if (share > 0) pool_.dismiss();
       const Answer answer = measure_share(share, results);
       if (answer.kind != Answer::Kind::answered) return answer;
     }
-    // Several processes a heat are to be independent of each other in every heat.
+    // With several processes per heat, every heat must use new ones.
     if (shares_.size() > 1) pool_.dismiss();
     return {};
   }
@@ -211,7 +213,7 @@ class Measurement {
   Answer measure_share(std::size_t share, std::vector<HeatResult>& results) {
     const protocol::HeatRequest asked = request(share);
     const auto began = std::chrono::steady_clock::now();
-    // A contender with its checks takes less than the patience with its silence.
+    // A contender and its checks take less than the limit without events.
     const WorkerPool::Patience patience{
         patience_, 4 * patience_ * static_cast<int>(asked.heat.contenders.size() + 2)};
     Answer answer = pool_.ask(protocol::to_json(asked), "heat", patience,
@@ -229,7 +231,7 @@ class Measurement {
     return answer;
   }
 
-  // The first share of what is active, in a process that has done nothing before.
+  // Measures the first share of each active contender in a new process.
   Answer measure_alone() {
     Answer answer;
     do {
@@ -241,8 +243,8 @@ class Measurement {
     return answer;
   }
 
-  // A lost connection is nobody's fault: what was asked for is asked for again, whole, of a worker
-  // that is reached anew. The pool gives up when that goes on for too long.
+  // No contender is responsible for a lost connection: the complete request is repeated with a
+  // reconnected worker. The pool gives up after too many losses.
   bool was_cut_off(const Answer& answer) const {
     if (answer.kind != Answer::Kind::lost) return false;
     listener_.on_warning(
@@ -282,7 +284,7 @@ class Measurement {
                        phase->get<std::string>());
   }
 
-  // Whether the answer ends the heat's measuring rather than a contender's.
+  // Whether the answer ends the measurement of the heat rather than of one contender.
   static bool is_final(const Answer& answer) {
     return answer.kind == Answer::Kind::cancelled || answer.kind == Answer::Kind::no_worker;
   }
@@ -298,7 +300,7 @@ class Measurement {
                                      verdict_on(answer).second, what_now));
   }
 
-  // Takes the contender that ran out of the heat; false when none is known to have run.
+  // Removes the contender that ran from the heat; false when it is unknown.
   bool lose_the_one_that_ran(const Answer& answer) {
     if (is_final(answer)) return true;
     if (!answer.contender || static_cast<std::size_t>(*answer.contender) >= active_.size())
@@ -310,10 +312,10 @@ class Measurement {
     return true;
   }
 
-  // A process that dies while nobody runs may have been hit by chance, or carry what a contender
-  // did to it before (a heap that was written over). So the heat gets a second try; then each
-  // contender runs alone in a fresh process, and the others are measured together without those
-  // that died there. Times of one alone are not kept: nobody ran beside them.
+  // If a process dies while no contender runs, this may be by chance, or the late effect of a
+  // contender (a corrupted heap). Therefore the heat gets a second try; then each contender runs
+  // alone in a new process, and those that survive are measured together. Times of the single runs
+  // are discarded, because they were measured without the other contenders.
   Answer find_who_does_it(const Answer& answer) {
     if (!std::exchange(tried_again_, true)) {
       warn("", answer, "trying once more");
@@ -374,7 +376,7 @@ class Measurement {
   bool tried_again_ = false;
 };
 
-// The larger error; one that is not a number is the worst of all.
+// The larger error; NaN is the worst.
 std::optional<double> worst(std::optional<double> a, std::optional<double> b) {
   if (!a || !b) return a ? a : b;
   if (std::isnan(*a) || std::isnan(*b)) return std::isnan(*a) ? a : b;

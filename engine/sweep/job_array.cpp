@@ -25,7 +25,7 @@ using nlohmann::json;
 
 constexpr const char* part_key = "part";
 
-/// Nothing, or why the file is not taken.
+/// Ok, or the reason why the file is not imported.
 Status check_part(const std::filesystem::path& file, const std::vector<RunInfo>& runs,
                   const RunId& wanted) {
   if (runs.empty()) return fail("{} holds no run and was left out", file.string());
@@ -37,7 +37,8 @@ Status check_part(const std::filesystem::path& file, const std::vector<RunInfo>&
   return {};
 }
 
-/// Notes whose the heats of the file's plan are, and brings in what it has; how many heats.
+/// Records which heats of the plan belong to the file, and imports its results; returns the number
+/// of heats.
 Result<int> bring_in_file(Store& store, const RunId& run, const std::filesystem::path& file,
                           std::map<std::string, std::filesystem::path>& parts) {
   {
@@ -68,7 +69,7 @@ std::vector<RunPart> deal_out(const std::vector<Heat>& heats, int parts) {
   std::vector<std::vector<std::size_t>> shares(count);
   std::vector<RunPart> dealt(count);
   for (const std::size_t i : longest_first) {
-    // Heats without a bound are dealt out evenly too.
+    // Heats without a bound are also distributed evenly.
     const auto least = std::ranges::min_element(dealt, {}, [&](const RunPart& part) {
       return std::pair(part.seconds, shares[static_cast<std::size_t>(&part - dealt.data())].size());
     });
@@ -96,7 +97,7 @@ RunInfo part_of(const RunInfo& run, const std::vector<Heat>& heats) {
 }
 
 bool is_part(const RunInfo& run) {
-  // Most are not: their long provenance is not to be parsed for nothing.
+  // Most runs are not: this avoids parsing their long provenance.
   if (run.start.provenance.find(fmt::format("\"{}\"", part_key)) == std::string::npos) return false;
   const json provenance = parse_json(run.start.provenance);
   return provenance.is_object() && provenance.contains(part_key);

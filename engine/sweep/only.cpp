@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which heats and contenders of a sweep to run: --only, and what the file itself skips.
+// Selects the heats and contenders of a sweep: --only, and "skip" of the file.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace attnscope {
 namespace {
 
-// What is known of a table's row before anything is measured, but for the axes.
+// The columns of a table row that are known before measuring, other than the axes.
 constexpr std::array<std::string_view, 8> other_keys{"contender",       "name",  "implementation",
                                                      "pattern",         "model", "window",
                                                      "document_tokens", "batch"};
@@ -48,8 +48,8 @@ std::vector<std::string_view> known_keys() {
 
 using Wanted = std::map<std::string, std::set<std::string>, std::less<>>;
 
-/// Keys are joined by "and", values of one key by "or"; `of_every_value`: whether a point that is
-/// one of every value matches.
+/// Keys are joined by "and", values of one key by "or"; `of_every_value`: the result for a point
+/// that stands for all values of an axis.
 bool matches(const Wanted& wanted, const HeatPoint& point, const Contender& contender,
              bool of_every_value) {
   return std::ranges::all_of(wanted, [&](const auto& term) {
@@ -60,7 +60,7 @@ bool matches(const Wanted& wanted, const HeatPoint& point, const Contender& cont
   });
 }
 
-// What the sweep has for a key, for the message when nothing is left.
+// The sweep's values for a key, for the message when nothing is left.
 std::string values_in(const Sweep& sweep, std::string_view key) {
   std::vector<std::string> values;
   const auto add = [&values](const std::optional<std::string>& value) {
@@ -73,7 +73,7 @@ std::string values_in(const Sweep& sweep, std::string_view key) {
   return fmt::format("{}", fmt::join(values, ", "));
 }
 
-/// By key; an error names one that no row has before a run. `option` is named in it.
+/// The filter by key; an error names an unknown key, and `option`.
 Result<Wanted> wanted_of(const OnlyFilter& filter, std::string_view option) {
   Wanted wanted;
   const std::vector<std::string_view> known = known_keys();
@@ -87,7 +87,7 @@ Result<Wanted> wanted_of(const OnlyFilter& filter, std::string_view option) {
   return wanted;
 }
 
-/// What the sweep has for each key, for the message when nothing is left.
+/// The sweep's values for each key, for the message when nothing is left.
 std::string values_of(const Sweep& sweep, const Wanted& wanted) {
   std::string all;
   for (const auto& [key, values] : wanted)
@@ -95,7 +95,7 @@ std::string values_of(const Sweep& sweep, const Wanted& wanted) {
   return all;
 }
 
-/// The sweep with the cells for which `keeps(point, contender)`.
+/// The sweep's cells for which `keeps(point, contender)` is true.
 template <typename Keeps>
 Sweep part_of(const Sweep& sweep, Keeps keeps) {
   Sweep kept{.name = sweep.name,
@@ -117,8 +117,8 @@ Sweep part_of(const Sweep& sweep, Keeps keeps) {
 
 namespace {
 
-/// Names have commas, and "w = 4" behind one: "contender=Sparse, fused, w = 4" is one term. It ends
-/// where another key begins.
+/// Names may contain commas, followed by "w = 4": "contender=Sparse, fused, w = 4" is one term. It
+/// ends where another key begins.
 std::size_t end_of_term(std::string_view text) {
   std::size_t comma = text.find(',');
   const std::string_view key = text.substr(0, text.find('='));

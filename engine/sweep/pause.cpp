@@ -10,12 +10,12 @@
 namespace attnscope {
 namespace {
 
-/// Whether the process takes the signal; one that does not would be ended by it.
+/// Whether the process handles the signal; otherwise the signal would end it.
 bool takes(std::int64_t process_id, int signal) {
   std::ifstream status(fmt::format("/proc/{}/status", process_id));
   std::uint64_t taken = 0;
   for (std::string line; std::getline(status, line);) {
-    // Blocked ones wait to be fetched, which is as good as a handler.
+    // A blocked signal stays pending until it is fetched, which is equivalent to a handler.
     if (line.starts_with("SigCgt:") || line.starts_with("SigBlk:"))
       taken |= std::strtoull(line.c_str() + 7, nullptr, 16);
   }
@@ -31,7 +31,7 @@ Status send(const RunInfo& run, PauseRequest request, std::string_view what) {
     return fail("run {} is done and cannot be {}", run.number, what);
   }
   const std::int64_t process = run.start.process_id;
-  // 0 and below would name whole groups of processes.
+  // Numbers of 0 and below address process groups.
   if (process <= 0 || !is_alive(process, run.start.process_start_ticks)) {
     return fail("run {} has no process any more; {} measures the rest", run.number,
                 command_on(run, "run --resume"));

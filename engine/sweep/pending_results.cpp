@@ -13,16 +13,16 @@
 namespace attnscope {
 namespace {
 
-/// Where a file may lie, best first: a disk that is full may not be the only one. None is a folder
-/// that people share.
+/// Candidate folders for the file, best first: the full disk may not be the only one. None is a
+/// shared folder.
 std::vector<std::filesystem::path> folders_for(const std::filesystem::path& database) {
   const std::filesystem::path own = default_database().parent_path();
-  std::error_code failed;  // then nothing can be written there, either
+  std::error_code failed;  // then the folder is not writable either
   std::filesystem::create_directories(own, failed);
   return {std::filesystem::absolute(database).parent_path(), own};
 }
 
-/// "results.db.pending-1c0ffee5.attn", or the next name that is free.
+/// "results.db.pending-1c0ffee5.attn", or the next free name.
 std::filesystem::path free_name(const std::filesystem::path& folder,
                                 const std::filesystem::path& database, std::string_view kind,
                                 const RunId& run, std::string_view ending) {
@@ -35,7 +35,8 @@ std::filesystem::path free_name(const std::filesystem::path& folder,
   return file;
 }
 
-/// How what is in the file comes into the database, or is read where that cannot be opened.
+/// The command that imports the file into the database, or that reads it if the database cannot be
+/// opened.
 std::string way_to(const std::filesystem::path& file, const std::filesystem::path& database) {
   const std::string name = shell_word(file.string());
   const auto there = Store::open(database, Store::Mode::read_only);

@@ -1,9 +1,10 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a run has measured until its database has it. While that is locked by another program, full
-// or not writable, results wait here in memory, measuring goes on, and every later result tries the
-// database again. What it does not take to the end goes into one file.
+// Results of a run that its database has not stored yet. While the database is locked by another
+// program, full or not writable, results wait here in memory, measuring continues, and every later
+// result tries the database again. Results that the database has not accepted by the end are
+// written to a file.
 //
 //   PendingResults pending(store, run, announce, warn);
 //   pending.add(heat);                                     // announced as soon as it is stored
@@ -23,27 +24,28 @@ namespace attnscope {
 class PendingResults {
  public:
   using Measured = std::variant<HeatResult, Ceilings>;
-  /// The run must be in the store, which is only borrowed. `on_stored` is told of each result in
-  /// the order in which they were added, `on_warning` that results wait, and that they no longer
+  /// The run must be in the store, which must outlive this object. `on_stored` is called for each
+  /// result in the order of add(), `on_warning` when results begin to wait and when they no longer
   /// do.
   PendingResults(Store& store, RunId run, std::function<void(const Measured&)> on_stored,
                  std::function<void(const std::string&)> on_warning);
 
   void add(Measured result);
-  /// To be called often. Somebody may move, delete or replace the database: then the store goes on
-  /// in a copy of all that it held, beside its old place, before anybody opens what is there now.
+  /// Call it often. If the database was moved, deleted or replaced, the store continues in a copy
+  /// of its contents next to its old path, before the file that is now at that path is opened.
   void follow_database();
-  /// Where the store has gone on, in words; empty while it is where it was opened.
+  /// A message with the store's new path; empty while it is at its original path.
   [[nodiscard]] const std::string& moved() const { return moved_; }
-  /// Ok when nothing waits any more.
+  /// Ok when no results wait any more.
   [[nodiscard]] Status store_all();
-  /// Somebody has taken the run out of the database, or that away: it will never take what waits.
+  /// The run was removed from the database, or the database was removed: waiting results will never
+  /// be accepted.
   [[nodiscard]] bool run_is_gone() const;
-  /// "2 results", of those that wait.
+  /// Number of waiting results: "2 results".
   [[nodiscard]] std::string in_words() const;
-  /// Writes what waits into a new .attn file beside the database, or where that cannot be, in the
-  /// folder of the default database. Says why the database took no more, and which command brings
-  /// the file in, or what is lost.
+  /// Writes the waiting results into a new .attn file next to the database or, if that is
+  /// impossible, in the folder of the default database. Returns a message with the reason why the
+  /// database accepted no more, and the command that imports the file, or what is lost.
   [[nodiscard]] std::string write_out(RunStatus status, const Error& why);
 
  private:
@@ -55,7 +57,7 @@ class PendingResults {
   RunId run_;
   std::function<void(const Measured&)> on_stored_;
   std::function<void(const std::string&)> on_warning_;
-  std::optional<RunInfo> info_;  // as the database knew it when the run began
+  std::optional<RunInfo> info_;  // as stored in the database when the run began
   std::deque<Measured> waiting_;
   std::string moved_;
   bool told_ = false, told_of_no_copy_ = false;

@@ -60,9 +60,9 @@ Result<std::vector<std::int64_t>> geometric(const Range& range, std::string_view
   const auto last = static_cast<double>(range.last);
   auto exact = static_cast<double>(range.first);
   for (std::size_t steps = 0; std::round(exact) <= last; exact *= *factor, ++steps) {
-    // 2^63 itself is the double nearest to the largest number.
+    // 2^63 is the double nearest to the largest integer.
     const auto value = exact < 0x1p63 ? static_cast<std::int64_t>(std::round(exact)) : range.last;
-    // Factors near 1 may round to the same number twice, and nearer still never leave it.
+    // Factors near 1 may round to the same number twice, and even smaller factors never leave it.
     if (values.empty() || value > values.back()) values.push_back(value);
     if (steps > most_values) {
       return fail("range '{}' takes more than {} steps; take a larger factor", text, most_values);
@@ -88,7 +88,7 @@ Result<std::vector<std::int64_t>> arithmetic(const Range& range, std::string_vie
 }  // namespace
 
 Result<std::vector<std::int64_t>> parse_range(std::string_view given) {
-  // Whatever is longer than this is no range, and messages quote it.
+  // A longer text is not a range; messages quote the text shortened.
   const std::string shown = in_a_sentence(given);
   const std::string_view text = shown;
   if (const auto single = number<std::int64_t>(text)) {

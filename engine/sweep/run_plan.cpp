@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-// Heats share their contenders and stop rules: each is written once and named by its place.
+// Heats share contenders and stop rules: each is written once and referenced by its index.
 template <typename Value>
 std::size_t place_of(const Value& value, std::vector<Value>& values) {
   const auto found = std::ranges::find(values, value);
@@ -28,7 +28,7 @@ json list_of(const std::vector<Value>& values) {
   return list;
 }
 
-// The heat as the protocol writes it; throws json::exception on places that do not exist.
+// The heat as in the protocol; throws json::exception on indices that do not exist.
 json whole_heat(const json& plan, const json& heat, std::size_t index) {
   json contenders = json::array();
   for (const json& place : heat.at("contenders")) {
@@ -55,7 +55,7 @@ json plan_json(const std::vector<Heat>& heats) {
     list.push_back({{"point", protocol::to_json(heat.point)},
                     {"contenders", std::move(places)},
                     {"stop", place_of(heat.stop, stops)}});
-    // Of a part of a plan.
+    // For a part of a plan.
     if (heat.index != static_cast<int>(place)) list.back()["index"] = heat.index;
   }
   return {
@@ -89,7 +89,7 @@ Result<std::vector<Heat>> stored_heats(const RunInfo& run) {
 }
 
 std::optional<effectiveness::MeasuredRuns> stored_runs(const RunInfo& run) {
-  // Most have none: their long provenance is not to be parsed for nothing.
+  // Most runs have none: this avoids parsing their long provenance.
   if (run.damaged || run.start.provenance.find(stored_runs_key) == std::string::npos)
     return std::nullopt;
   const json provenance = parse_json(run.start.provenance);

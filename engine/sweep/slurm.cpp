@@ -21,12 +21,12 @@ namespace {
 constexpr int most_tasks = 10'000;
 constexpr int most_cores = 100'000;
 
-/// What the run's own files, or its going on after a requeue, hang on.
+/// Options that the run's own files, or its continuation after a requeue, depend on.
 constexpr std::array<std::string_view, 12> own_keys{
     "chdir",   "output",     "error", "input",     "open-mode", "parsable",
     "requeue", "no-requeue", "wrap",  "test-only", "wait",      "dependency"};
 
-/// What says where a job may run at all, rather than on what.
+/// Options of both jobs: where a job may run, rather than on which resources.
 constexpr std::array<std::string_view, 6> keys_of_both{"account", "clusters",    "partition",
                                                        "qos",     "reservation", "time"};
 
@@ -34,8 +34,9 @@ bool is_one_of(std::string_view key, std::span<const std::string_view> keys) {
   return std::ranges::find(keys, key) != keys.end();
 }
 
-/// sbatch takes the beginning of an option's name for it: then what is not passed on would be.
-/// Empty: the key is not one of those read here, cut short.
+/// sbatch accepts an abbreviated option name: an abbreviation would bypass the checks of options
+/// that are not passed on. Returns the full name; empty if the key is not an abbreviation of an
+/// option handled here.
 std::string_view cut_short(std::string_view key) {
   constexpr std::array<std::string_view, 2> read_here{"array", "cpus-per-task"};
   for (const std::span<const std::string_view> keys :
@@ -49,7 +50,7 @@ std::string_view cut_short(std::string_view key) {
   return {};
 }
 
-/// At commas that no backslash stands before.
+/// Splits at commas without a preceding backslash.
 std::vector<std::string> pieces_of(std::string_view text) {
   std::vector<std::string> pieces(1);
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -122,7 +123,7 @@ std::string option_of(std::string_view key, std::string_view value) {
   return fmt::format("--{}={}", key, value);
 }
 
-/// Both jobs' options that are the run's own; given last, they hold.
+/// Options that the run sets for both jobs; the last ones take precedence.
 void add_own(const SlurmArray& array, const std::string& output, const char* script,
              std::vector<std::string>& command) {
   command.push_back("--open-mode=append");
@@ -131,24 +132,24 @@ void add_own(const SlurmArray& array, const std::string& output, const char* scr
   command.push_back((array.folder / script).string());
 }
 
-/// The folder must be there: a node that lacks it would begin with an empty store elsewhere.
+/// The folder must exist: a node without it would begin with an empty store elsewhere.
 std::string begin_script(const SlurmArray& array, std::string_view says) {
   return fmt::format("#!/bin/sh\n# {}\ncd {} || exit 2\n", says, shell_word(array.folder.string()));
 }
 
-/// What a line of sbatch's answer may be, the surest first.
+/// Possible forms of a line in sbatch's answer, the most reliable first.
 enum class Form : std::uint8_t { sentence, with_cluster, number };
 
 constexpr std::string_view digits = "0123456789";
 
-/// Its digits at the beginning; "" where Slurm has no such number.
+/// Its leading digits; "" if they are not a Slurm job number.
 std::string_view job_number(std::string_view text) {
   constexpr std::size_t most_digits = 10;  // Slurm's numbers have 32 bits
   const std::string_view number = text.substr(0, text.find_first_not_of(digits));
   return number.size() <= most_digits && !number.starts_with('0') ? number : std::string_view();
 }
 
-/// Without what sets a terminal's colors, and blanks and the CR of a CR LF at its ends.
+/// Without color escape sequences, and without blanks and the CR of a CR LF at the ends.
 std::string without_colors(std::string_view line) {
   std::string text;
   for (std::size_t i = 0; i < line.size(); ++i) {

@@ -19,7 +19,7 @@ namespace attnscope {
 namespace {
 
 constexpr std::size_t most_cells = 100'000;
-// Where a sweep says how wide layers are, and nothing of the feed-forward layers.
+// Width of the feed-forward layers relative to the layer width, if a sweep does not state it.
 constexpr std::int64_t feed_forward_factor = 4;
 
 /// The values of every axis, in the order of heat_axes.
@@ -29,14 +29,14 @@ std::vector<std::int64_t>& values_of(Values& values, std::string_view key) {
   return values[static_cast<std::size_t>(find_axis(key) - heat_axes.data())];
 }
 
-/// "batch" and "max" of "batch.max"; "" and "heads" of "heads".
+/// "batch" and "max" for "batch.max"; "" and "heads" for "heads".
 std::pair<std::string_view, std::string_view> parts_of(std::string_view field) {
   const std::size_t dot = field.find('.');
   if (dot == std::string_view::npos) return {"", field};
   return {field.substr(0, dot), field.substr(dot + 1)};
 }
 
-/// The axes' fields in the object of this name, "" being the sweep itself.
+/// The axes' fields in the object of this name, where "" is the sweep itself.
 std::vector<std::string_view> fields_in(std::string_view object) {
   std::vector<std::string_view> fields;
   for (const Axis& axis : heat_axes) {
@@ -67,7 +67,7 @@ void check_fields(const JsonField& root) {
   }
 }
 
-/// A field's value, or those of a range.
+/// A field's value, or the values of a range.
 std::vector<std::int64_t> read_part(const Axis& axis, const JsonField& part) {
   if (axis.kind == Axis::Kind::number) return read_numbers(part, axis.least, axis.most);
   const bool is_range = axis.kind == Axis::Kind::lengths && part.is_text() &&
@@ -94,7 +94,7 @@ std::vector<std::int64_t> read_values(const Axis& axis, const JsonField& field) 
   return all;
 }
 
-/// What a sweep of models cannot ask for.
+/// Rejects values that sweeps of models do not support.
 void check_models(const JsonField& root, Values& values) {
   struct Rule {
     std::string_view key, value, because;
@@ -132,7 +132,7 @@ Values read_axes(const JsonField& root) {
       values[i] = read_values(heat_axes[i], *field);
     }
   };
-  // The operation says what the other fields may be.
+  // The operation determines the valid values of the other fields.
   const std::vector<std::int64_t>& operations = values_of(values, "operation");
   constexpr auto model = static_cast<std::int64_t>(Operation::model);
   read(static_cast<std::size_t>(&operations - values.data()));
@@ -173,8 +173,7 @@ Values read_axes(const JsonField& root) {
   return values;
 }
 
-/// Sizes that the sweep does not name are the usual ones of its models, which have to agree on
-/// them.
+/// Sizes that the sweep does not state are the defaults of its models, which must agree on them.
 void take_usual_shape(const JsonField& root, const std::vector<Contender>& contenders,
                       Values& values) {
   struct Size {
@@ -202,7 +201,7 @@ void take_usual_shape(const JsonField& root, const std::vector<Contender>& conte
           "give \"layers\", \"heads\", \"head_dim\" and \"feed_forward\"",
           contenders.front().model, size.key, usual, contender.model, own));
     }
-    // Of other widths it is a multiple of them, as it usually is.
+    // For other layer widths it is a multiple of the width.
     const bool multiple = size.key == "feed_forward" && widths && !first.reads_words();
     if (!multiple) values_of(values, size.key) = {usual};
   }
@@ -245,13 +244,13 @@ StopRule read_stop(const JsonField& root) {
   return stop;
 }
 
-/// With documents of so many words, each with its [SEP].
+/// Sequence length for documents with this many words, each with its [SEP].
 std::int64_t sequence_of(const HeatPoint& point, std::int64_t words) {
   if (point.operation == Operation::windowed_matmul) return point.documents * words;
   return tokens_with_words(point, words) + (point.documents - 1) * (words + 1);
 }
 
-/// Every combination of values, the axes of higher nesting running faster.
+/// Appends all combinations of values; axes with a higher nesting vary faster.
 void add_points(const Values& values, std::span<const std::size_t> nesting, HeatPoint& point,
                 std::vector<HeatPoint>& points) {
   if (nesting.empty()) {
@@ -260,8 +259,7 @@ void add_points(const Values& values, std::span<const std::size_t> nesting, Heat
         values[static_cast<std::size_t>(find_axis("candidates") - heat_axes.data())];
     if (is_offline && point.candidates != candidates.front()) return;
     points.push_back(point);
-    // Documents are encoded before there is a query, by batches: once for all numbers of
-    // candidates.
+    // Documents are encoded in batches before there is a query: once for all numbers of candidates.
     if (is_offline) points.back().candidates = 0;
     if (point.operation == Operation::model && point.feed_forward == 0) {
       points.back().feed_forward = feed_forward_factor * point.heads * point.head_dim;
@@ -336,7 +334,7 @@ std::string read_baseline(const JsonField& field, const SweepContenders& own) {
                           suggest(in_a_sentence(name), known)));
 }
 
-/// What all are set against unless the sweep says so: full attention's run.
+/// The default baseline of a sweep: the run of full attention.
 std::string usual_baseline(const SweepContenders& own) {
   for (const effectiveness::RunsToEvaluate::Run& run : own.runs) {
     const auto full = std::ranges::find_if(own.contenders, [&](const Contender& contender) {

@@ -19,21 +19,21 @@ namespace attnscope {
 namespace {
 
 constexpr std::int64_t widest_window = 1'000'000'000;
-constexpr std::size_t most_contenders = 1000;  // of a heat, and so most windows, too
+constexpr std::size_t most_contenders = 1000;  // per heat, and therefore also the limit of windows
 
-// One contender as the file says it, before the sweep's windows.
+// A contender as declared in the file, before the sweep's windows are applied.
 struct Declared {
   std::string pattern, implementation, name;
   std::string model = {};  // in operation model, its row with options
   std::optional<Window> window;
-  std::optional<JsonField> run = {};  // a TREC run that it has made
+  std::optional<JsonField> run = {};  // a TREC run made with it
 };
 
 bool looks_like_window(std::string_view text) {
   return text == "inf" || (!text.empty() && (text[0] == '-' || (text[0] >= '0' && text[0] <= '9')));
 }
 
-// From the right, because a pattern may be the path of a file: "my/pattern.json/segment/4".
+// Parsed from the right, because a pattern may be a file path: "my/pattern.json/segment/4".
 Declared from_text(const JsonField& field, bool of_models) {
   const std::string text = field.text();
   std::string_view rest = text;
@@ -106,7 +106,7 @@ Declared from_object(const JsonField& field, bool of_models) {
   return declared;
 }
 
-/// What is declared as a pattern is a model's row; its pattern takes that place.
+/// Moves the declared pattern to the model's row and replaces it with the row's pattern.
 void take_model_row(const JsonField& field, Declared& declared) {
   auto row = parse_model_row(declared.pattern);
   if (!row) {
@@ -116,12 +116,12 @@ void take_model_row(const JsonField& field, Declared& declared) {
   declared.model = std::exchange(declared.pattern, row->pattern);
 }
 
-/// No file's.
+/// Whether the pattern is a name and not a file.
 bool is_name(std::string_view pattern) {
   return pattern.find('/') == std::string_view::npos && !pattern.ends_with(".json");
 }
 
-/// Rows of models are in lower case, and the paper's names are not.
+/// Rows of models are in lower case, unlike the names in the paper.
 std::string suggested_models(std::string name) {
   std::vector<std::string_view> known;
   for (const FamilyDescription* family : family_descriptions())
@@ -134,7 +134,7 @@ std::string suggested_models(std::string name) {
   return suggest(in_a_sentence(name), known);
 }
 
-/// Words of a model where patterns are asked for.
+/// Rejects a model's row where a pattern is required.
 void refuse_model_row(const JsonField& field, const Declared& declared) {
   if (!is_model_row(declared.pattern)) return;
   field.wrong(
@@ -158,7 +158,7 @@ Declared read_declared(const JsonField& field, bool of_models) {
   return declared;
 }
 
-// Every pattern is read once however many contenders share it.
+// Reads every pattern once, even if several contenders share it.
 class Patterns {
  public:
   Patterns(std::filesystem::path folder, const std::vector<AttentionPattern>& own)
@@ -178,18 +178,18 @@ class Patterns {
   std::map<std::string, AttentionPattern> known_;
 };
 
-// Short enough for a legend, and close to what --baseline and --only take.
+// Short enough for a legend, and similar to the arguments of --baseline and --only.
 std::string display_name(const Declared& declared, const AttentionPattern& pattern,
                          std::optional<Window> window) {
   const bool given = !declared.name.empty();
   std::string row = declared.model;
-  // A file is called by its pattern's name.
+  // For a file, the pattern's name is used.
   if (row.starts_with(declared.pattern) && declared.pattern != pattern.name)
     row.replace(0, declared.pattern.size(), pattern.name);
   const std::string name =
       given ? declared.name
             : fmt::format("{}/{}", row.empty() ? pattern.name : row, declared.implementation);
-  // One name given for all windows of the sweep must not become the name of several lines.
+  // A single name for all windows of the sweep must not become the name of several lines.
   const bool names_window = window && !(given && declared.window);
   return names_window ? fmt::format("{}, w = {}", name, window->text()) : name;
 }
@@ -213,7 +213,7 @@ std::vector<std::optional<Window>> windows_of(const JsonField& field, const Decl
   return {windows.begin(), windows.end()};
 }
 
-// The contenders so far, each with an id and a display name of its own.
+// The contenders so far, with distinct ids and display names.
 class Contenders {
  public:
   void add(const JsonField& field, Contender contender) {
@@ -258,12 +258,12 @@ std::filesystem::path file_named(const JsonField& field, const std::string& name
 
 constexpr std::string_view window_place = "{window}";
 
-/// TREC runs by their files, each with the contenders that have it.
+/// TREC runs by file, each with its contenders.
 class Runs {
  public:
   explicit Runs(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  /// `windows`: how many contenders this one becomes.
+  /// `windows`: number of contenders that this declaration expands to.
   void add(const Declared& declared, const Contender& contender, std::size_t windows) {
     if (!declared.run) {
       without_.push_back(contender);
@@ -290,7 +290,7 @@ class Runs {
     with_.push_back({row_of(contender), static_cast<std::size_t>(run - runs_.begin())});
   }
 
-  /// With those that have none of their own.
+  /// Includes contenders without a run of their own.
   [[nodiscard]] std::vector<effectiveness::RunsToEvaluate::Run> take() {
     for (const Contender& contender : without_) {
       const auto same = std::ranges::find(with_, row_of(contender), &WithRun::row);
@@ -304,7 +304,7 @@ class Runs {
     std::string row;
     std::size_t run;
   };
-  /// What an implementation does not change.
+  /// The properties that the implementation does not change.
   static std::string row_of(const Contender& contender) {
     return fmt::format("{}/{}", contender.model.empty() ? contender.pattern : contender.model,
                        contender.window ? contender.window->text() : "");

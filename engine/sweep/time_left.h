@@ -1,10 +1,10 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long a run will go on. A heat checks its contenders and then times them. Timing is estimated
-// by the stop rules' bounds, times the share of the bounds that timing has really taken so far;
-// checks by what a check has taken so far for each token. Both are estimated anew while a heat is
-// measured.
+// Remaining time of a run. A heat checks its contenders and then times them. The time of timing is
+// estimated as the stop rules' bounds, multiplied by the share of the bounds that timing has taken
+// so far; the time of checks from the time that a check has taken per token so far. Both estimates
+// are updated while a heat is measured.
 //
 //   TimeLeft left(heats);
 //   left.heat_started(heats[0], now);
@@ -23,7 +23,7 @@
 namespace attnscope {
 
 /// Longest time of a heat by its stop rule, in seconds; times in `stop` are per cell. A busy
-/// machine takes up to twice that.
+/// machine may need twice that.
 [[nodiscard]] double longest_seconds(const Heat& heat);
 
 class TimeLeft {
@@ -56,7 +56,7 @@ class TimeLeft {
     counted_until_.reset();
   }
 
-  /// What is left, in seconds.
+  /// Remaining time in seconds.
   [[nodiscard]] double seconds(Time now) const {
     TimeLeft then = *this;
     then.count(now);
@@ -67,7 +67,7 @@ class TimeLeft {
  private:
   enum class Phase { other, check, time };
 
-  /// One kind of work, in units that take about the same time each. A heat has it in equal parts.
+  /// One kind of work, in units of about equal time. A heat divides it into equal parts.
   class Work {
    public:
     void add(double units) { left_ += units; }
@@ -87,8 +87,8 @@ class TimeLeft {
       left_ -= own_;
       begin(0, 1);
     }
-    /// `first_rate`: seconds for a unit until a part is finished. A part that takes longer than
-    /// estimated is expected to take a quarter of its time more.
+    /// `first_rate`: seconds per unit until a part is finished. An overdue part is expected to take
+    /// another quarter of the time it has taken.
     [[nodiscard]] double seconds_left(double first_rate, bool is_under_way) const {
       const double known = done_ + finished_;
       const double rate = known > 0                   ? (seconds_done_ + spent_on_finished_) / known
@@ -100,9 +100,9 @@ class TimeLeft {
     }
 
    private:
-    double left_ = 0;                           // not done, with the units of this heat
-    double done_ = 0, seconds_done_ = 0;        // of the heats before
-    double own_ = 0, part_ = 0, finished_ = 0;  // of this heat
+    double left_ = 0;                           // remaining units, including those of this heat
+    double done_ = 0, seconds_done_ = 0;        // finished heats
+    double own_ = 0, part_ = 0, finished_ = 0;  // this heat
     double spent_on_finished_ = 0, spent_on_part_ = 0;
   };
 

@@ -19,17 +19,17 @@ using nlohmann::json;
 using std::chrono::milliseconds;
 
 constexpr milliseconds between_glances{100};
-// A worker that waits tells so every 2 s.
+// A waiting worker sends an event every 2 s.
 constexpr milliseconds longest_silence = std::chrono::minutes(1);
 constexpr milliseconds before_another_try = std::chrono::seconds(1);
-// In a row, of a worker that has waited before.
+// In a row, for a worker that has waited before.
 constexpr int most_tries = 300;
 
 /// "A, B and 3 more".
 std::string list_in_words(const json& measured) {
   constexpr std::size_t most_named = 3;
   std::vector<std::string> names;
-  for (const json& one : measured) names.push_back(in_words(read_measurement(one)));
+  for (const json& measurement : measured) names.push_back(in_words(read_measurement(measurement)));
   std::string text;
   for (std::size_t i = 0; i < std::min(names.size(), most_named); ++i)
     text.append(text.empty() ? "" : ", ").append(names[i]);
@@ -80,9 +80,9 @@ TurnHolder::Ending TurnHolder::ask(const Listener& listener) {
     return Ending::ended;
   }
   worker_.emplace(std::move(*started));
-  static_cast<void>(send_request());  // one that has died is found out by the first read
+  static_cast<void>(send_request());  // the first read detects one that has died
   const Ending ending = wait(listener);
-  if (ending == Ending::given_up) worker_->kill();  // it may be deaf
+  if (ending == Ending::given_up) worker_->kill();  // it may not respond
   return ending;
 }
 

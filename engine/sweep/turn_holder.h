@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The driver's side of turns (engine/heat/turn.h): a worker process that measures nothing and holds
-// the turn on the worker's machine, because those that measure come and go within a run.
+// the turn on the worker's machine for the whole run, because measuring workers are replaced within
+// a run.
 //
 //   TurnHolder turn({.worker_command = command, .devices = {DeviceKind::cpu}, .what = "run 'a'"});
-//   if (!turn.hold(listener)) return cancelled();   // says meanwhile who is waited for
+//   if (!turn.hold(listener)) return cancelled();   // reports the current holder
 //   ...                                             // measures
 //   show(turn.others(is_given_up));                 // who has measured at the same time
 
@@ -31,20 +32,20 @@ class TurnHolder {
   explicit TurnHolder(Measuring measuring);
 
   struct Listener {
-    /// Whom is waited for, "run 'other' (process 1234, since 14:02)"; whenever that changes.
+    /// Called with the current holder of the turn, "run 'other' (process 1234, since 14:02)",
+    /// whenever that changes.
     std::function<void(const std::string&)> on_waiting;
     std::function<void(const std::string&)> on_warning;
-    /// Asked several times a second while it waits.
+    /// Called several times a second while it waits.
     std::function<bool()> is_given_up;
   };
-  /// Waits for the turn, however long that takes; at once where it is held. False: given up. What
-  /// cannot be locked is measured without, after a warning.
+  /// Waits for the turn, without a time limit; returns at once if it is already held. False: given
+  /// up. If locking is impossible, it warns and returns true without a turn.
   [[nodiscard]] bool hold(const Listener& listener);
-  /// Who has measured at the same time since the turn was taken or since the last call, in words;
-  /// mostly empty, as once it is given up. A holder that has died is found out, and hold() takes
-  /// the turn again.
+  /// Other measurements since the turn was taken or since the last call, as text; usually empty,
+  /// and empty after giving up. If the holder process has died, hold() takes the turn again.
   [[nodiscard]] std::string others(const std::function<bool()>& is_given_up);
-  /// The next hold() waits again, as the last in the queue.
+  /// The next hold() queues again at the end.
   void release() { worker_.reset(); }
 
  private:
@@ -54,15 +55,15 @@ class TurnHolder {
   [[nodiscard]] Ending wait(const Listener& listener);
 
   Measuring measuring_;
-  std::string driver_;  // a number by which a holder that was lost is ended by the next
+  std::string driver_;  // number that lets the next holder end a lost one
   std::optional<WorkerProcess> worker_;
-  bool has_answered_ = false;  // a worker, since hold() began
+  bool has_answered_ = false;  // a worker has answered since hold() began
   bool is_possible_ = true;
   bool warned_ = false;
-  std::string words_;  // of a problem
+  std::string words_;  // description of a problem
 };
 
-/// A number that no other driver has drawn.
+/// A random number that identifies this driver.
 [[nodiscard]] std::string new_driver_number();
 
 }  // namespace attnscope

@@ -16,14 +16,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using nlohmann::json;
 
-// How often the cancel flag is looked at; a worker's event is answered at once.
+// Interval between checks of the cancel flag; a worker's event is handled at once.
 constexpr std::chrono::milliseconds between_looks{100};
 constexpr std::chrono::milliseconds cancel_patience{2'000};
-// Longer than any `alive`: an unfinished line beyond this is an answer on its way.
+// Longer than any `alive` event: a longer unfinished line is an answer in transit.
 constexpr std::size_t longest_alive = 256;
-// Events before an answer; a heat of a hundred contenders tells a few thousand.
+// Maximum number of events before an answer; a heat of a hundred contenders sends a few thousand.
 constexpr int most_told = 100'000;
-// Of one worker that is killed each time; it may be for want of memory, and stay so.
+// Restarts of a worker that is killed each time, possibly because of a permanent lack of memory.
 constexpr int most_restarts = 5;
 
 std::string in_words(std::chrono::milliseconds length) {
@@ -77,7 +77,7 @@ tl::expected<WorkerProcess, StartFailure> WorkerPool::start_worker() const {
   }
 }
 
-// A signal ends it early, and whoever sends a cancel sends one.
+// A signal ends the wait early; a cancel is sent as one.
 void WorkerPool::pause(Milliseconds length) const {
   const auto until = Clock::now() + length;
   while (cancel_level() == 0 && Clock::now() < until) {
@@ -87,8 +87,8 @@ void WorkerPool::pause(Milliseconds length) const {
   }
 }
 
-// Starts a worker where there is none. One elsewhere may be out of reach for a while: that is tried
-// again, a wrong answer is not. Returns why there is still none.
+// Starts a worker if there is none. A remote one may be unreachable temporarily: this is retried, a
+// wrong answer is not. Returns the reason if there is still none.
 std::optional<WorkerPool::Answer> WorkerPool::provide_worker() {
   const auto began = Clock::now();
   for (Milliseconds wait = connection_.first_pause; !worker_;
@@ -119,8 +119,8 @@ std::optional<WorkerPool::Answer> WorkerPool::no_worker_after(const StartFailure
                                      in_words(connection_.patience), failure.message)};
 }
 
-// Times of one run belong to one machine. Its number of this start tells a machine best, where it
-// is known: names repeat, and a container has a new one each time.
+// Times of one run must be from one machine. The boot ID identifies a machine best, if it is known:
+// host names repeat, and a container has a new one each time.
 std::string WorkerPool::why_not_the_same(const json& hello) const {
   const json before = hello_.value("device", json());
   const json now = hello.value("device", json());
@@ -157,12 +157,12 @@ WorkerPool::Answer WorkerPool::lost(std::string words) {
 WorkerPool::Answer WorkerPool::ended(const WorkerProcess::Ended& end,
                                      std::optional<std::int64_t> kills_before) {
   if (end.is_lost) return lost(end.words);
-  // Another machine's kills are not counted here.
+  // Kills on another machine are not counted here.
   const bool by_somebody = is_here_ && kills_before && memory_kills_() == kills_before;
   return {.kind = Answer::Kind::died,
           .words = end.words,
-          // Whoever ends a job by SIGTERM may have reached the worker before this process: what
-          // ran had no part in it.
+          // A SIGTERM that ends a whole job may reach the worker before this process: then the
+          // running contender is not at fault.
           .contender = end.signal == SIGTERM ? std::nullopt : end.contender,
           .killed_by_system = end.signal == SIGKILL && !by_somebody};
 }
@@ -172,13 +172,13 @@ WorkerPool::Answer WorkerPool::ask(const json& request, std::string_view awaited
                                    const std::function<void(const json&)>& on_event) {
   if (auto none = provide_worker()) return *none;
   const std::optional<std::int64_t> kills_before = memory_kills_();
-  // One that died between two requests is found out by the first read.
+  // The first read detects a worker that died between two requests.
   static_cast<void>(worker_->send(request));
   const bool may_be_silent = is_here_ || awaited != "heat";
   const auto began = Clock::now();
   auto last_sign = began, last_byte = began;
   int told = 0;
-  std::optional<int> contender;  // that ran when the worker last told
+  std::optional<int> contender;  // running at the worker's last event
   json calls;
   std::size_t pending = 0;
   std::optional<Clock::time_point> cancel_deadline;
@@ -196,7 +196,7 @@ WorkerPool::Answer WorkerPool::ask(const json& request, std::string_view awaited
     WorkerProcess::Read read = worker_->read(between_looks);
     if (read.wait == WorkerProcess::Wait::ended) {
       worker_.reset();
-      // A job's end is told to all its processes at once.
+      // The end of a job is signalled to all its processes at once.
       if (cancel_deadline || is_cancelled()) return {.kind = Answer::Kind::cancelled};
       return ended(read.ended, kills_before);
     }

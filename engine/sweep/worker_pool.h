@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The workers of a run, one at a time: asked, watched for signs of life, replaced when they end,
-// and reached again when the line to one was cut.
+// The workers of a run, one at a time: sends requests, watches for signs of life, replaces workers
+// that end, and reconnects when a connection was lost.
 
 #include <atomic>
 #include <chrono>
@@ -15,17 +15,17 @@
 
 namespace attnscope {
 
-/// What is done about a lost connection.
+/// Policy for a lost connection.
 struct ConnectionRule {
-  /// Not a byte from a worker on another machine for so long while it measures: the line is cut. It
-  /// tells that it lives every alive_interval.
+  /// A worker on another machine that sends no byte for this long while it measures counts as
+  /// disconnected. It sends a sign of life every alive_interval.
   std::chrono::milliseconds silence = std::chrono::seconds(30);
-  /// Between attempts to reach it again, doubled each time up to the longest, ...
+  /// Pause between attempts to reconnect, doubled each time up to longest_pause, ...
   std::chrono::milliseconds first_pause = std::chrono::seconds(1);
   std::chrono::milliseconds longest_pause = std::chrono::seconds(30);
-  /// ... until no attempt has worked for so long, ...
+  /// ... until attempts have failed for this long, ...
   std::chrono::milliseconds patience = std::chrono::minutes(5);
-  /// ... or the connection was lost more often than this without anything measured in between.
+  /// ... or the connection was lost more often than this without a new measurement in between.
   int most_losses = 5;
 };
 
@@ -33,48 +33,49 @@ class WorkerPool {
  public:
   using Milliseconds = std::chrono::milliseconds;
 
-  /// How a request ended.
+  /// Result of a request.
   struct Answer {
     enum class Kind : std::uint8_t { answered, refused, died, hung, lost, cancelled, no_worker };
     Kind kind = Kind::answered;
     nlohmann::json event = {};          // answered
-    std::string words = {};             // of what went wrong
-    std::optional<int> contender = {};  // refused, died, hung: the one that ran
-    bool killed_by_system = false;      // for want of memory, or by nobody knows whom
+    std::string words = {};             // error message
+    std::optional<int> contender = {};  // refused, died, hung: the contender that ran
+    bool killed_by_system = false;      // out of memory, or by an unknown process
   };
 
-  /// Counts processes of this machine that were killed for want of memory; nothing: unknown.
+  /// Counts processes of this machine that were killed for lack of memory; nothing: unknown.
   using MemoryKills = std::function<std::optional<std::int64_t>()>;
 
-  /// Starts the first worker; all of them measure with these programs, too.
+  /// Starts the first worker; all workers also measure with these programs.
   [[nodiscard]] static Result<WorkerPool> start(const std::string& command,
                                                 const std::vector<std::string>& with,
                                                 const ConnectionRule& connection,
                                                 const std::atomic<int>* cancel,
                                                 MemoryKills memory_kills);
 
-  /// What the first worker said of itself.
+  /// The greeting of the first worker.
   [[nodiscard]] const nlohmann::json& hello() const { return hello_; }
-  /// The worker computes on this machine.
+  /// Whether the worker computes on this machine.
   [[nodiscard]] bool is_here() const { return is_here_; }
-  /// Called when an attempt to reach a worker has failed, once when a cancel has been passed on,
-  /// and several times a second while something is waited for.
+  /// Called after each failed attempt to reach a worker, once when a cancel has been passed on, and
+  /// several times a second while waiting.
   void listen(std::function<void(const std::string&)> on_warning,
               std::function<void()> on_cancelling, std::function<void()> on_look);
 
-  /// How long an answer is waited for.
+  /// Time limits for an answer.
   struct Patience {
-    Milliseconds silence;  // without a call of a contender or other news
-    Milliseconds whole;    // whatever it tells meanwhile
+    Milliseconds silence;  // without a contender's call or other events
+    Milliseconds whole;    // regardless of events
   };
-  /// Sends `request` (starting a worker if none is there) and waits for the event `awaited`; others
-  /// go to `on_event`. A worker that tries the patience, or tells more than any would, is killed.
+  /// Sends `request` (starting a worker if there is none) and waits for the event `awaited`; other
+  /// events go to `on_event`. A worker that exceeds the patience, or sends more events than
+  /// plausible, is killed.
   [[nodiscard]] Answer ask(const nlohmann::json& request, std::string_view awaited,
                            const Patience& patience,
                            const std::function<void(const nlohmann::json&)>& on_event);
-  /// Sends the current worker home: the next request begins in a fresh process.
+  /// Ends the current worker: the next request uses a new process.
   void dismiss() { worker_.reset(); }
-  /// Waits; any signal that comes meanwhile ends it early.
+  /// Waits; any signal ends the wait early.
   void pause(Milliseconds length) const;
   [[nodiscard]] bool is_cancelled() const { return cancel_level() > 0; }
 
@@ -97,11 +98,11 @@ class WorkerPool {
   ConnectionRule connection_;
   const std::atomic<int>* cancel_;
   MemoryKills memory_kills_;
-  std::string driver_;  // this one's number
+  std::string driver_;  // number of this driver
   std::optional<WorkerProcess> worker_;
   nlohmann::json hello_;
   bool is_here_ = true;
-  bool over_a_line_ = false;  // one that may be cut: elsewhere, or by ssh to this very machine
+  bool over_a_line_ = false;  // the connection may be lost: another machine, or ssh to this one
   int losses_ = 0;
   bool told_cancelling_ = false;
   std::function<void(const std::string&)> on_warning_ = [](const std::string&) {};

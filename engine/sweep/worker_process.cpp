@@ -35,7 +35,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds writing_patience{30'000};
 constexpr milliseconds quitting_patience{2'000};
 constexpr std::size_t longest_line = std::size_t{64} << 20;  // bytes
-// At one look: whoever writes without end must not keep this side reading.
+// Per read: a worker that writes without end must not block the driver.
 constexpr std::size_t most_at_once = std::size_t{1} << 20;  // bytes
 
 void never_block(const Descriptor& descriptor) {
@@ -49,8 +49,8 @@ bool make_pipe(Descriptor& reading, Descriptor& writing) {
   return writing.take(ends[1]) && read;
 }
 
-// Turns a write to a pipe nobody reads into EPIPE instead of the death of this process, without
-// touching handlers that belong to the program.
+// Converts a write to a pipe without a reader into EPIPE instead of SIGPIPE, without changing the
+// program's signal handlers.
 class HoldBrokenPipeSignal {
  public:
   HoldBrokenPipeSignal() {
@@ -74,7 +74,7 @@ class HoldBrokenPipeSignal {
   sigset_t broken_pipe_{}, before_{};
 };
 
-// A waiting policy for the threads of the process that is started, unless somebody chose one.
+// Sets a wait policy for the threads of the started process, unless the user chose one.
 int spawn_worker(const std::string& command, const std::array<int, 3>& standard, pid_t& pid) {
   std::vector<std::string> settings;
   if (!has_waiting_policy()) settings.push_back(fmt::format("{}={}", spin_count_name, spin_count));
@@ -116,7 +116,7 @@ bool is_blank(std::string_view line) {
   return line.find_first_not_of(" \t\r") == std::string_view::npos;
 }
 
-/// A field in words, of whatever kind it is.
+/// A field of any type as text.
 std::string in_words(const json& message, const char* field) {
   const auto found = message.find(field);
   if (found == message.end()) return "none";
@@ -157,32 +157,32 @@ class WorkerProcess::Child {
   ~Child() { kill(); }
 
   [[nodiscard]] Status start(const std::string& command);
-  /// Writes all of `text`, reading meanwhile what the child prints; false when it reads no more, or
-  /// not a byte for `patience`: a slow line may take its time.
+  /// Writes all of `text`, reading the child's output in the meantime; false when it reads no more,
+  /// or accepts no byte within `patience`: a slow connection may take longer in total.
   [[nodiscard]] bool write(std::string_view text, milliseconds patience);
   void close_input() { input_.close(); }
-  /// Waits until output or errors arrive, the child ends, a signal comes or `patience` is over.
+  /// Waits until output or errors arrive, the child ends, a signal arrives or `patience` expires.
   void wait_for_news(milliseconds patience);
-  /// The next whole line of its output.
+  /// The next complete line of its output.
   [[nodiscard]] std::optional<std::string> take_line();
   [[nodiscard]] bool has_line() const {
     return output_text_.find('\n', searched_) != std::string::npos;
   }
-  /// The last look at its output took less than there was.
+  /// Whether the last read left unread output.
   [[nodiscard]] bool has_more() const { return has_more_; }
-  /// Bytes of a line that is still arriving, behind those that are whole.
+  /// Bytes of a partly received line after the complete ones.
   [[nodiscard]] std::size_t pending_bytes() const {
     const std::size_t feed = output_text_.rfind('\n');
     const std::size_t begin = feed == std::string::npos ? 0 : feed + 1;
     return output_text_.size() - std::max(begin, taken_);
   }
-  /// Its output is closed and read to the end.
+  /// Whether its output is closed and read to the end.
   [[nodiscard]] bool output_ended() const { return !output_.is_open(); }
-  /// The line its errors end with, for messages.
+  /// The last line of its error output, for messages.
   [[nodiscard]] const std::string& last_error_line() const { return last_error_line_; }
-  /// Its wait status once it has ended; never blocks.
+  /// Its wait status after its end; never blocks.
   [[nodiscard]] std::optional<int> end();
-  /// Waits for the end at most `patience`, reading what it prints.
+  /// Waits for the end, at most `patience`, while reading its output.
   std::optional<int> wait_for_end(milliseconds patience);
   void kill();
   [[nodiscard]] pid_t pid() const { return pid_; }
@@ -195,8 +195,8 @@ class WorkerProcess::Child {
   std::optional<int> wait_status_;
   Descriptor input_, output_, errors_;
   std::string output_text_;
-  std::size_t taken_ = 0;     // bytes of it, as lines
-  std::size_t searched_ = 0;  // no line feed lies between that and this
+  std::size_t taken_ = 0;     // bytes already returned as lines
+  std::size_t searched_ = 0;  // there is no line feed before this position
   bool has_more_ = false;
   std::string error_line_, last_error_line_;
 };
@@ -227,7 +227,7 @@ bool WorkerProcess::Child::write(std::string_view text, milliseconds patience) {
     if (written < 0 && errno == EINTR) continue;
     if (written < 0 && errno != EAGAIN) return false;
     if (Clock::now() >= deadline || end()) return false;
-    // A child that is blocked on its own full pipe reads nothing: empty those first.
+    // A child that blocks on its own full pipe does not read: empty its pipes first.
     read_output();
     read_errors();
     pollfd room{input_.get(), POLLOUT, 0};
@@ -237,7 +237,7 @@ bool WorkerProcess::Child::write(std::string_view text, milliseconds patience) {
 }
 
 void WorkerProcess::Child::wait_for_news(milliseconds patience) {
-  // A child whose own children keep its pipes open ends without closing them: look at it, too.
+  // A child whose own children keep its pipes open ends without closing them: poll its status, too.
   constexpr milliseconds slice{100};
   std::array<pollfd, 2> sources{{{output_.get(), POLLIN, 0}, {errors_.get(), POLLIN, 0}}};
   poll(sources.data(), sources.size(), static_cast<int>(std::min(patience, slice).count()));
@@ -293,7 +293,7 @@ std::optional<std::string> WorkerProcess::Child::take_line() {
   }
   std::string line = output_text_.substr(taken_, feed - taken_);
   taken_ = searched_ = feed + 1;
-  // Now and then, for many short lines would each move all that follow.
+  // Compacts rarely, because each compaction moves the rest of the buffer.
   if (taken_ == output_text_.size() || taken_ > most_at_once) {
     output_text_.erase(0, taken_);
     taken_ = searched_ = 0;
@@ -326,7 +326,7 @@ std::optional<int> WorkerProcess::Child::wait_for_end(milliseconds patience) {
 void WorkerProcess::Child::kill() {
   if (pid_ <= 0 || end()) return;
   ::kill(-pid_, SIGKILL);
-  // Only a process stuck in the kernel outlives this; it is left to the system then.
+  // Only a process stuck in the kernel survives this; it is then left to the system.
   wait_for_end(std::chrono::seconds(5));
 }
 
@@ -345,7 +345,7 @@ WorkerProcess::~WorkerProcess() {
   if (!child_ || ended_ || child_->end()) return;
   static_cast<void>(child_->write(protocol::write_line({{"request", "quit"}}), milliseconds(100)));
   child_->close_input();
-  child_->wait_for_end(quitting_patience);  // and is killed then
+  child_->wait_for_end(quitting_patience);  // killed afterwards
 }
 
 Result<WorkerProcess> WorkerProcess::start_ungreeted(const std::string& command) {
@@ -412,10 +412,10 @@ tl::expected<WorkerProcess, StartFailure> WorkerProcess::start(const std::string
   return worker;
 }
 
-// A greeting that arrives byte by byte is waited for.
+// Waits for a greeting that arrives slowly.
 WorkerProcess::Read WorkerProcess::read_greeting(const StartOptions& how) {
   constexpr milliseconds glance{200};
-  constexpr int longest_greeting = 5;  // times the patience, however it trickles
+  constexpr int longest_greeting = 5;  // multiple of the patience, however slowly it arrives
   auto deadline = Clock::now() + how.patience;
   const auto end = Clock::now() + longest_greeting * how.patience;
   std::size_t pending = 0;
@@ -432,7 +432,7 @@ WorkerProcess::Read WorkerProcess::read_greeting(const StartOptions& how) {
 }
 
 Status WorkerProcess::send(const json& request) {
-  // Whatever it has started may hold its input open a moment longer than itself.
+  // Its children may keep its input open slightly longer than itself.
   if (!ended_ && child_->write(protocol::write_line(request), writing_patience)) return {};
   return fail("the measuring process takes no more requests");
 }
@@ -442,7 +442,7 @@ WorkerProcess::Read WorkerProcess::read(milliseconds patience) {
   for (bool looked = false;; looked = true) {
     if (const auto line = child_->take_line()) {
       if (is_blank(*line)) {
-        if (Clock::now() >= deadline) return {};  // they may be all that ever comes
+        if (Clock::now() >= deadline) return {};  // no further bytes may arrive
         continue;
       }
       auto event = protocol::parse_line(*line);
@@ -459,7 +459,7 @@ WorkerProcess::Read WorkerProcess::read(milliseconds patience) {
       child_->kill();
       return end("it sent a line of more than 64 MiB, which is not of the protocol");
     }
-    // Ended before the last look at its output: nothing more can come.
+    // It ended before the last read: no more output can arrive.
     const bool gone = child_->end().has_value();
     if (child_->output_ended()) return end();
     if (!gone && looked && Clock::now() >= deadline) return {};
@@ -468,9 +468,9 @@ WorkerProcess::Read WorkerProcess::read(milliseconds patience) {
   }
 }
 
-// Collects how the process ended; one that closed its output but lives on is killed. What its own
-// last event says counts more than how the program ended that was started here, which may be a
-// connection to it.
+// Determines how the process ended; a process that closed its output but is still running is
+// killed. Its own last event takes precedence over the exit status of the started program, which
+// may be only a connection to it.
 WorkerProcess::Read WorkerProcess::end(const std::string& before) {
   if (!ended_) {
     const bool by_itself = child_->wait_for_end(quitting_patience).has_value();

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// One worker process seen from the driver: started with its own pipes, spoken to in JSON Lines,
-// killed when it does not answer. Used by the driver and by the commands that ask for one thing
+// One worker process, as the driver uses it: started with its own pipes, addressed in JSON Lines,
+// killed when it does not answer. Used by the driver and by the commands with a single request
 // (list, attend, check).
 
 #include <atomic>
@@ -18,33 +18,33 @@
 
 namespace attnscope {
 
-inline constexpr std::size_t longest_words = 500;  // bytes, of what a worker says of itself
+inline constexpr std::size_t longest_words = 500;  // bytes of a worker's own messages
 
-/// Why a worker could not be had.
+/// Why a worker could not be started.
 struct StartFailure : Error {
-  bool may_pass = false;  // nobody answered: a line may be down for now. Else it answered wrongly
+  bool may_pass = false;  // no answer: the connection may be down for now; false: a wrong answer
   bool cancelled = false;
-  bool was_killed = false;  // by a signal, as any process may be: by the system, by a person
+  bool was_killed = false;  // by a signal, from the system or a user
 };
 
 struct StartOptions {
-  /// Without a byte from it; LibTorch's first load from a cold disk takes seconds.
+  /// Limit without a byte from the worker; LibTorch's first load from a cold disk takes seconds.
   std::chrono::milliseconds patience = std::chrono::minutes(1);
-  /// A driver's own number: a worker that it has lost is ended by the next one.
+  /// A number that identifies the driver: a worker that it has lost is ended by the next one.
   std::string driver = {};
-  /// Programs whose implementations it has besides its own (engine/attention/served).
+  /// Programs with additional implementations (engine/attention/served).
   std::vector<std::string> with = {};
-  /// Above 0: the start is given up.
+  /// A value above 0 cancels the start.
   const std::atomic<int>* cancel = nullptr;
 };
 
 class WorkerProcess {
  public:
-  /// Starts `command` (empty: default_worker()) and shakes hands. A command with spaces is a shell
-  /// command unless a file has that name. It leads a process group of its own: a Ctrl-C at the
-  /// terminal reaches the driver alone, and a kill whatever the worker has started (a shell's or
-  /// ssh's children). Errors: not found, not executable, another protocol or program version (both
-  /// named), no answer.
+  /// Starts `command` (empty: default_worker()) and performs the handshake. A command with spaces
+  /// is a shell command unless a file has that name. It runs in its own process group: a Ctrl-C at
+  /// the terminal reaches only the driver, and kill() also reaches all child processes of the
+  /// worker (of a shell or of ssh). Errors: not found, not executable, a different protocol or
+  /// program version (the error states both), no answer.
   [[nodiscard]] static tl::expected<WorkerProcess, StartFailure> start(
       const std::string& command, const StartOptions& how = {});
   /// The same without a greeting: hello() is null.
@@ -53,15 +53,15 @@ class WorkerProcess {
   WorkerProcess& operator=(WorkerProcess&&) noexcept;
   ~WorkerProcess();  // asks it to quit, kills it after 2 s
 
-  /// Its handshake: build, device, implementations.
+  /// Its greeting: build, device, implementations.
   [[nodiscard]] const nlohmann::json& hello() const { return hello_; }
   [[nodiscard]] Status send(const nlohmann::json& request);
 
   struct Ended {
     int signal = 0;
     std::string words;     // "killed by signal 9 (SIGKILL)", with the last line it printed
-    bool is_lost = false;  // without the event that tells its end: the line to it was cut
-    std::optional<int> contender = {};  // the one that ran, from that event
+    bool is_lost = false;  // ended without an event that reports it: the connection was lost
+    std::optional<int> contender = {};  // the contender that ran, from that event
   };
   enum class Wait : std::uint8_t { event, timeout, ended };
   struct Read {
@@ -69,12 +69,12 @@ class WorkerProcess {
     nlohmann::json event;
     Ended ended;
   };
-  /// The next event, or the end of the process, or neither within `patience`. A
-  /// line that is not of the protocol ends the process, with words that quote it.
+  /// The next event, or the end of the process, or neither within `patience`. A line that violates
+  /// the protocol ends the process, with a message that quotes it.
   [[nodiscard]] Read read(std::chrono::milliseconds patience);
-  /// Bytes of an event that is still arriving, over a line that is slow.
+  /// Bytes of a partly received event, over a slow connection.
   [[nodiscard]] std::size_t pending_bytes() const;
-  /// Kills the process and all it started, and waits for its end.
+  /// Kills the process and all its children, and waits for its end.
   void kill();
   [[nodiscard]] int pid() const;
 
@@ -87,20 +87,21 @@ class WorkerProcess {
   std::unique_ptr<Child> child_;
   nlohmann::json hello_;
   nlohmann::json last_event_;   // "ended", once it has come
-  std::optional<Ended> ended_;  // an end that is already known
+  std::optional<Ended> ended_;  // set once the end is known
 };
 
-/// Path of the worker that belongs to this program: $ATTNSCOPE_WORKER, else beside the executable.
+/// Path of the worker of this program: $ATTNSCOPE_WORKER, otherwise next to the executable.
 [[nodiscard]] std::string default_worker();
 
-/// Whether the worker of this greeting computes on this machine. One that does not tell does.
+/// Whether the worker with this greeting computes on this machine; true if the greeting does not
+/// state it.
 [[nodiscard]] bool is_this_machine(const nlohmann::json& hello);
-/// Cores the worker may use, from its greeting; else those of this process.
+/// Number of cores that the worker may use, from its greeting; otherwise that of this process.
 [[nodiscard]] int worker_cores(const nlohmann::json& hello);
 
-/// A text of a message, or an empty one.
+/// A text field of a message; empty if missing.
 [[nodiscard]] std::string text_field(const nlohmann::json& message, const char* field);
-/// A whole number of a message that an int holds.
+/// An integer field of a message, if it fits in an int.
 [[nodiscard]] std::optional<int> int_field(const nlohmann::json& message, const char* field);
 
 }  // namespace attnscope

@@ -10,7 +10,7 @@
 namespace attnscope {
 namespace {
 
-/// The character before a place.
+/// The character before a position.
 char32_t character_before(std::string_view utf8, std::size_t& at) {
   do --at;
   while (at > 0 && continues_character(utf8[at]));
@@ -59,7 +59,7 @@ AddedTokens::Match AddedTokens::match_at(std::string_view utf8, std::size_t at) 
 
 std::vector<AddedTokens::Part> AddedTokens::cut(std::string_view utf8) const {
   std::vector<Part> parts;
-  std::size_t done = 0;  // up to here
+  std::size_t done = 0;  // end of the text processed so far
   for (std::size_t at = 0; at < utf8.size() && !tokens_.empty();) {
     const Match match = match_at(utf8, at);
     if (match.token == nullptr) {

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 constexpr std::size_t longest_beir_path = 400;
 
-/// The file, or the same packed.
+/// The file, or its gzip-compressed form.
 std::optional<fs::path> plain_or_packed(const fs::path& file) {
   std::error_code unknown;
   if (fs::exists(file, unknown)) return file;

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A data set as BEIR lays it out: a folder with corpus.jsonl (_id, title, text), queries.jsonl
-// (_id, text) and judgements of one or more splits, qrels/test.tsv; each may be packed,
+// A data set in BEIR's layout: a folder with corpus.jsonl (_id, title, text), queries.jsonl (_id,
+// text) and judgements of one or more splits, qrels/test.tsv; each file may be compressed,
 // "corpus.jsonl.gz".
 //
 //   Result<BeirFolder> folder = BeirFolder::open("scifact");
@@ -20,7 +20,7 @@ struct BeirFolder {
 
   /// Errors: no folder, no corpus, no queries.
   [[nodiscard]] static Result<BeirFolder> open(const std::filesystem::path& folder);
-  /// An error names the splits that there are.
+  /// The error names the available splits.
   [[nodiscard]] Result<std::filesystem::path> qrels(const std::string& split) const;
 };
 

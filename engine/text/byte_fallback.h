@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pieces of single bytes, "<0x0A>", that stand for what is in no other piece.
+// Pieces of single bytes, "<0x0A>", for text that no other piece contains.
 
 #include <fmt/format.h>
 
@@ -23,7 +23,7 @@ class ByteFallback {
   }
   /// -1: the byte has no piece.
   [[nodiscard]] std::int32_t id(char byte) const { return ids_[static_cast<unsigned char>(byte)]; }
-  /// Every byte has one.
+  /// Whether every byte has a piece.
   [[nodiscard]] bool has_all(std::string_view bytes) const {
     return std::ranges::all_of(bytes, [this](char byte) { return id(byte) >= 0; });
   }

@@ -21,14 +21,14 @@ namespace attnscope {
 namespace {
 
 struct Merge {
-  std::int32_t rank = 0, id = 0;  // of two: the lower rank first; what they become
+  std::int32_t rank = 0, id = 0;  // rank: lower is first; id: the merged piece
 };
 
-/// From pairs of ids to what becomes of them: open addressing, half full at most.
+/// Maps pairs of ids to their merges: open addressing, load factor at most one half.
 class MergeTable {
  public:
   void reserve(std::size_t merges) { slots_.resize(std::bit_ceil(2 * merges + 2)); }
-  /// Of a pair given twice the later one counts.
+  /// If a pair occurs twice, the later merge is used.
   void add(std::int32_t left, std::int32_t right, Merge merge) {
     slots_[place(key(left, right))] = {key(left, right), merge};
   }
@@ -58,7 +58,7 @@ class MergeTable {
 };
 
 struct ByteAlphabet {
-  std::array<std::int32_t, 0x144> byte_of_character{};  // -1: stands for none
+  std::array<std::int32_t, 0x144> byte_of_character{};  // -1: represents no byte
   std::array<char32_t, 0x100> character_of_byte{};
 };
 
@@ -79,9 +79,9 @@ const ByteAlphabet& byte_alphabet() {
 }
 
 struct BytePairRules {
-  std::optional<std::int32_t> unknown;  // nothing: what is in no piece is left out
+  std::optional<std::int32_t> unknown;  // nothing: omits text that no piece covers
   bool fuse_unknown = false, byte_fallback = false, ignore_merges = false;
-  std::string prefix, suffix;  // of every character but a word's first; of its last
+  std::string prefix, suffix;  // of every character but the first; of the last
 };
 
 class BytePairs final : public SubwordModel {
@@ -106,7 +106,7 @@ class BytePairs final : public SubwordModel {
     static thread_local std::vector<std::int32_t> symbols;
     symbols.clear();
     append_symbols(word, symbols);
-    constexpr std::size_t few = 24;  // symbols whose pairs are looked through again for each merge
+    constexpr std::size_t few = 24;  // up to this size, linear search for each merge is faster
     if (symbols.size() <= few) {
       merge_few(symbols);
     } else {
@@ -118,8 +118,8 @@ class BytePairs final : public SubwordModel {
   void add_to(RunningSum& sum) const override { sum.add(fingerprint_); }
 
  private:
-  /// The pieces of single characters or bytes. An unknown one waits for the next that is known, so
-  /// that bytes that a character falls back to stand before it: as with Hugging Face.
+  /// The pieces of single characters or bytes. An unknown piece is appended only before the next
+  /// known one, after the bytes of a character with byte fallback: as in Hugging Face's code.
   void append_symbols(std::string_view word, std::vector<std::int32_t>& symbols) const {
     bool unknown_waits = false;
     const auto push_unknown = [&] {
@@ -170,7 +170,7 @@ class BytePairs final : public SubwordModel {
     }
   }
 
-  /// The same with a queue of pairs: in n log n.
+  /// The same with a priority queue of pairs: O(n log n).
   void merge_many(std::vector<std::int32_t>& symbols) const {
     struct Pair {
       std::int32_t rank;
@@ -220,7 +220,7 @@ class BytePairs final : public SubwordModel {
   ByteFallback fallback_;
 };
 
-/// "a b", or ["a", "b"], which pieces with spaces need.
+/// "a b", or ["a", "b"], which is required for pieces with spaces.
 std::pair<std::string, std::string> read_merge(const JsonField& said) {
   if (said.is_list()) {
     const std::vector<JsonField> both = said.elements();

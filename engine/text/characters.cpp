@@ -16,10 +16,11 @@
 namespace attnscope {
 namespace {
 
-// Categories of punctuation and controls are those of Unicode 8 there, decompositions and combining
-// marks those of Unicode 9, letters and numbers those of Unicode 16, lower case and white space
-// those of Unicode 17. ICU knows since when a character exists, so its newer tables answer for the
-// older ones; what changed its category since, and what is younger than ICU 72, is listed.
+// Hugging Face's code uses the categories of punctuation and controls of Unicode 8, decompositions
+// and combining marks of Unicode 9, letters and numbers of Unicode 16, lower case and white space
+// of Unicode 17. ICU knows the version that introduced each character, so its newer tables also
+// give the older results; characters whose category has changed since, and characters newer than
+// ICU 72, are listed here.
 
 bool is_as_old_as(UChar32 c, int version) {
   UVersionInfo age;
@@ -39,14 +40,14 @@ bool any_holds(const std::array<CodePoints, N>& ranges, UChar32 c) {
   return std::ranges::any_of(ranges, [c](const CodePoints& range) { return range.hold(c); });
 }
 
-// Characters whose category has changed since Unicode 9, up to Unicode 16.
+// Characters whose category changed between Unicode 9 and Unicode 16.
 constexpr std::array<CodePoints, 2> were_punctuation{{{0x166D, 0x166D}, {0x111C9, 0x111C9}}};
 constexpr std::array<CodePoints, 2> were_marks{{{0x1734, 0x1734}, {0x1171E, 0x1171E}}};
 constexpr std::array<CodePoints, 3> were_no_marks{
     {{0x1885, 0x1886}, {0xA9BD, 0xA9BD}, {0x111C9, 0x111C9}}};
 constexpr std::array<CodePoints, 1> were_spacing_marks{{{0x1CF2, 0x1CF3}}};
 
-/// Upper-case letters that came with Unicode 16 and 17.
+/// Upper-case letters introduced in Unicode 16 and 17.
 struct YoungLetters {
   CodePoints upper;
   UChar32 first_lower;
@@ -64,7 +65,7 @@ constexpr std::array<YoungLetters, 10> young_letters{{{{0x1C89, 0x1C89}, 0x1C8A}
 
 constexpr UChar32 youngest_begin = 0x1C89;
 
-/// What came with Unicode 15.1 and 16, in order.
+/// Characters introduced in Unicode 15.1 and 16, in order.
 struct YoungCharacters {
   CodePoints range;
   UCharCategory category;
@@ -103,10 +104,10 @@ constexpr std::array<YoungCharacters, 83> young_characters{
      {{0x1FADC, 0x1FADC}, So}, {{0x1FADF, 0x1FADF}, So}, {{0x1FAE9, 0x1FAE9}, So},
      {{0x1FBCB, 0x1FBEF}, So}, {{0x2EBF0, 0x2EE5D}, Lo}}};
 
-// Numbers that came with Unicode 17.
+// Numbers introduced in Unicode 17.
 constexpr std::array<CodePoints, 2> youngest_numbers{{{0x11DE0, 0x11DE9}, {0x16FF4, 0x16FF6}}};
 
-// U+2B820 to U+2B91F are ideographs, too; Hugging Face's list leaves them out.
+// U+2B820 to U+2B91F are also ideographs; Hugging Face's list omits them.
 constexpr std::array<CodePoints, 8> ideographs{{{0x4E00, 0x9FFF},
                                                 {0x3400, 0x4DBF},
                                                 {0x20000, 0x2A6DF},
@@ -135,7 +136,7 @@ UChar32 of_icu(char32_t c) {
 
 constexpr UChar32 dotted_capital_i = 0x130, combining_dot_above = 0x307;
 
-/// But U+0130, whose lower case is two characters.
+/// Except U+0130, whose lower case has two characters.
 UChar32 lower_case(UChar32 c) {
   if (c >= youngest_begin) {
     for (const YoungLetters& letters : young_letters) {
@@ -151,14 +152,14 @@ void needs(UErrorCode status) {
   }
 }
 
-/// A form as ICU has it, and as Unicode 9 had it.
+/// A normal form as implemented by ICU, and as of Unicode 9.
 class Form {
  public:
   Form(const char* name, UNormalization2Mode mode)
       : today_(today(name, mode)), known_(known()), filtered_(today_, known_) {}
   [[nodiscard]] std::string of(std::string utf8) const {
     UErrorCode status = U_ZERO_ERROR;
-    // What is in today's form was in that of Unicode 9, too: forms are stable.
+    // Text in today's form was also in that of Unicode 9: normal forms are stable.
     if (today_.isNormalizedUTF8(utf8, status) != 0 && U_SUCCESS(status) != 0) return utf8;
     status = U_ZERO_ERROR;
     icu::UnicodeString formed;
@@ -302,7 +303,7 @@ std::string_view category(char32_t c) {
 }
 
 int script(char32_t c) {
-  // These have other ones since.
+  // The script of these characters has changed since.
   if (c == 0x589 || c == 0x61C) return USCRIPT_COMMON;
   if (c == 0x953 || c == 0x954) return USCRIPT_DEVANAGARI;
   UErrorCode status = U_ZERO_ERROR;

@@ -39,7 +39,7 @@ std::optional<std::string> from_base64(std::string_view text) {
   return bytes;
 }
 
-// A unit of the trie: the byte it is for, where the next ones stand, whether a value ends here.
+// Fields of a unit of the trie: its byte, the offset of its children, whether a value ends here.
 std::uint32_t label(std::uint32_t unit) {
   return unit & 0x800000FFU;
 }
@@ -53,7 +53,7 @@ std::uint32_t value_of(std::uint32_t unit) {
   return unit & 0x7FFFFFFFU;
 }
 
-/// One for each thread, because making one costs more than a text.
+/// One iterator per thread, because creating one costs more than processing a text.
 icu::BreakIterator& graphemes() {
   static thread_local const std::unique_ptr<icu::BreakIterator> made = [] {
     UErrorCode failed = U_ZERO_ERROR;
@@ -65,8 +65,8 @@ icu::BreakIterator& graphemes() {
   return *made;
 }
 
-/// The end of the stretch from `begin` that is looked at for graphemes: up to a character of ASCII
-/// that is followed by another, since two of them are of two graphemes but for CR LF.
+/// The end of the range from `begin` that is searched for graphemes: at an ASCII character that is
+/// followed by another, since two of them never form one grapheme, except CR LF.
 std::size_t end_of_stretch(std::string_view text, std::size_t begin) {
   std::size_t end = begin + 1;
   while (end < text.size() &&
@@ -153,7 +153,7 @@ void Charsmap::apply(std::string& utf8) const {
   for (std::size_t at = 0; at < text.size();) {
     const auto byte = static_cast<unsigned char>(text[at]);
     const std::size_t end = end_of_stretch(text, at);
-    if (end == at + 1) {  // a character of ASCII alone
+    if (end == at + 1) {  // a single ASCII character
       if (stays_[byte]) {
         applied += text[at];
       } else {

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What people call the fields of JSON objects and the columns of TSV files, by what they hold
-// (docs/models.md, Scoring pairs). A first line of TSV names columns where it consists of these.
+// Common names of JSON fields and TSV columns, by their content (docs/models.md, Scoring pairs). A
+// first line of TSV is a header if it consists of these names.
 
 #include <array>
 #include <span>
@@ -14,19 +14,19 @@ using Names = std::span<const std::string_view>;
 
 inline constexpr std::array<std::string_view, 4> queries{"query", "query_text", "query_txt",
                                                          "question"};
-/// Read where none of the others is there.
+/// Used if none of the preceding names is present.
 inline constexpr std::array<std::string_view, 4> other_queries{"q", "anchor", "sentence1", "text1"};
 inline constexpr std::array<std::string_view, 8> query_ids{
     "qid", "query_id", "query-id", "queryid", "q_id", "topic", "topic_id", "topic-id"};
 
 inline constexpr std::array<std::string_view, 6> documents{"document", "text", "passage",
                                                            "contents", "body", "segment"};
-/// Read where none of the others is there.
+/// Used if none of the preceding names is present.
 inline constexpr std::array<std::string_view, 11> other_documents{
     "doc", "doc_text", "document_text", "passage_text", "content", "d",
     "p",   "answer",   "context",       "sentence2",    "text2"};
 inline constexpr std::array<std::string_view, 2> before_documents{"title", "headings"};
-/// MS MARCO's passages also name the document that they are part of, "docid".
+/// MS MARCO's passages also name the document that contains them, "docid".
 inline constexpr std::array<std::string_view, 4> passage_ids{"pid", "passage_id", "passage-id",
                                                              "p_id"};
 inline constexpr std::array<std::string_view, 9> document_ids{
@@ -39,7 +39,7 @@ inline constexpr std::array<std::string_view, 8> negatives{
     "negative",          "negatives",   "neg",    "negative_passage",
     "negative_passages", "negative_id", "neg_id", "n"};
 
-/// Columns that are known and hold no text.
+/// Known columns that hold no text.
 inline constexpr std::array<std::string_view, 15> others{
     "url",       "score",  "scores",  "rank",    "label",     "labels",    "relevance", "rel",
     "iteration", "margin", "pos_pid", "neg_pid", "score_pos", "score_neg", "similarity"};

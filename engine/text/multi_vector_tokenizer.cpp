@@ -73,7 +73,7 @@ Status MultiVectorTokenizer::find_ids(const std::filesystem::path& folder) {
                               in_a_sentence(texts_.expansion_token))
                 : "names no token of the vocabulary, nor do 'eos_token' and 'pad_token'");
     }
-    // Newer `tokenizers` know such a token by its normalized text alone, which PyLate asks for.
+    // Newer `tokenizers` find such a token only by its normalized text, which PyLate requests.
     std::string normal(parts.vocabulary.piece(expansion_));
     const bool changes = texts_.form != MultiVectorForm::sentence_transformers &&
                          parts.normalizer.apply(normal) && normal != token(expansion_);
@@ -108,7 +108,7 @@ std::string MultiVectorTokenizer::prepared(std::string_view text, const std::str
     std::size_t begin = all.size(), end = 0;
     for (std::size_t at = 0; at < all.size();) {
       const std::size_t first = at;
-      // Python's strip() counts the four separators of information, too.
+      // Python's strip() also removes the four information separators.
       const char32_t c = next_character(all, at);
       if (is_white_space(c) || (c >= 0x1C && c <= 0x1F)) continue;
       begin = std::min(begin, first);

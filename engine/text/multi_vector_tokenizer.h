@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Texts as late-interaction encoders of ColBERT's kind read them: queries and documents each by
-// themselves, with a marker after [CLS] that says which is which, queries expanded with [MASK] to a
-// fixed length (Khattab and Zaharia, SIGIR 2020, Sec. 3.2).
+// Tokenizes texts for late-interaction encoders in the style of ColBERT: queries and documents
+// separately, with a marker after [CLS] that distinguishes them; queries are expanded with [MASK]
+// to a fixed length (Khattab and Zaharia, SIGIR 2020, Sec. 3.2).
 //
 //   [CLS] [Q] how tall is it [SEP] [MASK] [MASK] ...        [CLS] [D] it is a tower [SEP]
 //
@@ -22,45 +22,45 @@
 
 namespace attnscope {
 
-/// By whose rules a checkpoint's files are read.
+/// The library whose rules apply to a checkpoint's files.
 enum class MultiVectorForm : std::uint8_t { stanford, pylate, sentence_transformers };
 [[nodiscard]] std::string_view name_of(
     MultiVectorForm form);  // "Stanford's ColBERT", "PyLate", ...
 
-/// What a checkpoint's files say of its texts.
+/// Settings for texts in a checkpoint's files.
 struct MultiVectorTexts {
   MultiVectorForm form = MultiVectorForm::stanford;
   struct Side {
     std::string marker{};     // a token of the vocabulary after [CLS]; empty: none
-    std::string prompt{};     // a text before the text
+    std::string prompt{};     // precedes the text
     std::int64_t length = 0;  // most tokens with [CLS], marker and [SEP]; 0: the encoder's
   };
   Side query, document;
-  std::int64_t expansion_length = 0;  // queries are filled up to so many tokens; 0: they are not
-  bool cuts_to_expansion = true;      // false: longer queries stay as long as they are
-  std::string expansion_token{};      // empty: [MASK], or the end token where there is none
-  std::vector<std::string> skipped_words{};  // their tokens have no vectors
-  bool skips_unknown = false;  // a word without a piece skips [UNK]; else it skips nothing
-  bool strips = false;         // white space at both ends of a text goes
-  bool lower_case = false;     // texts are lower-cased before special tokens are found in them
+  std::int64_t expansion_length = 0;  // queries are expanded to this number of tokens; 0: never
+  bool cuts_to_expansion = true;      // false: longer queries are not truncated
+  std::string expansion_token{};      // empty: [MASK], or the end token without [MASK]
+  std::vector<std::string> skipped_words{};  // words whose tokens have no vectors
+  bool skips_unknown = false;  // a word without a piece skips [UNK]; else it is ignored
+  bool strips = false;         // strips white space at both ends of a text
+  bool lower_case = false;     // lower-cases texts before special tokens are matched
 };
 
-/// Ids that decide which tokens have vectors.
+/// Ids that determine which tokens have vectors.
 struct MultiVectorIds {
-  std::int32_t separator = 0;           // the last token before an expansion
+  std::int32_t separator = 0;           // the last token before the expansion
   std::vector<std::int32_t> skipped{};  // ascending
 };
 
 class MultiVectorTokenizer final : public Tokenizer {
  public:
-  /// Errors: those of SubwordTokenizer::open, a marker that is no token, a tokenizer without a
-  /// token to expand queries with.
+  /// Errors: those of SubwordTokenizer::open, a marker that is not a token, a tokenizer without a
+  /// token for query expansion.
   [[nodiscard]] static Result<MultiVectorTokenizer> open(const std::filesystem::path& folder,
                                                          const TokenizerExtras& extras,
                                                          const MultiVectorTexts& texts);
 
-  /// Parts without [CLS]. Of the limits most_query_tokens and most_document_tokens count, each
-  /// without [CLS]; a query is cut before it is expanded.
+  /// Both parts without [CLS]. The limits most_query_tokens and most_document_tokens apply, each
+  /// without [CLS]; a query is truncated before it is expanded.
   [[nodiscard]] Result<TokenPair> encode(std::string_view query, std::string_view document,
                                          const PairLimits& limits) const override;
   [[nodiscard]] Result<TokenPair> encode_document(std::string_view document,
@@ -75,7 +75,8 @@ class MultiVectorTokenizer final : public Tokenizer {
   [[nodiscard]] const MultiVectorTexts& texts() const { return texts_; }
   [[nodiscard]] const MultiVectorIds& ids() const { return ids_; }
 
-  /// A text with this token, which takes no position, is not cut, but an error; -1: none is.
+  /// A text with this token, which takes no position, is an error instead of being truncated; -1:
+  /// no such token.
   void keep_whole_with(std::int32_t without_position) { without_position_ = without_position; }
 
  private:
@@ -83,7 +84,8 @@ class MultiVectorTokenizer final : public Tokenizer {
       : pieces_(std::move(pieces)), texts_(texts) {}
   [[nodiscard]] Status find_ids(const std::filesystem::path& folder);
   [[nodiscard]] std::string prepared(std::string_view text, const std::string& prompt) const;
-  /// Marker, prompt and text with its [SEP], at most `most` tokens; whether it was cut.
+  /// Appends marker, prompt and text with its [SEP], at most `most` tokens; returns whether the
+  /// text was truncated.
   [[nodiscard]] Result<bool> append(std::string_view text, const MultiVectorTexts::Side& side,
                                     std::int64_t most, std::vector<std::int32_t>& ids) const;
 

@@ -18,13 +18,14 @@
 namespace attnscope {
 namespace {
 
-// Where BERT's accents say nothing of themselves they go with the capitals.
+// Without its own setting, BERT's accent stripping follows `lowercase`.
 bool strips_accents(const JsonField& said, bool lowercase) {
   const auto strip = said.member("strip_accents");
   return strip && !strip->is_null() ? strip->truth() : lowercase;
 }
 
-/// What `becomes` appends for each character; whether the first one has left something.
+/// Replaces each character with what `becomes` appends; returns whether the first character has
+/// left something.
 template <typename Becomes>
 bool rewrite(std::string& utf8, const Becomes& becomes) {
   std::string rewritten;
@@ -39,7 +40,7 @@ bool rewrite(std::string& utf8, const Becomes& becomes) {
   return starts;
 }
 
-/// Of ASCII alone: BERT's cleaning and lower case byte by byte.
+/// ASCII only: BERT's cleaning and lower case byte by byte.
 bool clean_ascii(std::string& text, const TextRules& rules) {
   std::size_t kept = 0;
   bool starts = true;
@@ -92,7 +93,7 @@ bool apply_bert(std::string& text, const TextRules& rules) {
 }
 
 bool strip(std::string& text, bool left, bool right) {
-  std::size_t begin = 0, end = 0;  // of what is no white space
+  std::size_t begin = 0, end = 0;  // of the text without outer white space
   bool some = false;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t first = at;
@@ -121,7 +122,8 @@ void replace(std::string& text, const std::vector<TextSpan>& found, std::string_
   text = std::move(replaced);
 }
 
-/// SentencePiece's Nmt: some control characters go, others and some spaces become a space.
+/// SentencePiece's Nmt: removes some control characters, and replaces others and some spaces with a
+/// space.
 bool apply_nmt(std::string& text) {
   return rewrite(text, [](char32_t c, std::string& to) {
     constexpr std::u32string_view gone = U"\x0B\x7F\x8F\x9F";
@@ -138,7 +140,7 @@ constexpr std::array<std::string_view, 15> normalizer_types{
     "StripAccents", "Nmt",         "ByteLevel",      "Strip", "Replace",
     "Prepend",      "Precompiled", "BertNormalizer", "Bert",  "Sequence"};
 
-/// As `tokenizers` finds it: by its name, or else by the fields it has.
+/// As in `tokenizers`: by the type's name, or else by its fields.
 std::string_view type_of(const JsonField& said) {
   const auto type = said.member("type");
   const std::string name = type && type->is_text() ? type->text() : "";
@@ -226,7 +228,7 @@ void Normalizer::add(const JsonField& said) {
     steps_.emplace_back([pattern, content](std::string& text) -> Result<bool> {
       const auto found = pattern.matches(text);
       if (!found) return tl::unexpected(found.error());
-      // Where it takes several characters, what it puts there stands in for the last of them.
+      // If the first match has several characters, the replacement stands for the last of them.
       const TextSpan first = found->empty() ? TextSpan{} : found->front();
       std::size_t second = 0;
       if (!text.empty()) static_cast<void>(next_character(text, second));

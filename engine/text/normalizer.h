@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is done to a text before it is cut into words, as the `normalizer` of a tokenizer.json says:
-// Unicode's forms, lower case, accents and spaces stripped, replacements, SentencePiece's table,
-// BERT's cleaning.
+// Normalizes a text before it is split into words, as the `normalizer` of a tokenizer.json
+// specifies: Unicode normal forms, lower case, stripping of accents and spaces, replacements,
+// SentencePiece's table, BERT's cleaning.
 //
 //   std::string text = "Où est-ce?";
 //   Normalizer::bert({}).apply(text);   // "ou est-ce?"
@@ -19,15 +19,15 @@ namespace attnscope {
 
 class JsonField;
 
-/// By default those of bert-base-uncased. The names are Hugging Face's.
+/// The defaults are those of bert-base-uncased. The names are Hugging Face's.
 struct TextRules {
-  bool clean_text = true;            // control characters go, white space becomes a space
-  bool handle_chinese_chars = true;  // ideographs are words of their own
-  bool strip_accents = true;         // decompose, then drop non-spacing marks
+  bool clean_text = true;            // removes control characters, white space becomes a space
+  bool handle_chinese_chars = true;  // each ideograph is a separate word
+  bool strip_accents = true;         // decomposes, then drops non-spacing marks
   bool lowercase = true;
 };
 
-/// Of a BertNormalizer, or of a tokenizer_config.json, which names the second one otherwise.
+/// Reads a BertNormalizer, or a tokenizer_config.json, which has another name for the second rule.
 [[nodiscard]] TextRules read_text_rules(const JsonField& said, const char* handle_chinese_chars,
                                         const char* lowercase);
 
@@ -35,22 +35,22 @@ class Normalizer {
  public:
   Normalizer() = default;  // leaves texts as they are
   [[nodiscard]] static Normalizer bert(const TextRules& rules);
-  /// null: leaves texts as they are. A type that is not known is a problem of its field; without
-  /// one, its fields tell what it is.
+  /// null: leaves texts as they are. An unknown type is an error of its field; without a type, the
+  /// fields determine it.
   [[nodiscard]] static Normalizer read(const JsonField& said);
 
-  /// Of UTF-8, which it stays. False when what the text began with is gone; an error where a
-  /// pattern does not get through (text_pattern.h).
+  /// Normalizes UTF-8 in place. Returns false if the beginning of the text was removed; an error if
+  /// a pattern exceeds its limits (text_pattern.h).
   [[nodiscard]] Result<bool> apply(std::string& utf8) const;
 
  private:
   using Step = std::function<Result<bool>(std::string&)>;
   void add(const JsonField& said);
-  /// Of a step that makes a byte so many at most.
+  /// Accounts for a step that lengthens a text at most `times` times.
   void grows(std::size_t times, const JsonField& said);
 
   std::vector<Step> steps_;
-  std::size_t growth_ = 1;  // of all steps together
+  std::size_t growth_ = 1;  // product over all steps
 };
 
 }  // namespace attnscope

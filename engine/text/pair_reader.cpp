@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-/// The columns of a TSV file: where in a line each part stands, from the first; -1: nowhere.
+/// The columns of a TSV file: the index of each part in a line, from 0; -1: absent.
 struct Columns {
   PairParts parts;
   std::int64_t count;
@@ -59,8 +59,9 @@ Result<TextPair> parse_tsv(std::string_view line, TextColumns& columns, PairPart
   if (!split) return tl::unexpected(split.error());
   const std::vector<std::string_view>& fields = *split;
   const auto count = static_cast<std::int64_t>(fields.size());
-  const auto* const known = std::ranges::find_if(
-      known_columns, [&](const Columns& one) { return one.parts == parts && one.count == count; });
+  const auto* const known = std::ranges::find_if(known_columns, [&](const Columns& form) {
+    return form.parts == parts && form.count == count;
+  });
   if (known == known_columns.end()) {
     return fail("has {} columns; {} with tabs between, or has a first line that names its columns",
                 count, columns_in_words(parts));
@@ -68,7 +69,7 @@ Result<TextPair> parse_tsv(std::string_view line, TextColumns& columns, PairPart
   const auto field = [&](int at) {
     return at < 0 ? std::string_view() : fields[static_cast<std::size_t>(at)];
   };
-  // ir_datasets exports other columns of the same number.
+  // ir_datasets exports the same number of other columns.
   if (known->url >= 0 && columns.count == 0 && !field(known->url).starts_with("http")) {
     return fail(
         "has 4 columns and no address as its second, so it is not DOCID, URL, TITLE, BODY; let a "
@@ -83,7 +84,7 @@ Result<TextPair> parse_tsv(std::string_view line, TextColumns& columns, PairPart
                   .document_id = std::string(field(known->document_id))};
 }
 
-/// By ids that break lines or columns nobody finds a pair again.
+/// An id that breaks lines or columns could not be found again.
 Status check_id(std::string_view id, std::string_view whose) {
   if (!has_control_character(id)) return {};
   return fail(
@@ -98,15 +99,15 @@ bool has_query(PairParts parts) {
 bool has_document(PairParts parts) {
   return parts == PairParts::both || parts == PairParts::document;
 }
-/// The id alone tells which document it is.
+/// Whether only the id identifies the document.
 bool needs_document_id(PairParts parts) {
   return parts == PairParts::named_document || parts == PairParts::document;
 }
 
 using field_names::Names;
 
-/// The id in the fields of the first of these groups that has one, or in `own_ids`: "" where none
-/// has. An error where two of them differ.
+/// The id in the fields of the first group that has one, or in `own_ids`: "" if none has. An error
+/// if two of them differ.
 Result<std::string> id_in(const json& object, std::initializer_list<Names> groups, Names own_ids,
                           std::string_view whose) {
   std::vector<std::string_view> names;
@@ -135,7 +136,7 @@ Result<std::string> id_in(const json& object, std::initializer_list<Names> group
 Result<std::string> query_in(const json& object, PairParts parts) {
   static constexpr std::array<std::string_view, 1> text{"text"};
   auto query = text_in(object, field_names::queries);
-  // A file of queries alone says by itself what its texts are.
+  // In a file of queries alone, generic text fields are queries.
   if (query && !*query && parts == PairParts::query) query = text_in(object, text);
   if (query && !*query) query = text_in(object, field_names::other_queries);
   if (!query) return tl::unexpected(query.error());

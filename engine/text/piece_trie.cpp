@@ -9,11 +9,11 @@ namespace attnscope {
 PieceTrie::PieceTrie(std::vector<std::pair<std::string_view, std::int32_t>> pieces) {
   std::erase_if(pieces, [](const auto& piece) { return piece.first.empty(); });
   std::ranges::stable_sort(pieces, {}, [](const auto& piece) { return piece.first; });
-  // Pieces that begin with the same `depth` bytes.
+  // Pieces with the same first `depth` bytes.
   struct Range {
     std::size_t begin, end, depth;
   };
-  std::vector<Range> ranges{{0, pieces.size(), 0}};  // of each node
+  std::vector<Range> ranges{{0, pieces.size(), 0}};  // one per node
   bytes_.push_back(0);
   of_first_.fill(none);
   for (std::size_t node = 0; node < ranges.size(); ++node) {

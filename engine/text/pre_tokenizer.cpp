@@ -15,18 +15,18 @@
 namespace attnscope {
 namespace {
 
-/// What becomes of delimiters, by Hugging Face's names and in their order.
+/// Treatment of delimiters, with Hugging Face's names and in their order.
 enum class Delimiters : std::uint8_t { removed, isolated, with_previous, with_next, contiguous };
 constexpr std::array<std::string_view, 5> delimiter_names{
     "Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"};
 
-/// A stretch of a word; all of them together are the word.
+/// A span of a word; the parts of a word cover it.
 struct Part {
   TextSpan span;
   bool delimiter = false;
 };
 
-/// The matches and what stands between them.
+/// The matches and the spans between them.
 std::vector<Part> parts_of(std::size_t size, const std::vector<TextSpan>& matches, bool invert) {
   std::vector<Part> parts;
   parts.reserve(2 * matches.size() + 1);
@@ -40,7 +40,7 @@ std::vector<Part> parts_of(std::size_t size, const std::vector<TextSpan>& matche
   return parts;
 }
 
-/// Joins a part to the one before it, where there is one.
+/// Joins a part to the previous one, if there is one.
 void join_or_append(const Part& part, std::vector<TextSpan>& spans, bool join) {
   if (join && !spans.empty()) {
     spans.back().end = part.span.end;
@@ -49,14 +49,14 @@ void join_or_append(const Part& part, std::vector<TextSpan>& spans, bool join) {
   }
 }
 
-/// Appends the words that the parts become, places counted from `begin`.
+/// Appends the words formed from the parts, with positions relative to `begin`.
 void append_words(std::vector<Part> parts, Delimiters how, std::size_t begin,
                   std::vector<TextSpan>& words) {
   std::vector<TextSpan> spans;
   spans.reserve(parts.size());
-  bool before = false;  // the part before was a delimiter
+  bool before = false;  // the previous part was a delimiter
   if (how == Delimiters::with_next) {
-    // Backwards: a delimiter goes to what follows, of several the last one alone.
+    // In reverse order: a delimiter joins what follows; of several only the last one does.
     std::ranges::reverse(parts);
     for (const Part& part : parts) {
       if (part.delimiter && !before && !spans.empty()) {
@@ -80,7 +80,7 @@ void append_words(std::vector<Part> parts, Delimiters how, std::size_t begin,
     if (span.begin != span.end) words.push_back({begin + span.begin, begin + span.end});
 }
 
-/// Every word becomes those that `cut(word, begin, to)` appends.
+/// Replaces every word with those that `cut(word, begin, to)` appends.
 template <typename Cut>
 void cut_each(TextWords& words, const Cut& cut) {
   std::vector<TextSpan> spans;
@@ -89,7 +89,7 @@ void cut_each(TextWords& words, const Cut& cut) {
   words.spans = std::move(spans);
 }
 
-/// Characters of `is_delimiter` are delimiters, each by itself.
+/// Splits at delimiter characters; each one is a separate delimiter.
 template <typename IsDelimiter>
 void cut_at_characters(TextWords& words, const IsDelimiter& is_delimiter, Delimiters how) {
   cut_each(words, [&](std::string_view word, std::size_t begin, std::vector<TextSpan>& to) {
@@ -102,7 +102,7 @@ void cut_at_characters(TextWords& words, const IsDelimiter& is_delimiter, Delimi
   });
 }
 
-/// Runs of characters of one kind, but of those that have none.
+/// Splits into runs of characters of one kind; characters without a kind are in no word.
 template <typename KindOf>
 void cut_into_runs(TextWords& words, const KindOf& kind_of) {
   cut_each(words, [&](std::string_view word, std::size_t begin, std::vector<TextSpan>& to) {
@@ -120,10 +120,10 @@ void cut_into_runs(TextWords& words, const KindOf& kind_of) {
   });
 }
 
-/// White space ends words, punctuation is words of one character.
+/// Splits at white space; each punctuation character is a word.
 void cut_as_bert(TextWords& words) {
   cut_each(words, [](std::string_view word, std::size_t begin, std::vector<TextSpan>& to) {
-    bool inside = false;  // the last span may go on
+    bool inside = false;  // the last span may continue
     for (std::size_t at = 0; at < word.size();) {
       const std::size_t first = at;
       const char32_t c = next_character(word, at);
@@ -160,7 +160,7 @@ Class class_of(char32_t c) {
   return is_ascii(c) ? of_ascii[c] : class_of_character(c);
 }
 
-/// Bytes of the English ending ("'s", "'ll") that the text begins with, in lower case; 0: none.
+/// Length of the lower-case English ending ("'s", "'ll") at the beginning of the text; 0: none.
 std::size_t ending(std::string_view text) {
   constexpr std::array<std::string_view, 7> endings{"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"};
   const auto* found = std::ranges::find_if(
@@ -168,7 +168,7 @@ std::size_t ending(std::string_view text) {
   return found == endings.end() ? 0 : found->size();
 }
 
-/// The end of the run of this class that goes on at `at`.
+/// The end of the run of class `of` that continues at `at`.
 std::size_t end_of_run(std::string_view text, std::size_t at, Class of) {
   while (at < text.size()) {
     std::size_t next = at;
@@ -178,8 +178,8 @@ std::size_t end_of_run(std::string_view text, std::size_t at, Class of) {
   return at;
 }
 
-/// Of a run of white space, all but its last character, which goes to the word behind it, where one
-/// stands there and there are two.
+/// The end of a run of white space without its last character, which joins the following word, if
+/// there is one and the run has at least two characters.
 std::size_t end_of_spaces(std::string_view text, std::size_t at) {
   const std::size_t end = end_of_run(text, at, Class::space);
   if (end == text.size()) return end;
@@ -188,7 +188,7 @@ std::size_t end_of_spaces(std::string_view text, std::size_t at) {
   return last > at ? last : end;
 }
 
-/// GPT-2's words:
+/// The words of GPT-2:
 /// 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 void cut_as_gpt2(TextWords& words) {
   cut_each(words, [](std::string_view word, std::size_t begin, std::vector<TextSpan>& to) {
@@ -206,7 +206,7 @@ void cut_as_gpt2(TextWords& words) {
   });
 }
 
-/// Words of so many characters; the last one may have fewer.
+/// Words of `length` characters; the last one may be shorter.
 void cut_into_lengths(TextWords& words, std::int64_t length) {
   cut_each(words, [&](std::string_view word, std::size_t begin, std::vector<TextSpan>& to) {
     for (std::size_t at = 0; at < word.size();) {
@@ -218,8 +218,8 @@ void cut_into_lengths(TextWords& words, std::int64_t length) {
   });
 }
 
-/// A script begins a word. Spaces and characters that have none go with what stands before them; at
-/// the beginning they are in no word, as with `tokenizers`.
+/// Splits where the script changes. Spaces and characters without a script join the preceding text;
+/// at the beginning they are in no word, as in `tokenizers`.
 void cut_at_scripts(TextWords& words) {
   cut_each(words, [](std::string_view word, std::size_t begin, std::vector<TextSpan>& to) {
     std::optional<int> before;
@@ -237,7 +237,7 @@ void cut_at_scripts(TextWords& words) {
   });
 }
 
-/// A text of which each word becomes what `change(word, text)` appends.
+/// Replaces each word of a text with what `change(word, text)` appends.
 template <typename Change>
 void rewrite_words(TextWords& words, const Change& change) {
   TextWords changed{.text = {}, .spans = {}, .starts = words.starts};
@@ -418,7 +418,7 @@ void PreTokenizer::add_metaspace(const JsonField& said) {
           !word.starts_with(' ') && !word.starts_with(mark)) {
         marked.text += mark;
       }
-      // Every mark begins a word.
+      // Every mark starts a word.
       for (std::size_t at = 0; at < word.size(); ++at) {
         const bool is_mark = word[at] == ' ' || word.substr(at).starts_with(mark);
         if (is_mark && split && marked.text.size() > begin) {

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a text falls into the words that a model makes pieces of, as the `pre_tokenizer` of a
-// tokenizer.json says.
+// Splits a text into the words that a subword model tokenizes, as the `pre_tokenizer` of a
+// tokenizer.json specifies.
 //
 //   const std::vector<std::string_view> words =
 //       PreTokenizer::bert().cut("re-ranking", true).words();   // "re" "-" "ranking"
@@ -20,11 +20,11 @@ namespace attnscope {
 
 class JsonField;
 
-/// A text and the stretches of it that are its words, in order and none of them empty.
+/// A text and the spans of its words, in order and not empty.
 struct TextWords {
   std::string text;
   std::vector<TextSpan> spans;
-  bool starts = true;  // the text is the beginning of one that was given
+  bool starts = true;  // the text begins the original text
 
   [[nodiscard]] std::string_view word(const TextSpan& span) const {
     return std::string_view(text).substr(span.begin, span.end - span.begin);
@@ -36,16 +36,16 @@ class PreTokenizer {
  public:
   PreTokenizer() = default;  // the whole text is one word
   [[nodiscard]] static PreTokenizer bert();
-  /// null: the whole text is one word. A type that is not known is a problem of its field.
+  /// null: the whole text is one word. An unknown type is an error of its field.
   [[nodiscard]] static PreTokenizer read(const JsonField& said);
 
-  /// `starts`: nothing stands before the text. An error where a pattern does not get through
+  /// `starts`: the text begins the original text. An error if a pattern exceeds its limits
   /// (text_pattern.h).
   [[nodiscard]] Result<TextWords> cut(std::string utf8, bool starts) const;
-  /// The last step is ByteLevel, and words are the bytes themselves, for which tokenizer.json has
-  /// characters of their own.
+  /// Whether the last step is ByteLevel and words are raw bytes instead of the characters that
+  /// tokenizer.json uses for them.
   [[nodiscard]] bool gives_bytes() const { return gives_bytes_; }
-  /// From now on words have these characters.
+  /// Makes `cut` return these characters from now on.
   void spell_bytes();
 
  private:
@@ -55,12 +55,12 @@ class PreTokenizer {
   void add_step(Change change);
   void add_byte_level(const JsonField& said);
   void add_metaspace(const JsonField& said);
-  /// A step that makes a text so many times as long at most.
+  /// Accounts for a step that lengthens a text at most `times` times.
   void grows(std::size_t times, const JsonField& said);
 
   std::vector<Step> steps_;
   bool gives_bytes_ = false;
-  std::size_t growth_ = 1;  // of all steps together
+  std::size_t growth_ = 1;  // product over all steps
 };
 
 }  // namespace attnscope

@@ -31,7 +31,7 @@ std::int32_t read_id(const JsonField& said) {
   return said.whole<std::int32_t>(0, Vocabulary::most_pieces - 1);
 }
 
-/// An object of pieces and ids, or Unigram's list of pieces and scores.
+/// Reads an object of pieces and ids, or Unigram's list of pieces and scores.
 Vocabulary read_pieces(const JsonField& said) {
   Vocabulary vocabulary;
   if (!said.is_list()) {
@@ -49,7 +49,7 @@ Vocabulary read_pieces(const JsonField& said) {
   return vocabulary;
 }
 
-/// Bytes as characters where they are some, as \x80 where they are none.
+/// Valid characters unchanged, other bytes as \x80.
 std::string shown_bytes(std::string_view bytes) {
   std::string shown;
   while (const auto broken = first_byte_that_is_no_utf8(bytes)) {
@@ -83,7 +83,7 @@ std::vector<std::string> shown_pieces(const Vocabulary& vocabulary, bool of_byte
 
 constexpr std::array<std::string_view, 4> model_types{"BPE", "WordPiece", "WordLevel", "Unigram"};
 
-/// Without a type: the first whose fields are there, as `tokenizers` takes it.
+/// Without a type: the first model whose fields are present, as in `tokenizers`.
 std::string_view model_type(const JsonField& said) {
   if (const auto type = said.member("type")) return model_types[type->one_of(model_types, "model")];
   const auto has = [&](const char* field) { return said.member(field).has_value(); };
@@ -131,8 +131,8 @@ AddedToken read_added_token(const JsonField& said) {
   return token;
 }
 
-/// As `tokenizers` numbers them, whatever ids the file gives: a piece keeps its id, others get the
-/// next ones in their order, from `next` on. The last token of an id counts.
+/// Ids as in `tokenizers`, ignoring the ids in the file: an existing piece keeps its id, others get
+/// consecutive ids from `next` on, in order. If several tokens have one id, the last one is used.
 std::vector<AddedToken> read_added_tokens(const JsonField& said, std::int64_t next,
                                           SubwordParts& parts) {
   std::vector<AddedToken> tokens;
@@ -164,8 +164,8 @@ std::vector<AddedToken> read_added_tokens(const JsonField& said, std::int64_t ne
   return tokens;
 }
 
-/// As add_tokens of transformers adds a text: one that was an added token has the flags of a text
-/// from then on.
+/// Adds texts as transformers' add_tokens does: an existing added token then has the flags of a
+/// plain text token.
 void add_markers(const std::vector<std::string>& markers, const JsonField& said,
                  SubwordParts& parts, std::vector<AddedToken>& added) {
   for (const std::string& marker : markers) {
@@ -196,7 +196,7 @@ void place_added(SubwordParts& parts, std::vector<AddedToken> tokens) {
   parts.raw = AddedTokens(std::move(tokens));
 }
 
-/// What a post-processor puts together, from left to right.
+/// An element of a post-processor's template, from left to right.
 struct Placed {
   enum class What : std::uint8_t { special, query, document } what = What::special;
   std::int32_t id = 0;
@@ -273,7 +273,7 @@ std::optional<PairTemplate> read_post_processor(const JsonField& said, const Voc
   const auto has = [&](std::initializer_list<std::string_view> fields) {
     return std::ranges::all_of(fields, [&](auto field) { return said.member(field).has_value(); });
   };
-  // As `tokenizers`, which looks at the fields and not at the type.
+  // As in `tokenizers`, which checks the fields and not the type.
   std::string_view type;
   if (has({"sep", "cls"})) {
     type = has({"trim_offsets", "add_prefix_space"}) ? "RobertaProcessing" : "BertProcessing";
@@ -283,7 +283,7 @@ std::optional<PairTemplate> read_post_processor(const JsonField& said, const Voc
     type = types[said["type"].one_of(types, "post-processor")];
   }
   if (type == "TemplateProcessing") return read_template(said, vocabulary, gives_types);
-  if (type == "ByteLevel") return std::nullopt;  // of offsets alone
+  if (type == "ByteLevel") return std::nullopt;  // affects offsets only
   if (type != "Sequence") return read_processing(said, vocabulary, type == "RobertaProcessing");
   std::optional<PairTemplate> pair;
   for (const JsonField& field : said["processors"].elements()) {
@@ -335,7 +335,7 @@ PairTemplate bert_pair(const JsonField& said, const Vocabulary& vocabulary) {
   return {.cls = cls, .between = {sep}, .behind = sep, .document_type = 1};
 }
 
-/// Lowercase, then what the file has.
+/// Lowercase, then the file's normalizer.
 Normalizer lower_case_first(const json& normalizer) {
   json steps = json::array({{{"type", "Lowercase"}}});
   if (!normalizer.is_null()) steps.push_back(normalizer);
@@ -347,7 +347,7 @@ Normalizer lower_case_first(const json& normalizer) {
   return std::move(*made);
 }
 
-/// Further tokens: those that are there already get these flags, others the next free id.
+/// Further tokens: existing ones get these flags, others the next free id.
 void overlay(const std::vector<AddedToken>& further, SubwordParts& parts,
              std::vector<AddedToken>& added) {
   for (AddedToken token : further) {
@@ -370,7 +370,7 @@ void overlay(const std::vector<AddedToken>& further, SubwordParts& parts,
   }
 }
 
-/// What decides of no token, but lets `tokenizers` refuse a file.
+/// Fields that affect no token, but that `tokenizers` validates.
 void check_others(const JsonField& said) {
   said.only({"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer",
              "post_processor", "decoder", "model"});

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What pieces a word is made of, as the `model` of a tokenizer.json says: WordPiece, BPE, Unigram,
+// Splits a word into pieces, as the `model` of a tokenizer.json specifies: WordPiece, BPE, Unigram,
 // WordLevel.
 //
 //   std::vector<std::int32_t> ids;
@@ -21,7 +21,7 @@ class JsonField;
 class PreTokenizer;
 class RunningSum;
 
-/// Stands for a stretch that is in no piece, where the model has no unknown one.
+/// Marks a part that no piece covers, if the model has no unknown piece.
 inline constexpr std::int32_t no_piece = -2;
 
 class SubwordModel {
@@ -31,41 +31,42 @@ class SubwordModel {
   SubwordModel& operator=(const SubwordModel&) = delete;
   virtual ~SubwordModel() = default;
 
-  /// The word is not empty, and UTF-8 but for a model of bytes.
+  /// `word` is not empty, and is UTF-8 except for a byte-level model.
   virtual void append(std::string_view word, std::vector<std::int32_t>& ids) const = 0;
-  /// All that decides of the pieces but the vocabulary.
+  /// Adds all settings that affect the pieces, except the vocabulary.
   virtual void add_to(RunningSum& sum) const = 0;
 };
 
-/// The longest pieces from the left; a word with a stretch that is in no piece is unknown.
+/// Greedy longest match from the left; a word with a part that no piece covers is unknown.
 struct WordPieceRules {
   std::string unknown = "[UNK]";
   std::string continuing_prefix = "##";
-  std::int64_t most_characters = 100;  // of a word; longer ones are unknown
+  std::int64_t most_characters = 100;  // of a word; longer words are unknown
 };
 [[nodiscard]] std::unique_ptr<const SubwordModel> word_piece(const WordPieceRules& rules,
                                                              const Vocabulary& vocabulary);
 
-/// Of a `model` and its vocabulary, which is read before. What would make other pieces and is not
-/// known is a problem of its field.
+/// Reads a `model` with its vocabulary, which is read before. An unknown setting that would change
+/// the pieces is an error of its field.
 [[nodiscard]] std::unique_ptr<const SubwordModel> read_word_piece(const JsonField& said,
                                                                   const Vocabulary& vocabulary);
-/// Byte-pair encoding: the pair of the lowest rank is merged until none is left. Of bytes where
-/// `words` gives them and the model can take them, of characters otherwise.
+/// Byte-pair encoding: merges the pair with the lowest rank until none is left. On bytes if `words`
+/// outputs bytes and the model supports them, otherwise on characters.
 [[nodiscard]] std::unique_ptr<const SubwordModel> read_byte_pairs(const JsonField& said,
                                                                   const Vocabulary& vocabulary,
                                                                   PreTokenizer& words);
-/// The pieces of the highest sum of scores. Its vocabulary is a list of pieces with scores.
+/// The segmentation with the highest sum of scores. The vocabulary is a list of pieces with scores.
 [[nodiscard]] std::unique_ptr<const SubwordModel> read_unigram(const JsonField& said,
                                                                const Vocabulary& vocabulary);
-/// Words that are pieces as they are; others are unknown.
+/// Words that are pieces themselves; other words are unknown.
 [[nodiscard]] std::unique_ptr<const SubwordModel> read_word_level(const JsonField& said,
                                                                   const Vocabulary& vocabulary);
 
-/// A character for each byte, those that a byte-level vocabulary has.
+/// Replaces each byte with its character in a byte-level vocabulary.
 [[nodiscard]] std::string spelled_bytes(std::string_view bytes);
-/// The bytes that the characters of a piece stand for in a byte-level vocabulary: those that can be
-/// seen for themselves, U+0100 and what follows for the others. "" of a piece of other characters.
+/// The bytes that the characters of a piece represent in a byte-level vocabulary: printable
+/// characters represent themselves, U+0100 and following the other bytes. "" for a piece with other
+/// characters.
 [[nodiscard]] std::string bytes_of_piece(std::string_view piece);
 
 }  // namespace attnscope

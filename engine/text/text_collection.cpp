@@ -22,11 +22,11 @@
 
 namespace attnscope {
 
-/// What an index begins with. Anything else than the same bytes, and it is made again.
+/// The header of an index file. If it differs in any byte, the index is rebuilt.
 struct TextCollection::Header {
   std::array<char, 16> mark{};
   std::int64_t size = 0, seconds = 0, nanoseconds = 0, device = 0,
-               number = 0;  // of the texts' file
+               number = 0;  // inode of the text file
   std::int64_t parts = 0, format = 0;
   std::int64_t count = 0;
   std::uint64_t fingerprint = 0;  // of the entries
@@ -36,7 +36,7 @@ namespace {
 
 constexpr std::string_view mark = "attnscope ids 3\n";
 
-/// FNV-1a with its bits mixed once more, so that ids that differ in a digit lie far apart.
+/// FNV-1a with an additional mixing step, so that hashes of similar ids differ widely.
 std::uint64_t hash_of(std::string_view text) {
   constexpr std::uint64_t start = 0xcbf29ce484222325U, prime = 0x100000001b3U;
   std::uint64_t hash = start;
@@ -47,7 +47,7 @@ std::uint64_t hash_of(std::string_view text) {
   return hash ^ (hash >> shift);
 }
 
-/// Where indexes are kept; empty where there is no such place.
+/// The folder of kept indexes; empty if there is none.
 std::filesystem::path cache_folder() {
   std::filesystem::path base;
   if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && cache[0] == '/') {
@@ -117,8 +117,7 @@ Result<TextCollection> TextCollection::open(const std::filesystem::path& file, P
   if (Status named = check_columns(*opened, parts, /*needs_id=*/true); !named)
     return tl::unexpected(named.error());
   TextCollection collection(std::move(*opened), parts);
-  // The index is kept under the identity of the file that was read, not of what replaces it
-  // meanwhile.
+  // The index is kept for the file that was read, not for a file that has replaced it meanwhile.
   const auto check_unchanged = [&]() -> Status {
     struct stat now {};
     if (::stat(file.c_str(), &now) == 0 && now.st_dev == info.st_dev && now.st_ino == info.st_ino &&
@@ -149,7 +148,7 @@ Result<TextCollection> TextCollection::open(const std::filesystem::path& file, P
     collection.index_ = index;
     collection.on_progress_ = on_progress;
     collection.kept_from_ = kept_from;
-    // The first line says how many columns there are.
+    // The first line determines the number of columns.
     if (const auto first = collection.text_at(0); !first) return tl::unexpected(first.error());
     return collection;
   }
@@ -251,7 +250,7 @@ Status TextCollection::build(const std::filesystem::path& folder,
   return check_ids();
 }
 
-/// Entries of one hash are of one id twice, or of two ids, which is all but impossible.
+/// Entries with equal hashes have the same id, or, with negligible probability, two ids.
 Status TextCollection::check_ids() {
   std::int64_t repeated = 0, first = 0, second = 0;
   std::string repeated_id;
@@ -281,7 +280,7 @@ void TextCollection::keep(const std::filesystem::path& index, const Header& head
   auto file = WrittenFile::beside(index);
   if (!file) return;
   const auto bytes = std::as_bytes(std::span(entries_, count_));
-  // Without it the next one makes it again.
+  // A failed write is ignored: the next process rebuilds the index.
   if (file->write(std::as_bytes(std::span(&header, 1))) && file->write(bytes))
     static_cast<void>(file->commit());
 }

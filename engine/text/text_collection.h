@@ -1,18 +1,18 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Texts found by their ids in a file of any size: MS MARCO's and BEIR's collections and queries, as
-// TSV, JSONL or a JSON array (pair_reader.h says of which records). Where each record begins stands
-// in an index of 16 bytes a text, sorted by the ids' hashes and mapped, so that memory does not
-// grow with the file:
+// Finds texts by their ids in a file of any size: MS MARCO's and BEIR's collections and queries, as
+// TSV, JSONL or a JSON array (pair_reader.h describes the records). An index of 16 bytes per text
+// stores where each record begins; it is sorted by the ids' hashes and memory-mapped, so that
+// memory does not grow with the file:
 //
 //   Result<TextCollection> documents = TextCollection::open("collection.tsv", PairParts::document);
 //   Result<std::optional<std::string>> text = documents->find("7067032");
 //
-// The index of a large file is kept in $XDG_CACHE_HOME/attnscope (or ~/.cache/attnscope) and taken
-// again as long as it is whole and the file has the same size and time; without such a folder it is
-// made each time. Before an id is missing by a kept index, the index is made anew: a file may have
-// other contents at the same size and time.
+// The index of a large file is kept in $XDG_CACHE_HOME/attnscope (or ~/.cache/attnscope) and reused
+// while it is intact and the file has the same size and modification time; without such a folder it
+// is rebuilt each time. If an id is not found with a kept index, the index is rebuilt first: the
+// file may have different contents at the same size and time.
 
 #include <cstddef>
 #include <cstdint>
@@ -30,25 +30,25 @@ namespace attnscope {
 
 class TextCollection {
  public:
-  /// A smaller file's index is not kept.
+  /// The index of a smaller file is not kept.
   static constexpr std::int64_t least_kept = 32 << 20;  // bytes of the file
 
-  /// Of queries or of documents. `on_progress` hears how much of the file is read while an index is
-  /// made, here or by find, from 0 to 1, and ends the making by false; it hears 1 at the end of one
-  /// that find makes. Errors: a file that is no regular one, lines that are no texts, an id that
-  /// stands in two lines.
+  /// Opens queries or documents. `on_progress` receives the fraction of the file that was read,
+  /// from 0 to 1, while an index is built, here or in find, and cancels the build by returning
+  /// false; it receives 1 at the end of a build in find. Errors: not a regular file, lines that are
+  /// not texts, an id that occurs in two lines.
   [[nodiscard]] static Result<TextCollection> open(
       const std::filesystem::path& file, PairParts parts,
       const std::function<bool(double)>& on_progress = {}, std::int64_t kept_from = least_kept);
 
-  /// Nothing where no line has this id. Errors name the file: it was changed meanwhile.
+  /// Nothing if no line has this id. Errors name the file: it was changed since it was opened.
   [[nodiscard]] Result<std::optional<std::string>> find(std::string_view id);
   [[nodiscard]] bool contains(std::string_view id);
 
   [[nodiscard]] std::int64_t size() const { return static_cast<std::int64_t>(count_); }
   [[nodiscard]] const std::string& name() const { return file_.name(); }
   [[nodiscard]] std::string notes() const { return file_.notes(); }
-  /// Whether the index was there already.
+  /// Whether a kept index was used.
   [[nodiscard]] bool was_kept() const { return was_kept_; }
 
   TextCollection(TextCollection&& other) noexcept;
@@ -70,7 +70,7 @@ class TextCollection {
   [[nodiscard]] Status build(const std::filesystem::path& folder,
                              const std::function<bool(double)>& on_progress);
   [[nodiscard]] Status check_ids();
-  /// Of the index, which may have been damaged on its disk.
+  /// Fingerprint of the index, which may have been damaged on disk.
   [[nodiscard]] std::uint64_t fingerprint_of_entries() const;
   void keep(const std::filesystem::path& index, const Header& header) const;
   [[nodiscard]] Result<std::optional<std::string>> find_noted(std::string_view id);
@@ -85,7 +85,7 @@ class TextCollection {
   const Entry* entries_ = nullptr;
   std::size_t count_ = 0;
   bool was_kept_ = false;
-  // For an index that is made anew.
+  // For rebuilding the index.
   std::filesystem::path source_, index_;
   std::function<bool(double)> on_progress_;
   std::int64_t kept_from_ = least_kept;

@@ -40,7 +40,7 @@ std::string_view stripped(std::string_view text) {
   return text.substr(begin, end - begin);
 }
 
-/// A field as writers of CSV put it between quotes: each quote of the text is doubled.
+/// Whether a field is quoted as in CSV: each quote in the text is doubled.
 bool is_quoted(std::string_view field) {
   if (field.size() < 2 || !field.starts_with('"') || !field.ends_with('"')) return false;
   const std::string_view text = field.substr(1, field.size() - 2);
@@ -53,7 +53,7 @@ bool is_number(std::string_view field) {
   return !field.empty() && field.find_first_not_of("0123456789.-+eE") == field.npos;
 }
 
-/// As a first line names a column: some have quotes around names, and a '#' before the first.
+/// A column's name in a first line: some files quote names, or put a '#' before the first.
 std::string name_in(std::string_view field) {
   if (field.starts_with('#')) field.remove_prefix(1);
   if (is_quoted(field)) field = field.substr(1, field.size() - 2);
@@ -68,7 +68,7 @@ tl::unexpected<Error> quoted(std::string_view field) {
       in_a_sentence(field, 40), format_option);
 }
 
-/// What no column is called: a number, an address, some words.
+/// Whether the text cannot be a column name: a number, an address, several words.
 bool is_no_name(std::string_view text) {
   constexpr std::size_t longest_name = 64;
   constexpr std::ptrdiff_t most_words = 3;
@@ -76,14 +76,14 @@ bool is_no_name(std::string_view text) {
          std::ranges::count(text, ' ') >= most_words;
 }
 
-/// A word that no text consists of: "query_id", "sentence1", "docno".
+/// Whether the name cannot be a text: "query_id", "sentence1", "docno".
 bool is_clear(std::string_view name) {
   constexpr std::array<std::string_view, 5> words{"qid", "pid", "did", "docid", "docno"};
   return name.find_first_of("_-0123456789") != name.npos ||
          std::ranges::find(words, name) != words.end();
 }
 
-/// The names that a line consists of.
+/// The column names in a line.
 Result<std::vector<std::string>> names_of(std::string_view line) {
   const auto fields = split_columns(line, {.is_literal = true});
   std::vector<std::string> names;
@@ -95,7 +95,7 @@ Result<std::vector<std::string>> names_of(std::string_view line) {
   return names;
 }
 
-/// Of a first line, where the file's name does not show it.
+/// The format by the first line, if the file name does not determine it.
 Result<PairFormat> format_of(std::string_view line, const std::string& name) {
   if (line.starts_with('{') && parse_json(line).is_object()) return PairFormat::jsonl;
   if (line.starts_with('[')) {
@@ -140,7 +140,7 @@ Result<std::vector<std::string_view>> split_columns(std::string_view line,
   if (columns.count != 0 && count != columns.count)
     return fail("has {} columns, and the first line has {}", count, columns.count);
   if (columns.is_literal) return fields;
-  // A doubled quote shows a writer of CSV; so does a first line all of whose texts have quotes.
+  // A doubled quote indicates CSV; so does a first line in which all texts are quoted.
   std::size_t in_quotes = 0, others = 0;
   for (const std::string_view field : fields) {
     const bool has_quotes = is_quoted(field);
@@ -162,7 +162,7 @@ bool is_known_name(std::string_view name) {
 Result<std::vector<std::string>> column_names_in(std::string_view first_line) {
   const auto fields = split_columns(first_line, {.is_literal = true});
   std::size_t known = 0, letters = 0, clear = 0, empty = 0;
-  bool has_text = false;  // that no column is called
+  bool has_text = false;  // a field that cannot be a column name
   std::string_view unknown;
   for (const std::string_view field : *fields) {
     const std::string name = name_in(field);
@@ -175,7 +175,7 @@ Result<std::vector<std::string>> column_names_in(std::string_view first_line) {
     if (!is_known && !name.empty() && unknown.empty()) unknown = field;
   }
   const bool are_names = known > 0 && known + empty == fields->size();
-  // A letter may be a text, and files have columns of their own next to those that are known.
+  // A single letter may be a text, and files may have unknown columns next to known ones.
   if (!are_names && (known == letters || has_text)) return std::vector<std::string>();
   if (!are_names && (known < 2 || clear == 0)) {
     return fail(

@@ -1,9 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A file of texts as people have them, record by record: lines of TSV, lines of JSON (JSONL), or
-// the elements of a JSON array; plain or packed by gzip. What its lines mean is pair_reader.h's and
-// training_file.h's.
+// Reads a file of texts record by record: lines of TSV, lines of JSON (JSONL), or the elements of a
+// JSON array; plain or gzip-compressed. pair_reader.h and training_file.h interpret the lines.
 //
 //   Result<TextFile> file = TextFile::open("queries.tsv", std::nullopt);
 //   while (auto record = file->next()) {
@@ -11,8 +10,8 @@
 //     auto query = parse_pair((*record)->text, file->format(), file->columns(), PairParts::query);
 //   }
 //
-// A TSV file's first line may name its columns ("qid<tab>query"): it is then no record, and columns
-// are found by their names, as fields of JSON objects are.
+// A TSV file's first line may name its columns ("qid<tab>query"): it is then not a record, and
+// columns are found by name, as are fields of JSON objects.
 
 #include <cstdint>
 #include <filesystem>
@@ -33,67 +32,66 @@ namespace attnscope {
 enum class PairFormat : std::uint8_t {
   tsv,
   jsonl,      // also a JSON array of the same objects
-  tsv_names,  // the first line names the columns, whatever it consists of
-  tsv_texts   // the first line is a record, whatever it consists of
+  tsv_names,  // the first line names the columns, whatever it contains
+  tsv_texts   // the first line is a record, whatever it contains
 };
-/// "tsv", "tsv-names", "tsv-texts", "jsonl" or "json", the last two of which are read alike. Errors
-/// name them.
+/// "tsv", "tsv-names", "tsv-texts", "jsonl" or "json"; the last two are equivalent. The error lists
+/// them.
 [[nodiscard]] Result<PairFormat> parse_pair_format(std::string_view text);
-/// By the name's ending: .tsv and .txt, .jsonl, .ndjson and .json, before a ".gz"; nothing of
-/// others.
+/// By the extension: .tsv and .txt, .jsonl, .ndjson and .json, optionally followed by ".gz";
+/// nothing for others.
 [[nodiscard]] std::optional<PairFormat> pair_format_by_name(const std::filesystem::path& file);
 
-/// Of a TSV file, whose lines all have the same number of columns.
+/// Columns of a TSV file; all its lines have the same number.
 struct TextColumns {
   std::int64_t count = 0;            // 0: no line was read
-  std::vector<std::string> names{};  // in lower case; empty where no line names them
-  bool is_literal = false;           // quotes around fields are part of them, without a doubt
+  std::vector<std::string> names{};  // in lower case; empty if no line names them
+  bool is_literal = false;           // quotes around fields are always part of them
 };
-/// The fields of a line. Errors: another number of them than `columns` has; fields in quotes as
-/// writers of CSV put them, which are no part of the text.
+/// The fields of a line. Errors: another number of fields than `columns` has; fields quoted as in
+/// CSV, where the quotes are not part of the text.
 [[nodiscard]] Result<std::vector<std::string_view>> split_columns(std::string_view line,
                                                                   const TextColumns& columns);
-/// Of a column, as a first line has it.
+/// Whether it is a known column name, in a first line's spelling.
 [[nodiscard]] bool is_known_name(std::string_view name);
-/// The names that a first line gives its columns; none where it has texts. An error where it may be
-/// either.
+/// The column names in a first line; none if it contains texts. An error if it may be either.
 [[nodiscard]] Result<std::vector<std::string>> column_names_in(std::string_view first_line);
-/// A line whose columns have names, or one of JSON, as an object. The message is what the line is
-/// wrong with, without file and number. Precondition of TSV: columns have names.
+/// A line with named columns, or a JSON line, as an object. The error message says what is wrong
+/// with the line, without file and line number. Precondition for TSV: columns have names.
 [[nodiscard]] Result<nlohmann::json> parse_text_object(std::string_view line, PairFormat format,
                                                        const TextColumns& columns);
 
-/// The text of a document whose title and headings stand in fields of their own: all parts that are
-/// not empty, with a blank between, without white space at both ends, as BEIR has it.
+/// The text of a document with its title and headings from separate fields: all non-empty parts
+/// joined with a blank, without leading and trailing white space, as in BEIR.
 [[nodiscard]] std::string text_with_title(std::string_view title, std::string_view headings,
                                           std::string_view text);
-/// The text of an object that is a document: its one field of a document's names, after its "title"
-/// and "headings". Errors: none of them, or two that differ.
+/// The text of a document object: its only field with a document's name, preceded by its "title"
+/// and "headings". Errors: no such field, or two that differ.
 [[nodiscard]] Result<std::string> document_text_in(const nlohmann::json& object);
-/// Of these fields the one text that is there, nothing where none is. An error where two differ.
-/// A whole number counts as a text where `or_number`.
+/// The only text among these fields, or nothing if there is none. An error if two differ. With
+/// `or_number`, an integer counts as a text.
 [[nodiscard]] Result<std::optional<std::string>> text_in(const nlohmann::json& object,
                                                          std::span<const std::string_view> names,
                                                          bool or_number = false);
 
 class TextFile {
  public:
-  /// "-" is standard input. A name that does not show the format leaves it to the first line.
-  /// Errors: those of LineFile, a first line of neither format, columns whose names are doubtful.
+  /// "-" is standard input. If the name does not determine the format, the first line does. Errors:
+  /// those of LineFile, a first line of neither format, ambiguous column names.
   [[nodiscard]] static Result<TextFile> open(const std::filesystem::path& file,
                                              std::optional<PairFormat> format);
-  /// The same for records that are sought (LineFile::open_to_seek).
+  /// The same for random access to records (LineFile::open_to_seek).
   [[nodiscard]] static Result<TextFile> open_to_seek(
       const std::filesystem::path& file, const std::function<bool(double)>& on_progress = {});
 
-  /// Whether the columns that a first line names make a record: `record_of` gives all that is read
-  /// of one, in any form. Columns that change nothing of it are noted.
+  /// Ok if the columns that a first line names form a record: `record_of` returns all that is read
+  /// of a record, in any form. Columns without an effect on it are noted.
   [[nodiscard]] Status check_columns(
       const std::function<Result<std::string>(const nlohmann::json&)>& record_of);
 
-  /// Nothing at the end.
+  /// The next record, or nothing at the end.
   [[nodiscard]] Result<std::optional<LineFile::Line>> next();
-  /// The next record begins at this byte; 0 is before the first one.
+  /// Continues with the record at this byte; 0 is before the first record.
   [[nodiscard]] Status seek(std::int64_t begin) { return lines_.seek(begin); }
 
   [[nodiscard]] PairFormat format() const { return format_; }
@@ -102,7 +100,7 @@ class TextFile {
   [[nodiscard]] TextColumns& columns() { return columns_; }
   [[nodiscard]] const std::string& name() const { return lines_.name(); }
   [[nodiscard]] std::string place(std::int64_t record) const { return lines_.place(record); }
-  /// Sentences about columns that are not read and a last line without an end; "" without any.
+  /// Sentences about unread columns and a last line without a line end; "" without any.
   [[nodiscard]] std::string notes() const;
   [[nodiscard]] std::optional<double> progress() const { return lines_.progress(); }
 

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-// Its UChar is not ICU's, with which this file may be compiled together.
+// Oniguruma's UChar conflicts with ICU's if both are compiled into one file.
 #define ONIG_ESCAPE_UCHAR_COLLISION
 #include <oniguruma.h>
 
@@ -30,8 +30,8 @@ struct TextPattern::Regex {
 
 namespace {
 
-// `tokenizers` has the first limit, too, and ends there; it knows no other one. A step is a place
-// to which the match goes back.
+// `tokenizers` has the first limit as well, and aborts there; it has no other limit. A step is a
+// position to which the match backtracks.
 constexpr unsigned long most_steps_of_match = 10'000'000, most_steps_of_search = 100'000'000;
 constexpr unsigned most_places_to_go_back_to = 8'000'000;  // some 40 bytes each
 
@@ -39,15 +39,15 @@ const OnigUChar* bytes_of(std::string_view text) {
   return reinterpret_cast<const OnigUChar*>(text.data());
 }
 
-/// Code points in the order of a class of Oniguruma: first and last of each range.
+/// Code points in Oniguruma's layout of a class: first and last of each range.
 struct CodePointRanges {
-  std::vector<OnigCodePoint> bounds{0};  // their number before them, as Oniguruma wants it
+  std::vector<OnigCodePoint> bounds{0};  // preceded by the number of ranges
 
   void add(OnigCodePoint first, OnigCodePoint last) {
     bounds.push_back(first);
     bounds.push_back(last);
   }
-  /// In order and apart.
+  /// Sorts and merges the ranges.
   void sort() {
     std::vector<std::pair<OnigCodePoint, OnigCodePoint>> ranges;
     for (std::size_t i = 1; i < bounds.size(); i += 2)
@@ -63,7 +63,7 @@ struct CodePointRanges {
     }
     bounds.front() = static_cast<OnigCodePoint>(bounds.size() / 2);
   }
-  /// What is in order and apart, as this is, goes.
+  /// Removes ranges; both sets are sorted and disjoint.
   void remove(const CodePointRanges& others) {
     CodePointRanges left;
     std::size_t next = 1;
@@ -81,14 +81,13 @@ struct CodePointRanges {
   }
   [[nodiscard]] bool hold(OnigCodePoint c) const {
     const auto after = std::upper_bound(bounds.begin() + 1, bounds.end(), c);
-    const auto before = after - (bounds.begin() + 1);  // bounds up to c
+    const auto before = after - (bounds.begin() + 1);  // number of bounds up to c
     return before % 2 == 1 || (before > 0 && *(after - 1) == c);
   }
 };
 
-/// Classes that follow another version of Unicode in older releases of Oniguruma than in
-/// `tokenizers`, with what is missing there: characters up to Unicode 16, and symbols as
-/// punctuation.
+/// Classes for which older releases of Oniguruma follow another Unicode version than `tokenizers`,
+/// extended by what they lack: characters up to Unicode 16, and symbols as punctuation.
 class Classes {
  public:
   static const Classes& all() {
@@ -101,7 +100,7 @@ class Classes {
   }
 
   static OnigCtype type_of(std::string_view name) {
-    // The function reads the name alone.
+    // The function only reads the name.
     auto* begin = const_cast<OnigUChar*>(bytes_of(name));
     return static_cast<OnigCtype>(
         ONIG_ENCODING_UTF8->property_name_to_ctype(ONIG_ENCODING_UTF8, begin, begin + name.size()));
@@ -112,7 +111,7 @@ class Classes {
     append(type_of("S"), of(ONIGENC_CTYPE_PUNCT));
     const OnigCtype unassigned = type_of("Cn");
     CodePointRanges young;
-    constexpr OnigCodePoint end = 0x40000;  // no version has more but tags and private use
+    constexpr OnigCodePoint end = 0x40000;  // beyond it are only tags and private use
     for (OnigCodePoint c = 0x80; c < end; ++c) {
       if (ONIG_ENCODING_UTF8->is_code_ctype(c, unassigned) == 0) continue;
       const std::string_view category = attnscope::category(c);
@@ -135,7 +134,7 @@ class Classes {
     young.sort();
     for (const OnigCtype type : {unassigned, type_of("C")}) of(type).remove(young);
   }
-  /// The library's own class, where it is not there yet.
+  /// The class, initialised from the library's own.
   CodePointRanges& of(OnigCtype type) {
     const auto [at, fresh] = classes_.try_emplace(type);
     if (fresh) append(type, at->second);
@@ -153,7 +152,7 @@ class Classes {
 };
 
 int is_of_class(OnigCodePoint c, OnigCtype type) {
-  constexpr OnigCodePoint latin = 0x100;  // of which it has a table of its own
+  constexpr OnigCodePoint latin = 0x100;  // the library has a separate table below it
   const CodePointRanges* ranges = c < latin ? nullptr : Classes::all().find(type);
   if (ranges == nullptr) return ONIG_ENCODING_UTF8->is_code_ctype(c, type);
   return ranges->hold(c) ? 1 : 0;
@@ -169,7 +168,7 @@ int ranges_of_class(OnigCtype type, OnigCodePoint* end_of_single_bytes,
 
 int class_of_name(OnigEncodingType* /*encoding*/, OnigUChar* begin, OnigUChar* end) {
   const int type = ONIG_ENCODING_UTF8->property_name_to_ctype(ONIG_ENCODING_UTF8, begin, end);
-  // \p{Punct} has no symbols, as [[:punct:]] has.
+  // \p{Punct} does not include symbols, unlike [[:punct:]].
   return type == ONIGENC_CTYPE_PUNCT ? static_cast<int>(Classes::type_of("P")) : type;
 }
 
@@ -182,7 +181,7 @@ OnigEncodingType* encoding() {
     with_classes.is_code_ctype = is_of_class;
     with_classes.get_ctype_code_range = ranges_of_class;
     with_classes.property_name_to_ctype = class_of_name;
-    with_classes.init = nullptr;  // has run
+    with_classes.init = nullptr;  // already initialised
     with_classes.is_initialized = nullptr;
     return with_classes;
   }();
@@ -196,7 +195,7 @@ std::string sentence_of(int code, OnigErrorInfo* info = nullptr) {
       as_utf8({reinterpret_cast<const char*>(text.data()), static_cast<std::size_t>(size)}));
 }
 
-/// What a search writes to, which its C functions free.
+/// Output buffers of a search, freed by C functions.
 struct Search {
   Search() {
     onig_set_retry_limit_in_match_of_match_param(limits, most_steps_of_match);
@@ -233,7 +232,7 @@ Result<std::vector<TextSpan>> matches_of(regex_t* compiled, std::string_view exp
     const TextSpan span{static_cast<std::size_t>(search.region->beg[0]),
                         static_cast<std::size_t>(search.region->end[0])};
     at = span.end;
-    // An empty match right after another one is none.
+    // An empty match directly after another match is ignored.
     if (span.begin == span.end && !found.empty() && found.back().end == span.begin) {
       if (at == utf8.size()) break;
       static_cast<void>(next_character(utf8, at));
@@ -252,7 +251,7 @@ TextPattern TextPattern::read(const JsonField& said) {
   const auto text = said.member("String");
   if (text) pattern.string_ = text->text();
   if (!pattern.string_.empty()) return pattern;
-  // An empty string is found as an empty expression is.
+  // An empty string matches as an empty expression does.
   const JsonField regex = text ? *text : said["Regex"];
   auto made = std::make_shared<Regex>();
   made->expression = regex.text();

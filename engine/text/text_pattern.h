@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a tokenizer.json searches texts for: {"String": "--"} or {"Regex": "\\p{L}+"}. Regular
-// expressions are Oniguruma's, as in Hugging Face's `tokenizers`.
+// The search patterns of a tokenizer.json: {"String": "--"} or {"Regex": "\\p{L}+"}. Regular
+// expressions use Oniguruma, as in Hugging Face's `tokenizers`.
 
 #include <cstddef>
 #include <memory>
@@ -16,19 +16,18 @@ namespace attnscope {
 
 class JsonField;
 
-/// A stretch of a text, in bytes.
+/// A range of a text, in bytes.
 struct TextSpan {
   std::size_t begin = 0, end = 0;
 };
 
 class TextPattern {
  public:
-  /// Fields that hold no pattern, or an expression that Oniguruma does not read, are problems of
-  /// theirs.
+  /// A missing pattern, or an expression that Oniguruma rejects, is an error of the field.
   [[nodiscard]] static TextPattern read(const JsonField& said);
 
-  /// The matches in order; they do not overlap. The text is UTF-8. An error where an expression
-  /// takes more steps or memory than Oniguruma is allowed.
+  /// The matches in order, without overlap. The text is UTF-8. An error if an expression exceeds
+  /// Oniguruma's limits of steps or memory.
   [[nodiscard]] Result<std::vector<TextSpan>> matches(std::string_view utf8) const;
 
  private:

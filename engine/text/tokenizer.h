@@ -1,8 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Texts to token ids, whatever a model's tokens are: pieces of words (subword_tokenizer.h) or words
-// (word_list.h).
+// Converts texts to token ids: subword pieces (subword_tokenizer.h) or words (word_list.h).
 //
 //   Result<TokenPair> pair = tokenizer.encode("how tall is it", text, {.most_tokens = 512});
 
@@ -15,22 +14,22 @@
 namespace attnscope {
 
 struct PairLimits {
-  /// Of the pair, [CLS] and both [SEP] among them; of words, of the document, 0: no limit.
+  /// Limit of the pair, including [CLS] and both [SEP]; for words, of the document, 0: no limit.
   std::int64_t most_tokens = 512;
-  std::int64_t most_query_tokens = 0;  // with its [SEP]; 0: no limit of its own
-  /// Of models that read both texts apart, each beside something of its own: most_tokens is then of
-  /// each text, and this is the document's limit with its [SEP]. 0: it has what the query leaves.
+  std::int64_t most_query_tokens = 0;  // with its [SEP]; 0: no separate limit
+  /// For models that encode both texts separately with their own special tokens: most_tokens then
+  /// limits each text, and this is the document's limit with its [SEP]. 0: what the query leaves.
   std::int64_t most_document_tokens = 0;
-  /// Of models that read both together: the document's own limit with its [SEP] beside that of the
-  /// pair; 0: none.
+  /// For models that read both texts together: the document's own limit with its [SEP], in addition
+  /// to that of the pair; 0: none.
   std::int64_t most_tokens_of_document = 0;
-  /// A token that takes no position, where the limit is that of positions: a pair with it is not
-  /// cut, since transformers cuts it elsewhere. -1: none.
+  /// A token that takes no position, if the limit is that of positions: a pair that contains it is
+  /// not truncated, since transformers truncates it at another place. -1: none.
   std::int32_t without_position = -1;
 };
 
-/// Ids of a pair as PairBatch takes them: of pieces each part with its [SEP] and without [CLS], of
-/// words these alone.
+/// Ids of a pair as in PairBatch: for pieces, each part with its [SEP] and without [CLS]; for
+/// words, only the words.
 struct TokenPair {
   std::vector<std::int32_t> query, document;
   bool document_cut = false, query_cut = false;
@@ -45,20 +44,19 @@ class Tokenizer {
   Tokenizer& operator=(Tokenizer&&) noexcept = default;
   virtual ~Tokenizer() = default;
 
-  /// An error when a limit leaves no room for the texts, or when a query has nothing to be scored
-  /// by.
+  /// An error if a limit leaves no room for the texts, or if a query has no tokens to score.
   [[nodiscard]] virtual Result<TokenPair> encode(std::string_view query, std::string_view document,
                                                  const PairLimits& limits) const = 0;
-  /// A pair's document by itself, cut to so many ids.
+  /// A pair's document alone, truncated to `most` ids.
   [[nodiscard]] virtual Result<TokenPair> encode_document(std::string_view document,
                                                           std::int64_t most) const = 0;
-  /// Of all that decides of the tokens of a text.
+  /// Hash of all settings that affect the tokens of a text.
   [[nodiscard]] virtual std::uint64_t fingerprint() const = 0;
   [[nodiscard]] virtual std::string_view token(std::int32_t id) const = 0;  // "" out of range
   [[nodiscard]] virtual std::int64_t size() const = 0;
-  /// Rows of embeddings that its tokens need, but for those that only special tokens would take.
+  /// Embedding rows that its tokens need, except those that only special tokens use.
   [[nodiscard]] virtual std::int64_t table_rows() const { return size(); }
-  /// [CLS]; 0 where there is none.
+  /// [CLS]; 0 if there is none.
   [[nodiscard]] virtual std::int32_t cls() const = 0;
 };
 

@@ -28,7 +28,7 @@ constexpr std::uintmax_t most_bytes = 256U << 20U;
 constexpr std::array named_tokens{"bos_token", "eos_token", "unk_token", "sep_token",
                                   "pad_token", "cls_token", "mask_token"};
 
-/// The classes of transformers whose tokens are computed here.
+/// The supported tokenizer classes of transformers.
 enum class Kind : std::uint8_t { bert, roberta, xlm_roberta, generic };
 
 struct KnownClass {
@@ -48,9 +48,8 @@ constexpr std::array known_classes{
     KnownClass{"PreTrainedTokenizer", Kind::generic},
 };
 
-/// Further classes of transformers 5.24: they rebuild a tokenizer in ways that are not computed
-/// here. A class that is not on the list is unknown to transformers, which then reads
-/// tokenizer.json as it is.
+/// Further classes of transformers 5.24: they rebuild a tokenizer in unsupported ways. A class that
+/// is not on the list is unknown to transformers, which then reads tokenizer.json unchanged.
 constexpr std::array other_classes{"AlbertTokenizer",
                                    "BarthezTokenizer",
                                    "BartphoTokenizer",
@@ -169,7 +168,7 @@ std::optional<JsonField> given(const JsonField& of, std::string_view key) {
   return field && !field->is_null() ? field : std::nullopt;
 }
 
-/// What was read elsewhere; its error names its own file.
+/// The value of a result; its error already names its file.
 template <typename T>
 T passed(Result<T> result) {
   if (!result) throw JsonProblem{result.error()};
@@ -179,7 +178,7 @@ void passed(const Status& status) {
   if (!status) throw JsonProblem{status.error()};
 }
 
-/// `repeated_in`: objects that may have a field twice, of which the last counts.
+/// `repeated_in`: objects that may contain a field twice; the last one is used.
 Result<json> value_of(const std::string& text, const std::string& source,
                       RepeatedIn repeated_in = {}) {
   return read_json(
@@ -191,7 +190,7 @@ Result<json> value_of(const std::string& text, const std::string& source,
       repeated_in);
 }
 
-/// A text is a special token; an object has AddedToken's fields.
+/// A string is a special token; an object has AddedToken's fields.
 AddedToken token_of(const JsonField& field, bool special) {
   AddedToken token;
   if (field.is_text()) {
@@ -216,12 +215,12 @@ json json_of(const AddedToken& token) {
           {"special", token.special}};
 }
 
-/// The tokens that the files next to tokenizer.json name.
+/// Tokens from the files next to tokenizer.json.
 struct FolderTokens {
-  std::map<std::string, AddedToken, std::less<>> named;  // by "cls_token"
+  std::map<std::string, AddedToken, std::less<>> named;  // keys: "cls_token", ...
   std::vector<AddedToken> extra;    // additional and model-specific special tokens
-  std::vector<AddedToken> decoder;  // of added_tokens_decoder or added_tokens.json, by their ids
-  /// Lists of special tokens without a name. The second counts where there is no first.
+  std::vector<AddedToken> decoder;  // of added_tokens_decoder or added_tokens.json, by id
+  /// Lists of unnamed special tokens. The second is used if the first is missing.
   std::optional<std::vector<AddedToken>> extra_list, additional;
   bool has_decoder = false;
 };
@@ -257,14 +256,14 @@ class FolderReader {
     return files_.find(file)->second;
   }
 
-  /// By the rules of AutoTokenizer.
+  /// Applies the rules of AutoTokenizer.
   const KnownClass& choose_class(const JsonField& config) {
     const auto text_of_config = [this](const char* field) {
       const auto found = model_config_.find(field);
       return found != model_config_.end() && found->is_string() ? found->get<std::string>() : "";
     };
     std::string model_type = text_of_config("model_type");
-    // Lightning IR's models take the tokenizer of their backbone.
+    // Lightning IR's models use the tokenizer of their backbone.
     if (const std::string backbone = text_of_config("backbone_model_type"); !backbone.empty())
       model_type = backbone;
     const auto* usual = std::ranges::find(classes_of_models, model_type, &OfModelType::model_type);
@@ -273,7 +272,7 @@ class FolderReader {
     if (const auto field = given(config, "tokenizer_class")) {
       wanted = without_fast(field->text());
       chosen_by_ = "tokenizer_class of tokenizer_config.json";
-      // Lightning IR's classes say which one they are built on.
+      // Lightning IR's classes name the class that they are based on.
       const auto backbone = given(config, "backbone_tokenizer_class");
       if (backbone && (wanted == "CrossEncoderTokenizer" || wanted == "BiEncoderTokenizer")) {
         wanted = without_fast(backbone->text());
@@ -335,7 +334,7 @@ class FolderReader {
     SubwordParts parts;
     json built;
     Kind kind = chosen.kind;
-    // transformers refuses a vocabulary alone there; it can only be BERT's.
+    // transformers refuses a lone vocabulary there; it can only be BERT's.
     if (kind == Kind::generic && !has("tokenizer.json") && has("vocab.txt")) kind = Kind::bert;
     if (is_foreign_ && chosen.kind == Kind::generic) {
       choices.gives_types = choices.gives_types || !config.member("model_input_names");
@@ -370,14 +369,14 @@ class FolderReader {
     parts.gives_mask = gives_mask;
     const std::string_view last = parts.vocabulary.piece(parts.pair.behind);
     parts.last_is_special =
-        std::ranges::any_of(named, [&](const auto& one) { return one.second == last; }) ||
+        std::ranges::any_of(named, [&](const auto& entry) { return entry.second == last; }) ||
         std::ranges::find(tokens.extra, last, &AddedToken::text) != tokens.extra.end();
     read_limits(config, parts);
     parts.query_prefix = extras_.prompt;
     return parts;
   }
 
-  /// The class builds its own model of a vocabulary, whatever model tokenizer.json has.
+  /// The class builds its own model from a vocabulary, whatever the model in tokenizer.json is.
   void check_fit(const KnownClass& chosen, const json& tokenizer) const {
     const auto model = tokenizer.find("model");
     if (model == tokenizer.end() || !model->is_object() || !model->contains("vocab")) return;
@@ -400,7 +399,7 @@ class FolderReader {
   void read_limits(const JsonField& config, SubwordParts& parts) const {
     auto limit = given(config, "model_max_length");
     if (!limit) limit = given(config, "max_len");
-    // What has no limit is written as 1e30.
+    // An unlimited length is stored as 1e30.
     constexpr double no_limit = 1e9;
     if (limit && limit->number() < no_limit) parts.max_tokens = limit->whole(1);
     constexpr std::array<std::string_view, 2> sides{"right", "left"};
@@ -416,7 +415,7 @@ class FolderReader {
       parts.pads_left_by = fmt::format("{}: 'padding.direction'", name("tokenizer.json"));
     }
     if (!extras_.is_padded) return;
-    // Without a mask padding is attended to; at the left it takes the first positions.
+    // Without a mask, padding is attended to; left padding takes the first positions.
     if (!parts.pads_left_by.empty()) {
       throw JsonProblem{{fmt::format(
           "{} is left, and pairs are padded ('processing_kwargs' of sentence_bert_config.json), "
@@ -465,7 +464,7 @@ class FolderReader {
       tokens.extra.insert(tokens.extra.end(), tokens.extra_list->begin(), tokens.extra_list->end());
     }
     if (!tokens.has_decoder) add_file_tokens(tokens);
-    // A token that is named and listed has the flags of the list.
+    // A token that is both named and listed has the flags of the list.
     for (auto& [key, token] : tokens.named) {
       const auto listed = std::ranges::find(tokens.decoder, token.text, &AddedToken::text);
       if (listed == tokens.decoder.end()) continue;
@@ -475,7 +474,8 @@ class FolderReader {
     return tokens;
   }
 
-  /// Special tokens by name, of tokenizer_config.json or of special_tokens_map.json, which wins.
+  /// Named special tokens of tokenizer_config.json or special_tokens_map.json, which takes
+  /// precedence.
   static void read_named(const JsonField& file, FolderTokens& tokens) {
     for (const JsonField& field : file.members()) {
       const std::string key(field.key());
@@ -506,11 +506,12 @@ class FolderReader {
     return tokens;
   }
 
-  /// added_tokens.json, an object of tokens and ids.
+  /// Reads added_tokens.json, an object of tokens and ids.
   void add_file_tokens(FolderTokens& tokens) const {
     const auto is_special = [&](std::string_view text) {
       const auto has = [&](const AddedToken& token) { return token.text == text; };
-      return std::ranges::any_of(tokens.named, [&](const auto& one) { return has(one.second); }) ||
+      return std::ranges::any_of(tokens.named,
+                                 [&](const auto& entry) { return has(entry.second); }) ||
              std::ranges::any_of(tokens.extra, has);
     };
     passed(with_json_of_file(added_file_, name("added_tokens.json"), [&](const JsonField& file) {
@@ -526,12 +527,12 @@ class FolderReader {
     }));
   }
 
-  /// What is added to a vocabulary that has `listed` as added tokens already: those of the files
+  /// Tokens to add to a vocabulary that already has the added tokens `listed`: those of the files
   /// in the order in which transformers adds them.
   static std::vector<AddedToken> to_add(const FolderTokens& tokens,
                                         const std::vector<AddedToken>& listed) {
     std::vector<AddedToken> added = tokens.decoder;
-    // Of several with one text the last one's flags count.
+    // Of several tokens with the same text, the flags of the last one are used.
     const auto add = [&](AddedToken token, bool special) {
       for (const auto* known : {&tokens.decoder, &listed})
         if (std::ranges::find(*known, token.text, &AddedToken::text) != known->end()) return;
@@ -579,8 +580,8 @@ class FolderReader {
           listed.push_back(token_of(token, false));
           if (tokens.has_decoder) continue;
           const auto id = token["id"].whole<std::uint32_t>();
-          std::erase_if(tokens.decoder, [&](const AddedToken& one) {
-            return static_cast<std::uint32_t>(one.id) == id;
+          std::erase_if(tokens.decoder, [&](const AddedToken& known) {
+            return static_cast<std::uint32_t>(known.id) == id;
           });
         }
       }
@@ -592,7 +593,7 @@ class FolderReader {
 
   // -- the classes that rebuild the tokenizer -----------------------------------------------------
 
-  /// Where tokenizer.json cuts and pads, unless tokenizer_config.json says it.
+  /// Sides of truncation and padding in tokenizer.json, unless tokenizer_config.json sets them.
   void take_sides(const json& tokenizer) {
     const auto is_left = [&](const char* part) {
       const auto found = tokenizer.find(part);
@@ -603,7 +604,7 @@ class FolderReader {
     pads_left_ = is_left("padding");
   }
 
-  /// What tokenizer.json pads with is the pad_token, where no file names one.
+  /// The padding token of tokenizer.json is the pad_token, if no file names one.
   void name_padding(const JsonField& padding, FolderTokens& tokens) const {
     const auto token = given(padding, "pad_token");
     if (!token || config_.contains("pad_token") ||
@@ -613,7 +614,7 @@ class FolderReader {
     tokens.named.emplace("pad_token", token_of(*token, true));
   }
 
-  /// tokenizer.json, or the same made of the vocabulary files.
+  /// tokenizer.json, or the equivalent built from the vocabulary files.
   json base_of(Kind kind) {
     if (has("tokenizer.json")) {
       source_ = "tokenizer.json";
@@ -642,7 +643,7 @@ class FolderReader {
         in_a_sentence(folder_.string(), 400), chosen_by_)}};
   }
 
-  /// merges.txt but for its first line, "#version: 0.2".
+  /// The merges of merges.txt without its first line, "#version: 0.2".
   static json merges_json(std::string_view text) {
     json merges = json::array();
     while (!text.empty()) {
@@ -655,7 +656,7 @@ class FolderReader {
     return merges;
   }
 
-  /// The id of a piece in the `vocab` of a model; -1: it has none.
+  /// The id of a piece in the `vocab` of a model; -1: none.
   static std::int32_t id_in(const json& vocabulary, std::string_view piece) {
     if (vocabulary.is_object()) {
       const auto found = vocabulary.find(piece);
@@ -688,7 +689,7 @@ class FolderReader {
         config.wrong(fmt::format("has null as '{}', which this tokenizer needs", key));
       return found->second.text;
     };
-    // A token that no file gives an id would stand beyond the model's embeddings.
+    // A token without an id in the files would be outside the model's embeddings.
     const auto id = [&](const std::string& text) {
       if (id_in(vocabulary, text) < 0 &&
           std::ranges::find(tokens.decoder, text, &AddedToken::text) == tokens.decoder.end()) {
@@ -697,7 +698,7 @@ class FolderReader {
       }
       return std::ranges::find(added, text, &AddedToken::text)->id;
     };
-    // begin A end end B end, as RoBERTa and XLM-RoBERTa have it.
+    // begin A end end B end, as in RoBERTa and XLM-RoBERTa.
     const auto two_ends_between = [&](const std::string& begin, const std::string& end) {
       return pair_template({{begin, id(begin), 0},
                             {"", 0, 0},
@@ -709,7 +710,7 @@ class FolderReader {
     built = json::object();
     if (kind == Kind::bert) {
       const bool lower = config.truth_or("do_lower_case", true);
-      json strip;  // null: as lower case
+      json strip;  // null: as `lowercase`
       if (const auto field = given(config, "strip_accents")) strip = field->truth();
       built["normalizer"] = {
           {"type", "BertNormalizer"},
@@ -752,23 +753,25 @@ class FolderReader {
     }
     built["model"]["vocab"] = std::move(vocabulary);
     built["added_tokens"] = json::array();
-    for (const AddedToken& one : added) built["added_tokens"].push_back(json_of(one));
+    for (const AddedToken& added_token : added)
+      built["added_tokens"].push_back(json_of(added_token));
   }
 
-  /// tokenizer.json's own added tokens, by their ids.
+  /// Merges the added tokens of tokenizer.json by id.
   void add_listed(const json& listed, FolderTokens& tokens) const {
     std::map<std::int64_t, AddedToken> by_id;
-    for (const json& one : listed) {
-      if (!one.is_object() || !one.contains("content") || !one["content"].is_string()) continue;
-      AddedToken token{.text = one["content"]};
-      token.single_word = one.value("single_word", false);
-      token.lstrip = one.value("lstrip", false);
-      token.rstrip = one.value("rstrip", false);
-      token.special = one.value("special", false);
-      token.normalized = one.value("normalized", !token.special);
-      by_id.insert_or_assign(one.value("id", std::int64_t{0}), std::move(token));
+    for (const json& entry : listed) {
+      if (!entry.is_object() || !entry.contains("content") || !entry["content"].is_string())
+        continue;
+      AddedToken token{.text = entry["content"]};
+      token.single_word = entry.value("single_word", false);
+      token.lstrip = entry.value("lstrip", false);
+      token.rstrip = entry.value("rstrip", false);
+      token.special = entry.value("special", false);
+      token.normalized = entry.value("normalized", !token.special);
+      by_id.insert_or_assign(entry.value("id", std::int64_t{0}), std::move(token));
     }
-    // A token of added_tokens.json with the same id gives way.
+    // tokenizer.json takes precedence over a token of added_tokens.json with the same id.
     for (AddedToken& token : tokens.decoder) {
       const std::int64_t id = token.id;
       by_id.emplace(id, std::move(token));
@@ -788,7 +791,7 @@ class FolderReader {
     }
   }
 
-  /// What the class calls its special tokens where no file does.
+  /// The class's default names of special tokens.
   using Usual = std::pair<const char*, const char*>;
   static std::span<const Usual> usual_tokens(Kind kind) {
     static constexpr std::array bert{Usual{"unk_token", "[UNK]"}, Usual{"sep_token", "[SEP]"},
@@ -815,7 +818,7 @@ class FolderReader {
     }
   }
 
-  /// Texts of the special tokens that have a name.
+  /// Texts of the named special tokens.
   static std::map<std::string, std::string, std::less<>> names_of(Kind kind,
                                                                   const FolderTokens& tokens) {
     std::map<std::string, std::string, std::less<>> names;
@@ -824,7 +827,7 @@ class FolderReader {
     return names;
   }
 
-  /// The vocabulary's own, or the next that is free.
+  /// Assigns the vocabulary's id, or the next free one.
   static void give_ids(const json& vocabulary, std::vector<AddedToken>& added) {
     auto next = static_cast<std::int32_t>(vocabulary.size());
     for (AddedToken& token : added) {
@@ -835,18 +838,18 @@ class FolderReader {
 
   struct Placed {
     std::string special;  // empty: a text
-    std::int32_t id = 0;  // of the token; of a text, 0: the query, 1: the document
+    std::int32_t id = 0;  // of the token; for a text, 0: query, 1: document
     int type = 0;
   };
   static json pair_template(const std::vector<Placed>& placed) {
     json pair = json::array(), specials = json::object();
-    for (const Placed& one : placed) {
-      if (one.special.empty()) {
-        pair.push_back({{"Sequence", {{"id", one.id == 0 ? "A" : "B"}, {"type_id", one.type}}}});
+    for (const Placed& part : placed) {
+      if (part.special.empty()) {
+        pair.push_back({{"Sequence", {{"id", part.id == 0 ? "A" : "B"}, {"type_id", part.type}}}});
         continue;
       }
-      pair.push_back({{"SpecialToken", {{"id", one.special}, {"type_id", one.type}}}});
-      specials[one.special] = {{"ids", {one.id}}};
+      pair.push_back({{"SpecialToken", {{"id", part.special}, {"type_id", part.type}}}});
+      specials[part.special] = {{"ids", {part.id}}};
     }
     return {{"type", "TemplateProcessing"}, {"pair", pair}, {"special_tokens", specials}};
   }
@@ -866,9 +869,9 @@ class FolderReader {
   const TokenizerExtras& extras_;
   json config_, special_map_, added_file_, model_config_;
   std::string source_ = "tokenizer.json";  // the file with the vocabulary
-  std::string chosen_by_;                  // what decided for the class
-  std::string direction_ = "right";        // in which tokenizer.json truncates
-  bool pads_left_ = false;                 // and in which it pads
+  std::string chosen_by_;                  // the field that determined the class
+  std::string direction_ = "right";        // side of truncation in tokenizer.json
+  bool pads_left_ = false;                 // side of padding in tokenizer.json
   bool is_foreign_ = false;                // transformers does not know the model_type
 };
 
@@ -968,7 +971,7 @@ Result<SubwordParts> read_tokenizer_folder(const fs::path& folder, const Tokeniz
     if (!*there) continue;
     Result<std::string> text = read_text_file(
         folder / name, "tokenizer's file", most_bytes,
-        // There it is a part of the first piece.
+        // There it is part of the first piece.
         name == std::string_view("vocab.txt") ? ByteOrderMark::kept : ByteOrderMark::left_out);
     if (!text) return tl::unexpected(text.error());
     files.emplace(name, std::move(*text));

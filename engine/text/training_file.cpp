@@ -67,7 +67,7 @@ Result<TrainingLine> parse_columns(std::string_view text, const TrainingForm& fo
   return line;
 }
 
-/// A text, an id that is written as a number, or an object with title and text.
+/// A text, an id written as a number, or an object with title and text.
 Result<std::string> document_in(const json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_number_integer()) return value.dump();
@@ -77,31 +77,31 @@ Result<std::string> document_in(const json& value) {
 
 using field_names::Names;
 
-/// The one of these fields that is there, and its name; null where none is.
+/// The value of the only field among these that is present, and its name; null if none is.
 Result<const json*> only_one_of(const json& object, Names names, std::string_view& name) {
   const json* value = nullptr;
-  for (const std::string_view one : names) {
-    const auto found = object.find(one);
+  for (const std::string_view field : names) {
+    const auto found = object.find(field);
     if (found == object.end()) continue;
     if (value != nullptr && *value != *found) {
       return fail("has '{}' and '{}', which differ; leave out the one that is not meant", name,
-                  one);
+                  field);
     }
     value = &*found;
-    name = one;
+    name = field;
   }
   return value;
 }
 
-/// The documents of one of these fields, a document or a list of them.
+/// The documents in one of these fields: a document or a list of documents.
 Result<std::vector<std::string>> documents_in(const json& object, Names names) {
   std::string_view name;
   const auto value = only_one_of(object, names, name);
   if (!value) return tl::unexpected(value.error());
   std::vector<std::string> documents;
   if (*value == nullptr) return documents;
-  const auto take = [&](const json& one) -> Status {
-    auto text = document_in(one);
+  const auto take = [&](const json& document) -> Status {
+    auto text = document_in(document);
     if (!text) return fail("has a '{}' that {}", name, text.error().message);
     documents.push_back(std::move(*text));
     return {};
@@ -110,8 +110,8 @@ Result<std::vector<std::string>> documents_in(const json& object, Names names) {
     if (Status taken = take(**value); !taken) return tl::unexpected(taken.error());
     return documents;
   }
-  for (const json& one : **value) {
-    if (Status taken = take(one); !taken) return tl::unexpected(taken.error());
+  for (const json& document : **value) {
+    if (Status taken = take(document); !taken) return tl::unexpected(taken.error());
   }
   return documents;
 }
@@ -137,17 +137,17 @@ bool is_finite(const json& value) {
   return value.is_number() && std::isfinite(value.get<double>());
 }
 
-/// Nothing where there is none, or null.
+/// Nothing if the field is missing or null.
 Result<std::optional<double>> stated_margin(const json& object) {
   const auto margin = object.find("margin");
   if (margin == object.end() || margin->is_null()) return std::nullopt;
   if (is_finite(*margin)) return margin->get<double>();
-  // Of TSV with named columns.
+  // From TSV with named columns.
   if (margin->is_string()) return number_in(margin->get_ref<const std::string&>());
   return fail("has a 'margin' that is no number");
 }
 
-/// Likewise: the difference of both scores.
+/// The difference of both scores; nothing if the field is missing or invalid.
 std::optional<double> difference_of_scores(const json& object) {
   const auto scores = object.find("scores");
   if (scores == object.end() || !scores->is_array() || scores->size() != 2 ||
@@ -163,7 +163,7 @@ Result<double> margin_in(const json& object) {
   const std::optional<double> difference = difference_of_scores(object);
   if (!*margin && !difference)
     return fail("has neither a number 'margin' nor 'scores' of the positive and the negative");
-  constexpr double rounded = 0.01;  // files have margins of a few digits
+  constexpr double rounded = 0.01;  // margins in files are rounded to a few digits
   if (*margin && difference &&
       std::fabs(**margin - *difference) > rounded * std::max(1.0, std::fabs(*difference))) {
     return fail(
@@ -204,10 +204,10 @@ class Draw {
     z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
     return z ^ (z >> 31U);
   }
-  /// 0 ... most, all alike.
+  /// Uniformly distributed over 0 ... most.
   std::uint64_t up_to(std::uint64_t most) {
     const std::uint64_t sizes = most + 1;
-    const std::uint64_t unfair = -sizes % sizes;  // of 2^64, what is left over
+    const std::uint64_t unfair = -sizes % sizes;  // remainder of 2^64
     std::uint64_t drawn = next();
     while (drawn < unfair) drawn = next();
     return drawn % sizes;
@@ -234,7 +234,7 @@ Result<TrainingLine> parse_training_line(std::string_view line, PairFormat forma
                                     ? parse_columns(line, form, columns)
                                     : of_object();
   if (parsed && parsed->query.empty()) return fail("has an empty query");
-  constexpr double largest_margin = 1e9;  // its square is far from float32's end
+  constexpr double largest_margin = 1e9;  // its square is far below float32's maximum
   if (parsed && std::fabs(parsed->margin) > largest_margin) {
     return fail("has a margin of {:g}; a teacher's is the difference of two scores, at most {:g}",
                 parsed->margin, largest_margin);

@@ -1,17 +1,18 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a re-ranker is trained with: a query, a relevant document and others, one group a line.
+// Training data of a re-ranker: a query, a relevant document and other documents, one group per
+// line.
 //
 //   triples.tsv    QUERY <tab> POSITIVE <tab> NEGATIVE, for a teacher's margin with MARGIN or
-//                  POSITIVE'S SCORE <tab> NEGATIVE'S SCORE behind; or with further negatives
+//                  POSITIVE'S SCORE <tab> NEGATIVE'S SCORE after them; or with further negatives
 //   triples.jsonl  {"query": "...", "positive": "...", "negative": "...", "margin": 3.5}, or
 //                  "negatives": [...] and "scores": [of the positive, of the negative]
 //
 // or a JSON array of such objects. A first line of TSV may name the columns (text_file.h). In JSON
 // a document may be an object with a title and a text.
 //
-// The texts may be ids of texts in other files; what they are is the caller's to know.
+// The texts may be ids of texts in other files; the caller knows which.
 //
 //   Result<TrainingFile> file = TrainingFile::open("triples.tsv", {.with_margin = true});
 //   Result<TrainingLine> line = file->line(drawn_order(file->size(), seed, 0)[0]);
@@ -31,34 +32,36 @@ namespace attnscope {
 struct TrainingLine {
   std::string query;
   std::vector<std::string> documents;  // the relevant one first
-  double margin = 0;                   // the teacher's, where it is asked for
-  std::int64_t number = 0;             // from 1, without a line of columns' names
+  double margin = 0;                   // the teacher's, if requested
+  std::int64_t number = 0;             // from 1, without a header line
 };
 
-/// What of a line is read.
+/// Options for reading a line.
 struct TrainingForm {
-  /// A teacher's margin is needed; without it what stands there is not read.
+  /// Requires a teacher's margin; otherwise that column is ignored.
   bool with_margin = false;
-  /// Each further column is a negative, too.
+  /// Each further column is also a negative.
   bool many_negatives = false;
 };
 
-/// One line without its end. The message is what it is wrong with, without file and number.
+/// Parses one line without its end. The error message says what is wrong with it, without file and
+/// line number.
 [[nodiscard]] Result<TrainingLine> parse_training_line(std::string_view line, PairFormat format,
                                                        const TrainingForm& form,
                                                        const TextColumns& columns = {});
 
 class TrainingFile {
  public:
-  /// Reads all of it once, and keeps 8 bytes a line: where it begins. Errors name
-  /// the line: one that is no group, is empty, or that is no UTF-8; a file without lines, a pipe.
-  /// `on_progress` hears how much is read, from 0 to 1, and ends the reading by false.
+  /// Reads the whole file once and keeps 8 bytes per line: where it begins. Errors name the line:
+  /// one that is not a group, is empty, or is not valid UTF-8; a file without lines, a pipe.
+  /// `on_progress` receives the fraction that was read, from 0 to 1, and cancels by returning
+  /// false.
   [[nodiscard]] static Result<TrainingFile> open(
       const std::filesystem::path& file, const TrainingForm& form,
       const std::function<bool(double)>& on_progress = {});
 
   [[nodiscard]] std::int64_t size() const { return static_cast<std::int64_t>(begins_.size()); }
-  /// Errors: the file was changed meanwhile.
+  /// Errors: the file was changed since it was opened.
   [[nodiscard]] Result<TrainingLine> line(std::int64_t index);
   /// "triples.tsv, line 7"
   [[nodiscard]] std::string place(std::int64_t number) const {
@@ -74,7 +77,7 @@ class TrainingFile {
   std::vector<std::int64_t> begins_;  // in the file, of each line
 };
 
-/// Each of 0 ... count - 1 once, in an order that is the seed's and the epoch's alone, on every
+/// A permutation of 0 ... count - 1 that depends only on the seed and the epoch, equal on every
 /// machine. Precondition: count below 2^32.
 [[nodiscard]] std::vector<std::uint32_t> drawn_order(std::int64_t count, std::uint64_t seed,
                                                      std::int64_t epoch);

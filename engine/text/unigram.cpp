@@ -27,19 +27,19 @@ class Unigram final : public SubwordModel {
     unknown_score_ = std::ranges::min(scores_) - penalty;
   }
 
-  /// Viterbi over the bytes of a word.
+  /// Viterbi algorithm over the bytes of a word.
   void append(std::string_view word, std::vector<std::int32_t>& ids) const override {
     static thread_local std::vector<Best> best;
     best.assign(word.size() + 1, {});
     for (std::size_t begin = 0; begin < word.size();) {
-      std::size_t behind = begin;  // behind the character
+      std::size_t behind = begin;  // end of the character
       static_cast<void>(next_character(word, behind));
       const double so_far = best[begin].score;
       const auto offer = [&](std::size_t end, double score, std::int32_t id) {
         Best& here = best[end];
         if (here.id < 0 || score + so_far > here.score) here = {score + so_far, begin, id};
       };
-      bool alone = false;  // the character is a piece
+      bool alone = false;  // the character itself is a piece
       PieceTrie::Node node = PieceTrie::root;
       for (std::size_t end = begin; end < word.size();) {
         node = pieces_.next(node, word[end++]);
@@ -69,14 +69,14 @@ class Unigram final : public SubwordModel {
   }
 
  private:
-  /// Of the paths to a place the best one's last piece; id -1: there is none.
+  /// The last piece of the best path to a position; id -1: none.
   struct Best {
     double score = 0;
     std::size_t begin = 0;
     std::int32_t id = -1;
   };
 
-  /// From the end; neighbours that are unknown are one.
+  /// Follows the path from the end; adjacent unknown pieces are merged.
   void append_best(std::string_view word, const std::vector<Best>& best,
                    std::vector<std::int32_t>& ids) const {
     const std::size_t before = ids.size();
@@ -94,7 +94,7 @@ class Unigram final : public SubwordModel {
     std::reverse(ids.begin() + static_cast<std::ptrdiff_t>(before), ids.end());
   }
 
-  /// Backwards, as all of the word's.
+  /// Appends in reverse order, as all of the word's pieces.
   void append_unknown(std::string_view stretch, std::vector<std::int32_t>& ids) const {
     if (const std::int32_t id = pieces_.find(stretch); id >= 0) {
       ids.push_back(id);

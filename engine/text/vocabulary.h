@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pieces or words with their ids, as a file of them says, a line each or with ids of its own.
+// Pieces or words with their ids, read from a file with one per line or with explicit ids.
 
 #include <cstdint>
 #include <string>
@@ -14,7 +14,7 @@
 
 namespace attnscope {
 
-/// Ids are dense but for gaps, whose text is empty and which no word falls into.
+/// Ids are consecutive except for gaps, whose text is empty and which no word maps to.
 class Vocabulary {
  public:
   static constexpr std::int64_t most_pieces = 4'000'000;
@@ -26,15 +26,16 @@ class Vocabulary {
   Vocabulary& operator=(Vocabulary&&) noexcept = default;
   ~Vocabulary() = default;
 
-  /// The last id of a piece counts. Several pieces may have one id. Ids lie below most_pieces.
+  /// If a piece is added twice, the last id counts. Several pieces may have the same id. Ids are
+  /// below most_pieces.
   void add(const std::string& piece, std::int32_t id);
-  /// -1: there is none.
+  /// -1: the piece is unknown.
   [[nodiscard]] std::int32_t id(std::string_view piece) const;
-  /// "" where there is none; of several the one added last.
+  /// "" if the id is unused; of several pieces the last one added.
   [[nodiscard]] std::string_view piece(std::int32_t id) const;
-  [[nodiscard]] std::int64_t size() const;  // the largest id and one
+  [[nodiscard]] std::int64_t size() const;  // the largest id plus one
   [[nodiscard]] std::int64_t count() const { return static_cast<std::int64_t>(ids_.size()); }
-  /// All pieces with their ids, in the order of the pieces.
+  /// All pieces with their ids, sorted by piece.
   [[nodiscard]] std::vector<std::pair<std::string_view, std::int32_t>> pieces() const;
 
  private:
@@ -48,7 +49,7 @@ class Vocabulary {
   std::vector<std::string_view> pieces_;  // of ids; their texts are the keys above
 };
 
-/// One piece a line, its id the number of the line from 0 on. White space after it is trimmed.
+/// One piece per line; its id is the line number from 0. Trailing white space is trimmed.
 [[nodiscard]] Result<Vocabulary> read_vocabulary(std::string_view text, std::string_view source);
 
 }  // namespace attnscope

@@ -22,7 +22,7 @@ namespace {
 constexpr std::string_view unknown_in_list = "@@UNKNOWN@@";
 constexpr std::int32_t unknown_id = 1;
 
-/// One for each thread, because making one costs more than a query.
+/// One iterator per thread, because creating one costs more than processing a query.
 icu::BreakIterator& word_boundaries() {
   static thread_local const std::unique_ptr<icu::BreakIterator> boundaries = [] {
     UErrorCode failed = U_ZERO_ERROR;
@@ -38,8 +38,8 @@ bool is_apostrophe(char16_t c) {
   return c == u'\'' || c == u'\u2019';
 }
 
-/// Where the end that an apostrophe joins to an English word begins: at "n't", or at "'s", "'ll"
-/// and the like; the word's length where it has none.
+/// Start of the ending that an apostrophe joins to an English word: "n't", or "'s", "'ll" and
+/// similar; the word's length if there is none.
 std::int32_t end_of_stem(const icu::UnicodeString& word) {
   const std::int32_t length = word.length();
   if (length > 3 && word.endsWith(u"t") && is_apostrophe(word[length - 2]) &&
@@ -57,7 +57,7 @@ std::int32_t end_of_stem(const icu::UnicodeString& word) {
   return length;
 }
 
-/// "u.s.a" and "3.14" are words, "example.org" are three.
+/// "u.s.a" and "3.14" are one word, "example.org" is three.
 bool is_joined_by_dots(const icu::UnicodeString& word) {
   std::int32_t letters = 0, longest = 0;
   bool digits = true;
@@ -76,7 +76,7 @@ void append_word(const icu::UnicodeString& word, std::vector<std::string>& words
   if (!word.isEmpty()) word.toUTF8String(words.emplace_back());
 }
 
-/// A word and what an apostrophe joins to it.
+/// Appends a word, and separately the ending that an apostrophe joins to it.
 void append_stem(const icu::UnicodeString& word, std::vector<std::string>& words) {
   const std::int32_t stem = end_of_stem(word);
   append_word(word.tempSubStringBetween(0, stem), words);
@@ -84,7 +84,8 @@ void append_stem(const icu::UnicodeString& word, std::vector<std::string>& words
   append_word(end.findAndReplace(u"\u2019", u"'"), words);
 }
 
-/// Between two boundaries. Unicode joins letters by a dot, "@" and ":".
+/// Appends the words between two boundaries. Unicode does not split at a dot, "@" and ":" between
+/// letters.
 void append_parts(const icu::UnicodeString& word, std::vector<std::string>& words) {
   const bool dots_join = is_joined_by_dots(word);
   std::int32_t begin = 0;
@@ -99,7 +100,7 @@ void append_parts(const icu::UnicodeString& word, std::vector<std::string>& word
   append_stem(word.tempSubStringBetween(begin), words);
 }
 
-/// What is wrong with a line of a list; nothing of a word.
+/// What is wrong with a line of a list; empty if it is a word.
 std::string_view no_word(std::string_view line) {
   constexpr std::string_view outside(" \t\r\v\f");
   if (line.empty()) return "is empty, and each line is a word";
@@ -112,7 +113,7 @@ std::string_view no_word(std::string_view line) {
   return {};
 }
 
-/// Upper case tells that a list is not one of words in lower case.
+/// Words in upper case indicate that a list is not lower-cased.
 enum class Case : std::uint8_t { none, lower, upper };
 
 Case case_of(std::string_view word) {
@@ -178,7 +179,7 @@ Result<WordList> WordList::open(const std::filesystem::path& folder) {
 
 Result<WordList> WordList::parse(std::string_view list, std::string_view source) {
   auto parts = std::make_unique<Parts>();
-  std::int32_t line = 0, in_upper_case = 0;  // the first line that is
+  std::int32_t line = 0, in_upper_case = 0;  // the first such line
   bool some_in_lower_case = false;
   while (!list.empty()) {
     const std::size_t end = list.find('\n');

@@ -13,7 +13,7 @@
 namespace attnscope {
 namespace {
 
-/// The id of a piece or else no_piece.
+/// The id of a piece, or else no_piece.
 std::int32_t id_of_unknown(const std::string& piece, const Vocabulary& vocabulary) {
   const std::int32_t id = vocabulary.id(piece);
   return id < 0 ? no_piece : id;
@@ -33,7 +33,7 @@ class WordPieceModel final : public SubwordModel {
         static_cast<std::int64_t>(word.size()) - std::ranges::count_if(word, continues_character);
     bool known = characters <= rules_.most_characters;
     for (std::size_t at = 0; known && at < word.size();) {
-      // The longest piece that goes on here.
+      // The longest piece that continues at this position.
       std::int32_t id = -1;
       std::size_t end = at;
       PieceTrie::Node node = at == 0 ? PieceTrie::root : continuing_;

@@ -41,7 +41,7 @@ Result<double> AdamW::step(double learning_rate) {
     return fail("the gradients are infinite or no numbers; take a lower learning rate");
   }
   ++steps_;
-  // Gradients are divided by it.
+  // The gradients are divided by the divisor.
   const bool is_long = options_.most_norm > 0 && length > options_.most_norm;
   const at::Tensor divisor = at::full({}, is_long ? length / options_.most_norm : 1.0,
                                       weights_.front().options().requires_grad(false));

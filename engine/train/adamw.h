@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// AdamW (Loshchilov and Hutter, 2019): moments of float32 beside every weight, decay apart from
-// them. LibTorch inside.
+// AdamW (Loshchilov and Hutter, 2019): float32 moments for every weight, decoupled weight decay.
+// LibTorch inside.
 //
 //   AdamW optimizer(model->parameters(), {});
 //   loss.backward();
@@ -21,9 +21,9 @@ namespace attnscope {
 
 struct AdamWOptions {
   double first_decay = 0.9, second_decay = 0.999, epsilon = 1e-8;
-  /// Of weights with two dimensions; biases and the norms' factors have none.
+  /// Applies to weights with two dimensions, not to biases and norm weights.
   double weight_decay = 0.01;
-  /// Gradients are made shorter to this length of all of them together; 0: never.
+  /// Maximum global gradient norm, for clipping; 0: no clipping.
   double most_norm = 1;
 };
 
@@ -31,15 +31,15 @@ class AdamW {
  public:
   AdamW(const std::vector<Parameter>& parameters, const AdamWOptions& options);
 
-  /// One update, and the gradients' length before it was made shorter. An error of gradients that
-  /// are infinite or no numbers: nothing has changed then. Weights without a gradient stay.
+  /// Performs one update and returns the gradient norm before clipping. An error for infinite or
+  /// NaN gradients, which change nothing. Weights without a gradient stay unchanged.
   [[nodiscard]] Result<double> step(double learning_rate);
 
-  /// Both moments of each parameter, in their order.
+  /// Both moments of each parameter, in the order of the parameters.
   [[nodiscard]] const std::vector<at::Tensor>& first() const { return first_; }
   [[nodiscard]] const std::vector<at::Tensor>& second() const { return second_; }
   [[nodiscard]] std::int64_t steps() const { return steps_; }
-  /// For moments that were filled from elsewhere.
+  /// For moments that are restored from a state.
   void set_steps(std::int64_t steps) { steps_ = steps; }
 
  private:

@@ -24,9 +24,9 @@ constexpr NamedObjective objectives[] = {{Objective::margin_mse, "margin-mse"},
                                          {Objective::ranknet, "ranknet"},
                                          {Objective::localized_ce, "localized-ce"}};
 
-/// s+ - s- of each group.
+/// s+ - s- for each group.
 at::Tensor differences(const at::Tensor& scores, std::span<const ScoredGroup> groups) {
-  if (std::ranges::any_of(groups, [](const ScoredGroup& one) { return one.documents != 2; }))
+  if (std::ranges::any_of(groups, [](const ScoredGroup& group) { return group.documents != 2; }))
     throw std::logic_error("such a group has a relevant document and one other");
   const at::Tensor pairs = scores.view({-1, 2});
   return pairs.select(1, 0) - pairs.select(1, 1);
@@ -58,9 +58,9 @@ std::string_view name_of(Objective objective) {
 
 Result<Objective> parse_objective(std::string_view text) {
   std::vector<std::string_view> known;
-  for (const NamedObjective& one : objectives) {
-    if (one.name == text) return one.objective;
-    known.push_back(one.name);
+  for (const NamedObjective& named : objectives) {
+    if (named.name == text) return named.objective;
+    known.push_back(named.name);
   }
   return fail("there is no objective '{}'; {}", in_a_sentence(text), suggest(text, known));
 }

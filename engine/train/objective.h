@@ -1,7 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a training lessens. A group is a query's documents, the relevant one first. LibTorch inside.
+// Training objectives. A group consists of a query's documents, the relevant one first. LibTorch
+// inside.
 //
 //   margin-mse      ((s+ - s-) - margin)^2, the margin a teacher's (Hofstaetter et al., 2020)
 //   ranknet         log(1 + exp(s- - s+)) (Burges et al., 2005)
@@ -21,16 +22,16 @@ namespace attnscope {
 
 enum class Objective : std::uint8_t { margin_mse, ranknet, localized_ce };
 [[nodiscard]] std::string_view name_of(Objective objective);
-/// Errors name those that are known.
+/// The error lists the known objectives.
 [[nodiscard]] Result<Objective> parse_objective(std::string_view text);
 
 struct ScoredGroup {
-  std::int64_t documents = 2;  // above 1; of margin-mse and ranknet 2
-  double margin = 0;           // of margin-mse alone
+  std::int64_t documents = 2;  // above 1; 2 for margin-mse and ranknet
+  double margin = 0;           // for margin-mse only
 };
 
-/// The sum over the groups, float32 with the graph of `scores` [documents of all groups, one group
-/// after the other].
+/// The loss summed over the groups, float32 with the autograd graph of `scores` [documents of all
+/// groups, one group after the other].
 [[nodiscard]] at::Tensor loss_of(Objective objective, const at::Tensor& scores,
                                  std::span<const ScoredGroup> groups);
 

@@ -43,7 +43,7 @@ using SharedAttentionPlan = std::shared_ptr<const AttentionPlan>;
 /// The attention of one batch, planned once for all layers.
 struct BatchPlan {
   SequenceLayout layout;
-  SharedAttentionPlan rows;  // every row, but for global ones with projections of their own
+  SharedAttentionPlan rows;  // every row, except global ones with separate projections
   SharedAttentionPlan cls;   // [CLS] rows alone
   std::optional<GlobalRows> global{};
   at::Tensor cls_index{};  // int64 [items]
@@ -62,7 +62,7 @@ at::Tensor attend_by_windowed(const BatchPlan& plan, const at::Tensor& q, const 
   return windowed_attention(plan.rows, q, k, v, scale);
 }
 
-/// Items of one length one after the other are one call.
+/// Consecutive items of equal length are computed in one call.
 at::Tensor attend_by_sdpa(const BatchPlan& plan, const at::Tensor& q, const at::Tensor& k,
                           const at::Tensor& v, float scale) {
   const SequenceLayout& layout = plan.layout;
@@ -107,7 +107,7 @@ struct HeldFunction final : torch::CustomClassHolder {
   LayerFunction layer;
 };
 
-/// A layer of which the graph holds the input alone.
+/// A layer for which the graph keeps only the input.
 class RecomputedLayer : public torch::autograd::Function<RecomputedLayer> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x,
@@ -117,7 +117,7 @@ class RecomputedLayer : public torch::autograd::Function<RecomputedLayer> {
     context->save_for_backward({x});
     return layer(x);
   }
-  /// The weights' gradients are added to them on the way.
+  /// Accumulates the weights' gradients directly during the backward pass.
   static variable_list backward(AutogradContext* context, const variable_list& arriving) {
     const auto held =
         c10::static_intrusive_pointer_cast<HeldFunction>(context->saved_data["layer"].toCapsule());
@@ -146,7 +146,7 @@ class BertGraph final : public TrainedCrossEncoder {
         cls_only_(variant_.options.contains(cls_only_last_layer)) {
     ModelWeights::Tensors leaves;
     for (const auto& [name, tensor] : weights.tensors()) {
-      // What was made in inference mode has no gradients; a copy of it has.
+      // Inference-mode tensors have no gradients; a copy has.
       const at::Tensor leaf =
           at::empty(tensor.sizes(), at::TensorOptions(at::kFloat).device(device_));
       leaf.copy_(tensor);
@@ -234,12 +234,12 @@ class BertGraph final : public TrainedCrossEncoder {
     return plan;
   }
 
-  /// In the dtype that is computed in; a gradient comes back in float32.
+  /// Converts a weight to the compute dtype; its gradient is in float32.
   [[nodiscard]] at::Tensor of(const at::Tensor& weight) const { return weight.to(dtype_); }
   [[nodiscard]] at::Tensor linear(const at::Tensor& x, const LinearWeights& weights) const {
     return at::linear(x, of(weights.weight), of(weights.bias));
   }
-  /// Several side by side: one product in place of each its own, there and back.
+  /// Several layers in one product, forward and backward.
   [[nodiscard]] at::Tensor beside(const at::Tensor& x,
                                   std::initializer_list<LinearWeights> parts) const {
     std::vector<at::Tensor> weights;
@@ -254,7 +254,7 @@ class BertGraph final : public TrainedCrossEncoder {
     return at::layer_norm(x, {x.size(1)}, of(weights.weight), of(weights.bias),
                           config_.shape.norm_epsilon);
   }
-  /// [tokens, parts x hidden] to as many [tokens, heads, head_dim].
+  /// [tokens, parts x hidden] to `parts` tensors [tokens, heads, head_dim].
   [[nodiscard]] std::vector<at::Tensor> heads_of(const at::Tensor& projected) const {
     const ModelShape& shape = config_.shape;
     return projected.unflatten(1, {projected.size(1) / shape.hidden, shape.heads, shape.head_dim()})
@@ -288,7 +288,7 @@ class BertGraph final : public TrainedCrossEncoder {
     return finish(layer, o.flatten(1), x);
   }
 
-  /// [CLS] alone: its query, every token's key and value.
+  /// Computes [CLS] alone: its query, every token's key and value.
   [[nodiscard]] at::Tensor last_layer(const Layer& layer, const BatchPlan& plan,
                                       const at::Tensor& x) const {
     const bool global = plan.global.has_value();
@@ -296,7 +296,7 @@ class BertGraph final : public TrainedCrossEncoder {
     const at::Tensor query = linear(states, global ? layer.query_global : layer.query);
     const auto all = heads_of(global ? beside(x, {layer.key_global, layer.value_global})
                                      : beside(x, {layer.key, layer.value}));
-    // The kernel finds a row by its token's number; the others attend to nothing.
+    // The kernel indexes rows by token number; the other rows attend to nothing.
     const at::Tensor q = at::zeros(x.sizes(), x.options()).index_copy(0, plan.cls_index, query);
     const at::Tensor o = segment_attention(plan.cls, heads_of(q)[0], all[0], all[1], scale());
     return finish(layer, o.index_select(0, plan.cls_index).flatten(1), states);
@@ -327,7 +327,7 @@ class BertGraph final : public TrainedCrossEncoder {
   at::Device device_;
   bool cls_only_;
   std::vector<Parameter> parameters_;
-  std::unique_ptr<const ModelWeights> leaves_;  // the same tensors by their names
+  std::unique_ptr<const ModelWeights> leaves_;  // the same tensors by name
   std::vector<Layer> layers_;
 };
 
@@ -335,7 +335,7 @@ class BertGraph final : public TrainedCrossEncoder {
 
 std::vector<std::string_view> trained_implementations() {
   std::vector<std::string_view> ids;
-  for (const TrainedImplementation& one : known_ways) ids.push_back(one.id);
+  for (const TrainedImplementation& implementation : known_ways) ids.push_back(implementation.id);
   return ids;
 }
 
@@ -382,7 +382,7 @@ Result<std::unique_ptr<TrainedCrossEncoder>> TrainedCrossEncoder::make(
 std::shared_ptr<const ModelWeights> with_head(const std::shared_ptr<const ModelWeights>& weights,
                                               std::uint64_t seed) {
   if (weights->has("classifier.weight")) return weights;
-  constexpr double deviation = 0.02;  // as BERT is initialised
+  constexpr double deviation = 0.02;  // BERT's initialisation
   const c10::InferenceMode no_graph;
   at::Generator generator = at::detail::createCPUGenerator(seed);
   const std::int64_t hidden = weights->shape().hidden;

@@ -1,9 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// BERT's cross-encoder as a graph of LibTorch's autograd, on packed pairs without padding: the same
-// scores as engine/model/bert computes, from float32 weights that gradients come back to. LibTorch
-// inside.
+// BERT's cross-encoder with LibTorch's autograd, on packed pairs without padding: the same scores
+// as engine/model/bert, with gradients for its float32 weights. LibTorch inside.
 //
 //   auto model = TrainedCrossEncoder::make(*weights, variant, "segment", KeptLayers::whole);
 //   at::Tensor scores = *(*model)->scores({.items = {{query, document}}});   // [items], float32
@@ -24,25 +23,26 @@
 
 namespace attnscope {
 
-/// A weight in training: a leaf of every graph, float32, by its family's name.
+/// A weight in training: an autograd leaf, float32, with its family's name.
 struct Parameter {
   std::string name;
   at::Tensor value;
 };
 
-/// What the way back finds: what every layer computed, or its input alone, from which the layer is
-/// computed a second time (Chen et al., 2016: memory of one layer for a third more time).
+/// Activations that are kept for the backward pass: all of every layer, or only the layer's input,
+/// from which the layer is recomputed (Chen et al., 2016: memory of one layer for a third more
+/// time).
 enum class KeptLayers : bool { whole, inputs_alone };
 
-/// Implementations of attention that have a way back here, the first choice first: ours, and
-/// LibTorch's own scaled_dot_product_attention for the pattern `full`.
+/// Implementations of attention with a backward pass, the preferred one first: ours, and LibTorch's
+/// scaled_dot_product_attention for the pattern `full`.
 [[nodiscard]] std::vector<std::string_view> trained_implementations();
 
 class TrainedCrossEncoder {
  public:
-  /// Copies the weights. Of an encoder without a head, `with_head` makes one first. Errors: another
-  /// family than BERT's, a pattern that the implementation does not take, float16 (its gradients
-  /// vanish without a scale for the loss).
+  /// Copies the weights. For an encoder without a head, call `with_head` first. Errors: a family
+  /// other than BERT's, a pattern that the implementation does not support, float16 (its gradients
+  /// underflow without loss scaling).
   [[nodiscard]] static Result<std::unique_ptr<TrainedCrossEncoder>> make(
       const ModelWeights& weights, const ModelVariant& variant, std::string_view implementation,
       KeptLayers kept);
@@ -51,15 +51,15 @@ class TrainedCrossEncoder {
   TrainedCrossEncoder& operator=(const TrainedCrossEncoder&) = delete;
   virtual ~TrainedCrossEncoder() = default;
 
-  /// [items], float32, with the graph behind it. With the variant's option cls-only-last-layer the
-  /// last layer computes what [CLS] needs: the same scores and gradients, sooner. Errors: those of
-  /// pack_batch and compile_plan.
+  /// [items], float32, with the autograd graph. With the variant's option cls-only-last-layer, the
+  /// last layer computes only what [CLS] needs: the same scores and gradients in less time. Errors:
+  /// those of pack_batch and compile_plan.
   [[nodiscard]] virtual Result<at::Tensor> scores(const PairBatch& batch) const = 0;
   [[nodiscard]] virtual const std::vector<Parameter>& parameters() const = 0;
   [[nodiscard]] virtual const ModelConfig& config() const = 0;
 };
 
-/// The same weights with a pooler and a classifier, where they have none: drawn as BERT's are,
+/// The same weights with a pooler and a classifier, if they have none: initialised as in BERT,
 /// biases 0.
 [[nodiscard]] std::shared_ptr<const ModelWeights> with_head(
     const std::shared_ptr<const ModelWeights>& weights, std::uint64_t seed);

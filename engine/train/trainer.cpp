@@ -23,7 +23,7 @@ namespace {
 constexpr const char* steps_key = "steps";
 constexpr std::size_t longest_file_name = 400;
 
-/// A parameter's values, both its moments and what is kept of it, as the state file names them.
+/// A parameter's values, moments and kept copy, with their names in the state file.
 struct StateTensors {
   std::vector<std::pair<std::string, at::Tensor>> all;
 
@@ -117,8 +117,8 @@ Result<double> Trainer::add_gradients(const std::vector<TrainingGroup>& batch,
 }
 
 void Trainer::forget_gradients() {
-  for (const Parameter& one : model_->parameters()) {
-    at::Tensor weight = one.value;
+  for (const Parameter& parameter : model_->parameters()) {
+    at::Tensor weight = parameter.value;
     weight.mutable_grad().reset();
   }
 }
@@ -153,7 +153,8 @@ Result<StepReport> Trainer::step(std::span<const std::vector<TrainingGroup>> bat
 std::shared_ptr<const ModelWeights> Trainer::weights() const {
   const at::NoGradGuard no_graph;
   ModelWeights::Tensors tensors;
-  for (const Parameter& one : model_->parameters()) tensors.emplace(one.name, copy_of(one.value));
+  for (const Parameter& parameter : model_->parameters())
+    tensors.emplace(parameter.name, copy_of(parameter.value));
   return std::make_shared<const ModelWeights>(model_->config(), std::move(tensors));
 }
 
@@ -170,7 +171,7 @@ void Trainer::keep() {
   const at::NoGradGuard no_graph;
   std::vector<at::Tensor> kept;
   kept.reserve(model_->parameters().size());
-  for (const Parameter& one : model_->parameters()) kept.push_back(copy_of(one.value));
+  for (const Parameter& parameter : model_->parameters()) kept.push_back(copy_of(parameter.value));
   kept_ = std::move(kept);
 }
 
@@ -197,7 +198,8 @@ Status Trainer::resume(const std::filesystem::path& file) {
   std::vector<at::Tensor> kept;
   if (state->names().size() > 3 * parameters) {
     kept.reserve(parameters);
-    for (const Parameter& one : model_->parameters()) kept.push_back(copy_of(one.value));
+    for (const Parameter& parameter : model_->parameters())
+      kept.push_back(copy_of(parameter.value));
   }
   const StateTensors into(model_->parameters(), optimizer_, kept);
   if (state->names().size() != into.all.size()) {

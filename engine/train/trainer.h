@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A training, step by step: loss, gradients, update; and its state on disk, from which it goes on
-// to the same weights. The same bits for the same weights, groups, options and threads. LibTorch
-// inside.
+// Trains step by step: loss, gradients, update; and saves its state to disk, from which training
+// resumes to the same weights. Results are bitwise equal for the same weights, groups, options and
+// threads. LibTorch inside.
 //
 //   auto trainer = Trainer::make(weights, variant, "segment", {.objective = Objective::ranknet});
 //   Result<StepReport> report = (*trainer)->step({{group}}, cls);
@@ -26,38 +26,37 @@
 
 namespace attnscope {
 
-/// What a learning rate does behind its warm-up: stays, or falls in equal steps, to 0 behind the
-/// last one.
+/// Learning rate after the warm-up: constant, or decreasing linearly to 0 after the last step.
 enum class Schedule : std::uint8_t { constant, linear };
 
 struct TrainingOptions {
   Objective objective = Objective::margin_mse;
-  /// The paper's (Schlatt et al., ECIR 2024, Sec. 3.5), as the warm-up and AdamW's decay.
+  /// The paper's value (Schlatt et al., ECIR 2024, Sec. 3.5), as are the warm-up and AdamW's decay.
   double learning_rate = 7e-6;
-  std::int64_t warm_up = 1000;  // steps that the rate rises in, in equal parts
-  std::int64_t steps = 0;       // of the whole training; 0: of a schedule that needs none
+  std::int64_t warm_up = 1000;  // steps of the linear increase of the learning rate
+  std::int64_t steps = 0;       // of the whole training; 0: the schedule needs none
   Schedule schedule = Schedule::constant;
   AdamWOptions adamw{};
   KeptLayers kept = KeptLayers::whole;
   std::int32_t document_type = 1;  // token type of documents
 };
 
-/// Of a step, counted from 1.
+/// Learning rate of a step, counted from 1.
 [[nodiscard]] double learning_rate_of(std::int64_t step, const TrainingOptions& options);
 
 /// A query and its documents, the relevant one first.
 struct TrainingGroup {
-  std::vector<std::int32_t> query;  // with its [SEP], as each document
+  std::vector<std::int32_t> query;  // with its [SEP], as is each document
   std::vector<std::vector<std::int32_t>> documents;
-  double margin = 0;  // a teacher's, of margin-mse
+  double margin = 0;  // a teacher's, for margin-mse
 };
 
 struct StepReport {
   std::int64_t step = 0;     // from 1
   double loss = 0;           // mean over the groups
-  double gradient_norm = 0;  // before it was made shorter
+  double gradient_norm = 0;  // before clipping
   double learning_rate = 0;
-  std::int64_t tokens = 0;  // without padding; there is none
+  std::int64_t tokens = 0;  // the input has no padding
 };
 
 class Trainer {
@@ -67,29 +66,29 @@ class Trainer {
       const std::shared_ptr<const ModelWeights>& weights, const ModelVariant& variant,
       std::string_view implementation, const TrainingOptions& options);
 
-  /// One update by the mean loss over the groups of all batches; a batch is computed at once, and
-  /// gradients add up over batches. Errors: no group, one without another document than the
-  /// relevant, a loss that is no number (weights are then as before), what pack_batch says.
+  /// One update with the mean loss over the groups of all batches; each batch is one computation,
+  /// and gradients are accumulated over batches. Errors: no group, a group with only the relevant
+  /// document, a NaN loss (the weights are then unchanged), errors of pack_batch.
   [[nodiscard]] Result<StepReport> step(std::span<const std::vector<TrainingGroup>> batches,
                                         std::int32_t cls);
   [[nodiscard]] std::int64_t steps_done() const { return optimizer_.steps(); }
   [[nodiscard]] const TrainedCrossEncoder& model() const { return *model_; }
 
-  /// A copy, to be computed with.
+  /// A copy of the current weights, to compute with.
   [[nodiscard]] std::shared_ptr<const ModelWeights> weights() const;
-  /// The weights of now are those that write_model writes, until others are kept.
+  /// Keeps the current weights for write_model, until the next call.
   void keep();
-  /// A copy of those that write_model writes.
+  /// A copy of the weights that write_model writes.
   [[nodiscard]] std::shared_ptr<const ModelWeights> weights_to_write() const;
 
-  /// Weights, moments, the number of steps and the weights that are kept, whole or not at all.
-  /// `texts` stand in the file's metadata.
+  /// Saves weights, moments, the number of steps and the kept weights, atomically. `texts` are
+  /// stored in the file's metadata.
   [[nodiscard]] Status save(const std::filesystem::path& file,
                             const std::map<std::string, std::string>& texts) const;
-  /// Errors: a file of another model, or that is damaged.
+  /// Errors: a file of another model, or a damaged file.
   [[nodiscard]] Status resume(const std::filesystem::path& file);
-  /// model.safetensors as Hugging Face's transformers name its tensors: of the weights that are
-  /// kept, else of the last ones.
+  /// Writes model.safetensors with the tensor names of Hugging Face's transformers: the kept
+  /// weights, else the current ones.
   [[nodiscard]] Status write_model(const std::filesystem::path& file) const;
 
  private:

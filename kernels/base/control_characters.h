@@ -1,14 +1,15 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tabs, line ends and what else a terminal or a table takes for an order, not for a text.
+// Tabs, line ends and other characters that a terminal or a table interprets as control codes.
 
 #include <algorithm>
 #include <string_view>
 
 namespace attnscope {
 
-/// Of ASCII: NUL, tab, line ends, ESC, DEL and their like, but for those that are `allowed`.
+/// Whether the text has an ASCII control character (NUL, tab, line ends, ESC, DEL and others) that
+/// is not in `allowed`.
 [[nodiscard]] inline bool has_control_character(std::string_view text,
                                                 std::string_view allowed = {}) {
   constexpr unsigned char first_visible = 0x20, del = 0x7f;

@@ -16,10 +16,10 @@ namespace attnscope {
 namespace {
 
 constexpr std::size_t block = 1U << 16U;
-// zlib: a window of 2^15 bytes, with gzip's head and checksum around it.
+// zlib: a window of 2^15 bytes, with gzip's header and checksum.
 constexpr int gzip_window = 15 + 16;
 
-/// How files begin that others than gzip have compressed.
+/// The first bytes of files from other compressors.
 struct OtherPacker {
   std::string_view mark, name, command;
 };
@@ -31,7 +31,7 @@ constexpr std::array other_packers{OtherPacker{"\xfd\x37zXZ\0"sv, "xz", "xz -dc"
                                    OtherPacker{"7z\xbc\xaf\x27\x1c"sv, "7-Zip", "7z x -so"}};
 constexpr std::size_t longest_mark = 10;
 
-// zlib does not change what it reads, but takes it as if it did.
+// zlib does not change its input, but its interface takes a non-const pointer.
 Bytef* bytes_of(const char* text) {
   return reinterpret_cast<Bytef*>(const_cast<char*>(text));
 }
@@ -66,7 +66,7 @@ Result<std::size_t> UnpackedBytes::read_file(char* room, std::size_t most) {
   return static_cast<std::size_t>(got);
 }
 
-/// Appends bytes to those that wait; false at the end of the file.
+/// Appends bytes to the buffer; returns false at the end of the file.
 Result<bool> UnpackedBytes::refill() {
   waiting_.erase(0, std::exchange(at_, 0));
   const std::size_t before = waiting_.size();
@@ -125,7 +125,7 @@ Result<std::size_t> UnpackedBytes::unpack(std::span<char> room) {
       }
     }
     if (is_between_members_) {
-      // Zeros may fill up the last block of a tape.
+      // Zeros may pad the last block of a tape.
       at_ = std::min(waiting_.find_first_not_of('\0', at_), waiting_.size());
       if (at_ == waiting_.size()) continue;
       if (waiting_.size() - at_ < gzip_mark.size()) {
@@ -209,7 +209,7 @@ std::string GzipPacker::deflated(std::string_view bytes, int flush) {
   std::string packed;
   std::array<char, block> room{};
   z_stream_s& stream = *stream_;
-  // A part at a time: zlib counts bytes in 32 bits.
+  // In parts, because zlib counts bytes in 32 bits.
   constexpr std::size_t most = std::size_t{1} << 30U;
   do {
     const std::string_view part = bytes.substr(0, most);

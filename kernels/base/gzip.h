@@ -1,14 +1,14 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files that gzip packs (RFC 1952), known by their first two bytes. Whoever reads bytes by
-// UnpackedBytes reads a packed file and a plain one alike:
+// Files compressed by gzip (RFC 1952), recognised by their first two bytes. UnpackedBytes reads
+// compressed and plain files with the same interface:
 //
 //   UnpackedBytes bytes(descriptor, "bm25.trec.gz");
 //   Result<std::size_t> count = bytes.read(room);   // 0 at the end
 //
-// Members that follow each other are one text, as zcat reads them. A file that was cut off or is
-// damaged ends in an error that names it, never in a shorter text.
+// Consecutive members form one text, as in zcat. A truncated or damaged file is an error that names
+// the file, never a shorter text.
 
 #include <cstddef>
 #include <cstdint>
@@ -25,28 +25,29 @@ struct z_stream_s;  // zlib's
 
 namespace attnscope {
 
-/// How every packed file begins.
+/// The first bytes of every gzip file.
 inline constexpr std::string_view gzip_mark{"\x1f\x8b"};
-/// The name ends in ".gz": what is written there is packed. What is read tells by its own bytes.
+/// Whether the name ends in ".gz", so that an output is compressed. Inputs are recognised by their
+/// first bytes instead.
 [[nodiscard]] bool has_gzip_name(const std::filesystem::path& file);
-/// "runs/bm25.trec" of "runs/bm25.trec.gz" and of itself.
+/// Returns "runs/bm25.trec" for "runs/bm25.trec.gz" and for itself.
 [[nodiscard]] std::filesystem::path without_gzip_ending(const std::filesystem::path& file);
 
 class UnpackedBytes {
  public:
-  /// The descriptor is read from where it stands, and stays its owner's; `name` is what messages
-  /// call the file.
+  /// Reads the descriptor from its current position and does not take ownership; messages use
+  /// `name` for the file.
   UnpackedBytes(int descriptor, std::string name);
 
-  /// How many bytes came, at least one before the end, and 0 there.
+  /// The number of bytes read: at least one, or 0 at the end.
   [[nodiscard]] Result<std::size_t> read(std::span<char> room);
   [[nodiscard]] Result<bool> is_packed();
-  /// The same, once something was read.
+  /// Whether the file was compressed; known after the first read.
   [[nodiscard]] bool was_packed() const { return stream_ != nullptr; }
-  /// The next byte is this one of the file. Errors: a packed file, a pipe.
+  /// Sets the position of the next byte in the file. Errors: a compressed file, a pipe.
   [[nodiscard]] Status seek(std::int64_t begin);
   [[nodiscard]] const std::string& name() const { return name_; }
-  /// Bytes of the file itself that were read.
+  /// Bytes read from the file itself.
   [[nodiscard]] std::int64_t taken() const { return taken_; }
 
  private:
@@ -60,23 +61,23 @@ class UnpackedBytes {
   int descriptor_;
   std::string name_;
   std::int64_t taken_ = 0;
-  std::string waiting_;  // bytes of the file that were read ahead
-  std::size_t at_ = 0;   // in them
+  std::string waiting_;  // bytes read ahead from the file
+  std::size_t at_ = 0;   // position in waiting_
   bool is_begun_ = false, is_between_members_ = false, has_pending_ = false;
-  std::unique_ptr<z_stream_s, EndInflating> stream_;  // of a packed file
+  std::unique_ptr<z_stream_s, EndInflating> stream_;  // compressed files only
 };
 
-/// Gives the rest of `bytes` to `take`, which ends it with an error. Errors, too: those of reading;
-/// more than `most_bytes`.
+/// Passes the remaining `bytes` to `take`, which can stop with an error. Other errors: those of
+/// reading; more than `most_bytes`.
 [[nodiscard]] Status unpack_all(UnpackedBytes& bytes, std::int64_t most_bytes,
                                 const std::function<Status(std::span<const char>)>& take);
 
 class GzipPacker {
  public:
   GzipPacker();
-  /// What of the packed text is ready, in part of what came before.
+  /// Returns the compressed bytes available so far, which may cover earlier input only.
   [[nodiscard]] std::string pack(std::string_view bytes);
-  /// The rest; what is packed from here on is a member of its own.
+  /// Returns the remaining bytes; later input starts a new member.
   [[nodiscard]] std::string finish();
 
  private:

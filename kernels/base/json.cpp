@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t shown = 80;  // of a value, in a sentence
+constexpr std::size_t shown = 80;  // of a value, in a message
 
 /// A step from a value to one below it.
 struct Step {
@@ -23,9 +23,9 @@ struct Step {
   bool is_member = false;
 };
 
-/// How far the parser has read, and the line there.
+/// The parser's position and its line.
 struct ReadPosition {
-  std::int64_t line = 1;  // of the character read last
+  std::int64_t line = 1;  // line of the last character read
   std::int64_t next_line = 1;
 };
 
@@ -60,8 +60,8 @@ class CountingIterator {
   ReadPosition* position_;
 };
 
-/// The parser's own words, without its prefix and position. They may quote broken UTF-8, which must
-/// not travel on into messages that become JSON themselves.
+/// The parser's message, without its prefix and position. It may quote invalid UTF-8, which must
+/// not be passed on into messages that become JSON themselves.
 std::string reason_of(const std::string& what) {
   std::size_t begin = what.find("] ");
   begin = begin == std::string::npos ? 0 : begin + 2;
@@ -74,15 +74,15 @@ std::string reason_of(const std::string& what) {
   return in_a_sentence(what.substr(begin), longest);
 }
 
-/// Walks a text: what a file must not have, and on which line the value at the end of a way stands.
-/// Lines are wanted only of what is wrong, so the values that are read need not carry them. The
-/// parser reports a key, text or bracket when it has just read its last character; of a number, it
-/// has read at most the one character after it, which is never a line's first.
+/// Traverses a text: finds what a file must not contain, and the line of the value at the end of a
+/// path. Lines are needed only for errors, so parsed values do not carry them. The parser reports a
+/// key, text or bracket when it has just read its last character; after a number, it has read at
+/// most one further character, which is never the first of a line.
 class Walk : public nlohmann::json_sax<json> {
  public:
   Walk(std::string_view text, std::string_view source, RepeatedIn repeated_in)
       : text_(text), source_(source), repeated_in_(repeated_in) {}
-  /// Of a text that has nothing wrong.
+  /// For a text without errors.
   Walk(std::string_view text, const std::vector<Step>& way) : text_(text), way_(&way) {}
 
   bool run() {
@@ -130,12 +130,12 @@ class Walk : public nlohmann::json_sax<json> {
   struct Open {
     bool on_the_way = false, may_repeat = false;
     std::size_t count = 0;
-    std::string key{};  // the last one and its line
+    std::string key{};  // the last key and its line
     std::int64_t line = 0;
     std::unordered_map<std::string, std::int64_t> lines{};  // of all keys
   };
 
-  /// Whether the value that begins now lies on the way; false stops at its end.
+  /// Whether the value that begins now is on the path; false stops at its end.
   bool begins(bool& on_the_way) {
     on_the_way = way_ != nullptr;
     std::int64_t line = position_.line;
@@ -190,7 +190,7 @@ class Walk : public nlohmann::json_sax<json> {
   std::string error_;
 };
 
-/// The way from `from` to the very value `to`; looked for only where something is wrong.
+/// The path from `from` to the identical value `to`; computed only for an error.
 bool find_way(const json& from, const json& to, std::vector<Step>& way) {
   if (&from == &to) return true;
   if (!from.is_structured()) return false;
@@ -212,7 +212,7 @@ std::vector<Step> way_to(const JsonSource& source, const json& value) {
 std::size_t members_in(const json& value) {
   std::size_t count = value.is_object() ? value.size() : 0;
   if (value.is_structured())
-    for (const json& one : value) count += members_in(one);
+    for (const json& child : value) count += members_in(child);
   return count;
 }
 

@@ -1,16 +1,16 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one reader of JSON: of people's files and of other processes' messages. What is wrong is one
-// sentence that names the field by its path and, of a file, by its line.
+// The JSON reader for users' files and messages of other processes. Every error is one sentence
+// that names the field by its path and, in a file, its line.
 //
 //   Result<Thing> thing = read_json(text, "my.json", [](const JsonField& root) {
 //     root.only({"name", "window"});
 //     return Thing{root["name"].text(), root["window"].whole(0, 100)};
 //   });
 //
-// Fields answer what does not fit by throwing a JsonProblem, so that readers are plain code;
-// read_json turns it into its Result's error, and nothing else may let it pass.
+// Fields report invalid values by throwing a JsonProblem, which keeps readers simple; read_json
+// converts it to the error of its Result, and no other code may let it escape.
 
 #include <cstdint>
 #include <functional>
@@ -32,23 +32,23 @@ struct JsonProblem {
   Error error;
 };
 
-/// Where values come from: a file's name and text, or what messages call themselves.
+/// Where values come from: a file's name and text, or the name of a message.
 struct JsonSource {
   std::string_view name;  // "my.json"; "the protocol message"
-  std::string_view text;  // of a file, to find lines in; empty: it has none
-  std::string_view root;  // what the root is called in paths; empty: nothing
+  std::string_view text;  // a file's text, to find line numbers; empty: none
+  std::string_view root;  // name of the root in paths; empty: none
   const nlohmann::json* value = nullptr;
 };
 
-/// A value of a document and the way to it, for as long as read_json reads.
+/// A value of a document and its path; valid while read_json reads.
 class JsonField {
  public:
   explicit JsonField(const JsonSource& source) : source_(&source), value_(source.value) {}
 
   [[nodiscard]] const nlohmann::json& value() const { return *value_; }
-  /// The way from the root, e.g. "items[2].query".
+  /// The path from the root, e.g. "items[2].query".
   [[nodiscard]] std::string path() const;
-  /// In the source's text: a member's is that of its key. 0 where there is no text.
+  /// Line in the source's text, for a member that of its key; 0 without a text.
   [[nodiscard]] std::int64_t line() const;
   /// The last part of the path: the key of a member.
   [[nodiscard]] std::string_view key() const { return key_; }
@@ -58,14 +58,14 @@ class JsonField {
   [[nodiscard]] bool is_list() const;
   [[nodiscard]] bool is_object() const;
 
-  /// A field of an object; an error where it is missing.
+  /// A field of an object; an error if it is missing.
   [[nodiscard]] JsonField operator[](std::string_view key) const;
   [[nodiscard]] std::optional<JsonField> member(std::string_view key) const;
   [[nodiscard]] std::vector<JsonField> members() const;   // of an object, sorted by key
   [[nodiscard]] std::vector<JsonField> elements() const;  // of a list
-  /// The list's elements, or the value itself when it is no list; an empty list is an error.
+  /// The list's elements, or the value itself if it is not a list; an empty list is an error.
   [[nodiscard]] std::vector<JsonField> one_or_more() const;
-  /// The value is an object that has no other fields than these.
+  /// Checks that the value is an object with no other fields than these.
   void only(std::span<const std::string_view> known) const;
   void only(std::initializer_list<std::string_view> known) const {
     only(std::span(known.begin(), known.size()));
@@ -81,15 +81,15 @@ class JsonField {
                           std::int64_t most = std::numeric_limits<Int>::max()) const {
     return static_cast<Int>(whole_number(least, most));
   }
-  /// The place of its text among these; `what` they are: "token group".
+  /// Index of the value's text in `words`; messages call them `what`: "token group".
   [[nodiscard]] std::size_t one_of(std::span<const std::string_view> words,
                                    std::string_view what) const;
 
-  /// "SOURCE, line N: 'PATH' " before `what`, or "'PATH' in SOURCE " of a message.
+  /// Throws `what` after "SOURCE, line N: 'PATH' ", or after "'PATH' in SOURCE " for a message.
   [[noreturn]] void wrong(std::string_view what) const;
-  /// "must be EXPECTED, not ...".
+  /// Throws "must be EXPECTED, not ...".
   [[noreturn]] void must_be(std::string_view expected) const;
-  /// What was made of the value elsewhere; its error gets this field's place.
+  /// The value of a result computed elsewhere; its error gets this field's location.
   template <typename T>
   [[nodiscard]] T take(Result<T> result) const {
     if (!result) wrong("cannot be used: " + result.error().message);
@@ -105,23 +105,23 @@ class JsonField {
   std::string_view key_;
 };
 
-/// Objects that may have a field twice, of which the last counts: those in fields of this name, or
-/// with "" the root.
+/// Objects in which a field may appear twice, the last one counting: those in fields of this name,
+/// or with "" the root.
 using RepeatedIn = std::optional<std::string_view>;
 
-/// Parses a file's text, or takes a value that was parsed, and has its root read. Broken JSON,
-/// fields given twice (but `repeated_in` some objects) and deep nesting are errors of a file:
+/// Parses a file's text, or takes a parsed value, and calls the reader on its root. Invalid JSON,
+/// duplicate fields (except in objects of `repeated_in`) and deep nesting are errors of a file:
 /// "SOURCE, line 3, column 7: ...".
 [[nodiscard]] Status with_json(std::string_view text, std::string_view source,
                                const std::function<void(const JsonField&)>& read,
                                RepeatedIn repeated_in = {});
 [[nodiscard]] Status with_json(const nlohmann::json& value, std::string_view root,
                                const std::function<void(const JsonField&)>& read);
-/// A value that was put together from a file: messages name the file, without a line.
+/// Reads a value assembled from a file: messages name the file, without a line.
 [[nodiscard]] Status with_json_of_file(const nlohmann::json& value, std::string_view file,
                                        const std::function<void(const JsonField&)>& read);
 
-/// `more`: RepeatedIn of a text.
+/// `more`: the RepeatedIn of a text.
 template <typename Json, typename Read, typename... More>
 [[nodiscard]] auto read_json(const Json& json, std::string_view name, Read read, More... more)
     -> Result<decltype(read(std::declval<const JsonField&>()))> {
@@ -132,19 +132,19 @@ template <typename Json, typename Read, typename... More>
   return std::move(*made);
 }
 
-/// Brackets in brackets: far beyond any text of ours and far below the stack, which many functions
-/// of the JSON library follow.
+/// Nesting depth: far beyond any text of ours, and far below what overflows the stack, since many
+/// functions of the JSON library recurse.
 inline constexpr std::size_t most_json_depth = 64;
-/// A value takes some fifty times the memory of its text, "[],", and no text of ours comes near.
+/// A value takes about fifty times the memory of its text, "[],"; our texts have far fewer values.
 inline constexpr std::size_t most_json_values = 8'000'000;
-/// Nothing, or "is nested deeper than 64 levels", "has more than 8000000 values": a text that is
-/// not to be parsed.
+/// Ok, or "is nested deeper than 64 levels", "has more than 8000000 values": such a text must not
+/// be parsed.
 [[nodiscard]] Status check_json_size(std::string_view text);
-/// Of a text that may be anything: `discarded` where it is no JSON or is not to be parsed.
+/// Parses an arbitrary text: `discarded` if it is not JSON or must not be parsed.
 [[nodiscard]] nlohmann::json parse_json(std::string_view text);
-/// Why such a text is discarded: "column 12: invalid literal; ...".
+/// Why a text is discarded: "column 12: invalid literal; ...".
 [[nodiscard]] std::string json_problem(std::string_view text);
-/// A key that an object of `text` has twice with different values, of which `parsed` has the last.
+/// A key that an object of `text` has twice with different values; `parsed` has the last value.
 [[nodiscard]] std::optional<std::string> key_with_two_values(std::string_view text,
                                                              const nlohmann::json& parsed);
 [[nodiscard]] nlohmann::ordered_json parse_ordered_json(std::string_view text);

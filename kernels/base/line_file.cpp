@@ -100,7 +100,7 @@ Result<LineFile> LineFile::unpacked(const std::function<bool(double)>& on_progre
   return lines;
 }
 
-/// More bytes behind those that wait; false at the end.
+/// Appends bytes to the buffer; returns false at the end.
 Result<bool> LineFile::refill() {
   constexpr std::size_t block = 1U << 16U;
   buffer_.erase(0, at_);
@@ -115,7 +115,7 @@ Result<bool> LineFile::refill() {
 }
 
 Result<std::optional<LineFile::Line>> LineFile::next() {
-  std::size_t searched = 0;  // behind at_
+  std::size_t searched = 0;  // bytes after at_
   std::size_t end = std::string::npos;
   while ((end = buffer_.find('\n', at_ + searched)) == std::string::npos && !has_ended_) {
     searched = buffer_.size() - at_;
@@ -167,7 +167,7 @@ Result<std::string_view> LineFile::peek() {
   return line.substr(0, longest_peek);
 }
 
-/// The next letter that is no blank, which stays the next one; 0 at the end.
+/// The next character that is not white space, without consuming it; 0 at the end.
 Result<char> LineFile::next_letter() {
   while (true) {
     pass_mark();
@@ -180,7 +180,7 @@ Result<char> LineFile::next_letter() {
   }
 }
 
-/// Goes to where the next element begins; false at the array's end.
+/// Advances to the start of the next element; returns false at the array's end.
 Result<bool> LineFile::find_element() {
   const auto breaks_off = [&] {
     return fail("{}: breaks off in its array, which has no ']'; copy the file again", name());
@@ -208,7 +208,7 @@ Result<bool> LineFile::find_element() {
   }
 }
 
-/// Bytes of the element that begins here.
+/// Size in bytes of the element that begins here.
 Result<std::size_t> LineFile::size_of_element() {
   std::size_t size = 0, depth = 0;
   bool in_text = false, is_escaped = false;

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The lines of a file of any size, read as they are needed: a few blocks of it are in memory at a
-// time. Pipes are read, too, and so is what gzip has packed (gzip.h), by whatever name.
+// Reads the lines of a file of any size on demand, with a few blocks in memory at a time. Pipes and
+// gzip files (gzip.h) are read as well, under any name.
 //
 //   Result<LineFile> file = LineFile::open("pairs.tsv");
 //   while (auto line = file->next()) {
@@ -30,16 +30,16 @@ class LineFile {
 
   struct Line {
     std::string_view text;    // without its end, "\n" or "\r\n"; valid until the next call
-    std::int64_t number = 0;  // from 1; 0 behind a seek
-    std::int64_t begin = 0;   // byte of the file, unpacked
+    std::int64_t number = 0;  // from 1; 0 after a seek
+    std::int64_t begin = 0;   // offset in the unpacked file
     bool has_end = true;      // the last line of a file may have none
   };
 
-  /// "-" is standard input. Errors: a file that cannot be opened, a directory.
+  /// "-" is standard input. Errors: the file cannot be opened; a directory.
   [[nodiscard]] static Result<LineFile> open(const std::filesystem::path& file);
-  /// The same for lines that are sought. A packed file is unpacked first, of at most most_unpacked
-  /// bytes, into a file without a name in the folder for temporary files. `on_progress` hears how
-  /// much of it is done, from 0 to 1, and ends it by false.
+  /// The same for use with seek. A packed file is first unpacked, up to most_unpacked bytes, into
+  /// an unnamed file in the folder for temporary files. `on_progress` gets the progress from 0 to 1
+  /// and cancels by returning false.
   [[nodiscard]] static Result<LineFile> open_to_seek(
       const std::filesystem::path& file, const std::function<bool(double)>& on_progress = {});
   LineFile(LineFile&& other) noexcept;
@@ -48,31 +48,30 @@ class LineFile {
   LineFile& operator=(const LineFile&) = delete;
   ~LineFile();
 
-  /// Nothing at the end. Errors name the file: what cannot be read, packed data that are damaged or
-  /// break off, a line longer than longest_line. A byte-order mark before the first line is left
-  /// out.
+  /// Nothing at the end. Errors name the file: unreadable data, packed data that are damaged or
+  /// truncated, a line longer than longest_line. A byte-order mark before the first line is
+  /// skipped.
   [[nodiscard]] Result<std::optional<Line>> next();
-  /// The next element of the JSON array that the file is, over any number of lines, as JSON has it;
-  /// `number` counts elements, and so does place() from then on. Nothing after the array's end.
-  /// Errors, too: no array, an array that breaks off, text after it. Read by this or by next, not
-  /// by both.
+  /// The next element of the JSON array in the file, which may span lines; `number` counts
+  /// elements, and so does place() from then on. Nothing after the array's end. Further errors: no
+  /// array, a truncated array, text after it. Do not mix with next().
   [[nodiscard]] Result<std::optional<Line>> next_element();
-  /// The next line, which stays the next one; of a longer one its first longest_peek bytes. Empty
-  /// at the end. Valid until the next call.
+  /// The next line without consuming it; at most its first longest_peek bytes. Empty at the end.
+  /// Valid until the next call.
   static constexpr std::size_t longest_peek = 1U << 20U;  // bytes
   [[nodiscard]] Result<std::string_view> peek();
-  /// The next line, or element, begins at this byte; lines have no numbers from here on. Errors: a
-  /// pipe, a packed file that was opened by open.
+  /// Sets the offset of the next line or element; lines have no numbers afterwards. Errors: a pipe,
+  /// a packed file opened by open.
   [[nodiscard]] Status seek(std::int64_t begin);
 
-  /// As messages call it: "standard input", the path.
+  /// The name in messages: "standard input", the path.
   [[nodiscard]] const std::string& name() const { return bytes_.name(); }
-  /// "pairs.tsv, line 7"; "pairs.json, element 7" where elements are read.
+  /// "pairs.tsv, line 7"; "pairs.json, element 7" if elements are read.
   [[nodiscard]] std::string place(std::int64_t line) const;
-  /// "" if a line end is the last of it, as far as can be told yet: of a pipe, once it is read. An
-  /// array has an end of its own.
+  /// "" if the file ends in a line end, as far as is known yet: for a pipe, once it is read. An
+  /// array has its own end.
   [[nodiscard]] std::string doubt_of_end() const;
-  /// How much is read, from 0 to 1; absent where nobody knows its size.
+  /// The part read, from 0 to 1; absent if the size is unknown.
   [[nodiscard]] std::optional<double> progress() const;
 
  private:
@@ -88,10 +87,10 @@ class LineFile {
   int descriptor_;
   bool is_owned_;
   UnpackedBytes bytes_;
-  std::int64_t size_ = 0;   // bytes; 0: not known
-  std::int64_t taken_ = 0;  // where in the unpacked file the buffer ends
+  std::int64_t size_ = 0;   // bytes; 0: unknown
+  std::int64_t taken_ = 0;  // offset of the buffer's end in the unpacked file
   std::string buffer_;
-  std::size_t at_ = 0;  // in the buffer
+  std::size_t at_ = 0;  // position in the buffer
   bool has_ended_ = false, is_sought_ = false, breaks_off_ = false;
   bool reads_elements_ = false;
   enum class At : std::uint8_t { array, element, behind_element, end } at_in_array_ = At::array;

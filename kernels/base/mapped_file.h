@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bytes of a file, mapped to be read for as long as this lives.
+// The bytes of a file, mapped for reading while this object exists.
 //
 //   Result<MappedFile> file = MappedFile::open("model.safetensors");
 //   file->bytes().size();

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many processes of this machine the system has killed since it was started because memory ran
-// out. It tells such a kill from one by a person: both are a SIGKILL.
+// The number of processes that the system has killed since boot because memory ran out. It
+// distinguishes such a kill from one by a user: both are a SIGKILL.
 
 #include <cstdint>
 #include <fstream>
@@ -11,7 +11,7 @@
 
 namespace attnscope {
 
-/// Nothing where the system does not tell.
+/// Nothing if the system does not report it.
 [[nodiscard]] inline std::optional<std::int64_t> memory_kills() {
   std::ifstream counters("/proc/vmstat");
   std::string name;

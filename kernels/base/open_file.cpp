@@ -21,7 +21,7 @@ FileId id_of(const struct stat& info) {
   return {info.st_dev, info.st_ino};
 }
 
-/// The descriptors of databases that were read here, one a file.
+/// The descriptors of databases that this process has read, one per file.
 class KeptDatabases {
  public:
   std::optional<int> number_of(FileId file) {

@@ -1,12 +1,12 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A regular file that is open to be read, or mapped, for as long as this lives.
+// A regular file that is open for reading, or mapped, while this object exists.
 //
-// What begins as an SQLite database stays open until the process ends: it may be one that is in use
-// here, and a process that closes any descriptor of a file loses all its locks on it, those of
-// SQLite's connections too (https://www.sqlite.org/howtocorrupt.html, 2.2). So whatever reads a
-// file that a person named reads it by this.
+// A file that begins like an SQLite database stays open until the process ends: it may be a
+// database in use by this process, and a process that closes any descriptor of a file loses all its
+// locks on it, including those of SQLite's connections (https://www.sqlite.org/howtocorrupt.html,
+// 2.2). Code that reads a file named by the user must therefore use this class.
 
 #include <cstdint>
 #include <filesystem>
@@ -17,21 +17,21 @@
 
 namespace attnscope {
 
-/// Device and number of what has this name, of a link itself where it is one: another name of the
-/// same file has the same. Zeros where there is none.
+/// Device and inode number of a path, for a link those of the link itself: two names of the same
+/// file have equal values. Zeros if nothing exists there.
 using FileId = std::pair<std::uint64_t, std::uint64_t>;
 [[nodiscard]] FileId file_id(const std::filesystem::path& path);
 
-/// Whether there is something of this name, for a file that need not be there. A link that leads
-/// nowhere is an error: such a file is lost, not left out.
+/// Whether an optional file exists. A dangling link is an error: such a file is lost, not omitted.
 [[nodiscard]] Result<bool> is_present(const std::filesystem::path& path);
 
-/// How every SQLite database begins (https://www.sqlite.org/fileformat2.html#magic_header_string).
+/// The first bytes of every SQLite database
+/// (https://www.sqlite.org/fileformat2.html#magic_header_string).
 inline constexpr std::string_view database_mark{"SQLite format 3\0", 16};
 
 class OpenFile {
  public:
-  /// A pipe, a device or a directory in its place is answered at once, not waited for.
+  /// A pipe, a device or a directory is rejected at once, without waiting.
   [[nodiscard]] static Result<OpenFile> to_read(const std::filesystem::path& path);
 
   OpenFile(OpenFile&& other) noexcept
@@ -44,9 +44,9 @@ class OpenFile {
   ~OpenFile();
 
   [[nodiscard]] int number() const { return number_; }
-  /// In bytes, when it was opened.
+  /// Size in bytes when it was opened.
   [[nodiscard]] std::int64_t size() const { return size_; }
-  /// Whether it begins as an SQLite database does.
+  /// Whether it begins like an SQLite database.
   [[nodiscard]] bool is_database() const { return is_database_; }
 
  private:

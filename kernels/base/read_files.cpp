@@ -24,7 +24,8 @@ namespace {
 
 struct Register {
   std::mutex mutex;
-  std::multimap<FileId, std::filesystem::path> files;  // by which name; none of a descriptor
+  std::multimap<FileId, std::filesystem::path> files;  // by id; no name for a descriptor
+                                                       // descriptor
   std::set<std::filesystem::path> names;               // without links and dots
 };
 
@@ -33,7 +34,7 @@ Register& of_this_process() {
   return all;
 }
 
-/// Of what a name leads to.
+/// The id of the file to which a name leads.
 std::optional<FileId> id_of(const std::filesystem::path& file) {
   struct stat info {};
   if (::stat(file.c_str(), &info) != 0) return std::nullopt;
@@ -46,7 +47,7 @@ std::optional<FileId> id_of(int descriptor) {
   return FileId{info.st_dev, info.st_ino};
 }
 
-/// A file that is gone has left its number to another one.
+/// The number of a deleted file may belong to another file now.
 bool has(const Register& all, const FileId& id) {
   const auto [begin, end] = all.files.equal_range(id);
   return std::any_of(begin, end, [&](const auto& known) {

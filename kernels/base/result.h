@@ -1,8 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Errors that a person can act on travel as values: one sentence saying what is wrong, where, and
-// how to mend it. Our own mistakes are assertions; what a caller cannot handle is an exception.
+// Errors that a user can act on are values: one sentence that states what is wrong, where, and how
+// to correct it. Programming errors are assertions; errors that a caller cannot handle are
+// exceptions.
 //
 //   Result<Sweep> sweep = parse_sweep(text);
 //   if (!sweep) return fail("{}", sweep.error().message);
@@ -18,7 +19,7 @@ namespace attnscope {
 
 enum class ErrorKind : std::uint8_t {
   other,
-  locked  // another process holds what was asked for: the same may succeed later
+  locked  // another process holds the resource: a later attempt may succeed
 };
 
 struct Error {
@@ -31,7 +32,7 @@ using Result = tl::expected<T, Error>;
 
 using Status = Result<void>;
 
-/// Builds the error branch of any Result from a format string.
+/// Creates the error of any Result from a format string.
 template <typename... Args>
 [[nodiscard]] tl::unexpected<Error> fail(fmt::format_string<Args...> text, Args&&... args) {
   return tl::unexpected<Error>(Error{fmt::format(text, std::forward<Args>(args)...)});

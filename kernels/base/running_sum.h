@@ -1,16 +1,16 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A checksum of parts that come one after the other, 8 bytes at a time. Every step can be undone,
-// so a single changed word always changes it; and every bit of a word decides of every bit behind
-// it, so that several changes do not cancel out but by chance. It is no defence against who means
-// to deceive. It can be kept and gone on with.
+// A checksum of consecutive parts, 8 bytes at a time. Every step is invertible, so a single changed
+// word always changes the sum; and every bit of a word affects all later bits, so that several
+// changes cancel out only by chance. It does not protect against deliberate forgery. A sum can be
+// stored and continued later.
 //
 //   RunningSum sum;
 //   sum.add(row);
 //   RunningSum same(sum.value());
 //
-// Files have its values: who changes it gives them another version.
+// Files contain these values: a change to the algorithm needs a new version of their format.
 
 #include <array>
 #include <cstddef>
@@ -26,7 +26,7 @@ class RunningSum {
   explicit RunningSum(std::uint64_t before = 0) : state_(before) {}
 
   void add(std::uint64_t word) { state_ = step(state_, word); }
-  /// With their length: where a part ends is of the sum, too.
+  /// Adds the bytes and their number, so the sum depends on the borders of parts.
   void add(std::span<const std::byte> bytes) {
     add(static_cast<std::uint64_t>(bytes.size()));
     if (bytes.size() >= long_part) bytes = add_blocks(bytes);
@@ -38,7 +38,7 @@ class RunningSum {
  private:
   static constexpr std::size_t lanes = 4, long_part = 256;
 
-  /// SplitMix64's finalizer (Steele et al., 2014), which is one to one.
+  /// SplitMix64's finalizer (Steele et al., 2014), which is a bijection.
   static std::uint64_t step(std::uint64_t state, std::uint64_t word) {
     std::uint64_t z = (state ^ word) + 0x9e3779b97f4a7c15U;
     z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
@@ -52,8 +52,7 @@ class RunningSum {
     state = step(state, word);
     return taken;
   }
-  /// Four words side by side, none of which waits for the other: as fast as memory is read. What
-  /// is left over comes back.
+  /// Adds four independent words at a time, at the speed of memory. Returns the remaining bytes.
   std::span<const std::byte> add_blocks(std::span<const std::byte> bytes) {
     std::array<std::uint64_t, lanes> states{};
     for (std::size_t lane = 0; lane < lanes; ++lane) states[lane] = step(state_, lane);

@@ -18,8 +18,8 @@ bool continues(char c) {
   return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
 }
 
-/// Bytes of the UTF-8 character at the start of the text; 0 where there is none, be it broken,
-/// longer than it need be, a surrogate, or beyond the last code point (RFC 3629).
+/// Bytes of the UTF-8 character at the start of the text; 0 if it is invalid: malformed, overlong,
+/// a surrogate, or beyond the last code point (RFC 3629).
 std::size_t character_at(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
   const std::size_t length = lead < 0x80                   ? 1
@@ -46,8 +46,8 @@ char32_t code_point(std::string_view character) {
   return code;
 }
 
-/// Characters that no one sees, or that put others elsewhere: controls (a terminal obeys both
-/// kinds), marks and overrides of direction, line and paragraph separators, tags.
+/// Characters that are invisible or reorder text: controls (terminals interpret both kinds),
+/// direction marks and overrides, line and paragraph separators, tags.
 bool is_hidden(char32_t code) {
   constexpr std::array<std::pair<char32_t, char32_t>, 11> ranges{{{0x00, 0x1F},
                                                                   {0x7F, 0x9F},
@@ -64,7 +64,7 @@ bool is_hidden(char32_t code) {
       ranges, [code](const auto& range) { return code >= range.first && code <= range.second; });
 }
 
-/// Takes the first character off the text; "?" for one that is broken or hidden.
+/// Removes the first character from the text; returns "?" for an invalid or hidden one.
 std::string_view take_visible(std::string_view& text) {
   const std::size_t length = character_at(text);
   const std::string_view character = text.substr(0, std::max<std::size_t>(length, 1));
@@ -76,8 +76,8 @@ char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-/// Edits that turn a into b, case aside: insertions, deletions, replacements and swapped neighbours
-/// (optimal string alignment).
+/// Case-insensitive number of edits that turn a into b: insertions, deletions, replacements and
+/// swaps of neighbours (optimal string alignment).
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before_last(b.size() + 1);
   std::vector<std::size_t> last(b.size() + 1);
@@ -134,7 +134,7 @@ std::string visible(std::string_view text) {
 
 std::string suggest(std::string_view unknown, std::span<const std::string_view> known) {
   std::string_view nearest;
-  // Beyond a third of its letters a word is another word, not a misspelling.
+  // With more than a third of its letters changed, a word is another word, not a misspelling.
   std::size_t least = std::max<std::size_t>(1, (unknown.size() + 1) / 3) + 1;
   for (const std::string_view name : known) {
     const std::size_t distance = edit_distance(unknown, name);

@@ -6,7 +6,7 @@
 
 namespace attnscope {
 
-/// As a shell takes it, unquoted where nothing in it means anything to one.
+/// The text as one word for a shell, unquoted if it has no special characters.
 [[nodiscard]] inline std::string shell_word(const std::string& text) {
   constexpr std::string_view plain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Child processes of this program: how one is started, and the descriptors that lead to it.
+// Starts child processes of this program, and owns the descriptors that lead to them.
 
 #include <sys/types.h>
 
@@ -12,7 +12,7 @@
 
 namespace attnscope {
 
-/// A descriptor that is closed with its scope.
+/// A descriptor that is closed at the end of its scope.
 class Descriptor {
  public:
   Descriptor() = default;
@@ -22,8 +22,8 @@ class Descriptor {
   [[nodiscard]] int get() const { return number_; }
   [[nodiscard]] bool is_open() const { return number_ >= 0; }
   void close();
-  /// Takes it over, under a number from 4 up that no child inherits by itself: giving one to a
-  /// child as 0 to 3 never overwrites another, however this process was started.
+  /// Takes ownership, under a number from 4 up that children do not inherit by default: passing one
+  /// to a child as 0 to 3 then never overwrites another, however this process was started.
   [[nodiscard]] bool take(int number);
 
  private:
@@ -31,16 +31,16 @@ class Descriptor {
 };
 
 struct Spawn {
-  std::vector<std::string> arguments;  // the first is the program, looked for as a shell does
-  std::vector<std::pair<int, int>> descriptors{};  // of this process, and their number in the child
-  std::vector<std::string> environment{};          // "NAME=value", in place of this process's
-  bool own_group = false;  // a process group of its own, which Ctrl-C does not reach
+  std::vector<std::string> arguments;              // the first is the program, found as by a shell
+  std::vector<std::pair<int, int>> descriptors{};  // number in this process, number in the child
+  std::vector<std::string> environment{};          // "NAME=value", overrides this process's
+  bool own_group = false;  // a separate process group, which Ctrl-C does not reach
 };
 
-/// Signals are as in a fresh program, whatever this one blocks or ignores. 0, or an errno.
+/// The child starts with no blocked signals and default handlers. Returns 0, or an errno.
 [[nodiscard]] int spawn(const Spawn& what, pid_t& pid);
 
-/// A command as typed: words through a shell, unless all of it names a file.
+/// A command as typed: words parsed by a shell, unless the whole text names a file.
 [[nodiscard]] std::vector<std::string> command_arguments(const std::string& command);
 
 /// "signal 11 (SIGSEGV)".

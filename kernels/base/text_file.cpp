@@ -12,7 +12,7 @@
 namespace attnscope {
 namespace {
 
-/// A file may grow while it is read; what is beyond `most_bytes` is left.
+/// A file may grow while it is read; bytes beyond `most_bytes` are ignored.
 bool read_all(int file, std::uintmax_t most_bytes, std::string& text) {
   constexpr std::size_t step = 65536;
   std::array<char, step> bytes{};
@@ -51,7 +51,7 @@ Result<std::string> read_text_file(const std::filesystem::path& path, std::strin
   if (!file || !read_all(file->number(), most_bytes, text)) {
     return fail("the {} '{}' cannot be read; is it a readable file?", kind, name);
   }
-  // Editors on Windows begin a file with a byte-order mark; it says nothing.
+  // Editors on Windows begin a file with a byte-order mark, which has no meaning.
   if (mark == ByteOrderMark::left_out && text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);
   return text;
 }

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A person's own JSON file as text. Pipes and devices, which could be read without end, and files
-// far larger than any of their kind are declined; a byte-order mark is left out.
+// A user's JSON file as text. Pipes and devices, which may never end, and files far larger than any
+// of their kind are rejected; a byte-order mark is skipped.
 //
 //   Result<std::string> json = read_text_file("my/pattern.json", "pattern file", 1 << 20);
 
@@ -17,7 +17,7 @@ namespace attnscope {
 
 enum class ByteOrderMark : std::uint8_t { left_out, kept };
 
-/// `kind` is what messages call the file.
+/// `kind` is the name of the file type in messages.
 [[nodiscard]] Result<std::string> read_text_file(const std::filesystem::path& path,
                                                  std::string_view kind, std::uintmax_t most_bytes,
                                                  ByteOrderMark mark = ByteOrderMark::left_out);

@@ -24,14 +24,14 @@
 namespace attnscope {
 namespace {
 
-/// As readable as a file that is made in the ordinary way.
+/// The mode of a file created in the usual way.
 mode_t mode_of_new_files() {
   const mode_t mask = ::umask(0);
   ::umask(mask);
   return 0666U & ~mask;
 }
 
-/// An exported run that gzip has packed, for example.
+/// For example an exported run compressed by gzip.
 bool is_packed_database(const std::filesystem::path& file) {
   const auto opened = OpenFile::to_read(file);
   if (!opened) return false;
@@ -51,7 +51,7 @@ bool is_standard_output(const std::filesystem::path& target) {
   return target == "-" || target == "/dev/stdout" || target == "/dev/fd/1";
 }
 
-/// An error's words for a target, which may be a stream.
+/// The name of a target, which may be a stream, in error messages.
 std::string name_of_target(const std::filesystem::path& target) {
   return target == "-" ? "standard output" : target.string();
 }
@@ -62,7 +62,7 @@ bool is_letter_or_digit(char c) {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
 
-/// Of a part that nobody has locked: its command is gone.
+/// Removes an unlocked part file, whose command has ended.
 void remove_if_left(const std::filesystem::path& part) {
   const int number = ::open(part.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (number < 0) return;
@@ -70,7 +70,7 @@ void remove_if_left(const std::filesystem::path& part) {
   if (::fstat(number, &info) == 0 && S_ISREG(info.st_mode) &&
       ::flock(number, LOCK_EX | LOCK_NB) == 0) {
     ::unlink(part.c_str());
-    ::unlink((part.string() + "-journal").c_str());  // SQLite's
+    ::unlink((part.string() + "-journal").c_str());  // of SQLite
   }
   ::close(number);
 }
@@ -105,11 +105,11 @@ PartFile begin_part(const std::filesystem::path& target, PartLock lock) {
     PartFile part{.name = fmt::format("{}{}{}", target.string(), part_mark, any_part)};
     part.number = ::mkostemp(part.name.data(), O_CLOEXEC);
     if (part.number < 0 || lock == PartLock::none) return part;
-    // A file system that knows no locks has nobody who could take it for one that was left.
+    // On a file system without locks, no other command can take this file for an abandoned one.
     if (::flock(part.number, LOCK_EX) != 0) return part;
     struct stat opened {};
     if (::fstat(part.number, &opened) == 0 && opened.st_nlink > 0) return part;
-    ::close(part.number);  // another command took it for one that was left
+    ::close(part.number);  // another command took it for an abandoned one
   }
 }
 
@@ -151,7 +151,7 @@ Status may_be_written(const std::filesystem::path& target,
                 target.string());
   };
   struct stat info {};
-  // Not there, or not to be looked at: opening the file beside it says why.
+  // It does not exist or is not accessible: opening the part file reports why.
   if (::lstat(target.c_str(), &info) != 0)
     return is_read(target) ? of_what_is_read() : unless_of_database();
   if (S_ISLNK(info.st_mode)) {
@@ -261,7 +261,7 @@ Status WrittenFile::write(std::string_view text) {
 
 Status WrittenFile::flush() {
   if (packer_ && !is_flushed_) {
-    const std::string rest = packer_->finish();  // what is written later is a member of its own
+    const std::string rest = packer_->finish();  // later bytes are a separate member
     write_bytes(std::as_bytes(std::span(rest)));
   }
   if (error_ == 0 && !is_flushed_ && ::fsync(number_) != 0) error_ = errno;
@@ -271,7 +271,7 @@ Status WrittenFile::flush() {
 
 Status WrittenFile::pass_on() {
   const bool is_output = is_standard_output(target_);
-  if (is_output) std::fflush(stdout);  // what was printed before comes before
+  if (is_output) std::fflush(stdout);  // keeps the order with earlier output
   const int stream =
       is_output ? ::dup(STDOUT_FILENO) : ::open(target_.c_str(), O_WRONLY | O_CLOEXEC);
   bool is_passed_on = stream >= 0 && ::lseek(number_, 0, SEEK_SET) == 0;
@@ -292,7 +292,7 @@ Status WrittenFile::pass_on() {
 Status WrittenFile::commit() {
   if (Status flushed = flush(); !flushed) return flushed;
   if (name_.empty()) return pass_on();
-  // What is read by now, or has come to be there.
+  // Files that were read or created in the meantime count, too.
   if (Status allowed = may_be_written(target_); !allowed) return allowed;
   if (::rename(name_.c_str(), target_.c_str()) != 0) {
     error_ = errno;
@@ -322,11 +322,11 @@ bool write_all(int number, std::span<const std::byte> bytes) {
 Status write_files(std::span<const FileText> files, Streams streams) {
   std::vector<WrittenFile> open;
   open.reserve(files.size());
-  for (const FileText& one : files) {
-    auto file = streams == Streams::taken ? WrittenFile::of_output(one.path)
-                                          : WrittenFile::beside(one.path);
+  for (const FileText& output : files) {
+    auto file = streams == Streams::taken ? WrittenFile::of_output(output.path)
+                                          : WrittenFile::beside(output.path);
     if (!file) return tl::unexpected(file.error());
-    file->write(one.text);
+    file->write(output.text);
     if (Status flushed = file->flush(); !flushed) return flushed;
     open.push_back(std::move(*file));
   }

@@ -9,11 +9,11 @@
 namespace attnscope::cpu {
 namespace {
 
-/// Units that keep many cores busy, and the most chunks that an item is cut into for it.
+/// Units that keep many cores busy, and the most chunks per item for it.
 constexpr std::int64_t wanted_units = 64;
 constexpr std::int64_t most_chunks = 16;
 
-/// A strip is eight windows long, so that rows seen twice are few, but its gradients, keys and
+/// A strip is eight windows long, so that few rows are processed twice, but its gradients, keys and
 /// values stay within the second-level cache.
 constexpr std::int64_t windows_a_strip = 8;
 constexpr std::int64_t smallest_strip = 256;
@@ -39,7 +39,7 @@ std::int64_t round_up(std::int64_t value, std::int64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-/// Tables after one another in one piece of memory.
+/// Consecutive tables in one block of memory.
 struct Tables {
   BackwardGroup* groups;
   SlotRegion* regions;
@@ -60,7 +60,7 @@ Tables tables_in(const AttentionPlan& plan, std::byte* memory) {
   };
   const std::int64_t regions = bytes_of(tasks, sizeof(BackwardGroup));
   const std::int64_t rows = regions + bytes_of(all_segments(plan), sizeof(SlotRegion));
-  // Without memory only the bytes are asked for, and no offset may be added to a null pointer.
+  // Without memory only the size is computed, and no offset may be added to a null pointer.
   const auto at = [memory](std::int64_t offset) {
     return memory == nullptr ? nullptr : memory + offset;
   };
@@ -120,7 +120,7 @@ class Cutter {
     if (groups_ > 1) tables_.groups[0].shared = plan_.tasks.front().item == -1;
   }
 
-  /// Groups own disjoint tokens and see no other group's keys but the shared ones.
+  /// Groups own disjoint tokens and attend to no other group's keys except the shared ones.
   [[nodiscard]] bool is_separable() const {
     for (std::int64_t g = 0; g < groups_; ++g) {
       const BackwardGroup& group = tables_.groups[g];
@@ -140,7 +140,7 @@ class Cutter {
     return true;
   }
 
-  /// Gives every task its rows of partial sums. Tasks with the same segments share their slots.
+  /// Assigns rows of partial sums to every task. Tasks with the same segments share their slots.
   void place_rows(BackwardGroup& group, std::int64_t& regions) {
     const Task* before = nullptr;
     std::int64_t slot_of_before = 0;

@@ -1,21 +1,21 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a plan is cut for the backward pass: by its keys, so that the gradients of a key are summed
-// in one place and in one order.
+// Divides a plan for the backward pass by its keys, so that the gradients of a key are summed in
+// one place and in one order.
 //
 //   group    consecutive tasks of one item; it owns the tokens of their rows (its hull)
 //   chunk    a part of the hull; one unit of work for each head
-//   strip    a part of a chunk, whose gradients of keys and values stand in scratch while all rows
-//            that see its keys through a window pass by; rows near a strip's border pass by twice
+//   strip    a part of a chunk, whose gradients of keys and values are in scratch while all rows
+//            with windows on its keys are processed; rows near a strip's border are processed twice
 //
-// Two kinds of gradients have several sources and are left by every chunk as float32 partial sums,
-// which are merged in the order of groups and chunks afterwards:
+// Two kinds of gradients have several sources. Every chunk stores its float32 partial sums of them,
+// which are merged afterwards in the order of groups and chunks:
 //
 //   slots       gradients of keys that the rows of a group share outside any window, such as [CLS]
-//               and query keys seen by all document rows
+//               and query keys, to which all document rows attend
 //   split rows  gradients of queries whose keys are all whole segments, such as the [CLS] row:
-//               each chunk takes the keys it owns
+//               each chunk processes the keys it owns
 
 #include <cstdint>
 #include <span>
@@ -24,16 +24,16 @@
 
 namespace attnscope::cpu {
 
-/// Keys that share slots: `run`, from row `first_row` of the group's slots on.
+/// Keys with slots: `run`, starting at row `first_row` of the group's slots.
 struct SlotRegion {
   TokenRun run;
   std::int64_t first_row = 0;
 };
 
-/// Where a task's partial sums begin, in rows.
+/// Offsets of a task's partial sums, in rows.
 struct TaskRows {
   std::int64_t split = -1;  // -1: its rows are not split
-  std::int64_t slot = 0;    // of its first slotted segment; the others follow in order
+  std::int64_t slot = 0;    // of its first segment with slots; the others follow in order
 };
 
 struct BackwardGroup {
@@ -42,12 +42,12 @@ struct BackwardGroup {
   std::int64_t first_region = 0;
   std::int64_t last_region = 0;
   TokenRange hull{};
-  bool shared = false;  // its keys are slots, because other groups see them, too
+  bool shared = false;  // its keys have slots, because other groups attend to them, too
   std::int64_t strip_tokens = 0;
-  std::int64_t halo = 0;  // tokens beside a strip that are held packed with it
+  std::int64_t halo = 0;  // tokens on each side of a strip that are packed with it
   std::int64_t strips = 0;
   std::int64_t chunks = 0;
-  std::int64_t own_slot = 0;  // shared: first of the rows for the hull's own tokens
+  std::int64_t own_slot = 0;  // if shared: first row for the hull's own tokens
   std::int64_t slot_rows = 0;
   std::int64_t split_rows = 0;
   std::int64_t units_before = 0;
@@ -56,17 +56,17 @@ struct BackwardGroup {
   [[nodiscard]] std::int64_t strip_begin(std::int64_t strip) const {
     return hull.begin + hull.size() * strip / strips;
   }
-  /// Strips of chunk `chunk`.
+  /// First strip of chunk `chunk`.
   [[nodiscard]] std::int64_t first_strip(std::int64_t chunk) const {
     return strips * chunk / chunks;
   }
 };
 
-/// Whether each chunk takes the keys it owns of the task's rows: all segments are whole, and their
-/// keys so many that partial sums of the rows are the smaller ones.
+/// Whether each chunk computes the task's rows for its own keys only: all segments are whole, with
+/// so many keys that partial sums of the rows are smaller than those of the keys.
 [[nodiscard]] bool splits_rows(const AttentionPlan& plan, const Task& task);
 
-/// Whether a segment's gradients are summed in the strips of `hull`, else in slots.
+/// Whether a segment's gradients are summed in slots instead of the strips of `hull`.
 [[nodiscard]] bool has_slots(const Segment& segment, const std::int64_t* indices, bool splits,
                              TokenRange hull);
 
@@ -80,10 +80,10 @@ struct BackwardCut {
   std::int64_t largest_halo = 0;
 };
 
-/// Bytes of the cut's three tables, which the caller hands to cut_for_backward.
+/// Bytes of the cut's three tables; the caller passes this memory to cut_for_backward.
 [[nodiscard]] std::int64_t backward_cut_bytes(const AttentionPlan& plan);
 
-/// `memory` is aligned to 64 bytes and holds backward_cut_bytes(plan).
+/// `memory` is aligned to 64 bytes and has backward_cut_bytes(plan) bytes.
 [[nodiscard]] BackwardCut cut_for_backward(const AttentionPlan& plan, std::int64_t head_dim,
                                            void* memory);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks, packs the queries for the inner loops and deals pieces of rows, or documents, to threads.
+// Checks, packs the queries for the inner loops and distributes pieces of rows, or documents, to
+// threads.
 #include "kernels/cpu/document_vectors.h"
 
 #include <omp.h>
@@ -14,7 +15,7 @@
 namespace attnscope::cpu {
 namespace {
 
-/// Rows that are worth a piece of their own.
+/// Minimum rows of a piece.
 constexpr std::int64_t rows_of_a_piece = 256;
 
 std::int64_t padded_to_vectors(std::int64_t count) {
@@ -37,7 +38,7 @@ std::int64_t packed_floats(std::int64_t width, std::int64_t query_count) {
   return width * padded_to_vectors(query_count);
 }
 
-/// Of one thread.
+/// Scratch of one thread.
 std::int64_t scratch_floats_of(std::int64_t width, std::int64_t query_count) {
   return vector_rows_at_once(width) * padded_to_vectors(width) + padded_to_vectors(query_count);
 }
@@ -65,7 +66,7 @@ Status check_sizes(const VectorRows& rows, std::span<const float> queries, std::
   return {};
 }
 
-/// `pieces` calls of `work`, which gets the piece and scratch of its thread.
+/// Calls `work` for each of `pieces` pieces, with the piece and the scratch of its thread.
 template <typename Work>
 void deal(std::int64_t pieces, int threads, float* scratch, std::int64_t floats_a_thread,
           const Work& work) {
@@ -112,7 +113,7 @@ Status row_products(const VectorRows& rows, std::span<const std::int64_t> number
   const Result<const KernelTable*> kernels = selected_kernels();
   if (!kernels) return tl::unexpected(kernels.error());
   float* scratch = workspace.data() + packed_floats(rows.width, query_count);
-  const float* packed = queries.data();  // one query goes along the rows as it is
+  const float* packed = queries.data();  // a single query is used without packing
   if (query_count > 1) {
     pack_queries(queries, query_count, rows.width, workspace.data());
     packed = workspace.data();

@@ -35,7 +35,7 @@ bool has_avx512_bf16() {
   return has_avx512_vnni() && __builtin_cpu_supports("avx512bf16");
 }
 
-/// Linux gives the tiles' registers to processes that ask for them.
+/// Linux grants the tile registers to processes that request them.
 bool may_use_tiles() {
   constexpr long ask_for_state = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
   static const bool may = syscall(SYS_arch_prctl, ask_for_state, tile_data) == 0;

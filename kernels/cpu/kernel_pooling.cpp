@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks, lays out the query, and deals pieces of documents to threads.
+// Checks, packs the query, and distributes pieces of documents to threads.
 #include "kernels/cpu/kernel_pooling.h"
 
 #include <omp.h>
@@ -124,7 +124,7 @@ Status check_apart(const PoolingCall& call) {
   return {};
 }
 
-/// T of a sum.
+/// The saturation T of a sum.
 double saturated(const RegionSaturation& of, std::int64_t i, std::int64_t k, std::int64_t n,
                  double sum) {
   const double least = least_pooled_sum;
@@ -139,12 +139,12 @@ std::int64_t padded_to(std::int64_t count, std::int64_t multiple) {
   return (count + multiple - 1) / multiple * multiple;
 }
 
-/// Of packed query rows, aligned to 64 bytes.
+/// Floats of packed query rows, aligned to 64 bytes.
 std::int64_t packed_query_floats(const PoolingCall& call) {
   return padded_to(padded_to(call.query_rows, 4) * padded_to(call.width, 4), widest_vector);
 }
 
-/// Query rows and their scales.
+/// Floats of query rows and their scales.
 std::int64_t query_floats(const PoolingCall& call) {
   return packed_query_floats(call) + call.query_rows + widest_vector;
 }
@@ -155,7 +155,7 @@ float* aligned(float* at) {
   return static_cast<float*>(std::align(widest_vector * sizeof(float), 1, place, space));
 }
 
-/// Of one thread: cosines, inverse lengths, pairs, their sums by two and four, scores.
+/// Scratch of one thread: cosines, inverse lengths, pairs, their sums of two and four, scores.
 std::int64_t scratch_floats_of(const PoolingCall& call) {
   return (padded_to(call.query_rows, 4) + 1) * pooling_cosine_pitch +
          (pooling_kernels + 3) * pooling_pair_pitch;
@@ -171,7 +171,7 @@ std::int64_t pieces_of_regions(std::int64_t tokens) {
   return (regions_of(tokens) + regions_of_piece - 1) / regions_of_piece;
 }
 
-/// Pieces of documents whose sums are those of several.
+/// Number of pieces of documents that have several pieces.
 std::int64_t split_pieces(const PoolingCall& call) {
   std::int64_t pieces = 0;
   for (const TokenRange& document : call.documents) {
@@ -181,15 +181,15 @@ std::int64_t split_pieces(const PoolingCall& call) {
   return pieces;
 }
 
-/// Where in the documents a thread is.
+/// A thread's position in the documents.
 struct PieceCursor {
   std::size_t document = 0;
-  std::int64_t pieces_before = 0;  // of the documents before
-  std::int64_t split_before = 0;   // those of several
+  std::int64_t pieces_before = 0;  // in the preceding documents
+  std::int64_t split_before = 0;   // those of documents with several pieces
   std::int64_t regions_before = 0;
 };
 
-/// Moves on to the document that holds the piece, which comes no earlier than the one before.
+/// Advances to the document of a piece, which must not precede the previous one.
 template <typename PiecesOf>
 void move_to(const PoolingCall& call, const PiecesOf& pieces_of, std::int64_t piece,
              PieceCursor& at) {
@@ -204,7 +204,8 @@ void move_to(const PoolingCall& call, const PiecesOf& pieces_of, std::int64_t pi
   }
 }
 
-/// `work(cursor, piece of its document, scratch)` of all pieces, dealt to threads as they come.
+/// Calls `work(cursor, piece of its document, scratch)` for all pieces, distributed to threads
+/// dynamically.
 template <typename PiecesOf, typename Work>
 void deal_pieces(const PoolingCall& call, int threads, float* scratch, const PiecesOf& pieces_of,
                  const Work& work) {
@@ -223,7 +224,7 @@ void deal_pieces(const PoolingCall& call, int threads, float* scratch, const Pie
   }
 }
 
-/// Lays out the query at the workspace's beginning.
+/// Packs the query at the workspace's beginning.
 PoolingTokens prepared(const PoolingCall& call, const KernelTable& kernels,
                        std::span<float> workspace) {
   float* const packed = aligned(workspace.data());
@@ -246,7 +247,7 @@ const float* data_or_null(std::span<const float> of) {
   return of.empty() ? nullptr : of.data();
 }
 
-/// Regions of a document from `first_region` on, of which the first begins within it.
+/// Regions of a document from `first_region` on; the first begins within the document.
 RegionPiece regions_between(const RegionCall& call, const PoolingTokens& of,
                             const TokenRange& document, std::int64_t first_region,
                             std::int64_t regions) {
@@ -268,7 +269,7 @@ RegionPiece regions_between(const RegionCall& call, const PoolingTokens& of,
           .alpha = data_or_null(call.saturation.alpha)};
 }
 
-/// Adds up the parts of long documents, and weighs rows.
+/// Adds up the parts of long documents, and applies row weights.
 void join_sums(const PoolingCall& call, const float* parts, std::span<float> sums) {
   const std::int64_t size = call.query_rows * pooling_kernels;
   float* to = sums.data();
@@ -300,8 +301,8 @@ std::int64_t backward_pieces(std::int64_t tokens) {
   return (tokens + pooling_backward_tokens - 1) / pooling_backward_tokens;
 }
 
-/// Pieces go in slots, each with sums of its own, that are added up in their order: results depend
-/// neither on threads nor on chance.
+/// Pieces are assigned to slots with separate sums, which are added up in order: results depend
+/// neither on threads nor on scheduling.
 constexpr std::int64_t most_slots = 32;
 
 std::int64_t slots_of(const PoolingCall& call) {
@@ -314,17 +315,17 @@ std::int64_t padded_table(const PoolingCall& call) {
   return padded_to(table_floats(call), widest_vector);
 }
 
-/// Of gradients of the query, kernel weights, alphas, factors, exponents and constants.
+/// Floats of the gradients of the query, kernel weights, alphas, factors, exponents and constants.
 std::int64_t slot_floats(const PoolingCall& call) {
   return call.query_rows * query_pitch(call) + 2 * widest_vector + 3 * padded_table(call);
 }
 
-/// Regions that hold a token of a piece, and what fills a vector.
+/// Regions that contain a token of a piece, rounded up to a vector.
 constexpr std::int64_t most_regions =
     pooling_backward_tokens / region_step + pooling_halo_tokens / region_step + widest_vector;
 
-/// Of one thread: gradients of scores; cosines and their gradients, inverse lengths; kernels and
-/// their gradients by pairs, and three rows of those.
+/// Scratch of one thread: gradients of scores; cosines and their gradients, inverse lengths;
+/// kernels and their gradients by pairs, and three rows of those.
 std::int64_t backward_scratch_floats_of(const PoolingCall& call) {
   return 2 * most_regions + (2 * padded_to(call.query_rows, 4) + 1) * pooling_backward_pitch +
          (2 * pooling_kernels + 3) * pooling_pair_pitch;
@@ -411,7 +412,8 @@ class BackwardRoom {
   float* slots_;
 };
 
-/// `work(cursor, piece of its document, slot, scratch)` of all pieces, those of a slot in turn.
+/// Calls `work(cursor, piece of its document, slot, scratch)` for all pieces, in order within a
+/// slot.
 template <typename Work>
 void deal_slots(const PoolingCall& call, const BackwardRoom& of, int threads, const Work& work) {
   std::int64_t pieces = 0;
@@ -433,7 +435,7 @@ void deal_slots(const PoolingCall& call, const BackwardRoom& of, int threads, co
   }
 }
 
-/// The regions that hold a token of a piece, and their gradients; false where all of these are 0.
+/// The regions that contain a token of a piece, and their gradients; returns false if all are 0.
 bool take_regions(const RegionCall& call, const TokenRange& document, std::int64_t piece,
                   const float* grad_scores, float* room, PoolingBackwardPiece& some) {
   constexpr std::int64_t pairs = pooling_backward_tokens / region_step;

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the drivers (segment.cpp, windowed.cpp) and the inner loops (inner/) say to each other:
-// plain structs and one table of functions per instruction set. The inner loops see nothing of the
+// The interface between the drivers (segment.cpp, windowed.cpp) and the inner loops (inner/): plain
+// structs and one table of functions per instruction set. The inner loops use nothing of the
 // standard library with external linkage, so that no instruction of a higher set can be linked into
 // the baseline path.
 
@@ -30,7 +30,7 @@ struct HeadView {
   std::int64_t item_stride;
 };
 
-/// Rows of one task and head. All results depend on these fields alone.
+/// Rows of one task and head. All results depend only on these fields.
 struct RowChunk {
   HeadView<const std::byte> q, k, v;
   HeadView<std::byte> o;
@@ -39,21 +39,21 @@ struct RowChunk {
   std::int64_t segment_count;
   TokenRun queries;       // the rows of this chunk
   std::int64_t head_dim;  // 1 ... 256
-  float scale;            // of q k^T, times log2(e) where an exponential follows; of the unfused
-                          // values step's outputs
+  float scale;            // of q k^T, times log2(e) before an exponential; in the unfused values
+                          // step, of the outputs
   float* lse;             // of token 0 and this head, or null
   std::int64_t lse_stride;
 };
 
-/// A chunk of the fused kernel, at most chunk_rows(head_dim) rows where keys come block by block.
+/// A chunk of the fused kernel, at most chunk_rows(head_dim) rows if keys are processed in blocks.
 struct SegmentChunk {
   RowChunk rows;
-  // tile_keys(head_dim) where a tile of rows sees no more keys and takes them all at once; 0: keys
-  // come block by block.
+  // tile_keys(head_dim) if no tile of rows has more keys and takes them all at once; 0: keys are
+  // processed in blocks.
   std::int64_t tile_keys;
-  // For rows split over key chunks: the positions [first_key, last_key) of the segments' keys laid
-  // end to end, and the place of the partial result: head_dim + 2 floats a row, which are the sum
-  // of exp2(s - m) v, the maximum m of the scores s, and the sum of exp2(s - m).
+  // For rows split over key chunks: the positions [first_key, last_key) in the concatenated keys of
+  // the segments, and the location of the partial result: head_dim + 2 floats per row, which are
+  // the sum of exp2(s - m) v, the maximum m of the scores s, and the sum of exp2(s - m).
   std::int64_t first_key;
   std::int64_t last_key;
   float* partial;  // null: the rows are not split; o and lse are written
@@ -63,8 +63,8 @@ struct SegmentChunk {
 /// A chunk of the three unfused steps, at most chunk_rows(head_dim) rows.
 struct WindowedChunk {
   RowChunk rows;
-  float* scores;         // [rows, columns], the segments side by side
-  const float* weights;  // alike, where a step reads both
+  float* scores;         // [rows, columns], the segments consecutively
+  const float* weights;  // the same layout, if a step reads both
   std::int64_t columns;  // a row's length
   float outside;         // entry of a pair outside the pattern: 0, or -inf before a softmax
 };
@@ -92,8 +92,8 @@ struct BackwardUnit {
   std::int64_t largest_halo;
 };
 
-/// Rows of one task and head that see keys of one chunk through one segment: what the transposed
-/// product sums_j += sum over rows i of scores[i][j] * x_i takes.
+/// Rows of one task and head that attend to keys of one chunk through one segment: the operands of
+/// the transposed product sums_j += sum over rows i of scores[i][j] * x_i.
 struct TransposedPart {
   HeadView<const std::byte> x;
   const std::int64_t* indices;  // the plan's
@@ -101,13 +101,13 @@ struct TransposedPart {
   TokenRun queries;                  // the rows
   std::int64_t head_dim;             // 1 ... 256
   const float* scores;               // of the first row, at the segment's first column
-  std::int64_t columns;              // from row to row
+  std::int64_t columns;              // between rows
   std::int64_t first_key, last_key;  // positions of the segment's key run
-  std::int64_t first_token;          // to which the first row of `sums` belongs
-  float* sums;  // a row of head_dim floats a token, padded to a multiple of the lanes
+  std::int64_t first_token;          // token of the first row of `sums`
+  float* sums;  // one row of head_dim floats per token, padded to a multiple of the lanes
 };
 
-/// Sums of a chunk of keys on their way into a tensor: `parts` of them, added up in their order.
+/// Sums of a chunk of keys to be written to a tensor: `parts` of them, added up in their order.
 struct KeySums {
   const float* sums;
   std::int64_t parts;
@@ -123,15 +123,15 @@ struct VectorCall {
   const std::byte* data;
   VectorFormat format;
   std::int64_t width;
-  const float* scales;   // of int8, a row each
-  const float* queries;  // of one: [width]; of several [width, padded_queries]
+  const float* scales;   // int8 only, one per row
+  const float* queries;  // for one query: [width]; for several: [width, padded_queries]
   std::int64_t query_count;
-  std::int64_t padded_queries;  // up to a multiple of the widest vector
+  std::int64_t padded_queries;  // rounded up to a multiple of the widest vector
   std::int64_t rows_at_once;
-  float* scratch;  // rows_at_once rows, padded, and as many floats as there are padded queries
+  float* scratch;  // rows_at_once rows, padded, and as many floats as padded queries
 };
 
-/// LayerNorm of a row; none where `weight` is null.
+/// LayerNorm of a row; none if `weight` is null.
 struct RowNorm {
   const float* weight = nullptr;
   const float* bias = nullptr;
@@ -141,15 +141,15 @@ struct RowNorm {
 
 /// Some rows and outputs of a linear layer (linear.cpp).
 struct LinearPiece {
-  const float* x;  // of the first row
+  const float* x;  // the first row
   std::int64_t x_stride;
   std::int64_t rows;  // 1 ... linear_rows, or narrow_rows divided by a row's parts
   std::int64_t in;
   Products products;
   const std::byte* weights;           // packed, of the first output, which begins a panel
-  std::int64_t groups;                // of 4 bytes an output, of narrow weights
-  const float* weight_scales;         // of int8, of the first output
-  const std::int32_t* sums_too_much;  // the same: what its sums have above those of signed rows
+  std::int64_t groups;                // narrow weights: groups of 4 bytes per output
+  const float* weight_scales;         // int8 only, of the first output
+  const std::int32_t* sums_too_much;  // int8 only: excess of its sums over those of signed rows
   std::int64_t outputs;               // 1 ... linear_outputs
   const float* bias;                  // of the first output, or null
   bool gelu;
@@ -160,48 +160,48 @@ struct LinearPiece {
   RowNorm norm;          // none unless `outputs` are whole rows
   float* y;
   std::int64_t y_stride;
-  float* scratch;   // linear_scratch_floats() of the rows
-  bool in_scratch;  // the rows are there already, and `in` is at most linear_depth
+  float* scratch;   // linear_scratch_floats() for the rows
+  bool in_scratch;  // the rows are already there, and `in` is at most linear_depth
 };
 
-/// A query beside rows of documents (kernel_pooling.cpp).
+/// A query and rows of documents (kernel_pooling.cpp).
 struct PoolingTokens {
-  const float* query;         // as pooling_query() packs it
+  const float* query;         // as packed by pooling_query()
   const float* query_scales;  // [query_rows]: 1 / length
   std::int64_t query_rows;
   std::int64_t width;
   const float* tokens;
   std::int64_t token_stride;
-  const std::int64_t* numbers;  // row of each token, or null: its own number
+  const std::int64_t* numbers;  // row of each token, or null: the token's own number
   bool normalised;              // the tokens' rows
   float ratio;                  // by which the first kernel is narrower than the others
-  std::int64_t cosine_pitch;    // from query row to query row, in scratch
+  std::int64_t cosine_pitch;    // between query rows, in scratch
 };
 
 /// Some regions of a document.
 struct RegionPiece {
   PoolingTokens of;
-  std::int64_t first;         // token, of all
+  std::int64_t first;         // index among all tokens
   std::int64_t count;         // tokens that are needed, 0 ... pooling_piece_tokens + 28
   std::int64_t tokens_left;   // of the document from the first token on
   std::int64_t regions;       // 1 ... pooling_piece_tokens / 2
-  std::int64_t regions_full;  // the first of them, with 30 tokens
+  std::int64_t regions_full;  // number of those with 30 tokens; they come first
   const float* kernel_weights;
   const float* query_weights;                 // or null
   const float *factor, *exponent, *constant;  // [query_rows, 31], or null
   const float* alpha;                         // or null
 };
 
-/// Tokens of a document and what kernel pooling gives to their gradients.
+/// Tokens of a document, and the inputs and outputs of their gradients in kernel pooling.
 struct PoolingBackwardPiece {
   PoolingTokens of;
   const float* query;  // [query_rows, query_pitch], zeros beyond the width
   std::int64_t query_pitch;
   bool query_normalised;
-  std::int64_t first;      // token, of all
+  std::int64_t first;      // index among all tokens
   std::int64_t count;      // 1 ... pooling_backward_tokens
-  const float* grad_sums;  // [query_rows, 11], of the document; null: of regions
-  // The regions that hold a token of the piece: they may begin `pairs_before` pairs before it.
+  const float* grad_sums;  // [query_rows, 11], of the document; null: regions are used
+  // The regions that contain a token of the piece; they may begin `pairs_before` pairs before it.
   RegionPiece regions;
   std::int64_t pairs_before;
   const float* gradients;      // of the regions' scores, zeros up to a multiple of the lanes
@@ -231,13 +231,13 @@ struct KernelTable {
   void (*region_scores)(const RegionPiece&, float* scratch, float* scores);
   void (*pooling_backward)(const PoolingBackwardPiece&, float* scratch);
   void (*exponentials)(const float* x, std::int64_t count, float* exp2_of_x);
-  /// Writes from[0 ... d) * factor in the view's type, `offset` elements on. `from` is readable up
+  /// Writes from[0 ... d) * factor in the view's type, at `offset` elements. `from` is readable up
   /// to a multiple of widest_vector.
   void (*store_row)(const float* from, std::int64_t d, float factor,
                     const HeadView<std::byte>& view, std::int64_t offset);
 };
 
-/// Linear layers have instruction sets of their own.
+/// Linear layers have separate instruction sets.
 struct LinearKernels {
   void (*piece)(const LinearPiece&);
   void (*normalise_row)(const RowNorm&, float* y);
@@ -259,62 +259,62 @@ inline constexpr std::int64_t largest_head_dim = 256;
 inline constexpr double log2_e = 1.4426950408889634;
 inline constexpr double ln_2 = 0.6931471805599453;
 
-/// Keys are visited in blocks whose packed keys, and as much for values, keep within 32 kB at
-/// d >= 32, so that a tile finds them in the first-level cache; rows in chunks of the same measure.
+/// Keys are visited in blocks whose packed keys, and likewise values, fit 32 kB at d >= 32, so that
+/// they stay in the first-level cache for a tile; chunks of rows have the same size.
 inline constexpr std::int64_t piece_floats = 8192;
 inline constexpr std::int64_t largest_key_block = 256;
 inline constexpr std::int64_t smallest_key_block = 32;
 inline constexpr std::int64_t largest_row_chunk = 128;
 inline constexpr std::int64_t smallest_row_chunk = 32;
 
-/// Where a tile of rows takes its keys at once, the chunk may be longer: its packed keys slide
-/// through a room that holds half as many again as a tile may see.
+/// If a tile of rows takes its keys at once, the chunk may be longer: its packed keys slide through
+/// a room that holds 1.5 times the keys of a tile.
 inline constexpr std::int64_t largest_sliding_chunk = 256;
-/// Runs of keys that one visit can take in.
+/// Runs of keys that one visit supports.
 inline constexpr std::int64_t most_key_spans = 16;
 
-/// Weights of a linear layer lie in panels of so many outputs: [panel][in][output].
+/// Weights of a linear layer are stored in panels of this many outputs: [panel][in][output].
 inline constexpr std::int64_t linear_panel = 32;
-/// A piece of so many rows and inputs is copied to where tiles of rows read it, beside a panel of
-/// as many inputs, and the sums of so many outputs: 263, 98 and 258 kB in the second-level cache.
-/// Rows there are an odd number of lines apart, so that those of a tile do not fall on the same
-/// places of the first-level cache.
+/// The rows and inputs of a piece are copied to where tiles of rows read them, next to a panel of
+/// as many inputs, and the sums of its outputs: 263, 98 and 258 kB in the second-level cache. Rows
+/// there are an odd number of cache lines apart, so that those of a tile do not map to the same
+/// sets of the first-level cache.
 inline constexpr std::int64_t linear_rows = 84;
 inline constexpr std::int64_t linear_rows_unit = 42;  // whole tiles of 6 and of 14 rows
 inline constexpr std::int64_t linear_depth = 768;
-/// Each addition to a sum rounds once, and by half a unit of the sum so far. In chains of 128,
-/// which are then added up, n terms of one size err by at most (128 + n / 128) / 2 such roundings
-/// instead of n / 2: 5e-6 of the magnitude for 6,200 inputs instead of 2e-4.
+/// Each addition to a sum rounds once, by half a unit of the current sum. In chains of 128, which
+/// are then added up, n terms of one size have an error of at most (128 + n / 128) / 2 such
+/// roundings instead of n / 2: 5e-6 of the magnitude for 6,200 inputs instead of 2e-4.
 inline constexpr std::int64_t linear_chain = 128;
 inline constexpr std::int64_t linear_outputs = 768;
 inline constexpr std::int64_t linear_pitch = linear_depth + 16;
 
-/// Narrow weights lie in groups of 4 bytes an output, [panel][group][output], as many groups as
-/// fill whole tiles of the matrix unit; pieces have whole tiles of rows, and the bytes of a row
-/// take the place of as many floats.
+/// Narrow weights are stored in groups of 4 bytes per output, [panel][group][output], with enough
+/// groups to fill whole tiles of the matrix unit; pieces have whole tiles of rows, and the bytes of
+/// a row take the memory of as many floats.
 inline constexpr std::int64_t narrow_groups_unit = 16;
 inline constexpr std::int64_t narrow_rows_unit = 16;
 inline constexpr std::int64_t narrow_rows = 96;
 inline constexpr std::int64_t narrow_parts_of_int8 = 2;     // rows of the scratch for each
 inline constexpr std::int64_t narrow_depth = linear_depth;  // groups
 
-/// Kernel pooling goes in pieces of so many tokens; regions reach 28 tokens beyond. Room for rows
-/// of them and of pairs, an odd number of lines long.
+/// Kernel pooling processes pieces of this many tokens; regions extend 28 tokens beyond. Rows of
+/// tokens and of pairs have an odd number of cache lines.
 inline constexpr int pooling_kernel_count = 11;
 inline constexpr std::int64_t pooling_table_columns = 31;
 inline constexpr std::int64_t pooling_piece_tokens = 1024;
 inline constexpr std::int64_t pooling_halo_tokens = 28;
 inline constexpr std::int64_t pooling_cosine_pitch = 1072;
 inline constexpr std::int64_t pooling_pair_pitch = 560;
-/// Backward in smaller ones, because few regions have a gradient.
+/// Backward pieces are smaller, because few regions have a gradient.
 inline constexpr std::int64_t pooling_backward_tokens = 256;
 inline constexpr std::int64_t pooling_backward_pitch = 368;
-/// sqrt(50 log2(e)): cosines are kept in units of its inverse.
+/// sqrt(50 log2(e)): cosines are stored in units of its inverse.
 inline constexpr float pooling_unit = 8.493218f;
 
 // For the drivers only: being inline these have external linkage, so inner/ may not call them.
 
-/// The widest vector: rows of a tile, and the unit that rows of scratch are padded to.
+/// The widest vector: rows of a tile, and the unit to which rows of scratch are padded.
 inline constexpr std::int64_t widest_vector = 16;
 
 [[nodiscard]] constexpr std::int64_t chunk_rows(std::int64_t head_dim) {
@@ -323,9 +323,8 @@ inline constexpr std::int64_t widest_vector = 16;
                                    : (rows > largest_row_chunk ? largest_row_chunk : rows);
 }
 
-/// Keys that a tile of rows takes at once: as many as a window of 64 on both sides and a query
-/// need up to head dimension 64, fewer where they would leave the second-level cache's
-/// neighbourhood.
+/// Keys that a tile of rows takes at once: the number that a window of 64 on both sides and a query
+/// need up to head dimension 64, fewer if they would exceed the second-level cache.
 [[nodiscard]] constexpr std::int64_t tile_keys(std::int64_t head_dim) {
   const std::int64_t keys = 11264 / head_dim / widest_vector * widest_vector;
   return keys < 64 ? 64 : (keys > 304 ? 304 : keys);
@@ -366,7 +365,7 @@ inline constexpr std::int64_t widest_vector = 16;
 inline constexpr std::int64_t backward_keys = 256;
 inline constexpr std::int64_t backward_arena_keys = 512;
 
-/// Scratch of one thread in the backward pass: five rows tiles (queries and arriving gradients,
+/// Scratch of one thread in the backward pass: five tiles of rows (queries and incoming gradients,
 /// plain and transposed, and gradients of queries); scores and their gradients; packed keys and
 /// values and their gradients of a strip; packed keys and values from elsewhere.
 [[nodiscard]] constexpr std::int64_t backward_scratch_floats(std::int64_t head_dim,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks, lays out weights, and deals pieces of rows and outputs to threads.
+// Checks, packs weights, and distributes pieces of rows and outputs to threads.
 #include "kernels/cpu/linear.h"
 
 #include <omp.h>
@@ -17,8 +17,9 @@
 namespace attnscope::cpu {
 namespace {
 
-/// Pieces for each of several threads: they end together, though the machine may hold one up. Of a
-/// few rows, whose weights are read once, they are larger: within one the next panel is asked for.
+/// Pieces per thread: several, so that threads end together although the machine may delay one.
+/// With few rows, whose weights are read once, pieces are larger, because the next panel is
+/// prefetched only within a piece.
 constexpr std::int64_t pieces_of_a_thread = 4;
 constexpr std::int64_t large_pieces_of_a_thread = 2;
 
@@ -34,7 +35,7 @@ std::int64_t float_bytes(std::int64_t floats) {
   return floats * static_cast<std::int64_t>(sizeof(float));
 }
 
-/// Of 4 bytes: one float, two of 16 bits or four of 8.
+/// Number of groups of 4 bytes: one float, two numbers of 16 bits or four of 8.
 std::int64_t groups_of(Products products, std::int64_t in) {
   switch (products) {
     case Products::float32:
@@ -47,8 +48,8 @@ std::int64_t groups_of(Products products, std::int64_t in) {
   return in;
 }
 
-/// Bytes of the panels; behind them, of int8, a scale for each output and what is too much in its
-/// sums.
+/// Bytes of the panels; they are followed, for int8, by a scale for each output and the excess of
+/// its sums.
 std::int64_t panel_bytes(Products products, std::int64_t out, std::int64_t in) {
   return float_bytes(panels_of(out) * linear_panel * groups_of(products, in));
 }
@@ -65,13 +66,13 @@ std::uint16_t rounded_to_bfloat16(float x) {
   return static_cast<std::uint16_t>((bits + 0x7fffU + (bits >> 16 & 1U)) >> 16);
 }
 
-/// An output's weights on their way into groups, `linear_panel` groups apart.
+/// Writes an output's weights into groups, `linear_panel` groups apart.
 void pack_bfloat16(std::span<const float> row, std::uint16_t* to) {
   for (std::size_t c = 0; c < row.size(); ++c)
     to[c / 2 * (2 * linear_panel) + c % 2] = rounded_to_bfloat16(row[c]);
 }
 
-/// Of weights that are not all finite the scale is not a number, and so is what comes of them.
+/// If not all weights are finite, the scale and all results are NaN.
 void pack_int8(std::span<const float> row, std::int8_t* to, float& scale, std::int32_t& too_much) {
   float largest = 0;
   bool finite = true;
@@ -131,7 +132,7 @@ std::int64_t most_rows(Products products) {
   return linear_rows;
 }
 
-/// How rows and panels of outputs are cut. No result depends on it.
+/// The division of rows and panels of outputs. No result depends on it.
 struct LinearCut {
   LinearCut(const LinearCall& call, int threads)
       : rows(call.rows),
@@ -146,7 +147,7 @@ struct LinearCut {
       panel_parts = std::min(parts_of(wanted, row_parts), panels);
   }
   [[nodiscard]] std::int64_t pieces() const { return row_parts * panel_parts; }
-  /// With which a part of the rows begins.
+  /// First row of a part.
   [[nodiscard]] std::int64_t row(std::int64_t part) const {
     return std::min(rows, part * parts_of(rows, row_unit) / row_parts * row_unit);
   }
@@ -245,7 +246,7 @@ Status linear(const LinearCall& call, int threads, std::span<float> workspace) {
   const LinearCut cut(call, threads);
   const int team = static_cast<int>(std::min<std::int64_t>(cut.pieces(), threads));
   const std::int64_t scratch = linear_scratch_floats(call.rows);
-  // Of rows whose outputs are cut, too.
+  // The norm of rows whose outputs are divided.
   const RowNorm norm_last = cut.panel_parts > 1 ? norm_of(call) : RowNorm{};
   std::atomic<std::int64_t> next{0}, next_row{0};
 #pragma omp parallel num_threads(team)

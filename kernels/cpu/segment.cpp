@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cuts a plan into units of work for the fused kernel. A unit is what the tasks of one item do on a
-// stretch of its tokens for a few heads: the rows that stand there, and, of rows that see the whole
-// item ([CLS]), the keys that stand there. So a stretch's keys and values are fetched from memory
-// once, and a short item is one unit. The cuts follow from the plan and the head dimension alone.
+// Divides a plan into units of work for the fused kernel. A unit is the work of the tasks of one
+// item on a stretch of its tokens for a few heads: the rows in the stretch and, for rows that
+// attend to the whole item ([CLS]), the keys in the stretch. A stretch's keys and values are
+// therefore fetched from memory once, and a short item is one unit. The division depends only on
+// the plan and the head dimension.
 #include "kernels/cpu/segment.h"
 
 #include <omp.h>
@@ -21,11 +22,11 @@
 
 namespace attnscope::cpu {
 
-/// Tasks that a unit serves at most; an item of more makes several groups of units.
+/// Most tasks of a unit; an item with more tasks has several groups of units.
 inline constexpr std::size_t most_tasks_together = 16;
 
-/// One unit: of tasks [first_task, last_task) the chunks of rows that begin among `tokens`, and the
-/// `number`-th of `count` parts of keys that are split, for heads [first_head, last_head).
+/// One unit: for tasks [first_task, last_task), the chunks of rows that begin among `tokens`, and
+/// the `number`-th of `count` parts of split keys, for heads [first_head, last_head).
 struct Stretch {
   std::size_t first_task = 0;
   std::size_t last_task = 0;
@@ -36,7 +37,7 @@ struct Stretch {
   std::int64_t last_head = 0;
 };
 
-/// Chunks [begin, end) of a task: of its keys where these are split, else of its rows.
+/// Chunks [begin, end) of a task: of its keys if these are split, else of its rows.
 struct ChunkRange {
   std::int64_t begin = 0;
   std::int64_t end = 0;
@@ -45,16 +46,16 @@ struct ChunkRange {
 [[nodiscard]] ChunkRange chunks_of(const AttentionPlan& plan, const Task& task, const TaskCut& cut,
                                    const Stretch& stretch);
 
-/// Finds units by ascending number: threads draw numbers from a common counter, so each walks the
-/// task list once and no list of units is stored.
+/// Finds units by ascending number: threads draw numbers from a common counter, so each traverses
+/// the task list once and no list of units is stored.
 class StretchCursor {
  public:
   StretchCursor(const AttentionPlan& plan, std::int64_t head_dim);
-  /// False beyond the last unit. `number` must not be below that of the call before.
+  /// Returns false beyond the last unit. `number` must not be below that of the previous call.
   [[nodiscard]] bool seek(std::int64_t number, Stretch& stretch);
 
-  /// The cut of a task of the stretch found last, and the floats of partial results of all tasks
-  /// before it.
+  /// The division of a task of the current stretch, and the floats of partial results of all
+  /// preceding tasks.
   [[nodiscard]] const TaskCut& cut(std::size_t task) const { return cuts_[task - first_task_]; }
   [[nodiscard]] std::int64_t partials_before(std::size_t task) const {
     return partials_before_[task - first_task_];
@@ -83,7 +84,7 @@ std::int64_t divided_up(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
 
-/// The first chunk of rows whose first token is not below `token`: tokens ascend with rows.
+/// The first chunk of rows whose first token is at least `token`: tokens ascend with rows.
 std::int64_t first_chunk_from(const AttentionPlan& plan, const Task& task, const TaskCut& cut,
                               std::int64_t token) {
   std::int64_t begin = 0, end = cut.row_chunks;
@@ -160,7 +161,7 @@ bool StretchCursor::seek(std::int64_t number, Stretch& stretch) {
     enter_group(last_task_, partials_before_[last_task_ - first_task_]);
   }
   if (first_task_ >= plan_.tasks.size()) return false;
-  // Heads turn fastest: in token-major memory the heads of the same rows lie side by side.
+  // Heads vary fastest: in token-major memory the heads of the same rows are adjacent.
   const std::int64_t group = (number - units_before_) % head_groups_;
   const std::int64_t at = (number - units_before_) / head_groups_;
   const Task& task = plan_.tasks[first_task_];
@@ -185,7 +186,7 @@ std::int64_t partial_floats(const AttentionPlan& plan, std::int64_t head_dim) {
   return floats;
 }
 
-/// Scratch of one thread, rounded so that every thread's begins aligned.
+/// Scratch of one thread, rounded so that every thread's scratch is aligned.
 std::int64_t thread_floats(std::int64_t head_dim) {
   constexpr std::int64_t unit = alignment / static_cast<std::int64_t>(sizeof(float));
   return (scratch_floats(head_dim) + unit - 1) / unit * unit;
@@ -203,7 +204,7 @@ struct Call {
   [[nodiscard]] float* lse_of(std::int64_t head) const {
     return lse.empty() ? nullptr : lse.data() + head;
   }
-  /// Where key chunk `chunk` of a split task's head leaves its partial result.
+  /// Partial result of key chunk `chunk` of a split task's head.
   [[nodiscard]] float* partial(const TaskCut& cut, std::int64_t before, std::int64_t head_of_task,
                                std::int64_t chunk) const {
     return partials + before +
@@ -211,7 +212,7 @@ struct Call {
   }
 };
 
-/// A chunk of a task: of its keys where they are split, else of its rows.
+/// A chunk of a task: of its keys if they are split, else of its rows.
 void run_chunk(const Call& call, const Task& task, const TaskCut& cut, std::int64_t partials_before,
                std::int64_t head, std::int64_t number, float* scratch) {
   const std::int64_t first_row = cut.is_split() ? 0 : number * cut.rows_per_chunk;
@@ -239,7 +240,7 @@ void run_chunk(const Call& call, const Task& task, const TaskCut& cut, std::int6
   call.kernels.segment_chunk(chunk);
 }
 
-/// Head after head, so that all tasks find a head's keys and values in the caches.
+/// One head after another, so that all tasks find a head's keys and values in the caches.
 void run_stretch(const Call& call, const StretchCursor& cursor, const Stretch& stretch,
                  float* scratch) {
   std::array<ChunkRange, most_tasks_together> chunks;
@@ -258,7 +259,7 @@ void run_stretch(const Call& call, const StretchCursor& cursor, const Stretch& s
   }
 }
 
-/// Brings the key chunks of one row together, in their order.
+/// Merges the key chunks of one row, in order.
 void merge_row(const Call& call, const Task& task, const TaskCut& cut, std::int64_t before,
                std::int64_t head, std::int64_t row) {
   const std::int64_t d = call.o.head_dim;
@@ -285,7 +286,7 @@ void merge_row(const Call& call, const Task& task, const TaskCut& cut, std::int6
                   : static_cast<float>(ln_2) * (m + std::log2(sum));
 }
 
-/// Merges every `threads`-th of the split rows, from the `thread`-th on.
+/// Merges every `threads`-th of the split rows, starting at `thread`.
 void merge_split_rows(const Call& call, std::int64_t thread, std::int64_t threads) {
   std::int64_t before = 0;
   std::int64_t turn = 0;

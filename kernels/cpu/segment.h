@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Fused segment attention on the CPU: the whole plan in one pass with an online softmax over all
-// segments of a row; nothing of size rows x keys is ever stored.
+// segments of a row; no array of size rows x keys is stored.
 //
 //   std::vector<std::byte> workspace(segment_workspace_bytes(plan, head_dim, threads));
 //   Status done = segment_forward(plan, q, k, v, scale, o, lse, workspace);
@@ -18,24 +18,24 @@
 
 namespace attnscope::cpu {
 
-/// Why the fused kernel cannot run this plan, or ok.
+/// Ok, or why the fused kernel cannot run this plan.
 [[nodiscard]] Status segment_supports(const AttentionPlan& plan, std::int64_t head_dim);
 
-/// Bytes of scratch: one row tile a thread, plus partial results of rows split over chunks.
+/// Bytes of workspace: one row tile per thread, and partial results of rows split over chunks.
 [[nodiscard]] std::int64_t segment_workspace_bytes(const AttentionPlan& plan, std::int64_t head_dim,
                                                    int threads);
 
 /// o = softmax(scale * q k^T over the plan's pairs) v. Writes every row of o; rows without keys
 /// become 0 with log-sum-exp -inf. `lse` [tokens, heads] may be empty. Uses at most `threads`
-/// OpenMP threads; the result does not depend on their number. float32, float16 or bfloat16, all
-/// tensors alike; sums are float32 for all three.
+/// OpenMP threads; the result does not depend on their number. All tensors have one dtype, float32,
+/// float16 or bfloat16; sums are float32 for all three.
 [[nodiscard]] Status segment_forward(const AttentionPlan& plan, const ConstTensor& q,
                                      const ConstTensor& k, const ConstTensor& v, float scale,
                                      const Tensor& o, std::span<float> lse, int threads,
                                      std::span<std::byte> workspace);
 
-/// Bytes of scratch for segment_backward: one strip of keys a thread, plus partial gradients of the
-/// keys that many rows share and of the rows whose keys are split over chunks.
+/// Bytes of workspace for segment_backward: one strip of keys per thread, and partial gradients of
+/// the keys that many rows share and of the rows whose keys are split over chunks.
 [[nodiscard]] std::int64_t segment_backward_workspace_bytes(const AttentionPlan& plan,
                                                             std::int64_t head_dim, int threads);
 

@@ -49,7 +49,7 @@ struct Call {
 };
 
 void run_unit(const Call& call, const BackwardGroup& group, std::int64_t number, float* scratch) {
-  // Heads turn fastest: in token-major memory the heads of the same rows lie side by side.
+  // Heads vary fastest: in token-major memory the heads of the same rows are adjacent.
   const std::int64_t head = number % call.plan.heads;
   const std::int64_t chunk = number / call.plan.heads;
   const GradientTensors& t = call.tensors;
@@ -92,7 +92,7 @@ void run_units(const Call& call, std::atomic<std::int64_t>& next, float* scratch
   }
 }
 
-/// The gradients of one key, gathered in float32.
+/// The gradients of one key, summed in float32.
 struct KeySum {
   std::array<float, largest_head_dim> key{};
   std::array<float, largest_head_dim> value{};
@@ -131,7 +131,7 @@ std::int64_t row_of(const AttentionPlan& plan, const SlotRegion& region, std::in
   return found != last && *found == token ? region.first_row + (found - first) : -1;
 }
 
-/// All that a group's regions hold of a token; -1 or the first region that has it.
+/// Adds all sums of a token in a group's regions; returns -1 or the first region that has it.
 std::int64_t add_regions(const Call& call, const BackwardGroup& group, std::int64_t head,
                          std::int64_t token, KeySum& sum) {
   std::int64_t first = -1;
@@ -145,7 +145,7 @@ std::int64_t add_regions(const Call& call, const BackwardGroup& group, std::int6
   return first;
 }
 
-/// Keys of the group's own that stand in its slots: each at its first region.
+/// The group's own keys with slots, each at its first region.
 void merge_own_slots(const Call& call, const BackwardGroup& group, std::int64_t head) {
   for (std::int64_t i = group.first_region; i < group.last_region; ++i) {
     const TokenRun& run = call.cut.regions[static_cast<std::size_t>(i)].run;
@@ -158,7 +158,7 @@ void merge_own_slots(const Call& call, const BackwardGroup& group, std::int64_t 
   }
 }
 
-/// Keys that all groups may see: the shared group's own sums first, then every group's.
+/// Keys visible to all groups: first the shared group's own sums, then every group's.
 void merge_shared_slots(const Call& call, const BackwardGroup& shared, std::int64_t head) {
   for (std::int64_t token = shared.hull.begin; token < shared.hull.end; ++token) {
     KeySum sum;
@@ -185,7 +185,7 @@ void merge_split_rows(const Call& call, const BackwardGroup& group, std::int64_t
   }
 }
 
-/// Merges every `threads`-th group and head, from the `thread`-th on.
+/// Merges every `threads`-th pair of group and head, starting at `thread`.
 void merge(const Call& call, std::int64_t thread, std::int64_t threads) {
   std::int64_t turn = 0;
   for (const BackwardGroup& group : call.cut.groups) {

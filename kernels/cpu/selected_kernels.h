@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every operation of this room does first: take the chosen set's inner loops and check what it
-// was handed.
+// The first step of every operation in this folder: gets the selected set's inner loops and checks
+// the arguments.
 
 #include <span>
 
@@ -18,10 +18,10 @@ namespace attnscope::cpu {
 [[nodiscard]] Result<const KernelTable*> selected_kernels();
 [[nodiscard]] Result<const LinearKernels*> selected_linear_kernels();
 
-/// Whether the inner loops take this head dimension; `operation` opens the sentence.
+/// Whether the inner loops support this head dimension; `operation` begins the error message.
 [[nodiscard]] Status check_operands(std::string_view operation, std::int64_t head_dim);
 
-/// Whether a tensor is what an operation on `tokens` tokens needs.
+/// Whether a tensor matches an operation on `tokens` tokens.
 template <typename Byte>
 [[nodiscard]] Status check_tensor(std::string_view name, const StridedTensor<Byte>& tensor,
                                   std::int64_t head_dim, DType dtype, std::int64_t tokens) {
@@ -38,13 +38,13 @@ template <typename Byte>
   return {};
 }
 
-/// What the attention calls over a plan have in common.
+/// The checks common to attention calls over a plan.
 [[nodiscard]] Status check_attention_call(std::string_view operation, const AttentionPlan& plan,
                                           const ConstTensor& q, const ConstTensor& k,
                                           const ConstTensor& v, const Tensor& o,
                                           std::span<const float> lse, int threads);
 
-/// What the backward calls over a plan have in common; lse is left to those that read it.
+/// The checks common to backward calls over a plan; lse is checked by the operations that read it.
 [[nodiscard]] Status check_gradient_call(std::string_view operation, const AttentionPlan& plan,
                                          const GradientTensors& tensors, int threads);
 

@@ -1,18 +1,19 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The paper's windowed matrix products (Schlatt et al., ECIR 2024, Section 3.2) on the CPU, and its
-// three-step attention made of them: scores per segment, one joint softmax, values per segment.
-// Nothing is allocated inside: callers ask for the size and hand memory in. Tensors are float32,
-// float16 or bfloat16, all of a call alike; bands and scores hold sums and are float32 for all.
+// The paper's windowed matrix products (Schlatt et al., ECIR 2024, Section 3.2) on the CPU, and the
+// three-step attention built from them: scores per segment, one joint softmax, values per segment.
+// Nothing is allocated inside: callers query the size and pass the memory. All tensors of a call
+// have one dtype, float32, float16 or bfloat16; bands and scores hold sums and are always float32.
 //
 //   BandProblem problem{sequences, /*heads=*/12, /*head_dim=*/32, /*window=*/4};
 //   std::vector<float> band(band_elements(problem));
 //   windowed_qk(problem, q, k, scale, band);   // band[i][j] = scale * q_i . k_(i+j-w), 0 outside
 //   windowed_pv(problem, band, v, o);          // o_i = sum_j band[i][j] * v_(i+j-w)
 //
-// Where a sequence has fewer than 2w+1 tokens its rows have a column a token, and column j is token
-// j of the sequence: `c` below is 2w+1 or the number of tokens, and j counts keys either way.
+// If a sequence has fewer than 2w+1 tokens, its rows have one column per token, and column j is
+// token j of the sequence: `c` below is 2w+1 or the number of tokens, and j counts keys in both
+// cases.
 
 #include <cstdint>
 #include <span>
@@ -29,7 +30,7 @@ using attnscope::band_elements;
 using attnscope::BandProblem;
 using attnscope::windowed_score_elements;
 
-/// Q [s,d] x K^T [d,s] -> band [s, c]; entries that are no pair of the window are 0.
+/// Q [s,d] x K^T [d,s] -> band [s, c]; entries outside the window are 0.
 [[nodiscard]] Status windowed_qk(const BandProblem& problem, const ConstTensor& q,
                                  const ConstTensor& k, float scale, int threads,
                                  std::span<float> band);
@@ -46,17 +47,17 @@ using attnscope::windowed_score_elements;
                                           const ConstTensor& k, float scale, int threads,
                                           const Tensor& grad_q, const Tensor& grad_k);
 
-/// Gradients of windowed_pv: grad_band_ij = grad_o_i . v_j, 0 where no pair of the window is, and
-/// grad_v_j = sum_i band_ij grad_o_i.
+/// Gradients of windowed_pv: grad_band_ij = grad_o_i . v_j, 0 outside the window, and grad_v_j =
+/// sum_i band_ij grad_o_i.
 [[nodiscard]] Status windowed_pv_backward(const BandProblem& problem, std::span<const float> band,
                                           const ConstTensor& v, const ConstTensor& grad_o,
                                           int threads, std::span<float> grad_band,
                                           const Tensor& grad_v);
 
-/// Why the three-step attention cannot run this plan, or ok.
+/// Ok, or why the three-step attention cannot run this plan.
 [[nodiscard]] Status windowed_supports(const AttentionPlan& plan, std::int64_t head_dim);
 
-/// scores -> joint softmax -> values, as three passes over the whole batch (unfused on purpose).
+/// scores -> joint softmax -> values, as three passes over the whole batch (deliberately unfused).
 /// Writes every row of o; rows without keys become 0. `lse` [tokens, heads] may be empty. The
 /// workspace is windowed_score_elements floats.
 [[nodiscard]] Status windowed_forward(const AttentionPlan& plan, const ConstTensor& q,
@@ -64,15 +65,16 @@ using attnscope::windowed_score_elements;
                                       const Tensor& o, std::span<float> lse, int threads,
                                       std::span<float> workspace);
 
-/// Floats of workspace for windowed_backward beside the weights: as many scores again, a list of
-/// the tasks that see each chunk of keys, and sums of keys that far more rows see than others.
+/// Floats of workspace for windowed_backward in addition to the weights: as many scores again, a
+/// list of the tasks with keys in each chunk, and sums of keys to which far more rows attend than
+/// to others.
 [[nodiscard]] std::int64_t windowed_backward_elements(const AttentionPlan& plan,
                                                       std::int64_t head_dim);
 
-/// The gradients of windowed_forward (kernels/plan/gradients.h) in separate passes: grad of the
-/// weights, of the scores, and the three products. `weights` is the workspace as windowed_forward
-/// left it; tensors.o and tensors.lse are not read. The result does not depend on the number of
-/// threads.
+/// The gradients of windowed_forward (kernels/plan/gradients.h) in separate passes: gradients of
+/// the weights, of the scores, and the three products. `weights` is the workspace as written by
+/// windowed_forward; tensors.o and tensors.lse are not read. The result does not depend on the
+/// number of threads.
 [[nodiscard]] Status windowed_backward(const AttentionPlan& plan, const GradientTensors& tensors,
                                        float scale, std::span<const float> weights, int threads,
                                        std::span<float> workspace);

@@ -20,7 +20,7 @@
 
 namespace attnscope::cpu {
 
-/// Rows of a task that see some keys of a chunk through one segment.
+/// Rows of a task that attend to some keys of a chunk through one segment.
 struct KeyPart {
   const Task* task = nullptr;
   const Segment* segment = nullptr;
@@ -32,7 +32,7 @@ struct KeyPart {
   std::int64_t last_row = 0;
 };
 
-/// A portion of the rows that see a chunk of keys; one head of it is one piece of work.
+/// A portion of the rows that attend to a chunk of keys; the unit of work is one head of it.
 struct KeyUnit {
   TokenRange tokens;
   std::int64_t first_part = 0, last_part = 0;  // of the chunk, in the index
@@ -41,11 +41,11 @@ struct KeyUnit {
   std::int64_t slot = 0;                       // for the sums of this portion, if there are several
 };
 
-/// Who sees the keys of a plan: for each chunk of tokens, the parts of tasks whose rows see it, in
-/// the plan's order. The gradients of keys and values are gathered along it, a chunk and head at a
-/// time. A chunk that far more rows see than others ([CLS] and the query, which every document
-/// token sees) is cut into portions of their own, whose sums are added up in order; the cuts follow
-/// from the plan alone.
+/// Index from keys to rows: for each chunk of tokens, the parts of tasks whose rows attend to it,
+/// in the plan's order. The gradients of keys and values are summed along it, one chunk and head at
+/// a time. A chunk with far more rows than others ([CLS] and the query, to which every document
+/// token attends) is divided into portions with separate sums, which are added up in order; the
+/// division depends only on the plan.
 ///
 ///   KeyIndex index(plan, head_dim, memory.first(KeyIndex::floats(plan, head_dim)));
 ///   for (std::int64_t unit = 0; unit < index.units(); ++unit) {
@@ -54,9 +54,9 @@ struct KeyUnit {
 ///   }
 class KeyIndex {
  public:
-  /// Memory the index takes; too_many (windowed_layout.h) where that cannot be counted.
+  /// Floats of the index; too_many (windowed_layout.h) if the number does not fit.
   [[nodiscard]] static std::int64_t floats(const AttentionPlan& plan, std::int64_t head_dim);
-  /// No index of this plan has more slots for sums of portions.
+  /// Upper bound of the slots for sums of portions.
   [[nodiscard]] static std::int64_t most_slots(const AttentionPlan& plan, std::int64_t head_dim);
 
   KeyIndex(const AttentionPlan& plan, std::int64_t head_dim, std::span<float> memory);
@@ -77,7 +77,7 @@ class KeyIndex {
   }
 
  private:
-  /// What is known of a chunk of keys.
+  /// The index entry of a chunk of keys.
   struct Chunk {
     std::int64_t first_part = 0, last_part = 0;
     std::int64_t pairs = 0;
@@ -119,7 +119,7 @@ class KeyIndex {
 
 namespace {
 
-/// Pairs of a portion below which adding up its sums costs more than a second core brings.
+/// Below this many pairs in a portion, adding up its sums costs more than a second core gains.
 constexpr std::int64_t smallest_portion = 32768;
 /// A portion is at least this share of all pairs, which bounds their number.
 constexpr std::int64_t most_portions = 64;
@@ -128,12 +128,12 @@ std::int64_t chunks_of(const AttentionPlan& plan, std::int64_t head_dim) {
   return (plan.tokens + chunk_rows(head_dim) - 1) / chunk_rows(head_dim);
 }
 
-/// The tokens of the segment's run that at least one row of the task sees, gaps included.
+/// The tokens of the segment's run to which at least one row of the task attends, gaps included.
 TokenRange seen_by_task(const AttentionPlan& plan, const Task& task, const Segment& segment) {
   return reach_of(hull_of(plan, segment.keys), segment, hull_of(plan, task.queries));
 }
 
-/// Rows that see one key at most.
+/// Most rows that attend to one key.
 std::int64_t rows_of_key(const Task& task, const Segment& segment) {
   const std::int64_t rows = task.queries.size();
   if (segment.kind == SegmentKind::whole || segment.window >= rows) return rows;
@@ -141,7 +141,7 @@ std::int64_t rows_of_key(const Task& task, const Segment& segment) {
                                            : segment.window;
 }
 
-/// Pairs of all parts, as pairs_of counts them; at most too_many.
+/// Pairs of all parts, counted like pairs_of; at most too_many.
 std::int64_t all_pairs(const AttentionPlan& plan) {
   std::int64_t pairs = 0;
   for (const Task& task : plan.tasks) {
@@ -158,7 +158,7 @@ std::int64_t all_pairs(const AttentionPlan& plan) {
   return pairs;
 }
 
-/// More than twice a chunk's mean, so that only chunks that stand out are cut.
+/// More than twice a chunk's mean, so that only outliers are divided.
 std::int64_t portion_pairs_of(const AttentionPlan& plan, std::int64_t head_dim) {
   const std::int64_t pairs = all_pairs(plan);
   const std::int64_t chunks = std::max<std::int64_t>(1, chunks_of(plan, head_dim));
@@ -167,8 +167,8 @@ std::int64_t portion_pairs_of(const AttentionPlan& plan, std::int64_t head_dim) 
 
 }  // namespace
 
-/// Calls visit(chunk, task, segment, first column, first key, last key) for every chunk that holds
-/// keys which rows of a task see through a segment.
+/// Calls visit(chunk, task, segment, first column, first key, last key) for every chunk with keys
+/// to which rows of a task attend through a segment.
 template <typename Visit>
 void KeyIndex::for_each_run(const AttentionPlan& plan, std::int64_t chunk_tokens,
                             const Visit& visit) {
@@ -211,7 +211,7 @@ std::int64_t KeyIndex::floats(const AttentionPlan& plan, std::int64_t head_dim) 
 }
 
 std::int64_t KeyIndex::most_slots(const AttentionPlan& plan, std::int64_t head_dim) {
-  // A chunk is cut into as many portions as portion_pairs fit its pairs, if that is 2 or more.
+  // A chunk is divided into as many portions as portion_pairs fit its pairs, if that is 2 or more.
   const std::int64_t portions = all_pairs(plan) / portion_pairs_of(plan, head_dim);
   return portions < 2 ? 0 : portions;
 }
@@ -293,8 +293,8 @@ KeyUnit KeyIndex::unit(std::int64_t number) const {
           .slot = c.first_slot + portion};
 }
 
-/// Cuts `part`, before which its chunk has `before` pairs, down to the rows of the unit's portion.
-/// Only whole segments are cut; others belong to the portion in which they begin.
+/// Restricts `part`, before which its chunk has `before` pairs, to the rows of the unit's portion.
+/// Only whole segments are divided; others belong to the portion in which they begin.
 bool KeyIndex::take_rows(const KeyUnit& unit, std::int64_t before, KeyPart& part) {
   if (unit.portions == 1) return true;
   if (part.segment->kind != SegmentKind::whole) {
@@ -320,7 +320,7 @@ struct Transposed {
   const float* scores;
   float scale;
   Tensor out;
-  float* slots;  // of the sums of portions
+  float* slots;  // for the sums of portions
 
   /// The sums of a portion for one head.
   [[nodiscard]] float* slot(const KeyUnit& unit, std::int64_t head) const {
@@ -361,7 +361,7 @@ void store_keys(const Transposed& product, const KeyUnit& unit, std::int64_t hea
        .out = head_view(product.out, head)});
 }
 
-/// Takes chunks of keys, or portions of the rows that see one, until none is left.
+/// Takes chunks of keys, or portions of their rows, until none are left.
 void work_off(const Transposed& product, std::atomic<std::int64_t>& next) {
   alignas(64) std::array<float, largest_chunk_floats()> sums;
   const std::int64_t heads = product.plan.heads;
@@ -379,7 +379,7 @@ void work_off(const Transposed& product, std::atomic<std::int64_t>& next) {
   }
 }
 
-/// Adds up the portions of chunks that were cut, once all are there.
+/// Adds up the portions of divided chunks, once all are complete.
 void merge_portions(const Transposed& product, std::atomic<std::int64_t>& next) {
   const std::int64_t heads = product.plan.heads;
   for (;;) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// windowed_qk and windowed_pv and their gradients: the band steps of windowed.cpp on sequences in
-// place of a plan.
+// windowed_qk and windowed_pv and their gradients: the band steps of windowed.cpp on sequences
+// instead of a plan.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -15,7 +15,7 @@
 namespace attnscope::cpu {
 namespace {
 
-/// Rows of one sequence and head that a thread takes at a time.
+/// Rows of one sequence and head that a thread takes at once.
 struct BandUnit {
   TokenRange sequence;
   std::int64_t head = 0;
@@ -23,7 +23,7 @@ struct BandUnit {
   std::int64_t first_element = 0;  // of the rows, in the band
 };
 
-/// Finds units by ascending number, as UnitCursor does for tasks.
+/// Finds units by ascending number, like UnitCursor for tasks.
 class BandCursor {
  public:
   explicit BandCursor(const BandProblem& problem)
@@ -76,7 +76,7 @@ Status check_problem(std::string_view operation, const BandProblem& problem, int
   return {};
 }
 
-/// Takes units until none is left: `step` on each, its tensors filled in by `views`.
+/// Takes units until none are left: runs `step` on each, with tensors from `views`.
 template <typename Views>
 void work_off(const BandProblem& problem, void (*step)(const WindowedChunk&), float scale,
               float* band, std::atomic<std::int64_t>& next, const Views& views) {
@@ -159,7 +159,7 @@ Status windowed_pv(const BandProblem& problem, std::span<const float> band, cons
   if (Status s = check_tensor("o", o, problem.head_dim, v.dtype, tokens); !s) return s;
   const Result<const KernelTable*> kernels = selected_kernels();
   if (!kernels) return tl::unexpected(kernels.error());
-  // The values step only reads the scores, which it shares with the steps that write them.
+  // The values step only reads the scores; it shares their type with the steps that write them.
   auto* scores = const_cast<float*>(band.data());
   std::atomic<std::int64_t> next{0};
 #pragma omp parallel num_threads(threads)

@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The unfused steps over the whole batch: one kernel, run on every row of a plan, by all threads of
-// a team that share a counter. Forward and backward are lists of such steps with barriers between.
-// What they keep beside the scores, and where each task's scores begin.
+// The unfused steps over the whole batch: one kernel, run on every row of a plan by all threads of
+// a team, which share a counter. Forward and backward are lists of such steps with barriers between
+// them. This file has their data in addition to the scores, and the offsets of each task's scores.
 
 #include <atomic>
 #include <cstddef>
@@ -20,14 +20,14 @@ struct WindowedStep {
   void (*run)(const WindowedChunk&) = nullptr;
   ConstTensor q, k, v;
   Tensor o;
-  float* scores = nullptr;         // as kernels/plan/windowed_layout.h lays them out
-  const float* weights = nullptr;  // alike, for the step that reads both
+  float* scores = nullptr;         // laid out as in kernels/plan/windowed_layout.h
+  const float* weights = nullptr;  // the same layout, for the step that reads both
   float* lse = nullptr;            // [tokens, heads] or null
   float scale = 1.0f;
   float outside = 0.0f;
 };
 
-/// Takes chunks of rows until none is left. `next` starts at 0.
+/// Takes chunks of rows until none are left. `next` starts at 0.
 void work_off(const AttentionPlan& plan, const WindowedStep& step, std::atomic<std::int64_t>& next);
 
 /// Floats of the sums of one chunk of keys (as many as rows of a chunk), padded for the widest
@@ -44,12 +44,12 @@ void work_off(const AttentionPlan& plan, const WindowedStep& step, std::atomic<s
   return largest;
 }
 
-/// Where each task's scores begin, found task by task as they ascend.
+/// The offset of each task's scores, computed task by task in ascending order.
 class ScoreCursor {
  public:
   explicit ScoreCursor(const AttentionPlan& plan) : plan_(plan) {}
 
-  /// First float of the scores of `task`, which must not come before that of the call before.
+  /// First float of the scores of `task`, which must not precede that of the previous call.
   [[nodiscard]] std::int64_t seek(const Task& task);
 
  private:

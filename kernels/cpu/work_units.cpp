@@ -8,9 +8,10 @@
 namespace attnscope::cpu {
 namespace {
 
-/// Pairs of a unit below which drawing it costs more than it brings.
+/// Below this many pairs in a unit, drawing it costs more than it gains.
 constexpr std::int64_t worthwhile_pairs = 16384;
-/// A task of so few rows over at least two chunks of keys is split, into at most this many chunks.
+/// A task with at most this many rows over at least two chunks of keys is split, into at most this
+/// many chunks.
 constexpr std::int64_t most_split_rows = smallest_row_chunk;
 constexpr std::int64_t smallest_key_chunk = largest_key_block;
 constexpr std::int64_t most_key_chunks = 1024;
@@ -19,7 +20,7 @@ std::int64_t divided_up(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
 
-/// Keys that one row sees at most.
+/// Most keys of one row.
 std::int64_t keys_of_row(const Segment& segment) {
   const std::int64_t keys = segment.keys.size();
   if (segment.kind == SegmentKind::whole || segment.window >= keys) return keys;
@@ -27,7 +28,7 @@ std::int64_t keys_of_row(const Segment& segment) {
                   segment.kind == SegmentKind::band ? 2 * segment.window + 1 : segment.window);
 }
 
-/// Keys that the rows of a tile see at most.
+/// Most keys of the rows of a tile.
 std::int64_t keys_of_tile(const Task& task, const Segment& segment) {
   const std::int64_t keys = segment.keys.size();
   const bool slides =
@@ -36,8 +37,8 @@ std::int64_t keys_of_tile(const Task& task, const Segment& segment) {
   return std::min(keys, 2 * segment.window + widest_vector);
 }
 
-/// Whether the inner loops can take a tile's keys at once: their scores and, packed, they
-/// themselves must find room.
+/// Whether the inner loops can take a tile's keys at once: there must be room for their scores and
+/// for the packed keys.
 bool takes_whole_tiles(std::span<const Segment> segments, const Task& task, std::int64_t head_dim) {
   if (static_cast<std::int64_t>(segments.size()) > most_key_spans) return false;
   const std::int64_t most = tile_keys(head_dim);
@@ -51,7 +52,7 @@ bool takes_whole_tiles(std::span<const Segment> segments, const Task& task, std:
   return packed <= most + most / 2;
 }
 
-/// Rows in chunks of at most `most`, of the same length but for what rounding to tiles leaves.
+/// Divides rows into chunks of at most `most`, of equal length except for rounding to tiles.
 void cut_rows(TaskCut& cut, std::int64_t most) {
   const std::int64_t even = divided_up(cut.rows, divided_up(cut.rows, most));
   cut.rows_per_chunk = divided_up(even, widest_vector) * widest_vector;
@@ -106,7 +107,7 @@ bool UnitCursor::seek(std::int64_t number, WorkUnit& unit) {
     enter_task();
   }
   if (task_ >= plan_.tasks.size()) return false;
-  // Heads turn fastest: in token-major memory the heads of the same rows lie side by side.
+  // Heads vary fastest: in token-major memory the heads of the same rows are adjacent.
   std::int64_t rest = number - units_before_;
   const std::int64_t group = rest % cut_.head_groups();
   rest /= cut_.head_groups();

@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cuts the tasks of a plan into units of work that threads take one after another. The cuts follow
-// from the plan and the head dimension alone, never from the number of threads, so that results do
-// not depend on it.
+// Divides the tasks of a plan into units of work that threads take one after another. The division
+// depends only on the plan and the head dimension, not on the number of threads, so results do not
+// depend on it either.
 
 #include <cstdint>
 #include <span>
@@ -12,8 +12,8 @@
 
 namespace attnscope::cpu {
 
-/// How one task is cut: rows into chunks, a few rows over many keys into chunks of keys, heads into
-/// groups large enough to be worth taking.
+/// The division of one task: rows into chunks, a few rows over many keys into chunks of keys, heads
+/// into groups that are large enough for a unit.
 struct TaskCut {
   std::int64_t rows = 0;
   std::int64_t rows_per_chunk = 1;
@@ -23,7 +23,7 @@ struct TaskCut {
   std::int64_t key_chunks = 1;
   std::int64_t heads = 0;
   std::int64_t heads_per_unit = 1;
-  std::int64_t pairs = 0;  // of one head, at most
+  std::int64_t pairs = 0;  // of one head, upper bound
 
   [[nodiscard]] bool is_split() const { return key_chunks > 1; }
   [[nodiscard]] std::int64_t chunks() const { return row_chunks * key_chunks; }
@@ -31,24 +31,25 @@ struct TaskCut {
     return (heads + heads_per_unit - 1) / heads_per_unit;
   }
   [[nodiscard]] std::int64_t units() const { return row_chunks * key_chunks * head_groups(); }
-  /// Partial results of a split task: for each head and key chunk, head_dim + 2 floats a row.
+  /// Partial results of a split task: for each head and key chunk, head_dim + 2 floats per row.
   [[nodiscard]] std::int64_t partial_floats(std::int64_t head_dim) const {
     return is_split() ? heads * key_chunks * rows * (head_dim + 2) : 0;
   }
 };
 
-/// How the fused kernel cuts, or the unfused steps: these have no place for partial results, which
-/// few rows over many keys leave that are split over chunks of keys, and take rows in short chunks.
+/// Whether few rows over many keys are split over chunks of keys: of_long_rows for the fused
+/// kernel; never for the unfused steps, which have no memory for partial results and take rows in
+/// short chunks.
 enum class KeyCut : std::uint8_t { never, of_long_rows };
 
 [[nodiscard]] TaskCut cut_of(const AttentionPlan& plan, const Task& task, std::int64_t head_dim,
                              KeyCut key_cut);
 
-/// Heads that a unit takes together, given the pairs of one, for drawing it to be worth while.
+/// Heads per unit, given the pairs of one head, so that a unit is worth its overhead.
 [[nodiscard]] std::int64_t heads_worthwhile(std::int64_t heads, std::int64_t pairs);
 
-/// One unit: rows [first_row, last_row) of a task for heads [first_head, last_head), and of its
-/// keys those of chunk `key_chunk`.
+/// One unit: rows [first_row, last_row) of a task for heads [first_head, last_head), and the keys
+/// of chunk `key_chunk`.
 struct WorkUnit {
   const Task* task = nullptr;
   TaskCut cut;
@@ -60,12 +61,12 @@ struct WorkUnit {
   std::int64_t partials_before = 0;  // floats of partial results of earlier tasks
 };
 
-/// Finds units by ascending number: threads draw numbers from a common counter, so each walks the
-/// task list once and no list of units is stored.
+/// Finds units by ascending number: threads draw numbers from a common counter, so each traverses
+/// the task list once and no list of units is stored.
 class UnitCursor {
  public:
   UnitCursor(const AttentionPlan& plan, std::int64_t head_dim, KeyCut key_cut);
-  /// False beyond the last unit. `number` must not be below that of the call before.
+  /// Returns false beyond the last unit. `number` must not be below that of the previous call.
   [[nodiscard]] bool seek(std::int64_t number, WorkUnit& unit);
 
  private:
@@ -80,7 +81,7 @@ class UnitCursor {
   std::int64_t partials_before_ = 0;
 };
 
-/// The rows of a run from its `first` to its `last`.
+/// The rows of a run from `first` to `last`.
 [[nodiscard]] inline TokenRun part_of(const TokenRun& run, std::int64_t first, std::int64_t last) {
   return {run.begin + first, run.begin + last, run.listed};
 }

@@ -20,7 +20,7 @@ CudaDevices cuda_devices() {
   CudaDevices found;
   const auto worked = [&found](cudaError_t error) {
     if (error == cudaSuccess) return true;
-    cudaGetLastError();  // the error is answered here; a later call must not see it
+    cudaGetLastError();  // clears the error, which a later call must not see
     found.reason = std::string("CUDA cannot be used: ") + cudaGetErrorString(error);
     if (error == cudaErrorNoDevice) found.reason = "the NVIDIA driver sees no device";
     if (error == cudaErrorInsufficientDriver) {

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The CUDA devices this process can use, or why there are none. A build with CUDA starts and
-// answers on a machine without a driver; a build without CUDA answers too.
+// The CUDA devices that this process can use, or why there are none. Works in a build with CUDA on
+// a machine without a driver, and in a build without CUDA.
 //
 //   CudaDevices found = cuda_devices();
 //   if (found.devices.empty()) explain(found.reason);
@@ -17,13 +17,14 @@ struct CudaDevice {
   std::string name;
   int compute_major = 0, compute_minor = 0;
   std::int64_t memory_bytes = 0;
-  int driver_version = 0;  // as CUDA counts it: 13000 is 13.0
-  std::string uuid = {};   // "GPU-" and 32 hexadecimal digits: the board, whatever is visible
+  int driver_version = 0;  // in CUDA's encoding: 13000 is 13.0
+  std::string uuid = {};   // "GPU-" and 32 hexadecimal digits: identifies the board, independent of
+                           // visibility
 };
 
 struct CudaDevices {
   std::vector<CudaDevice> devices;
-  std::string reason;  // one sentence when there are none
+  std::string reason;  // one sentence if there are none
 };
 
 [[nodiscard]] CudaDevices cuda_devices();

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sentences for what goes wrong with CUDA, apart from the .cu files: nvcc cannot compile
-// fmt's checked format strings in C++20.
+// Error messages for CUDA, outside the .cu files: nvcc cannot compile fmt's checked format strings
+// in C++20.
 
 #include <cstdint>
 #include <string_view>
@@ -17,7 +17,7 @@ namespace attnscope::cuda {
 [[nodiscard]] Status no_memory_for(std::string_view operation, std::string_view what,
                                    std::int64_t floats);
 
-/// `what` waits or allocates, and its stream is being captured.
+/// The error of `what`, which synchronises or allocates, on a stream that is being captured.
 [[nodiscard]] Status refused_capture(const char* what);
 
 [[nodiscard]] Status too_many_blocks(const char* name, std::int64_t blocks, std::int64_t most);

@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls into the CUDA runtime, checked. An error is a Status that names the call, the file and the
+// Checked calls into the CUDA runtime. An error is a Status that names the call, the file and the
 // line; nothing is thrown, printed or synchronised. Included by .cu files only. An emulation of the
-// machine gives the toolkit's headers itself and defines ATTNSCOPE_CUDA_ON_HOST.
+// device provides the toolkit's headers itself and defines ATTNSCOPE_CUDA_ON_HOST.
 //
 //   ATTNSCOPE_CUDA(cudaMemsetAsync(counters, 0, bytes, stream));  // returns the Status on failure
 //   return launch("segment_forward", kernel, {blocks, threads, shared_bytes}, stream, arguments);
@@ -27,7 +27,7 @@ struct LaunchShape {
 [[nodiscard]] inline Status checked(cudaError_t error, const char* call, const char* file,
                                     int line) {
   if (error == cudaSuccess) return {};
-  cudaGetLastError();  // answered here; a later call must not see it
+  cudaGetLastError();  // clears the error, which a later call must not see
   return failed_call(call, file, line, cudaGetErrorString(error), cudaGetErrorName(error));
 }
 
@@ -36,7 +36,7 @@ struct LaunchShape {
       !status)                                                                                    \
   return ::tl::unexpected<::attnscope::Error>(std::move(status.error()))
 
-/// Queues `kernel`, a __global__ function of one argument, on `stream` (on the host: runs it).
+/// Queues `kernel`, a __global__ function of one argument, on `stream` (the emulation runs it).
 template <typename Argument>
 [[nodiscard]] Status launch(const char* name, void (*kernel)(Argument), const LaunchShape& shape,
                             Stream stream, Argument argument) {

@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers of the three types as all kernels take and give them: sums are float32, a result is
-// rounded to the nearest. CUDA's conversions in use: __float2half_rn, __float2bfloat16_rn,
-// __half2float, __bfloat162float, __floats2half2_rn, __floats2bfloat162_rn.
+// Conversions of the three types in all kernels: sums are float32, a result is rounded to nearest.
+// CUDA's conversions in use: __float2half_rn, __float2bfloat16_rn, __half2float, __bfloat162float,
+// __floats2half2_rn, __floats2bfloat162_rn.
 
 #include <cstring>
 #include <type_traits>
@@ -60,7 +60,7 @@ __device__ inline std::uint32_t pair_of(float low, float high) {
   return bits;
 }
 
-/// x, of which the bits of `signs` are changed.
+/// x with the bits of `signs` flipped.
 __device__ inline float flipped(float x, std::uint32_t signs) {
   std::uint32_t bits = 0;
   memcpy(&bits, &x, sizeof bits);
@@ -69,7 +69,7 @@ __device__ inline float flipped(float x, std::uint32_t signs) {
   return x;
 }
 
-/// A mask of the halves of `pair` that hold no finite number.
+/// A mask of the halves of `pair` that are not finite.
 template <typename T>
 __device__ std::uint32_t non_finite_halves(std::uint32_t pair) {
   constexpr std::uint32_t low = std::is_same_v<T, __half> ? 0x7c00u : 0x7f80u;

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tensors and the device memory of a call: how kernels are handed them, by value, and whether
-// they are as the call's work list needs them.
+// The tensors and the device memory of a call: their form as kernel arguments, by value, and checks
+// that they match the call's work list.
 //
 //   const Operands operands(dtype, head_dim, tokens, {{"q", q}});  // of the work list
 //   if (!operands.status()) return operands.status();
@@ -20,7 +20,7 @@
 
 namespace attnscope::cuda {
 
-/// Division of token numbers below 2^31 by an item's tokens: a multiplication and a shift
+/// Division of token numbers below 2^31 by an item's tokens, as a multiplication and a shift
 /// (Granlund and Montgomery, 1994). A 64-bit division would cost more than a row's products.
 struct ItemDivision {
   std::uint32_t tokens = 0;  // 0: the token axis is not split into items
@@ -44,10 +44,10 @@ struct NamedTensor {
   std::string_view name;
   ConstTensor tensor;
 };
-/// What gradients are computed of and written to, `o` the last.
+/// The inputs and outputs of a backward call; `o` is the last.
 [[nodiscard]] std::vector<NamedTensor> named(const GradientTensors& tensors);
 
-/// The tensors of a call, and what their memory has in common.
+/// The tensors of a call, and the common properties of their memory.
 class Operands {
  public:
   Operands(DType dtype, std::int64_t head_dim, std::int64_t tokens,
@@ -73,7 +73,7 @@ class Operands {
 
  private:
   [[nodiscard]] Status check(const NamedTensor& named) const;
-  /// Where all tokens lie in one item there is nothing to divide.
+  /// If all tokens are in one item, no division is needed.
   [[nodiscard]] bool is_split(std::int64_t item_tokens) const {
     return item_tokens > 0 && item_tokens < tokens_;
   }
@@ -86,15 +86,15 @@ class Operands {
   std::int64_t item_tokens_ = 0;
 };
 
-/// Whether `operation` was given its work list and its workspace of so many bytes.
+/// Checks that `operation` was given its work list and a workspace of that size.
 [[nodiscard]] Status check_memory(std::string_view operation, const std::byte* list,
                                   std::size_t list_bytes, const std::byte* workspace,
                                   std::int64_t workspace_bytes);
 
-/// The refusal of a backward call by a work list of Passes::forward.
+/// The error of a backward call with a work list of Passes::forward.
 [[nodiscard]] Status made_for_forward_alone(std::string_view operation);
 
-/// visit() of the type as a constant: what depends on it is chosen once.
+/// Calls visit() with the type as a constant, so that code that depends on it is selected once.
 template <typename Visit>
 [[nodiscard]] auto with_type(DType dtype, const Visit& visit) {
   if (dtype == DType::float32) return visit(std::integral_constant<DType, DType::float32>{});

@@ -1,11 +1,12 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every PTX instruction of the kernels, one function each; all of them exist from sm_80 on. An
-// emulation of the machine has the same functions in a ptx_on_host.h of its own.
+// Every PTX instruction of the kernels, one function each; all of them need sm_80 or later. An
+// emulation of the device has the same functions in its own ptx_on_host.h.
 //
-// Fragments of mma.m16n8k16 with 16-bit factors (PTX ISA 9.7.14.5.8; CuTe
-// SM80_16x8x16_F32F16F16F32_TN), for lane = 4 g + t, pairs of 16-bit numbers low half first:
+// Fragments of mma.m16n8k16 with 16-bit operands (PTX ISA 9.7.14.5.8; CuTe
+// SM80_16x8x16_F32F16F16F32_TN), for lane = 4 g + t, pairs of 16-bit numbers with the low half
+// first:
 //
 //   A [16 x 16]  a0: row g,   columns 2t, 2t+1     a1: row g+8, columns 2t, 2t+1
 //                a2: row g,   columns 2t+8, 2t+9   a3: row g+8, columns 2t+8, 2t+9
@@ -32,7 +33,7 @@ __device__ inline std::byte* dynamic_shared() {
   return shared;
 }
 
-/// c += a b for factors of type T (__half or __nv_bfloat16), sums in float32.
+/// c += a b for operands of type T (__half or __nv_bfloat16), sums in float32.
 template <typename T>
 __device__ inline void multiply_add(float (&c)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
                                     std::uint32_t b1) {
@@ -57,7 +58,7 @@ __device__ inline float exp2_approx(float x) {
   return y;
 }
 
-/// The logarithm to base 2 to 22 bits behind the point; -inf for 0 (PTX ISA: lg2.approx.ftz.f32).
+/// The logarithm to base 2 to 22 fractional bits; -inf for 0 (PTX ISA: lg2.approx.ftz.f32).
 __device__ inline float log2_approx(float x) {
   float y;
   asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -71,13 +72,13 @@ __device__ inline float reciprocal_approx(float x) {
   return y;
 }
 
-/// x, of which the compiler knows nothing.
+/// x, as a value opaque to the compiler.
 __device__ inline int opaque(int x) {
   asm volatile("" : "+r"(x));
   return x;
 }
-/// The same of a place in global memory: an address, which would be computed partly anew for each
-/// use.
+/// The same for an address in global memory, parts of which the compiler would otherwise recompute
+/// for each use.
 template <typename Byte>
 __device__ inline Byte* opaque(Byte* x) {
   asm volatile("" : "+l"(x));
@@ -85,8 +86,8 @@ __device__ inline Byte* opaque(Byte* x) {
   return x;
 }
 
-/// base + row * stride in one instruction: the sum of a `mad.wide` stays two of its own, and a
-/// product of numbers whose signs are extended elsewhere is made of three.
+/// base + row * stride in one instruction: the compiler splits the sum of a `mad.wide` into two
+/// instructions, and uses three for a product of operands that are sign-extended elsewhere.
 template <typename Byte>
 __device__ inline Byte* row_at(Byte* base, int row, int stride) {
   std::int64_t distance = 0;
@@ -94,8 +95,8 @@ __device__ inline Byte* row_at(Byte* base, int row, int stride) {
   return base + distance;
 }
 
-/// trace + 0 * pair, in both 16-bit halves: a trace that began as 0 stays 0 as long as all numbers
-/// of the pairs are finite.
+/// trace + 0 * pair, in both 16-bit halves: a trace that started as 0 stays 0 as long as all
+/// numbers of the pairs are finite.
 template <typename T>
 __device__ inline std::uint32_t trace_non_finite(std::uint32_t pair, std::uint32_t trace) {
   if constexpr (std::is_same_v<T, __half>) {

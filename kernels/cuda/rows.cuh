@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where rows stand in the tensors of a call, and what all kernels know of a row of weights.
+// Locations of rows in the tensors of a call, and common functions on a row of weights.
 
 #include "kernels/cuda/numbers.cuh"
 #include "kernels/cuda/operands.h"
@@ -9,7 +9,7 @@
 
 namespace attnscope::cuda {
 
-/// Where a token stands on the token axis of all tensors of a call.
+/// The position of a token on the token axis of all tensors of a call.
 struct Place {
   std::uint32_t item, token_of_item;
 
@@ -48,7 +48,7 @@ __device__ inline int token_of(const WorkRun& run, const std::int32_t* indices, 
   return run.listed != 0 ? indices[run.begin + position] : run.begin + position;
 }
 
-/// Position in the run of its first token that is not below `token`.
+/// Position in the run of its first token that is at least `token`.
 __device__ inline int position_of(const WorkRun& run, const std::int32_t* indices, int token) {
   if (run.listed == 0) return max(0, min(token - run.begin, run.count));
   int low = 0, high = run.count;
@@ -63,13 +63,13 @@ __device__ inline int position_of(const WorkRun& run, const std::int32_t* indice
   return low;
 }
 
-/// Whether a listed run has the token.
+/// Whether a listed run contains the token.
 __device__ inline bool is_listed(const WorkRun& run, const std::int32_t* indices, int token) {
   const int at = position_of(run, indices, token);
   return at < run.count && indices[run.begin + at] == token;
 }
 
-/// The thread's lane of its warp, 4 g + t as fragments count them (ptx.h).
+/// The thread's lane in its warp, 4 g + t in the numbering of fragments (ptx.h).
 __device__ __forceinline__ int lane_of_warp() {
   return static_cast<int>(threadIdx.x) & 31;
 }
@@ -80,15 +80,15 @@ __device__ __forceinline__ int t_of_lane() {
   return static_cast<int>(threadIdx.x) & 3;
 }
 
-/// A row as float32 in shared memory. By all lanes of the warp, which wait for each other behind
-/// it.
+/// Copies a row to shared memory as float32. All lanes of the warp take part, and synchronise
+/// afterwards.
 template <typename T>
 __device__ __forceinline__ void hold(float* to, const std::byte* row, int columns) {
   for (int c = lane_of_warp(); c < columns; c += 32)
     to[c] = to_float(reinterpret_cast<const T*>(row)[c]);
 }
 
-/// visit(column, number) for all numbers of a row; `in_pieces`: 16 bytes at a time.
+/// Calls visit(column, number) for all numbers of a row; `in_pieces`: 16 bytes at a time.
 template <typename T, typename Visit>
 __device__ __forceinline__ void for_each_number(const std::byte* row, int columns, bool in_pieces,
                                                 const Visit& visit) {
@@ -106,7 +106,7 @@ __device__ __forceinline__ void for_each_number(const std::byte* row, int column
   }
 }
 
-/// The sum of the numbers of as many lanes side by side, or their largest, in all of them.
+/// The sum or the largest of the numbers of `lanes` adjacent lanes, returned in all of them.
 template <int lanes = 32>
 __device__ __forceinline__ float sum_of_lanes(float sum) {
 #pragma unroll
@@ -123,12 +123,12 @@ __device__ __forceinline__ float largest_of_lanes(float largest) {
   return largest;
 }
 
-/// What is taken from scores before the exponential: their largest, or 0 where there are none.
+/// The value subtracted from scores before the exponential: the largest score, or 0 without scores.
 __device__ __forceinline__ float base_of(float largest) {
   return largest == minus_infinity ? 0.0f : largest;
 }
 
-/// A row without keys: output 0, log-sum-exp -inf.
+/// The inverse of a row's sum; for a row without keys: output 0, log-sum-exp -inf.
 __device__ __forceinline__ float inverse_of(float sum) {
   return sum == 0.0f ? 0.0f : 1.0f / sum;
 }
@@ -137,7 +137,7 @@ __device__ __forceinline__ float log_sum_exp(float maximum, float sum) {
   return sum == 0.0f ? minus_infinity : fmaf(maximum, ln_2, logf(sum));
 }
 
-/// A log-sum-exp in units of log2, as it is subtracted; +inf for a row without keys.
+/// A log-sum-exp in units of log2 for subtraction; +inf for a row without keys.
 __device__ __forceinline__ float subtrahend_of(float lse) {
   return lse == minus_infinity ? -minus_infinity : lse * log2_e;
 }

@@ -1,10 +1,10 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lists as device memory holds them: sections one after the other in a single block, each aligned
-// to 256 bytes, that kernels read through pointers into their copy. A list names these pointers,
-// its OnDevice, and has visit_sections(list, OnDevice&, visit) call visit(section, pointer) for
-// each of its vectors and the pointer that kernels read it through.
+// Layout of lists in device memory: consecutive sections in a single block, each aligned to 256
+// bytes, that kernels read through pointers into their copy. A list names these pointers, its
+// OnDevice, and provides visit_sections(list, OnDevice&, visit), which calls visit(section,
+// pointer) for each of its vectors and the pointer through which kernels read it.
 //
 //   std::vector<std::byte> bytes = list_bytes(list);     // copy them to `memory` on the device
 //   DeviceList on_device = device_list(list, memory);    // a kernel argument, by value
@@ -19,7 +19,7 @@
 
 namespace attnscope::cuda {
 
-/// Where the next section starts behind `end`.
+/// Start of the next section after `end`.
 [[nodiscard]] constexpr std::int64_t section_behind(std::int64_t end) {
   constexpr std::int64_t alignment = 256;
   return (end + alignment - 1) / alignment * alignment;
@@ -38,7 +38,7 @@ template <typename List>
   return bytes;
 }
 
-/// `base`: a copy of list_bytes(list), aligned to 256 bytes; it is not read here.
+/// `base`: a copy of list_bytes(list), aligned to 256 bytes; not read here.
 template <typename List>
 [[nodiscard]] typename List::OnDevice device_list(const List& list, const std::byte* base) {
   typename List::OnDevice seen;

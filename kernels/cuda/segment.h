@@ -1,16 +1,16 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fused segment attention on CUDA, the twin of kernels/cpu/segment.h: the whole plan, all items and
-// heads, in a few launches. Nothing here allocates device memory or synchronises; the current
-// device is used, and everything is queued on the caller's stream.
+// Fused segment attention on CUDA, the counterpart of kernels/cpu/segment.h: the whole plan, all
+// items and heads, in a few launches. Nothing here allocates device memory or synchronises; the
+// current device is used, and all work is queued on the caller's stream.
 //
 //   Result<SegmentWork> work = segment_work(plan, head_dim, dtype, Passes::forward);
 //   copy work->list() to device memory `list`, once a plan
 //   Status queued = segment_forward(*work, {list, workspace}, q, k, v, scale, o, lse, stream);
 //
-// q, k, v, o and lse are device memory; head dimension 8 to 256; float32 (fused multiply-adds) or
-// float16 and bfloat16 (tensor cores, where there are walks); sums are float32 for all three.
+// q, k, v, o and lse are in device memory; head dimension 8 to 256; float32 (fused multiply-adds)
+// or float16 and bfloat16 (tensor cores, for walks); sums are float32 for all three.
 
 #include <cstddef>
 #include <cstdint>
@@ -30,22 +30,23 @@ namespace attnscope::cuda {
 struct Walks;
 struct WorkList;
 
-/// A plan cut for the plain kernels (kernels/cuda/work_list.h), which take any, and, where its
-/// windows allow it, once more into walks (kernels/cuda/walk_list.h); as bytes for the device.
+/// A plan divided into units for the plain kernels (kernels/cuda/work_list.h), which support any
+/// plan, and, if its windows allow it, also into walks (kernels/cuda/walk_list.h); as bytes for the
+/// device.
 class SegmentWork {
  public:
   SegmentWork(std::shared_ptr<const WorkList> list, std::int64_t head_dim, DType dtype,
               std::shared_ptr<const Walks> walks = nullptr);
 
-  /// To be copied to device memory aligned to 256 bytes, before the first call.
+  /// The bytes to copy to device memory, aligned to 256 bytes, before the first call.
   [[nodiscard]] std::span<const std::byte> list() const;
-  /// Device scratch for a call; calls that share it must follow each other on one stream.
+  /// Device workspace of a call; calls that share it must be ordered on one stream.
   [[nodiscard]] std::int64_t workspace_bytes() const;
 
   [[nodiscard]] const WorkList& work() const { return *work_; }
-  /// Null where there are none.
+  /// Null if there are none.
   [[nodiscard]] const Walks* walks() const { return walks_.get(); }
-  /// Where in list() the lists of walks, and of their rest, begin.
+  /// Offsets in list() of the lists of walks, and of the remaining units.
   struct Places {
     std::int64_t rest = 0, rows = 0, keys = 0;
   };
@@ -68,25 +69,24 @@ struct SegmentMemory {
   std::byte* workspace = nullptr;   // aligned to 16 bytes
 };
 
-/// Why the fused kernels cannot run this plan, or ok.
+/// Ok, or why the fused kernels cannot run this plan.
 [[nodiscard]] Status segment_supports(const AttentionPlan& plan, std::int64_t head_dim);
 
-/// Cuts the plan, on the host: O(tokens / 16 + segments). Passes::forward serves segment_forward,
-/// Passes::forward_backward both.
+/// Divides the plan on the host: O(tokens / 16 + segments). Passes::forward supports
+/// segment_forward, Passes::forward_backward supports both passes.
 [[nodiscard]] Result<SegmentWork> segment_work(const AttentionPlan& plan, std::int64_t head_dim,
                                                DType dtype, Passes passes);
 
-/// o = softmax(scale * q k^T over the plan's pairs) v, as cpu::segment_forward. `lse` [tokens,
-/// heads], device memory, may be nullptr. Results do not depend on the order of blocks. Walks are
-/// taken where all rows begin and end at multiples of 16 bytes and no window lies across items.
+/// o = softmax(scale * q k^T over the plan's pairs) v, like cpu::segment_forward. `lse` [tokens,
+/// heads], in device memory, may be nullptr. Results do not depend on the order of blocks. Walks
+/// are used if all rows begin and end at multiples of 16 bytes and no window crosses items.
 [[nodiscard]] Status segment_forward(const SegmentWork& work, const SegmentMemory& memory,
                                      const ConstTensor& q, const ConstTensor& k,
                                      const ConstTensor& v, float scale, const Tensor& o, float* lse,
                                      Stream stream);
 
-/// The gradients of segment_forward (kernels/plan/gradients.h; all spans and tensors are device
-/// memory). Two launches, or up to eight where there are walks; deterministic, no floating-point
-/// atomics.
+/// The gradients of segment_forward (kernels/plan/gradients.h; all spans and tensors are in device
+/// memory). Two launches, or up to eight with walks; deterministic, no floating-point atomics.
 [[nodiscard]] Status segment_backward(const SegmentWork& work, const SegmentMemory& memory,
                                       const GradientTensors& tensors, float scale, Stream stream);
 

@@ -1,6 +1,6 @@
-# The files of the CUDA room, for the kernels' library and for the emulation of the machine:
-#   cuda_host_sources           plain C++, always built: work lists, the sentences of errors
-#   cuda_device_sources_FOLDER  what needs the CUDA headers, or calls what does
+# The files of this folder, for the kernels' library and for the emulation of the device:
+#   cuda_host_sources           plain C++, always built: work lists, error messages
+#   cuda_device_sources_FOLDER  sources that need the CUDA headers, or call such code
 set(cuda_folders segment windowed dense)
 set(cuda ${CMAKE_SOURCE_DIR}/kernels/cuda)
 file(GLOB cuda_host_sources CONFIGURE_DEPENDS ${cuda}/failures.cpp ${cuda}/operands.cpp ${cuda}/work/*.cpp)
@@ -10,8 +10,8 @@ foreach(folder IN LISTS cuda_folders)
   list(REMOVE_ITEM cuda_device_sources_${folder} ${cuda_host_sources})
 endforeach()
 
-# attnscope_cuda_instantiations(VARIABLE): the walks, for 16-bit types and head dimensions 32 and 64, a file
-# each so that they compile side by side, from segment/instantiation.cu.in.
+# attnscope_cuda_instantiations(VARIABLE): the walks for 16-bit types and head dimensions 32 and 64, one
+# file each so that they compile in parallel, from segment/instantiation.cu.in.
 function(attnscope_cuda_instantiations variable)
   foreach(type IN ITEMS float16 bfloat16)
     foreach(columns IN ITEMS 32 64)

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A CUDA stream as the interfaces here take it: cudaStream_t by its declared name, so that callers
-// which are not compiled for CUDA need none of its headers. nullptr is the legacy default stream.
+// A CUDA stream in these interfaces: cudaStream_t by its declared name, so that callers that are
+// not compiled for CUDA need none of its headers. nullptr is the legacy default stream.
 
 struct CUstream_st;
 

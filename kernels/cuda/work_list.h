@@ -1,11 +1,11 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a plan is cut for the plain kernels (kernels/cuda/segment/plain.cu), which take any: a unit
-// is one thread block's work for one head, some tokens that stand still and the segments of those
-// that pass by, of which each sees those from so far before it to so far behind it. In the
-// gradients of keys and values it is keys that stand still (the plan transposed). Everything is
-// fixed by the plan alone, and every result is summed by one warp, in one order.
+// Divides a plan for the plain kernels (kernels/cuda/segment/plain.cu), which support any plan: a
+// unit is one thread block's work for one head, some stationary tokens and the segments of tokens
+// streamed to them; each stationary token uses the streamed tokens within a fixed distance before
+// and after it. For the gradients of keys and values the keys are stationary (the plan transposed).
+// Everything is determined by the plan, and every result is summed by one warp, in one order.
 
 #include <cstdint>
 #include <vector>
@@ -17,7 +17,7 @@
 namespace attnscope::cuda {
 
 inline constexpr std::int32_t strip_tokens = 16;
-/// More are declined: sums of three or four token numbers must fit 32 bits.
+/// Larger plans are rejected: sums of three or four token numbers must fit 32 bits.
 inline constexpr std::int64_t most_tokens = std::int64_t{1} << 29;
 
 /// Tokens begin ... begin+count, or, if listed, the tokens at indices[begin ... begin+count).
@@ -27,25 +27,25 @@ struct WorkRun {
   std::int32_t listed = 0;
 };
 
-/// Further from any token than all others, which are below 2^29.
+/// Larger than any distance between tokens, whose numbers are below 2^29.
 inline constexpr std::int32_t everywhere = std::int32_t{1} << 30;
 
-/// Tokens that pass by; the token t sees those from t + low to before t + high.
+/// Streamed tokens; the stationary token t uses those from t + low to before t + high.
 struct WorkSegment {
   WorkRun run;
   std::int32_t low = -everywhere, high = everywhere + 1;
 
-  /// Whether all see all of them.
+  /// Whether all stationary tokens use all streamed ones.
   [[nodiscard]] bool is_whole() const { return low == -everywhere && high == everywhere + 1; }
 };
 
 struct WorkUnit {
-  WorkRun run;  // of at most strip_tokens
+  WorkRun run;  // at most strip_tokens
   std::int32_t first_segment = 0, segments = 0;
   std::int32_t first_head = 0;  // heads first_head ... first_head + heads_per_unit
 };
 
-/// As kernels read the list (sections.h).
+/// The form in which kernels read the list (sections.h).
 struct DeviceList {
   const WorkUnit* units = nullptr;
   const WorkSegment* segments = nullptr;
@@ -59,7 +59,7 @@ struct WorkList {
   std::vector<std::int32_t> indices;
   std::int32_t row_units = 0;
   std::int32_t heads = 0;           // of the plan
-  std::int32_t heads_per_unit = 0;  // all units alike
+  std::int32_t heads_per_unit = 0;  // the same for all units
   std::int32_t tokens = 0;
 };
 

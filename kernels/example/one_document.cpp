@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels used alone: a plan written by hand for one item of a sparse cross-encoder ([CLS], 10
-// query tokens, a document with a window of 4), one forward and one backward call on memory of
-// one's own. Every row's weights sum to 1, so the gradients of all values must sum to the arriving
-// gradients: the program ends with 0 if they do.
+// The kernels on their own: a plan written by hand for one item of a sparse cross-encoder ([CLS],
+// 10 query tokens, a document with a window of 4), with one forward and one backward call on the
+// program's own memory. Every row's weights sum to 1, so the gradients of all values must sum to
+// the incoming gradients: the program returns 0 if they do.
 #include <cmath>
 #include <cstdio>
 #include <random>
@@ -25,8 +25,8 @@ AttentionPlan plan_of_item() {
   AttentionPlan plan;
   plan.tokens = tokens;
   plan.heads = heads;
-  plan.segments = {{.keys = {0, tokens}},  // of [CLS]: everything
-                   {.keys = of_query},     // of the query: itself
+  plan.segments = {{.keys = {0, tokens}},  // [CLS]: everything
+                   {.keys = of_query},     // query: itself
                    {.keys = {0, 1 + query}},
                    {.keys = of_document, .kind = SegmentKind::band, .window = 4}};
   const HeadRange all{0, heads};
@@ -44,7 +44,7 @@ std::vector<float> random_tensor(unsigned seed) {
   return values;
 }
 
-/// [tokens, heads, head_dim], as a model's projections leave it.
+/// [tokens, heads, head_dim], the output layout of a model's projections.
 Tensor view(std::vector<float>& values) {
   return {reinterpret_cast<std::byte*>(values.data()), DType::float32, head_dim, heads * head_dim,
           head_dim};

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// AttentionPlan: the work list of an attention pattern on a batch, as plain structs. Every system
-// in scope attends from a run of queries to a list of key segments under one softmax (Schlatt et
+// AttentionPlan: the work list of an attention pattern on a batch, as plain structs. In every
+// system in scope, a run of queries attends to a list of key segments under one softmax (Schlatt et
 // al., ECIR 2024, Eq. 1-3). For one item of the paper's sparse pattern with w = 4 the plan is
 //
 //   task  [CLS] rows     segments: whole(all tokens of the item)
@@ -40,8 +40,8 @@ struct TokenRun {
 enum class SegmentKind : std::uint8_t {
   whole,  // every key of the run
   band,   // key j for query i when |j - (i + offset)| <= window
-  block,  // key j for query i when the run's block of `window` tokens that holds i + offset holds
-          // j; blocks count tokens from the run's first token on
+  block,  // key j for query i if j is in the block of i + offset; blocks have `window` tokens and
+          // start at the run's first token
 };
 
 struct Segment {
@@ -49,9 +49,9 @@ struct Segment {
   SegmentKind kind = SegmentKind::whole;
   std::int64_t window =
       0;  // band: one-sided half-width w; block: the block's length; whole: unused
-  std::int64_t offset = 0;  // alignment: query i lies opposite key i + offset
-  // Tokens of the key range (a sub-range of plan.indices, ascending) that this segment leaves out
-  // because another rule decides them, e.g. global sentence starts inside a document's band.
+  std::int64_t offset = 0;  // alignment: query i is opposite key i + offset
+  // Tokens of the key range (a sub-range of plan.indices, ascending) that this segment omits
+  // because another rule covers them, e.g. global sentence starts inside a document's band.
   std::int64_t skip_begin = 0;
   std::int64_t skip_end = 0;
   friend bool operator==(const Segment&, const Segment&) = default;

@@ -30,15 +30,15 @@ std::int64_t pairs_up_to(TokenRange opposite, TokenRange keys, std::int64_t most
 /// Pairs (i, j) of `opposite` x `keys` with |j - i| <= w: a band clipped at the corners.
 std::int64_t band_pairs(TokenRange opposite, TokenRange keys, std::int64_t w) {
   if (opposite.empty() || keys.empty()) return 0;
-  // No two tokens are further apart than this, so a wider band holds the same pairs.
+  // No two tokens are farther apart than this, so a wider band has the same pairs.
   const std::int64_t widest =
       std::max(opposite.end, keys.end) - std::min(opposite.begin, keys.begin);
   w = std::min(w, widest);
   return pairs_up_to(opposite, keys, w) - pairs_up_to(opposite, keys, -w - 1);
 }
 
-/// Pairs of `opposite` x `keys`, both inside `hull`, that share one of its blocks. Every block
-/// between the first and the last that both touch lies wholly inside both.
+/// Pairs of `opposite` x `keys`, both inside `hull`, that are in the same block. Every block
+/// between the first and the last that both touch is wholly inside both.
 std::int64_t block_pairs(TokenRange hull, TokenRange opposite, TokenRange keys,
                          std::int64_t length) {
   if (opposite.empty() || keys.empty()) return 0;
@@ -58,7 +58,7 @@ std::int64_t rows_in(const AttentionPlan& plan, const TokenRun& run, TokenRange 
   return intersect({run.begin, run.end}, range).size();
 }
 
-/// Pairs of contiguous `rows` with single keys, each seen by the rows whose window holds it.
+/// Pairs of contiguous `rows` with single keys, each visible to the rows whose window contains it.
 std::int64_t pairs_with(std::span<const std::int64_t> keys, TokenRange hull, const Segment& segment,
                         TokenRange rows) {
   std::int64_t pairs = 0;
@@ -104,14 +104,14 @@ std::int64_t segment_pairs(const AttentionPlan& plan, const Segment& segment,
   return pairs;
 }
 
-/// The rows' part of the hull: all of it for rows that are listed, because they lie anywhere.
+/// The rows' part of the hull: all of it for listed rows, which may be anywhere.
 TokenRange reach_of_run(const AttentionPlan& plan, const Segment& segment,
                         const TokenRun& queries) {
   return reach_of(hull_of(plan, segment.keys), segment, hull_of(plan, queries));
 }
 
-/// Rows of the task that see at least one key: the union, over maximal runs of keys, of the rows
-/// from which a run can be seen.
+/// Rows of the task with at least one key: the union, over maximal runs of keys, of the rows whose
+/// windows reach the run.
 std::int64_t rows_with_keys(const AttentionPlan& plan, const Task& task) {
   for (const Segment& segment : plan.segments_of(task)) {
     if (segment.kind != SegmentKind::whole) continue;
@@ -134,7 +134,7 @@ std::int64_t rows_with_keys(const AttentionPlan& plan, const Task& task) {
   return total;
 }
 
-/// Appends every key that some row of the task sees.
+/// Appends every key to which some row of the task attends.
 void append_seen_keys(const AttentionPlan& plan, const Task& task, const Segment& segment,
                       std::vector<TokenRange>& keys) {
   const TokenRange hull = hull_of(plan, segment.keys);
@@ -147,8 +147,8 @@ void append_seen_keys(const AttentionPlan& plan, const Task& task, const Segment
   }
 }
 
-/// (key, head) pairs seen by at least one row. Heads between two neighbouring borders of the tasks'
-/// head ranges see the same keys.
+/// (key, head) pairs with at least one row. Heads between two adjacent borders of the tasks' head
+/// ranges have the same keys.
 std::int64_t seen_keys(const AttentionPlan& plan) {
   std::set<std::int32_t> borders;
   for (const Task& task : plan.tasks) borders.insert({task.heads.begin, task.heads.end});
@@ -158,7 +158,7 @@ std::int64_t seen_keys(const AttentionPlan& plan) {
     const auto next = std::next(border);
     if (next == borders.end()) break;
     keys.clear();
-    // Tasks share segment lists; what a whole segment shows does not depend on the rows.
+    // Tasks share segment lists; the keys of a whole segment do not depend on the rows.
     std::set<const Segment*> shown;
     for (const Task& task : plan.tasks) {
       if (task.heads.begin > *border || task.heads.end <= *border) continue;

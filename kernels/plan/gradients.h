@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a backward pass reads and writes: the inputs of a forward call, what that call left (o and
-// its log-sum-exp), the gradient that arrives, and the three that leave. With P = softmax(scale q
+// Inputs and outputs of a backward pass: the inputs of a forward call, its outputs (o and the
+// log-sum-exp), the incoming gradient, and the three gradients to write. With P = softmax(scale q
 // k^T) over the plan's pairs and D_i = grad_o_i . o_i:
 //
 //   grad_v_j = sum_i P_ij grad_o_i              dS_ij = P_ij (grad_o_i . v_j - D_i)
@@ -14,7 +14,7 @@
 
 namespace attnscope {
 
-/// All tensors packed over the same tokens, heads and head dimension, of one dtype.
+/// All tensors are packed over the same tokens, heads and head dimension, and have one dtype.
 struct GradientTensors {
   ConstTensor q, k, v;
   ConstTensor o;

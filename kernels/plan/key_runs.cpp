@@ -8,14 +8,14 @@
 namespace attnscope {
 namespace {
 
-/// The block of `segment.window` tokens of `hull` that holds `token`, a token of `hull`.
+/// The block of `segment.window` tokens of `hull` that contains `token`, a token of `hull`.
 TokenRange block_of(TokenRange hull, const Segment& segment, std::int64_t token) {
   assert(segment.window > 0);
   const std::int64_t begin = hull.begin + (token - hull.begin) / segment.window * segment.window;
   return {begin, hull.end - begin > segment.window ? begin + segment.window : hull.end};
 }
 
-/// Windows beyond any token number mean "all"; capping them keeps sums from overflowing.
+/// Windows larger than any token number mean "all"; the cap prevents overflow of sums.
 std::int64_t capped_window(const Segment& segment) {
   return std::min(segment.window, std::numeric_limits<std::int64_t>::max() / 4);
 }

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the keys of a segment lie opposite its queries: the geometry that row intervals and counts
-// share. A run's hull is the range from its first to its last token; windows are cut within it.
+// The position of a segment's keys relative to its queries: geometry shared by row intervals and
+// counts. A run's hull is the range from its first to its last token; windows are cut to it.
 
 #include <cstdint>
 #include <span>
@@ -14,7 +14,7 @@ namespace attnscope {
 
 [[nodiscard]] TokenRange intersect(TokenRange a, TokenRange b);
 
-/// The tokens of an ascending list that lie within `range`.
+/// The tokens of an ascending list that are within `range`.
 [[nodiscard]] std::span<const std::int64_t> within(std::span<const std::int64_t> tokens,
                                                    TokenRange range);
 
@@ -24,20 +24,21 @@ namespace attnscope {
 
 [[nodiscard]] TokenRange hull_of(const AttentionPlan& plan, const TokenRun& run);
 
-/// The part of `hull` that `query` sees through `segment`, skipped and unlisted keys included.
+/// The part of `hull` that `query` attends to through `segment`, skipped and unlisted keys
+/// included.
 [[nodiscard]] TokenRange window_within(TokenRange hull, const Segment& segment, std::int64_t query);
 
-/// The tokens that see `key`, a token of `hull`, through `segment`.
+/// The tokens that attend to `key`, a token of `hull`, through `segment`.
 [[nodiscard]] TokenRange rows_seeing(TokenRange hull, const Segment& segment, std::int64_t key);
 
-/// The part of `hull` that at least one of the contiguous `rows` sees through `segment`.
+/// The part of `hull` that at least one of the contiguous `rows` attends to through `segment`.
 [[nodiscard]] TokenRange reach_of(TokenRange hull, const Segment& segment, TokenRange rows);
 
-/// Appends the segment's keys within `range` (skipped ones taken out) as ascending intervals.
+/// Appends the segment's keys within `range` (without skipped ones) as ascending intervals.
 void append_keys_within(const AttentionPlan& plan, const Segment& segment, TokenRange range,
                         std::vector<TokenRange>& intervals);
 
-/// How many keys append_keys_within would append.
+/// The number of keys that append_keys_within would append.
 [[nodiscard]] std::int64_t count_keys_within(const AttentionPlan& plan, const Segment& segment,
                                              TokenRange range);
 

@@ -18,7 +18,7 @@ void append_key_intervals(const AttentionPlan& plan, const Segment& segment, std
   const std::size_t first = intervals.size();
   append_keys_within(plan, segment, window_within(hull, segment, query), intervals);
   if (!segment.keys.listed) return;
-  // Neighbouring listed keys make one interval.
+  // Adjacent listed keys form one interval.
   std::size_t kept = first;
   for (std::size_t i = first; i < intervals.size(); ++i) {
     if (kept > first && intervals[kept - 1].end == intervals[i].begin) {

@@ -1,9 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The keys one query row sees through one segment, as run-length intervals: the meaning of a plan
-// in executable form. Kernels, counts and the viewer's mask all go through it or are tested against
-// it.
+// The keys of one query row in one segment, as run-length intervals: the executable definition of a
+// plan. Kernels, counts and the viewer's mask use it or are tested against it.
 
 #include <vector>
 
@@ -11,15 +10,15 @@
 
 namespace attnscope {
 
-/// The contiguous key range that query token `query` sees through `segment` before skipped keys are
-/// taken out; empty when it sees none. Only for segments whose key run is a range.
+/// The contiguous key range of query token `query` in `segment` before skipped keys are removed;
+/// empty if it has no keys. Only for segments whose key run is a range.
 [[nodiscard]] TokenRange key_window(const Segment& segment, std::int64_t query);
 
-/// Appends the keys of `segment` visible to `query` as ascending disjoint intervals.
+/// Appends the keys of `query` in `segment` as ascending disjoint intervals.
 void append_key_intervals(const AttentionPlan& plan, const Segment& segment, std::int64_t query,
                           std::vector<TokenRange>& intervals);
 
-/// All keys that `query` sees within `task`, merged, ascending.
+/// All keys of `query` within `task`, merged, ascending.
 [[nodiscard]] std::vector<TokenRange> key_intervals(const AttentionPlan& plan, const Task& task,
                                                     std::int64_t query);
 

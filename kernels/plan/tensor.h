@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A packed tensor [tokens, heads, dim] seen through strides, the only form in which kernels receive
-// q, k, v and o. The last dimension is contiguous. Both memory orders are the same type:
+// A packed tensor [tokens, heads, dim] with strides, the only form in which kernels receive q, k, v
+// and o. The last dimension is contiguous. Both memory orders have the same type:
 //
 //   token-major  [tokens, heads, dim]           token_stride = heads*dim, head_stride = dim
 //   head-major   [batch, heads, tokens, dim]    token_stride = dim, head_stride = n*dim,

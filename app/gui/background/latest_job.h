@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// LatestJob: slow work on a thread of its own, of which only the newest matters. A job that was
-// superseded is told so, and what it still delivers is dropped.
+// LatestJob runs slow work on its own thread. Only the newest job counts: a superseded job can
+// query token.superseded(), and its later results are dropped.
 //
 //   job_.start([problem, this](const LatestJob::Token& token) {
 //     QImage image = render(*problem, [&] { return token.superseded(); });
@@ -21,13 +21,13 @@ class LatestJob : public QObject {
   Q_OBJECT
  public:
   explicit LatestJob(QObject* parent = nullptr);
-  /// Waits for the job at work, which is told that it is superseded.
+  /// Waits for the running job, which is marked as superseded.
   ~LatestJob() override;
 
   class Token {
    public:
     [[nodiscard]] bool superseded() const { return job_.newest_ != number_; }
-    /// Calls `there` on the owner's thread, unless a newer job has been started by then.
+    /// Calls `there` on the owner's thread unless a newer job has started by then.
     void deliver(std::function<void()> there) const;
 
    private:
@@ -39,20 +39,20 @@ class LatestJob : public QObject {
 
   using Work = std::function<void(const Token&)>;
   void start(Work work);
-  /// The job at work, if any, delivers nothing any more.
+  /// The running job, if any, delivers nothing more.
   void drop();
   [[nodiscard]] bool is_busy() const { return is_busy_; }
 
  Q_SIGNALS:
   /// The newest job has delivered everything.
   void finished();
-  /// It ended with an exception, such as memory that was not to be had.
+  /// The job ended with an exception, such as std::bad_alloc.
   void failed(const QString& sentence);
 
  private:
   void run(const Work& work, quint64 number);
 
-  QThreadPool pool_;  // of one thread
+  QThreadPool pool_;  // a single thread
   std::atomic<quint64> newest_ = 0;
   bool is_busy_ = false;
 };

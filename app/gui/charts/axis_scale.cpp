@@ -12,7 +12,7 @@
 namespace attnscope::charts {
 namespace {
 
-// A computed power may miss its tick by a rounding error.
+// A computed power may differ from its tick by a rounding error.
 constexpr double tolerance = 1e-9;
 
 double nice_step(double span, int steps) {
@@ -24,7 +24,7 @@ double nice_step(double span, int steps) {
   return 10 * magnitude;
 }
 
-/// 1, 2, 5, 10, 20 ...: the place of each is its number.
+/// The round value (1, 2, 5, 10, 20 ...) with index `place`.
 double round_value(int place) {
   constexpr std::array<double, 3> digits{1, 2, 5};
   const int decade = place >= 0 ? place / 3 : (place - 2) / 3;
@@ -50,7 +50,7 @@ QString number_text(double value, int digits) {
   if (!(magnitude >= 1e-4 && magnitude < 1e7)) {
     return QString::fromStdString(fmt::format("{:.{}g}", value, digits));
   }
-  // Integer digits are never rounded away: 16384 stays 16384.
+  // Integer digits are never rounded: 16384 remains 16384.
   const int whole = static_cast<int>(std::floor(std::log10(magnitude))) + 1;
   std::string text = fmt::format("{:.{}f}", value, std::max(0, digits - whole));
   if (text.find('.') != std::string::npos) {
@@ -106,12 +106,12 @@ void AxisScale::fit_linear(double low, double high) {
 void AxisScale::fit_log2(double low, double high) {
   int first = static_cast<int>(std::ceil(std::log2(low) - tolerance));
   int last = static_cast<int>(std::floor(std::log2(high) + tolerance));
-  if (last - first < 1) {  // within one octave: outward to the powers around it
+  if (last - first < 1) {  // within one octave: extend to the adjacent powers
     first = static_cast<int>(std::floor(std::log2(low) + tolerance));
     last = std::max(first + 1, static_cast<int>(std::ceil(std::log2(high) - tolerance)));
     if (std::exp2(first) >= low * (1 - tolerance) && std::exp2(last) > high) --first;
   }
-  // Room at both ends, so that no marker is cut by the frame.
+  // Margin at both ends, so that the frame cuts no marker.
   const double margin =
       0.04 *
       std::max(1.0, std::log2(std::max(high, std::exp2(last)) / std::min(low, std::exp2(first))));
@@ -123,7 +123,7 @@ void AxisScale::fit_log2(double low, double high) {
 }
 
 void AxisScale::fit_log10(double low, double high) {
-  constexpr double narrow = 1.15;  // rounded outward, such values would lie on one edge
+  constexpr double narrow = 1.15;  // if rounded outward, such values would all be at one edge
   if (low < high && high / low < narrow) {
     const double margin = std::pow(high / low, 0.1);
     low_ = low / margin;
@@ -131,7 +131,7 @@ void AxisScale::fit_log10(double low, double high) {
     return add_round_ticks();
   }
   int first_place = round_place_below(low), last_place = round_place_above(high);
-  if (first_place == last_place) {  // one value, itself a tick
+  if (first_place == last_place) {  // a single value, which is itself a tick
     --first_place;
     ++last_place;
   }
@@ -191,7 +191,7 @@ AxisScale AxisScale::of_names(const std::vector<std::string>& names) {
 
 void AxisScale::add_round_ticks() {
   const double step = nice_step(high_ - low_, 5);
-  // As many digits as tell one tick from the next.
+  // Enough digits to distinguish adjacent ticks.
   const double largest = std::max(std::abs(low_), std::abs(high_));
   const int digits = std::clamp(
       static_cast<int>(std::floor(std::log10(largest)) - std::floor(std::log10(step))) + 1, 1, 15);
@@ -244,7 +244,7 @@ void AxisScale::keep_at_most(int count) {
     return std::abs(power - std::round(power)) < 1e-6;
   };
   if (ticks_.size() <= most) return;
-  // Powers of ten stay longest.
+  // Powers of ten are removed last.
   if (kind_ == ScaleKind::log10 && std::ranges::count_if(ticks_, is_power) >= 2)
     keep([&](std::size_t i) { return is_power(ticks_[i]); });
   if (ticks_.size() <= most) return;

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The range and the ticks of an axis, as plain numbers. Lengths are doubled from point to point, so
-// x ticks are powers of two with integer labels; times span decades, so y ticks are 1, 2, 5, 10 ...
+// The range and the ticks of an axis, as plain numbers. Lengths double from point to point, so x
+// ticks are powers of two with integer labels; times span decades, so y ticks are 1, 2, 5, 10 ...
 
 #include <QString>
 #include <algorithm>
@@ -16,14 +16,14 @@
 
 namespace attnscope::charts {
 
-/// What an axis has to reach for a value: itself, and its interval where that ends near it. Wide
-/// intervals leave the axis, or they would press all values together.
+/// Adds what an axis must cover for a value: the value, and its interval where the interval ends
+/// near it. Wide intervals are cut, because they would compress the range of the values.
 inline void add_reached(std::vector<double>& values, double y, double low, double high) {
   constexpr double near = 1.25;
   values.insert(values.end(), {y, std::max(low, y / near), std::min(high, y * near)});
 }
 
-/// How high each of a figure's bars is with the series that are shown; none of other figures.
+/// The height of each bar of a figure, summed over the visible series; empty for other figures.
 [[nodiscard]] inline std::vector<double> bar_heights(const report::Figure& figure,
                                                      const std::set<std::string>& hidden) {
   std::vector<double> heights(figure.x_names.size(), 0.0);
@@ -37,13 +37,13 @@ inline void add_reached(std::vector<double>& values, double y, double low, doubl
 
 using ScaleKind = report::Scale;
 
-/// A part of an axis, in its values.
+/// A range of an axis, in its values.
 struct AxisRange {
   double low = 0, high = 0;
   friend bool operator==(const AxisRange&, const AxisRange&) = default;
 };
 
-/// By what the axis says: axes that say the same are alike.
+/// Key: the axis label. Axes with the same label share a range.
 using AxisRanges = std::map<std::string, AxisRange>;
 
 struct Tick {
@@ -58,8 +58,8 @@ class AxisScale {
   /// Without a usable value the axis runs from 0 to 1 (linear) or 1 to 10.
   AxisScale(ScaleKind kind, std::span<const double> values);
 
-  /// The axis from `range.low` to `range.high` exactly, as after zooming: low < high, and both can
-  /// be shown. Where too few ticks of the scale's own lie within, they stand at round values.
+  /// The axis from `range.low` to `range.high` exactly, as after zooming: low < high, and the scale
+  /// can show both. If the scale has too few ticks in this range, round values are used.
   [[nodiscard]] static AxisScale within(ScaleKind kind, AxisRange range);
 
   /// A place for each name at 0, 1, ..., with room for a bar around it. Never thinned.
@@ -71,19 +71,21 @@ class AxisScale {
   [[nodiscard]] double low() const { return low_; }
   [[nodiscard]] double high() const { return high_; }
   [[nodiscard]] AxisRange range() const { return {low_, high_}; }
-  /// Place along the axis, 0 at low and 1 at high, and beyond them outside. `value` can be shown.
+  /// Position along the axis: 0 at low, 1 at high, outside [0, 1] beyond them. Precondition:
+  /// can_show(kind, value).
   [[nodiscard]] double place(double value) const;
-  /// The value at a place.
+  /// The value at a position.
   [[nodiscard]] double value_at(double place) const;
   /// As place(), but values beyond the ends stay at the ends.
   [[nodiscard]] double fraction(double value) const;
   [[nodiscard]] const std::vector<Tick>& ticks() const { return ticks_; }
   [[nodiscard]] const std::vector<double>& minor_ticks() const { return minor_ticks_; }
 
-  /// A tick with a name at a value, in place of those beyond it and near it.
+  /// Adds a named tick at a value; replaces the ticks beyond it and near it.
   void name_end(double value, const QString& name);
 
-  /// Thins labelled ticks to at most `count`, at regular steps; those left out become minor ticks.
+  /// Reduces labelled ticks to at most `count`, at regular steps; the removed ones become minor
+  /// ticks.
   void keep_at_most(int count);
 
  private:

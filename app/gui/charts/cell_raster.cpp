@@ -10,7 +10,7 @@
 namespace attnscope::charts {
 namespace {
 
-// Intervals looked at in one image: some milliseconds' work.
+// Maximum number of intervals per image: a few milliseconds of work.
 constexpr double interval_budget = 8e5;
 
 double intervals_per_row(const CellPicture& picture) {
@@ -24,7 +24,7 @@ std::int64_t samples_per_pixel(const CellPicture& picture) {
       std::int64_t{1}, picture.most_samples);
 }
 
-// A pixel in which few pairs are allowed must still be seen: strength starts at 0.15.
+// A pixel with few allowed pairs must still be visible: strength starts at 0.15.
 float strength_of(float share) {
   if (share <= 1e-6F) return 0;
   if (share >= 0.999F) return 1;
@@ -133,7 +133,7 @@ void CellRaster::add_row(std::int64_t query, float weight) {
     } else if (run == keys) {
       const auto to = static_cast<std::size_t>(picture_.problem.group_of(keys.begin));
       add_interval(cover_of(first + to), block, keys, weight);
-    } else {  // tiny tokens of two groups: divided by sentence_share_ in the end
+    } else {  // tiny tokens of two groups: split by sentence_share_ later
       add_interval(cover_of(first + mixed), block, keys, weight);
     }
   });
@@ -168,7 +168,7 @@ void CellRaster::add_samples(std::int64_t begin, std::int64_t end, bool sentence
     std::int64_t token = std::max(next, begin + (end - begin) * i / count);
     if (sentences && !is_wanted(token)) token = next_special(token);
     while (token < end && !is_wanted(token)) ++token;
-    if (token >= end) {  // the tail held none: take it from the front, the weights stay whole
+    if (token >= end) {  // none left: take one from the front, so that the weights add up
       token = begin;
       while (!is_wanted(token)) ++token;
     }
@@ -267,7 +267,7 @@ void CellRaster::resolve(QRgb* line, int y) {
 QImage CellRaster::render(const std::function<bool()>& superseded) {
   QImage image(picture_.pixels, picture_.pixels, QImage::Format_RGB32);
   image.fill(colors_of(picture_.theme).background);
-  std::int64_t drawn_token = -1;  // of the row above, where one token fills several rows
+  std::int64_t drawn_token = -1;  // of the row above, if a token fills several rows
   for (int y = 0; y < picture_.pixels; ++y) {
     if (superseded && superseded()) return {};
     const auto units = [&](double pixel) {
@@ -278,7 +278,7 @@ QImage CellRaster::render(const std::function<bool()>& superseded) {
     auto* line = reinterpret_cast<QRgb*>(image.scanLine(y));
     const MapBlock& block = picture_.axis.block_of(*center);
     if (is_crisp(block)) {
-      // Hatching differs from line to line within a token.
+      // Hatching differs between the lines of a token.
       if (*center == drawn_token && !picture_.other) {
         std::copy_n(reinterpret_cast<const QRgb*>(image.constScanLine(y - 1)), picture_.pixels,
                     line);

@@ -1,12 +1,12 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// CellRaster renders a mask's cells into an image, one pixel row after the other, from key
-// intervals. A token of a pixel or more is drawn crisply: a pixel belongs to the token under its
-// centre. Smaller tokens share pixels, which then show the share of their pairs that is allowed.
-// With a second mask of the same tokens it renders what the two have in common and what not.
-// Before that, the keys of a row are cut where a subsequence ends and where sentence starts lie
-// among other tokens: runs of one colour.
+// CellRaster renders a mask's cells into an image, pixel row by pixel row, from key intervals. A
+// token at least one pixel wide is drawn crisply: a pixel belongs to the token at its centre.
+// Smaller tokens share pixels, and a pixel then shows the fraction of its pairs that are allowed.
+// With a second mask of the same tokens it renders the difference of the two masks.
+// Before that, the keys of a row are split into runs of one colour: at the ends of subsequences and
+// at sentence starts among other tokens.
 
 #include <QImage>
 #include <algorithm>
@@ -21,7 +21,7 @@
 
 namespace attnscope::charts {
 
-/// The part of `keys`, from its begin on, that is of one token group. `keys` lies in `block`.
+/// The longest prefix of `keys` within one token group. Precondition: `keys` is within `block`.
 [[nodiscard]] inline TokenRange same_group_run(const MaskProblem& problem, const MapBlock& block,
                                                TokenRange keys) {
   if (block.group != TokenGroup::document || problem.sentence_tokens().empty()) return keys;
@@ -30,7 +30,7 @@ namespace attnscope::charts {
   return {keys.begin, std::min(keys.end, end)};
 }
 
-/// Calls visit(block, TokenRange keys) for every stretch of `intervals` inside one block.
+/// Calls visit(block, TokenRange keys) for the part of `intervals` in each block.
 template <typename Visit>
 void visit_blocks(const MapAxis& axis, const std::vector<TokenRange>& intervals,
                   const Visit& visit) {
@@ -58,26 +58,26 @@ void visit_runs(const MaskProblem& problem, const MapBlock& block, TokenRange ke
   }
 }
 
-/// What is rendered, and how large.
+/// The masks to render, and the size of the image.
 struct CellPicture {
   const MaskProblem& problem;
-  const MaskProblem* other = nullptr;  // set: the difference of the two, which have equal tokens
+  const MaskProblem* other = nullptr;  // set: the difference is drawn; has the same tokens
   MapAxis axis;
-  int pixels = 1;              // of each side
+  int pixels = 1;              // per side
   double pixels_per_unit = 1;  // of the axis
-  double hatch_pixels = 6;     // between two lines of the difference's hatching
+  double hatch_pixels = 6;     // distance between two hatching lines of the difference
   ChartTheme theme = ChartTheme::light;
-  std::int64_t most_samples = 64;  // rows looked at for a pixel that holds more
+  std::int64_t most_samples = 64;  // rows sampled for a pixel that holds more
 };
 
 class CellRaster {
  public:
   explicit CellRaster(const CellPicture& picture);
 
-  /// Null when `superseded` said so meanwhile.
+  /// Null if `superseded` returned true during rendering.
   [[nodiscard]] QImage render(const std::function<bool()>& superseded = {});
   [[nodiscard]] qint64 rows_sampled() const { return rows_sampled_; }
-  /// About how many intervals render() will look at.
+  /// Approximate number of intervals that render() processes.
   [[nodiscard]] static double intervals_of(const CellPicture& picture);
 
  private:
@@ -92,7 +92,8 @@ class CellRaster {
   void add_row(std::int64_t query, float weight);
   void add_difference_row(std::int64_t query, float weight);
   void add_rows(const MapBlock& block, std::int64_t begin, std::int64_t end);
-  /// `count` of the tokens in [begin, end) that are or are not sentence starts, evenly spread.
+  /// Adds at most `most` of the `there` tokens in [begin, end) that are (`sentences`) or are not
+  /// sentence starts, evenly spaced.
   void add_samples(std::int64_t begin, std::int64_t end, bool sentences, std::int64_t there,
                    std::int64_t most);
   void resolve(QRgb* line, int y);
@@ -109,10 +110,11 @@ class CellRaster {
   CellPicture picture_;
   std::int64_t samples_per_pixel_ = 1;
   qint64 rows_sampled_ = 0;
-  // Sentence starts of either mask, ascending: rows unlike their neighbours, sampled apart.
+  // Sentence starts of either mask, ascending. Their rows differ from their neighbours, so they are
+  // sampled separately.
   std::vector<std::int64_t> special_;
-  // By attending and attended group; the last column is document tokens and sentence starts mixed.
-  // A difference takes the first three for its parts.
+  // Indexed by attending and attended group; the last column is a mix of document tokens and
+  // sentence starts. A difference uses the first three for its parts.
   static constexpr std::size_t mixed = token_group_count;
   static constexpr std::size_t columns = token_group_count + 1;
   std::array<Cover, token_group_count * columns> covers_;
@@ -122,9 +124,9 @@ class CellRaster {
     float r = 0, g = 0, b = 0;
   };
   std::vector<Rgb> color_;             // of one line of pixels, not yet divided by total_
-  std::vector<float> total_;           // share of the line's pairs that is drawn
-  std::vector<float> available_;       // how much of a pixel column lies in blocks
-  std::vector<float> sentence_share_;  // how much of it is sentence starts, where tokens share it
+  std::vector<float> total_;           // fraction of the line's pairs that is drawn
+  std::vector<float> available_;       // fraction of a pixel column that is inside blocks
+  std::vector<float> sentence_share_;  // fraction of sentence starts in a shared pixel
 };
 
 }  // namespace attnscope::charts

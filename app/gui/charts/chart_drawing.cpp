@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Where everything of a plot lies: axes and texts first, then values, rail, crossovers and the
-// roofline in the room that they leave. Then how it is painted: axes, grid and lines by Qt Charts,
-// whose scene has our layers between its own; words and rail around it.
+// Layout of a plot: axes and texts first, then values, rail, crossovers and the roofline in the
+// remaining space. Then painting: Qt Charts draws axes, grid and lines, and its scene contains our
+// layers between its own; texts and rail are painted around it.
 #include "app/gui/charts/chart_drawing.h"
 
 #include <QBarSet>
@@ -26,11 +26,11 @@
 namespace attnscope::charts {
 namespace {
 
-// Lines are cut at the frame of the plot before they are painted: QSvgGenerator does not clip. By
-// Liang and Barsky: the part of the line's parameter that all four borders leave.
+// Clips lines to the frame of the plot before painting, because QSvgGenerator does not clip.
+// Algorithm of Liang and Barsky: intersects the line's parameter range with all four borders.
 std::optional<QLineF> clipped(const QLineF& line, const QRectF& frame) {
   double from = 0, to = 1;
-  const auto cut = [&](double step, double room) {  // to where parameter * step <= room
+  const auto cut = [&](double step, double room) {  // keeps parameter * step <= room
     if (step < 0) from = std::max(from, room / step);
     if (step > 0) to = std::min(to, room / step);
     if (step == 0 && room < 0) to = -1;
@@ -45,7 +45,7 @@ std::optional<QLineF> clipped(const QLineF& line, const QRectF& frame) {
 
 std::vector<QPolygonF> clipped(const QPolygonF& line, const QRectF& frame) {
   std::vector<QPolygonF> parts;
-  bool joined = false;  // the next piece goes on where the last one ended
+  bool joined = false;  // the next piece continues the last one
   for (qsizetype i = 0; i + 1 < line.size(); ++i) {
     const QLineF whole(line[i], line[i + 1]);
     const std::optional<QLineF> inside = clipped(whole, frame);
@@ -66,7 +66,7 @@ bool is_inside(QPointF point, const QRectF& frame) {
 }
 
 constexpr double least_plot_height = 7;  // em
-constexpr double bar_width = 0.6;        // of the room that its name has
+constexpr double bar_width = 0.6;        // of the space per name
 
 double widest(const QFont& font, const std::vector<Tick>& ticks) {
   const QFontMetricsF metrics(font);
@@ -105,8 +105,7 @@ QString nothing_measured(const report::Figure& figure) {
   return common == nullptr ? text : text + QStringLiteral(": ") + QString::fromUtf8(*common);
 }
 
-/// Contender, the cell's label where it has one, and where it lies along x; of a bar its name and
-/// its stage.
+/// Contender, the cell's label (if any) and its x position; for a bar, its name and stage.
 QString head_of(const report::Figure& figure, const report::Series& series, double x,
                 const std::string& label) {
   QString text = QString::fromUtf8(series.name);
@@ -136,11 +135,11 @@ QString rail_text(const report::Figure& figure, const report::Series& series,
   return text;
 }
 
-constexpr int steps = 64;  // of a slanted line, which is bent unless both axes are logarithmic
+constexpr int steps = 64;  // of a slanted line, which is curved unless both axes are logarithmic
 
 /// Where the flat ceilings begin and the slanted ones end.
 struct Ridge {
-  double highest_flat = 0;  // 0: none, and nothing ends the slanted ones
+  double highest_flat = 0;  // 0: none, so that the slanted ones do not end
   double steepest = 0;
 };
 
@@ -158,16 +157,16 @@ Ridge ridge_of(const report::Figure& figure) {
 
 constexpr double cap_width = 0.4;  // em
 
-/// Of a ceiling's words, from the start of their baseline: as high as their letters.
+/// The box of a ceiling's text, relative to the start of its baseline; as high as its letters.
 QRectF box_of(const DrawnCeiling& ceiling, const QFontMetricsF& metrics) {
   const double height = metrics.capHeight(), below = metrics.descent() / 2;
   return {0, -height, metrics.horizontalAdvance(ceiling.text), height + below};
 }
 
-// Qt Charts draws its grid at 2, axes at 3 and series from 4 on.
+// Qt Charts draws its grid at z = 2, axes at 3 and series from 4 on.
 constexpr double below_grid = 1.5, below_series = 3.5, above_series = 9;
 
-/// Painted in the page's units at its place among the chart's layers.
+/// Paints in the page's units, at its z value among the chart's layers.
 class Layer : public QGraphicsItem {
  public:
   using Paint = std::function<void(QPainter&)>;
@@ -180,7 +179,7 @@ class Layer : public QGraphicsItem {
   [[nodiscard]] QRectF boundingRect() const override { return bounds_; }
   void paint(QPainter* painter, const QStyleOptionGraphicsItem* /*option*/,
              QWidget* /*widget*/) override {
-    painter->save();  // what is left set here would be the next item's
+    painter->save();  // otherwise the painter state would affect the next item
     paint_(*painter);
     painter->restore();
   }
@@ -190,11 +189,11 @@ class Layer : public QGraphicsItem {
   Paint paint_;
 };
 
-/// From 0 to 1, with the scale's ticks at their places: so every scale and every zoom is one kind
-/// of axis.
+/// An axis from 0 to 1 with the scale's ticks at their positions, so that one axis type serves all
+/// scales and zooms.
 QCategoryAxis* add_axis(QChart& chart, const AxisScale& scale, Qt::Alignment side,
                         const ChartLook& look, double unit) {
-  constexpr double rounding = 1e-9;  // a tick at an end lies on the axis
+  constexpr double rounding = 1e-9;  // a tick at an end is on the axis
   const ThemeColors& colors = colors_of(look.theme);
   auto* axis = new QCategoryAxis;
   axis->setLabelsPosition(QCategoryAxis::AxisLabelsPositionOnValue);
@@ -205,10 +204,10 @@ QCategoryAxis* add_axis(QChart& chart, const AxisScale& scale, Qt::Alignment sid
   axis->setLinePen(QPen(colors.axis, 1.3 * hair_width * look.em * unit));
   axis->setLineVisible(side == Qt::AlignBottom);
   axis->setRange(-rounding, 1 + rounding);
-  axis->setStartValue(-1);  // its line lies outside
+  axis->setStartValue(-1);  // its line is outside the range
   QString label;
   for (const Tick& tick : scale.ticks()) {
-    // Two ticks of a deep zoom may have the same words, of which the axis would drop one.
+    // At a deep zoom, two ticks may have the same label, and the axis would drop one of them.
     label = with_minus(tick.label);
     while (axis->categoriesLabels().contains(label)) label += QChar(0x200B);
     axis->append(label, scale.place(tick.value));
@@ -242,7 +241,7 @@ ChartDrawing::ChartDrawing(const report::Figure& figure, ContenderStyles& styles
     place_bars(figure);
   } else {
     place_series(figure);
-    // Where x is computed of each point, a bar beside its own would stand at another's.
+    // If ceilings depend on each point's x, a bar shifted sideways would be at another point's x.
     if (std::ranges::none_of(figure.ceilings, &report::Ceiling::per_x)) part_intervals();
   }
   place_rail(figure);
@@ -264,7 +263,7 @@ void ChartDrawing::collect_axes(const report::Figure& figure) {
         ++left_out;
         continue;
       }
-      xs.push_back(point.x);  // of hidden series too: lengths stay where they are
+      xs.push_back(point.x);  // hidden series too: x positions do not change
       if (counts && !has_bars_) add_reached(ys, point.y, point.low, point.high);
     }
     for (const report::RailMark& mark : figure.series[s].rail) {
@@ -276,7 +275,7 @@ void ChartDrawing::collect_axes(const report::Figure& figure) {
     }
   }
   std::ranges::copy(bar_heights(figure, look_.hidden), std::back_inserter(ys));
-  // Left of all values there is room for the slanted ceilings and their words.
+  // Space to the left of all values for the slanted ceilings and their labels.
   constexpr double room_for_ceilings = 8;
   const bool slanted = std::ranges::any_of(figure.ceilings, &report::Ceiling::per_x);
   if (slanted && !xs.empty()) xs.push_back(std::ranges::min(xs) / room_for_ceilings);
@@ -376,7 +375,7 @@ void ChartDrawing::lay_out(const report::Figure& figure) {
   const double plot_height = std::max(1.0, bottom - top);
   y_axis_.keep_at_most(static_cast<int>(plot_height / (1.5 * em)));
   const double left = begin + y_label_width() + 0.5 * em;
-  // The last x label is centred under its tick: half of it may stand beyond the frame.
+  // The last x label is centred under its tick: half of it may extend beyond the frame.
   const double plot_width = std::max(1.0, rect_.right() - left - pad - 0.6 * em);
   plot_ = QRectF(left, top, plot_width, plot_height);
   rail_rect_ = QRectF(left, rail_top, plot_width, rail_height);
@@ -411,9 +410,9 @@ const DrawnPoint* ChartDrawing::nearest(QPointF position, double radius) const {
 
 std::vector<const DrawnPoint*> ChartDrawing::stops_of(const std::string& key) const {
   std::vector<const DrawnPoint*> stops;
-  for (const DrawnSeries& one : series_) {
-    if (!one.visible || one.key != key) continue;
-    for (const auto* points : {&one.points, &one.rail}) {
+  for (const DrawnSeries& series : series_) {
+    if (!series.visible || series.key != key) continue;
+    for (const auto* points : {&series.points, &series.rail}) {
       for (const DrawnPoint& point : *points) stops.push_back(&point);
     }
   }
@@ -482,7 +481,7 @@ void ChartDrawing::place_series(const report::Figure& figure) {
   }
 }
 
-/// Each on those before it, at its name.
+/// Stacks each bar on the previous ones with the same name.
 void ChartDrawing::place_bars(const report::Figure& figure) {
   std::vector<double> reached(figure.x_names.size(), 0.0);
   for (std::size_t s = 0; s < series_.size(); ++s) {
@@ -502,7 +501,7 @@ void ChartDrawing::place_bars(const report::Figure& figure) {
   }
 }
 
-/// Cut where it leaves the axis, with an arrow there.
+/// Cut at the end of the axis, with an arrow there.
 void ChartDrawing::place_interval(DrawnSeries& drawn, const report::Point& point) const {
   constexpr double rounding = 1e-6;
   const double half = 0.25 * look_.em;
@@ -518,12 +517,12 @@ void ChartDrawing::place_interval(DrawnSeries& drawn, const report::Point& point
   if (whole.y1() > plot_.bottom() + rounding || !has_low) add_arrow(plot_.bottom(), -1);
 }
 
-// Bars that would cover each other at one x stand side by side, the first at its place and the next
-// right and left of it by turns.
+// Overlapping interval bars at one x are placed side by side: the first at its x, the next ones
+// alternately to the right and left.
 void ChartDrawing::part_intervals() {
   const double step = 0.35 * look_.em, gap = 0.1 * look_.em;
   constexpr int most_steps = 6;
-  std::vector<QLineF> standing;  // where bars have their place
+  std::vector<QLineF> standing;  // bars already placed
   for (DrawnSeries& series : series_) {
     if (!series.visible) continue;
     for (QLineF& bar : series.intervals) {
@@ -581,9 +580,9 @@ bool ChartDrawing::covers_marker(const QRectF& box, const QTransform& to_page) c
   });
 }
 
-// Words stand beside their line, right of it where there is room, in the highest place that no
-// other words take, and no marker where the plot has such a place; where it has none left, the line
-// stands alone.
+// A label is next to its line, to the right where there is room, at the highest position that
+// overlaps no other label and, if the plot has such a position, no marker; without any free
+// position the line has no label.
 void ChartDrawing::place_marks(const report::Figure& figure) {
   if (!look_.marks) return;
   const double em = look_.em;
@@ -622,7 +621,7 @@ void ChartDrawing::place_ceilings(const report::Figure& figure) {
   const Ridge ridge = ridge_of(figure);
   for (const report::Ceiling& ceiling : figure.ceilings) {
     QPolygonF line;
-    // From the line of the fastest memory on to the right, or up to the highest flat line.
+    // From the line of the fastest memory to the right, or up to the highest flat line.
     const double from = !ceiling.per_x && ridge.steepest > 0 ? ceiling.rate / ridge.steepest : 0;
     const double to = ceiling.per_x && ridge.highest_flat > 0
                           ? ridge.highest_flat / ceiling.rate
@@ -644,9 +643,9 @@ void ChartDrawing::place_ceilings(const report::Figure& figure) {
   for (DrawnCeiling& ceiling : ceilings_) place_words(ceiling, taken);
 }
 
-// The words slide along their line, from its upper end down, above it or else below it, to the
-// first place where they lie in the plot and across no other words or line, and no marker. Between
-// lines too close for that they interrupt their own.
+// A label moves along its line from the upper end down, above the line or else below it, to the
+// first position inside the plot without other labels, lines or markers. Between lines that are too
+// close for this, it is placed on its own line. Markers are covered only as a last resort.
 void ChartDrawing::place_words(DrawnCeiling& ceiling, std::vector<QPolygonF>& taken) const {
   const double em = look_.em;
   const QFontMetricsF metrics(figure_font(em * small_text));
@@ -718,7 +717,7 @@ void ChartDrawing::paint(QPainter& painter) const {
 void ChartDrawing::paint_minor_grid(QPainter& painter) const {
   const ThemeColors& colors = colors_of(look_.theme);
   painter.setPen(QPen(colors.minor_grid, hair_width * look_.em));
-  for (const double value : y_axis_.minor_ticks()) {  // none of a zoomed axis
+  for (const double value : y_axis_.minor_ticks()) {  // a zoomed axis has none
     const double y = plot_.bottom() - y_axis_.fraction(value) * plot_.height();
     painter.drawLine(QPointF(plot_.left(), y), QPointF(plot_.right(), y));
   }
@@ -755,7 +754,7 @@ void ChartDrawing::paint_markers(QPainter& painter) const {
                   series.style.color(look_.theme), colors_of(look_.theme).background);
     }
   }
-  // Above the marker, to the right while there is room.
+  // Above the marker, to the right if there is room.
   painter.setFont(figure_font(look_.em * small_text));
   painter.setPen(colors_of(look_.theme).text);
   const QFontMetricsF metrics(painter.font());
@@ -772,7 +771,7 @@ void ChartDrawing::paint_markers(QPainter& painter) const {
   }
 }
 
-/// In the middle of their pieces.
+/// At the centres of their bars.
 void ChartDrawing::paint_marks_of_bars(QPainter& painter) const {
   painter.setFont(figure_font(look_.em * small_text));
   const double step =
@@ -790,7 +789,7 @@ void ChartDrawing::paint_marks_of_bars(QPainter& painter) const {
   }
 }
 
-/// Upwards, towards their bars, where they have no room side by side.
+/// Rotated upright, towards their bars, where they do not fit side by side.
 void ChartDrawing::paint_names(QPainter& painter) const {
   const double em = look_.em, below = plot_.bottom() + 0.4 * em;
   const double step =
@@ -884,8 +883,7 @@ void ChartDrawing::paint_intervals(QPainter& painter, const DrawnSeries& series)
   for (const QPolygonF& arrow : series.arrows) painter.drawPolyline(arrow);
 }
 
-// Qt Charts' own lengths are those of a screen, so that paper, whose units are finer, is drawn on a
-// smaller scene.
+// Qt Charts has fixed lengths for screens, so a page with finer units is drawn on a smaller scene.
 void ChartDrawing::paint_plot(QPainter& painter) const {
   constexpr double largest_em = 40, em_on_scene = 12;
   const double unit = look_.em > largest_em ? em_on_scene / look_.em : 1;
@@ -932,17 +930,17 @@ void ChartDrawing::paint_plot(QPainter& painter) const {
       stacks->append(pieces);
     }
     chart->addSeries(stacks);
-    x->setRange(x_axis_.low(), x_axis_.high());  // bars stand at whole numbers
+    x->setRange(x_axis_.low(), x_axis_.high());  // bars are at integers
     stacks->attachAxis(x);
     stacks->attachAxis(y);
   }
-  // Layers belong to the chart as its other items do.
+  // The chart owns the layers, like its other items.
   new Layer(chart, below_grid, rect_, unit, [&](QPainter& on) { paint_minor_grid(on); });
   new Layer(chart, below_series, rect_, unit, [&](QPainter& on) { paint_below_lines(on); });
   new Layer(chart, above_series, rect_, unit, [&](QPainter& on) { paint_markers(on); });
-  chart->layout()->invalidate();  // else axes stay where they were before the plot had its place
+  chart->layout()->invalidate();  // otherwise the axes keep their earlier position
   chart->layout()->activate();
-  painter.setBrush(Qt::NoBrush);  // lines are painted with the one that is set
+  painter.setBrush(Qt::NoBrush);  // lines are painted with the current brush
   scene.render(&painter, rect_, scene_rect, Qt::IgnoreAspectRatio);
 }
 

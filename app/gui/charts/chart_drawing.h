@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// ChartDrawing: a figure's plot laid out in a rectangle of a page, and painted; what stands around
-// it, for one figure or several, is the page's (chart_page.h). Axes and lines are Qt Charts'; the
-// words around them, interval bars, ceilings and the rail are painted here.
+// ChartDrawing lays out a figure's plot in a rectangle of a page and paints it; ChartPage
+// (chart_page.h) draws the surroundings of one or several plots. Qt Charts draws the axes and
+// lines; labels, interval bars, ceilings and the rail are painted here.
 //
 // All lengths follow from `em`, the font's size in the painter's unit, so a page may be measured in
 // screen pixels or in fractions of a point.
@@ -31,29 +31,29 @@ struct DrawnPoint {
   int series = 0;
   QPointF position;
   QString text;            // contender, x, value and interval, or the reason of a rail mark
-  std::int64_t cell = -1;  // its number in the run; -1: of no run
-  QString mark = {};       // stands beside it: "†"; of bars in it, where there is room
+  std::int64_t cell = -1;  // its number in the run; -1: not from a run
+  QString mark = {};       // label next to the point: "†"; inside a bar, where there is room
 };
 
 struct DrawnSeries {
   std::string key;
   ContenderStyle style;
   bool visible = true;
-  std::vector<QPolygonF> lines;   // split where a value is missing
-  std::vector<QLineF> intervals;  // cut where they leave the axis, and beside others at their place
-  std::vector<QPolygonF> arrows;  // the heads at those ends
-  std::vector<DrawnPoint> points;  // of bars: the middle of each piece
+  std::vector<QPolygonF> lines;    // split where a value is missing
+  std::vector<QLineF> intervals;   // cut at the axis ends; shifted sideways where several overlap
+  std::vector<QPolygonF> arrows;   // heads at the cut ends
+  std::vector<DrawnPoint> points;  // for bars: the middle of each piece
   std::vector<DrawnPoint> rail;
-  std::vector<double> bars;  // of bars: the length of its piece at each name, along the y axis
+  std::vector<double> bars;  // for bars: the length of the piece at each name, along the y axis
 };
 
 struct RailLane {
   int series = 0;
-  QString label;  // "oom", or "failed" where several things went wrong
+  QString label;  // "oom", or "failed" for several kinds of failure
   double y = 0;
 };
 
-/// A line from the bottom of the plot to its top, with words beside it where there is room.
+/// A vertical line across the plot, labelled where there is room.
 struct DrawnMark {
   QLineF line;
   QString text;
@@ -61,12 +61,12 @@ struct DrawnMark {
   ContenderStyle style;
 };
 
-/// A ceiling of the roofline with its words along it.
+/// A roofline ceiling, labelled along the line.
 struct DrawnCeiling {
   QString text;
   std::vector<QPolygonF> lines;
-  QPointF text_start;     // the words' baseline begins here
-  double text_angle = 0;  // degrees, as QPainter::rotate wants them
+  QPointF text_start;     // start of the text's baseline
+  double text_angle = 0;  // degrees, as in QPainter::rotate
   bool has_text = false;  // false: no room
 
   [[nodiscard]] QLineF whole() const { return {lines.front().first(), lines.back().last()}; }
@@ -81,18 +81,18 @@ struct ChartLook {
   bool marks = true;
   QString placeholder = QStringLiteral("No values yet");
   std::set<std::string> hidden = {};  // style keys
-  AxisRanges ranges = {};  // parts of the axes, as after zooming; what lies outside is not drawn
-  // Further values that the axes reach: those of the panels beside this one.
+  AxisRanges ranges = {};  // visible axis ranges, as after zooming; values outside are not drawn
+  // Further values that the axes must cover: those of the adjacent panels.
   std::vector<double> shared_x = {}, shared_y = {};
 };
 
 class ChartDrawing {
  public:
-  /// Without a height it is measured, not drawn: nothing is placed in the plot. Positions are those
-  /// of the page that `rect` is a part of.
+  /// Without a height it is only measured: nothing is placed in the plot. Positions are in the
+  /// coordinates of the page that contains `rect`.
   ChartDrawing(const report::Figure& figure, ContenderStyles& styles, ChartLook look, QRectF rect);
 
-  /// On the application's thread.
+  /// Must be called on the application's thread.
   void paint(QPainter& painter) const;
 
   [[nodiscard]] bool empty() const { return empty_; }
@@ -100,40 +100,40 @@ class ChartDrawing {
   [[nodiscard]] const std::vector<RailLane>& rail_lanes() const { return rail_lanes_; }
   [[nodiscard]] const AxisScale& x_axis() const { return x_axis_; }
   [[nodiscard]] const AxisScale& y_axis() const { return y_axis_; }
-  /// The axes that show every value, of which the look's ranges are parts.
+  /// The axis ranges that show every value; the look's ranges are parts of them.
   [[nodiscard]] AxisRange whole_x() const { return whole_x_; }
   [[nodiscard]] AxisRange whole_y() const { return whole_y_; }
-  /// Where the figure's line to read against lies; none where the axis cannot show it.
+  /// Value of the figure's reference line; empty if the axis cannot show it.
   [[nodiscard]] std::optional<double> line_at() const { return line_at_; }
   [[nodiscard]] const std::vector<DrawnMark>& marks() const { return marks_; }
   [[nodiscard]] const std::vector<DrawnCeiling>& ceilings() const { return ceilings_; }
-  /// The figure's front, cut where it leaves the plot.
+  /// The figure's Pareto front, cut at the edges of the plot.
   [[nodiscard]] const std::vector<QPolygonF>& front() const { return front_; }
   [[nodiscard]] const QString& y_label() const { return y_label_; }
   [[nodiscard]] const QRectF& plot() const { return plot_; }
   [[nodiscard]] const QRectF& rect() const { return rect_; }
-  /// How many values the axes cannot show (zero on a log axis, NaN), and other cells that lack.
+  /// Counts the values that the axes cannot show (zero on a log axis, NaN) and other missing cells.
   [[nodiscard]] const QString& note() const { return note_; }
-  /// What stands in the plot when it has no values: the placeholder, or where cells were measured
-  /// in vain that, with the reason where all have the same. Empty: it has some.
+  /// Text in a plot without values: the placeholder or, where measurements failed, a sentence that
+  /// reports it, with the reason if all cells share it. Empty: the plot has values.
   [[nodiscard]] QString instead_of_values() const {
     return empty_ ? look_.placeholder : without_values_;
   }
 
-  /// Height of everything but the plot itself, and the least height that leaves a readable plot.
+  /// Height of everything except the plot, and the smallest height that leaves a readable plot.
   [[nodiscard]] double height_around_plot() const { return height_around_plot_; }
   [[nodiscard]] double least_height() const;
 
-  /// The drawn value or rail mark of a visible series nearest to `position`, within `radius`.
+  /// The value or rail mark of a visible series nearest to `position`, within `radius`.
   [[nodiscard]] const DrawnPoint* nearest(QPointF position, double radius) const;
-  /// Its values and rail marks of one series, from left to right; none while it is hidden.
+  /// The values and rail marks of a series, from left to right; empty while it is hidden.
   [[nodiscard]] std::vector<const DrawnPoint*> stops_of(const std::string& key) const;
   /// The ceiling whose line passes within `radius` of `position`.
   [[nodiscard]] const DrawnCeiling* ceiling_at(QPointF position, double radius) const;
 
  private:
   void collect_axes(const report::Figure& figure);
-  /// The part of the axis that the look has of it.
+  /// Restricts the axis to its range in the look, if any.
   void show_part(AxisScale& axis, ScaleKind kind, const std::string& label) const;
   void lay_out(const report::Figure& figure);
   void place_series(const report::Figure& figure);
@@ -145,7 +145,7 @@ class ChartDrawing {
   void place_marks(const report::Figure& figure);
   void place_ceilings(const report::Figure& figure);
   void place_words(DrawnCeiling& ceiling, std::vector<QPolygonF>& taken) const;
-  /// Whether a value's marker lies on words in the box, which `to_page` places.
+  /// Whether a value's marker overlaps text in the box, which `to_page` maps to the page.
   [[nodiscard]] bool covers_marker(const QRectF& box, const QTransform& to_page) const;
   [[nodiscard]] QPointF place(double x, double y) const;
   [[nodiscard]] bool is_shown_along_x(double x) const;
@@ -153,7 +153,7 @@ class ChartDrawing {
   [[nodiscard]] double y_label_width() const;
 
   void paint_plot(QPainter& painter) const;
-  // Its layers, between those of Qt Charts.
+  // Layers between those of Qt Charts.
   void paint_minor_grid(QPainter& painter) const;
   void paint_below_lines(QPainter& painter) const;
   void paint_markers(QPainter& painter) const;
@@ -168,9 +168,9 @@ class ChartDrawing {
   QRectF rect_;
   QString title_, x_label_, y_label_, note_, without_values_;
   bool empty_ = true;
-  bool has_bars_ = false;  // at names along x, which do not zoom
+  bool has_bars_ = false;  // at names along x, which does not zoom
   bool has_markers_ = true;
-  bool has_upright_names_ = false;  // where they have no room side by side
+  bool has_upright_names_ = false;  // if they do not fit side by side
   AxisScale x_axis_, y_axis_;
   AxisRange whole_x_, whole_y_;
   std::optional<double> line_at_;

@@ -20,7 +20,7 @@ constexpr double plot_aspect = 0.5, panel_aspect = 0.55;
 constexpr double usual_panel_width = 19;  // em
 constexpr double page_pad = 0.5;          // em
 
-/// What the axes of all panels reach that mean the same as this one's.
+/// Adds the values of all other panels whose axes have the same meaning as this one's.
 void share_axes(const report::Facets& facets, const report::Figure& panel, ChartLook& look) {
   for (const report::Figure& other : facets.panels) {
     if (&other == &panel) continue;
@@ -67,7 +67,7 @@ Result<LaidOut> lay_out(const report::Facets& facets, const FigureOptions& optio
   const auto nothing = [] { return fail("there is nothing to draw, the figure has no cells"); };
   if (facets.panels.empty()) return nothing();
   std::vector<std::string> ids = options.contenders;
-  const bool all_known = !ids.empty();  // as in the window, where all of a run's contenders are
+  const bool all_known = !ids.empty();  // as in the window, which passes all of a run's contenders
   for (const report::Figure& panel : facets.panels) {
     for (const report::Series& series : panel.series) {
       if (!all_known) ids.push_back(series.style_key);
@@ -122,7 +122,8 @@ ChartPage::ChartPage(const report::Facets& facets, ContenderStyles& styles, cons
                          .text_rect = {}});
     }
   }
-  // The title of a panel that is alone is the page's; of several each tells it from the others.
+  // A single panel's title becomes the page's; several panels keep their titles to be
+  // distinguishable.
   const bool is_alone = facets.panels.size() < 2 && facets.title.empty();
   const std::vector<report::Figure> nothing(1);
   const std::vector<report::Figure>& figures = facets.panels.empty() ? nothing : facets.panels;
@@ -159,7 +160,7 @@ QFont ChartPage::font_of(const Strip& strip) const {
   return figure_font(look_.em * (strip.is_title ? 1 : small_text), strip.is_title);
 }
 
-/// Its height.
+/// Returns the title's height.
 double ChartPage::lay_out_title(const QString& title) {
   if (!look_.title || title.isEmpty()) return 0;
   const double pad = page_pad * look_.em, width = look_.size.width() - 2 * pad;
@@ -170,7 +171,7 @@ double ChartPage::lay_out_title(const QString& title) {
   return pad + height;
 }
 
-/// Warning, legend and caption, from the bottom upwards; their height.
+/// Lays out warning, legend and caption, from the bottom upwards; returns their height.
 double ChartPage::lay_out_foot(const report::Facets& facets) {
   const double em = look_.em, pad = page_pad * em, width = look_.size.width() - 2 * pad;
   double below = 0;
@@ -194,7 +195,7 @@ double ChartPage::lay_out_foot(const report::Facets& facets) {
   return below;
 }
 
-/// Fills columns from top to bottom; every name stands whole, over several lines where it must.
+/// Fills columns from top to bottom; names are shown in full, wrapped if necessary.
 double ChartPage::lay_out_legend(double left, double width) {
   const double em = look_.em, sample = (sample_width + 0.5) * em, gap = 1.2 * em;
   const QFont font = figure_font(em);
@@ -210,7 +211,7 @@ double ChartPage::lay_out_legend(double left, double width) {
     double height = 0;
     for (int index = row; index < count; index += rows) {
       LegendEntry& entry = legend_[static_cast<std::size_t>(index)];
-      const int before = index / rows;  // columns
+      const int before = index / rows;  // number of columns
       const double x = left + before * (column + gap), text_width = column - sample;
       const double text_height = size_of_lines(font, entry.text, text_width).height();
       entry.rect = QRectF(x, top, column, text_height + 0.2 * em);
@@ -243,7 +244,7 @@ void ChartPage::paint_legend(QPainter& painter, int focused) const {
   const double em = look_.em;
   for (std::size_t i = 0; i < legend_.size(); ++i) {
     const LegendEntry& entry = legend_[i];
-    // A hidden series keeps its colour and loses its strength.
+    // A hidden series keeps its colour at reduced opacity.
     painter.setOpacity(entry.visible ? 1.0 : 0.35);
     draw_sample(painter, entry.style, look_.theme,
                 QPointF(entry.rect.left(), entry.text_rect.top() + 0.68 * em), em,
@@ -277,7 +278,7 @@ std::optional<int> ChartPage::legend_at(QPointF position) const {
 }
 
 QString ChartPage::coincidence_in_words(int entry) const {
-  constexpr double close = 0.15;  // em: less than a marker's own line
+  constexpr double close = 0.15;  // em: less than the line width of a marker
   const LegendEntry& own = legend_[static_cast<std::size_t>(entry)];
   QStringList lines;
   for (const ChartDrawing& panel : panels_) {

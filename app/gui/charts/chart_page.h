@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// ChartPage: any number of charts on one page, with one title above and one legend below all of
-// them; what a widget shows and what goes into a file. Panels are compared by eye: axes of the same
-// meaning reach as far as any, and show the same part.
+// ChartPage lays out any number of charts on one page, with one title above and one legend below.
+// Widgets show it and files contain it. Panels are compared by eye: axes with the same meaning have
+// the same extent and show the same range.
 //
 //   ContenderStyles styles(ids_of_all_contenders);
 //   ChartPage(facets_of(figure), styles, look).paint(painter);
@@ -19,13 +19,13 @@
 
 namespace attnscope::charts {
 
-/// A figure as the only panel of a page, whose title is the figure's.
+/// A page with the figure as its only panel and the figure's title.
 [[nodiscard]] report::Facets facets_of(report::Figure figure);
 
-/// One of the contenders of all panels.
+/// A contender that occurs in any panel.
 struct LegendEntry {
   std::string key;
-  QString text;  // the whole name, broken over lines where the page is narrow
+  QString text;  // full name, wrapped where the page is narrow
   ContenderStyle style;
   bool visible = true;
   QRectF rect;  // the clickable area; empty where the page has no legend
@@ -35,17 +35,17 @@ struct LegendEntry {
 class ChartPage {
  public:
   struct Look : ChartLook {
-    QSizeF size = {};  // without a height: to be measured, not drawn
+    QSizeF size = {};  // without a height: only measured, not drawn
     bool legend = true;
     QString caption = {};
-    std::vector<QString> placeholders = {};  // of single panels; else the page's
+    std::vector<QString> placeholders = {};  // of single panels; default: the page's
     double least_panel_width = 0;            // em; a narrower page has fewer columns
   };
 
-  /// As many columns as the facets ask for, or as leave a panel 19 em.
+  /// The facets' number of columns, or as many as leave a panel 19 em.
   ChartPage(const report::Facets& facets, ContenderStyles& styles, const Look& look);
 
-  /// `focused` gets a frame around its legend entry (-1: none).
+  /// Index of the legend entry to frame: `focused` (-1: none).
   void paint(QPainter& painter, int focused = -1) const;
 
   [[nodiscard]] const std::vector<ChartDrawing>& panels() const { return panels_; }
@@ -53,21 +53,21 @@ class ChartPage {
   [[nodiscard]] bool empty() const;
   [[nodiscard]] QSizeF size() const { return look_.size; }
   [[nodiscard]] int columns() const { return columns_; }
-  /// Below this, plots cannot be read; and what gives them a good shape.
+  /// The smallest height with readable plots, and the height that gives them a good shape.
   [[nodiscard]] double least_height() const { return least_height_; }
   [[nodiscard]] double good_height() const { return good_height_; }
 
-  /// The panel at a position, and the value in it that is nearest, within `radius`.
+  /// The panel at a position, and the value of that panel nearest to it, within `radius`.
   [[nodiscard]] std::optional<std::size_t> panel_at(QPointF position) const;
   [[nodiscard]] const DrawnPoint* nearest(QPointF position, double radius) const;
-  /// The entry's place in the legend.
+  /// The legend entry at a position.
   [[nodiscard]] std::optional<int> legend_at(QPointF position) const;
-  /// On which others that entry's curve lies at all its points, a panel a line: there, one alone is
-  /// seen. Empty: on none.
+  /// Names the other entries whose curves coincide with this entry's at all points, one line per
+  /// panel: only one of these curves is visible. Empty: none.
   [[nodiscard]] QString coincidence_in_words(int entry) const;
 
  private:
-  /// Words across the page.
+  /// Text across the page.
   struct Strip {
     QRectF rect;
     QString text;

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The colours every chart and mask shares, for a light and for a dark window. Exports are light.
+// The colours of all charts and masks, for a light and a dark window. Exports are light.
 
 #include <QColor>
 #include <QPalette>
@@ -10,17 +10,17 @@ namespace attnscope::charts {
 
 enum class ChartTheme { light, dark };
 
-/// Qt 6.4 does not tell a dark desktop; the lightness of the window's own palette does.
+/// Qt 6.4 does not report a dark desktop, so the lightness of the window's palette decides.
 [[nodiscard]] ChartTheme theme_of(const QPalette& palette);
 
 struct ThemeColors {
   QColor background;
   QColor text;
-  QColor faint_text;  // notes, placeholders; still 4.5:1 on the background
+  QColor faint_text;  // notes, placeholders; contrast of at least 4.5:1 on the background
   QColor axis;
   QColor grid;
   QColor minor_grid;
-  QColor rail;      // ground of the rail that carries `oom` and failures
+  QColor rail;      // background of the rail that shows `oom` and failures
   QColor selected;  // the ring around the point under the cursor, focus frames
 };
 [[nodiscard]] const ThemeColors& colors_of(ChartTheme theme);

@@ -17,8 +17,8 @@ struct Slot {
   Marker marker;
 };
 
-// Dense baselines in black and grey; the two windows of one implementation share a hue, dark and
-// light. Hues are those that colour-blind eyes keep apart (after Okabe and Ito, and Tol).
+// Dense baselines are black and grey; the two windows of one implementation share a hue, dark and
+// light. The hues are distinguishable for colour-blind readers (after Okabe and Ito, and Tol).
 constexpr std::array<Slot, 10> slots{{
     {0xff1a1a1a, 0xfff2f2f2, Marker::circle},
     {0xff808080, 0xffa6a6a6, Marker::square},
@@ -40,7 +40,7 @@ const std::array<QVector<qreal>, 5>& dashes() {
   return patterns;
 }
 
-// Which dash a slot has: within a pair of windows one is solid, the other is not.
+// The dash of each slot: within a pair of windows one is solid and the other is not.
 constexpr std::array<int, 10> dash_of_slot{0, 1, 3, 2, 0, 1, 0, 4, 3, 2};
 
 constexpr std::array<std::pair<std::string_view, int>, 11> known{{
@@ -57,8 +57,8 @@ constexpr std::array<std::pair<std::string_view, int>, 11> known{{
     {"sparse/segment/64", 7},
 }};
 
-// What stands in no chart beside contenders: a re-ranker's stages, which are parts of one bar, the
-// best regions of documents, and groups of tokens, in hues near those of their margins in maps.
+// Keys that never share a chart with contenders: a re-ranker's stages, which are parts of one bar,
+// the best regions of documents, and token groups, in hues near those of the margins of maps.
 constexpr std::array<std::pair<std::string_view, int>, 10> apart{{{"cls", 0},
                                                                   {"query", 4},
                                                                   {"document", 3},
@@ -86,7 +86,7 @@ QPolygonF polygon(QPointF center, double radius, std::initializer_list<QPointF> 
 void draw_marker(QPainter& painter, Marker marker, QPointF center, double size, const QColor& color,
                  const QColor& background) {
   const double r = size / 2;
-  const double half = r * std::sqrt(M_PI) / 2;  // a square of the circle's area
+  const double half = r * std::sqrt(M_PI) / 2;  // a square with the circle's area
   const double stroke = size * 0.2;
   const bool open =
       marker == Marker::ring || marker == Marker::open_square || marker == Marker::open_diamond;
@@ -144,7 +144,7 @@ QPen ContenderStyle::pen(ChartTheme theme, double width) const {
 
 ContenderStyle style_of_slot(int slot) {
   const int base = slot % slot_count;
-  const int lap = slot / slot_count;  // each lap pairs the colours with other markers and dashes
+  const int lap = slot / slot_count;  // each lap combines the colours with other markers and dashes
   const Slot& color = slots[static_cast<std::size_t>(base)];
   const auto dash = static_cast<std::size_t>((dash_of_slot[static_cast<std::size_t>(base)] + lap) %
                                              static_cast<int>(dashes().size()));
@@ -170,7 +170,7 @@ ContenderStyle ContenderStyles::style(std::string_view id) {
   }
   auto it = slots_.find(id);
   if (it == slots_.end()) {
-    // Of all windows together, as the first of them.
+    // The id without a window gets the style of its first window.
     const std::string of_windows = std::string(id) + "/";
     const auto window = slots_.lower_bound(of_windows);
     if (window != slots_.end() && window->first.starts_with(of_windows)) {
@@ -187,7 +187,7 @@ int ContenderStyles::free_slot() const {
   const auto taken = [this](int slot) {
     return std::ranges::any_of(slots_, [slot](const auto& entry) { return entry.second == slot; });
   };
-  // The two slots that no well-known contender owns come first.
+  // Prefer the two slots that no well-known contender has.
   for (const int slot : {8, 9}) {
     if (!taken(slot)) return slot;
   }

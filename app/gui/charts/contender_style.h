@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// One style (colour, dash, marker) for each contender of a run, the same in every chart and export.
-// Ten slots: no two share a colour or a marker, so that a figure reads in grey and for colour-blind
-// eyes too. Beyond ten, colours and markers are combined anew and stay distinct.
+// One style (colour, dash, marker) per contender of a run, the same in every chart and export. In
+// ten slots, no two share a colour or a marker, so that a figure is readable in grey and for
+// colour-blind readers. Beyond ten, colours and markers are recombined and remain distinct.
 //
 //   ContenderStyles styles(ids_of_all_contenders_of_the_run);
 //   draw_sample(painter, styles.style("sparse/segment/4"), ChartTheme::light, left, em, Qt::white);
@@ -39,7 +39,7 @@ struct ContenderStyle {
   int slot = 0;
   QColor light;
   QColor dark;
-  QVector<qreal> dash;  // in pen widths, as QPen wants it; empty: solid
+  QVector<qreal> dash;  // in pen widths, as QPen expects; empty: solid
   Marker marker = Marker::circle;
 
   [[nodiscard]] QColor color(ChartTheme theme) const {
@@ -50,26 +50,26 @@ struct ContenderStyle {
 
 [[nodiscard]] ContenderStyle style_of_slot(int slot);
 
-// All in em.
+// In em.
 inline constexpr double line_width = 0.12, marker_size = 0.62, sample_width = 2.5;
 
-/// All shapes have equal visual weight. `size` is the diameter; open ones are filled with
+/// All shapes have equal visual weight. `size` is the diameter; open shapes are filled with
 /// `background`.
 void draw_marker(QPainter& painter, Marker marker, QPointF center, double size, const QColor& color,
                  const QColor& background);
-/// A piece of the contender's line with its marker, from `left` on, as legends and tables have it.
+/// A sample of the contender's line with its marker, starting at `left`, for legends and tables.
 void draw_sample(QPainter& painter, const ContenderStyle& style, ChartTheme theme, QPointF left,
                  double em, const QColor& background);
 
 class ContenderStyles {
  public:
   ContenderStyles() = default;
-  /// `ids`: all contenders of the run, so that a chart of some of them draws them alike. Well-known
-  /// ids have fixed slots; the others take the free ones in alphabetical order.
+  /// `ids`: all contenders of the run, so that charts of a subset use the same styles. Well-known
+  /// ids have fixed slots; the others take the free slots in alphabetical order.
   explicit ContenderStyles(std::span<const std::string> ids);
 
-  /// An id that was not among the run's gets the next free slot, and keeps it; one without the
-  /// window that the run's have looks like the first of those.
+  /// An id that is not in the run gets the next free slot and keeps it. An id without the window
+  /// that the run's ids have gets the style of the first of those.
   [[nodiscard]] ContenderStyle style(std::string_view id);
 
  private:

@@ -30,7 +30,7 @@ double mm_of_units(double units) {
 }
 
 bool write_pdf(QIODevice& file, const FilePage& page, const std::function<void(QPainter&)>& paint) {
-  QHashSeed::setDeterministicGlobalSeed();  // in whose order its fonts stand
+  QHashSeed::setDeterministicGlobalSeed();  // the order of its fonts depends on it
   QPdfWriter writer(&file);
   writer.setResolution(units_per_inch);
   const QSizeF mm(mm_of_units(page.size.width()), mm_of_units(page.size.height()));
@@ -42,7 +42,7 @@ bool write_pdf(QIODevice& file, const FilePage& page, const std::function<void(Q
                         ? QStringLiteral("AttnScope")
                         : QStringLiteral("AttnScope: %1").arg(page.description));
 #if QT_VERSION >= QT_VERSION_CHECK(6, 8, 0)
-  // Qt draws one at random, and the same drawing would give other bytes each time.
+  // Otherwise Qt generates a random id, and the same drawing gives different bytes each time.
   writer.setDocumentId(QUuid::createUuidV5(QUuid(), page.title + page.description));
 #endif
   QPainter painter;
@@ -51,7 +51,7 @@ bool write_pdf(QIODevice& file, const FilePage& page, const std::function<void(Q
   return painter.end();
 }
 
-/// Titles come from people, too.
+/// Titles may contain user input.
 QString shown(const QString& text) {
   constexpr std::size_t longest = 4000;  // bytes
   return QString::fromStdString(in_a_sentence(text.toStdString(), longest));
@@ -66,22 +66,22 @@ bool write_svg(QIODevice& file, const FilePage& page, const std::function<void(Q
                    static_cast<int>(std::ceil(page.size.height())));
   generator.setSize(size);
   generator.setViewBox(QRectF(QPointF(0, 0), QSizeF(size)));
-  // Qt escapes what is drawn, and these from 6.8 on alone: they are put in afterwards.
+  // Qt escapes drawn text, but title and description only from 6.8 on: insert them afterwards.
   generator.setTitle(QStringLiteral("figure"));
   generator.setDescription(QStringLiteral("figure"));
   QPainter painter;
   if (!painter.begin(&generator)) return false;
   paint(painter);
   if (!painter.end()) return false;
-  // Texts stay text; a reader without our font shall take the nearest of its own.
-  // XML knows no control characters, escaped or not.
+  // Text remains text; a reader without our font should use the closest font available. XML allows
+  // no control characters, escaped or not.
   QByteArray text = buffer.data();
   text.replace("<title>figure</title>",
                "<title>" + page.title.toHtmlEscaped().toUtf8() + "</title>");
   text.replace("<desc>figure</desc>",
                "<desc>" + page.description.toHtmlEscaped().toUtf8() + "</desc>");
   text = QByteArray::fromStdString(visible(text.toStdString()));
-  // The painter's every change of state is a group there, with nothing in it mostly.
+  // Each state change of the painter is a group in the file, usually an empty one.
   static const QRegularExpression nothing(QStringLiteral("<g\\b[^>]*>\\s*</g>\\s*"));
   for (qsizetype before = -1; before != text.size();) {
     before = text.size();
@@ -109,14 +109,14 @@ bool write_png(QIODevice& file, const FilePage& page, const std::function<void(Q
   return image.save(&file, "PNG");
 }
 
-/// The same drawing shall give the same bytes on any day. Blanks in its stead keep every offset of
-/// the file true.
+/// Blanks out the dates, so that the same drawing gives the same bytes on any day. Spaces preserve
+/// all offsets in the file.
 void blank_dates(QByteArray& pdf) {
   struct Date {
     const char* begin;
     char end;
   };
-  // Qt 6.8 has them in metadata of XML, too.
+  // Qt 6.8 also writes them as XML metadata.
   for (const Date& date :
        {Date{"/CreationDate (", ')'}, Date{"/ModDate (", ')'}, Date{"xmp:CreateDate=\"", '"'},
         Date{"xmp:ModifyDate=\"", '"'}, Date{"xmp:MetadataDate=\"", '"'}}) {

@@ -7,7 +7,8 @@
 #include <cassert>
 #include <cmath>
 
-// Outside any namespace, as Qt's macro demands; a static library's resources are not found without.
+// Outside any namespace, as Qt's macro requires; without it, the resources of a static library are
+// not found.
 static void register_font_resource() {
   Q_INIT_RESOURCE(fonts);
 }
@@ -22,7 +23,7 @@ QString load(const QString& path) {
   return families.isEmpty() ? QString() : families.first();
 }
 
-/// The longest beginning of `word` that fits, of at least one letter.
+/// Length of the longest prefix of `word` that fits; at least one letter.
 qsizetype letters_that_fit(const QFontMetricsF& metrics, const QString& word, double width) {
   qsizetype count = 1;
   while (count < word.size() && metrics.horizontalAdvance(word.left(count + 1)) <= width) ++count;

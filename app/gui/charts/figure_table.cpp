@@ -23,12 +23,12 @@ std::string number(const std::optional<double>& value, int digits) {
   return value ? number_text(*value, digits).toStdString() : std::string();
 }
 
-/// "ok", or the status and why.
+/// "ok", or the status with its reason.
 std::string outcome_of(std::string_view status, const std::string& reason) {
   return reason.empty() ? std::string(status) : std::string(status) + ": " + reason;
 }
 
-/// Cells have a column of their own where anything tells them apart but their x.
+/// Adds a column of cell labels if cells differ in more than their x.
 report::Sheet sheet_of(const report::Figure& figure) {
   const bool has_labels = std::ranges::any_of(figure.series, [](const report::Series& series) {
     const auto is_labelled = [](const auto& one) { return !one.label.empty(); };
@@ -127,7 +127,7 @@ void FigureTable::show_figure(const report::Figure& figure) {
   view_->setHorizontalHeaderLabels(titles);
   if (!first) return;
   view_->resizeColumnsToContents();
-  // As wide as its columns, where the screen is.
+  // As wide as its columns, limited by the screen.
   const int em = fontMetrics().height();
   int width = view_->verticalScrollBar()->sizeHint().width() + 3 * em;
   const QAbstractItemView& cells = *view_;

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The numbers that a chart draws, as a table in a small window beside it and as text.
+// The numbers of a chart, as a table in a small window next to it and as text.
 
 #include <QDialog>
 #include <QString>
@@ -12,10 +12,10 @@ class QTableWidget;
 
 namespace attnscope::charts {
 
-/// Every row with its headings, fields separated by tabs, as spreadsheets take it.
+/// All rows with headings, separated by tabs for spreadsheets.
 [[nodiscard]] QString numbers_text(const report::Figure& figure);
 
-/// Not modal; Escape closes it. Ctrl+C copies all of it.
+/// Not modal; Escape closes it. Ctrl+C copies the whole table.
 class FigureTable : public QDialog {
   Q_OBJECT
  public:

@@ -14,7 +14,7 @@ namespace attnscope::charts {
 namespace {
 
 constexpr double pad_em = 0.3;
-constexpr double text_room = 4.5, least_side = 27;  // of em: for tokens, of a page that has them
+constexpr double text_room = 4.5, least_side = 27;  // in em: for tokens; smallest page with tokens
 constexpr int longest_text = 14;
 
 double units_per_token(const MapAxis& axis) {
@@ -28,8 +28,7 @@ TokenRange tokens_between(double first, double extent, std::int64_t tokens) {
                                           begin + 1, tokens)};
 }
 
-/// Without what would break a line, and short.
-/// The next of 5, 10, 20, 50, 100 ...
+/// The smallest of 5, 10, 20, 50, 100 ... that is at least `least`.
 std::int64_t round_step(std::int64_t least) {
   std::int64_t step = 5;
   for (int i = 0; step < least; ++i) step = i % 3 == 1 ? step / 2 * 5 : step * 2;
@@ -41,7 +40,7 @@ QString label_of(const std::string& token) {
   return label.size() > longest_text ? label.left(longest_text - 1) + QChar(0x2026) : label;
 }
 
-/// The map of all tokens is fine enough for the region.
+/// Whether the map of all tokens has sufficient resolution for the region.
 bool suffices(const PooledMap& map, const MapRegion& region) {
   const auto cells_a_token = [](std::int64_t cells, TokenRange range) {
     return static_cast<double>(cells) / static_cast<double>(range.size());
@@ -142,7 +141,7 @@ void HeatDrawing::paint(QPainter& painter, const QImage& image, const MapRegion&
   paint_side(painter, Qt::Vertical);
 }
 
-// The axis' tokens as a strip of group colours, and their texts.
+// Paints the axis' tokens as a strip of group colours, and their texts.
 void HeatDrawing::paint_side(QPainter& painter, Qt::Orientation along) const {
   const MapAxis& axis = square_.axis;
   const bool lying = along == Qt::Horizontal;
@@ -157,7 +156,7 @@ void HeatDrawing::paint_side(QPainter& painter, Qt::Orientation along) const {
     while (next < seen.end && groups[static_cast<std::size_t>(next)] == group) ++next;
     const double from = std::max(0.0, (static_cast<double>(i) - first) * scale);
     const double to = std::min(length, (static_cast<double>(next) - first) * scale);
-    const double size = std::max(to - from, 1.0);  // [CLS] among thousands would be less than that
+    const double size = std::max(to - from, 1.0);  // so that [CLS] among thousands is visible
     const QPointF corner = square_.rect.topLeft();
     painter.fillRect(lying ? QRectF(corner.x() + from, corner.y() - strip_away(), size, strip_)
                            : QRectF(corner.x() - strip_away(), corner.y() + from, strip_, size),
@@ -167,12 +166,12 @@ void HeatDrawing::paint_side(QPainter& painter, Qt::Orientation along) const {
   if (room_ > 0) paint_texts(painter, along, first);
 }
 
-// Beside rows they end at the strip, above columns they begin there and are read from below. Where
-// letters would touch, every second or third token is written, then places, counted from 0.
+// Texts beside rows end at the strip; texts above columns begin there and are read upwards. Where
+// letters would touch, every second or third token is shown; beyond that, positions counted from 0.
 void HeatDrawing::paint_texts(QPainter& painter, Qt::Orientation along, double first) const {
   const double letters = small_text * page_.em, length = room_ - 0.3 * letters;
   const double scale = units_per_token(square_.axis);
-  constexpr std::int64_t most_left_out = 2;  // more, and what is written would read as a text
+  constexpr std::int64_t most_left_out = 2;  // with more, the texts would read like continuous text
   const auto least = std::max<std::int64_t>(1, std::llround(std::ceil(1.1 * letters / scale)));
   const bool by_number = least > most_left_out + 1;
   const std::int64_t step = by_number ? round_step(least) : least;
@@ -182,7 +181,7 @@ void HeatDrawing::paint_texts(QPainter& painter, Qt::Orientation along, double f
   painter.setFont(figure_font(letters));
   painter.setPen(colors_of(page_.theme).text);
   const QFontMetricsF metrics(painter.font());
-  // The same tokens are written while the map is moved.
+  // The same tokens are labelled while the map moves.
   auto at = static_cast<std::int64_t>(std::ceil(first / static_cast<double>(step))) * step;
   for (; static_cast<double>(at) + 0.5 < end; at += step) {
     const QString label = metrics.elidedText(
@@ -363,7 +362,7 @@ QSize HeatView::sizeHint() const {
   return {36 * em, 36 * em};
 }
 
-// In points and not in letters: large text does not take the map's room. Three fit between the two
+// In points, not in letters: large text must not reduce the map. Three maps fit between the two
 // sides of a page in a window of 1000 points.
 QSize HeatView::minimumSizeHint() const {
   return {90, 110};

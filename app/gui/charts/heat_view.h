@@ -3,9 +3,9 @@
 //
 // The weights of one head, tokens x tokens: rows attend, columns are attended to. HeatDrawing lays
 // them out on a page, for the window and for paper: a title, the map, strips of the token groups
-// beside it and, where there is room, the tokens themselves. HeatView is the widget, whose pixels
-// are computed off the GUI thread; until they are there, what was drawn before is stretched.
-// Dragging along the margin of its rows chooses some of them.
+// along it and, where there is room, the tokens. HeatView is the widget; its pixels are computed
+// off the GUI thread, and until they are ready the previous picture is stretched. Dragging along
+// the margin of the rows selects rows.
 //
 //   view->show_weights(weights, summary, groups);
 //   connect(view, &HeatView::rows_chosen, this, [](TokenRange rows) { ... });
@@ -28,10 +28,10 @@
 
 namespace attnscope::charts {
 
-/// What stands along both sides of a map.
+/// Labels along both sides of a map.
 struct HeatTokens {
   std::shared_ptr<const std::vector<TokenGroup>> groups;
-  std::shared_ptr<const std::vector<std::string>> texts;  // null: none are written
+  std::shared_ptr<const std::vector<std::string>> texts;  // null: no labels
 };
 
 class HeatDrawing {
@@ -45,16 +45,16 @@ class HeatDrawing {
   HeatDrawing(HeatTokens tokens, const MapFocus& focus, Page page);
 
   [[nodiscard]] const MapSquare& square() const { return square_; }
-  /// Of the page that holds all of this without slack.
+  /// Height of the page that holds all elements without slack.
   [[nodiscard]] double needed_height() const;
-  /// The part of the weights that is seen, in at most one cell a pixel.
+  /// The visible part of the weights, at most one cell per pixel.
   [[nodiscard]] MapRegion region(double pixels_per_unit) const;
-  /// The whole tokens that are seen, as many down as across.
+  /// The visible whole tokens, as many rows as columns.
   [[nodiscard]] MapRegion whole_tokens() const;
-  /// `image` holds the weights of `region`, which may be another than the one that is seen.
+  /// `image` holds the weights of `region`, which may differ from the visible region.
   void paint(QPainter& painter, const QImage& image, const MapRegion& region) const;
   [[nodiscard]] QRectF rows_rect(TokenRange rows) const;
-  /// Strips and tokens beside the rows: where they are chosen.
+  /// Strips and tokens along the rows, where rows are selected.
   [[nodiscard]] QRectF row_margin() const;
 
  private:
@@ -72,7 +72,7 @@ class HeatDrawing {
 /// A number of a scale in few characters: "0.02", "1e-4", "1".
 [[nodiscard]] QString weight_words(double value);
 
-/// The ramp along `rect` (lying), with numbers below it in the painter's font.
+/// The colour ramp along a horizontal `rect`, with numbers below it in the painter's font.
 void paint_color_bar(QPainter& painter, const QRectF& rect, const HeatScale& scale,
                      ChartTheme theme);
 
@@ -84,25 +84,25 @@ class HeatView : public MapView {
   void show_weights(std::shared_ptr<const WeightRows> weights,
                     std::shared_ptr<const HeadSummary> summary,
                     std::shared_ptr<const std::vector<TokenGroup>> groups);
-  /// Texts of all tokens, written along the axes where there is room; null: none are.
+  /// Texts of all tokens, drawn along the axes where there is room; null: none.
   void set_token_texts(std::shared_ptr<const std::vector<std::string>> tokens);
-  /// Nothing, and a sentence instead.
+  /// Shows a sentence instead of a map.
   void show_message(const QString& message);
   void set_title(const QString& title);
   void set_scale(const HeatScale& scale);
-  /// Outlined; empty: none.
+  /// Rows to outline; empty: none.
   void set_chosen_rows(const std::vector<TokenRange>& rows);
-  /// A column that is marked; -1: none.
+  /// The column to mark; -1: none.
   void set_marked(qint64 column);
 
   [[nodiscard]] const QString& title() const { return title_; }
   [[nodiscard]] const HeatScale& scale() const { return scale_; }
   [[nodiscard]] qint64 tokens() const { return weights_ ? weights_->tokens() : 0; }
-  /// The pixels are those of what is asked for now.
+  /// Whether the pixels are those of the current request.
   [[nodiscard]] bool is_settled() const {
     return weights_ && !refiner_.is_busy() && !cells_.isNull();
   }
-  /// What is seen, as whole tokens. Precondition: there are weights.
+  /// The visible region in whole tokens. Precondition: weights are set.
   [[nodiscard]] MapRegion seen() const { return drawing().whole_tokens(); }
   [[nodiscard]] QRectF map_rect() const { return square().rect; }
   [[nodiscard]] QRectF row_margin() const { return drawing().row_margin(); }
@@ -132,11 +132,11 @@ class HeatView : public MapView {
   std::shared_ptr<const HeadSummary> summary_;
   HeatTokens along_;
   HeatScale scale_;
-  MapRegion region_;  // of the cells
+  MapRegion region_;  // region of the cells
   mutable std::optional<HeatDrawing> drawing_;
   std::vector<TokenRange> chosen_rows_;
   qint64 marked_ = -1;
-  std::optional<std::pair<qint64, qint64>> band_;  // rows from where to where the margin is dragged
+  std::optional<std::pair<qint64, qint64>> band_;  // first and last row of the drag in the margin
 };
 
 /// The colour bar of a scale.

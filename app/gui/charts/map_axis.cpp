@@ -6,7 +6,7 @@
 namespace attnscope::charts {
 namespace {
 
-constexpr double most_gap_share = 0.15;  // of the axis for all gaps, of many documents
+constexpr double most_gap_share = 0.15;  // of the axis, for all gaps of many documents
 
 }  // namespace
 

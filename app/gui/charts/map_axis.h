@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// MapAxis: where the tokens of an item lie along one side of a map, whose rows attend to its
-// columns. A mask's tokens lie in blocks with a gap between them: [CLS], the query, every document.
+// MapAxis: the positions of an item's tokens along one side of a map, whose rows attend to its
+// columns. A mask's tokens are in blocks with a gap between them: [CLS], the query, every document.
 
 #include <QRectF>
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace attnscope::charts {
 
-/// A place among the tokens, whatever their scale: a block and tokens from its begin, fractions
+/// A position among the tokens, independent of scale: a block and tokens from its begin, fractions
 /// included; in the gap after a block, units beyond its end.
 struct AxisPlace {
   std::size_t block = 0;
@@ -24,10 +24,10 @@ struct AxisPlace {
   friend bool operator==(const AxisPlace&, const AxisPlace&) = default;
 };
 
-/// Where a map looks, so that a map of another size can look there too.
+/// The visible part of a map, independent of the map's size.
 struct MapFocus {
-  double tokens = 0;      // from edge to edge; 0: all of them
-  AxisPlace row, column;  // in the middle
+  double tokens = 0;      // from edge to edge; 0: all tokens
+  AxisPlace row, column;  // at the centre
   friend bool operator==(const MapFocus&, const MapFocus&) = default;
 };
 
@@ -52,11 +52,11 @@ class MapAxis {
   [[nodiscard]] std::int64_t tokens() const { return blocks_.back().tokens.end; }
   [[nodiscard]] double length() const { return length_; }   // of the page
   [[nodiscard]] double total() const { return total_; }     // of all tokens; > length when zoomed
-  [[nodiscard]] double row_scroll() const { return row_; }  // kept inside the map
+  [[nodiscard]] double row_scroll() const { return row_; }  // limited to the map
   [[nodiscard]] double column_scroll() const { return column_; }
-  /// All tokens where nothing is zoomed.
+  /// The default focus (all tokens) if not zoomed.
   [[nodiscard]] MapFocus focus() const;
-  /// As focus(), scrolled by so many units and then enlarged about a point of the page.
+  /// focus() after scrolling by these units, or after zooming about a point of the page.
   [[nodiscard]] MapFocus moved(double down, double right) const;
   [[nodiscard]] MapFocus enlarged(double units_per_token, double y, double x) const;
 
@@ -66,7 +66,7 @@ class MapAxis {
   [[nodiscard]] double begin_of(std::int64_t token) const;
   [[nodiscard]] double extent_of(std::int64_t token) const;
   [[nodiscard]] const MapBlock& block_of(std::int64_t token) const;
-  /// What lies at `position` (unscrolled units), and back.
+  /// The place at `position` (unscrolled units), and the inverse.
   [[nodiscard]] AxisPlace place_at(double position) const;
   [[nodiscard]] double position_of(const AxisPlace& place) const;
 
@@ -74,17 +74,17 @@ class MapAxis {
   std::vector<MapBlock> blocks_;
   double length_ = 0;
   double total_ = 0;
-  double gap_ = 0;  // between blocks; smaller where they are many
+  double gap_ = 0;  // between blocks; smaller if there are many
   double row_ = 0;
   double column_ = 0;
 };
 
-/// The square of a page that a map fills, rows and columns along one axis.
+/// The square of a page that a map fills; rows and columns use one axis.
 struct MapSquare {
   QRectF rect;
   MapAxis axis;
 
-  /// A token's start on the page.
+  /// Start of a token on the page.
   [[nodiscard]] double row_begin(std::int64_t token) const {
     return rect.top() + axis.begin_of(token) - axis.row_scroll();
   }
@@ -94,7 +94,7 @@ struct MapSquare {
   [[nodiscard]] QRectF cell(std::int64_t row, std::int64_t column) const {
     return {column_begin(column), row_begin(row), axis.extent_of(column), axis.extent_of(row)};
   }
-  /// (row, column); nothing outside the square and in gaps.
+  /// (row, column); nothing outside the square or in gaps.
   [[nodiscard]] std::optional<std::pair<qint64, qint64>> pair_at(QPointF position) const;
 };
 

@@ -38,7 +38,7 @@ QRgb rgb_of(const OkLab& color) {
               channel(-0.0041960863 * l - 0.7034186147 * m + 1.7076147010 * s));
 }
 
-/// Straight lines between anchors that stand at equal distances.
+/// Linear interpolation between equally spaced anchors.
 HeatRamp ramp_of(const std::vector<OkLab>& anchors) {
   HeatRamp ramp{};
   const auto stretches = static_cast<double>(anchors.size() - 1);
@@ -54,8 +54,8 @@ HeatRamp ramp_of(const std::vector<OkLab>& anchors) {
   return ramp;
 }
 
-/// position() for every cell would take a logarithm each: the scale is read off a table of the
-/// magnitudes' leading bits instead, 1/64 apart.
+/// Calling position() for every cell would compute a logarithm each time: instead, a table indexed
+/// by the leading bits of the magnitude, in steps of 1/64, gives the step.
 class StepTable {
  public:
   explicit StepTable(const HeatScale& scale) : scale_(scale), steps_(entries) {

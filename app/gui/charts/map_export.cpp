@@ -38,9 +38,9 @@ std::string provenance_of(const MaskSubject& subject) {
       subject.command.empty() ? "" : ": ", subject.command);
 }
 
-/// Problems with their drawing, which points into them.
+/// Problems with their drawing, which refers to them.
 struct MaskPage {
-  std::unique_ptr<MaskProblem> problem, other;  // no other: no difference
+  std::unique_ptr<MaskProblem> problem, other;  // null: no difference
   std::unique_ptr<MaskDrawing> drawing;
 };
 
@@ -113,7 +113,7 @@ Result<std::string> mask_csv(const MaskSubject& subject) {
   return text;
 }
 
-/// Maps side by side; lengths in page units, all from the width and the font.
+/// Maps side by side; lengths are in page units and follow from the width and the font.
 class HeatPage {
  public:
   HeatPage(std::shared_ptr<const HeatFigure> figure, const FigureOptions& options)
@@ -166,7 +166,7 @@ class HeatPage {
   }
 
  private:
-  /// A region of as many rows as columns.
+  /// A region with as many rows as columns.
   [[nodiscard]] MapFocus focus_on(const MapRegion& region) const {
     if (region.rows.size() == static_cast<std::int64_t>(figure_->groups.size())) return {};
     const auto middle = [](TokenRange range) {
@@ -178,7 +178,7 @@ class HeatPage {
   }
 
   static void paint_map(QPainter& painter, const HeatPanel& panel, const HeatDrawing& map) {
-    // Printers smooth a small image: its cells are made pixels here, so that they stay sharp.
+    // Printers smooth small images: enlarge each cell to pixels here, so that it stays sharp.
     QImage image = heat_image(panel.map, panel.scale, ChartTheme::light);
     const int dots =
         static_cast<int>(map.square().rect.width() * dots_per_unit(image_dpi_in_vectors));
@@ -187,7 +187,7 @@ class HeatPage {
     map.paint(painter, image, panel.map.region());
   }
 
-  /// One below all neighbours that share a scale.
+  /// Paints one bar below each run of neighbours with the same scale.
   void paint_bars(QPainter& painter) const {
     for (std::size_t first = 0; first < maps_.size();) {
       std::size_t last = first;
@@ -221,9 +221,9 @@ class HeatPage {
   std::shared_ptr<const HeatFigure> figure_;
   double em_, width_;
   QString caption_;
-  double step_ = 0;                           // from one map to the next
-  double bars_ = 0, legend_ = 0, below_ = 0;  // their tops
-  std::vector<HeatDrawing> maps_;             // of the panels
+  double step_ = 0;                           // distance between maps
+  double bars_ = 0, legend_ = 0, below_ = 0;  // top positions
+  std::vector<HeatDrawing> maps_;             // one per panel
 };
 
 }  // namespace

@@ -15,11 +15,11 @@ namespace attnscope::charts {
 namespace {
 
 constexpr qint64 large_step = 10;      // tokens, with Shift
-constexpr double most_em = 4;          // of a token, zoomed in
+constexpr double most_em = 4;          // of a token at the largest zoom
 constexpr double pan_share = 1 / 8.0;  // of the map's side
 constexpr double key_zoom = 1.5, notch_zoom = 1.25;
 
-/// Down and right that an arrow key means; nothing for other keys.
+/// Direction (right, down) of an arrow key; nothing for other keys.
 std::optional<QPoint> direction_of(int key) {
   switch (key) {
     case Qt::Key_Left:
@@ -159,7 +159,7 @@ void MapView::mouseMoveEvent(QMouseEvent* event) {
   hover(pair_at(event->position()));
 }
 
-// A press and a release at one place is a click; in between, the map was dragged.
+// A press and a release at the same position are a click; otherwise the map was dragged.
 void MapView::mouseReleaseEvent(QMouseEvent* event) {
   drag_from_.reset();
   const std::optional<QRectF> framed = std::exchange(frame_, std::nullopt);
@@ -273,7 +273,7 @@ void MapView::paintEvent(QPaintEvent* /*event*/) {
   }
 }
 
-// The pinned pair has the cross of its row and column; the hovered one only its box.
+// The pinned pair has a cross along its row and column; the hovered one only a box.
 void MapView::paint_pair(QPainter& painter, Pair pair, bool is_pinned) const {
   const QColor color = colors_of(theme()).selected;
   const QRectF cell = square().cell(pair.first, pair.second);
@@ -288,7 +288,7 @@ void MapView::paint_pair(QPainter& painter, Pair pair, bool is_pinned) const {
     painter.drawLine(QPointF(center.x(), area.top()), QPointF(center.x(), cell.top()));
   }
   painter.setPen(QPen(color, is_pinned ? 3 : 2));
-  const double grow = std::max(0.0, (5 - cell.width()) / 2);  // a speck would not be seen
+  const double grow = std::max(0.0, (5 - cell.width()) / 2);  // a smaller box would not be visible
   painter.drawRect(cell.adjusted(-grow, -grow, grow, grow));
   painter.restore();
 }

@@ -1,16 +1,16 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// MapView: a square of pairs of tokens, rows attending to columns, that is pointed at, zoomed and
-// moved alike whatever it shows; MaskView and HeatView say what that is.
+// MapView: a square of token pairs, rows attending to columns, with hovering, zooming and moving;
+// the subclasses MaskView and HeatView define the content.
 //
-// Mouse: hover names a pair, a click pins it; the wheel zooms about the cursor, a drag moves what
-// is zoomed, with Shift it frames what to zoom into; a double click shows all. Keyboard: arrow keys
-// move the pinned pair, with Shift by ten, with Ctrl the map; + and - zoom, 0 shows all, Escape
-// lets the pair go.
+// Mouse: hover names a pair, a click pins it; the wheel zooms about the cursor, a drag moves the
+// zoomed map, Shift+drag frames the area to zoom into; a double click shows all. Keyboard: arrow
+// keys move the pinned pair, with Shift by ten, with Ctrl the map; + and - zoom, 0 shows all,
+// Escape unpins the pair.
 //
-// What takes longer than a frame is done on a thread: the picture stays, or is a coarse one, until
-// the finer one is there.
+// Work that takes longer than a frame runs on a thread: the old picture, or a coarse one, stays
+// until the final one is ready.
 
 #include <QImage>
 #include <QString>
@@ -36,41 +36,41 @@ class MapView : public QWidget {
   /// Centre of a pair's cell, the inverse of pair_at.
   [[nodiscard]] QPointF position_of(qint64 row, qint64 column) const;
   [[nodiscard]] std::optional<Pair> pinned_pair() const { return pinned_; }
-  /// Outside the tokens: nothing is pinned.
+  /// A pair outside the tokens unpins.
   void pin(qint64 row, qint64 column);
 
-  /// About the pinned pair, without one about the middle.
+  /// Zooms about the pinned pair; without one, about the middle.
   void zoom_by(double factor);
-  /// `pixels` logical ones per token, with this pair in the middle.
+  /// `pixels`: logical pixels per token; the pair is centred.
   void zoom_to(double pixels, qint64 row, qint64 column);
   void show_all();
   [[nodiscard]] const MapFocus& focus() const { return focus_; }
   void set_focus(const MapFocus& focus);
-  /// The cells as they are shown, in device pixels.
+  /// The displayed cells, in device pixels.
   [[nodiscard]] const QImage& cells() const { return cells_; }
 
  Q_SIGNALS:
   /// The pair under the cursor; (-1, -1) when the cursor leaves the cells.
   void hovered(qint64 row, qint64 column);
-  /// The pair that a person pinned; (-1, -1): none, also said when Escape finds none.
+  /// The pair that the user pinned; (-1, -1): none, also emitted when Escape finds no pinned pair.
   void pinned(qint64 row, qint64 column);
-  /// A person zoomed or moved the map.
+  /// The user zoomed or moved the map.
   void focus_moved(const attnscope::charts::MapFocus& focus);
-  /// The finest picture is there.
+  /// The final picture is ready.
   void settled();
 
  protected:
   explicit MapView(const QString& name, QWidget* parent);
 
-  /// There is something to paint; else message_ is shown.
+  /// Whether there is a map to paint; otherwise message_ is shown.
   [[nodiscard]] virtual bool has_map() const = 0;
   [[nodiscard]] virtual bool can_zoom() const { return true; }
-  /// Precondition of this and the next: has_map().
+  /// Precondition of square() and paint_map(): has_map().
   [[nodiscard]] virtual const MapSquare& square() const = 0;
   virtual void paint_map(QPainter& painter) = 0;
-  /// Something that the picture is made of has changed.
+  /// Called when an input of the picture has changed.
   virtual void invalidate() = 0;
-  /// A sentence on a pair, the tool tip and a part of the description.
+  /// A sentence about a pair, for the tool tip and the accessible description.
   [[nodiscard]] virtual QString explain_pair(Pair /*pair*/) const { return {}; }
   virtual void describe() {}
 
@@ -87,7 +87,7 @@ class MapView : public QWidget {
 
   [[nodiscard]] bool is_pair(Pair pair) const;
   void hover(std::optional<Pair> pair);
-  /// All tokens are shown from now on, which may be others.
+  /// Resets the zoom to all tokens, for example for new tokens.
   void forget_focus() { focus_ = {}; }
 
   QString message_;
@@ -104,7 +104,7 @@ class MapView : public QWidget {
   void paint_pair(QPainter& painter, Pair pair, bool is_pinned) const;
 
   MapFocus focus_;
-  std::optional<Pair> hovered_, pinned_, pinned_before_;  // a double click gives its pin back
+  std::optional<Pair> hovered_, pinned_, pinned_before_;  // a double click restores its pin
   std::optional<QPointF> press_, drag_from_;
   std::optional<QRectF> frame_;
 };

@@ -12,14 +12,14 @@
 namespace attnscope::charts {
 namespace {
 
-// Up to here every token has a pixel of its own on any usual page; cells are vectors in PDF and
-// SVG.
+// Up to this count every token has its own pixel on any usual page; in PDF and SVG the cells are
+// vectors.
 constexpr std::int64_t crisp_tokens = 400;
-constexpr double boxed = 0.35;        // em; tokens from this size on are single boxes
+constexpr double boxed = 0.35;        // em; tokens from this size on are separate boxes
 constexpr double hair = 0.06;         // em
 constexpr double hatch_period = 0.5;  // em, of the difference's hatching
 
-/// Each subsequence by itself.
+/// One block per subsequence.
 std::vector<MapBlock> blocks_of(const SequenceLayout& layout) {
   std::vector<MapBlock> blocks;
   const auto add = [&](TokenGroup group, int document, TokenRange tokens) {
@@ -42,7 +42,7 @@ QString rule_note(const GroupRule& rule, std::optional<Window> window) {
   return QStringLiteral("w = %1").arg(w->tokens());
 }
 
-// ", chunks of 40+5 are drawn as 6+2", of the first rule that is not drawn as it is.
+// ", chunks of 40+5 are drawn as 6+2", for the first rule that the drawing changes.
 QString narrowed_chunks(const MaskProblem& problem) {
   for (const TokenGroup from : token_groups) {
     for (const TokenGroup to : token_groups) {
@@ -66,7 +66,7 @@ QString title_of(const MaskProblem& problem) {
   return title;
 }
 
-// Moves labels of the given extents apart, in order, so that none overlap and all stay in [0, end].
+// Moves labels of the given extents apart, in order, so that none overlap and all are in [0, end].
 std::vector<double> spread(std::vector<double> centers, const std::vector<double>& extents,
                            double end) {
   double last = 0;
@@ -84,8 +84,8 @@ std::vector<double> spread(std::vector<double> centers, const std::vector<double
 
 }  // namespace
 
-// The hatching's lines lie where x + y (or x - y) is a whole number of periods, so that they go on
-// from cell to cell. Cut here and not by clipping, which SVG writers leave out.
+// The hatching's lines are where x + y (or x - y) is a multiple of the period, so that they
+// continue from cell to cell. They are cut here, because SVG writers do not clip.
 void paint_part(QPainter& painter, const QRectF& rect, DifferencePart part, ChartTheme theme,
                 double em) {
   const QColor own = difference_color(part, theme);
@@ -112,7 +112,7 @@ MaskDrawing::MaskDrawing(const MaskProblem& problem, const MapFocus& focus, cons
                          const MaskProblem* other)
     : problem_(problem), other_(other), page_(page) {
   strip_ = 0.9 * page_.em;
-  // At the origin; lay_out moves it to its place.
+  // Laid out at the origin; lay_out moves it to its position.
   if (page_.legend && other_) lay_out_difference_legend();
   if (page_.legend && !other_) lay_out_group_legend();
   if (page_.names || page_.title) collect_texts();
@@ -207,7 +207,7 @@ void MaskDrawing::lay_out_group_legend() {
     legend_.push_back({.text = group_title(from), .rect = QRectF(0, y, names, line), .box = {}});
     for (std::size_t column = 0; column < groups.size(); ++column) {
       const TokenGroup to = groups[column];
-      // Blocks know no groups: any pair may be seen.
+      // Blocks are independent of groups: any pair may be allowed.
       const bool sees = problem_.asked().rule(from, to).kind != GroupRule::Kind::none ||
                         problem_.pattern().blocks;
       legend_.push_back(
@@ -395,7 +395,7 @@ void MaskDrawing::paint_frame(QPainter& painter) const {
   painter.save();
   painter.translate(row_caption_left_, square_.rect.center().y());
   painter.rotate(-90);
-  // Beside a small mask it is longer than that.
+  // Next to a small mask the caption is longer than the mask.
   const QString caption = QStringLiteral("attending tokens (queries)");
   const double length =
       std::max(square_.rect.height(), painter.fontMetrics().horizontalAdvance(caption) + em);
@@ -405,7 +405,7 @@ void MaskDrawing::paint_frame(QPainter& painter) const {
   draw_lines(painter, figure_font(em * small_text), note_rect_, note_);
 }
 
-// Thin lines in the ground's own colour make boxes of the cells.
+// Thin lines in the background colour separate the cells.
 void MaskDrawing::paint_cell_lines(QPainter& painter) const {
   const auto paint_side = [&](Side side) {
     for (const MapBlock& block : square_.axis.blocks()) {

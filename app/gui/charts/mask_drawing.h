@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// MaskDrawing: a mask laid out on a page: cells, coloured margins, group names, legend. Lengths
-// follow from `em` as in ChartDrawing. Cells are rendered from the rows' key intervals: where a
-// pixel holds many pairs its strength is the share of pairs that are allowed.
+// MaskDrawing lays out a mask on a page: cells, coloured margins, group names, legend. Lengths are
+// based on `em` as in ChartDrawing. Cells are rendered from the rows' key intervals: where a pixel
+// holds many pairs, its strength is the fraction of allowed pairs.
 
 #include <QPainter>
 #include <QRectF>
@@ -20,15 +20,16 @@
 
 namespace attnscope::charts {
 
-/// A word of the legend, a box of colour, or both. A mask's legend is its pattern's table of
-/// present groups, row by row: who sees whom, in the cells' colours, "w = 4" beside windows.
+/// A text of the legend, a colour box, or both. A mask's legend is the pattern's table of present
+/// groups, row by row: which group attends to which, in the cells' colours, with "w = 4" next to
+/// windows.
 struct MaskLegendEntry {
   QString text;
   QRectF rect;  // of the text
   bool faint = false;
   QRectF box;  // empty: none
   QColor color = {};
-  std::optional<DifferencePart> part = {};  // in place of the colour
+  std::optional<DifferencePart> part = {};  // replaces the colour
 };
 
 class MaskDrawing {
@@ -39,30 +40,30 @@ class MaskDrawing {
     ChartTheme theme = ChartTheme::light;
     bool title = false;
     bool legend = true;
-    bool names = true;  // of groups, captions and notes; without them only the coloured margins
+    bool names = true;  // of groups, captions and notes; false: only the coloured margins
   };
 
-  /// `problem` must outlive the drawing, and so must `other`: set, the difference of the two is
-  /// drawn, which have the same tokens.
+  /// `problem` and `other` must outlive the drawing. With `other`, which has the same tokens, the
+  /// difference of the two is drawn.
   MaskDrawing(const MaskProblem& problem, const MapFocus& focus, const Page& page,
               const MaskProblem* other = nullptr);
 
   void paint_ground(QPainter& painter) const;
-  /// The cells as rectangles; for few tokens (see cells_fit_vectors).
+  /// Draws the cells as rectangles; for few tokens (see cells_fit_vectors).
   void paint_cells(QPainter& painter) const;
-  /// Everything around the cells, and lines between them where they are big enough.
+  /// Draws everything around the cells, and lines between them if they are large enough.
   void paint_frame(QPainter& painter) const;
   [[nodiscard]] bool cells_fit_vectors() const;
 
-  /// The cells to be rendered, `pixels_per_unit` of them to the page's unit.
+  /// The cells to render, at `pixels_per_unit` pixels per page unit.
   [[nodiscard]] CellPicture picture(double pixels_per_unit) const;
 
   [[nodiscard]] const Page& page() const { return page_; }
   [[nodiscard]] const MapSquare& square() const { return square_; }
   [[nodiscard]] const std::vector<MaskLegendEntry>& legend() const { return legend_; }
-  /// The line below the mask: what is not to scale.
+  /// The line below the mask, which names what is not to scale.
   [[nodiscard]] const QString& note() const { return note_; }
-  /// Height of the page that holds all of this without slack.
+  /// Height of the page that holds all elements without slack.
   [[nodiscard]] double needed_height() const { return needed_height_; }
 
  private:
@@ -100,7 +101,7 @@ class MaskDrawing {
   double needed_height_ = 0;
 };
 
-/// A part of a difference in its colour and hatching.
+/// Draws a part of a difference in its colour and hatching.
 void paint_part(QPainter& painter, const QRectF& rect, DifferencePart part, ChartTheme theme,
                 double em);
 

@@ -22,9 +22,9 @@ constexpr std::array<std::pair<std::string_view, MaskStyle>, 2> styles{{
 constexpr std::int64_t schematic_query = 6;
 constexpr std::int64_t schematic_document = 24;
 constexpr std::int64_t schematic_sentence = 8;
-// A window of 24 tokens can be seen as a window only while most of the document lies outside.
+// A window over 24 tokens is recognizable only if most of the document is outside it.
 constexpr std::int64_t schematic_window = 5;
-// Four chunks in 24 tokens, which overlap visibly.
+// Four visibly overlapping chunks in 24 tokens.
 constexpr ChunkRule schematic_chunk{.tokens = 6, .overlap = 2};
 // Blocks of 2 tokens and 3 random ones: 31 tokens are more than BigBird's fallback of 11 blocks.
 constexpr std::int64_t schematic_block = 2;
@@ -38,7 +38,8 @@ std::int64_t stand_in_window(std::int64_t window) {
   return std::min(window, schematic_window);
 }
 
-// The schematic's sizes: groups that the item lacks stay absent, several documents share the 24.
+// The schematic's sizes: groups that the item lacks stay absent; several documents share the 24
+// tokens.
 LayoutItem stand_in(const LayoutItem& item, bool with_sentences) {
   LayoutItem small;
   small.cls = item.cls > 0 ? 1 : 0;
@@ -100,7 +101,7 @@ Result<std::unique_ptr<MaskProblem>> MaskProblem::make(const AttentionPattern& p
   problem->window_ = window;
   problem->true_window_ = window;
   LayoutItem shown = item;
-  // Checked on the true sizes too, so that no style hides a mistake.
+  // Checks the true sizes too, so that no style hides an error.
   Result<SequenceLayout> layout = SequenceLayout::make({item});
   if (!layout) return tl::unexpected(layout.error());
   if (style == MaskStyle::schematic) {
@@ -184,7 +185,7 @@ void DifferenceRow::split(const MaskProblem& a, const MaskProblem& b, std::int64
   std::size_t i = 0;
   std::size_t j = 0;
   std::int64_t at = 0;
-  // From border to border: between two of them membership does not change.
+  // From boundary to boundary: between two of them, membership is constant.
   while (i < a_.size() || j < b_.size()) {
     const bool in_a = i < a_.size() && a_[i].begin <= at;
     const bool in_b = j < b_.size() && b_[j].begin <= at;

@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// MaskProblem: one item of a pattern as a mask shows it, with its plan and its oracle. In style
-// schematic it is a small stand-in (1 + 6 + 24 tokens, a window that fits them). And what two of
-// them with the same tokens do not have in common.
+// MaskProblem: one item of a pattern as a mask shows it, with its plan and its oracle. In the
+// schematic style it is a small stand-in (1 + 6 + 24 tokens, a window that fits them). Also the
+// differences between two problems with the same tokens.
 
 #include <array>
 #include <cstdint>
@@ -20,14 +20,14 @@
 
 namespace attnscope::charts {
 
-/// A pattern with the window it takes, if it has one.
+/// A pattern with its window, if it has one.
 struct MaskSource {
   AttentionPattern pattern;
   std::optional<Window> window;
 };
 
 enum class MaskStyle { schematic, true_scale };
-/// "schematic", "true"; an error lists them and the nearest.
+/// "schematic", "true"; an error lists them and the nearest match.
 [[nodiscard]] Result<MaskStyle> parse_mask_style(std::string_view text);
 [[nodiscard]] std::string_view name_of(MaskStyle style);
 
@@ -42,7 +42,7 @@ class MaskProblem {
   MaskProblem(const MaskProblem&) = delete;  // the oracle points into it
   MaskProblem& operator=(const MaskProblem&) = delete;
 
-  /// As it is drawn, and as it was asked for, which the schematic may narrow.
+  /// The drawn pattern, and the requested one, which the schematic style may narrow.
   [[nodiscard]] const AttentionPattern& pattern() const { return pattern_; }
   [[nodiscard]] const AttentionPattern& asked() const { return asked_; }
   [[nodiscard]] std::optional<Window> window() const { return window_; }
@@ -60,9 +60,9 @@ class MaskProblem {
   [[nodiscard]] const std::vector<std::int64_t>& sentence_tokens() const { return sentences_; }
   /// The first sentence start after `token`; tokens() without one.
   [[nodiscard]] std::int64_t next_sentence(std::int64_t token) const;
-  /// True when sizes or window are the schematic's and not the true ones.
+  /// True if the sizes or the window are the schematic's, not the true ones.
   [[nodiscard]] bool is_stand_in() const { return stand_in_; }
-  /// The window asked for, which the schematic may narrow.
+  /// The requested window, which the schematic style may narrow.
   [[nodiscard]] std::optional<Window> true_window() const { return true_window_; }
 
  private:
@@ -81,11 +81,11 @@ class MaskProblem {
   bool stand_in_ = false;
 };
 
-/// Pairs that only A allows, only B, and both: row by row from the intervals of both.
+/// Pairs that only A allows, only B, and both; computed row by row from the intervals of both.
 enum class DifferencePart { only_a, only_b, both };
 inline constexpr std::size_t difference_part_count = 3;
 
-/// One row's keys, each list ascending and disjoint. Kept by the caller for many rows.
+/// One row's keys, each list ascending and disjoint. The caller reuses it for many rows.
 class DifferenceRow {
  public:
   /// `a` and `b` have the same tokens.
@@ -101,8 +101,8 @@ class DifferenceRow {
   std::vector<TokenRange> a_, b_;
 };
 
-/// Pairs of the whole mask in each part, in DifferencePart's order. Nothing when there are too many
-/// intervals to look at in a few seconds, or when `superseded` says so meanwhile.
+/// Pairs of the whole mask in each part, in DifferencePart's order. Nothing if there are too many
+/// intervals to process in a few seconds, or if `superseded` returns true during the count.
 using DifferenceCounts = std::array<std::int64_t, difference_part_count>;
 [[nodiscard]] std::optional<DifferenceCounts> count_difference(
     const MaskProblem& a, const MaskProblem& b, const std::function<bool()>& superseded);

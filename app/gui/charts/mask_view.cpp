@@ -9,15 +9,16 @@
 namespace attnscope::charts {
 namespace {
 
-// Making a mask indexes its tokens, at some 30 ns each.
+// Making a mask indexes its tokens, which takes some 30 ns each.
 constexpr std::int64_t tokens_made_at_once = 20'000;
-// Rendering costs some 20 ns an interval and 4 ns a pixel; these stay below half a frame's 16 ms.
+// Rendering takes some 20 ns per interval and 4 ns per pixel; these limits keep it below half a
+// frame (16 ms).
 constexpr double intervals_at_once = 1.5e5;
 constexpr double pixels_at_once = 1.2e6;
 constexpr double coarse_intervals = 1e5;
 constexpr int least_coarse_pixels = 16;
 constexpr int coarse_pixels = 96;
-constexpr double compact_em = 10;  // margins alone, in which nothing is read
+constexpr double compact_em = 10;  // margins only, without text
 constexpr double least_names_em = 18, least_legend_em = 26;
 
 std::int64_t tokens_of(const LayoutItem& item) {
@@ -26,7 +27,7 @@ std::int64_t tokens_of(const LayoutItem& item) {
   return tokens;
 }
 
-/// The same in few and large pixels, each from one row or two.
+/// The same picture with few large pixels, each from one or two rows.
 CellPicture coarse(CellPicture picture, int pixels) {
   picture.pixels_per_unit *= static_cast<double>(pixels) / picture.pixels;
   picture.pixels = pixels;
@@ -68,13 +69,13 @@ void MaskView::set_style(MaskStyle style) {
   if (style == style_) return;
   forget_focus();
   style_ = style;
-  if (a_) (void)rebuild();  // a failure is shown in the view, as show_mask left it
+  if (a_) (void)rebuild();  // the view shows an error, as show_mask does
 }
 
 Status MaskView::rebuild() {
   maker_.drop();
-  // Small ones are made here. Of large ones, what can be seen without making them is checked here,
-  // so that the mistake is told at once.
+  // Small masks are made here. For large masks, the checks that need no mask run here, so that
+  // errors are reported at once.
   const std::int64_t tokens = tokens_of(item_);
   const bool large = style_ != MaskStyle::schematic && tokens > tokens_made_at_once &&
                      tokens <= MaskProblem::largest;
@@ -171,7 +172,7 @@ const MaskDrawing& MaskView::drawing() const {
     page.size = QSizeF(size());
     page.em = is_compact_ ? compact_em : em_of(*this);
     page.theme = theme();
-    // Around a small mask they would leave no room for it.
+    // Around a small mask they would leave no room for the mask.
     const double room = std::min(width(), height()) / page.em;
     page.legend = !is_compact_ && room >= least_legend_em;
     page.names = !is_compact_ && room >= least_names_em;
@@ -194,7 +195,7 @@ QSize MaskView::sizeHint() const {
   return is_compact_ ? minimumSizeHint() : QSize(44 * em, 44 * em);
 }
 
-// In points and not in letters: a page with large text still has to fit a small screen.
+// In points, not in letters: a page with large text must still fit a small screen.
 QSize MaskView::minimumSizeHint() const {
   return is_compact_ ? QSize(136, 136) : QSize(240, 240);
 }
@@ -223,13 +224,13 @@ void MaskView::render_cells(const MaskDrawing& mask) {
   if (has_coarse) {
     render(coarse(picture, pixels));
   } else {
-    cells_ = QImage();  // even a coarse one is the thread's
+    cells_ = QImage();  // the thread also makes the coarse picture
   }
   refine(picture, has_coarse);
 }
 
 void MaskView::refine(const CellPicture& picture, bool has_coarse) {
-  // The picture refers to the problems.
+  // The picture refers to the problems, so the job keeps them alive.
   refiner_.start([this, problem = problem_, other = other_, has_coarse,
                   fine = picture](const LatestJob::Token& token) {
     const auto superseded = [&token] { return token.superseded(); };

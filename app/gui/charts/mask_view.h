@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // MaskView draws which token may attend to which, coloured by token group pair, from the plan's
-// intervals: the n x n matrix never exists. Rows attend, columns are attended. With a second
+// intervals: the n x n matrix is never built. Rows attend, columns are attended to. With a second
 // pattern on the same item it draws the difference of the two.
 //
 //   auto* view = new MaskView(this);
@@ -29,33 +29,34 @@ class MaskView : public MapView {
  public:
   explicit MaskView(QWidget* parent = nullptr);
 
-  /// One item. On an error (a missing window, sizes < 0, more than a million tokens unless in style
-  /// schematic) the view shows the sentence and no mask. The zoom stays when the sizes stay.
+  /// Shows one item. On an error (a missing window, sizes < 0, more than a million tokens in the
+  /// true-scale style) the view shows the error message and no mask. The zoom is kept if the sizes
+  /// are unchanged.
   Status show_mask(const AttentionPattern& pattern, std::optional<Window> window,
                    const LayoutItem& item) {
     return show_difference({pattern, window}, std::nullopt, item);
   }
-  /// Without a B the mask of A alone.
+  /// Without `b`, shows the mask of `a`.
   Status show_difference(const MaskSource& a, const std::optional<MaskSource>& b,
                          const LayoutItem& item);
   void set_style(MaskStyle style);
   [[nodiscard]] MaskStyle style() const { return style_; }
-  /// Margins and cells alone, for several views side by side.
+  /// Only margins and cells, for several views side by side.
   void set_compact(bool compact);
 
-  /// What is drawn: in style schematic that is a small stand-in with its own sizes and window.
+  /// The drawn problem: in the schematic style, a small stand-in with its own sizes and window.
   /// Null before show_mask, after an error, and while the first large mask is being made.
   [[nodiscard]] const MaskProblem* problem() const { return problem_.get(); }
-  /// Of a difference, the second one; else null.
+  /// The second problem of a difference; otherwise null.
   [[nodiscard]] const MaskProblem* other() const { return other_.get(); }
-  /// What is shown is what was asked for last, in its finest picture.
+  /// Whether the latest request is shown, in its final picture.
   [[nodiscard]] bool is_settled() const;
   /// The rule that decides a pair of the drawn tokens, as a sentence.
   [[nodiscard]] QString explain(qint64 query_token, qint64 key_token) const;
 
-  /// Query rows looked at for the picture (of a million tokens, a sample).
+  /// Number of query rows processed for the picture (for a million tokens, a sample).
   [[nodiscard]] qint64 rows_sampled() const { return rows_sampled_; }
-  /// The cells as one rendering in one go has them.
+  /// The cells, rendered in a single pass.
   [[nodiscard]] QImage cells_at_once() const;
 
   [[nodiscard]] QSize sizeHint() const override;

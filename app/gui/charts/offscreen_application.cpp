@@ -7,7 +7,7 @@
 namespace attnscope::charts {
 namespace {
 
-// QApplication keeps references to both for its whole life.
+// QApplication keeps references to both for its whole lifetime.
 int argument_count = 3;
 char program[] = "attnscope";
 char option[] = "-platform";
@@ -18,7 +18,8 @@ char* arguments[] = {program, option, platform, nullptr};
 
 OffscreenApplication::OffscreenApplication() {
   if (QCoreApplication::instance() != nullptr) return;
-  // Without a private runtime folder Qt complains on stderr, though drawing to a file needs none.
+  // Without a private runtime folder Qt prints a warning to stderr, although drawing to a file
+  // needs none.
   if (!qEnvironmentVariableIsSet("XDG_RUNTIME_DIR")) {
     runtime_folder_ = std::make_unique<QTemporaryDir>();
     qputenv("XDG_RUNTIME_DIR", runtime_folder_->path().toLocal8Bit());

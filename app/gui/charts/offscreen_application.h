@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Fonts and painting need a QApplication. A command that draws a file makes one of these first: it
-// creates a QApplication that needs no display, or uses the one that exists.
+// Fonts and painting need a QApplication. A command that draws a file first creates this object,
+// which creates a QApplication without a display or uses the existing one.
 
 #include <memory>
 

@@ -27,7 +27,7 @@ std::optional<double> number_in(std::string_view text) {
   return whole && std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
-/// Letters that neither \includegraphics nor a comment stumbles over.
+/// Characters that are safe in \includegraphics and in a comment.
 bool is_plain(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return byte < 0x80 &&
@@ -40,7 +40,7 @@ std::string tex_label(std::string stem) {
   return stem;
 }
 
-/// A sentence without its full stop gets one.
+/// Appends a full stop if it is missing.
 std::string sentence(std::string text) {
   if (!text.empty() && !text.ends_with('.')) text += '.';
   return text;
@@ -164,9 +164,9 @@ Result<std::string> tex_snippet(const Printable& what, const std::filesystem::pa
         figure.string());
   }
   std::vector<std::string> sentences;
-  for (const std::string& one : {what.about, what.title, what.warning, options.caption}) {
-    if (!one.empty())
-      sentences.push_back(sentence(report::latex_escaped(report::without_folders(one))));
+  for (const std::string& text : {what.about, what.title, what.warning, options.caption}) {
+    if (!text.empty())
+      sentences.push_back(sentence(report::latex_escaped(report::without_folders(text))));
   }
   return fmt::format(
       "% {}\n"

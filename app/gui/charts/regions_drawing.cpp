@@ -17,7 +17,7 @@
 namespace attnscope::charts {
 namespace {
 
-/// Of the first, second and third region, as the figure of their positions has them.
+/// Colour of the first, second and third region, as in the figure of their positions.
 QColor peak_color(int peak) {
   return ContenderStyles().style(fmt::format("region {}", peak + 1)).color(ChartTheme::light);
 }
@@ -173,14 +173,14 @@ void RegionsDrawing::add_words(double& y) {
 void RegionsDrawing::paint(QPainter& painter, std::optional<std::int64_t> shown) const {
   const ThemeColors& colors = colors_of(page_.theme);
   painter.fillRect(QRectF(0, 0, page_.width, height_), colors.background);
-  for (const Lines& one : lines_) {
-    painter.setPen(one.faint ? colors.faint_text : colors.text);
-    draw_lines(painter, figure_font(one.size * page_.em, one.bold), one.rect, one.text);
-    if (one.peak < 0) continue;
-    const QRectF badge(0, one.rect.top() + 0.15 * page_.em, 1.2 * page_.em, 1.1 * page_.em);
-    painter.fillRect(badge, marking(one.peak, false, page_.theme));
+  for (const Lines& lines : lines_) {
+    painter.setPen(lines.faint ? colors.faint_text : colors.text);
+    draw_lines(painter, figure_font(lines.size * page_.em, lines.bold), lines.rect, lines.text);
+    if (lines.peak < 0) continue;
+    const QRectF badge(0, lines.rect.top() + 0.15 * page_.em, 1.2 * page_.em, 1.1 * page_.em);
+    painter.fillRect(badge, marking(lines.peak, false, page_.theme));
     painter.setFont(figure_font(small_text * page_.em, true));
-    painter.drawText(badge, Qt::AlignCenter, QString::number(one.peak + 1));
+    painter.drawText(badge, Qt::AlignCenter, QString::number(lines.peak + 1));
   }
   paint_strip(painter, shown);
   const QFont font = figure_font(page_.em), bold = figure_font(page_.em, true);
@@ -202,7 +202,7 @@ void RegionsDrawing::paint(QPainter& painter, std::optional<std::int64_t> shown)
   }
 }
 
-/// Regions along the document, the best ones marked below.
+/// Regions along the document, with the best ones marked below.
 void RegionsDrawing::paint_strip(QPainter& painter, std::optional<std::int64_t> shown) const {
   if (heat_.cells.empty()) return;
   const ThemeColors& colors = colors_of(page_.theme);
@@ -214,7 +214,7 @@ void RegionsDrawing::paint_strip(QPainter& painter, std::optional<std::int64_t> 
   const QRectF heat(strip_.topLeft(), QSizeF(strip_.width(), 1.5 * page_.em));
   const double unit = strip_.width() / static_cast<double>(regions_->kept);
   for (const StripCell& cell : heat_.cells) {
-    // Neighbours overlap, so that nothing shines through between them.
+    // Neighbours overlap, so that no gaps appear between them.
     painter.fillRect(
         QRectF(heat.left() + cell.begin * unit, heat.top(),
                std::min(cell.end * unit + 0.5, strip_.width()) - cell.begin * unit, heat.height()),
@@ -253,9 +253,9 @@ std::optional<std::int64_t> RegionsDrawing::region_at(QPointF point) const {
     return region_in_the_middle_of(point.x() / strip_.width() *
                                    static_cast<double>(regions_->kept));
   }
-  for (const Lines& one : lines_) {
-    if (one.peak >= 0 && one.rect.contains(point))
-      return regions_->peaks[static_cast<std::size_t>(one.peak)].region;
+  for (const Lines& lines : lines_) {
+    if (lines.peak >= 0 && lines.rect.contains(point))
+      return regions_->peaks[static_cast<std::size_t>(lines.peak)].region;
   }
   for (const Run& run : runs_) {
     if (run.first < 0 || run.left_out || !run.rect.contains(point)) continue;

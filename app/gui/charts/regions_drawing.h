@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// A document with the regions that made its score: all regions as a strip of heat, the best ones
-// with what made them, and the words with those regions marked. One drawing for the window and for
-// files; its height follows from its width.
+// A document with the regions that determine its score: all regions as a heat strip, the best ones
+// with the matches behind their scores, and the text with those regions marked. One drawing for the
+// window and for files; its height follows from its width.
 //
 //   const RegionsDrawing drawing(regions, {.width = 800, .em = 13});
 //   resize(800, drawing.height());
@@ -27,23 +27,23 @@ namespace attnscope::charts {
 class RegionsDrawing {
  public:
   struct Page {
-    double width = 0;  // of the painter's units, as all below
+    double width = 0;  // in the painter's units, as all lengths below
     double em = 0;
     ChartTheme theme = ChartTheme::light;
     bool title = true;
-    bool excerpts = false;  // of the words, the marked ones alone
+    bool excerpts = false;  // show only the marked words of the text
     QString caption = {};
   };
   RegionsDrawing(std::shared_ptr<const DocumentRegions> regions, Page page);
 
   [[nodiscard]] double height() const { return height_; }
-  /// `shown`: a region that is framed in the strip and underlined in the text.
+  /// `shown`: the region to frame in the strip and underline in the text.
   void paint(QPainter& painter, std::optional<std::int64_t> shown = std::nullopt) const;
-  /// The region that stands there: of the strip and of a word the one whose middle it is, of a
-  /// marked word and of a best region's line that one.
+  /// The region at a point: in the strip and on a plain word, the region centred there; on a marked
+  /// word or a best region's line, that region.
   [[nodiscard]] std::optional<std::int64_t> region_at(QPointF point) const;
-  /// What stands there, in words: the region's words, its score, and of the best ones what made it;
-  /// empty: nothing.
+  /// Description of the region at a point: its words, its score and, for the best regions, the
+  /// matches that determine it. Empty: no region.
   [[nodiscard]] QString words_at(QPointF point) const;
 
  private:
@@ -70,19 +70,19 @@ class RegionsDrawing {
     QString text{};
     double size;
     bool bold, faint;
-    int peak = -1;  // with its colour before it
+    int peak = -1;  // drawn with its colour in front
   };
   std::shared_ptr<const DocumentRegions> regions_;
   Page page_;
   std::vector<Lines> lines_;
   std::vector<Run> runs_;
-  std::vector<QRectF> words_;  // of each word, empty where it is not drawn
+  std::vector<QRectF> words_;  // rectangle of each word, empty if it is not drawn
   RegionStrip heat_;
   QRectF strip_, ramp_;
   double line_ = 0, height_ = 0;
 };
 
-/// As a figure: the strip, the best regions and their words.
+/// A figure of the strip, the best regions and their words.
 [[nodiscard]] Printable printable(DocumentRegions regions);
 
 }  // namespace attnscope::charts

@@ -30,7 +30,7 @@ constexpr double key_step = 0.1;          // of the plot
 constexpr double narrowest = 1e-3;        // of the whole axis
 constexpr double least_panel_width = 16;  // em
 
-/// What assistive programs see: a chart with the value that the keyboard stands on.
+/// Accessible interface: a chart with the value selected by keyboard.
 class ChartAccess : public QAccessibleWidget {
  public:
   explicit ChartAccess(RunChart* chart) : QAccessibleWidget(chart, QAccessible::Chart) {}
@@ -47,10 +47,9 @@ QAccessibleInterface* chart_access(const QString& /*class_name*/, QObject* objec
   return chart == nullptr ? nullptr : new ChartAccess(chart);
 }
 
-/// From `low` to `high`, in places of `axis`, as a part of the whole axis; nothing when it is the
-/// whole.
+/// The range from `low` to `high`, as positions on `axis`; nothing if it is the whole axis.
 OptionalRange part_of(const AxisScale& axis, AxisRange whole, double low, double high) {
-  // In places of the whole axis, where the ends are 0 and 1.
+  // Positions on the whole axis, whose ends are 0 and 1.
   const double begin = axis.place(whole.low), end = axis.place(whole.high);
   double from = (low - begin) / (end - begin), to = (high - begin) / (end - begin);
   if (to - from < narrowest) {
@@ -75,7 +74,7 @@ std::optional<Value> value_of(const std::map<std::string, Value>& values,
 
 RunChart::RunChart(QWidget* parent)
     : QWidget(parent), placeholder_(QStringLiteral("No values yet")) {
-  QAccessible::installFactory(chart_access);  // which knows one that it has
+  QAccessible::installFactory(chart_access);  // does nothing if it is installed already
   setMouseTracking(true);
   setFocusPolicy(Qt::StrongFocus);
   setAttribute(Qt::WA_OpaquePaintEvent);
@@ -172,7 +171,7 @@ void RunChart::invalidate() {
   current_.reset();
   page_.reset();
   picture_ = {};
-  // Only then is the page needed now: several changes in a row lay it out once.
+  // Only in this case is the page needed now: several changes in a row lay it out once.
   if (keyboard_series_ >= 0 && keyboard_series_ >= static_cast<int>(page().legend().size()))
     keyboard_series_ = -1;
   update();
@@ -182,7 +181,7 @@ void RunChart::invalidate() {
 }
 
 const ChartPage& RunChart::page() const {
-  // Behind another tab the chart does not hear of its new size.
+  // In a hidden tab the chart receives no resize events.
   if (!page_ || page_->size() != QSizeF(size())) {
     ChartPage::Look look;
     look.size = QSizeF(size());
@@ -199,8 +198,8 @@ const ChartPage& RunChart::page() const {
     look.least_panel_width = least_panel_width;
     report::Facets facets = facets_;
     facets.panels = scaled_;
-    facets.warning.clear();  // the window has said it
-    // A contender that the run did not name gets its slot in a copy: drawing changes nothing here.
+    facets.warning.clear();  // the window shows it elsewhere
+    // A contender outside the run gets its slot in a copy, so that drawing does not change styles_.
     ContenderStyles styles = styles_;
     page_ = std::make_unique<ChartPage>(facets, styles, look);
   }
@@ -271,7 +270,7 @@ void RunChart::resizeEvent(QResizeEvent* /*event*/) {
   page_.reset();
   picture_ = {};
   current_.reset();
-  // A narrower legend is higher; the layout must hear of it.
+  // A narrower legend is higher, so the layout must be updated.
   if (page().least_height() != before) updateGeometry();
 }
 
@@ -289,17 +288,17 @@ void RunChart::changeEvent(QEvent* event) {
   QWidget::changeEvent(event);
 }
 
-// Screen readers hear what is drawn and the title as the name and, as the description, where
-// the keyboard stands or what there is.
+// For screen readers: the name is the drawn content and the title; the description is the value
+// selected by keyboard or a summary.
 void RunChart::describe() {
   QStringList values, names;
   const auto add = [](QStringList& list, const std::string& text) {
     const QString word = QString::fromStdString(text);
     if (!word.isEmpty() && !list.contains(word)) list.append(word);
   };
-  for (const report::Figure& one : facets_.panels) {
-    add(values, one.y_label);
-    for (const report::Series& series : one.series) add(names, series.name);
+  for (const report::Figure& panel : facets_.panels) {
+    add(values, panel.y_label);
+    for (const report::Series& series : panel.series) add(names, series.name);
   }
   QStringList parts;
   if (!values.isEmpty()) parts.append(values.join(QStringLiteral(", ")));
@@ -311,8 +310,8 @@ void RunChart::describe() {
   if (keyboard_series_ >= 0) {
     const LegendEntry& entry = page().legend()[static_cast<std::size_t>(keyboard_series_)];
     std::size_t count = 0;
-    for (const report::Figure& one : facets_.panels) {
-      for (const report::Series& each : one.series)
+    for (const report::Figure& panel : facets_.panels) {
+      for (const report::Series& each : panel.series)
         count += each.style_key == entry.key ? each.points.size() : 0;
     }
     return setAccessibleDescription(
@@ -340,7 +339,7 @@ void RunChart::describe() {
                      "is."));
 }
 
-// While the chart has the focus its keys are its own, whatever the window uses them for.
+// While the chart has the focus, its keys override the window's shortcuts.
 bool RunChart::event(QEvent* event) {
   if (event->type() == QEvent::ShortcutOverride &&
       command_of(*static_cast<QKeyEvent*>(event)) != nullptr) {
@@ -435,7 +434,7 @@ void RunChart::wheelEvent(QWheelEvent* event) {
   const QRectF plot = drawing(*panel).plot(), around = drawing(*panel).rect();
   const QRectF over(QPointF(around.left(), plot.top()),
                     QPointF(plot.right(), plot.bottom() + 3 * em_of(*this)));
-  // Out of the whole chart there is no way: the page around it may scroll.
+  // The whole chart cannot be zoomed out: the surrounding page may scroll.
   if (turns == 0 || !over.contains(position) || (turns < 0 && !is_zoomed())) return event->ignore();
   panel_ = *panel;
   Axes axes = Axes::both;
@@ -577,7 +576,7 @@ void RunChart::reset_zoom() {
   invalidate();
 }
 
-// A frame that is flat in one direction zooms along the other alone.
+// A frame that is flat in one direction zooms only along the other.
 void RunChart::zoom_into(const QRectF& frame) {
   const QRectF plot = active().plot();
   const double left = std::max(frame.left(), plot.left()), top = std::max(frame.top(), plot.top());
@@ -592,7 +591,8 @@ void RunChart::zoom_into(const QRectF& frame) {
   show_parts(x, y);
 }
 
-// The keys are the chart's own (see event()): they belong to no widget, the menu shows them.
+// The keys are handled by the chart (see event()): they are not widget shortcuts; the menu shows
+// them.
 void RunChart::build_commands() {
   const auto always = [] { return true; };
   const auto has_values = [this] { return !page().empty(); };
@@ -637,7 +637,7 @@ void RunChart::build_commands() {
       [this] { zoom(key_zoom, current_ ? std::optional(current_->position) : std::nullopt); });
   add("zoom_out", tr("Zoom out"), {"-"}, zoomed, [this] { zoom(1 / key_zoom); });
   add("reset_zoom", tr("Reset zoom"), {"0"}, zoomed, [this] { reset_zoom(); });
-  // What only the keyboard does.
+  // Commands that are only on the keyboard.
   add_key({"Up"}, always, [this] { step_series(-1); });
   add_key({"Down"}, always, [this] { step_series(+1); });
   add_key({"Left"}, always, [this] { step_point(-1); });
@@ -655,10 +655,10 @@ void RunChart::build_commands() {
 }
 
 void RunChart::update_commands() {
-  for (const Command& one : commands_) {
-    if (one.action == nullptr) continue;
-    one.action->setEnabled(one.can());
-    if (one.is_on != nullptr) one.action->setChecked(*one.is_on);
+  for (const Command& command : commands_) {
+    if (command.action == nullptr) continue;
+    command.action->setEnabled(command.can());
+    if (command.is_on != nullptr) command.action->setChecked(*command.is_on);
   }
   QAction* crossings = action_named("crossovers");
   crossings->setToolTip(crossings->isEnabled()
@@ -678,7 +678,7 @@ QMenu* RunChart::make_menu() {
       {action_named("export_figure"), action_named("copy_numbers"), action_named("show_table")});
   menu->addSeparator();
   menu->addActions({action_named("intervals"), action_named("crossovers")});
-  if (figure(panel_).x_names.empty()) {  // bars are read against 0
+  if (figure(panel_).x_names.empty()) {  // bars start at 0
     add_scale_menu(*menu, tr("Horizontal scale"), true);
     add_scale_menu(*menu, tr("Vertical scale"), false);
   }

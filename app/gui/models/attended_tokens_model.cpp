@@ -13,7 +13,7 @@ namespace attnscope::gui {
 QString share_words(double share) {
   const double percent = std::abs(share) * 100;
   const QString sign = share < 0 ? QStringLiteral("−") : QString();
-  const QString unit = QStringLiteral("\u00a0%");  // a line does not break before it
+  const QString unit = QStringLiteral("\u00a0%");  // prevents a line break before the unit
   if (percent == 0) return QLatin1Char('0') + unit;
   if (percent < 0.1) {
     return (sign.isEmpty() ? QStringLiteral("<\u00a00.1") : QStringLiteral(">\u00a0−0.1")) + unit;
@@ -29,8 +29,8 @@ void AttendedTokensModel::set_dump(const std::shared_ptr<const Dump>& dump) {
   endResetModel();
 }
 
-// WordPiece marks what continues a word (##), byte-level BPE and SentencePiece what begins one
-// (Ġ, U+2581; a space in dumps of our own).
+// WordPiece marks continuations of a word (##), byte-level BPE and SentencePiece mark beginnings
+// (Ġ, U+2581; a space in our own dumps).
 void AttendedTokensModel::read_texts() {
   texts_.clear();
   joined_.clear();

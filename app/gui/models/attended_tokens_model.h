@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The tokens in their order, with what each receives from a selection of rows. A proxy sorts them
-// by it (size_role), a text shows them one after the other (text_role).
+// The tokens in order, with the mass that each receives from a selection of rows. A proxy sorts
+// them by mass (size_role); a text view shows them in sequence (text_role).
 
 #include <QAbstractTableModel>
 #include <QStringList>
@@ -19,23 +19,23 @@ class AttendedTokensModel : public QAbstractTableModel {
  public:
   enum Column { token, mass, position, group, column_count };
   enum Role {
-    mass_role = Qt::UserRole + 1,  // nothing: not computed (yet), or left out
+    mass_role = Qt::UserRole + 1,  // nothing: not computed (yet), or excluded
     size_role,                     // magnitude
     listed_role,                   // whether it has some mass
     group_role,
-    text_role,    // without the marks of a tokenizer
-    joined_role,  // whether it continues the word before it
+    text_role,    // without the tokenizer's marks
+    joined_role,  // whether it continues the previous word
   };
 
   using QAbstractTableModel::QAbstractTableModel;
 
   void set_dump(const std::shared_ptr<const Dump>& dump);
-  /// By token, of a mean row; of a difference, of either sign. Empty: not computed (yet). Tokens of
-  /// other groups than `only` have none.
+  /// Mass by token, received from a mean row; for a difference, of either sign. Empty: not computed
+  /// (yet). Tokens of groups other than `only` have none.
   void set_mass(std::vector<double> received, std::optional<TokenGroup> only, bool logarithmic,
                 bool difference);
   [[nodiscard]] const charts::HeatScale& scale() const { return scale_; }
-  /// The tokens that have a mass; others are NaN.
+  /// The mass of each token; NaN for tokens without one.
   [[nodiscard]] const std::vector<double>& masses() const { return mass_; }
 
   [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;

@@ -39,7 +39,7 @@ QString joined(const std::vector<std::string>& notes) {
   return words(fmt::format("{}", fmt::join(notes, "; ")));
 }
 
-/// Of all that were taken, those that its time rests on.
+/// The number of samples used for the time, out of all samples.
 QString samples_in_words(const report::Row& row) {
   const auto all = static_cast<qint64>(row.cell.cell.samples.size());
   const QString used = QString::number(row.cell.summary.samples);
@@ -225,7 +225,7 @@ CellFacts cell_facts(const report::Table& table, const report::Row& row) {
                   .sections = {}};
   if (!outcome.reason.empty() && facts.failed)
     facts.status += QStringLiteral(": ") + words(outcome.reason);
-  // Of what is damaged no value can be trusted.
+  // Values of a damaged cell are not reliable.
   if (row.cell.damaged) return facts;
   std::vector<Section> all;
   if (!facts.failed) all = {time_section(row), ratio_section(table, row), conditions_section(row)};
@@ -246,7 +246,7 @@ QString cell_tip(const report::Row& row, report::Quantity quantity) {
               "FILE.attn, or Export run in the list.")
         .arg(words(damage_in_words(row.cell)));
   }
-  // What was planned has its work, and what was wrong its error.
+  // A planned cell has its work, and a wrong one its error.
   if (quantity == report::Quantity::executed) return executed_tip(row);
   if (quantity == report::Quantity::error && row.cell.cell.relative_error) return error_tip(row);
   if (!report::is_measured(row)) return words(report::outcome_of(row).reason);

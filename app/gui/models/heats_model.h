@@ -18,10 +18,10 @@ class HeatsModel : public QAbstractListModel {
 
   using QAbstractListModel::QAbstractListModel;
 
-  /// Null: none. Later snapshots of one run change single rows.
+  /// Null: none. Later snapshots of the same run update single rows.
   void set_heats(const HeatsPointer& heats);
   [[nodiscard]] int count(HeatState state) const;
-  /// The row being measured, or at which the run waits; -1: none.
+  /// The row that is being measured, or that the run waits at; -1: none.
   [[nodiscard]] int current_row() const;
 
   [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;

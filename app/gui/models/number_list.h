@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Lists of token numbers as a person types them: "300, 200, 4x100".
+// Lists of token numbers as the user types them: "300, 200, 4x100".
 
 #include <QString>
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace attnscope::gui {
 
-inline constexpr int most_documents = 1000;  // of one item
+inline constexpr int most_documents = 1000;  // per item
 
-/// Lengths of documents; "4x100" stands for four of 100. At most 1000 of them, at least one.
+/// Document lengths; "4x100" means four documents of 100 tokens. Between 1 and 1000 documents.
 [[nodiscard]] Result<std::vector<std::int64_t>> parse_lengths(const QString& text);
-/// Ascending offsets, each once; an empty text has none.
+/// Ascending, unique offsets; an empty text gives none.
 [[nodiscard]] Result<std::vector<std::int64_t>> parse_offsets(const QString& text);
 
 /// "300, 200, 4x100"

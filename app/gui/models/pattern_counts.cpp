@@ -17,7 +17,7 @@ QString cost_words(const char* text) {
   return QCoreApplication::translate("attnscope::gui::PatternCounts", text);
 }
 
-/// What is counted, from the counts of one side.
+/// A counted quantity, computed from the counts of one side.
 struct Quantity {
   const char *title, *meaning;
   CostRow::Value (*value)(const PatternCounts& counts);
@@ -78,7 +78,7 @@ CostRow::Value executed_value(const CountedPattern& side, const QString& id) {
 
 }  // namespace
 
-// Every head has as many pairs as the first: block patterns draw other blocks, but as many.
+// Every head has the same number of pairs: block patterns draw other blocks, but as many.
 Result<PatternCounts> count_pattern(const charts::MaskSource& source, const LayoutItem& item,
                                     int heads, int head_dim) {
   const Result<SequenceLayout> layout = SequenceLayout::make({item});

@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// What one forward call of a pattern costs at least, counted from its plan, and the table of it:
-// pattern A, pattern B beside it with their ratio, the limit on this machine, and what each
-// implementation would execute over the useful work.
+// The minimum cost of one forward call of a pattern, counted from its plan, and its table: pattern
+// A, optionally pattern B with the ratio to A, the limit on this machine, and the work of each
+// implementation relative to the useful work.
 
 #include <QString>
 #include <optional>
@@ -16,13 +16,13 @@
 
 namespace attnscope::gui {
 
-/// Over all heads, but for the pairs.
+/// Totals over all heads, except for the pairs.
 struct PatternCounts {
   double tokens = 0;
-  double pairs = 0;    // of one head
+  double pairs = 0;    // per head
   double density = 0;  // pairs over all pairs of tokens
   double flop = 0;
-  double full_flop = 0;  // full attention's
+  double full_flop = 0;  // of full attention
   double exponentials = 0;
   double bytes = 0;  // float32
 };
@@ -42,19 +42,19 @@ struct CountedPattern {
   QList<ForeseenCost> implementations;
 };
 
-/// What is not known is a dash.
+/// Unknown values are shown as a dash.
 struct CostRow {
   QString title, meaning;
   struct Value {
-    std::optional<double> number = {};  // what ratios are made of
+    std::optional<double> number = {};  // for ratios
     QString text = QStringLiteral("–");
-    QString note = {};  // on this value alone
+    QString note = {};  // on this value only
   } a, b, ratio;
 };
 [[nodiscard]] std::vector<CostRow> cost_rows(const CountedPattern& a,
                                              const std::optional<CountedPattern>& b,
                                              const std::optional<MachineCeilings>& machine);
-/// The rows as a table to copy; `corner` stands above the titles.
+/// The rows as a table to copy; `corner` is the heading of the title column.
 [[nodiscard]] report::Sheet sheet_of(const std::vector<CostRow>& rows, const QString& corner,
                                      bool with_b);
 

@@ -8,13 +8,13 @@
 namespace attnscope::gui {
 namespace {
 
-constexpr std::int64_t first_stride = 30;  // QDS-Transformer's
+constexpr std::int64_t first_stride = 30;  // of QDS-Transformer
 
 const char* const nobody_sees =
     "At least one group has to see another: a pattern in which nobody sees anybody cannot be "
     "computed.";
 
-/// What a table of rules must hold together: a stride is only there for sentences that take part.
+/// Keeps the rules consistent: a stride exists only if sentences take part.
 void settle_sentences(AttentionPattern& pattern, const LayoutItem& item) {
   if (!pattern.has_sentences()) {
     pattern.sentence_every.reset();
@@ -25,8 +25,8 @@ void settle_sentences(AttentionPattern& pattern, const LayoutItem& item) {
 
 }  // namespace
 
-/// One step: from one state to another, and from one pattern of the list to another where the first
-/// edit of one that ships made a copy of it.
+/// One undo step: from one state to another, and from a shipped pattern to its copy if this is the
+/// first edit of it.
 class PatternEdit : public QUndoCommand {
  public:
   PatternEdit(PatternEditor& editor, PatternEditor::Kind kind, const QString& words,
@@ -60,7 +60,7 @@ class PatternEdit : public QUndoCommand {
     editor_.go_to(id_before_, before_);
     if (!copy_) return;
     const int row = editor_.patterns_.row_of(id_after_);
-    // One that was saved meanwhile stays.
+    // A copy that was saved meanwhile stays.
     if (row >= 0 && editor_.patterns_.entry(row).file.isEmpty()) {
       editor_.patterns_.remove(id_after_);
       Q_EMIT editor_.changed();
@@ -185,7 +185,7 @@ Status PatternEditor::set_blocks(const std::optional<BlockRule>& blocks) {
       next.item = entry().before.item;
       next.attends = entry().before.attends;
       next.sentence_every = entry().before.sentence_every;
-      if (!next.has_rules() && !next.item) {  // begun as blocks: everyone sees everyone
+      if (!next.has_rules() && !next.item) {  // starts as blocks: all groups attend to all
         for (const TokenGroup from : {TokenGroup::cls, TokenGroup::query, TokenGroup::document}) {
           for (const TokenGroup to : {TokenGroup::cls, TokenGroup::query, TokenGroup::document}) {
             next.attends[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)].kind =
@@ -253,7 +253,7 @@ Status PatternEditor::open_file(const QString& file) {
   if (!row) return tl::unexpected(row.error());
   end_gesture();
   id_ = patterns_.entry(*row).id;
-  Q_EMIT changed();  // also when a file opened again keeps its row
+  Q_EMIT changed();  // also if a reopened file keeps its row
   return {};
 }
 

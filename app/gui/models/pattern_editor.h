@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// What is edited on the page Patterns: the chosen pattern, its window, and the item it is shown on.
-// Every edit is a step that can be undone. Patterns that ship are never edited: the first edit of
-// one makes a pattern of one's own, "Sparse asymmetric (edited)", beside it.
+// The state that page Patterns edits: the selected pattern, its window, and the item it is shown
+// on. Every edit can be undone. Shipped patterns are never edited: the first edit of one creates a
+// user pattern, "Sparse asymmetric (edited)", next to it.
 //
 //   PatternEditor editor;
 //   editor.choose(1);
@@ -34,9 +34,9 @@ class PatternEditor : public QObject {
   [[nodiscard]] int row() const { return patterns_.row_of(id_); }
   [[nodiscard]] const PatternEntry& entry() const { return patterns_.entry(row()); }
   [[nodiscard]] const AttentionPattern& pattern() const { return entry().pattern; }
-  /// As chosen, also while the pattern takes none.
+  /// As selected, even while the pattern takes no window.
   [[nodiscard]] Window chosen_window() const { return state_.window; }
-  /// Of this pattern; none where it takes none.
+  /// The window of this pattern; none if it takes no window.
   [[nodiscard]] std::optional<Window> window() const { return window_of(pattern()); }
   [[nodiscard]] std::optional<Window> window_of(const AttentionPattern& pattern) const;
   [[nodiscard]] const LayoutItem& item() const { return state_.item; }
@@ -44,8 +44,8 @@ class PatternEditor : public QObject {
   enum class Sentences { none, every, listed };
   [[nodiscard]] Sentences sentences() const;
 
-  // Edits. An error is one sentence, and nothing has changed. Edits of one kind that follow each
-  // other are one step until end_gesture(): the slider's way is undone at once.
+  // Edits. An error is one sentence and leaves everything unchanged. Consecutive edits of one kind
+  // form one step until end_gesture(): a slider's whole movement is undone at once.
   Status set_rule(TokenGroup from, TokenGroup to, const GroupRule& rule);
   Status set_blocks(const std::optional<BlockRule>& blocks);
   Status set_name(const std::string& name);
@@ -58,19 +58,19 @@ class PatternEditor : public QObject {
   void set_sentences(const std::vector<std::int64_t>& starts);
   void end_gesture() { ++gesture_; }
 
-  // Files; not undone, and no edits.
+  // Files; these calls are not edits and cannot be undone.
   Status open_file(const QString& file);
   Status save(const QString& file);
 
  Q_SIGNALS:
-  /// The pattern, its window or the item are others now, or another pattern is chosen.
+  /// The pattern, its window or the item has changed, or another pattern is selected.
   void changed();
 
  private:
   friend class PatternEdit;
   enum class Kind { rule, blocks, name, title, description, window, query, documents, sentences };
 
-  /// What one step moves between two of.
+  /// The state before or after an undo step.
   struct State {
     AttentionPattern pattern;
     Window window = Window::of(4);  // the paper's
@@ -84,13 +84,13 @@ class PatternEditor : public QObject {
                       const std::function<void(AttentionPattern&)>& change);
   void go_to(int id, const State& state);
   [[nodiscard]] State now() const;
-  /// A pattern of one's own that begins as this one.
+  /// A user pattern that starts as a copy of this one.
   [[nodiscard]] PatternEntry copy_of(const PatternEntry& origin);
 
   PatternListModel patterns_;
   QUndoStack undo_;
   int id_ = 0;
-  State state_;  // without the pattern, which the list has
+  State state_;  // without the pattern, which is stored in the list
   int gesture_ = 0;
 };
 

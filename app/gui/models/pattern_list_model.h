@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The patterns that ship, then those of a person: opened from files, or made by editing another.
+// The shipped patterns, then the user's patterns: opened from files, or created by editing another.
 
 #include <QAbstractListModel>
 #include <vector>
@@ -11,11 +11,11 @@
 namespace attnscope::gui {
 
 struct PatternEntry {
-  int id = 0;                // stays when rows come and go
-  AttentionPattern pattern;  // as it is edited
-  AttentionPattern before;   // as it was before: as it ships, or as its file has it
+  int id = 0;                // constant when rows are added or removed
+  AttentionPattern pattern;  // the edited pattern
+  AttentionPattern before;   // the original: as shipped, or as in the file
   QString file;              // empty: none
-  bool ships = false;        // with the program: never edited itself
+  bool ships = false;        // shipped with the program: never edited itself
   [[nodiscard]] bool is_modified() const { return !ships && !(pattern == before); }
 };
 
@@ -24,24 +24,24 @@ class PatternListModel : public QAbstractListModel {
  public:
   explicit PatternListModel(QObject* parent = nullptr);
 
-  /// The row of the opened pattern; opening a file again reads it anew. A checkpoint's config.json
-  /// has a pattern for each kind of its layers, the first of which is the row.
+  /// Returns the row of the opened pattern; opening a file again reloads it. A checkpoint's
+  /// config.json gives a pattern for each kind of layer; the row is that of the first.
   [[nodiscard]] Result<int> open_file(const QString& file);
-  /// Writes the pattern of that row; it is then the one of that file.
+  /// Writes the pattern of that row, which then belongs to that file.
   [[nodiscard]] Status save(int row, const QString& file);
 
   [[nodiscard]] const PatternEntry& entry(int row) const;
   [[nodiscard]] const AttentionPattern& pattern(int row) const { return entry(row).pattern; }
-  /// -1: not there.
+  /// -1: not found.
   [[nodiscard]] int row_of(int id) const;
   [[nodiscard]] int row_of_file(const QString& file) const;
-  /// "Sparse asymmetric (edited)", or its name where it has no title.
+  /// "Sparse asymmetric (edited)"; the name if there is no title.
   [[nodiscard]] QString title(int row) const;
   [[nodiscard]] bool has_name(const std::string& name) const { return row_of_name(name) >= 0; }
-  /// Files that were opened or saved and whose changes are not saved.
+  /// Rows of files that were opened or saved and have unsaved changes.
   [[nodiscard]] QList<int> modified_rows() const;
 
-  /// For PatternEditor, which makes every edit one that can be undone.
+  /// For PatternEditor, which makes every edit undoable.
   int next_id() { return ++last_id_; }
   void add(PatternEntry entry);
   void remove(int id);

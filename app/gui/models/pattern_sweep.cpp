@@ -14,13 +14,13 @@ using nlohmann::ordered_json;
 
 constexpr const char* full_attention = "full/sdpa";
 
-/// Null where it does not ship under that name.
+/// Null if no pattern of that name is shipped.
 const AttentionPattern* shipped(const std::string& name) {
   const auto found = std::ranges::find(built_in_patterns(), name, &AttentionPattern::name);
   return found == built_in_patterns().end() ? nullptr : &*found;
 }
 
-/// A quarter, a half, once and twice the item's tokens, none too short for its groups.
+/// A quarter, a half, once and twice the item's tokens, at least the minimum for its groups.
 ordered_json lengths_around(const LayoutItem& item, std::int64_t tokens) {
   const std::int64_t least = 1 + std::max<std::int64_t>(item.query, 1) +
                              2 * static_cast<std::int64_t>(item.documents.size());
@@ -38,7 +38,7 @@ void add_once(ordered_json& list, ordered_json entry) {
   if (std::ranges::find(list, entry) == list.end()) list.push_back(std::move(entry));
 }
 
-/// Adds a pattern's contenders, its window and, where it does not ship, the pattern itself.
+/// Adds a pattern's contenders, its window and, unless it is shipped, the pattern itself.
 void add_source(ordered_json& sweep, const charts::MaskSource& source,
                 const QStringList& implementations) {
   AttentionPattern pattern = source.pattern;
@@ -76,7 +76,7 @@ Result<QString> sweep_of(const RunWish& wish) {
     add_source(sweep, source, wish.implementations);
   }
   add_once(sweep["contenders"], full_attention);
-  // A sweep's query is counted without its [SEP].
+  // A sweep's query length excludes its [SEP].
   sweep["query_tokens"] = std::max<std::int64_t>(wish.item.query - 1, 0);
   sweep["sequence_tokens"] = wish.other_lengths ? lengths_around(wish.item, layout->tokens())
                                                 : ordered_json::array({layout->tokens()});

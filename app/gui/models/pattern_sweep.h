@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// A sweep that measures patterns on an item: all implementations that take them, against full
-// attention. Patterns of one's own go along inside the sweep.
+// A sweep that measures patterns on an item: all implementations that support them, compared with
+// full attention. The sweep includes the definitions of user patterns.
 
 #include <QStringList>
 #include <string>
@@ -17,11 +17,11 @@ struct RunWish {
   std::vector<charts::MaskSource> sources;
   LayoutItem item;
   int heads = 12, head_dim = 32;
-  QStringList implementations;  // that take the patterns
-  bool other_lengths = true;    // and lengths around the item's
+  QStringList implementations;  // those that support the patterns
+  bool other_lengths = true;    // also measure lengths around the item's
 };
 
-/// An error says what a sweep cannot carry, and what to do instead.
+/// An error names what a sweep cannot contain, and the alternative.
 [[nodiscard]] Result<QString> sweep_of(const RunWish& wish);
 
 }  // namespace attnscope::gui

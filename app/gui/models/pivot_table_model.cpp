@@ -22,7 +22,7 @@ bool is_alike(const std::vector<report::PivotHead>& a, const std::vector<report:
                     [](const auto& one, const auto& other) { return one.value == other.value; });
 }
 
-/// Whether the same cells stand in the same places.
+/// Whether both have the same cells in the same places.
 bool is_alike(const report::Pivot& a, const report::Pivot& b) {
   return a.choice == b.choice && is_alike(a.rows, b.rows) && is_alike(a.columns, b.columns) &&
          std::equal(a.blocks.begin(), a.blocks.end(), b.blocks.begin(), b.blocks.end(),
@@ -31,7 +31,7 @@ bool is_alike(const report::Pivot& a, const report::Pivot& b) {
                     });
 }
 
-/// What a contender's id or a window means, else the value as filters take it.
+/// The explanation of a contender's id or a window; otherwise the value in filter syntax.
 QString tip_of(const report::PivotHead& head) {
   if (head.words.starts_with("w = ")) return explained("w");
   return head.contender.empty() ? words(head.value) : explained(words(head.value));
@@ -40,7 +40,8 @@ QString tip_of(const report::PivotHead& head) {
 }  // namespace
 
 void PivotTableModel::set_run(const RunPointer& run) {
-  // While a run is measured its cells fill and its shape stays: selection and scrolling stay too.
+  // While a run is measured, its cells are filled in without changing the shape, so selection and
+  // scroll position are kept.
   const bool same_shape = run_ && run && is_alike(run_->pivot, run->pivot) &&
                           run_->request.uuid == run->request.uuid && !lines_.empty();
   if (same_shape) {
@@ -145,8 +146,8 @@ QVariant PivotTableModel::label_data(int row, int column, int role) const {
   }
 }
 
-/// Beside the least of the contenders at the same setting: in its row where columns are contenders,
-/// else in its column.
+/// Compares with the least of the contenders at the same setting: in the row if columns are
+/// contenders, otherwise in the column.
 QVariant PivotTableModel::shade_of(int row, std::size_t column) const {
   constexpr double many_times = 16;
   const report::PivotLine& own = line_at(row);

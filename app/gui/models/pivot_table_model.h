@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// A run's cells set out along two keys: a heading row before each block where there are several,
-// the row's head and, with several quantities, what the line is of before the cells.
+// A run's cells arranged along two keys: a heading row before each block if there are several
+// blocks, the row's head and, for several quantities, the quantity of the line before the cells.
 
 #include <QAbstractTableModel>
 #include <optional>
@@ -11,15 +11,15 @@
 
 namespace attnscope::gui {
 
-/// Beyond what Qt's own roles carry.
+/// In addition to Qt's own roles.
 enum CellRole {
   style_key_role = Qt::UserRole + 1,  // contender id, bound to the line style of the charts
   cell_status_role,                   // CellStatus as int
-  verdict_role,                       // statistics::Verdict as int; invalid: nothing to compare
-  baseline_role,                      // whether it is the baseline's own
-  table_row_role,                     // the row of report::Table it shows; invalid: none
-  heading_role,                       // whether it heads a block
-  shade_role,  // of times and memory: from 0, the least at its setting, to 1, many times that
+  verdict_role,                       // statistics::Verdict as int; invalid: no comparison
+  baseline_role,                      // whether it belongs to the baseline
+  table_row_role,                     // row in report::Table; invalid: none
+  heading_role,                       // whether it is a block's heading
+  shade_role,  // times and memory: from 0, the least at its setting, to 1, many times the least
 };
 
 class PivotTableModel : public QAbstractTableModel {
@@ -27,14 +27,14 @@ class PivotTableModel : public QAbstractTableModel {
  public:
   using QAbstractTableModel::QAbstractTableModel;
 
-  /// A snapshot whose cells stand in the same places keeps selection and scrolling.
+  /// A snapshot with the same cells in the same places keeps selection and scroll position.
   void set_run(const RunPointer& run);
   [[nodiscard]] const RunPointer& run() const { return run_; }
 
   [[nodiscard]] bool is_heading(int row) const;
-  /// The cell that shows a row of the table; the first where several quantities do.
+  /// The cell of a table row; the first one if several quantities show that row.
   [[nodiscard]] QModelIndex index_of(std::size_t table_row) const;
-  /// Columns before the cells.
+  /// Number of columns before the cells.
   [[nodiscard]] int label_columns() const;
 
   [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
@@ -47,7 +47,7 @@ class PivotTableModel : public QAbstractTableModel {
   struct Line {
     std::size_t block;
     std::optional<std::size_t> line;  // none: the block's heading
-    bool repeats_head = false;        // the line above has the same
+    bool repeats_head = false;        // the line above has the same head
   };
 
   void lay_out();

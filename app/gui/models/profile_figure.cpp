@@ -9,7 +9,7 @@
 namespace attnscope::gui {
 namespace {
 
-// More say nothing more on a screen, and painting them would be felt.
+// More stretches add nothing visible on a screen, and painting them would take noticeable time.
 constexpr std::size_t most_stretches = 1500;
 
 }  // namespace

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// What each token receives as a figure, along the sequence: a series for each token group.
+// A figure of the mass that each token receives, along the sequence: one series per token group.
 
 #include <span>
 
@@ -10,8 +10,8 @@
 
 namespace attnscope::gui {
 
-/// `mass` by token, NaN where there is none; empty: no series. Of very many tokens the largest of
-/// each stretch. A point's cell is its token.
+/// `mass`: by token, NaN where there is none; empty: no series. For very many tokens, only the
+/// largest of each stretch is shown. A point's cell is its token.
 [[nodiscard]] report::Figure profile_figure(const DumpInfo& info, std::span<const double> mass);
 
 }  // namespace attnscope::gui

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// A table of rows of one kind, whose columns say what they show of a row.
+// A table of rows of one type; each column defines what it shows of a row.
 //
 //   RowsModel<Run> model({{.title = "Name", .text = [](const Run& run) { return run.name; }}});
 //   model.set_rows(runs);
@@ -20,7 +20,7 @@ class RowsModel : public QAbstractTableModel {
  public:
   struct Column {
     QString title = {};
-    QString tip = {};  // explains it; of the heading and of every cell
+    QString tip = {};  // tool tip of the heading and of every cell
     bool is_number = false;
     std::function<QString(const Row&)> text = {};
   };

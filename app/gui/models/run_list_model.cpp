@@ -37,7 +37,7 @@ QString detail(const RunEntry& entry) {
   return entry.is_stored ? text : QStringLiteral("not stored yet, ") + text;
 }
 
-/// Of a run that ships, where and how much was measured says more than when.
+/// For a shipped run, the machine and the size are more informative than the time.
 QString detail(const Listed& row) {
   const RunInfo& run = row.entry.info;
   if (row.file.isEmpty()) return detail(row.entry);
@@ -57,7 +57,7 @@ QString accessible_words(const Listed& row) {
   return parts.join(QStringLiteral(", "));
 }
 
-/// With the date of today too, which the list itself calls "today".
+/// Includes today's date, which the list itself shows as "today".
 QString date_words(std::int64_t unix_ms) {
   return QDateTime::fromMSecsSinceEpoch(unix_ms).toString(QStringLiteral("yyyy-MM-dd HH:mm"));
 }
@@ -68,10 +68,10 @@ QString damaged_run_in_words() {
       "cells that can still be read.");
 }
 
-/// Everything worth knowing about a run at a glance, in lines: name, note, what, where, when.
+/// The essential facts about a run, in lines: name, note, what, where, when.
 QString tip_of_row(const Listed& row) {
   const RunInfo& run = row.entry.info;
-  constexpr int most = 400;  // letters that a tip has room for
+  constexpr int most = 400;  // letters that fit in a tool tip
   QStringList lines{shortened(title(run), most)};
   if (!run.name.empty()) lines.append(QStringLiteral("Sweep: ") + words(run.start.sweep_name));
   if (!run.tag.empty()) lines.append(shortened(QStringLiteral("Tags: ") + words(run.tag), most));
@@ -85,7 +85,7 @@ QString tip_of_row(const Listed& row) {
   return lines.join(QLatin1Char('\n'));
 }
 
-/// What a search looks through.
+/// The text that a search covers.
 QString search_words_of(const Listed& row) {
   const RunInfo& run = row.entry.info;
   return QStringList{title(run),         words(run.start.sweep_name),
@@ -95,7 +95,7 @@ QString search_words_of(const Listed& row) {
       .join(QLatin1Char(' '));
 }
 
-/// A paper's table, which is no run.
+/// For a paper's table, which is not a run.
 QVariant table_data(const report::PublishedTable& table, int role) {
   switch (role) {
     case Qt::DisplayRole:
@@ -286,7 +286,7 @@ bool RunListModel::setData(const QModelIndex& index, const QVariant& value, int 
   const RunInfo& run = rows_[static_cast<std::size_t>(index.row())].entry.info;
   const QString typed = harmless(value.toString().simplified());
   if (typed == words(title_of(run))) return false;
-  // The sweep's own name needs no second one.
+  // The sweep's own name is not stored as a second name.
   const bool own = typed != words(run.start.sweep_name);
   Q_EMIT rename_asked(words(run.id.uuid), own ? typed : QString());
   return true;

@@ -1,10 +1,10 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The lines of a list of runs: one's own, with live runs on top and then the newest first, those in
-// the trash, or what was published. New snapshots change, insert and remove single rows, so that
-// the view keeps its selection while a run grows. A name typed in place is asked for with a signal
-// and shown when the store has it.
+// The lines of a list of runs: the user's own, with live runs on top and then the newest first;
+// those in the trash; or published runs. New snapshots change, insert and remove single rows, so
+// that the view keeps its selection while a run grows. A name edited in place is requested with a
+// signal and shown once the store contains it.
 
 #include <QAbstractListModel>
 #include <QSet>
@@ -19,11 +19,11 @@
 
 namespace attnscope::gui {
 
-/// A line of a list: a run of the database, one that ships with the program, or a paper's table.
+/// A line of a list: a run of the database, a shipped run, or a paper's table.
 struct Listed {
   RunEntry entry = {};
-  QString file = {};                                 // of a run that ships
-  std::optional<report::PublishedTable> table = {};  // then there is no run
+  QString file = {};                                 // of a shipped run
+  std::optional<report::PublishedTable> table = {};  // if set, there is no run
 };
 
 class RunListModel : public QAbstractListModel {
@@ -32,11 +32,11 @@ class RunListModel : public QAbstractListModel {
   enum Role {
     uuid_role = Qt::UserRole + 1,
     status_role,    // RunStatus as int
-    detail_role,    // the second line: when, where, how much
-    fraction_role,  // of the heats done, 0 ... 1
-    search_role,    // every word a person may look for
-    tags_role,      // parted by spaces
-    damaged_role,   // some stored value does not match its fingerprint
+    detail_role,    // the second line: time, machine and size
+    fraction_role,  // fraction of the heats done, 0 ... 1
+    search_role,    // all searchable words
+    tags_role,      // separated by spaces
+    damaged_role,   // a stored value does not match its fingerprint
     nothing_role,   // no cell was measured
   };
 
@@ -44,23 +44,23 @@ class RunListModel : public QAbstractListModel {
 
   void set_runs(const RunListPointer& runs);
   void set_entries(const std::vector<RunEntry>& entries);
-  /// The papers' tables, then these.
+  /// Shows the papers' tables, then these runs.
   void set_published(const std::vector<PublishedRun>& runs);
-  /// Names can be typed in place.
+  /// Whether names can be edited in place.
   void set_editable(bool editable) { editable_ = editable; }
-  /// What the check of the whole database has found.
+  /// Marks the runs in which the check of the whole database found damage.
   void mark_damaged(const QStringList& uuids);
-  /// Every tag that some run has, in alphabetical order.
+  /// All tags of all runs, in alphabetical order.
   [[nodiscard]] QStringList tags() const;
   /// False until the store has been read for the first time.
   [[nodiscard]] bool is_known() const { return known_; }
-  /// Of the run with that UUID or the table with that id.
+  /// The run with that UUID or the table with that id.
   [[nodiscard]] const Listed* listed(const QString& key) const;
   [[nodiscard]] QModelIndex index_of(const QString& key) const;
   [[nodiscard]] const RunEntry* entry(const QString& uuid) const;
   /// The UUID of the first run; empty: there is none.
   [[nodiscard]] QString first_run() const;
-  /// The newest live run, else nothing.
+  /// The newest live run; null if there is none.
   [[nodiscard]] const RunEntry* live() const;
 
   [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
@@ -81,11 +81,11 @@ class RunListModel : public QAbstractListModel {
   bool editable_ = false;
 };
 
-/// "running", "paused", "done", ... with what went wrong: "done, 2 cells failed", "damaged, done".
+/// "running", "paused", "done", ... with failures: "done, 2 cells failed", "damaged, done".
 [[nodiscard]] QString status_words(const RunEntry& entry);
 
-/// The runs that a person looks for: every word of the search stands somewhere in a run's name,
-/// tags, device, date or note, and it has every chosen tag.
+/// The runs that match a search: every word of the search occurs in the run's name, tags, device,
+/// date or note, and the run has every selected tag.
 ///
 ///   filter.setSourceModel(runs);
 ///   filter.set_search("laptop 2026-01");

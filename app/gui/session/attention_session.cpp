@@ -10,8 +10,8 @@
 #include "app/gui/session/text.h"
 #include "engine/pattern/compile_plan.h"
 
-// Resources of a static library are not registered by themselves; the macro wants the global
-// namespace.
+// The resources of a static library are not registered automatically; the macro must be used in the
+// global namespace.
 static void register_dumps() {
   Q_INIT_RESOURCE(dumps);
 }
@@ -19,13 +19,13 @@ static void register_dumps() {
 namespace attnscope::gui {
 namespace {
 
-/// Cells of the map that zooming starts from: 16 MB a side, exact up to 2048 tokens.
+/// Side of the map that zooming starts from: 16 MB per map, exact up to 2048 tokens.
 constexpr std::int64_t map_side = 2048;
-// Of a head's small picture, which is drawn from some rows of each group.
+// For a head's thumbnail, which is drawn from some rows of each group.
 constexpr std::int64_t sample_side = 64;
 constexpr std::int64_t sample_rows = 192;
 
-using HeadsRead = std::vector<std::shared_ptr<const HeadVectors>>;  // one, or all for their mean
+using HeadsRead = std::vector<std::shared_ptr<const HeadVectors>>;  // one, or all for the mean
 
 Result<HeadsRead> read_heads(const Dump& dump, std::size_t layer, int head) {
   const bool all = head == dump.info().heads;
@@ -200,7 +200,7 @@ void AttentionSession::compute_head() {
     const auto fail_with = [&](const Error& error) {
       token.deliver([this, sentence = words(error.message)] { Q_EMIT head_failed(sentence); });
     };
-    // False when it was superseded.
+    // Returns false if superseded.
     const auto compute = [&](AttentionSide which, std::shared_ptr<const WeightRows> weights) {
       auto summary = summarise(*weights, info.groups, {.map_side = map_side}, stopped_by(token));
       if (!summary) return false;
@@ -259,9 +259,9 @@ void AttentionSession::compute_samples() {
     for (std::size_t layer = 0; layer < choices.size(); ++layer) {
       for (int head = 0; head < pictures; ++head) {
         const Result<HeadsRead> vectors = read_heads(*dump, layer, head);
-        if (!vectors) continue;  // said when the head is chosen
+        if (!vectors) continue;  // reported when the head is selected
         const auto weights = weights_of(*vectors, info, head, choices[layer]);
-        if (!weights) return;  // said for the chosen head
+        if (!weights) return;  // reported for the selected head
         auto summary =
             summarise(**weights, info.groups,
                       {.map_side = sample_side, .rows_of_a_group = sample_rows}, stopped_by(token));

@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// What page Attention shows: a dump, the chosen head under one or two patterns, the mass that the
-// chosen rows give away; or the regions of a document. Everything is computed off the GUI thread,
-// and the newest wish alone.
+// The state of page Attention: a dump, the selected head under one or two patterns, and the mass
+// that the selected rows distribute; or the regions of a document. Everything is computed off the
+// GUI thread, and only for the newest request.
 //
 //   AttentionSession session;
 //   connect(&session, &AttentionSession::head_changed, view, [&] { show(session.head()); });
@@ -27,7 +27,7 @@ namespace attnscope::gui {
 using DumpPointer = std::shared_ptr<const Dump>;
 using RegionsPointer = std::shared_ptr<const DocumentRegions>;
 
-/// The same scores under pattern A, under B, and what B changes.
+/// The same scores under pattern A, under pattern B, and the difference between them.
 enum class AttentionSide { a, b, difference };
 inline constexpr std::array all_sides{AttentionSide::a, AttentionSide::b,
                                       AttentionSide::difference};
@@ -47,7 +47,7 @@ struct HeadUnderPatterns {
   int layer = -1;
   int head = -1;
   std::array<SideWeights, 3> sides;  // by AttentionSide
-  std::optional<KeptMass> kept;      // of A's mass, on pairs that B allows
+  std::optional<KeptMass> kept;      // A's mass on pairs that B allows
   [[nodiscard]] const SideWeights& side(AttentionSide which) const {
     return sides[static_cast<std::size_t>(which)];
   }
@@ -61,28 +61,28 @@ class AttentionSession : public QObject {
 
   void open(const QString& file);
   void open_example();
-  /// The number behind the last head is the mean of all.
+  /// The index after the last head selects the mean of all heads.
   void choose_head(int layer, int head);
-  /// A missing `a` is what the model ran with; a missing `b`: no second pattern.
+  /// A missing `a`: the model's own pattern; a missing `b`: no second pattern.
   void set_patterns(std::optional<PatternChoice> a, std::optional<PatternChoice> b);
-  /// Whose mass is asked for: these rows (empty: all) of that side.
+  /// Selects the rows (empty: all) whose mass is computed.
   void choose_rows(std::vector<TokenRange> rows);
   void choose_side(AttentionSide side);
 
   [[nodiscard]] const DumpPointer& dump() const { return dump_; }
-  /// Of a document, where such a file was opened last; the dump stays what it was.
+  /// The regions of a document, if such a file was opened last; the dump is unchanged.
   [[nodiscard]] const RegionsPointer& regions() const { return regions_; }
   [[nodiscard]] const std::shared_ptr<const std::vector<TokenGroup>>& groups() const {
     return groups_;
   }
-  /// Where the dump came from; empty: the example.
+  /// The dump's file; empty: the example.
   [[nodiscard]] const QString& file() const { return file_; }
   [[nodiscard]] const HeadUnderPatterns& head() const { return head_; }
-  /// A as it is for the chosen layer, and B.
+  /// Pattern A in the selected layer, or B.
   [[nodiscard]] std::optional<PatternChoice> pattern(AttentionSide side) const;
   [[nodiscard]] const std::vector<TokenRange>& rows() const { return rows_; }
   [[nodiscard]] AttentionSide side() const { return side_; }
-  /// Nothing while it is computed.
+  /// Nothing while it is being computed.
   [[nodiscard]] const std::optional<Received>& received() const { return received_; }
   [[nodiscard]] bool is_busy() const;
 
@@ -91,11 +91,11 @@ class AttentionSession : public QObject {
   void opened();
   void regions_opened();
   void open_failed(const QString& sentence, const QString& file);
-  /// One side more is there, or none any more.
+  /// Another side is available, or all are reset.
   void head_changed();
   void head_failed(const QString& sentence);
   void received_changed();
-  /// Of some rows of a head, for a small picture.
+  /// Summary of some rows of a head, for a thumbnail.
   void sampled(int layer, int head, const std::shared_ptr<const attnscope::HeadSummary>& summary);
 
  private:
@@ -117,7 +117,7 @@ class AttentionSession : public QObject {
   AttentionSide side_ = AttentionSide::a;
   std::vector<TokenRange> rows_;
   std::optional<Received> received_;
-  // Last, so that they end before what they work on.
+  // Declared last, so that the jobs end before the data they use is destroyed.
   LatestJob reading_, computing_, summing_, sampling_;
 };
 

@@ -12,7 +12,7 @@
 namespace attnscope::gui {
 namespace {
 
-/// Names begin with the time, so that the oldest come first.
+/// Names begin with the time, so the oldest come first.
 void remove_old_dumps(const QString& folder, int most) {
   const QDir dir(folder);
   QStringList names = dir.entryList({QStringLiteral("*.safetensors")}, QDir::Files, QDir::Name);
@@ -34,7 +34,7 @@ void CheckpointInspection::compute(const CheckpointQuestion& question) {
       QDateTime::currentDateTimeUtc().toString(QStringLiteral("yyyyMMdd-HHmmss-zzz"));
   const QString name = QDir(question.folder).dirName();
   file_ = QStringLiteral("%1/%2-%3.safetensors").arg(folder(), stamp, name);
-  // A folder that cannot be made is told by the program, which cannot write into it.
+  // If the folder cannot be created, the program reports that it cannot write into it.
   QDir().mkpath(folder());
   const QString document = QStringLiteral("document.txt");
   const QString pattern = QStringLiteral("pattern.json");

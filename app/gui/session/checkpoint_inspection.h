@@ -1,8 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Has `attnscope inspect` compute what a checkpoint attends to in one query with its document. The
-// dump is kept beside the database, where the window can open it again; the newest few stay.
+// Runs `attnscope inspect` to compute the attention of a checkpoint for a query and a document. The
+// dump is stored next to the database, where the window can reopen it; only the newest ones are
+// kept.
 //
 //   CheckpointInspection inspection;
 //   inspection.compute({.folder = folder, .query = query, .document = document});
@@ -15,7 +16,7 @@
 
 namespace attnscope::gui {
 
-/// The setting with the folder that was asked for last.
+/// Setting with the most recently requested folder.
 inline const auto checkpoint_folder_key = QStringLiteral("attention/checkpoint/folder");
 
 struct CheckpointQuestion {
@@ -27,13 +28,13 @@ class CheckpointInspection : public ProgramQuestion {
  public:
   static constexpr int most_dumps = 8;
 
-  /// As long as the model needs.
+  /// There is no time limit: the model takes as long as it needs.
   explicit CheckpointInspection(QObject* parent = nullptr);
 
   void compute(const CheckpointQuestion& question);
-  /// Where the dumps lie.
+  /// Folder of the dumps.
   [[nodiscard]] static QString folder();
-  /// The dump that is computed.
+  /// The dump that is being computed.
   [[nodiscard]] const QString& file() const { return file_; }
 
  private:

@@ -18,7 +18,7 @@ constexpr std::array all_statuses{
     CellStatus::ok,      CellStatus::unsupported, CellStatus::oom,      CellStatus::wrong,
     CellStatus::crashed, CellStatus::timeout,     CellStatus::cancelled};
 
-/// The length, and every other axis that the heats differ in.
+/// The length, and every other axis in which the heats differ.
 std::vector<QString> words_of(const std::vector<Heat>& heats) {
   std::vector<std::vector<report::AxisValue>> axes;
   axes.reserve(heats.size());
@@ -37,7 +37,7 @@ std::vector<QString> words_of(const std::vector<Heat>& heats) {
   return all;
 }
 
-/// How many cells of a heat ended in which way.
+/// Number of cells of a heat by status.
 using Ends = std::map<CellStatus, int>;
 
 HeatState state_of(const Ends& ends) {
@@ -60,7 +60,7 @@ QString words_of(const Ends& ends) {
 HeatsSnapshot plan_of(const Store& store, const RunEntry& live) {
   HeatsSnapshot plan;
   plan.uuid = words(live.info.id.uuid);
-  const Result<RunInfo> whole = store.find_run(live.info.id.uuid);  // lists leave the plan out
+  const Result<RunInfo> whole = store.find_run(live.info.id.uuid);  // lists omit the plan
   const Result<std::vector<Heat>> heats =
       whole ? stored_heats(*whole) : tl::unexpected(whole.error());
   if (!heats) {
@@ -74,11 +74,11 @@ HeatsSnapshot plan_of(const Store& store, const RunEntry& live) {
   return plan;
 }
 
-/// False when the store does not answer now.
+/// False if the store does not respond at the moment.
 bool read_ends(const Store& store, const RunEntry& live, HeatsSnapshot& heats) {
   const auto cells = store.cells(live.info.id, /*with_samples=*/false);
   if (!cells) return false;
-  std::map<std::int64_t, std::pair<std::string, Ends>> ends;  // by number: as they were measured
+  std::map<std::int64_t, std::pair<std::string, Ends>> ends;  // by number: measurement order
   for (const StoredCell& cell : *cells) {
     auto& [key, of_heat] = ends[cell.heat_number];
     if (key.empty()) key = point_key(cell.point);
@@ -99,7 +99,7 @@ bool read_ends(const Store& store, const RunEntry& live, HeatsSnapshot& heats) {
   return true;
 }
 
-/// Heats are measured in their order, so the first that is not done is the one.
+/// Heats are measured in order, so the first unfinished one is the current one.
 void mark_current(const std::optional<Progress>& progress, HeatsSnapshot& heats) {
   for (HeatEntry& heat : heats.heats) {
     if (heat.outcome.isEmpty()) heat.state = HeatState::waiting;

@@ -22,7 +22,7 @@ Result<FileKind> kind_of_json(const std::filesystem::path& file) {
   if (!text) return tl::unexpected(text.error());
   const auto json = parse_json(*text);
   if (json.is_object() && json.contains("contenders")) return FileKind::sweep;
-  // A checkpoint's config.json has the patterns of its layers.
+  // A checkpoint's config.json gives the patterns of its layers.
   for (const char* field : {"attends", "item", "blocks", "model_type"})
     if (json.is_object() && json.contains(field)) return FileKind::pattern;
   if (json.is_discarded()) return fail("{}: is not valid JSON; was it cut short?", file.string());

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The files that a person opens, drops on the window or names on the command line: what each is,
-// and which were opened last, kept over restarts.
+// The files that the user opens, drops on the window or names on the command line: the kind of
+// each, and the recently opened files, which are kept across restarts.
 //
 //   Result<FileKind> kind = kind_of("mine.json");   // sweep
 
@@ -17,11 +17,11 @@ namespace attnscope::gui {
 
 enum class FileKind : std::uint8_t { database, exported_runs, sweep, pattern, dump, training };
 
-/// By its extension and, where that leaves a choice, by its first bytes or fields; a folder by what
-/// is in it. An error says what would open.
+/// Determined from the extension and, if that is ambiguous, the first bytes or fields; for a
+/// folder, from its contents. An error lists what can be opened.
 [[nodiscard]] Result<FileKind> kind_of(const std::filesystem::path& file);
 
-/// Absolute paths, at most ten; those that are gone are left out.
+/// Absolute paths, at most ten; missing files are omitted.
 [[nodiscard]] QStringList recent_files();
 [[nodiscard]] QStringList recent_files(FileKind kind);
 void remember_file(const QString& file);

@@ -25,11 +25,11 @@ bool is_folder(const std::filesystem::path& path) {
 using namespace std::chrono_literals;
 
 constexpr std::chrono::milliseconds usual_patience = 2min;  // a busy machine loads LibTorch slowly
-constexpr int killed_ms = 2000;                             // for a killed process to be gone
-constexpr qsizetype most_printed = 16 << 20;                // bytes; an answer is far shorter
-constexpr qsizetype most_said = 64 << 10;  // bytes of the end, which holds the last sentence
+constexpr int killed_ms = 2000;                             // time for a killed process to end
+constexpr qsizetype most_printed = 16 << 20;                // bytes; an answer is much shorter
+constexpr qsizetype most_said = 64 << 10;  // bytes from the end, which contain the last sentence
 
-/// How a process ended that says nothing of it itself.
+/// Describes the end of a process that printed no message.
 QString end_in_words(int exit_code, QProcess::ExitStatus status) {
   if (status != QProcess::CrashExit)
     return ProgramQuestion::tr("attnscope ended without an answer (exit code %1).").arg(exit_code);
@@ -52,7 +52,7 @@ QString data_folder() {
 std::filesystem::path results_folder(const std::filesystem::path& program_folder) {
   const auto installed = program_folder.parent_path() / "share/attnscope/results";
   if (is_folder(installed)) return installed;
-  // A build lies at most three folders below its sources: build/release/tests.
+  // A build is at most three folders below its sources: build/release/tests.
   constexpr int most_levels = 3;
   std::filesystem::path folder = program_folder;
   for (int level = 0; level <= most_levels && folder.has_relative_path(); ++level) {
@@ -84,7 +84,7 @@ QString last_sentence(const QByteArray& printed) {
 bool is_running(qint64 process_id) {
   QFile stat(QStringLiteral("/proc/%1/stat").arg(process_id));
   if (!stat.open(QIODevice::ReadOnly)) return false;
-  // The state letter follows the name in brackets, which may itself hold spaces and brackets.
+  // The state letter follows the name in brackets, which may itself contain spaces and brackets.
   const QByteArray text = stat.readAll();
   const qsizetype bracket = text.lastIndexOf(')');
   return bracket >= 0 && text.size() > bracket + 2 && text.at(bracket + 2) != 'Z';
@@ -158,7 +158,7 @@ void ProgramQuestion::start() {
     if (error == QProcess::FailedToStart)
       fail(tr("Cannot start %1: %2.").arg(process_->program(), process_->errorString()));
   });
-  // Whoever asks and dies gets no answer: nobody goes on computing it.
+  // If this process dies, the child ends as well, because its answer is no longer needed.
   process_->setChildProcessModifier([] { ::prctl(PR_SET_PDEATHSIG, SIGTERM); });
   if (hangs_.intervalAsDuration() > 0ms) hangs_.start();
   process_->start(attnscope_program(), question_.arguments);

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The program that the window starts for runs and lists, the folders that belong to it, and the
-// questions that a process of it answers.
+// The program that the window starts for runs and lists, its folders, and questions that a process
+// of this program answers.
 //
 //   class Versions : public ProgramQuestion {
 //     void ask() { put({.arguments = {"version", "--json"}}); }
@@ -22,44 +22,44 @@
 
 namespace attnscope::gui {
 
-/// This executable itself, or $ATTNSCOPE_PROGRAM, by which tests put another in its place.
+/// This executable, or $ATTNSCOPE_PROGRAM, with which tests replace it.
 [[nodiscard]] QString attnscope_program();
 
-/// Where the window keeps what is neither a run nor a setting: that of the default database.
+/// Folder of the default database, for data that is neither a run nor a setting.
 [[nodiscard]] QString data_folder();
 
-/// Of the runs that ship: `results` of an installation (PREFIX/share/attnscope/results, for a
-/// program in PREFIX/bin), else that of the source tree in which the program was built; empty where
-/// there is neither.
+/// Folder of the shipped runs: `results` of an installation (PREFIX/share/attnscope/results, for a
+/// program in PREFIX/bin), otherwise that of the source tree in which the program was built; empty
+/// if neither exists.
 [[nodiscard]] std::filesystem::path results_folder(const std::filesystem::path& program_folder);
 
-/// Programs whose contenders are there besides the built-in ones, as commands take them.
+/// Command-line options for programs that add contenders to the built-in ones.
 [[nodiscard]] QStringList with_options(const QStringList& programs);
 
-/// The last line a child printed that says something, without its "error: " prefix.
+/// The last non-empty line that a child printed, without its "error: " prefix.
 [[nodiscard]] QString last_sentence(const QByteArray& printed);
 
-/// False for a process that ended, also when nobody has waited for it yet.
+/// False for a process that has ended, even before its parent has waited for it.
 [[nodiscard]] bool is_running(qint64 process_id);
 
-/// Because only the worker knows. The newest question alone is answered: one before it is given up,
-/// and its process ended. So is a process that hangs or prints without end, and one still at work
-/// when whoever asks goes away.
+/// A question that only the worker can answer. Only the newest question is answered: an earlier one
+/// is dropped and its process ended. A process that hangs, prints without end or still runs when
+/// this object is destroyed is ended too.
 class ProgramQuestion : public QObject {
   Q_OBJECT
  public:
   ~ProgramQuestion() override;
 
   [[nodiscard]] bool is_asking() const { return is_asking_; }
-  /// Why there is no answer; empty while it is asked and when it is there.
+  /// Why there is no answer; empty while the question is pending and after an answer.
   [[nodiscard]] const QString& problem() const { return problem_; }
-  /// Nothing is wanted any more.
+  /// Drops the question.
   void forget();
-  /// How long the program may take before it is taken to hang; zero: as long as it likes.
+  /// Time limit after which the program counts as hanging; zero: no limit.
   void set_patience(std::chrono::milliseconds patience) { hangs_.setInterval(patience); }
 
  Q_SIGNALS:
-  /// Put, answered, failed or forgotten.
+  /// Asked, answered, failed or dropped.
   void changed();
   /// Answered or failed.
   void answered();
@@ -67,18 +67,18 @@ class ProgramQuestion : public QObject {
  protected:
   struct Question {
     QStringList arguments = {};
-    std::map<QString, std::string> files = {};  // handed over by path_of(name)
+    std::map<QString, std::string> files = {};  // passed on the command line with path_of(name)
     friend bool operator==(const Question&, const Question&) = default;
   };
-  /// Questions are put a moment after the last change, where they follow a person's hand.
+  /// `pause`: delay after the last change, for questions that follow user input.
   explicit ProgramQuestion(QObject* parent, std::chrono::milliseconds pause = {});
-  /// Puts the question, unless it is the one that is asked or has an answer.
+  /// Asks the question, unless it is the pending one or already has an answer.
   void put(Question question);
   void fail(const QString& sentence);
   [[nodiscard]] QString path_of(const QString& file) const { return folder_.filePath(file); }
-  /// Takes what the program printed; false: it is no answer.
+  /// Parses the program's output; false: it is not an answer.
   virtual bool read(const QByteArray& printed) = 0;
-  /// That of the question before is not wanted any more.
+  /// Discards the answer to the previous question.
   virtual void drop_answer() {}
 
  private:
@@ -91,8 +91,8 @@ class ProgramQuestion : public QObject {
   QTimer pause_, hangs_;
   QTemporaryDir folder_;
   Question question_;
-  QProcess* process_ = nullptr;  // of the question that is asked
-  QByteArray printed_, said_;    // by it; of what it said, the end
+  QProcess* process_ = nullptr;  // of the pending question
+  QByteArray printed_, said_;    // its standard output, and the end of its standard error
   QString problem_;
   bool is_asking_ = false;
 };

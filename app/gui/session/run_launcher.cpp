@@ -22,8 +22,8 @@ namespace {
 constexpr int watch_ms = 250;
 constexpr int looks_after_end = 20;
 
-/// Where what a started process reads and its standard error go; the time tells them apart. A
-/// folder that cannot be made is told by the file that cannot be written.
+/// Base path of a started process's input files and its standard error; the time makes it unique.
+/// If the folder cannot be created, writing the file reports the error.
 QString new_stem() {
   const QString folder = data_folder() + QStringLiteral("/started/");
   QDir().mkpath(folder);
@@ -34,7 +34,7 @@ QDateTime curve_time(const QString& folder) {
   return QFileInfo(QDir(folder).filePath(words(report::training_curve_file))).lastModified();
 }
 
-/// What the end of a child's standard error says.
+/// The last sentence of a child's standard error.
 QString said_in(const QString& file) {
   constexpr qint64 most_of_log = 64 << 10;
   QFile log(file);
@@ -58,7 +58,7 @@ void RunLauncher::start(const std::string& sweep_text, bool now) {
     Q_EMIT failed(words(written.error().message));
     return;
   }
-  // The dialog has warned of what does not fit.
+  // The dialog has already warned about cells that do not fit.
   QStringList arguments{QStringLiteral("run"), sweep_file, QStringLiteral("--oversize")};
   if (now) arguments.append(QStringLiteral("--now"));
   start_run_child(std::move(arguments), stem);
@@ -134,7 +134,7 @@ void RunLauncher::stop_training(const QString& folder) {
 }
 
 bool RunLauncher::watch_training(Child& child) {
-  // Looked at before the file: what it wrote at its end is there, then.
+  // Checked before the file, so that the child's final output is included.
   const bool goes_on = is_running(child.process_id);
   if (!child.has_begun && curve_time(child.folder) != child.curve_before) {
     child.has_begun = true;
@@ -143,7 +143,7 @@ bool RunLauncher::watch_training(Child& child) {
   if (goes_on) return true;
   const QString said = said_in(child.log);
   if (child.has_begun) {
-    // The weights come last: a folder with them is whole.
+    // The weights are written last: a folder that contains them is complete.
     const bool is_whole =
         QFileInfo::exists(QDir(child.folder).filePath(QStringLiteral("model.safetensors")));
     Q_EMIT training_ended(child.folder, said, is_whole);
@@ -200,7 +200,7 @@ void RunLauncher::watch() {
     } else if (const QString sentence = said_in(child.log); !sentence.isEmpty()) {
       Q_EMIT failed(sentence);
     } else if (child.looks < looks_after_end) {
-      // Without a word it has finished a run that one of the next looks at the store shows.
+      // It printed nothing, so it has finished a run that one of the next store reads shows.
       ++child.looks;
       waiting.push_back(child);
     } else {

@@ -17,7 +17,7 @@
 namespace attnscope::gui {
 namespace {
 
-/// Panels that a window has room for.
+/// Number of panels that fit in a window.
 constexpr std::size_t most_panels = 12;
 
 FigureSnapshot draw(const report::Table& table, const RunRequest& request, report::YAxis y) {
@@ -56,7 +56,7 @@ QStringList contender_ids(const report::Table& table) {
   return ids;
 }
 
-/// The table against the asked baseline, or against what the request allows in its stead.
+/// The table with the requested baseline, or with the substitute that the request allows.
 Result<report::Table> read_table(const Store& store, const RunInfo& run,
                                  const RunRequest& request) {
   if (!request.baseline.isEmpty()) {
@@ -71,14 +71,14 @@ Result<report::Table> read_table(const Store& store, const RunInfo& run,
   return report::make_table(store, run, first, {});
 }
 
-/// What the drawn cells answer: first what crosses, then what does not fit; a contender that fits
-/// everywhere has no need to be named.
+/// Answers from the drawn cells: first the crossovers, then the lengths that do not fit; contenders
+/// that fit everywhere are omitted.
 QStringList answers_of(const report::Table& drawn, report::XAxis x) {
   QStringList crossing, unfit, same_all_along;
   for (const std::vector<const report::Row*>& rows : report::rows_by_setting(drawn, x)) {
     if (drawn.baseline) {
-      for (const auto& one : report::find_crossover_answers(rows, x, *drawn.baseline))
-        (one.found.crossings.empty() ? same_all_along : crossing).append(words(one.sentence));
+      for (const auto& answer : report::find_crossover_answers(rows, x, *drawn.baseline))
+        (answer.found.crossings.empty() ? same_all_along : crossing).append(words(answer.sentence));
     }
     if (x != report::XAxis::length) continue;
     for (const auto& fit : report::find_fits(rows, std::nullopt))
@@ -95,8 +95,8 @@ bool is_same_cells(const RunSnapshot& before, const RunInfo& run, const RunReque
          before.request.any_baseline == request.any_baseline;
 }
 
-/// Along what is wanted; where that is the length or the candidates and the run has one of them,
-/// along the other.
+/// The requested axis; if it is the length or the candidates and the run has only one value of it,
+/// the other of the two.
 report::XAxis x_of(const report::Table& table, report::XAxis wanted) {
   const std::vector<std::string> keys = report::varying_keys(table);
   const auto varies = [&keys](report::XAxis x) {
@@ -106,7 +106,7 @@ report::XAxis x_of(const report::Table& table, report::XAxis wanted) {
   return varies(report::XAxis::candidates) ? report::XAxis::candidates : report::XAxis::length;
 }
 
-/// What tells its values apart in few enough panels, or rows and columns.
+/// Keys with few enough values for panels, or for rows and columns.
 std::vector<std::string> facet_keys(const report::Table& table, report::XAxis x) {
   std::vector<std::string> keys = report::varying_keys(table);
   std::erase_if(keys, [&](const std::string& key) {
@@ -126,7 +126,7 @@ std::vector<std::string> pivot_keys(const report::Table& table) {
   return keys;
 }
 
-/// Rows of the slice; an axis that the table sets out may have any value.
+/// Rows of the slice; the axes of the table may have any value.
 std::vector<report::Row> rows_in(const RunSnapshot& run) {
   std::vector<report::Row> rows;
   for (const report::Row& row : run.table.rows) {
@@ -135,8 +135,8 @@ std::vector<report::Row> rows_in(const RunSnapshot& run) {
   return rows;
 }
 
-/// Those of every stage; where the slice has several numbers of candidates, or none since it is of
-/// documents that are encoded, those of the greatest.
+/// The rows of every stage. If the slice has several numbers of candidates, or none because it is
+/// of the document encoding, the rows with the most candidates.
 std::vector<report::Row> rows_of_stages(const RunSnapshot& run) {
   constexpr std::array<std::string_view, 2> free{"stage", "candidates"};
   std::vector<report::Row> encoded, scored, others;
@@ -179,7 +179,8 @@ void set_out(RunSnapshot& run) {
   }
 }
 
-/// Of a re-ranker's stages, what a person waits for, unless more contenders are without stages.
+/// The online stage of a re-ranker, for which the user waits, unless more contenders have no
+/// stages.
 Stage first_stage(const report::Table& table) {
   std::map<Stage, std::set<std::string>> contenders;
   for (const report::Row& row : table.rows)
@@ -188,15 +189,15 @@ Stage first_stage(const report::Table& table) {
                                                                             : Stage::online;
 }
 
-/// Of each of the settings that are no panels: drawn lengths, which lie on no line.
+/// From each setting, provided that several settings are drawn lengths, which are not on a line.
 void read_headline(const std::vector<report::Answer>& settings, RunSnapshot& run) {
   if (settings.size() > 1 && !std::ranges::all_of(settings, [](const report::Answer& one) {
         return one.point.document_lengths.is_drawn();
       })) {
     return;
   }
-  for (const report::Answer& one : settings) {
-    const report::Headline headline = report::headline_of(one);
+  for (const report::Answer& answer : settings) {
+    const report::Headline headline = report::headline_of(answer);
     for (const auto& [sentence, all] :
          {std::pair(&headline.sentence, &run.verdict),
           std::pair(&headline.of_all, &run.against_baseline),
@@ -222,7 +223,7 @@ void draw(RunSnapshot& run) {
   read_headline(report::make_answers(part, request.x), run);
   if (run.verdict.isEmpty())
     run.verdict = words(report::nothing_measured(report::all_rows(part.rows)));
-  // Figures are of summaries; a panel's copies are small without the samples.
+  // Figures need only summaries; copies for panels are small without the samples.
   report::Table stages = report::without_rows(run.table);
   if (run.of_models) stages.rows = rows_of_stages(run);
   for (report::Table* table : {&part, &stages})
@@ -239,10 +240,10 @@ void draw(RunSnapshot& run) {
   }
 }
 
-/// A question has its own lengths and is put to every contender, whatever the charts hold fixed.
+/// A question has its own lengths and covers every contender, whatever the charts hold fixed.
 constexpr std::array<std::string_view, 3> asked_keys{"sequence_tokens", "query_tokens", "window"};
 
-/// Ends in a full stop and begins with a capital, as what stands beside a field.
+/// Capitalized and with a full stop, for display next to a field.
 QString sentence(const std::string& message) {
   QString text = words(message);
   if (!text.isEmpty()) text[0] = text[0].toUpper();

@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// What the store thread hands to the window: immutable values, shared by pointer, so that no page
-// ever touches the store and no lock is needed. And how they are read: a run's cells, one slice of
-// them drawn in every view, and the same slice set out along two keys.
+// Data that the store thread passes to the window: immutable values, shared by pointer, so that
+// pages never access the store and no lock is needed. Also the functions that read them: a run's
+// cells, one slice of them as a figure for every view, and the same slice as a pivot table.
 
 #include <QMetaType>
 #include <QString>
@@ -31,7 +31,7 @@ namespace attnscope::gui {
 struct RunEntry {
   RunInfo info;
   std::optional<Progress> progress;  // of a live run
-  bool is_stored = true;             // false: some of a person's words wait for a lock's end
+  bool is_stored = true;             // false: some user text waits until a lock is released
 };
 
 /// Live runs first, then newest first.
@@ -40,13 +40,13 @@ struct RunListSnapshot {
   std::vector<RunEntry> trash = {};
 };
 
-/// A run that ships with the program, read from its file without being imported.
+/// A run shipped with the program, read from its file without being imported.
 struct PublishedRun {
   QString file;
   RunEntry entry;
 };
 
-/// One view of the run: a figure, or panels where facets were asked for, or the sentence that says
+/// One view of the run: a figure, or panels if facets were requested, or a sentence that explains
 /// why there is neither.
 struct FigureSnapshot {
   std::optional<report::Figure> figure;
@@ -54,15 +54,15 @@ struct FigureSnapshot {
   QString problem;
 };
 
-/// Which part of which run a page wants to see.
+/// The part of a run that a page requests.
 struct RunRequest {
   QString uuid = {};
   QString baseline = {};     // contender id; empty: none
-  bool any_baseline = true;  // where the run does not have that one, its first contender will do
+  bool any_baseline = true;  // if the run lacks the baseline, use its first contender
   report::XAxis x = report::XAxis::length;
-  report::SliceWish slice = {};    // what the charts hold fixed
-  std::string facet = {};          // the key that makes panels; empty: one chart
-  report::PivotChoice pivot = {};  // the table along two keys
+  report::SliceWish slice = {};    // values that the charts hold fixed
+  std::string facet = {};          // key of the panels; empty: one chart
+  report::PivotChoice pivot = {};  // the pivot table
   friend bool operator==(const RunRequest&, const RunRequest&) = default;
 };
 
@@ -70,31 +70,31 @@ struct RunSnapshot {
   RunRequest request;
   report::Table table;     // every cell of the run, with its samples
   QStringList contenders;  // ids, in order of appearance: the baseline picker's choices
-  QString fixed;           // words of the axes that have one value throughout the run
-  report::Slice slice;     // the others that no chart draws, and what is chosen of them
-  std::vector<std::string> facet_keys;              // what panels can be made of
-  std::vector<std::string> pivot_keys;              // what the table's rows and columns can be
-  bool of_models = false;                           // of re-rankers, not of attention alone
+  QString fixed;           // the axes with one value throughout the run, in words
+  report::Slice slice;     // the other axes that no chart draws, and their selected values
+  std::vector<std::string> facet_keys;              // possible keys of panels
+  std::vector<std::string> pivot_keys;              // possible keys of the table's rows and columns
+  bool of_models = false;                           // re-rankers, not only attention
   std::map<report::YAxis, FigureSnapshot> figures;  // every view
   report::Pivot pivot;
   QString pivot_problem;
-  QString verdict;  // of what the charts show, in a sentence; empty: no times, or several settings
-  QString against_baseline;  // what it says of the baseline
-  QStringList answers;       // of what the charts show: crossovers, and what does not fit
+  QString verdict;  // one sentence on the charts' data; empty: no times, or several settings
+  QString against_baseline;  // the verdict on the baseline
+  QStringList answers;       // on the charts' data: crossovers, and what does not fit
   int damaged_cells = 0;
   std::filesystem::path database;  // that the run was read from
-  QString problem;                 // the run could not be read
-  bool locked = false;             // and it was because another process holds the database
+  QString problem;                 // why the run could not be read
+  bool locked = false;             // whether another process holds the database
 };
 
-/// What this machine can reach, as the newest run that measured it says.
+/// Peak rates of this machine, from the newest run that measured them.
 struct MachineCeilings {
   Ceilings rates;
   QString from;  // "run 3, kernels, on AMD EPYC 7763"
 };
 
 using RunListPointer = std::shared_ptr<const RunListSnapshot>;
-/// Two runs set side by side, or why they cannot be.
+/// A comparison of two runs, or why they cannot be compared.
 struct ComparisonSnapshot {
   QString uuid_a, uuid_b;
   report::Comparison comparison;
@@ -105,25 +105,25 @@ using ComparisonPointer = std::shared_ptr<const ComparisonSnapshot>;
 using PublishedPointer = std::shared_ptr<const std::vector<PublishedRun>>;
 using RunPointer = std::shared_ptr<const RunSnapshot>;
 
-/// With a person's words as they can be shown.
+/// Makes the user's texts safe to show.
 [[nodiscard]] RunInfo shown(RunInfo run);
 
-/// `before` is what was read last: where it holds the same cells of an ended run against the same
-/// baseline, they are taken from it, so that another slice costs no reading.
+/// `before`: the previous snapshot. If it holds the same cells of an ended run with the same
+/// baseline, they are reused, so that another slice needs no reading.
 [[nodiscard]] RunPointer read_run(const Store& store, const RunRequest& request,
                                   const RunPointer& before = nullptr);
 
 [[nodiscard]] Result<RunListPointer> read_run_list(const Store& store);
 
-/// What is asked, but for lengths that are still in their file.
+/// A question whose lengths may still be in their file.
 struct AskedQuestion {
   report::Question question = {};
-  QString lengths_file = {};  // empty: the question has them
+  QString lengths_file = {};  // empty: the question contains them
   friend bool operator==(const AskedQuestion&, const AskedQuestion&) = default;
 };
 
 struct AnswerSnapshot {
-  std::vector<report::Answer> settings;  // one, unless panels stand for an axis
+  std::vector<report::Answer> settings;  // one, unless an axis is shown as panels
   QString lengths_problem;               // the file of lengths could not be read
   QString problem;                       // why there are no settings
 };

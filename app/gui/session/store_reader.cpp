@@ -14,7 +14,7 @@ namespace attnscope::gui {
 namespace {
 
 constexpr int tick_ms = 500;
-// A chart that repaints at 2 Hz or less disturbs measured threads by 1-2% only.
+// A chart that repaints at 2 Hz or less disturbs measured threads by only 1-2%.
 constexpr qint64 least_ms_between_reads = 1000;
 constexpr std::chrono::milliseconds busy_timeout{200};
 
@@ -68,7 +68,7 @@ Result<report::Comparison> read_and_compare(const RunInFile& a, const RunInFile&
   return report::compare_runs(*store_a, *run_a, *store_b, *run_b);
 }
 
-/// Where one of them cannot be read, the snapshot's problem says so.
+/// If a run cannot be read, the snapshot's problem states it.
 ComparisonPointer compare(const RunInFile& a, const RunInFile& b) {
   auto snapshot = std::make_shared<ComparisonSnapshot>();
   snapshot->uuid_a = a.uuid;
@@ -101,7 +101,7 @@ void StoreReader::open() {
   }
   read_only_ = store::is_exported(database_);
   if (!read_only_ && database_.has_parent_path()) {
-    std::error_code ignored;  // the store says what is wrong with the place
+    std::error_code ignored;  // opening the store reports the error
     std::filesystem::create_directories(database_.parent_path(), ignored);
   }
   Result<Store> store = open_store(database_);
@@ -118,7 +118,7 @@ void StoreReader::open() {
     return;
   }
   store_ = std::move(*store);
-  // Requests wait between their tries, so that the thread is never held for long.
+  // Requests wait between attempts, so that the thread is never blocked for long.
   store_->set_busy_timeout(busy_timeout);
   is_gone_ = false;
   seen_version_ = -1;
@@ -131,7 +131,7 @@ void StoreReader::open() {
 
 void StoreReader::try_database(const QString& file) {
   const Result<RunListPointer> list = open_store(file.toStdString()).and_then(read_run_list);
-  // One that is locked fits: whoever opens it waits.
+  // A locked database is usable: opening it waits.
   const bool fits = list || list.error().kind == ErrorKind::locked;
   Q_EMIT database_tried(file, fits ? QString() : words(list.error().message));
 }
@@ -152,7 +152,7 @@ void StoreReader::look() {
   if (!store_) return;
   const Result<std::int64_t> version = store_->data_version();
   if (!version) return cannot_read(version.error());
-  // A run whose process dies commits nothing, so live runs are looked at on every tick.
+  // A run whose process dies commits nothing, so live runs are checked on every tick.
   const bool dead =
       list_ && std::ranges::any_of(list_->runs, [](const RunEntry& run) {
         return run.info.status == RunStatus::running &&
@@ -168,7 +168,7 @@ void StoreReader::look() {
 void StoreReader::read_list() {
   Result<RunListPointer> list = read_run_list(*store_);
   if (!list) {
-    seen_version_ = -1;  // what changed has not been seen
+    seen_version_ = -1;  // the change has not been read
     return cannot_read(list.error());
   }
   could_read();
@@ -216,7 +216,7 @@ void StoreReader::read_shown() {
   if (store == nullptr) return;
   const RunPointer run = read_run(*store, *shown_, last_read_);
   if (run->locked) {
-    // What the window shows stays as it is until there is something newer.
+    // The window keeps its contents until newer data is available.
     shown_heats_ = -1;
     reading_waits_ = true;
     return wait_for_lock();
@@ -264,10 +264,10 @@ void StoreReader::end_wait_if_free() {
   if (std::exchange(is_waiting_, false)) Q_EMIT waited();
 }
 
-// What cannot be read now is asked for again when the page is next shown.
+// If reading fails now, it is requested again when the page is next shown.
 void StoreReader::read_ceilings() {
   if (!store_ || !list_) return;
-  // The latest, which need not have the highest number: others were imported.
+  // The latest, which need not have the highest number: others may have been imported.
   std::vector<const RunEntry*> latest;
   latest.reserve(list_->runs.size());
   for (const RunEntry& entry : list_->runs) latest.push_back(&entry);
@@ -288,16 +288,16 @@ void StoreReader::read_ceilings() {
   }
 }
 
-/// Once, and not beside a run that measures.
+/// Runs once, and not during a measurement.
 void StoreReader::check_when_idle() {
   if (checked_ || some_live(list_)) return;
   checked_ = true;
   checking_.start([this] {
     const Result<Store> store = Store::open(database_, Store::Mode::read_only);
-    if (!store) return;  // opening says so, and why
+    if (!store) return;  // opening reports the error
     std::vector<RunId> runs;
     const Status sound = store->check_integrity(&stop_checking_, &runs);
-    // Who locks the database is no damage; the next window checks it.
+    // A lock is not damage; the next window repeats the check.
     if (sound || stop_checking_ || sound.error().kind == ErrorKind::locked) return;
     QStringList uuids;
     for (const RunId& run : runs) uuids.append(words(run.uuid));
@@ -305,7 +305,7 @@ void StoreReader::check_when_idle() {
   });
 }
 
-// What a person asks of the database.
+// Database requests of the user.
 
 bool StoreReader::writable() {
   if (store_ && !read_only_) return true;
@@ -323,7 +323,7 @@ void StoreReader::change(Request request) {
 
 void StoreReader::ask(Request request) {
   requests_.push_back(std::move(request));
-  // Later requests wait behind one that waits: they may depend on it.
+  // Later requests wait for earlier ones, because they may depend on them.
   if (requests_.size() == 1) ask_again();
 }
 
@@ -474,12 +474,12 @@ void StoreReader::import_file(const QString& file) {
   });
 }
 
-// The runs that ship with the program.
+// The shipped runs.
 
 void StoreReader::read_published(const std::filesystem::path& folder) {
   reading_.start([this, folder] {
     std::vector<std::filesystem::path> files;
-    std::error_code ignored;  // a folder that is not there ships no runs
+    std::error_code ignored;  // without the folder there are no shipped runs
     for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
       for (const char* name : {"run.attn.gz", "run.attn"}) {
         const std::filesystem::path file = entry.path() / name;
@@ -535,7 +535,7 @@ StoreThread::StoreThread(const std::filesystem::path& database)
 
 StoreThread::~StoreThread() {
   const bool started = thread_.isRunning() || thread_.isFinished();
-  // What was posted before is done first.
+  // Requests posted before are completed first.
   if (thread_.isRunning()) {
     QMetaObject::invokeMethod(
         reader_, [] {}, Qt::BlockingQueuedConnection);

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Owns the Store, on a thread of its own. It watches the file about twice a second for what other
-// processes commit, and hands the window immutable snapshots. Requests are answered by signals, in
+// Owns the Store, on its own thread. Polls the file about twice a second for commits of other
+// processes and passes immutable snapshots to the window. Requests are answered with signals, in
 // order.
 //
 //   StoreThread store(default_database());
@@ -33,79 +33,80 @@ class StoreReader : public QObject {
   Q_OBJECT
  public:
   explicit StoreReader(std::filesystem::path database);
-  /// Ends a check that is still at work.
+  /// Ends a running check.
   ~StoreReader() override;
 
-  /// How often a request is tried while another process holds the database; before it is opened.
+  /// Number of attempts for a request while another process holds the database; set before opening.
   void set_most_tries(int tries) { most_tries_ = tries; }
-  /// Also tries again after `refused` and `gone`.
+  /// Also retries after `refused` and `gone`.
   void open();
   void show_run(const RunRequest& request);
   void rename_run(const QString& uuid, const QString& name);
-  /// `before`: the note that was changed into this one. Where somebody else has changed it too,
-  /// both texts are kept.
+  /// `before`: the note that was edited into this one. If another process has changed it too, both
+  /// texts are kept.
   void write_note(const QString& uuid, const QString& note, const QString& before);
   void change_tags(const QStringList& uuids, const QStringList& added, const QStringList& removed);
   void put_in_trash(const QStringList& uuids);
   void take_from_trash(const QStringList& uuids);
-  /// For good.
+  /// Deletes permanently.
   void remove_runs(const QStringList& uuids);
   void empty_trash();
   void export_runs(const QStringList& uuids, const QString& file);
   void import_file(const QString& file);
-  /// Whether a window could be on this database, which stays as it is; this one stays open.
+  /// Checks whether a window could use this database, without changing it; the current one stays
+  /// open.
   void try_database(const QString& file);
-  /// On a thread of its own.
+  /// Runs on a separate thread.
   void compare_runs(const QString& uuid_a, const QString& uuid_b);
-  /// Reads FOLDER/*/run.attn.gz and run.attn on a thread of its own; these runs are then shown like
+  /// Reads FOLDER/*/run.attn.gz and run.attn on a separate thread; these runs are then shown like
   /// the database's, read-only.
   void read_published(const std::filesystem::path& folder);
-  /// Of the newest run that measured what the processor can reach; unanswered when none has.
+  /// Reads the ceilings of the newest run that measured them; no reply if there is none.
   void read_ceilings();
-  /// Looks at the file now instead of at the next tick.
+  /// Checks the file now instead of at the next tick.
   void look();
 
  Q_SIGNALS:
   void opened();
-  /// After opened(): what the user should know of a database that can be used, such as one on a
-  /// network file system.
+  /// After opened(): a warning about a usable database, such as one on a network file system.
   void warned(const QString& sentence);
-  /// The store cannot be used at all; the sentence says why and how to mend it.
+  /// The store cannot be used at all; the sentence gives the reason and the remedy.
   void refused(const QString& sentence);
-  /// Another process holds the database: requests and reading go on by themselves when it is free.
+  /// Another process holds the database: requests and reading continue automatically when it is
+  /// free.
   void waiting(const QString& sentence);
   void waited();
   void runs_changed(const attnscope::gui::RunListPointer& runs);
-  /// Of the live run, whenever one of them is in another state; null: no run is live.
+  /// Heats of the live run, whenever the state of one changes; null: no run is live.
   void heats_read(const attnscope::gui::HeatsPointer& heats);
   void published_read(const attnscope::gui::PublishedPointer& runs);
   void run_read(const attnscope::gui::RunPointer& run);
   void compared(const attnscope::gui::ComparisonPointer& comparison);
-  /// These runs are in the trash now; the sentence says so.
+  /// These runs were moved to the trash, as the sentence states.
   void trashed(const QStringList& uuids, const QString& sentence);
   void ceilings_read(const attnscope::gui::MachineCeilings& machine);
-  /// The check in the background found damage; the sentence names these runs and the way out.
+  /// The background check found damage; the sentence names these runs and the remedy.
   void damaged(const QStringList& uuids, const QString& sentence);
-  /// Its newest run is this one.
+  /// `uuid`: the newest run of the file.
   void file_imported(const QString& file, const QString& uuid);
-  /// An empty problem: the database fits.
+  /// An empty problem: the database is usable.
   void database_tried(const QString& file, const QString& problem);
-  /// The file has not its name any more, or another has it; open() opens that.
+  /// The file was renamed or replaced by another; open() opens the new one.
   void gone(const QString& sentence);
   /// A name, a note or the tags of some runs have been stored, or refused with `failed`.
   void written_down();
-  /// What a person wrote, when it cannot be stored.
+  /// The user's text, if it cannot be stored.
   void words_refused(const QString& typed, const QString& sentence);
-  /// What a request came to.
+  /// The outcome of a request.
   void succeeded(const QString& sentence);
   void failed(const QString& sentence);
 
  private:
-  /// Asked for by a person: tried again at every tick while another process holds the database.
+  /// A user request: retried at every tick while another process holds the database.
   struct Request {
     std::function<Status()> ask;
     std::function<void(const Status&)> end = {};
-    /// What a list shows of these runs meanwhile. What a person wrote is never given up to a lock.
+    /// How lists show these runs meanwhile. The user's texts are never discarded because of a lock.
     QStringList uuids = {};
     std::function<void(RunInfo&)> show = {};
     int tries = 0;
@@ -117,23 +118,23 @@ class StoreReader : public QObject {
   void check_when_idle();
   void read_shown();
   void read_shown_if_it_grew();
-  /// Where the run is: in the database, or in a published file, which stays open while it is shown.
+  /// The store of the run: the database, or a published file, which stays open while it is shown.
   [[nodiscard]] const Store* store_of(const QString& uuid);
-  /// The file that holds the run; the database's own where it is not a published one.
+  /// The file that holds the run; the database's own unless the run is published.
   [[nodiscard]] std::filesystem::path file_of(const QString& uuid) const;
-  /// Stores what a person wrote of these runs, `typed`, which lists show meanwhile.
+  /// Stores the user's text for these runs, `typed`, which lists show meanwhile.
   void write_words(const QStringList& uuids, const QString& typed, std::function<Status()> write,
                    std::function<void(RunInfo&)> show);
-  /// The list as it was read, with what waits to be stored.
+  /// Emits the list as read, with the texts that wait to be stored.
   void tell_list();
   [[nodiscard]] bool writable();
-  /// Asks where the database may be changed. `end` hears what becomes of it.
+  /// Executes the request if the database is writable. `end` receives the outcome.
   void change(Request request);
   void ask(Request request);
   void change(std::function<Status()> request) { change(Request{.ask = std::move(request)}); }
   void ask(std::function<Status()> request) { ask(Request{.ask = std::move(request)}); }
   void ask_again();
-  /// An error of reading: waits where a lock is the reason, else says it, once.
+  /// Handles a read error: waits if a lock is the reason, otherwise reports it once.
   void cannot_read(const Error& error);
   void could_read();
   void wait_for_lock();
@@ -143,26 +144,26 @@ class StoreReader : public QObject {
   std::optional<Store> store_;
   bool read_only_ = false;
   QTimer* tick_ = nullptr;
-  std::deque<Request> requests_;  // not done yet, in order
-  int most_tries_ = 90;           // with the ticks between them about a minute
+  std::deque<Request> requests_;  // pending, in order
+  int most_tries_ = 90;           // about a minute, with the ticks between them
   bool reading_waits_ = false;    // for the same lock
-  bool is_waiting_ = false;       // and the window was told so
+  bool is_waiting_ = false;       // and the window was notified
   bool is_gone_ = false;          // likewise
-  QString said_;  // the last error of reading, so that it is not said twice a second
+  QString said_;                  // the last read error, so that it is not reported twice a second
   std::int64_t seen_version_ = -1;
   RunListPointer list_;
   HeatsPointer heats_;  // of the live run
   PublishedPointer published_;
-  std::optional<Store> published_store_;  // of the published run that was shown last
+  std::optional<Store> published_store_;  // of the last published run shown
   std::optional<RunRequest> shown_;
-  RunPointer last_read_;  // another slice of the same cells is cut from it
-  // What of the shown run the last snapshot held: it is read again only when one of these moves.
+  RunPointer last_read_;  // reused for another slice of the same cells
+  // State of the shown run in the last snapshot: it is read again only if one of these changes.
   int shown_heats_ = -1;
   RunStatus shown_status_ = RunStatus::running;
   QElapsedTimer since_read_;
   bool checked_ = false;
   std::atomic<bool> stop_checking_{false};
-  QThreadPool reading_, checking_;  // last, so that they have ended before anything else goes
+  QThreadPool reading_, checking_;  // last: end before other members are destroyed
 };
 
 class StoreThread {
@@ -173,10 +174,10 @@ class StoreThread {
   StoreThread& operator=(const StoreThread&) = delete;
 
   void start() { thread_.start(); }
-  /// To connect to, not to call: what it says is heard on the thread of who hears it, and what it
-  /// hears it does on its own.
+  /// Only for connections, not for calls: its signals arrive on the receiver's thread, and its
+  /// slots run on its own thread.
   [[nodiscard]] StoreReader* reader() const { return reader_; }
-  /// Has the reader do this when it is done with all that was posted before.
+  /// Queues the request on the reader, after all requests posted before.
   template <typename... Wanted, typename... Given>
   void post(void (StoreReader::*request)(Wanted...), Given&&... given) const {
     QMetaObject::invokeMethod(

@@ -33,15 +33,15 @@ const Json* find(const Json& sweep, const QString& key) {
   return at;
 }
 
-/// A number, a truth, or the text itself.
+/// A number, a boolean, or the text itself.
 Json value_of(const QString& part) {
   const Json read = Json::parse(part.toStdString(), nullptr, /*allow_exceptions=*/false);
   if (read.is_number() || read.is_boolean()) return read;
   return part.toStdString();
 }
 
-/// A list's element or a value as the form writes it. What is wrong stays as it is: the sweep's
-/// reader says so.
+/// A list element or a value in the form's notation. Invalid values are unchanged: the sweep parser
+/// reports them.
 QString part_text(const Json& part) {
   if (part.is_string()) return words(part.get<std::string>());
   if (part.is_object()) {
@@ -51,7 +51,7 @@ QString part_text(const Json& part) {
   return words(part.dump());
 }
 
-/// "8, 12"; empty where the sweep does not say.
+/// "8, 12"; empty if the sweep does not set the field.
 QString field_text(const Json& sweep, const QString& key) {
   const Json* found = find(sweep, key);
   if (found == nullptr) return {};
@@ -61,7 +61,7 @@ QString field_text(const Json& sweep, const QString& key) {
   return parts.join(QStringLiteral(", "));
 }
 
-/// Empty text: the field goes. What the words mean is the sweep's reader to say.
+/// Empty text removes the field. The sweep parser interprets the text.
 void set_field(Json& sweep, const QString& key, const QString& text) {
   const std::string first = key.section(QLatin1Char('.'), 0, 0).toStdString();
   const std::string second = key.section(QLatin1Char('.'), 1).toStdString();
@@ -83,7 +83,7 @@ void set_field(Json& sweep, const QString& key, const QString& text) {
   group[second.empty() ? first : second] = values.size() == 1 ? values.front() : values;
 }
 
-/// A value that a sweep may give, or all of them: "warm, cold".
+/// The possible values of an axis in a sweep: "warm, cold".
 QStringList choices_of(const Axis& axis) {
   QStringList choices;
   if (axis.kind == Axis::Kind::number || axis.kind == Axis::Kind::lengths) return choices;
@@ -106,13 +106,13 @@ SweepField field_of(const Axis& axis) {
       choices_of(axis)};
 }
 
-/// The window that a contender's text ends in, with its slash: "/64".
+/// The window at the end of a contender's text, with its slash: "/64".
 QString own_window(const QString& id) {
   static const QRegularExpression window(QStringLiteral("/.+(/(?:\\d+|inf))$"));
   return window.match(id).captured(1);
 }
 
-/// A field of somebody's own file; empty where it is missing or no text.
+/// A field of a user's file; empty if it is missing or not a string.
 std::string text_in(const Json& object, const char* field) {
   const auto found = object.find(field);
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
@@ -138,7 +138,7 @@ Json parse(const std::string& text) {
   return Json::parse(text, nullptr, /*allow_exceptions=*/false, /*ignore_comments=*/true);
 }
 
-/// The chosen contenders; those the preset names keep its display names and other fields.
+/// The selected contenders; those in the preset keep its display names and other fields.
 Json contenders_json(const SweepDraft& draft, const Json& base) {
   Json list = Json::array();
   for (const PatternAndImplementation& chosen : draft.contenders) {
@@ -153,7 +153,7 @@ Json contenders_json(const SweepDraft& draft, const Json& base) {
   return list;
 }
 
-/// "this form, line 5: 'batch.max' must be ..." goes beside the field that it names.
+/// "this form, line 5: 'batch.max' must be ..." is assigned to the field that it names.
 void place_problem(const QString& sentence, CheckedDraft& checked) {
   static const QRegularExpression place(
       QStringLiteral("^this form, line \\d+: ('([a-z_.]+)[^']*' .*)$"),

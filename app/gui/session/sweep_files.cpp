@@ -77,7 +77,7 @@ Result<QString> save_own_preset(const QString& name, const std::string& sweep_te
     text = sweep.dump(2) + "\n";
   }
   const QString path = file_of(name);
-  // A folder that cannot be made is told by the file that cannot be written.
+  // If the folder cannot be created, writing the file reports the error.
   QDir().mkpath(own_presets_folder());
   if (Status written = write_file(path.toStdString(), text); !written)
     return tl::unexpected(written.error());
@@ -107,14 +107,14 @@ QString SweepFile::open(const std::string& sweep_text) {
 void SweepFile::follow(const std::string& sweep_text) {
   if (!is_open() || sweep_text == known_) return;
   known_ = sweep_text;
-  // An editor's folder that is gone takes no file; what the form holds does not hang on it.
+  // If the editor's folder is gone, writing fails; the form does not depend on the file.
   static_cast<void>(write_file(path().toStdString(), sweep_text));
 }
 
 void SweepFile::read() {
   pause_.stop();
   if (!is_open()) return;
-  // Anew: it may be another file, while somebody still holds the former.
+  // Add it again: it may be a new file, while another process still holds the old one.
   watcher_.removePath(path());
   if (QFileInfo::exists(path())) watcher_.addPath(path());
   const Result<std::string> text =

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Sweeps as files of a person's own: presets in a folder of the program's data, which the command
-// line takes like any other sweep, and one that is open in an editor.
+// The user's sweep files: presets in the program's data folder, which the command line accepts like
+// any other sweep, and the sweep that is open in an editor.
 
 #include <QFileSystemWatcher>
 #include <QString>
@@ -16,10 +16,10 @@
 
 namespace attnscope::gui {
 
-/// By name; files that are no sweeps are left out.
+/// Sorted by name; files that are not sweeps are omitted.
 [[nodiscard]] std::vector<NamedSweep> own_presets();
 [[nodiscard]] bool is_own_preset(const QString& name);
-/// Replaces one of the same name. The file's path, or why it cannot be.
+/// Replaces a preset of the same name. Returns the file's path or an error.
 [[nodiscard]] Result<QString> save_own_preset(const QString& name, const std::string& sweep_text);
 
 class SweepFile : public QObject {
@@ -27,19 +27,19 @@ class SweepFile : public QObject {
  public:
   explicit SweepFile(QObject* parent = nullptr);
 
-  /// Writes the sweep, where one is given, and opens the file in what the desktop has for such.
-  /// Returns nothing, or why not.
+  /// Writes the sweep, if one is given, and opens the file in the desktop's default application.
+  /// Returns an empty string, or the error.
   [[nodiscard]] QString open(const std::string& sweep_text);
-  /// What the editor's file should hold now, where it is open.
+  /// Updates the editor's file, if it is open.
   void follow(const std::string& sweep_text);
   [[nodiscard]] bool is_open() const { return !watcher_.directories().isEmpty(); }
   [[nodiscard]] QString path() const { return folder_.filePath(QStringLiteral("sweep.json")); }
-  /// Tells at once what would be told in a moment.
+  /// Reports a change now, without waiting for the pause.
   void read();
 
  Q_SIGNALS:
   void edited(const std::string& sweep_text);
-  /// It is gone, no file, or too large for a sweep.
+  /// The file is missing, not a regular file, or too large for a sweep.
   void unreadable(const QString& sentence);
 
  private:

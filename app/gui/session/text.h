@@ -7,7 +7,7 @@
 
 namespace attnscope::gui {
 
-/// The engine's UTF-8 words as Qt's.
+/// Converts the engine's UTF-8 text to a QString.
 [[nodiscard]] inline QString words(std::string_view text) {
   return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
 }
@@ -17,8 +17,8 @@ namespace attnscope::gui {
   return QStringLiteral("%1 %2").arg(count).arg(count == 1 ? one : many);
 }
 
-/// A person's words as they can stand beside others: what controls a terminal, or turns the
-/// direction of the text behind it, is marked instead.
+/// Makes the user's text safe next to other text: replaces characters that control a terminal or
+/// change the direction of the text that follows.
 [[nodiscard]] inline QString harmless(QString text) {
   for (QChar& letter : text) {
     const char16_t code = letter.unicode();
@@ -35,13 +35,12 @@ namespace attnscope::gui {
   return harmless(words(text)).toStdString();
 }
 
-/// At most so many letters, the last of which says that there were more.
+/// At most `most` characters; the last one is an ellipsis if text was cut.
 [[nodiscard]] inline QString shortened(const QString& text, qsizetype most) {
   return text.size() <= most ? text : text.left(most - 1) + QChar(u'…');
 }
 
-/// For a label: what is one to a reader stays on one line, as "w = 4", "10 ms", "|10-12|" and
-/// "sparse/segment".
+/// For a label: keeps "w = 4", "10 ms", "|10-12|", "sparse/segment" and the like on one line.
 [[nodiscard]] QString unbroken(QString text);
 
 [[nodiscard]] inline QString counted_runs(qint64 count) {

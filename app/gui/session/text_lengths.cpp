@@ -27,7 +27,7 @@ void TextLengths::count(const QString& checkpoint, const QString& pairs) {
 
 bool TextLengths::read(const QByteArray& printed) {
   if (!report::parse_document_lengths(printed.toStdString())) return false;
-  // A folder that cannot be made is told by the file that cannot be written.
+  // If the folder cannot be created, writing the file reports the error.
   QDir().mkpath(folder());
   const QDir dir(folder());
   QStringList oldest_first =

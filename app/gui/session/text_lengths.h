@@ -1,8 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Has `attnscope lengths` count a file of pairs in a checkpoint's tokens. What it counts is kept
-// beside the database, where a question's lengths are read from; the newest few stay.
+// Runs `attnscope lengths` to count the tokens of a file of pairs with a checkpoint's tokenizer.
+// The result is stored next to the database, where a question reads its lengths; only the newest
+// ones are kept.
 //
 //   TextLengths lengths;
 //   lengths.count(folder, pairs);
@@ -16,13 +17,13 @@ class TextLengths : public ProgramQuestion {
  public:
   static constexpr int most_files = 8;
 
-  /// As long as the texts need.
+  /// There is no time limit: counting takes as long as the texts need.
   explicit TextLengths(QObject* parent = nullptr);
 
   void count(const QString& checkpoint, const QString& pairs);
-  /// Where the lengths lie.
+  /// Folder of the lengths.
   [[nodiscard]] static QString folder();
-  /// The lengths that were counted last.
+  /// The most recently counted lengths.
   [[nodiscard]] const QString& file() const { return file_; }
 
  private:

@@ -51,7 +51,7 @@ std::optional<TrainingCurves::Look> TrainingCurves::look_at(const fs::path& file
   return failed ? std::nullopt : std::optional(look);
 }
 
-// One job at a time: what it reads is not thrown away because the file has grown meanwhile.
+// One job at a time: a read is not discarded because the file has grown meanwhile.
 void TrainingCurves::look() {
   if (job_.is_busy() || (followed_.empty() && to_open_.empty())) return;
   std::vector<Followed> wanted;
@@ -61,11 +61,11 @@ void TrainingCurves::look() {
   to_open_.clear();
   job_.start([this, wanted = std::move(wanted)](const LatestJob::Token& token) {
     std::vector<Answer> answers;
-    for (const Followed& one : wanted) {
-      const std::optional<Look> now = look_at(one.file);
-      if (one.is_open && now == one.seen) continue;
-      answers.push_back({.of = {.file = one.file, .seen = now, .is_open = one.is_open},
-                         .curve = report::read_training_curve(one.file)});
+    for (const Followed& followed : wanted) {
+      const std::optional<Look> now = look_at(followed.file);
+      if (followed.is_open && now == followed.seen) continue;
+      answers.push_back({.of = {.file = followed.file, .seen = now, .is_open = followed.is_open},
+                         .curve = report::read_training_curve(followed.file)});
     }
     if (answers.empty()) return;
     token.deliver([this, answers = std::move(answers)]() mutable { take(std::move(answers)); });

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Trainings that are looked at: their curves, read again as they grow, on a thread of its own. The
-// files are looked at every second, since some file systems tell nobody of changes.
+// Open trainings: their curves are read again as they grow, on a separate thread. The files are
+// polled every second, since some file systems do not report changes.
 //
 //   TrainingCurves curves;
 //   connect(&curves, &TrainingCurves::changed, ...);   // curves.all()
@@ -29,23 +29,23 @@ class TrainingCurves : public QObject {
  public:
   explicit TrainingCurves(QObject* parent = nullptr);
 
-  /// A training's folder or the curve in it, behind those that are open. One that is open stays
-  /// where it is.
+  /// Opens a training's folder or the curve in it, after those that are open. A training that is
+  /// already open keeps its place.
   void open(const QString& place);
-  /// By its place among all.
+  /// `at`: the index in all().
   void close(std::size_t at);
-  /// While it is false, nothing is read but what is opened.
+  /// While false, only newly opened files are read.
   void set_watching(bool watching);
   [[nodiscard]] const std::vector<report::TrainingCurve>& all() const { return curves_; }
 
  Q_SIGNALS:
   void changed();
   void opened(const QString& file);
-  /// It could not be opened; or it was open, and what was read of it before stays.
+  /// The training could not be opened; or it was open, and its earlier data is kept.
   void failed(const QString& sentence, const QString& file);
 
  private:
-  /// A file as it was when it was read.
+  /// State of a file at the time of reading.
   struct Look {
     std::uintmax_t bytes = 0;
     std::filesystem::file_time_type time;
@@ -53,8 +53,8 @@ class TrainingCurves : public QObject {
   };
   struct Followed {
     std::filesystem::path file;
-    std::optional<Look> seen = std::nullopt;  // nothing: it was gone
-    bool is_open = true;                      // false: it is to be opened
+    std::optional<Look> seen = std::nullopt;  // nothing: the file was missing
+    bool is_open = true;                      // false: to be opened
   };
   struct Answer {
     Followed of;
@@ -65,8 +65,8 @@ class TrainingCurves : public QObject {
   void take(std::vector<Answer> answers);
 
   std::vector<report::TrainingCurve> curves_;
-  std::vector<Followed> followed_;              // of each
-  std::vector<std::filesystem::path> to_open_;  // and of those that are not read yet
+  std::vector<Followed> followed_;              // one per curve
+  std::vector<std::filesystem::path> to_open_;  // and of those not read yet
   QTimer second_;
   LatestJob job_;
 };

@@ -22,7 +22,7 @@ double number_at(const QJsonObject& object, const char* field, double otherwise 
   return object.value(QLatin1String(field)).toDouble(otherwise);
 }
 
-/// What of a sweep the answer hangs on.
+/// The part of a sweep that the answer depends on.
 std::string question_of(const std::string& sweep_text) {
   if (!check_json_size(sweep_text)) return {};
   auto sweep = nlohmann::json::parse(sweep_text, nullptr, /*allow_exceptions=*/false,

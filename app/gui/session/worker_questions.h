@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// What only the worker knows, asked of `attnscope`: the devices of this machine that a run can
-// measure on and the implementations (each once), what each implementation would execute for a
-// pattern, and which pairs of pattern and implementation a sweep leaves possible, with the memory
+// Questions to `attnscope` that only the worker can answer: the devices of this machine that a run
+// can measure on and the implementations (both asked once), the work of each implementation for a
+// pattern, and which pairs of pattern and implementation are possible in a sweep, with the memory
 // they need.
 
 #include <QJsonObject>
@@ -19,11 +19,11 @@
 
 namespace attnscope::gui {
 
-/// The objects of the array that a command printed: all of it, or the field of that name.
+/// The objects of the array that a command printed: the whole output, or the field of that name.
 [[nodiscard]] QList<QJsonObject> printed_objects(const QByteArray& printed,
                                                  const QString& field = {});
 
-/// A question whose answer is a list; empty while it is asked, and when nobody answered.
+/// A question whose answer is a list; empty while it is pending and after a failure.
 template <typename Row>
 class ListQuestion : public ProgramQuestion {
  public:
@@ -37,16 +37,16 @@ class ListQuestion : public ProgramQuestion {
 };
 
 struct ListedDevice {
-  QString kind;  // "cpu", "cuda": the word of sweeps
+  QString kind;  // "cpu", "cuda": the name in sweeps
   QString name;  // "NVIDIA H200"
   bool available = false;
-  QString reason;  // why not
+  QString reason;  // why it is not available
 };
 
 class DeviceList : public ListQuestion<ListedDevice> {
  public:
   explicit DeviceList(QObject* parent = nullptr) : ListQuestion(parent) {}
-  /// Once, whatever comes of it.
+  /// Asks only once, whatever the outcome.
   void ask();
 
  private:
@@ -61,9 +61,9 @@ struct ListedImplementation {
 class ImplementationList : public ListQuestion<ListedImplementation> {
  public:
   explicit ImplementationList(QObject* parent = nullptr) : ListQuestion(parent) {}
-  /// Again only where there was no answer.
+  /// Asks again only if there was no answer.
   void ask();
-  /// Theirs are asked for, too, from the next time on.
+  /// Later questions include the implementations of these programs.
   void set_programs(const QStringList& programs) { programs_ = programs; }
 
  private:
@@ -74,7 +74,7 @@ class ImplementationList : public ListQuestion<ListedImplementation> {
 
 struct ForeseenCost {
   QString id;
-  QString reason;  // why it does not take this; empty: it does
+  QString reason;  // why it does not support the pattern; empty: it does
   double executed_flop = 0;
   double executed_bytes = 0;
   double peak_bytes = 0;
@@ -99,35 +99,35 @@ class ImplementationCosts : public ListQuestion<ForeseenCost> {
 struct Forecast {
   struct Pair {
     QString reason;                    // why it cannot be measured; empty: it can
-    std::optional<double> item_bytes;  // of one item at the largest point that has it
-    double least_seconds = 0;          // of one pass there
-    qint64 tokens = 0;                 // of that point
-    bool is_least = false;             // item_bytes: the implementation's own are not known
+    std::optional<double> item_bytes;  // per item, at the largest point that includes the pair
+    double least_seconds = 0;          // per pass at that point
+    qint64 tokens = 0;                 // at that point
+    bool is_least = false;  // item_bytes excludes the implementation's own, which are unknown
   };
   std::map<PatternAndImplementation, Pair> pairs;
   double batch_max = 1, batch_bytes = 0;
-  std::optional<double> free_bytes;  // of the machine
-  QString problem;                   // nobody answered, and why
+  std::optional<double> free_bytes;  // on the machine
+  QString problem;                   // why there is no answer
 };
 
 class SweepForecast : public ProgramQuestion {
  public:
   explicit SweepForecast(QObject* parent = nullptr);
 
-  /// Other names, stop rules and contenders make no other question; one that was not answered is
-  /// asked again. Of what is no sweep nothing is wanted.
+  /// Changes of names, stop rules and contenders do not make a new question; a failed question is
+  /// asked again. An invalid sweep clears the question.
   void ask(const std::string& sweep_text);
   void set_programs(const QStringList& programs) { programs_ = programs; }
-  /// Nothing is asked while a run is measured, which a second worker would disturb.
+  /// Suspends questions while a run is measured, which a second worker would disturb.
   void set_measuring(bool measuring);
-  /// The last one, while another is asked.
+  /// The last answer, also while a new question is pending.
   [[nodiscard]] Forecast forecast() const;
 
  private:
   bool read(const QByteArray& printed) override;
 
   QStringList programs_;
-  std::string sweep_, question_;  // the text that was asked about last, and what of it matters
+  std::string sweep_, question_;  // the last sweep asked about, and its relevant part
   bool measuring_ = false, waits_ = false;
   Forecast forecast_;
 };

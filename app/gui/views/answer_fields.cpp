@@ -31,21 +31,21 @@ std::string quoted(const QString& text) {
   return in_a_sentence(text.toStdString());
 }
 
-/// What was meant as numbers, right or wrong.
+/// Whether the text is meant as numbers, valid or not.
 bool is_of_numbers(const QString& text) {
   return std::all_of(text.begin(), text.end(), [](QChar letter) {
     return letter.isDigit() || letter.isSpace() || QStringLiteral(",;.+-xX").contains(letter);
   });
 }
 
-/// Lengths, or the file that they are to be read from: what is not made of digits, separators and
-/// "x" alone.
+/// Lengths, or the file that contains them: any text with characters other than digits, separators
+/// and "x".
 Status read_documents(const QString& text, AskedQuestion& into) {
   if (text.isEmpty()) {
     return fail("Give a length, as in 512, several, as in 300, 200, 4x100, or a file of them.");
   }
   if (!is_of_numbers(text)) {
-    const QUrl url(text);  // a file that was dropped here
+    const QUrl url(text);  // a dropped file
     into.lengths_file = url.isLocalFile() ? url.toLocalFile() : text;
     return {};
   }
@@ -81,7 +81,8 @@ Status read_candidates(const QString& text, AskedQuestion& into) {
   return {};
 }
 
-/// Into that part of the question, times `unit`; empty: no limit. `example` shows what to write.
+/// Reads a limit into that part of the question, times `unit`; empty: no limit. `example` shows the
+/// format.
 auto limit_reader(std::optional<double> report::Question::*part, double unit, const char* example) {
   return [part, unit, example](const QString& text, AskedQuestion& into) -> Status {
     if (text.isEmpty()) return {};
@@ -120,7 +121,7 @@ AnswerFields::AnswerFields(QWidget* parent)
     Q_EMIT changed();
   });
   connect(ui_->lengths_file, &QToolButton::clicked, this, &AnswerFields::file_wanted);
-  // A long list is read from its beginning.
+  // A long list is shown from its beginning.
   connect(documents(), &QLineEdit::editingFinished, documents(),
           [edit = documents()] { edit->home(false); });
   check();
@@ -151,7 +152,7 @@ void AnswerFields::begin_with(const report::Row& row) {
       {ui_->candidates, static_cast<std::int64_t>(report::documents_of(row))}};
   for (const auto& [edit, number] : measured) {
     if (number < 1 || QSettings().contains(setting_of(edit))) continue;
-    const QSignalBlocker quiet(edit);  // what nobody typed is not kept
+    const QSignalBlocker quiet(edit);  // values that the user did not type are not stored
     edit->setText(QString::number(number));
   }
   check();

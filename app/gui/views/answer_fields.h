@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// What a person re-ranks: query, documents, candidates and limits, each with what is wrong beneath
-// it. Kept from one start to the next.
+// The input of a re-ranking question: query, documents, candidates and limits, each with its error
+// below it. Kept across restarts.
 
 #include <QWidget>
 #include <functional>
@@ -27,14 +27,14 @@ class AnswerFields : public QWidget {
   explicit AnswerFields(QWidget* parent = nullptr);
   ~AnswerFields() override;
 
-  /// Nothing while a field cannot be read.
+  /// Nothing while a field is invalid.
   [[nodiscard]] const std::optional<AskedQuestion>& asked() const { return asked_; }
-  /// While the person has typed no lengths and candidates of their own: those of a cell.
+  /// Fills in the lengths and candidates of a cell, unless the user has typed their own.
   void begin_with(const report::Row& row);
-  /// Of the file of lengths, which is read elsewhere; empty: nothing is wrong.
+  /// Error of the file of lengths, which is read elsewhere; empty: no error.
   void set_file_problem(const QString& sentence);
 
-  /// What is wrong with the first such field, in a sentence; empty: nothing.
+  /// The error of the first invalid field, as a sentence; empty: none.
   [[nodiscard]] QString problem() const;
 
   [[nodiscard]] QLineEdit* documents() const;

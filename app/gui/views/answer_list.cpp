@@ -57,7 +57,7 @@ class AnswerList::Rows : public QAbstractListModel {
     leading_ = advice_ ? report::headline_of(*advice_).sentences().size() : 0;
     endResetModel();
   }
-  /// The verdict, the first of the notes, stands above all.
+  /// The verdict, the first of the notes, is above all rows.
   [[nodiscard]] bool leads(const QModelIndex& index) const {
     return static_cast<std::size_t>(index.row()) < leading_;
   }
@@ -65,13 +65,13 @@ class AnswerList::Rows : public QAbstractListModel {
     if (parent.isValid() || !advice_) return 0;
     return static_cast<int>(advice_->contenders.size() + advice_->notes.size());
   }
-  /// Null: the row is a note on all of them, or none.
+  /// Null: the row is a note on all of them, or does not exist.
   [[nodiscard]] const Advised* contender(const QModelIndex& index) const {
     if (!index.isValid() || !advice_ || leads(index)) return nullptr;
     const auto row = static_cast<std::size_t>(index.row()) - leading_;
     return row < advice_->contenders.size() ? &advice_->contenders[row] : nullptr;
   }
-  /// Of those within the limits, which come first; else empty.
+  /// Place of a contender within the limits, which come first; otherwise empty.
   [[nodiscard]] QString place(const QModelIndex& index) const {
     const Advised* one = contender(index);
     const bool has_place = one != nullptr && one->standing == Standing::within_limits;
@@ -108,10 +108,10 @@ class AnswerList::Rows : public QAbstractListModel {
 
  private:
   std::optional<report::Answer> advice_;
-  std::size_t leading_ = 0;  // rows before the contenders'
+  std::size_t leading_ = 0;  // rows before the contenders
 };
 
-/// The current row has its remarks beneath.
+/// The current row has its remarks below it.
 class AnswerList::Delegate : public QStyledItemDelegate {
  public:
   explicit Delegate(AnswerList* list) : QStyledItemDelegate(list), list_(*list) {}
@@ -161,13 +161,13 @@ class AnswerList::Delegate : public QStyledItemDelegate {
   static double place_width(const QFont& font) {
     return QFontMetricsF(font).horizontalAdvance(QStringLiteral("00."));
   }
-  /// From the row's left edge to its text.
+  /// Distance from the row's left edge to its text.
   [[nodiscard]] double indent(const QFont& font, const QModelIndex& index) const {
     const double left = bar_width + 2 * row_pad;
     if (list_.rows_->contender(index) == nullptr) return left;
     return left + place_width(font) + row_pad + (charts::sample_width + 0.5) * em_of(font);
   }
-  /// As if the scroll bar were there: with and without it the lines break alike.
+  /// Includes the scroll bar's width, so that lines break at the same places with and without it.
   [[nodiscard]] int row_width() const {
     return list_.width() - 2 * list_.frameWidth() - list_.verticalScrollBar()->sizeHint().width();
   }
@@ -230,7 +230,7 @@ void AnswerList::show_advice(std::optional<report::Answer> advice) {
   rows_->set_advice(std::move(advice));
   const QModelIndex again = open.empty() ? QModelIndex() : rows_->index_of(open);
   if (again.isValid()) setCurrentIndex(again);
-  // A run that goes on leaves the reader where they were.
+  // While a run continues, the scroll position is kept.
   QMetaObject::invokeMethod(
       this, [this, scrolled] { verticalScrollBar()->setValue(scrolled); }, Qt::QueuedConnection);
 }
@@ -247,8 +247,8 @@ QSize AnswerList::minimumSizeHint() const {
           least_rows * (metrics.height() + 2 * row_pad) + 2 * frameWidth()};
 }
 
-// Lines break anew, also while another tab is in front: Qt lays a list out again only when its
-// length changes.
+// Recomputes the line breaks, also in a hidden tab: Qt lays out a list again only when its number
+// of rows changes.
 void AnswerList::resizeEvent(QResizeEvent* event) {
   QListView::resizeEvent(event);
   if (event->size().width() != event->oldSize().width()) scheduleDelayedItemsLayout();
@@ -258,7 +258,7 @@ void AnswerList::currentChanged(const QModelIndex& current, const QModelIndex& p
   QListView::currentChanged(current, previous);
   scheduleDelayedItemsLayout();  // one row closes and another opens
   if (!current.isValid()) return;
-  // After the rows have been laid out at their new heights.
+  // After the rows have been laid out with their new heights.
   QMetaObject::invokeMethod(
       this, [this] { scrollTo(currentIndex()); }, Qt::QueuedConnection);
 }

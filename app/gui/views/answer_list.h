@@ -1,10 +1,10 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The contenders of an answer as one should read them: place, the contender's line and marker, its
-// sentence over as many lines as it takes, with a bar in the verdict's colour, which the sentence
-// says in words; then what one must know of all of them. Up and Down walk along them and open what
-// one must know beside each; Ctrl+C copies the one that is open.
+// The contenders of an answer in reading order: place, the contender's line and marker, and its
+// sentence (wrapped) with a bar in the colour of the verdict, which the sentence also states; then
+// remarks on all of them. Up and Down move through the contenders and open the details of each;
+// Ctrl+C copies the open one.
 
 #include <QListView>
 #include <optional>
@@ -18,7 +18,7 @@ class AnswerList : public QListView {
  public:
   explicit AnswerList(QWidget* parent = nullptr);
 
-  /// Ids of all the run's contenders, which decide how each is drawn.
+  /// Ids of all the run's contenders, which determine their styles.
   void set_contenders(const std::vector<std::string>& ids);
   /// Keeps the contender that is open. Nothing: no answer.
   void show_advice(std::optional<report::Answer> advice);

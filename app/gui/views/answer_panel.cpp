@@ -37,7 +37,7 @@ namespace {
 
 constexpr int typing_pause_ms = 200;
 
-/// In the format that the file's ending names.
+/// In the format given by the file's extension.
 Status write_answer_file(const report::Answer& answer, const QString& file) {
   const auto forms = report::table_formats();
   const std::string ending = QFileInfo(file).suffix().toLower().toStdString();
@@ -53,7 +53,7 @@ Status write_answer_file(const report::Answer& answer, const QString& file) {
                     report::write_answers(answer.run, std::span(&answer, 1), form->format));
 }
 
-/// By its name, without the ".gz" of a packed one.
+/// Decided by the name, without the ".gz" of a compressed file.
 bool may_be_pairs(const QString& file) {
   static const QStringList endings{QStringLiteral("tsv"), QStringLiteral("txt"),
                                    QStringLiteral("jsonl"), QStringLiteral("ndjson")};
@@ -61,8 +61,8 @@ bool may_be_pairs(const QString& file) {
   return endings.contains(QFileInfo(QString::fromStdString(name)).suffix().toLower());
 }
 
-/// Of the measured lengths, the one that is nearest to what re-rankers are usually given: an answer
-/// to it rests on measured numbers alone.
+/// The measured length that is nearest to a typical re-ranker input: its answer is based only on
+/// measured numbers.
 const report::Row* usual_cell(const report::Table& table) {
   constexpr double usual_tokens = 512;
   const report::Row* nearest = nullptr;
@@ -134,7 +134,7 @@ QLayout* AnswerPanel::build_head() {
   measure->setObjectName(QStringLiteral("measure_exactly_button"));
   measure->setDefaultAction(measure_);
   measure->setFocusPolicy(Qt::StrongFocus);
-  // While there is something to measure.
+  // Visible while there is something to measure.
   const auto show = [this, measure] { measure->setVisible(measure_->isEnabled()); };
   connect(measure_, &QAction::changed, measure, show);
   show();
@@ -165,7 +165,7 @@ QWidget* AnswerPanel::build_body() {
   return sides;
 }
 
-// Where a plot would have no height, the sentences have it all.
+// If the plot would have no height, the sentences get all of it.
 void AnswerPanel::resizeEvent(QResizeEvent* event) {
   constexpr int least_lines = 12;
   QWidget::resizeEvent(event);
@@ -188,7 +188,7 @@ void AnswerPanel::choose_file() {
 }
 
 void AnswerPanel::take_lengths(const QString& file) {
-  // What is neither is said beneath the field.
+  // Invalid files are reported below the field.
   if (!may_be_pairs(file) || report::read_document_lengths(file.toStdString()))
     return fields_->documents()->setText(file);
   ask_for_folder(this, tr("Checkpoint whose tokens count"),
@@ -209,7 +209,7 @@ void AnswerPanel::lengths_counted() {
   Q_EMIT succeeded(tr("The lengths are those of %1.").arg(QFileInfo(lengths_.file()).fileName()));
 }
 
-// Other files are the window's.
+// The window handles other files.
 void AnswerPanel::dragEnterEvent(QDragEnterEvent* event) {
   const QList<QUrl> urls = event->mimeData()->urls();
   if (urls.size() != 1 || !urls.front().isLocalFile()) return event->ignore();
@@ -231,7 +231,7 @@ void AnswerPanel::show_run(const RunPointer& run) {
     list_->set_contenders(ids);
     plot_->set_contenders(ids);
     if (const report::Row* usual = usual_cell(run_->table); usual && begun_ != run_->request.uuid) {
-      // A run that goes on may yet measure a length that is nearer.
+      // A run in progress may yet measure a nearer length.
       if (run_->table.run.status != RunStatus::running) begun_ = run_->request.uuid;
       fields_->begin_with(*usual);
     }
@@ -269,7 +269,8 @@ void AnswerPanel::show_answer(const AnswerPointer& answer) {
   const QString chosen = settings_->currentText();
   settings_->clear();
   if (answer_) {
-    for (const report::Answer& one : answer_->settings) settings_->addItem(words(one.setting));
+    for (const report::Answer& setting : answer_->settings)
+      settings_->addItem(words(setting.setting));
     fields_->set_file_problem(answer_->lengths_problem);
   }
   settings_->setCurrentIndex(std::max(0, settings_->findText(chosen)));

@@ -1,12 +1,13 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Under a run: a question (query, documents, candidates, limits) behind a button that says it, and
-// what the run answers to it, the best contender first, beside the paper's effectiveness.
+// Below a run: a question (query, documents, candidates, limits) under a button that shows it, and
+// the run's answer, the best contender first, next to the paper's effectiveness.
 //
 // Lengths may come from a file, or from pairs of texts that are dropped here.
 //
-// Answers are found on a thread of their own; of many asked while typing only the last is shown.
+// Answers are computed on a separate thread; of several requests while typing, only the last is
+// shown.
 
 #include <QTimer>
 #include <QWidget>
@@ -39,15 +40,15 @@ class AnswerPanel : public QWidget {
   [[nodiscard]] EffectivenessPlot* plot() const { return plot_; }
   /// The answer that is shown; null: none.
   [[nodiscard]] const report::Answer* advice() const;
-  /// Lengths, or pairs of texts: then a checkpoint is asked for, whose tokens are counted.
+  /// Lengths, or pairs of texts: for pairs, asks for a checkpoint whose tokenizer counts them.
   void take_lengths(const QString& file);
-  /// The whole answer, with what the run was measured on.
+  /// The whole answer, with the machine and settings of the run.
   [[nodiscard]] QString text() const;
 
  Q_SIGNALS:
-  /// A sweep of the setting that is shown, with the lengths that the answer lacks.
+  /// A sweep of the shown setting, with the lengths that the answer lacks.
   void measure_asked(const QString& sweep_text);
-  /// The person goes to the question, wherever the panel is.
+  /// The user opens the question; the panel must be made visible.
   void question_wanted();
   void succeeded(const QString& sentence);
   void failed(const QString& sentence);
@@ -64,7 +65,7 @@ class AnswerPanel : public QWidget {
   void ask();
   void show_answer(const AnswerPointer& answer);
   void show_setting();
-  /// Instead of an answer; empty: there is one.
+  /// Text in place of an answer; empty: there is an answer.
   void say(const QString& sentence);
   void go_to_question();
   void choose_file();
@@ -83,7 +84,7 @@ class AnswerPanel : public QWidget {
 
   RunPointer run_;
   AnswerPointer answer_;
-  QString begun_;  // the run whose lengths the question began with
+  QString begun_;  // the run whose lengths filled the question
   QTimer typing_;
   TextLengths lengths_;
   LatestJob job_;

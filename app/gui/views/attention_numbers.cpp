@@ -29,7 +29,7 @@ namespace attnscope::gui {
 namespace {
 
 constexpr int all_entry = 0;
-const auto chosen_data = QVariant(-2);  // of the entry for rows chosen elsewhere
+const auto chosen_data = QVariant(-2);  // of the entry for rows selected elsewhere
 
 /// The tokens of a group as ranges.
 std::vector<TokenRange> rows_of(const std::vector<TokenGroup>& groups, TokenGroup group) {
@@ -139,11 +139,11 @@ bool AttentionNumbers::eventFilter(QObject* watched, QEvent* event) {
   return QWidget::eventFilter(watched, event);
 }
 
-// The group, which the text's colours say too, gives way to the other columns.
+// The group column, which the text's colours also show, is hidden if space is short.
 void AttentionNumbers::fit_columns() {
   QTableView& table = *ui_->attended;
   const QAbstractItemView& cells = table;
-  int needed = 6 * fontMetrics().averageCharWidth();  // of a token
+  int needed = 6 * fontMetrics().averageCharWidth();  // for a token
   for (const int column :
        {AttendedTokensModel::mass, AttendedTokensModel::position, AttendedTokensModel::group}) {
     needed += std::max(cells.sizeHintForColumn(column),
@@ -187,7 +187,7 @@ void AttentionNumbers::rows_picked(int entry) {
                          : rows_of(*session_->groups(), static_cast<TokenGroup>(picked.toInt())));
 }
 
-/// Rows chosen on the map or in the text are an entry of their own, the last.
+/// Rows selected on the map or in the text are a separate entry, the last.
 void AttentionNumbers::show_rows() {
   if (!session_->dump()) return;
   if (const int last = ui_->rows->count() - 1; ui_->rows->itemData(last) == chosen_data) {
@@ -250,8 +250,8 @@ void AttentionNumbers::received_changed() {
   ui_->token_text->set_chosen(one_run ? std::optional(session_->rows().front()) : std::nullopt);
 }
 
-// A row for each group that attends, a column for each that is attended to, every cell on the
-// colour of its mass; dashes until there is one.
+// A row per attending group and a column per attended group, each cell on the colour of its mass;
+// dashes until it is computed.
 void AttentionNumbers::show_groups() {
   const auto& summary = session_->head().side(session_->side()).summary;
   const bool difference = session_->side() == AttentionSide::difference;

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The right side of page Attention: what each token receives from the chosen rows - as a list, as
-// text, along the sequence - and where the mass goes from group to group.
+// The right side of page Attention: the mass that each token receives from the selected rows - as a
+// list, as text, along the sequence - and the flow of mass between groups.
 
 #include <QSortFilterProxyModel>
 #include <QWidget>
@@ -28,23 +28,23 @@ class AttentionNumbers : public QWidget {
   explicit AttentionNumbers(AttentionSession* session, QWidget* parent = nullptr);
   ~AttentionNumbers() override;
 
-  /// The token under a cursor elsewhere; -1: none.
+  /// The token under the cursor in another view; -1: none.
   void set_marked(qint64 token);
   void set_logarithmic(bool logarithmic);
-  /// The group whose tokens alone are listed and set the colours' scale; nothing: all.
+  /// The only group whose tokens are listed and determine the colour scale; nothing: all.
   [[nodiscard]] std::optional<TokenGroup> attended_group() const;
-  /// From group to group, of every side that is computed.
+  /// Mass from group to group, for every computed side.
   [[nodiscard]] report::Sheet group_grid() const;
-  /// The one that a person is looking at.
+  /// The table that is visible.
   [[nodiscard]] report::Sheet grid_in_front() const;
 
-  /// The list's, as it is shown.
+  /// The model of the list, as shown.
   [[nodiscard]] const AttendedTokensModel& tokens() const { return tokens_; }
 
  Q_SIGNALS:
   void hovered(qint64 token);
   void copied(const QString& sentence);
-  /// Tokens of another group set the scale.
+  /// Tokens of another group determine the scale.
   void attended_changed();
 
  protected:
@@ -63,12 +63,12 @@ class AttentionNumbers : public QWidget {
   void show_groups();
   void rows_picked(int entry);
   void show_rows();
-  /// What every listed token receives from the chosen rows, of the side that is shown.
+  /// The mass that each listed token receives from the selected rows, of the shown side.
   [[nodiscard]] report::Sheet token_grid() const;
   [[nodiscard]] QString rows_words() const;
 
   AttentionSession* session_;
-  std::vector<TokenGroup> groups_;  // that have tokens
+  std::vector<TokenGroup> groups_;  // groups that have tokens
   AttendedTokensModel tokens_;
   QSortFilterProxyModel most_attended_;
   bool logarithmic_ = false;

@@ -41,13 +41,13 @@ namespace {
 
 const auto log_key = QStringLiteral("attention/log");
 
-/// Which maps an entry of the picker shows.
+/// The maps that an entry of the picker shows.
 using Shown = std::array<bool, 3>;
 constexpr Shown shown_entries[] = {
     {true, false, false}, {true, true, false}, {true, true, true}, {false, false, true}};
 constexpr int side_by_side = 1;
 
-constexpr std::int64_t figure_cells = 1024;  // a side: finer than 600 dpi on 42 mm
+constexpr std::int64_t figure_cells = 1024;  // per side: finer than 600 dpi on 42 mm
 
 }  // namespace
 
@@ -92,7 +92,7 @@ void AttentionPage::build_middle() {
   // Two lines are reserved, so that the map does not jump while the pointer moves over it.
   ui_->explanation->setMinimumHeight(2 * ui_->explanation->fontMetrics().lineSpacing());
   ui_->map_box->installEventFilter(this);
-  // The keys are the maps' own; with Ctrl they are the text size's.
+  // The maps handle the keys; with Ctrl, the keys change the text size.
   constexpr double step = 1.5, all = 0;
   const std::pair<QToolButton*, double> zooms[] = {
       {ui_->zoom_out, 1 / step}, {ui_->zoom_in, step}, {ui_->zoom_all, all}};
@@ -106,7 +106,7 @@ void AttentionPage::build_middle() {
   }
 }
 
-// In as many columns as make the maps largest.
+// In the number of columns that makes the maps largest.
 void AttentionPage::arrange_maps() {
   std::vector<charts::HeatView*> shown;
   for (const AttentionSide side : all_sides) {
@@ -198,11 +198,11 @@ void AttentionPage::showEvent(QShowEvent* event) {
 void AttentionPage::open_first() {
   const QString file = kept_.value(QStringLiteral("file")).toString();
   if (!file.isEmpty() && QFileInfo::exists(file)) return session_.open(file);
-  if (!file.isEmpty()) kept_.clear();  // of a dump that is gone
+  if (!file.isEmpty()) kept_.clear();  // for a dump that is gone
   session_.open_example();
 }
 
-// What would have been shown without it is shown: the kept dump, or the example.
+// Falls back to the kept dump, or the example.
 void AttentionPage::open_failed(const QString& sentence, const QString& file) {
   if (!session_.dump()) {
     if (file == kept_.value(QStringLiteral("file")).toString()) kept_.clear();
@@ -304,8 +304,7 @@ void AttentionPage::head_changed() {
   Q_EMIT offers_changed();
 }
 
-// A and B share their colours, or they could not be compared. What the attended tokens have sets
-// them.
+// A and B have a common colour scale, for comparison. The attended tokens determine it.
 void AttentionPage::scale_maps() {
   double largest = 0;
   double changed = 0;
@@ -334,13 +333,13 @@ double AttentionPage::largest_of(const PooledMap& map) const {
     if (std::find(begin + tokens.begin, begin + tokens.end, *group) == begin + tokens.end) continue;
     for (std::int64_t y = 0; y < map.region().height; ++y) {
       const float weight = std::abs(map.cell(y, x));
-      if (weight > largest) largest = weight;  // false where nothing is allowed
+      if (weight > largest) largest = weight;  // false for NaN: no allowed pair
     }
   }
   return static_cast<double>(largest);
 }
 
-// One pair for all maps, whose row's mass is shown.
+// Pins one pair in all maps, and shows its row's mass.
 void AttentionPage::pinned(qint64 query, qint64 key) {
   for (charts::HeatView* view : maps_) {
     const QSignalBlocker quiet(view);
@@ -475,7 +474,7 @@ QString AttentionPage::run_words() const {
   return session_.regions() ? tr("New run…") : tr("New run with this dump…");
 }
 
-// The dump's own problem, under its patterns.
+// Runs the dump's own problem, under its patterns.
 void AttentionPage::run() {
   if (!session_.dump() || session_.regions()) {
     Q_EMIT run_asked({});

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Page Attention: what a cross-encoder really attends to, head by head, and what another pattern
-// would make of the same scores.
+// Page Attention: the attention weights of a cross-encoder, head by head, and the effect of another
+// pattern on the same scores.
 
 #include <array>
 #include <memory>
@@ -31,7 +31,7 @@ class AttentionPage : public Page {
 
   void open_file(const QString& file) { session_.open(file); }
   void ask_for_dump();
-  /// A folder, texts and a pattern, from which a dump is computed and opened.
+  /// Asks for a folder, texts and a pattern, from which a dump is computed and opened.
   void ask_for_checkpoint();
 
   [[nodiscard]] bool has_table() const override;
@@ -42,8 +42,8 @@ class AttentionPage : public Page {
   [[nodiscard]] QString run_words() const override;
   void run() override;
 
-  /// The dump, the head, the patterns and maps that are looked at, for restore() after a restart.
-  [[nodiscard]] QVariantMap chosen() const;  // without a dump, what is still to be restored
+  /// The dump, head, patterns and maps that are shown, for restore() after a restart.
+  [[nodiscard]] QVariantMap chosen() const;  // without a dump: what is still to be restored
   void restore(const QVariantMap& chosen);
 
   [[nodiscard]] AttentionSession& session() { return session_; }
@@ -55,7 +55,7 @@ class AttentionPage : public Page {
   [[nodiscard]] MessageBar* messages() const { return messages_; }
   [[nodiscard]] RegionsView* regions() const { return regions_; }
 
-  /// The maps that are shown, as they are zoomed; no panel: nothing is computed yet.
+  /// The maps that are shown, with their zoom; no panel: nothing is computed yet.
   [[nodiscard]] charts::HeatFigure figure() const;
 
  protected:
@@ -87,7 +87,7 @@ class AttentionPage : public Page {
   AttentionSource* source_;
   AttentionNumbers* numbers_;
   QWidget* middle_;
-  RegionsView* regions_;  // in the middle's place
+  RegionsView* regions_;  // in place of the middle
   SideArea* right_ = nullptr;
   std::unique_ptr<Ui::AttentionMaps> ui_;
   std::array<charts::HeatView*, 3> maps_{};

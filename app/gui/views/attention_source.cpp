@@ -29,7 +29,7 @@ PatternPicker::PatternPicker(QWidget* parent)
   window_->setObjectName(QStringLiteral("window"));
   window_->setToolTip(tr("w: tokens to each side that a token sees, any number or inf"));
   window_->setPrefix(QStringLiteral("w = "));
-  window_->set_window(Window::of(4));  // the paper's
+  window_->set_window(Window::of(4));  // as in the paper
   auto* layout = new QVBoxLayout(this);
   layout->addWidget(box_);
   layout->addWidget(window_);
@@ -90,7 +90,7 @@ QVariantMap PatternPicker::chosen() const {
 void PatternPicker::restore(const QVariantMap& chosen) {
   if (chosen.isEmpty()) return;
   if (const QString file = chosen.value(QStringLiteral("file")).toString(); !file.isEmpty()) {
-    (void)patterns_->open_file(file);  // one that is gone is no choice
+    (void)patterns_->open_file(file);  // a missing file is no choice
   }
   const QSignalBlocker quiet(window_);
   const std::string kept = chosen.value(QStringLiteral("window")).toString().toStdString();
@@ -128,7 +128,7 @@ AttentionSource::AttentionSource(AttentionSession* session, QAction* checkpoint,
   ui_->first->offer(&patterns_, tr("As the model ran"));
   ui_->second->offer(&patterns_, tr("None"));
   explain_fields(*this);
-  static_cast<QVBoxLayout*>(layout())->addStretch();  // where there are no heads
+  static_cast<QVBoxLayout*>(layout())->addStretch();  // in case there are no heads
   ui_->open_checkpoint->setDefaultAction(checkpoint);
   ui_->open_dump->setMenu(new QMenu(ui_->open_dump));
   connect(ui_->open_dump->menu(), &QMenu::aboutToShow, this, &AttentionSource::fill_menu);
@@ -181,7 +181,7 @@ void AttentionSource::describe() {
   ui_->first->set_no_choice_words(tr("As it ran: %1").arg(ran.join(tr(" or "))));
 }
 
-// Of regions there are neither patterns nor heads.
+// Regions have neither patterns nor heads.
 void AttentionSource::show_parts_of(bool dump) {
   const QList<QWidget*> always{ui_->dump_model, ui_->dump_note, ui_->open_dump,
                                ui_->open_checkpoint};

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The left side of page Attention: where the weights come from, under which patterns, and the heads
-// to choose from.
+// The left side of page Attention: the source of the weights, the patterns, and the heads to select
+// from.
 
 #include <QWidget>
 #include <memory>
@@ -22,15 +22,15 @@ namespace Ui {
 class AttentionSource;
 }
 
-/// A pattern and, where it has one, its window. The first entry stands for no choice.
+/// Selects a pattern and, if it takes one, its window. The first entry means no choice.
 class PatternPicker : public QWidget {
   Q_OBJECT
  public:
   explicit PatternPicker(QWidget* parent);
-  /// Before all else; `no_choice` is the first entry.
+  /// Must be called first; `no_choice` is the text of the first entry.
   void offer(PatternListModel* patterns, const QString& no_choice);
   [[nodiscard]] std::optional<PatternChoice> choice() const;
-  /// By title; unknown and empty: the first entry.
+  /// By title; unknown or empty: the first entry.
   void choose(const QString& title);
   void set_no_choice_words(const QString& words);
   [[nodiscard]] QString title() const;  // empty: no choice
@@ -50,13 +50,13 @@ class PatternPicker : public QWidget {
   PatternListModel* patterns_ = nullptr;
   QComboBox* box_;
   WindowBox* window_;
-  int last_ = 0;  // the entry to return to when no file was opened
+  int last_ = 0;  // the entry to return to if no file was opened
 };
 
 class AttentionSource : public QWidget {
   Q_OBJECT
  public:
-  /// `checkpoint`: the page's action that opens one.
+  /// `checkpoint`: the page's action that opens a checkpoint.
   AttentionSource(AttentionSession* session, QAction* checkpoint, QWidget* parent = nullptr);
   ~AttentionSource() override;
 

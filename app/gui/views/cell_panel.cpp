@@ -35,7 +35,7 @@
 namespace attnscope::gui {
 namespace {
 
-// More dots than this say nothing more, and painting them would be felt.
+// More dots add nothing visible, and painting them would take noticeable time.
 constexpr std::size_t most_dots = 3000;
 constexpr double ms_per_ns = 1e-6;
 
@@ -58,9 +58,9 @@ report::Ceiling line_of(const char* what, double ns) {
   return {.text = fmt::format("{} {}", what, report::format_time(ns)), .rate = ns * ms_per_ns};
 }
 
-/// Every sample by itself, in the order of placements and rounds, with the median and its interval
-/// as lines across; of very many samples an even choice, with every outlier. Without series: no
-/// row, or no samples.
+/// All samples, in the order of placements and rounds, with the median and its interval as
+/// horizontal lines; for very many samples, an evenly spaced subset with every outlier. Without
+/// series: no row, or no samples.
 report::Figure samples_figure(const report::Row* row) {
   report::Figure figure{.title = {},
                         .x_label = "Samples, in the order of placements and rounds",
@@ -105,7 +105,7 @@ report::Figure samples_figure(const report::Row* row) {
   return figure;
 }
 
-/// The part of its times in which samples lie: they differ by a few percent.
+/// The range of the times that contains the samples: they differ by a few percent.
 std::optional<charts::AxisRange> samples_range(const report::Figure& figure) {
   std::vector<double> values;
   for (const report::Series& series : figure.series) {
@@ -161,15 +161,15 @@ CellPanel::CellPanel(QWidget* parent)
   scroll_->setWidgetResizable(true);
   scroll_->setFrameShape(QFrame::NoFrame);
   scroll_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-  scroll_->setFocusPolicy(Qt::StrongFocus);  // the keyboard scrolls it
+  scroll_->setFocusPolicy(Qt::StrongFocus);  // for scrolling by keyboard
   scroll_->setAccessibleName(tr("What is known of the cell"));
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(space::gap, 0, 0, 0);
   layout->addLayout(build_head());
   layout->addWidget(scroll_, 1);
   samples_->setObjectName(QStringLiteral("samples"));
-  samples_->set_legend_shown(false);  // a value says that it is an outlier
-  // Lower than the chart asks for: the run's charts shall have the height.
+  samples_->set_legend_shown(false);  // the value text marks outliers
+  // Smaller than the chart's own minimum: the run's charts should get the height.
   constexpr int least_lines = 7;
   samples_->setMinimumHeight(least_lines * fontMetrics().height());
   samples_->set_placeholder(tr("No samples: choose a cell in the table, or a value in a chart"));
@@ -266,8 +266,7 @@ void CellPanel::show_facts() {
       auto* name = wrapping(fact.name);
       auto* value = wrapping(fact.value);
       color(name, faint_text(palette()));
-      // Bold, not red: most such numbers are good enough to go by, and say what speaks against
-      // them.
+      // Bold, not red: most such numbers are usable, and the text states the reservation.
       if (fact.warns) set_text(value, TextSize::heading);
       grid->addWidget(name, line, 0, Qt::AlignTop);
       grid->addWidget(value, line++, 1, Qt::AlignTop);
@@ -313,7 +312,7 @@ QString CellPanel::text() const {
 
 void CellPanel::changeEvent(QEvent* event) {
   QWidget::changeEvent(event);
-  // Colours are the palette's.
+  // Colours come from the palette.
   if (event->type() == QEvent::PaletteChange && body_) show_facts();
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// One cell of a run: what is known of it in words, the command that measures it once more, and its
-// samples by placement.
+// One cell of a run: its facts in words, the command that measures it again, and its samples by
+// placement.
 
 #include <QWidget>
 #include <cstddef>
@@ -29,11 +29,11 @@ class CellPanel : public QWidget {
  public:
   explicit CellPanel(QWidget* parent = nullptr);
 
-  /// A row of the run's table; without one the panel says how to choose.
+  /// A row of the run's table; without one, the panel explains how to select a cell.
   void show_cell(const RunPointer& run, std::optional<std::size_t> table_row);
-  /// Of the same cell, to stand wherever its owner puts it.
+  /// The chart of the cell's samples; the owner places it.
   [[nodiscard]] charts::RunChart* samples() const { return samples_; }
-  /// Everything it says, as lines: what its Copy button copies.
+  /// The whole text as lines, for the Copy button.
   [[nodiscard]] QString text() const;
   [[nodiscard]] QString command() const;
 

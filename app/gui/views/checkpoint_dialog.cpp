@@ -43,7 +43,7 @@ CheckpointDialog::CheckpointDialog(QWidget* parent)
   ui_->checkpoint_beside->offer(&patterns_, tr("None"));
   ui_->checkpoint_beside->restore(settings.value(beside_key).toMap());
   build();
-  // What was compared last, if it is still there; the texts stay those that were looked at.
+  // The last comparison, if it still exists; the texts stay those that were last used.
   if (const QString file = settings.value(comparison_key).toString(); QFileInfo::exists(file)) {
     if (read_comparison(file))
       ui_->checkpoint_pair->setCurrentIndex(settings.value(pair_key).toInt());
@@ -96,12 +96,12 @@ Status CheckpointDialog::read_comparison(const QString& file) {
   if (!compared) return tl::unexpected(compared.error());
   std::vector<std::pair<std::string, std::string>> pairs;
   QStringList entries;
-  for (const report::RankingDifference& one : *compared) {
-    for (const report::MovedDocument& moved : one.moved) {
-      if (one.text.empty() || moved.text.empty()) continue;
-      pairs.emplace_back(one.text, moved.text);
+  for (const report::RankingDifference& difference : *compared) {
+    for (const report::MovedDocument& moved : difference.moved) {
+      if (difference.text.empty() || moved.text.empty()) continue;
+      pairs.emplace_back(difference.text, moved.text);
       entries.append(tr("%1: query %2, document %3, rank %4")
-                         .arg(words(one.run), words(one.query), words(moved.id),
+                         .arg(words(difference.run), words(difference.query), words(moved.id),
                               words(report::ranks_in_words(moved))));
     }
   }
@@ -114,7 +114,7 @@ Status CheckpointDialog::read_comparison(const QString& file) {
   pairs_ = std::move(pairs);
   ui_->checkpoint_pair->clear();
   ui_->checkpoint_pair->addItems(entries);
-  ui_->checkpoint_pair->setCurrentIndex(0);  // with a placeholder none is chosen by itself
+  ui_->checkpoint_pair->setCurrentIndex(0);  // with a placeholder, none is selected automatically
   ui_->checkpoint_pair->setEnabled(true);
   return {};
 }

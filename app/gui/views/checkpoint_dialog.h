@@ -1,9 +1,10 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// A checkpoint's folder, a query with its document and an attention pattern; what the model attends
-// to is computed in the background, while the window goes on. What was typed is remembered. Queries
-// and documents may come from a comparison of rankings (engine/report/differences.h), pair by pair.
+// Takes a checkpoint's folder, a query with its document and an attention pattern; the model's
+// attention is computed in the background while the window stays usable. Input is remembered.
+// Queries and documents may come from a comparison of rankings (engine/report/differences.h), pair
+// by pair.
 
 #include <QDialog>
 #include <QVariantMap>
@@ -28,11 +29,11 @@ class CheckpointDialog : public QDialog {
   explicit CheckpointDialog(QWidget* parent = nullptr);
   ~CheckpointDialog() override;
 
-  /// Its first pair is taken.
+  /// Selects the first pair of the comparison.
   void open_comparison(const QString& file);
 
  Q_SIGNALS:
-  /// The dialog is closed then. `beside`: what a PatternPicker chose to be set beside it.
+  /// Emitted as the dialog closes. `beside`: the PatternPicker's choice to compare with.
   void written(const QString& file, const QVariantMap& beside);
 
  private:
@@ -48,7 +49,7 @@ class CheckpointDialog : public QDialog {
   CheckpointInspection inspection_;
   std::unique_ptr<Ui::CheckpointDialog> ui_;
   QPushButton* compute_ = nullptr;
-  std::vector<std::pair<std::string, std::string>> pairs_;  // texts of the comparison's
+  std::vector<std::pair<std::string, std::string>> pairs_;  // texts of the comparison's pairs
 };
 
 }  // namespace attnscope::gui

@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// One of several choices side by side, or a choice that is on or off. Fusion's pressed tool buttons
-// hardly differ from the others, least of all on a dark ground, and a style sheet would keep the
-// colours of the first palette.
+// A button for one of several choices, or for a choice that is on or off. Fusion's pressed tool
+// buttons hardly differ from the others, especially on a dark background, and a style sheet would
+// keep the colours of the first palette.
 
 #include <QToolButton>
 

@@ -26,8 +26,8 @@ QAction* action(QObject* parent, const QString& text, const QString& shortcut) {
   return made;
 }
 
-/// A push button that is its action: text (or the shorter one that is its data), tooltip, whether
-/// it can be pressed. A tool button on a tool bar would look like a label.
+/// A push button that follows its action: text (or the shorter text in its data), tool tip and
+/// enabled state. A tool button on a tool bar would look like a label.
 QPushButton* button_of(QAction* action) {
   auto* button = new QPushButton;
   const auto follow = [button, action] {
@@ -58,7 +58,7 @@ CommandBar::CommandBar(QWidget* parent)
   setContextMenuPolicy(Qt::PreventContextMenu);
   setToolButtonStyle(Qt::ToolButtonTextOnly);
 
-  // Pages name it at length, which the menu and the tip have room for.
+  // Pages set a longer text, which fits in the menu and the tool tip.
   run_->setData(run_->text());
   run_button_ = add_button(run_, "run");
   run_button_->setDefault(true);
@@ -102,7 +102,7 @@ QPushButton* CommandBar::add_button(QAction* action, const char* name) {
   return button;
 }
 
-// The key copies in the form that was chosen last.
+// The key copies in the last selected format.
 void CommandBar::add_copy_button() {
   auto* button = new QPushButton(copy_->text());
   button->setObjectName(QStringLiteral("copy"));

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // The bar above all pages: run or cancel, the device, the baseline, copy table, export figure; each
-// one click away on every page, with what the page at the front offers (Page).
+// is one click away on every page and enabled if the current page supports it (Page).
 
 #include <QToolBar>
 
@@ -22,17 +22,17 @@ class CommandBar : public QToolBar {
  public:
   explicit CommandBar(QWidget* parent = nullptr);
 
-  /// The page whose offers the bar shows from now on.
+  /// Sets the page whose commands the bar shows.
   void set_page(Page* page);
   void set_devices(const QList<ListedDevice>& devices);
   void choose_device(const QString& kind);
-  /// The sweep's word for what is chosen: "cpu" until anything else is.
+  /// The sweep's name of the selected device; "cpu" until another is selected.
   [[nodiscard]] QString device() const;
-  /// This run is being measured, and can be cancelled; empty: none is.
+  /// The run being measured, which can be cancelled; empty: none.
   void set_live(const QString& uuid);
-  /// After a cancel that did not reach the run.
+  /// Called after a cancel that did not reach the run.
   void allow_cancel();
-  /// No run can be started, and why; empty: it can.
+  /// Why no run can be started; empty: one can.
   void set_refused(const QString& reason);
 
   [[nodiscard]] QPushButton* run_button() const { return run_button_; }
@@ -57,8 +57,8 @@ class CommandBar : public QToolBar {
   QString refused_, live_;
   report::TableFormat format_ = report::TableFormat::text;  // of the last table copied
   QAction *run_, *cancel_, *copy_, *export_;
-  QAction* baseline_place_ = nullptr;  // there where the page has some
-  QAction* cancel_place_ = nullptr;    // of its button, which is there while a run can be cancelled
+  QAction* baseline_place_ = nullptr;  // visible if the page has baselines
+  QAction* cancel_place_ = nullptr;    // of its button; visible while a run can be cancelled
   QPushButton* run_button_;
   QComboBox *device_, *baseline_;
 };

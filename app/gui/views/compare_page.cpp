@@ -85,7 +85,7 @@ ComparePage::ComparePage(RunListModel* runs, const StoreThread& store)
   connect(answer_, &AnswerPanel::succeeded, this, &Page::succeeded);
   connect(answer_, &AnswerPanel::failed, this, &Page::failed);
   for (const QWidget* part : std::initializer_list<const QWidget*>{answer_, run_view_})
-    addActions(part->actions());  // from anywhere on the page
+    addActions(part->actions());  // active anywhere on the page
   connect(answer_, &AnswerPanel::question_wanted, this,
           [this] { run_view_->show_tab(QLatin1String(RunView::answer_tab)); });
   connect(this, &Page::succeeded, messages_, &MessageBar::show_info);
@@ -168,7 +168,7 @@ void ComparePage::show_published(const PublishedPointer& runs) {
   show_first_start();
 }
 
-// Numbers at once instead of an empty page: those of a run that ships.
+// Shows numbers at once instead of an empty page: those of a shipped run.
 void ComparePage::show_first_start() {
   const QString first = run_list_->published().first_run();
   const bool chose_something = !run_list_->chosen().isEmpty();
@@ -296,7 +296,7 @@ void ComparePage::show_waiting(const QString& sentence) {
 }
 
 void ComparePage::show_waited() {
-  // What was said since, the person may not have read yet.
+  // Keeps a later message, which the user may not have read yet.
   if (messages_->text() == std::exchange(waiting_, QString())) messages_->clear();
 }
 

@@ -1,7 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Page Compare: the runs on the left, the chosen one beside them, the live one's progress on top.
+// Page Compare: the runs on the left, the selected one next to them, the live run's progress on
+// top.
 
 #include "app/gui/session/snapshot.h"
 #include "app/gui/views/page.h"
@@ -37,19 +38,19 @@ class ComparePage : public Page {
   void run() override;
   [[nodiscard]] QList<PageActions> page_actions() const override;
 
-  /// After the list changed: keeps the choice, or makes a first one.
+  /// Called after the list changed: keeps the selection, or makes a first one.
   void runs_changed();
   void show_run(const RunPointer& run);
   void show_comparison(const ComparisonPointer& comparison);
   void show_published(const PublishedPointer& runs);
-  /// These runs are in the trash now; offers to take them out again.
+  /// These runs were moved to the trash; offers to restore them.
   void show_trashed(const QStringList& uuids, const QString& sentence);
   void show_starting();
   void choose_run(const QString& uuid);
-  /// The store cannot be used; the page says why and offers to try again.
+  /// The store cannot be used; the page shows the reason and offers to retry.
   void show_refused(const QString& sentence);
   void show_store_opened();
-  /// Another process holds the database; everything else goes on meanwhile.
+  /// Another process holds the database; everything else continues to work.
   void show_waiting(const QString& sentence);
   void show_waited();
 
@@ -58,7 +59,7 @@ class ComparePage : public Page {
   [[nodiscard]] RunListPanel* run_list() const { return run_list_; }
   [[nodiscard]] PublishedView* published_view() const { return published_view_; }
   [[nodiscard]] BesideView* beside_view() const { return beside_view_; }
-  /// Says of a run that it is read-only or lies in the trash.
+  /// Shows that a run is read-only or in the trash.
   [[nodiscard]] MessageBar* place() const { return place_; }
   [[nodiscard]] ComparisonView* comparison_view() const { return comparison_view_; }
   [[nodiscard]] RunView* run_view() const { return run_view_; }
@@ -72,12 +73,12 @@ class ComparePage : public Page {
   QWidget* build_side();
   QWidget* build_empty();
   QWidget* build_run();
-  /// One of what the page's middle may show; the others go.
+  /// Shows one of the views of the page's middle and hides the others.
   void show_body(QWidget* shown);
   void show_table(const QString& id);
   void say_place(const QString& uuid);
   void show_first_start();
-  /// Of the run that is looked at, beneath its title.
+  /// Shows the progress of the selected run, below its title.
   void show_progress();
 
   const StoreThread& store_;
@@ -94,11 +95,11 @@ class ComparePage : public Page {
   PublishedView* published_view_;
   ComparisonView* comparison_view_;
   QWidget* empty_;
-  QWidget* run_body_;        // the run with what stands around it
-  QWidget* body_ = nullptr;  // the one that is shown
-  bool is_empty_ = false;    // the list of one's own runs is read, and there are none
-  bool started_ = false;     // a run is there, was asked for, or a published one was shown instead
-  QString waiting_;          // the sentence on the bar while the database is locked
+  QWidget* run_body_;        // the run view and its surroundings
+  QWidget* body_ = nullptr;  // the visible view
+  bool is_empty_ = false;    // the list of the user's own runs has been read and is empty
+  bool started_ = false;     // a run exists or was requested, or a published one was shown instead
+  QString waiting_;          // the message on the bar while the database is locked
 };
 
 }  // namespace attnscope::gui

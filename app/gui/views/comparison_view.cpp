@@ -25,7 +25,7 @@
 namespace attnscope::gui {
 namespace {
 
-/// A difference in the colour of its verdict; its sign says the same.
+/// A difference in the colour of its verdict; its sign gives the same information.
 class VerdictDelegate : public QStyledItemDelegate {
  public:
   using QStyledItemDelegate::QStyledItemDelegate;
@@ -72,7 +72,7 @@ QVariant ComparisonModel::sort_key(int row, int column) const {
   const report::ComparedCell& cell = comparison_->comparison.cells[static_cast<std::size_t>(row)];
   switch (column) {
     case setting:
-      return row;  // the runs' own order
+      return row;  // in the order of the runs
     case time_a:
       return cell.a.cell.summary.median_ns / report::documents_of(cell.a);
     case time_b:
@@ -103,7 +103,7 @@ QVariant ComparisonModel::data(const QModelIndex& index, int role) const {
   }
 }
 
-/// Leaves out, when asked, the cells without a difference.
+/// Optionally hides the cells without a difference.
 class ComparisonView::Filter : public QSortFilterProxyModel {
  public:
   using QSortFilterProxyModel::QSortFilterProxyModel;
@@ -136,7 +136,7 @@ ComparisonView::ComparisonView(QWidget* parent)
   table->setModel(filter);
   table->setItemDelegateForColumn(ComparisonModel::ratio, new VerdictDelegate(table));
   table->sortByColumn(ComparisonModel::setting, Qt::AscendingOrder);
-  chart()->set_title_shown(false);  // it stands above
+  chart()->set_title_shown(false);  // shown above the chart
   ui_->comparison_split->setStretchFactor(0, 3);
   ui_->comparison_split->setStretchFactor(1, 2);
   keep_sizes(*ui_->comparison_split);

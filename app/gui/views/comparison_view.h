@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Two runs compared, cell by cell with verdicts, as a chart and as a table; above them what was not
-// alike and how far the machine itself may have moved between them.
+// Two runs compared cell by cell with verdicts, as a chart and as a table; above them the
+// conditions that differ, and how far the machine itself may have drifted between the runs.
 
 #include <QWidget>
 #include <memory>
@@ -19,12 +19,12 @@ namespace Ui {
 class ComparisonView;
 }
 
-/// One row a cell that both have, with what its ratio says.
+/// One row per cell that both runs have, with its ratio and verdict.
 class ComparisonModel : public RowsModel<report::ComparedLine> {
  public:
   enum Place { setting, contender, time_a, time_b, ratio, interval };
   enum Role {
-    sort_role = Qt::UserRole + 1,  // the bare number, or the text
+    sort_role = Qt::UserRole + 1,  // the plain number, or the text
     verdict_role,                  // statistics::Verdict as int; invalid without a ratio
   };
 
@@ -56,7 +56,7 @@ class ComparisonView : public QWidget {
 
  Q_SIGNALS:
   void closed();
-  /// The same two, with A and B exchanged.
+  /// The same two runs, with A and B exchanged.
   void swap_asked(const QString& uuid_a, const QString& uuid_b);
   void succeeded(const QString& sentence);
 

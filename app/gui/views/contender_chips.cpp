@@ -77,7 +77,7 @@ std::vector<ContenderChips::Named> ContenderChips::patterns() const {
 
 void ContenderChips::set_implementations(const QList<ListedImplementation>& implementations,
                                          const QString& problem) {
-  if (problem.isEmpty()) listed_ = implementations;  // else those that were known serve on
+  if (problem.isEmpty()) listed_ = implementations;  // otherwise keep the known ones
   unknown_->set_problem(problem);
   fill();
 }
@@ -97,7 +97,7 @@ void ContenderChips::set_checked(const std::vector<PatternAndImplementation>& pa
 void ContenderChips::add_line(const QString& pattern) {
   shown_.append(pattern);
   fill();
-  // Where the person goes on.
+  // Where the user continues.
   const auto chips = lines_->findChildren<ChoiceButton*>();
   const auto first = std::ranges::find_if(
       chips, [&](const QWidget* chip) { return chip->objectName().startsWith(pattern + '/'); });
@@ -116,14 +116,14 @@ void ContenderChips::set_problem(const QString& sentence) {
 
 QString ContenderChips::reason_against(const PatternAndImplementation& pair) const {
   auto found = impossible_.find(pair);
-  // A model's shortcut changes nothing of what its layers need.
+  // A model's shortcut does not change the requirements of its layers.
   if (found == impossible_.end())
     found = impossible_.find({pair.first.section(QLatin1Char('+'), 0, 0), pair.second});
   return found == impossible_.end() ? QString() : found->second;
 }
 
 void ContenderChips::fill() {
-  // Checked ones that nobody has listed have chips too, as long as they are checked.
+  // Checked implementations that are not listed have chips too, as long as they are checked.
   implementations_ = listed_;
   for (const auto& [pattern, implementation] : checked_) {
     if (std::ranges::find(implementations_, implementation, &ListedImplementation::id) ==
@@ -139,7 +139,7 @@ void ContenderChips::fill() {
   const std::vector<Named> known = patterns();
   for (const QString& pattern : shown_) {
     auto* name = new QLabel(pattern);
-    name->setContentsMargins(0, 5, 4, 0);  // level with the chips' text
+    name->setContentsMargins(0, 5, 4, 0);  // aligned with the chips' text
     const auto found = std::ranges::find(known, pattern, &Named::name);
     if (found != known.end()) name->setToolTip(found->tip);
     grid->addWidget(name, grid->rowCount(), 0, Qt::AlignTop);
@@ -185,7 +185,7 @@ void ContenderChips::fill_menu(const std::vector<Named>& patterns) {
   add_->setText(of_models_ ? tr("Add a model") : tr("Add a pattern"));
   add_->menu()->clear();
   add_->menu()->setToolTipsVisible(true);
-  // Re-rankers by what they keep of a document.
+  // Re-rankers, grouped by what they store per document.
   std::map<Kept, QMenu*> parts;
   for (const auto& [name, tip] : patterns) {
     if (shown_.contains(name)) continue;
@@ -207,7 +207,7 @@ void ContenderChips::fill_menu(const std::vector<Named>& patterns) {
 }
 
 QString ContenderChips::problem() const {
-  if (listed_.isEmpty()) return {};  // nobody has said which there are
+  if (listed_.isEmpty()) return {};  // the list is not known
   for (const auto& [pattern, implementation] : checked_) {
     if (std::ranges::find(listed_, implementation, &ListedImplementation::id) == listed_.end())
       return tr("There is no implementation %1.").arg(id_of({pattern, implementation}));
@@ -219,7 +219,7 @@ void ContenderChips::turn(const PatternAndImplementation& pair, bool on) {
   std::erase(checked_, pair);
   if (on) checked_.push_back(pair);
   say_impossible();
-  // One that cannot be checked again goes, but not from within its own click.
+  // A contender that cannot be checked again is removed, but not during its own click.
   if (!on && !reason_against(pair).isEmpty()) QTimer::singleShot(0, this, &ContenderChips::fill);
   Q_EMIT edited();
 }

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The contenders of a new run: a line for each of its patterns, a chip for each implementation that
-// can measure it. What cannot be measured here is counted in one line, which says why.
+// The contenders of a new run: a line per pattern, with a chip for each implementation that can
+// measure it. A line of text counts those that cannot be measured here and gives the reasons.
 
 #include <QWidget>
 #include <map>
@@ -25,27 +25,27 @@ class ContenderChips : public QWidget {
  public:
   explicit ContenderChips(QWidget* parent = nullptr);
 
-  /// The implementations this machine has; `problem` says why they are not known.
+  /// The implementations on this machine; `problem`: why they are not known.
   void set_implementations(const QList<ListedImplementation>& implementations,
                            const QString& problem);
-  /// Models in the patterns' places; each once more with the shortcut of the last layer.
+  /// Shows models in place of patterns, each also with the shortcut of the last layer.
   void show_models(bool of_models);
-  /// Their patterns have lines; other lines go.
+  /// Keeps the lines of these patterns and removes the others.
   void set_checked(const std::vector<PatternAndImplementation>& pairs);
-  /// A line with no contender yet.
+  /// Adds a line without contenders.
   void add_line(const QString& pattern);
-  /// Those that cannot be measured, with the reasons. Checked ones stay so until they are
-  /// unchecked.
+  /// The pairs that cannot be measured, with the reasons. Checked pairs stay checked until the user
+  /// unchecks them.
   void set_impossible(std::map<PatternAndImplementation, QString> reasons);
-  /// Of the checks.
+  /// Problem of the checked contenders.
   void set_problem(const QString& sentence);
-  /// One is checked that this program cannot have; empty: none.
+  /// Names a checked contender that this program does not have; empty: none.
   [[nodiscard]] QString problem() const;
   /// In the order in which they were first checked.
   [[nodiscard]] const std::vector<PatternAndImplementation>& checked() const { return checked_; }
 
  Q_SIGNALS:
-  /// By a person.
+  /// Emitted for user changes only.
   void edited();
 
  private:
@@ -60,9 +60,9 @@ class ContenderChips : public QWidget {
   [[nodiscard]] QString reason_against(const PatternAndImplementation& pair) const;
   void say_impossible();
 
-  QList<ListedImplementation> listed_, implementations_;  // of the program; and checked ones
+  QList<ListedImplementation> listed_, implementations_;  // of the program; including checked ones
   bool of_models_ = false;
-  QStringList shown_;  // patterns
+  QStringList shown_;  // patterns with a line
   std::vector<PatternAndImplementation> checked_;
   std::map<PatternAndImplementation, QString> impossible_;
   QVBoxLayout* layout_;

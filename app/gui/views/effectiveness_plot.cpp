@@ -23,8 +23,8 @@ EffectivenessPlot::EffectivenessPlot(QWidget* parent)
       absent_(new ReadingLabel(nullptr, "without_published")) {
   chart_->setObjectName(QStringLiteral("effectiveness"));
   chart_->set_title_shown(false);
-  chart_->set_legend_shown(false);  // the list beside it is one
-  // Lower than the chart asks for: in a small window its plot gives way, its labels stay.
+  chart_->set_legend_shown(false);  // the list next to it serves as legend
+  // Smaller than the chart's own minimum: in a small window the plot shrinks and its labels remain.
   constexpr int least_lines = 6;
   chart_->setMinimumHeight(least_lines * fontMetrics().height());
   absent_->setForegroundRole(QPalette::PlaceholderText);
@@ -52,8 +52,8 @@ void EffectivenessPlot::show_advice(const report::Answer& advice) {
   chart_->set_y_range(range ? std::optional(charts::AxisRange{range->low, range->high})
                             : std::nullopt);
   QStringList absent;
-  for (const Advised& one : advice.contenders) {
-    if (!one.published && !one.measured) absent.append(words(one.name));
+  for (const Advised& contender : advice.contenders) {
+    if (!contender.published && !contender.measured) absent.append(words(contender.name));
   }
   const bool any_measured =
       std::ranges::any_of(advice.contenders, [](const Advised& one) { return !!one.measured; });

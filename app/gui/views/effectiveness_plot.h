@@ -1,8 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Beside an answer: what each contender takes here against what it is worth, as measured with the
-// run or else as the paper published it, one point a contender, and how many that leaves out.
+// Shown next to an answer: the cost of each contender against its effectiveness, as measured with
+// the run or else as published in the paper, one point per contender, and the number of contenders
+// without a point.
 
 #include <QWidget>
 #include <string>
@@ -23,7 +24,7 @@ class EffectivenessPlot : public QWidget {
  public:
   explicit EffectivenessPlot(QWidget* parent = nullptr);
 
-  /// Ids of all the run's contenders, which decide how each is drawn.
+  /// Ids of all the run's contenders, which determine their styles.
   void set_contenders(const std::vector<std::string>& ids);
   void show_advice(const report::Answer& advice);
   void clear();

@@ -22,7 +22,7 @@
 namespace attnscope::gui {
 namespace {
 
-// Above every mask's length, so that no number is lost by it.
+// Above every mask's length, so that no number is lost.
 constexpr int infinite_window = 1'000'001;
 
 bool means_infinite(const QString& word) {
@@ -243,7 +243,7 @@ void ProblemLabel::resizeEvent(QResizeEvent* event) {
 }
 
 void ProblemLabel::changeEvent(QEvent* event) {
-  // Of the application's palette, because tinting changes the label's own.
+  // Uses the application's palette, because tinting changes the label's own.
   if (event->type() == QEvent::PaletteChange || event->type() == QEvent::StyleChange) tint();
   QLabel::changeEvent(event);
 }

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The parts that forms are made of, set up alike: an object name, what a screen reader says, a tip.
+// Form widgets with a common setup: object name, accessible name, tool tip.
 
 #include <QComboBox>
 #include <QKeySequence>
@@ -21,24 +21,23 @@ class QTableView;
 
 namespace attnscope::gui {
 
-/// Bold above what it names, over several lines where the room is narrow; its mnemonic goes to
-/// `buddy`.
+/// A bold heading above a widget, wrapped where space is narrow; its mnemonic focuses `buddy`.
 [[nodiscard]] QLabel* heading(const QString& text, QWidget* buddy = nullptr);
-/// Plain text, over as many lines as it needs.
+/// Plain text, wrapped.
 class PlainLabel : public QLabel {
  public:
   explicit PlainLabel(QWidget* parent = nullptr);
 };
-/// The wheel turns the page over a field that has not the focus, and changes nothing.
+/// Over an unfocused field, the wheel scrolls the page and does not change the field.
 void let_wheel_pass(QWidget* field);
-/// A table that is looked at and chosen in, not edited; Tab leaves it.
+/// Sets up a table for viewing and selection without editing; Tab leaves it.
 void set_up_table(QTableView* table);
-/// Text to read, to select and to copy, over several lines where the room is narrow.
+/// Text that can be selected and copied, wrapped where space is narrow.
 class ReadingLabel : public PlainLabel {
  public:
   explicit ReadingLabel(QWidget* parent, const char* name = "");
 };
-/// One line, whose end is left out where there is no room for it.
+/// A single line; its end is elided where there is no room.
 class LineLabel : public QLabel {
  public:
   explicit LineLabel(QWidget* parent = nullptr);
@@ -47,8 +46,7 @@ class LineLabel : public QLabel {
  protected:
   void paintEvent(QPaintEvent* event) override;
 };
-/// A question mark beside a heading; its tool tip says what the words mean, also when it is
-/// pressed.
+/// A question mark next to a heading; its tool tip explains the heading, also on a press.
 class HintButton : public QToolButton {
  public:
   explicit HintButton(QWidget* parent);
@@ -57,15 +55,15 @@ class HintButton : public QToolButton {
   bool event(QEvent* event) override;
 };
 
-/// A list as wide as its longest entry.
+/// A combo box as wide as its longest entry.
 class Picker : public QComboBox {
  public:
   explicit Picker(QWidget* parent = nullptr);
 };
 [[nodiscard]] QComboBox* picker(const QString& name, const QString& accessible_name,
                                 const QString& tip);
-/// A number, aligned right. Its digits are not grouped: a separator that comes while one types puts
-/// the next digit before the last.
+/// A right-aligned number. Digits are not grouped: a separator inserted during typing would put the
+/// next digit before the last.
 class NumberBox : public QSpinBox {
  public:
   explicit NumberBox(QWidget* parent);
@@ -83,18 +81,17 @@ class WindowBox : public QSpinBox {
   QValidator::State validate(QString& text, int& position) const override;
 
  private:
-  /// Without what stands before the number.
+  /// The text without the prefix.
   [[nodiscard]] QString typed(const QString& text) const;
 };
 
-/// What the words of a label or a field mean: its tool tip, What's This, and what a screen reader
-/// adds. Terms of the field come from terms.h: explain(label, explained("heat")).
+/// Sets the explanation of a label or a field: its tool tip, What's This and accessible
+/// description. Terms come from terms.h: explain(label, explained("heat")).
 void explain(QWidget* widget, const QString& meaning);
-/// What the tool tips of a form say of its fields, or of the labels that have them for buddies, is
-/// explained by both; a field without an accessible name takes the label's text.
+/// Applies explain() to the fields with tool tips, and to the labels whose buddies they are; a
+/// field without an accessible name takes the label's text.
 void explain_fields(QWidget& form);
-/// What can be done in `where` and whatever lies in it: by its keys, and wherever the action is
-/// put.
+/// An action for `where` and its descendants, which works by its keys and wherever it is placed.
 QAction* add_action(QWidget* where, const QString& text, const QKeySequence& keys,
                     std::function<void()> act);
 template <typename Widget>
@@ -102,24 +99,24 @@ QAction* add_action(Widget* where, const QString& text, const QKeySequence& keys
                     void (Widget::*act)()) {
   return add_action(where, text, keys, std::function<void()>([where, act] { (where->*act)(); }));
 }
-/// The value, at most the box' largest, without telling anybody.
+/// Sets the value, at most the box's maximum, without emitting signals.
 void set_quietly(QSpinBox* box, std::int64_t value);
 
-/// What a person moved or chose is kept in the settings at once, under the widget's object name,
-/// and is there again after a restart: the sizes of a splitter, once its widgets are in it, ...
+/// Stores a user's setting at once, under the widget's object name, and restores it after a
+/// restart: the sizes of a splitter, called once its widgets are added, ...
 void keep_sizes(QSplitter& splitter);
-/// ... and the entry of a list that never changes, by its place, once its entries are in it. Only
-/// what a person chooses is kept, not what the program sets.
+/// ... and the entry of a fixed list, by its index, called once its entries are added. Only the
+/// user's choices are stored, not those that the program sets.
 void keep_choice(QComboBox& box);
 
-/// One sentence beside the control that it is about; takes no room while there is none. Its height
-/// is asked of the width that it has: a QFormLayout with rows that come and go loses others where
-/// one of them has a height for every width (Qt 6.4).
+/// One sentence next to the control that it concerns; takes no room while empty. Its height is
+/// computed from the current width: a QFormLayout whose rows come and go loses other rows if a row
+/// has a height for every width (Qt 6.4).
 class ProblemLabel : public QLabel {
   Q_OBJECT
  public:
   explicit ProblemLabel(QWidget* parent, const char* name = "");
-  /// Empty: nothing is wrong.
+  /// Empty: no problem.
   void set_problem(const QString& sentence);
   [[nodiscard]] bool hasHeightForWidth() const override { return false; }
   [[nodiscard]] QSize sizeHint() const override;
@@ -133,8 +130,8 @@ class ProblemLabel : public QLabel {
   void tint();
 };
 
-/// A part of a page: as wide as what is inside needs, up to where a small window or large text
-/// would leave the others no room; then it scrolls.
+/// A part of a page, as wide as its contents need, up to a limit that leaves room for the others in
+/// a small window or with large text; beyond it, the contents scroll.
 class SideArea : public QScrollArea {
   Q_OBJECT
  public:
@@ -148,8 +145,8 @@ class SideArea : public QScrollArea {
   bool eventFilter(QObject* watched, QEvent* event) override;
 };
 
-/// A page's middle, which gets the room whatever the size of the text, between two sides that
-/// scroll; a person's widths are kept under `name`.
+/// A page's middle, which gets the remaining room at any text size, between two sides that scroll;
+/// the user's widths are stored under `name`.
 [[nodiscard]] QSplitter* with_sides(const char* name, SideArea* left, QWidget* middle,
                                     SideArea* right, const QList<int>& widths);
 

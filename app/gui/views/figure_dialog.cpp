@@ -32,7 +32,7 @@
 namespace attnscope::gui {
 namespace {
 
-constexpr int other_width = static_cast<int>(charts::venues.size());  // in the list of venues
+constexpr int other_width = static_cast<int>(charts::venues.size());  // index in the list of venues
 
 QString settings_key(const char* name) {
   return QStringLiteral("figure/") + QLatin1String(name);
@@ -44,7 +44,7 @@ struct Painted {
   QString problem;
 };
 
-/// The whole page within `room`, in device pixels.
+/// The whole page scaled to `room`, in device pixels.
 Painted paint_page(const charts::Printable& what, const charts::FigureOptions& options,
                    bool vectors, QSize room) {
   if (const Status checked = charts::check_options(options); !checked) {
@@ -86,7 +86,7 @@ void PagePreview::begin() {
   busy_ = true;
   stale_ = false;
   const QSize room = (QSizeF(size()) * devicePixelRatioF()).toSize();
-  // Only the application's thread looks through the pointer.
+  // Only the application's thread dereferences the pointer.
   charts::draw_soon(*wish_->what, [wish = *wish_, room, here = QPointer<PagePreview>(this)] {
     Painted painted = paint_page(*wish.what, wish.options, wish.vectors, room);
     QMetaObject::invokeMethod(
@@ -146,7 +146,7 @@ FigureDialog::FigureDialog(charts::Printable what, charts::FigureOptions shown, 
             if (writing_ || failed_) return;
             if (!problem.isEmpty()) return show_problem(problem);
             if (!ui_->own_height->isChecked()) {
-              const QSignalBlocker quiet(ui_->height);  // what it is without a wish
+              const QSignalBlocker quiet(ui_->height);  // the height without a user setting
               ui_->height->setValue(height_mm);
             }
             ui_->figure_message->setPalette(palette());
@@ -202,9 +202,10 @@ std::vector<FigureDialog::Kept> FigureDialog::kept() const {
 
 void FigureDialog::restore() {
   const QSettings settings;
-  for (const Kept& one : kept())
-    one.widget->setProperty(one.property, settings.value(settings_key(one.key), one.at_first));
-  for (QComboBox* box : {ui_->venue, ui_->format})  // of another version
+  for (const Kept& setting : kept())
+    setting.widget->setProperty(setting.property,
+                                settings.value(settings_key(setting.key), setting.at_first));
+  for (QComboBox* box : {ui_->venue, ui_->format})  // the setting may be from another version
     box->setCurrentIndex(std::max(0, box->currentIndex()));
   if (!what_->has_height) ui_->own_height->setChecked(false);
   ui_->height->setEnabled(ui_->own_height->isChecked());
@@ -213,8 +214,8 @@ void FigureDialog::restore() {
 
 void FigureDialog::done(int result) {
   QSettings settings;
-  for (const Kept& one : kept())
-    settings.setValue(settings_key(one.key), one.widget->property(one.property));
+  for (const Kept& setting : kept())
+    settings.setValue(settings_key(setting.key), setting.widget->property(setting.property));
   remember_folder_of(file());
   QDialog::done(result);
 }
@@ -273,7 +274,7 @@ void FigureDialog::follow_format() {
 }
 
 void FigureDialog::refresh() {
-  failed_ = false;  // with another choice it may succeed
+  failed_ = false;  // other options may succeed
   ui_->preview->show_page(what_, options(), extension() != QLatin1String("png"));
 }
 
@@ -319,7 +320,7 @@ void FigureDialog::write_now() {
   write_->setEnabled(false);
   ui_->figure_message->setPalette(palette());
   ui_->figure_message->setText(tr("Writing…"));
-  // Only the application's thread looks through the pointer.
+  // Only the application's thread dereferences the pointer.
   charts::draw_soon(*what_, [what = what_, path = file().toStdString(), options = options(),
                              here = QPointer<FigureDialog>(this)] {
     Result<charts::Files> files = charts::write_printable(*what, path, options);

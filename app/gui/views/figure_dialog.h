@@ -1,9 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// One dialog for every figure that leaves the window - charts, panels, masks: the page's size, its
-// text, the files beside it, and a preview. `plot` and `mask` with the same choices write the same
-// bytes.
+// One dialog for every exported figure - charts, panels, masks: the page's size, its text,
+// additional files, and a preview. `plot` and `mask` with the same options write the same bytes.
 //
 //   export_chart(*chart_, "time", [this](const QString& said) { Q_EMIT succeeded(said); });
 
@@ -28,8 +27,8 @@ namespace Ui {
 class FigureDialog;
 }
 
-/// A page as it will be printed, as large as the room allows. It is laid out and painted on a
-/// thread of the pool: a mask of a million tokens takes its time, and the window shall not wait.
+/// A page as it will be printed, as large as the room allows. It is laid out and painted on a pool
+/// thread, because a mask of a million tokens takes long and must not block the window.
 class PagePreview : public QWidget {
   Q_OBJECT
  public:
@@ -37,12 +36,12 @@ class PagePreview : public QWidget {
 
   void show_page(std::shared_ptr<const charts::Printable> what,
                  const charts::FigureOptions& options, bool vectors);
-  /// Null until the first page is painted, and after one that cannot be laid out.
+  /// Null until the first page is painted, and after a page that cannot be laid out.
   [[nodiscard]] const QImage& image() const { return image_; }
   [[nodiscard]] QSize sizeHint() const override;
 
  Q_SIGNALS:
-  /// Millimetres, or the sentence that says why there is no page (then both are 0).
+  /// The page's size in mm, or the error (then both sizes are 0).
   void laid_out(double width_mm, double height_mm, const QString& problem);
 
  protected:
@@ -59,7 +58,7 @@ class PagePreview : public QWidget {
   void take(const QImage& image, QSizeF page_mm, const QString& problem);
 
   std::optional<Wish> wish_;  // the newest
-  bool stale_ = false;        // it is newer than what is being painted
+  bool stale_ = false;        // newer than the one being painted
   bool busy_ = false;
   QImage image_;
 };
@@ -67,7 +66,7 @@ class PagePreview : public QWidget {
 class FigureDialog : public QDialog {
   Q_OBJECT
  public:
-  /// `shown`: what is chosen where the figure stands: intervals, crossovers, ranges, contenders.
+  /// `shown`: the settings of the source view: intervals, crossovers, ranges, contenders.
   /// `stem`: the suggested file name without its extension.
   FigureDialog(charts::Printable what, charts::FigureOptions shown, const QString& stem,
                QWidget* parent = nullptr);
@@ -76,15 +75,15 @@ class FigureDialog : public QDialog {
   [[nodiscard]] charts::FigureOptions options() const;
   [[nodiscard]] QString file() const;
   [[nodiscard]] const PagePreview* preview() const;
-  /// The sentence under the choices: the page's size, or what is wrong.
+  /// The sentence below the options: the page's size, or an error.
   [[nodiscard]] QString message() const;
 
  Q_SIGNALS:
-  /// Names every file that was written. The dialog has closed.
+  /// Lists all written files. The dialog has closed.
   void written(const QString& sentence);
 
  public Q_SLOTS:
-  /// Writes after asking about each file that exists.
+  /// Writes the files; asks before overwriting each existing file.
   void write();
 
  protected:
@@ -92,7 +91,7 @@ class FigureDialog : public QDialog {
 
  private:
   void build(const QString& stem);
-  /// Of what is kept from one dialog to the next: its setting, and the property that holds it.
+  /// A setting kept from one dialog to the next, and the property that holds it.
   struct Kept {
     const char* key;
     QWidget* widget;
@@ -115,11 +114,11 @@ class FigureDialog : public QDialog {
   std::unique_ptr<Ui::FigureDialog> ui_;
   QPushButton* write_ = nullptr;
   bool writing_ = false;
-  bool failed_ = false;  // the message says why nothing was written
+  bool failed_ = false;  // the message states why nothing was written
 };
 
-/// Opens a dialog for what the chart shows; nothing where it is empty. `written` gets the sentence
-/// that names the files.
+/// Opens a dialog for the chart's content; does nothing if it is empty. `written` receives the
+/// sentence that lists the files.
 void export_chart(charts::RunChart& chart, const QString& stem,
                   std::function<void(const QString& sentence)> written);
 

@@ -75,7 +75,7 @@ FileField::FileField(QWidget* parent) : QWidget(parent), line_(new QLineEdit) {
   layout->addWidget(browse);
   setFocusProxy(line_);
   setMinimumWidth(48 * fontMetrics().averageCharWidth());
-  // Once its own name is known.
+  // The object name is set later.
   connect(this, &QObject::objectNameChanged, this, [this, browse](const QString& name) {
     line_->setObjectName(name + QStringLiteral("_path"));
     browse->setObjectName(name + QStringLiteral("_browse"));
@@ -98,7 +98,7 @@ void FileField::set_placeholder(const QString& words) {
   line_->setPlaceholderText(words);
 }
 
-// Once a form has named it.
+// Called after the form has set the name.
 void FileField::showEvent(QShowEvent* event) {
   QWidget::showEvent(event);
   for (QWidget* part : findChildren<QWidget*>(QString(), Qt::FindDirectChildrenOnly))

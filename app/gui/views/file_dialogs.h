@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// File dialogs that do not block: the window keeps following its run while they are open.
+// Non-blocking file dialogs: the window continues to follow its run while they are open.
 
 #include <QStringList>
 #include <QWidget>
@@ -11,16 +11,16 @@ class QLineEdit;
 
 namespace attnscope::gui {
 
-/// Where the last file was written, or where documents are.
+/// The folder of the last written file, or the documents folder.
 [[nodiscard]] QString folder_for_new_files();
 void remember_folder_of(const QString& file);
 
-/// The first of the endings is suggested; a name without a folder goes where the last file went.
+/// The first of the endings is the default; a name without a folder goes to the last file's folder.
 void ask_for_new_file(QWidget* parent, const QString& title, const QString& suggestion,
                       const QStringList& endings, std::function<void(const QString&)> chosen);
 void ask_for_file(QWidget* parent, const QString& title, const QString& filter,
                   std::function<void(const QString&)> chosen);
-/// `first` is looked at first.
+/// `first`: the initial folder.
 void ask_for_folder(QWidget* parent, const QString& title, const QString& first,
                     std::function<void(const QString&)> chosen);
 
@@ -31,14 +31,14 @@ class FileField : public QWidget {
   Q_PROPERTY(QString placeholder READ placeholder WRITE set_placeholder)
  public:
   explicit FileField(QWidget* parent = nullptr);
-  [[nodiscard]] QString text() const;  // without blanks around it
+  [[nodiscard]] QString text() const;  // trimmed
   void set_text(const QString& path);
   [[nodiscard]] QString placeholder() const;
   void set_placeholder(const QString& words);
   [[nodiscard]] QLineEdit* line() const { return line_; }
 
  Q_SIGNALS:
-  /// In the dialog.
+  /// The user chose a path in the dialog.
   void chosen();
 
  protected:

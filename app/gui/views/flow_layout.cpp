@@ -55,7 +55,7 @@ QSize FlowLayout::minimumSize() const {
   for (const QLayoutItem* item : items_) {
     if (!item->isEmpty()) size = size.expandedTo(item->minimumSize());
   }
-  // Splitters and scroll areas ask for this alone, not for the height that a width needs.
+  // Splitters and scroll areas use only this size, not heightForWidth().
   if (geometry().width() > 0) size.setHeight(heightForWidth(geometry().width()));
   return size;
 }

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Widgets side by side, in as many lines as their width needs: controls stay whole in a narrow
-// window and with large text.
+// Widgets side by side, in as many lines as their width needs, so that controls stay whole in a
+// narrow window and with large text.
 
 #include <QLayout>
 #include <QList>
@@ -12,7 +12,7 @@ namespace attnscope::gui {
 class FlowLayout : public QLayout {
   Q_OBJECT
  public:
-  /// Of the widgets that `parent` holds already.
+  /// Lays out the existing child widgets of `parent`.
   explicit FlowLayout(QWidget* parent = nullptr);
   ~FlowLayout() override;
 
@@ -28,7 +28,7 @@ class FlowLayout : public QLayout {
   void setGeometry(const QRect& rect) override;
 
  private:
-  /// The height; moves the widgets only when `place` is set.
+  /// Returns the height; moves the widgets only if `place` is set.
   int arrange(const QRect& rect, bool place) const;
 
   QList<QLayoutItem*> items_;

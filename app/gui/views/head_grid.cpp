@@ -24,7 +24,7 @@ class PictureDelegate : public QStyledItemDelegate {
 
   void paint(QPainter* painter, const QStyleOptionViewItem& option,
              const QModelIndex& index) const override {
-    if (!(option.state & QStyle::State_Enabled)) return;  // behind the last of several rows
+    if (!(option.state & QStyle::State_Enabled)) return;  // after the last of several rows
     const QPalette& colors = option.palette;
     const QRect inside = option.rect.adjusted(2, 2, -2, -2);
     const auto picture = index.data(Qt::DecorationRole).value<QImage>();
@@ -84,7 +84,7 @@ void HeadGrid::set_dump(const std::shared_ptr<const Dump>& dump) {
   pictures_ = heads_ + (heads_ > 1 ? 1 : 0);
   summaries_.assign(layers_.size(), std::vector<std::shared_ptr<const HeadSummary>>(
                                         static_cast<std::size_t>(pictures_)));
-  const QSignalBlocker quiet(this);  // the session chooses a dump's first head by itself
+  const QSignalBlocker quiet(this);  // the session selects a dump's first head itself
   set_lines(best_lines());
   fit_cells();
   choose(0, 0);
@@ -135,7 +135,7 @@ int HeadGrid::side_in(int lines) const {
 
 int HeadGrid::best_lines() const {
   int best = 1;
-  if (layers_.size() != 1) return best;  // a layer is a row
+  if (layers_.size() != 1) return best;  // each layer is one row
   for (int lines = 2; lines <= pictures_; ++lines) {
     if (side_in(lines) > side_in(best)) best = lines;
   }
@@ -175,10 +175,10 @@ void HeadGrid::choose(int layer, int head) {
 
 void HeadGrid::resizeEvent(QResizeEvent* event) {
   QTableWidget::resizeEvent(event);
-  if (is_wrapping_) return;  // a header that went gave room
+  if (is_wrapping_) return;  // a hidden header has freed space
   if (const int lines = best_lines(); lines != lines_) {
     const int head = currentRow() % lines_ * across_ + currentColumn();
-    const QSignalBlocker quiet(this);  // it is the same one
+    const QSignalBlocker quiet(this);  // the selected head is the same
     set_lines(lines);
     choose(0, std::max(0, head));
   }
@@ -201,10 +201,10 @@ void HeadGrid::currentChanged(const QModelIndex& current, const QModelIndex& pre
 
 void HeadGrid::fit_cells() {
   if (columnCount() == 0) return;
-  constexpr int least = 10;  // points: bands can be told apart
+  constexpr int least = 10;  // points: bands remain distinguishable
   const int side = std::clamp(side_in(lines_), least, 5 * fontMetrics().height());
   horizontalHeader()->setDefaultSectionSize(side);
-  // The numbers of many heads are small, or they would run into each other.
+  // The numbers of many heads are small, otherwise they would overlap.
   const int widest = fontMetrics().horizontalAdvance(QString::number(heads_)) + 2 * space::hair;
   QFont numbers = font();
   numbers.setPointSizeF(numbers.pointSizeF() * std::min(1.0, static_cast<double>(side) / widest));

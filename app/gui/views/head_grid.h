@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The heads of a dump, a layer a row, with a small map of each as it is computed; last, where there
-// are several, their mean. Many heads of one layer take several rows. One is chosen by mouse or
-// arrow keys.
+// The heads of a dump, one row per layer, with a small map of each head as it is computed; after
+// several heads, their mean. A layer with many heads takes several rows. A head is selected by
+// mouse or arrow keys.
 
 #include <QTableWidget>
 #include <memory>
@@ -19,11 +19,11 @@ class HeadGrid : public QTableWidget {
  public:
   explicit HeadGrid(QWidget* parent = nullptr);
 
-  /// Without pictures; they arrive by set_summary.
+  /// Starts without pictures; set_summary adds them.
   void set_dump(const std::shared_ptr<const Dump>& dump);
   void set_summary(int layer, int head, const std::shared_ptr<const HeadSummary>& summary);
   void choose(int layer, int head);
-  /// "layer 3, head 1", as the model numbers them from 0.
+  /// "layer 3, head 1", numbered from 0 as in the model.
   [[nodiscard]] QString name_of(int layer, int head) const;
 
  Q_SIGNALS:
@@ -36,20 +36,20 @@ class HeadGrid : public QTableWidget {
 
  private:
   void draw(int layer, int head);
-  /// Anew, a layer over so many rows.
+  /// Rebuilds the grid with `lines` rows per layer.
   void set_lines(int lines);
-  /// Rows that make the pictures of one layer largest.
+  /// Number of rows that makes the pictures of one layer largest.
   [[nodiscard]] int best_lines() const;
-  /// Of a picture.
+  /// Side length of a picture.
   [[nodiscard]] int side_in(int lines) const;
-  /// As large as the room allows, between what can be told apart and what is a picture.
+  /// Makes the cells as large as the room allows, between the smallest and largest useful size.
   void fit_cells();
 
   std::vector<std::int64_t> layers_;
   int heads_ = 0;
-  int pictures_ = 0;  // heads and their mean
+  int pictures_ = 0;  // number of heads, plus one for their mean
   bool is_wrapping_ = false;
-  int lines_ = 1, across_ = 1;  // a layer's rows, and pictures in each
+  int lines_ = 1, across_ = 1;  // rows per layer, and pictures per row
   std::vector<std::vector<std::shared_ptr<const HeadSummary>>> summaries_;  // [layer][head]
 };
 

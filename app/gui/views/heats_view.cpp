@@ -16,7 +16,7 @@ namespace attnscope::gui {
 namespace {
 
 constexpr int most_lines = 4;
-constexpr int gap = 4;  // between two squares
+constexpr int gap = 4;  // between squares
 
 QColor color_of(HeatState state, const QPalette& palette) {
   switch (state) {
@@ -79,7 +79,7 @@ class MarkDelegate : public QStyledItemDelegate {
   }
 };
 
-/// A square of the state, how many heats are in it, and its word.
+/// A square of the state, the number of heats in it, and its name.
 class LegendEntry : public QWidget {
  public:
   explicit LegendEntry(HeatState state) : state_(state) { setFocusPolicy(Qt::NoFocus); }
@@ -189,7 +189,7 @@ void HeatsView::changeEvent(QEvent* event) {
 }
 
 void HeatsView::focusInEvent(QFocusEvent* event) {
-  // Before the base class, which would choose the first.
+  // Before the base class, which would select the first one.
   if (!currentIndex().isValid() && heats_->rowCount() > 0)
     setCurrentIndex(heats_->index(std::max(0, heats_->current_row())));
   QListView::focusInEvent(event);

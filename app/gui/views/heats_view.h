@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The heats of the live run as small squares, in lines as wide as there is room, one of which is
-// chosen by mouse or arrow keys; and the legend of what the squares mean, with how many there are.
+// The heats of the live run as small squares, wrapped into lines; one is selected by mouse or arrow
+// keys. Also the legend of the squares, with the number of each kind.
 
 #include <QListView>
 #include <QPalette>
@@ -13,7 +13,7 @@ namespace attnscope::gui {
 
 class HeatsModel;
 
-/// One heat's square. Each state has its own drawing or letter besides its colour.
+/// One heat's square. Each state has its own drawing or letter in addition to its colour.
 void paint_heat_mark(QPainter& painter, const QRect& square, HeatState state,
                      const QPalette& palette);
 
@@ -23,7 +23,7 @@ class HeatsView : public QListView {
   explicit HeatsView(HeatsModel* heats, QWidget* parent = nullptr);
 
  Q_SIGNALS:
-  /// The sentence of the chosen heat; empty: none is chosen.
+  /// The sentence of the selected heat; empty: none is selected.
   void chosen(const QString& sentence);
 
  protected:
@@ -33,7 +33,7 @@ class HeatsView : public QListView {
   void currentChanged(const QModelIndex& current, const QModelIndex& previous) override;
 
  private:
-  /// As high as its lines, up to a few, which then scroll.
+  /// As high as its lines, up to a maximum, beyond which it scrolls.
   void fit();
   void heats_changed();
 

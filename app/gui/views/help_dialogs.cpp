@@ -37,7 +37,7 @@ struct Shortcut {
   QString where, what, keys;
 };
 
-/// Menu texts without the mark of their access key.
+/// Menu text without the access key marker.
 QString plain(QString text) {
   return text.remove(QLatin1Char('&'));
 }
@@ -93,14 +93,14 @@ QString citations() {
   return file.open(QIODevice::ReadOnly) ? QString::fromUtf8(file.readAll()) : QString();
 }
 
-/// With room for so many characters and lines.
+/// A dialog with room for the given numbers of characters and lines.
 QDialog* make_dialog(QSize characters, QWidget* parent) {
   auto* dialog = new QDialog(parent);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   const QFontMetrics text = dialog->fontMetrics();
   const QSize wanted(text.averageCharWidth() * characters.width(),
                      text.height() * characters.height());
-  constexpr double of_screen = 0.85;  // with the frame around it the buttons stay on the screen
+  constexpr double of_screen = 0.85;  // with the window frame, the buttons stay on the screen
   dialog->resize(wanted.boundedTo(dialog->screen()->availableSize() * of_screen));
   return dialog;
 }

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// What the menu Help opens: every shortcut of the window in one table, and what this program is,
-// with the papers to cite, ready to copy as BibTeX. Both close by themselves with their window.
+// The dialogs of the Help menu: a table of all shortcuts of the window, and information about the
+// program with the papers to cite, ready to copy as BibTeX. Both close together with their window.
 
 #include <QList>
 #include <QString>
@@ -15,8 +15,8 @@ namespace attnscope::gui {
 
 class Page;
 
-/// The menu bar's own entry that holds what can be done on the page at the front; it is not listed,
-/// since every page is asked.
+/// The menu with the actions of the current page; it is omitted from the table, which lists the
+/// actions of every page.
 inline const QString page_menu_name = QStringLiteral("page_menu");
 
 void show_shortcuts(const QMenuBar& menus, const QList<const Page*>& pages, QWidget* parent);

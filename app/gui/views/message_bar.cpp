@@ -15,7 +15,7 @@
 namespace attnscope::gui {
 namespace {
 
-constexpr int shown_ms = 8000;  // of what was done; what went wrong stays
+constexpr int shown_ms = 8000;  // for completed actions; errors stay
 
 }  // namespace
 
@@ -56,7 +56,7 @@ MessageBar::MessageBar(QWidget* page)
 
 bool MessageBar::eventFilter(QObject* watched, QEvent* event) {
   if (event->type() == QEvent::Resize && watched == page_) lie_at_the_foot();
-  // The click itself goes on to what lies below.
+  // The click itself is passed on to the widget below.
   if (event->type() == QEvent::MouseButtonPress && isVisible() && !stays() &&
       rect().contains(
           mapFromGlobal(static_cast<const QMouseEvent*>(event)->globalPosition().toPoint()))) {
@@ -144,7 +144,7 @@ QString MessageBar::error() const {
 }
 
 void MessageBar::paint_ground() {
-  // Only the ground is this widget's own, so that the rest follows the theme.
+  // Sets only the background, so that all else follows the theme.
   const QPalette around = parentWidget() ? parentWidget()->palette() : QApplication::palette();
   const QColor ground = is_error_ ? error_ground(around) : info_ground(around);
   if (ground == palette().color(QPalette::Window)) return;

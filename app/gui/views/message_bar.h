@@ -1,9 +1,10 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// One sentence, shown beside what it is about: what went wrong and how to mend it, or what was
-// done. At the foot of a page, what was done lies over it, lets clicks through and goes by itself
-// or by a click on it; what has a button or stays has room of its own there, and covers nothing.
+// One sentence, shown next to what it concerns: an error and its remedy, or a completed action. At
+// the bottom of a page, the report of an action overlays the page, lets clicks through and
+// disappears after a time or on a click; a message that has a button or stays has its own space and
+// covers nothing.
 
 #include <QFrame>
 #include <QKeySequence>
@@ -21,18 +22,18 @@ namespace attnscope::gui {
 class MessageBar : public QFrame {
   Q_OBJECT
  public:
-  /// `page`: over whose foot it lies; null: it stands in a layout.
+  /// `page`: the page whose bottom edge it overlays; null: it is in a layout.
   explicit MessageBar(QWidget* page = nullptr);
 
-  /// `mend` names a button; empty: none.
+  /// `mend`: text of the button that fixes the error; empty: none.
   void show_error(const QString& sentence, const QString& mend = {});
   void show_info(const QString& sentence);
-  /// What was done, with a button that does more about it, or takes it back.
+  /// A completed action, with a button that continues or undoes it.
   void show_offer(const QString& sentence, const QString& button, const QKeySequence& shortcut,
                   std::function<void()> act);
   void clear();
   [[nodiscard]] QString text() const;
-  /// The sentence shown, when it is of something that went wrong.
+  /// The message, if it is an error.
   [[nodiscard]] QString error() const;
   [[nodiscard]] QPushButton* mend_button() const { return mend_; }
 
@@ -49,18 +50,19 @@ class MessageBar : public QFrame {
   void show_sentence(const QString& sentence, const QString& mend, bool error);
   void paint_ground();
   void lie_at_the_foot();
-  /// The button stands beside the sentence, or below it where it would leave a column of words.
+  /// Places the button next to the sentence, or below it where the sentence would become too
+  /// narrow.
   void arrange(int width);
   [[nodiscard]] bool stays() const;
 
-  QWidget* page_;  // null in a layout
+  QWidget* page_;  // null if in a layout
   QBoxLayout* sentence_ = nullptr;
   QLabel* label_;
   QPushButton* mend_;
   QToolButton* close_;
   QTimer gone_;
   bool is_error_ = false;
-  std::function<void()> offered_;  // what the button does instead of asking to mend
+  std::function<void()> offered_;  // the button's action; replaces mend_asked()
 };
 
 }  // namespace attnscope::gui

@@ -34,7 +34,7 @@ namespace {
 constexpr QSize size_in_characters(140, 46);
 constexpr int least_lines = 20;
 
-/// The label is the control's, though the control stands above its problem.
+/// The control is the label's buddy, although it shares a column with its problem.
 void add_row(QFormLayout& form, const QString& text, QWidget* control, ProblemLabel* problem) {
   auto* column = new QVBoxLayout;
   column->setSpacing(space::hair);
@@ -53,9 +53,9 @@ QString summary_of(const SweepDraft& draft) {
            draft.fields.at(QStringLiteral("device")));
 }
 
-/// What the contenders of a sweep are foreseen to need.
+/// The forecast requirements of a sweep's contenders.
 struct Need {
-  double bytes = 0;  // of the one that needs most; 0: not known
+  double bytes = 0;  // of the contender that needs the most; 0: unknown
   QString whose = {};
   qint64 tokens = 0;
   double seconds = 0;     // for one pass of each at the largest point, at least
@@ -80,7 +80,7 @@ Need need_of(const Forecast& forecast, const std::vector<PatternAndImplementatio
 
 QString memory_words(const Forecast& forecast, const Need& need) {
   if (need.bytes <= 0) return {};
-  // The largest batch that fits the sweep's memory is taken, and one item even where it does not.
+  // Uses the largest batch that fits the sweep's memory, and one item even if that does not fit.
   const double budget =
       std::min(forecast.batch_bytes, forecast.free_bytes.value_or(forecast.batch_bytes));
   const double bytes = std::max(need.bytes, std::min(budget, need.bytes * forecast.batch_max));
@@ -90,13 +90,13 @@ QString memory_words(const Forecast& forecast, const Need& need) {
       .arg(need.tokens);
 }
 
-/// Of devices; several may be no entry yet: "cpu, cuda".
+/// For devices; a combination may not be an entry yet: "cpu, cuda".
 void choose_kind(QComboBox& box, const QString& kind) {
   if (box.findData(kind) < 0) box.addItem(kind, kind);
   box.setCurrentIndex(box.findData(kind));
 }
 
-/// Where text is typed into the control; nothing: it is a list alone.
+/// The control's text field; null: it is only a list.
 QLineEdit* line_of(QWidget* control) {
   auto* box = qobject_cast<QComboBox*>(control);
   return box ? box->lineEdit() : static_cast<QLineEdit*>(control);
@@ -149,7 +149,7 @@ void NewRunDialog::build_form() {
   ui_->programs->set_placeholder(tr("none; your mine.py, or flex, onnxruntime, ..."));
   for (QWidget* see_through : {ui_->scroll->viewport(), ui_->form})
     see_through->setAutoFillBackground(false);
-  // Whatever is said: the form scrolls, and the window is no higher than the screen.
+  // Independent of messages: the form scrolls, and the window is no higher than the screen.
   setMinimumHeight(least_lines * fontMetrics().height());
   show_advanced(false);
 }
@@ -164,7 +164,7 @@ void NewRunDialog::add_field(QFormLayout& form, const SweepField& field) {
     box->setEditable(!of_devices);
     box->setInsertPolicy(QComboBox::NoInsert);
     box->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
-    // A device that is not there says why, at length.
+    // An unavailable device shows its reason, which is long.
     if (of_devices) box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     box->setObjectName(name + QStringLiteral("_choice"));
     box->setAccessibleName(QString(field.name).remove(QLatin1Char('&')));
@@ -185,11 +185,11 @@ void NewRunDialog::add_field(QFormLayout& form, const SweepField& field) {
   add_row(form, field.name, made.control, made.problem);
 }
 
-// From a field of text; on a chip or in a list, whoever presses Return means that.
+// In a text field, Return accepts the dialog; on a chip or in a list, it acts on that widget.
 void NewRunDialog::keyPressEvent(QKeyEvent* event) {
   const bool is_return = event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter;
   const auto* box = qobject_cast<QComboBox*>(focusWidget());
-  // Its contenders are not there yet.
+  // Its contenders are not listed yet.
   if (is_return && ui_->programs->line()->hasFocus()) return name_programs();
   const bool in_text = qobject_cast<QLineEdit*>(focusWidget()) || (box && box->isEditable());
   if (!is_return || in_text) QDialog::keyPressEvent(event);
@@ -279,7 +279,7 @@ void NewRunDialog::open_file() {
          "for "
          "such files: open it in an editor of your choice.")
           .arg(file_->path()));
-  // What a person wrote and mistyped stays theirs.
+  // An invalid file that the user wrote is not overwritten.
   ui_->preset_problem->set_problem(
       file_->open(checked_.ok() && !file_is_wrong_ ? checked_.sweep_text : std::string()));
 }
@@ -425,7 +425,7 @@ void NewRunDialog::check_later(std::function<CheckedDraft()> work) {
 void NewRunDialog::show_checked(CheckedDraft checked) {
   checked_ = std::move(checked);
   const QString of_contenders = QStringLiteral("contenders");
-  // Programs may have answered since it was said.
+  // Programs may have answered since the message was set.
   const auto said = checked_.problems.find(of_contenders);
   if (said != checked_.problems.end() && said->second == unknown_) checked_.problems.erase(said);
   unknown_ = ui_->contenders->problem();
@@ -471,13 +471,13 @@ void NewRunDialog::showEvent(QShowEvent* event) {
   if (checked_.ok()) Q_EMIT forecast_wanted(checked_.sweep_text);
 }
 
-// Whoever computes for a form that is gone would disturb what is measured.
+// A forecast for a hidden form would disturb measurements.
 void NewRunDialog::hideEvent(QHideEvent* event) {
   QDialog::hideEvent(event);
   Q_EMIT forecast_wanted({});
 }
 
-/// Why Start is not possible, though the field may be scrolled away.
+/// Why Start is disabled; the field may be scrolled out of view.
 QString NewRunDialog::why_not() const {
   if (checked_.ok()) return {};
   QStringList fields;
@@ -512,7 +512,7 @@ void NewRunDialog::show_estimate() {
   const QString memory = foreseeing_ ? tr("estimating memory…") : memory_words(forecast_, need);
   if (!memory.isEmpty()) parts.append(memory);
   if (!foreseeing_ && !forecast_.problem.isEmpty()) {
-    // What stands above already is not said again.
+    // A message that is already shown above is not repeated.
     parts.append(forecast_.problem == said_of_list_
                      ? tr("availability is not known")
                      : tr("availability is not known: %1").arg(forecast_.problem));
@@ -538,7 +538,7 @@ void NewRunDialog::start() {
   if (!checked_.ok()) return;
   reject();
   const bool now = ui_->now->isChecked();
-  ui_->now->setChecked(false);  // an exception each time
+  ui_->now->setChecked(false);  // applies to one run only
   Q_EMIT start_asked(checked_.sweep_text, now);
 }
 

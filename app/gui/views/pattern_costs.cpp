@@ -17,7 +17,7 @@
 namespace attnscope::gui {
 namespace {
 
-constexpr int cell_margin = 12;  // of a cell's text, both sides together
+constexpr int cell_margin = 12;  // around a cell's text, both sides together
 
 const CostRow::Value& value_of(const CostRow& row, qsizetype value) {
   return value == 0 ? row.a : value == 1 ? row.b : row.ratio;
@@ -218,10 +218,10 @@ int PatternCosts::longest_word() const {
   return longest + cell_margin;
 }
 
-// Where the values have no room beside the titles they stand beneath them: nothing is cut.
+// If the values do not fit next to the titles, they are placed below: nothing is cut.
 void PatternCosts::arrange() {
   if (!a_) return;
-  // Not of the numbers that stand there just now: they come one after the other.
+  // Independent of the current numbers, which arrive one after the other.
   const int usual = fontMetrics().horizontalAdvance(QStringLiteral("88.88×"));
   QStringList values{a_->title};
   if (b_) values << b_->title << tr("A over B");
@@ -241,7 +241,7 @@ void PatternCosts::arrange() {
   fit();
 }
 
-// As high as its rows: no empty ground.
+// As high as its rows, without empty space.
 void PatternCosts::fit() {
   ui_->costs->resizeRowsToContents();
   ui_->costs->setFixedHeight(ui_->costs->horizontalHeader()->sizeHint().height() +

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The right of page Patterns: what one forward call of pattern A costs, beside B, as a table, and
-// the run that measures it.
+// The right side of page Patterns: the cost of one forward call of pattern A, next to B, as a
+// table, and the run that measures it.
 
 #include <QWidget>
 #include <memory>
@@ -19,7 +19,7 @@ namespace Ui {
 class PatternCosts;
 }
 
-/// The rows, in columns of their own or stacked in one.
+/// The rows, in separate columns or stacked in one.
 class CostsModel : public RowsModel<CostRow> {
  public:
   void show_rows(const std::vector<CostRow>& rows, const QStringList& values, bool stacked);
@@ -38,20 +38,20 @@ class PatternCosts : public QWidget {
   void show_costs(const TitledMask& a, const std::optional<TitledMask>& b, const LayoutItem& item,
                   int heads, int head_dim);
   void set_machine(const std::optional<MachineCeilings>& machine);
-  /// A measurement goes on: nobody starts a worker beside it.
+  /// While a run is measured, no worker is started.
   void set_measuring(bool measuring);
   [[nodiscard]] bool is_measuring() const { return is_measuring_; }
 
-  /// Of pattern A against full attention, with every implementation that takes it; an error says
-  /// why there is none now.
+  /// A sweep of pattern A compared with full attention, with every implementation that supports it;
+  /// an error states why there is none now.
   [[nodiscard]] Result<QString> sweep() const;
   [[nodiscard]] bool has_counts() const { return counted_.a && *counted_.a; }
-  /// The table to be copied.
+  /// The table, for copying.
   [[nodiscard]] report::Sheet sheet() const;
 
  Q_SIGNALS:
   void run_asked();
-  /// It is counted now.
+  /// The counts are ready.
   void table_changed();
 
  protected:
@@ -72,7 +72,7 @@ class PatternCosts : public QWidget {
   void fit();
   [[nodiscard]] int longest_word() const;
   [[nodiscard]] bool may_be_asked() const;
-  /// Of the implementations that take pattern A.
+  /// Ids of the implementations that support pattern A.
   [[nodiscard]] QStringList ids() const;
 
   std::unique_ptr<Ui::PatternCosts> ui_;

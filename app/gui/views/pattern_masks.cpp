@@ -22,7 +22,7 @@ namespace {
 
 using charts::DifferencePart;
 
-/// What the colour and the hatching of a part look like.
+/// A sample of the colour and hatching of a part.
 class Swatch : public QWidget {
  public:
   explicit Swatch(DifferencePart part) : part_(part) {
@@ -169,7 +169,7 @@ QString PatternMasks::compared_with() const {
 }
 
 void PatternMasks::set_split(bool split) {
-  // Without a B there is nothing to set beside: the first one will do.
+  // Without a B there is nothing to compare with: take the first one.
   if (split && !b_ && ui_->partner->count() > 1) return choose_partner(1);
   split_ = split;
   show_masks();
@@ -210,8 +210,8 @@ void PatternMasks::arrange() {
     grid->setColumnStretch(section, section == 0 || split ? 1 : 0);
     grid->setRowStretch(section, section == 0 || split ? 1 : 0);
   }
-  // The layouts inside remember what they were asked while other parts were shown, and the area
-  // around asks for their height before they are told.
+  // The inner layouts cache size hints from when other parts were shown, and the surrounding area
+  // queries their height before they are invalidated.
   grid->activate();
 }
 
@@ -219,7 +219,7 @@ void PatternMasks::show_masks() {
   arrange();
   ui_->pattern_heading->setText(a_.title);
   ui_->pattern_heading->setToolTip(words(a_.source.pattern.description));
-  // The views show what is wrong with a problem that they cannot draw.
+  // The views show the error of a problem that they cannot draw.
   const LayoutItem& item = editor_.item();
   (void)mask()->show_mask(a_.source.pattern, a_.source.window, item);
   counter_.drop();
@@ -237,7 +237,7 @@ void PatternMasks::show_masks() {
   explain();
 }
 
-// Of the true sizes, whatever the style shows.
+// For the true sizes, independent of the style.
 void PatternMasks::count() {
   set_counts({}, tr("counting…"));
   counter_.start(

@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The middle of page Patterns: the mask of pattern A, the one that is edited, in one of three
-// styles or, side by side with B, the masks of both and their difference, which zoom, pan and are
-// asked together. B is another pattern of the list, or A before its edits.
+// The middle of page Patterns: the mask of pattern A, the edited one, in one of three styles; or
+// the masks of A and B side by side and their difference, with common zoom, pan and hover. B is
+// another pattern of the list, or A before its edits.
 
 #include <QWidget>
 #include <array>
@@ -22,7 +22,7 @@ namespace Ui {
 class PatternMasks;
 }
 
-/// One side as it is shown: "Sparse asymmetric, w = 4".
+/// A side and its title: "Sparse asymmetric, w = 4".
 struct TitledMask {
   QString title;
   charts::MaskSource source;
@@ -35,26 +35,26 @@ class PatternMasks : public QWidget {
   ~PatternMasks() override;
 
   void set_style(charts::MaskStyle style);
-  /// Side by side, where there is a B.
+  /// Shows A and B side by side, if there is a B.
   void set_split(bool split);
   [[nodiscard]] bool is_split() const { return split_ && b_.has_value(); }
-  /// Pattern B, side by side with A; empty: none.
+  /// Selects pattern B, side by side with A; empty: none.
   void compare_with(const QString& title);
   [[nodiscard]] QString compared_with() const;
 
   [[nodiscard]] const TitledMask& a() const { return a_; }
   [[nodiscard]] const std::optional<TitledMask>& b() const { return b_; }
-  /// Of A.
+  /// The mask of A.
   [[nodiscard]] charts::MaskView* mask() const { return views_.front(); }
 
  Q_SIGNALS:
-  /// A or B is another mask now, or B is none.
+  /// The mask of A or B has changed, or B was removed.
   void changed();
 
  private:
   struct Partner {
     int id = 0;
-    bool before = false;  // as A was before its edits
+    bool before = false;  // A before its edits
     friend bool operator==(const Partner&, const Partner&) = default;
   };
 

@@ -22,7 +22,7 @@ namespace attnscope::gui {
 namespace {
 
 constexpr int widest_window = 1'000'000;  // tokens
-constexpr int slider_window = -1;         // in the editor of a width: the one that the slider sets
+constexpr int slider_window = -1;         // in a width editor: use the slider's window
 
 TokenGroup group_at(int section) {
   return token_groups.at(static_cast<std::size_t>(section));
@@ -32,7 +32,7 @@ bool has_positions(const QModelIndex& cell) {
   return share_positions(group_at(cell.row()), group_at(cell.column()));
 }
 
-/// Reads what ChunkRule::text() writes, with or without spaces.
+/// Parses the output of ChunkRule::text(), with or without spaces.
 std::optional<ChunkRule> chunk_from(const QString& text) {
   const QStringList numbers = text.split(QLatin1Char('+'));
   if (numbers.size() != 2) return std::nullopt;
@@ -45,7 +45,7 @@ std::optional<ChunkRule> chunk_from(const QString& text) {
   return is_size && is_overlap && in_range ? std::optional(rule) : std::nullopt;
 }
 
-/// Paints a cell in its pair's colour, so that the table is the mask's legend, too, and edits a
+/// Paints a cell in its pair's colour, so that the table is also the mask's legend, and edits a
 /// window's own width and the sizes of chunks.
 class RuleDelegate : public QStyledItemDelegate {
  public:
@@ -230,7 +230,7 @@ void PatternMatrix::refresh() {
   }
 }
 
-// A word is never cut.
+// Words are never cut.
 void PatternMatrix::fit() {
   horizontalHeader()->setMinimumSectionSize(fontMetrics().horizontalAdvance(tr("whole")) +
                                             2 * fontMetrics().averageCharWidth());
@@ -260,7 +260,7 @@ QSize PatternMatrix::sizeHint() const {
               rowCount() * verticalHeader()->defaultSectionSize() + 2 * frameWidth() + bar};
 }
 
-// Of large text the columns scroll, and their rows' names stay.
+// With large text the columns scroll, and the row names stay.
 QSize PatternMatrix::minimumSizeHint() const {
   const int room = SideArea::widest - verticalScrollBar()->sizeHint().width() - space::gap;
   return {std::min(whole_width(), room), sizeHint().height()};

@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The table of who (row) sees whom (column), edited by click or by keyboard: arrows choose a cell,
-// Space goes on to the next rule, 1 2 3 4 set none, whole, window, chunks, F2 gives a window a
-// width of its own and chunks their sizes. Every edit goes through the editor, so that it can be
+// The table of which group (row) attends to which (column), edited by click or keyboard: arrows
+// select a cell, Space switches to the next rule, 1 2 3 4 set none, whole, window, chunks, F2 edits
+// a window's own width and the sizes of chunks. Every edit goes through the editor and can be
 // undone.
 
 #include <QTableWidget>
@@ -16,18 +16,18 @@ class PatternMatrix : public QTableWidget {
   Q_OBJECT
  public:
   explicit PatternMatrix(QWidget* parent = nullptr);
-  /// Before all else: what is edited.
+  /// Must be called first.
   void set_editor(PatternEditor& editor);
 
   [[nodiscard]] QSize sizeHint() const override;
   [[nodiscard]] QSize minimumSizeHint() const override;
   [[nodiscard]] const GroupRule& rule_at(const QModelIndex& cell) const;
   void set_rule(const QModelIndex& cell, const GroupRule& rule);
-  /// `sizes` as the table writes them, "40+5".
+  /// `sizes`: in the table's notation, "40+5".
   void set_chunks(const QModelIndex& cell, const QString& sizes);
 
  Q_SIGNALS:
-  /// Why an edit is not possible; empty: it was.
+  /// Why an edit is not possible; empty: the edit succeeded.
   void refused(const QString& sentence);
 
  protected:
@@ -41,7 +41,7 @@ class PatternMatrix : public QTableWidget {
   void set_next_kind(const QModelIndex& cell);
   void refresh();
   void fit();
-  /// That shows every column.
+  /// The width that shows every column.
   [[nodiscard]] int whole_width() const;
 
   PatternEditor* editor_ = nullptr;

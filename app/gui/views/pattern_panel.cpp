@@ -33,13 +33,13 @@
 namespace attnscope::gui {
 namespace {
 
-constexpr std::size_t most_listed = 1000;  // sentence starts that a list begins with
+constexpr std::size_t most_listed = 1000;  // sentence starts in an initial list
 
-/// The windows that the slider stops at: fine where windows are small, then doubling, then all.
+/// The windows of the slider's stops: fine for small windows, then doubling, then infinite.
 constexpr int slider_windows[] = {0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
 constexpr int infinite_stop = std::size(slider_windows);
 
-/// The stop at or before the window.
+/// The stop at or below the window.
 int stop_of(Window window) {
   if (window.is_infinite()) return infinite_stop;
   const auto* const next = std::ranges::upper_bound(slider_windows, window.tokens());
@@ -77,8 +77,8 @@ PatternPanel::PatternPanel(PatternEditor& editor, QWidget* parent)
 
 PatternPanel::~PatternPanel() = default;
 
-// Large text stands above its fields. Not by WrapLongRows, under which Qt 6.4 gives rows no height
-// where others have come and gone.
+// Puts large labels above their fields. WrapLongRows is not used: with it, Qt 6.4 gives rows no
+// height after other rows have been hidden and shown.
 void PatternPanel::wrap_rows() {
   QFormLayout& form = *ui_->form;
   int labels = 0, fields = 0;
@@ -102,7 +102,7 @@ void PatternPanel::build_list() {
   QListView* list = ui_->patterns;
   list->setModel(&editor_.patterns());
   list->setSpacing(1);
-  // As high as its rows: within a panel that scrolls, a list that scrolls catches the wheel.
+  // As high as its rows: inside a scrolling panel, a scrolling list would capture the wheel.
   const auto show_all = [list] {
     list->setFixedHeight(list->model()->rowCount() * (list->fontMetrics().height() + 3));
   };
@@ -162,7 +162,7 @@ void PatternPanel::bind(QLineEdit* edit, const std::function<QString()>& value,
                         const std::function<Status(const QString&)>& enter, ProblemLabel* problem,
                         const std::function<QString()>& wrong) {
   shown_.emplace_back([=] {
-    if (edit->hasFocus() && edit->isModified()) return;  // somebody is typing
+    if (edit->hasFocus() && edit->isModified()) return;  // the user is typing
     if (const QString text = value(); edit->text() != text) {
       edit->setText(text);
       edit->setCursorPosition(0);
@@ -373,7 +373,7 @@ void PatternPanel::sentences_chosen() {
     case PatternEditor::Sentences::listed:
       editor_.set_sentences(starts_by_stride());
   }
-  refresh();  // without any token there is no start, and the choice is "none" again
+  refresh();  // without tokens there is no start, and the choice is "none" again
 }
 
 void PatternPanel::set_blocks() {
@@ -382,8 +382,8 @@ void PatternPanel::set_blocks() {
                                      .seed = ui_->block_seed->value()});
 }
 
-// Text fields keep Ctrl+Z for the text that is being typed, and only then: what was entered is an
-// edit of the page, undone by the page.
+// Text fields handle Ctrl+Z only while text is being typed; an entered value is an edit of the
+// page, which the page undoes.
 bool PatternPanel::eventFilter(QObject* watched, QEvent* event) {
   if (event->type() == QEvent::ShortcutOverride) {
     const auto* edit = qobject_cast<QLineEdit*>(watched);

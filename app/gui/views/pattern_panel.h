@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The left of page Patterns: the list of patterns, everything of the chosen one that can be edited,
-// the item that it is shown on, and the heads that its costs are counted for.
+// The left side of page Patterns: the list of patterns, the editable properties of the selected
+// one, the item that it is shown on, and the heads used for its costs.
 
 #include <QWidget>
 #include <functional>
@@ -26,14 +26,14 @@ class PatternPanel;
 class PatternPanel : public QWidget {
   Q_OBJECT
  public:
-  static constexpr int most_tokens = 1'000'000;  // that a mask shows
+  static constexpr int most_tokens = 1'000'000;  // for a mask
 
   explicit PatternPanel(PatternEditor& editor, QWidget* parent = nullptr);
   ~PatternPanel() override;
 
   [[nodiscard]] int heads() const;
   [[nodiscard]] int head_dim() const;
-  /// Beside the list; empty: the last file could be opened.
+  /// Shown next to the list; empty: the last file could be opened.
   void show_problem(const QString& sentence);
 
  Q_SIGNALS:
@@ -41,7 +41,7 @@ class PatternPanel : public QWidget {
   void save_asked();
   void save_as_asked();
   void file_asked(const QString& file);
-  /// Heads or their dimension, which are no part of an item and no step that is undone.
+  /// The number of heads or their dimension; not part of an item, and not undoable.
   void heads_changed();
 
  protected:
@@ -58,11 +58,11 @@ class PatternPanel : public QWidget {
   void bind_sentences();
   void bind_blocks();
   void bind_words();
-  /// `value`: what the editor has; nothing: the field keeps what it shows.
+  /// `value`: the editor's value; nothing: the field keeps its value.
   void bind(QSpinBox* box, int most, const std::function<void(int)>& enter,
             std::function<std::optional<std::int64_t>()> value);
-  /// `enter`: an error is said by `problem`, and the text stays as it was typed. `wrong`: what is
-  /// wrong with the value that the editor has; empty: nothing.
+  /// `enter`: on an error, `problem` shows it and the text stays as typed. `wrong`: the error of
+  /// the editor's current value; empty: none.
   void bind(QLineEdit* edit, const std::function<QString()>& value,
             const std::function<Status(const QString&)>& enter, ProblemLabel* problem = nullptr,
             const std::function<QString()>& wrong = {});
@@ -74,11 +74,11 @@ class PatternPanel : public QWidget {
   [[nodiscard]] QString wrong_starts() const;
   void sentences_chosen();
   void set_blocks();
-  /// Where a stride would put them, as a list to begin with.
+  /// The starts that the stride gives, as an initial list.
   [[nodiscard]] std::vector<std::int64_t> starts_by_stride() const;
 
   PatternEditor& editor_;
-  std::vector<std::function<void()>> shown_;  // each shows its field's part of the editor
+  std::vector<std::function<void()>> shown_;  // each updates its field from the editor
   std::unique_ptr<Ui::PatternPanel> ui_;
 };
 

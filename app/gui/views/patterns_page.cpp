@@ -39,7 +39,7 @@ PatternsPage::PatternsPage(std::shared_ptr<PatternEditor> editor, QWidget* paren
   layout->addWidget(with_sides("patterns_split", new SideArea(panel_, tr("Pattern")), masks_,
                                new SideArea(costs_, tr("Costs")), {260, 600, 310}));
 
-  // They reach the whole page, not their own part alone.
+  // The actions work on the whole page, not only in their own part.
   addActions(panel_->actions());
   addActions(masks_->actions());
   add_action(this, tr("Save the pattern"), tr("Ctrl+S"), &PatternsPage::save);
@@ -58,7 +58,7 @@ PatternsPage::PatternsPage(std::shared_ptr<PatternEditor> editor, QWidget* paren
 }
 
 PatternsPage::~PatternsPage() {
-  // A field that is being edited ends its edit when it loses the focus: while the editor is there.
+  // A field that is being edited commits when it loses the focus: do this while the editor exists.
   QWidget* focused = QApplication::focusWidget();
   if (focused && isAncestorOf(focused)) focused->clearFocus();
 }
@@ -153,7 +153,7 @@ QVariantMap PatternsPage::chosen() const {
           {QStringLiteral("documents"), documents}};
 }
 
-// What is gone or makes no sense any more stays as it is.
+// Missing or invalid settings are ignored.
 void PatternsPage::restore(const QVariantMap& chosen) {
   if (chosen.isEmpty()) return;
   if (!goes_on_) restore_problem(chosen);
@@ -200,7 +200,7 @@ void PatternsPage::save_as() {
 }
 
 void PatternsPage::ask_to_save_as(std::function<void()> then) {
-  // One that ships becomes a pattern of one's own when its name does not stay.
+  // A shipped pattern becomes a user pattern if its name changes.
   ask_for_new_file(this, tr("Save the pattern"), words(editor_.pattern().name),
                    {QStringLiteral("json")},
                    [this, then = std::move(then)](const QString& file) { save_to(file, then); });

@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Page Patterns: a pattern is edited on the left, drawn in the middle, alone or beside another, and
-// its costs are counted on the right. Knows models and values only; what it needs of the store or
-// of a run, it asks the window for.
+// Page Patterns: a pattern is edited on the left, drawn in the middle, alone or next to another,
+// and its costs are counted on the right. It knows only models and values; it requests data of the
+// store or of a run from the window.
 
 #include <functional>
 #include <memory>
@@ -23,7 +23,7 @@ class PatternPanel;
 class PatternsPage : public Page {
   Q_OBJECT
  public:
-  /// With what is edited; none: anew.
+  /// `editor`: edits to continue; null: a new editor.
   explicit PatternsPage(std::shared_ptr<PatternEditor> editor = {}, QWidget* parent = nullptr);
   ~PatternsPage() override;
 
@@ -35,11 +35,11 @@ class PatternsPage : public Page {
   void run() override;
   [[nodiscard]] QList<PageActions> page_actions() const override;
 
-  /// The error, if any, is also shown beside the list.
+  /// The error, if any, is also shown next to the list.
   Status open_file(const QString& file);
   void choose(const QString& pattern_name);
-  /// What is shown, for restore() after a restart: pattern, B, window and lengths, not edits that
-  /// were never saved.
+  /// The displayed state, for restore() after a restart: pattern, B, window and lengths, without
+  /// unsaved edits.
   [[nodiscard]] QVariantMap chosen() const;
   void restore(const QVariantMap& chosen);
   void ask_for_file();
@@ -47,13 +47,12 @@ class PatternsPage : public Page {
   void save_as();
 
   [[nodiscard]] bool has_unsaved() const;
-  /// Asks about every pattern with changes that are not saved, then calls `then`; not when a person
-  /// cancels.
+  /// Asks about every pattern with unsaved changes, then calls `then`, unless the user cancels.
   void settle_unsaved(const std::function<void()>& then);
 
   /// For the limit; none: no run has measured it yet.
   void set_machine(const std::optional<MachineCeilings>& machine);
-  /// A run is being measured: no worker is started beside it.
+  /// While a run is measured, no worker is started.
   void set_measuring(bool measuring);
 
   [[nodiscard]] PatternEditor& editor() { return editor_; }
@@ -62,7 +61,7 @@ class PatternsPage : public Page {
   [[nodiscard]] charts::MaskView* mask() const { return masks_->mask(); }
 
  Q_SIGNALS:
-  /// Answered by set_machine.
+  /// The window answers with set_machine.
   void ceilings_wanted();
 
  protected:
@@ -76,10 +75,10 @@ class PatternsPage : public Page {
   void save_to(const QString& file, const std::function<void()>& then);
   void ask_to_save_as(std::function<void()> then);
 
-  bool goes_on_;  // with what a page before it edited
+  bool goes_on_;  // continues the edits of an earlier page
   std::shared_ptr<PatternEditor> owner_;
   PatternEditor& editor_;
-  QList<int> given_up_;  // ids of patterns whose changes a person gave up while closing
+  QList<int> given_up_;  // ids of patterns whose changes the user discarded while closing
   PatternPanel* panel_;
   PatternMasks* masks_;
   PatternCosts* costs_;

@@ -15,7 +15,7 @@ PopupButton::PopupButton(QWidget* parent, QWidget* fields)
   setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
   frame_->setFrameStyle(QFrame::StyledPanel);
   auto* layout = new QVBoxLayout(frame_);
-  layout->setSizeConstraint(QLayout::SetFixedSize);  // grows and shrinks with the fields
+  layout->setSizeConstraint(QLayout::SetFixedSize);  // follows the size of the fields
   frame_->installEventFilter(this);
   connect(this, &QPushButton::clicked, this, [this] { open(); });
   if (fields != nullptr) set_fields(fields);
@@ -38,7 +38,7 @@ void PopupButton::open(QWidget* field) {
   QPoint place = mapToGlobal(QPoint(0, height()));
   place.setX(
       std::clamp(place.x(), room.left(), std::max(room.left(), room.right() - frame_->width())));
-  // Above the button where the screen ends beneath it.
+  // Above the button if the screen has no room below it.
   if (place.y() + frame_->height() > room.bottom())
     place.setY(std::max(room.top(), mapToGlobal(QPoint()).y() - frame_->height()));
   frame_->move(place);
@@ -49,7 +49,7 @@ void PopupButton::open(QWidget* field) {
   if (field != nullptr) field->setFocus(Qt::PopupFocusReason);
 }
 
-// A press beside the fields closes them and no more: on this button it would open them again.
+// A press outside the fields only closes them: on this button it would reopen them.
 bool PopupButton::eventFilter(QObject* watched, QEvent* event) {
   if (event->type() == QEvent::MouseButtonPress) frame_->setAttribute(Qt::WA_NoMouseReplay);
   return QPushButton::eventFilter(watched, event);

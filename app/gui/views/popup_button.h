@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// A button that says what was chosen and opens the fields to choose it with beneath it, so that a
-// page shows one control instead of all of them. What is chosen takes effect at once; Escape or a
-// click elsewhere closes.
+// A button that shows the current choice and opens the fields for it below, so that a page shows
+// one control instead of all of them. A choice takes effect at once; Escape or a click elsewhere
+// closes.
 //
 //   auto* choices = new PopupButton(this, fields);
 //   choices->say(tr("Time and memory along length"));
@@ -17,13 +17,13 @@ namespace attnscope::gui {
 class PopupButton : public QPushButton {
   Q_OBJECT
  public:
-  /// `fields`: what opens; its accessible name says what for.
+  /// `fields`: the widget to open; its accessible name describes its purpose.
   explicit PopupButton(QWidget* parent, QWidget* fields = nullptr);
   void set_fields(QWidget* fields);
 
-  /// Cut at its end where the room is narrow.
+  /// Sets the text; its end is elided where space is narrow.
   void say(const QString& text);
-  /// The keyboard goes to `field`, or to the first one.
+  /// Gives the focus to `field`, or to the first field.
   void open(QWidget* field = nullptr);
   [[nodiscard]] QSize sizeHint() const override;
   [[nodiscard]] QSize minimumSizeHint() const override;
@@ -33,7 +33,7 @@ class PopupButton : public QPushButton {
   void initStyleOption(QStyleOptionButton* option) const override;
 
  private:
-  /// What frame and arrow take of the width.
+  /// Width of the frame and the arrow.
   [[nodiscard]] int width_around_text(const QStyleOptionButton& option) const;
 
   QFrame* frame_;

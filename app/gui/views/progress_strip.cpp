@@ -106,7 +106,7 @@ void ProgressStrip::build_actions() {
 void ProgressStrip::set_live(bool live) {
   pause_->setEnabled(live);
   pause_button_->setVisible(live);
-  constexpr int least_lines = 52;  // of a window in which the heats leave the charts their room
+  constexpr int least_lines = 52;  // of a window where the heats leave enough room for the charts
   const bool has_heats = live && heats_.rowCount() > 0;
   const bool shown =
       heats_wish_.value_or(window()->height() >= least_lines * fontMetrics().lineSpacing());
@@ -152,7 +152,7 @@ void ProgressStrip::show_run(const RunEntry* live, Time now) {
                       .arg(std::min(progress_.heats_done + 1, progress_.heats_planned))
                       .arg(progress_.heats_planned));
   show_share(now);
-  // It is a guess, and what goes on beyond it has no time left.
+  // The time left is an estimate; beyond it, none is left.
   const std::optional<double>& left = progress_.seconds_left;
   left_->setText(!left        ? QString()
                  : *left >= 1 ? tr("about %1 left").arg(duration_words(*left))
@@ -168,7 +168,7 @@ void ProgressStrip::show_share(Time now) {
   const double heats = static_cast<double>(progress_.heats_done) /
                        static_cast<double>(std::max(1, progress_.heats_planned));
   if (!seen_ && seconds_seen_ == 0) share_at_first_ = heats;
-  if (!progress_.seconds_left) {  // it waits
+  if (!progress_.seconds_left) {  // the run waits
     seen_.reset();
     return;
   }
@@ -176,7 +176,7 @@ void ProgressStrip::show_share(Time now) {
   seen_ = now;
   const double whole = seconds_seen_ + *progress_.seconds_left;
   const double own = whole > 0 ? seconds_seen_ / whole : 0;
-  // An estimate that grows does not take the bar back.
+  // The bar does not move back when the estimate grows.
   const auto share = static_cast<int>(all * (share_at_first_ + (1 - share_at_first_) * own));
   bar_->setValue(std::clamp(share, bar_->value(), all));
 }

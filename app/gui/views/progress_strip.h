@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// What the live run is doing: heats done, the current contender, time left, every heat as a square,
-// and the way to pause it.
+// The state of the live run: heats done, the current contender, time left, every heat as a square,
+// and a button to pause it.
 
 #include <QFrame>
 #include <chrono>
@@ -29,17 +29,17 @@ class ProgressStrip : public QFrame {
 
   void show_starting();
   using Time = std::chrono::steady_clock::time_point;
-  /// Hidden without a live run. The bar shows the share of the time: what has passed, of that and
-  /// what is left.
+  /// Hidden without a live run. The bar shows the elapsed fraction of the total time (elapsed and
+  /// left).
   void show_run(const RunEntry* live, Time now = std::chrono::steady_clock::now());
-  /// Of the live run; those of another are not shown.
+  /// Heats of the live run; those of other runs are not shown.
   void show_heats(const HeatsPointer& heats);
-  /// After a pause that did not reach the run.
+  /// Called after a pause that did not reach the run.
   void allow_again();
   [[nodiscard]] QPushButton* pause_button() const { return pause_button_; }
-  /// Pauses the live run, or lets it go on.
+  /// Pauses or continues the live run.
   [[nodiscard]] QAction* pause_action() const { return pause_; }
-  /// Enabled while there are heats to go to; shows them.
+  /// Shows the heats; enabled while there are any.
   [[nodiscard]] QAction* heats_action() const { return go_to_heats_; }
   [[nodiscard]] const HeatsModel& heats() const { return heats_; }
   [[nodiscard]] HeatsView* heats_view() const { return heats_view_; }
@@ -68,15 +68,15 @@ class ProgressStrip : public QFrame {
   HeatsView* heats_view_;
   HeatsLegend* legend_;
   QLabel* chosen_;
-  QWidget* grid_;                   // heats, legend and what is said of the chosen one
-  std::optional<bool> heats_wish_;  // what the person chose; else as the window has room
+  QWidget* grid_;                   // heats, legend and the sentence of the selected heat
+  std::optional<bool> heats_wish_;  // the user's choice; otherwise it depends on the window's size
   QString uuid_;
   Progress progress_;
-  // The share of the run's heats when it was first shown, seconds of measuring since then, and when
-  // it was last shown while it was being measured.
+  // The fraction of the run's heats done when it was first shown, the seconds of measuring since
+  // then, and the time when it was last shown while being measured.
   double share_at_first_ = 0, seconds_seen_ = 0;
   std::optional<Time> seen_;
-  std::optional<bool> pause_wish_;  // asked for, and not yet seen in the run's progress
+  std::optional<bool> pause_wish_;  // requested, and not yet visible in the run's progress
 };
 
 }  // namespace attnscope::gui

@@ -23,7 +23,7 @@ namespace {
 
 using Pair = report::BesidePublished;
 
-// Whole cross-encoders on a GPU stand beside ours, and no ratio is taken.
+// Whole cross-encoders on a GPU are shown next to ours, without a ratio.
 std::vector<RowsModel<Pair>::Column> beside_columns() {
   const QString published =
       BesideView::tr("ECIR 2024, Table 3: one NVIDIA A100 40 GB; published, not measured here");
@@ -72,7 +72,7 @@ PublishedView::PublishedView(QWidget* parent)
   ui_->published_source->setForegroundRole(QPalette::PlaceholderText);
   ui_->published_table->setModel(&model_);
   new FlowLayout(ui_->head);
-  // Not fixed: that would hold it to the height of one line.
+  // Not a fixed policy: that would limit it to the height of one line.
   QSizePolicy policy(QSizePolicy::Preferred, QSizePolicy::Preferred);
   policy.setHeightForWidth(true);
   ui_->head->setSizePolicy(policy);
@@ -85,7 +85,7 @@ void PublishedView::show_table(const report::PublishedTable& table) {
   std::vector<RowsModel<std::vector<std::string>>::Column> columns;
   for (std::size_t at = 0; at < table.columns.size(); ++at) {
     const QString tip = words(table.columns[at].title);
-    // In lines: fifteen columns of long titles would not fit beside each other.
+    // Wrapped: fifteen columns with long titles would not fit side by side.
     QString title = tip;
     for (const QString& word : {QStringLiteral("w ="), QStringLiteral("("), QStringLiteral("per "),
                                 QStringLiteral("vs. ")})

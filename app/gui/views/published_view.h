@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// What the papers published, read-only: one of their tables, with its citation and the machine that
-// the paper names; and their times and memory next to a run's.
+// The papers' published results, read-only: one of their tables, with its citation and the machine
+// that the paper names; and their times and memory next to a run's.
 
 #include <QWidget>
 #include <memory>
@@ -38,8 +38,7 @@ class PublishedView : public QWidget {
   std::unique_ptr<Ui::PublishedView> ui_;
 };
 
-/// The paper's times and memory next to ours, or the sentence that says which cells there would
-/// have to be.
+/// The paper's times and memory next to ours, or a sentence that lists the cells that are missing.
 class BesideView : public QWidget {
   Q_OBJECT
  public:
@@ -50,7 +49,7 @@ class BesideView : public QWidget {
   void show_run(const RunPointer& run);
 
  private:
-  RunPointer run_;  // owns the rows that the model's point to
+  RunPointer run_;  // owns the rows that the model points to
   RowsModel<report::BesidePublished> model_;
   std::unique_ptr<Ui::BesideView> ui_;
 };

@@ -15,7 +15,8 @@
 namespace attnscope::gui {
 namespace {
 
-/// A field cannot hold what separates fields; other programs read a hyphen as a number's sign.
+/// Replaces field separators by spaces, and minus signs by hyphens, which other programs parse as
+/// signs.
 QString field(QString text) {
   return text.replace(QLatin1Char('\t'), QLatin1Char(' '))
       .replace(QLatin1Char('\n'), QLatin1Char(' '))
@@ -25,7 +26,7 @@ QString field(QString text) {
 /// Empty without a selection.
 QString selection_text(const QTableView& table) {
   if (table.selectionModel() == nullptr) return {};
-  std::map<int, std::map<int, QString>> rows;  // by row, then by place on the screen
+  std::map<int, std::map<int, QString>> rows;  // by row, then by visual column
   std::set<int> columns;
   const QModelIndexList selected = table.selectionModel()->selectedIndexes();
   for (const QModelIndex& index : selected) {

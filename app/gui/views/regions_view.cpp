@@ -35,7 +35,8 @@ class RegionsView::Paper : public QWidget {
     painter.translate(space::around.left(), space::around.top());
     drawing_->paint(painter, shown_);
   }
-  /// The region under the mouse is shown at once in strip and text; words wait for the tool tip.
+  /// The region under the mouse is highlighted at once in strip and text; its description is a tool
+  /// tip.
   void mouseMoveEvent(QMouseEvent* event) override {
     show_region(drawing_ ? drawing_->region_at(on_drawing(event->position())) : std::nullopt);
   }

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// A document with the regions that made its score, as wide as the page; it scrolls down.
+// A document with the regions that determine its score, as wide as the page; it scrolls vertically.
 
 #include <QScrollArea>
 
@@ -15,7 +15,7 @@ class RegionsView : public QScrollArea {
   explicit RegionsView(QWidget* parent = nullptr);
 
   void show_regions(RegionsPointer regions);
-  /// All that the drawing says, for whom does not see it.
+  /// The whole content of the drawing as text, for screen readers.
   [[nodiscard]] QString text() const;
 
  protected:

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// What files are named that a run is written into.
+// Names of the files that a run is exported to.
 
 #include <QString>
 
@@ -10,8 +10,8 @@
 
 namespace attnscope::gui {
 
-/// The run's name and number and what is shown of it, "quick-12-time", without what shells and file
-/// systems stumble over.
+/// The run's name, its number and the exported part, "quick-12-time", without characters that cause
+/// problems in shells and file systems.
 [[nodiscard]] inline QString file_stem(const RunInfo& run, const QString& suffix) {
   constexpr int longest = 80;
   QString stem = QStringLiteral("%1-%2-%3")

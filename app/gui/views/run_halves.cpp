@@ -48,7 +48,7 @@ int RunHalves::least_of_tabs() const {
 void RunHalves::fold_or_unfold() {
   QWidget* front = tabs_->currentWidget();
   if (front != charts_) lower_ = front;
-  // The tabs that lie behind ask for none.
+  // Hidden tabs request no height.
   for (int at = 0; at < tabs_->count(); ++at) {
     tabs_->widget(at)->setSizePolicy(QSizePolicy::Preferred, tabs_->widget(at) == front
                                                                  ? QSizePolicy::Preferred
@@ -56,12 +56,12 @@ void RunHalves::fold_or_unfold() {
   }
   if (!isVisible()) return;
   const bool was_folded = is_folded();
-  // Behind another tab they have the width of before.
+  // In a hidden tab, the charts have an outdated width.
   if (was_folded && !charts_->isVisible()) charts_->resize(width(), charts_->height());
   const bool folds =
       height() < charts_->minimumSizeHint().height() + handleWidth() + least_of_tabs();
   if (folds == was_folded) return;
-  const QSignalBlocker quiet(tabs_);  // nobody has chosen
+  const QSignalBlocker quiet(tabs_);  // not a user's choice
   if (folds) {
     unfolded_ = sizes();
     tabs_->addTab(charts_, tr("Charts"));

@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// A run's charts over its tabs. They share what room there is. Where there is too little for both,
-// the charts are the last of the tabs: so a table's own bars are the only ones, and nothing scrolls
-// in a page that scrolls.
+// A run's charts above its tabs; both share the available height. If it is too small for both, the
+// charts become the last tab, so that only a table has scroll bars and no scroll area contains
+// another.
 
 #include <QSizePolicy>
 #include <QSplitter>
@@ -16,30 +16,31 @@ class RunHalves : public QSplitter {
  public:
   RunHalves(QWidget* charts, QTabWidget* tabs);
 
-  /// To be called when another tab is in front: the tab bar stays where it is, and the charts are
-  /// folded where that tab needs their room.
+  /// Must be called when the current tab changes: the tab bar keeps its position, and the charts
+  /// are folded if the tab needs their room.
   void fold_or_unfold();
-  /// What the charts show was chosen: where they are a tab, or become one, it is in front.
+  /// Called when the user changes the content of the charts: if they are a tab, or become one, that
+  /// tab is made current.
   void bring_charts();
-  /// The charts are a tab.
+  /// Whether the charts are a tab.
   [[nodiscard]] bool is_folded() const;
   [[nodiscard]] QSize sizeHint() const override { return minimumSizeHint(); }
-  /// Of the tab in front alone.
+  /// Of the current tab only.
   [[nodiscard]] QSize minimumSizeHint() const override;
 
  protected:
   bool event(QEvent* event) override;
 
  private:
-  /// Of the tabs, with the one that is in front when the charts are not.
+  /// Smallest height of the tabs; if the charts are the current tab, that of the last other tab.
   [[nodiscard]] int least_of_tabs() const;
 
   QWidget* charts_;
   QTabWidget* tabs_;
-  QWidget* lower_ = nullptr;  // in front, or last there
+  QWidget* lower_ = nullptr;  // the current tab, or the last current one
   QSizePolicy of_charts_;
   QList<int> unfolded_;             // sizes
-  bool charts_are_wanted_ = false;  // until another tab is chosen
+  bool charts_are_wanted_ = false;  // until another tab is selected
 };
 
 }  // namespace attnscope::gui

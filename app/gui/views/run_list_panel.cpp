@@ -32,7 +32,7 @@
 namespace attnscope::gui {
 namespace {
 
-constexpr int row_margin = 8, dot = 8;  // px of a row of the list
+constexpr int row_margin = 8, dot = 8;  // px, in a row of the list
 
 QColor status_color(const QModelIndex& index, const QPalette& palette) {
   for (const int role : {RunListModel::damaged_role, RunListModel::nothing_role}) {
@@ -53,7 +53,7 @@ QColor status_color(const QModelIndex& index, const QPalette& palette) {
   return faint_text(palette);
 }
 
-/// A dot for a run, a square for what is none.
+/// A dot for a run, a square for a paper's table.
 void draw_mark(QPainter* painter, const QRect& place, const QColor& color, bool is_run) {
   painter->setPen(Qt::NoPen);
   painter->setBrush(color);
@@ -64,10 +64,10 @@ void draw_mark(QPainter* painter, const QRect& place, const QColor& color, bool 
   }
 }
 
-constexpr int longest_name = 200;  // that can be typed
+constexpr int longest_name = 200;  // when typed
 
 /// A run in the list: its name and tags, a line about it, a dot for its status and a bar while it
-/// is live; a table of a paper has a square instead of the dot. The name is typed where it stands.
+/// is live; a paper's table has a square instead of the dot. The name is edited in place.
 class RunItemDelegate : public QStyledItemDelegate {
  public:
   using QStyledItemDelegate::QStyledItemDelegate;
@@ -117,7 +117,7 @@ class RunItemDelegate : public QStyledItemDelegate {
     const QFontMetrics small_metrics(small);
     painter->setFont(small);
     painter->setPen(selected ? text : faint_text(palette));
-    // Tags take what the name leaves.
+    // Tags take the space after the name.
     const int used = title_metrics.horizontalAdvance(name) + row_margin;
     const QRect tags = title.adjusted(used, 0, 0, 0);
     if (tags.width() > small_metrics.averageCharWidth() * 3) {
@@ -152,7 +152,7 @@ class RunItemDelegate : public QStyledItemDelegate {
   }
 };
 
-/// This row and no other, whichever keys are held.
+/// Selects only this row, whichever keys are held.
 void select(const QListView& list, const QModelIndex& index) {
   list.selectionModel()->setCurrentIndex(index, QItemSelectionModel::ClearAndSelect);
 }
@@ -234,7 +234,7 @@ QToolButton* RunListPanel::more_button() const {
 }
 
 RunListPanel::~RunListPanel() {
-  // The models go before the lists that show them, and nobody is to be told of that.
+  // The models are destroyed before the lists that show them; their signals must be ignored.
   for (const QListView* each : lists_) disconnect(each->selectionModel(), nullptr, this, nullptr);
 }
 
@@ -250,7 +250,7 @@ void RunListPanel::set_up_list(Section section, QAbstractItemModel* model) {
   list->setContextMenuPolicy(Qt::CustomContextMenu);
   list->setSelectionMode(section == published_section ? QAbstractItemView::SingleSelection
                                                       : QAbstractItemView::ExtendedSelection);
-  list->setEditTriggers(QAbstractItemView::NoEditTriggers);  // by F2 or the menu alone
+  list->setEditTriggers(QAbstractItemView::NoEditTriggers);  // only by F2 or the menu
   connect(list->selectionModel(), &QItemSelectionModel::currentChanged, this,
           [this, section](const QModelIndex& current) {
             if (this->section() == section) tell_choice(current);
@@ -282,7 +282,7 @@ void RunListPanel::build_sections() {
   }
 }
 
-// Tags as buttons that stay pressed, in as many lines as they need; many scroll.
+// Tags as checkable buttons, wrapped; many scroll.
 void RunListPanel::fill_tags() {
   const QStringList tags = model_->tags();
   ui_->tags->setVisible(section() == runs_section && !tags.isEmpty());
@@ -303,7 +303,7 @@ void RunListPanel::fill_tags() {
     button->setAccessibleName(tr("Tag %1").arg(tag));
     button->setToolTip(tr("Show only runs tagged %1").arg(tag));
     buttons->layout()->addWidget(button);
-    button->show();  // also while the panel is hidden: its layout leaves out what is
+    button->show();  // also while the panel is hidden: its layout omits hidden widgets
     connect(button, &QToolButton::toggled, this, [this, tag](bool on) {
       QStringList chosen = filters_[runs_section].tags();
       chosen.removeAll(tag);
@@ -341,7 +341,7 @@ void RunListPanel::set_trash(const RunListPointer& runs) {
   trash_.set_entries(runs->trash);
   ui_->run_sections->setTabText(
       trash_section, runs->trash.empty() ? tr("Trash") : tr("Trash (%1)").arg(runs->trash.size()));
-  update_hint();  // the first of all readings may find no run
+  update_hint();  // the first read may find no run
   update_actions();
 }
 
@@ -450,7 +450,7 @@ void RunListPanel::update_actions() {
   again_->setEnabled(status != RunStatus::running && !current->info.damaged);
   rename_->setEnabled(current != nullptr);
   describe_->setEnabled(some > 0);
-  to_trash_->setEnabled(some > 0);  // in the trash: out of it, for good
+  to_trash_->setEnabled(some > 0);  // in the trash: removes permanently
   back_->setEnabled(trash && some > 0);
   remove_->setEnabled(trash && some > 0);
   empty_->setEnabled(trash && trash_.rowCount() > 0);
@@ -514,7 +514,7 @@ void RunListPanel::put_in_trash() {
   for (const RunEntry* entry : selected_runs()) {
     if (entry->info.status != RunStatus::running) idle.append(words(entry->info.id.uuid));
   }
-  // Of nothing but live runs the store says why they stay.
+  // If all are live runs, the store reports why they stay.
   const QStringList uuids = idle.isEmpty() ? chosen_runs() : idle;
   if (!uuids.isEmpty()) store_.post(&StoreReader::put_in_trash, uuids);
 }
@@ -557,7 +557,7 @@ void RunListPanel::copy_published() {
 
 void RunListPanel::compare_chosen() {
   const std::vector<const RunEntry*> runs = selected_runs();
-  // The list has the newer one on top: it is what a person wants to judge.
+  // The list has the newer run on top, which is the one to be judged.
   store_.post(&StoreReader::compare_runs, words(runs[1]->info.id.uuid),
               words(runs[0]->info.id.uuid));
 }
@@ -565,7 +565,7 @@ void RunListPanel::compare_chosen() {
 void RunListPanel::add_compare_menu(QMenu* menu, const RunInfo& chosen) {
   constexpr int most = 12, longest = 80;
   QMenu* others = menu->addMenu(tr("Compare with"));
-  // Runs of the same sweep share cells; only they are worth a line here.
+  // Only runs of the same sweep share cells, so only these are listed.
   for (const RunListModel* model : {model_, &published_}) {
     for (int row = 0; row < model->rowCount() && others->actions().size() < most; ++row) {
       const QModelIndex index = model->index(row);

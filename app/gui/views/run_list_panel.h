@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The runs on the left: a person's own, what was published, and the trash; searched by words and
-// tags. Names, tags and notes are typed in place; everything else is in the menu behind "⋯" and the
-// right button.
+// The runs on the left: the user's own, published ones, and the trash; with a search by words and
+// tags. Names, tags and notes are edited in place; all other actions are in the menu of "⋯" and the
+// context menu.
 
 #include <QWidget>
 #include <functional>
@@ -32,17 +32,17 @@ class RunListPanel : public QWidget {
  public:
   enum Section { runs_section, published_section, trash_section, section_count };
 
-  /// What is asked of the runs is asked of the store, but for what needs the window.
+  /// Requests go to the store, except those that need the window.
   RunListPanel(RunListModel* model, const StoreThread& store);
   ~RunListPanel() override;
 
   void set_trash(const RunListPointer& runs);
   void set_published(const PublishedPointer& runs);
-  /// Of the run with that UUID or the table with that id, in whichever section it is.
+  /// Selects the run with that UUID or the table with that id, in any section.
   void choose(const QString& key);
   void show_section(Section section);
   [[nodiscard]] Section section() const;
-  /// The UUID or the id of what is current in the section at the front; empty: nothing.
+  /// The UUID or the id of the current item in the current section; empty: none.
   [[nodiscard]] QString chosen() const;
   /// UUIDs of all runs selected there, from top to bottom.
   [[nodiscard]] QStringList chosen_runs() const;
@@ -55,14 +55,14 @@ class RunListPanel : public QWidget {
   [[nodiscard]] QToolButton* more_button() const;
   [[nodiscard]] const RunListModel& published() const { return published_; }
   [[nodiscard]] const RunListModel& trash() const { return trash_; }
-  /// The menu for what is chosen; the caller shows it.
+  /// The menu for the selection; the caller shows it.
   [[nodiscard]] QMenu* make_menu();
 
  Q_SIGNALS:
   void run_chosen(const QString& uuid);
-  /// One of the papers' tables.
+  /// A paper's table was selected.
   void table_chosen(const QString& id);
-  /// The section at the front has nothing to choose.
+  /// The current section has no entries.
   void nothing_chosen();
   void export_asked(const QStringList& uuids);
   void import_asked();
@@ -83,7 +83,7 @@ class RunListPanel : public QWidget {
   void fill(QMenu* menu);
   void update_actions();
   void update_hint();
-  /// What is offered for the selected runs, and what a person says of them.
+  /// Updates the actions, tags and note of the selected runs.
   void show_selected();
   void tell_choice(const QModelIndex& current);
   [[nodiscard]] std::vector<const RunEntry*> selected_runs() const;

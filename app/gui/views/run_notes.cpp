@@ -18,7 +18,7 @@ namespace {
 // Hundreds of thousands of letters without a space would take seconds to lay out.
 constexpr int longest_note = 10'000, longest_tags = 1'000;
 
-/// At most so many letters, and no half of one.
+/// At most `most` letters, without splitting a surrogate pair.
 QString beginning_of(const QString& text, qsizetype most) {
   if (text.size() <= most) return text;
   return text.left(most > 0 && text[most - 1].isHighSurrogate() ? most - 1 : most);
@@ -26,7 +26,7 @@ QString beginning_of(const QString& text, qsizetype most) {
 
 class NoteField : public QPlainTextEdit {
  protected:
-  /// What is pasted is cut before it is laid out; one letter too many is left to be seen.
+  /// Pasted text is cut before its layout; one letter too many is kept to show the excess.
   void insertFromMimeData(const QMimeData* source) override {
     const qsizetype there = toPlainText().size() - textCursor().selectedText().size();
     insertPlainText(beginning_of(source->text(), std::max<qsizetype>(0, longest_note + 1 - there)));
@@ -39,7 +39,7 @@ QStringList tags_of(const RunEntry& entry) {
   return tags;
 }
 
-/// Those that all of them have.
+/// Tags that all runs have.
 QStringList common_tags(const std::vector<const RunEntry*>& runs) {
   if (runs.empty()) return {};
   QStringList common = tags_of(*runs.front());
@@ -94,12 +94,12 @@ void RunNotes::show_runs(const std::vector<const RunEntry*>& runs) {
   for (const RunEntry* entry : runs) uuids.append(words(entry->info.id.uuid));
   if (uuids != uuids_) {
     keep();
-    // Another program took the run away: what is typed on is not the next one's.
+    // Another program has removed the run: later typing must not affect the next one.
     for (QWidget* field : std::initializer_list<QWidget*>{tags_, note_})
       if (field->hasFocus()) field->clearFocus();
   }
   uuids_ = uuids;
-  // What is being typed changes the tags and the note that were there when it was begun.
+  // Edits in progress refer to the tags and the note from when editing began.
   if (!tags_->isModified()) stored_tags_ = common_tags(runs);
   if (!note_->document()->isModified())
     stored_note_ = runs.size() == 1 ? words(runs.front()->info.note) : QString();
@@ -110,10 +110,10 @@ void RunNotes::show_runs(const std::vector<const RunEntry*>& runs) {
 }
 
 void RunNotes::fill() {
-  // Not what is being typed; and the cursor stays where nothing changes.
+  // Skips edits in progress; unchanged fields keep the cursor.
   const QString tags = stored_tags_.join(QLatin1Char(' '));
   if (!tags_->isModified() && tags_->text() != tags) {
-    // To change what is not shown would lose it.
+    // Editing text that is not fully shown would lose the rest.
     const bool is_long = tags.size() > longest_tags;
     tags_->setMaxLength(is_long ? static_cast<int>(tags.size()) : longest_tags);
     tags_->setReadOnly(is_long);

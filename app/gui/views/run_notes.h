@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// What a person says of the chosen runs, typed where it stands: their common tags and, of one
-// alone, its note. Stored by Return and when the keyboard goes elsewhere; Esc takes it back.
+// The user's notes on the selected runs, edited in place: their common tags and, for a single run,
+// its note. Stored by Return and when the focus leaves; Esc reverts.
 
 #include <QStringList>
 #include <QWidget>
@@ -21,19 +21,19 @@ class RunNotes : public QWidget {
   Q_OBJECT
  public:
   explicit RunNotes(QWidget* parent);
-  /// Before all else.
+  /// Must be called first.
   void keep_in(const StoreThread& store);
 
-  /// What is being typed is stored, of the runs that it was typed for.
+  /// Edits in progress are first stored for the runs that they belong to.
   void show_runs(const std::vector<const RunEntry*>& runs);
-  /// Of a run, as it was typed in the list.
+  /// Stores the name of a run, as edited in the list.
   void rename(const QString& uuid, const QString& name);
-  /// Stores what is being typed. False: something waits to be stored, and settled() will follow.
+  /// Stores edits in progress. False: something waits to be stored, and settled() will follow.
   bool keep();
   [[nodiscard]] QLineEdit* tags() const { return tags_; }
 
  Q_SIGNALS:
-  /// All that was typed has been stored, or refused.
+  /// All edits have been stored or refused.
   void settled();
 
  protected:
@@ -47,7 +47,7 @@ class RunNotes : public QWidget {
   QPlainTextEdit* note_;
   ProblemLabel* length_;
   QStringList uuids_, stored_tags_;
-  QString stored_note_;  // or the one that is being changed
+  QString stored_note_;  // or the one being edited
   int being_stored_ = 0;
 };
 

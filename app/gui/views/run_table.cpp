@@ -39,7 +39,7 @@ QColor color_of(statistics::Verdict verdict, const QPalette& palette) {
   return faint_text(palette);
 }
 
-/// The words say it too: colour alone tells nothing here.
+/// The text has the same information: nothing is shown by colour alone.
 QColor text_color(const QModelIndex& index, const QPalette& palette) {
   const QVariant verdict = index.data(verdict_role);
   if (verdict.isValid())
@@ -58,7 +58,7 @@ QColor text_color(const QModelIndex& index, const QPalette& palette) {
   }
 }
 
-/// Behind what costs more than the best beside it: so faint that every text colour stays readable.
+/// Background of costs above the best comparable one: so faint that every text colour is readable.
 QColor shade(double strength, const QPalette& palette) {
   constexpr double most = 0.13;
   QColor color = is_dark(palette) ? QColor(0xff, 0xc0, 0x60) : QColor(0xc0, 0x70, 0x00);
@@ -96,8 +96,8 @@ void fill(QComboBox* box, const std::vector<std::string>& keys, const std::strin
 
 }  // namespace
 
-/// Each contender with its line and marker, failures and verdicts in colours that also read as
-/// words.
+/// Draws each contender with its line and marker; failures and verdicts are coloured and also
+/// stated in words.
 class RunTable::Delegate : public QStyledItemDelegate {
  public:
   using QStyledItemDelegate::QStyledItemDelegate;
@@ -165,7 +165,7 @@ RunTable::RunTable(QWidget* parent)
       view_(new ReadingTable),
       marks_(new LineLabel),
       delegate_(new Delegate(this)) {
-  choice_.columns.clear();  // along x, until a person chooses
+  choice_.columns.clear();  // along x, until the user selects a key
   view_->setObjectName(QStringLiteral("pivot"));
   view_->setAccessibleName(tr("Cells of the run along two keys"));
   view_->setModel(&model_);
@@ -227,7 +227,7 @@ void RunTable::wire() {
   });
 }
 
-/// A key that the other selector had goes over to this one.
+/// If the other selector had this key, the two are exchanged.
 void RunTable::choose_keys(bool rows_changed) {
   const RunPointer& shown = model_.run();
   const report::PivotChoice before = shown ? shown->request.pivot : choice_;
@@ -253,7 +253,7 @@ void RunTable::show_run(const RunPointer& run) {
   show_marks(run->pivot);
 }
 
-/// Explains the marks that stand in the table now.
+/// Explains the marks that the table currently shows.
 void RunTable::show_marks(const report::Pivot& pivot) {
   std::string found;
   for (const report::PivotBlock& block : pivot.blocks) {
@@ -285,7 +285,7 @@ void RunTable::show_selectors(const RunSnapshot& run) {
   problem_->setVisible(!run.pivot_problem.isEmpty());
 }
 
-/// Wide enough for what they hold; within one shape never narrower than they were.
+/// As wide as the contents; with the same shape, never narrower than before.
 void RunTable::fit_columns(bool keeps_widths) {
   for (int column = 0; column < model_.columnCount(); ++column) {
     const int least = keeps_widths ? view_->columnWidth(column) : 0;

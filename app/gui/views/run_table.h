@@ -1,9 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The table under the charts: the run's cells along two keys, which a button lets one choose, each
-// contender with the line and marker it has in the charts. What is copied or saved is what is
-// shown.
+// The table below the charts: the run's cells along two keys, selected with a button, each
+// contender with its line and marker of the charts. Copying and saving use the displayed table.
 
 #include <QWidget>
 
@@ -27,7 +26,7 @@ class RunTable : public QWidget {
 
   void show_run(const RunPointer& run);
 
-  /// What it is asked to show; keys that the run has only one value of included.
+  /// The requested choice, including keys for which the run has only one value.
   [[nodiscard]] report::PivotChoice choice() const { return choice_; }
   [[nodiscard]] QTableView* view() const { return view_; }
 
@@ -36,10 +35,10 @@ class RunTable : public QWidget {
   [[nodiscard]] std::string text(report::TableFormat format) const;
 
  Q_SIGNALS:
-  /// Another choice() is wanted.
+  /// A different choice() is requested.
   void choice_changed();
   void row_chosen(qulonglong table_row);
-  /// By Return or a double click; row_chosen() told which.
+  /// By Return or a double click, for the row of the last row_chosen().
   void row_opened();
   void save_asked(attnscope::report::TableFormat format);
 
@@ -62,7 +61,7 @@ class RunTable : public QWidget {
   QLabel* marks_;
   Delegate* delegate_;
   report::PivotChoice choice_;
-  bool choosing_ = false;  // choose_row() moves the current cell
+  bool choosing_ = false;  // choose_row() is changing the current cell
 };
 
 }  // namespace attnscope::gui

@@ -41,7 +41,7 @@ namespace {
 constexpr const char* tab_setting = "compare/tab";
 constexpr int no_view = -1;
 
-/// A selector of what a chart shows.
+/// A selector for the content of a chart.
 QComboBox* view_picker(const QString& name, const QString& accessible_name, report::YAxis chosen,
                        bool may_be_none) {
   QComboBox* box = picker(name, accessible_name, RunView::tr("What this chart shows"));
@@ -54,7 +54,7 @@ QComboBox* view_picker(const QString& name, const QString& accessible_name, repo
   return box;
 }
 
-/// Offers what is of re-rankers alone only where the run has them.
+/// Offers views that apply only to re-rankers if the run has re-rankers.
 void offer_views(QComboBox& picker, bool of_models) {
   auto* list = qobject_cast<QListView*>(picker.view());
   for (const report::View& each : report::views()) {
@@ -62,7 +62,7 @@ void offer_views(QComboBox& picker, bool of_models) {
   }
 }
 
-/// One of the run's views, as its slice is drawn.
+/// One of the run's views, for its slice.
 const FigureSnapshot& figure_of(const RunSnapshot& run, report::YAxis y) {
   static const FigureSnapshot nothing;
   const auto found = run.figures.find(y);
@@ -91,7 +91,7 @@ RunView::RunView(QWidget* parent)
       table_(new RunTable),
       panel_(new CellPanel),
       tabs_(new QTabWidget) {
-  x_axis_->addItems({tr("Length"), tr("Window"), tr("Candidates")});  // as report::XAxis has them
+  x_axis_->addItems({tr("Length"), tr("Window"), tr("Candidates")});  // as in report::XAxis
   keep_choice(*x_axis_);
   x_wish_ = static_cast<report::XAxis>(x_axis_->currentIndex());
   build_head();
@@ -122,7 +122,7 @@ void RunView::build_head() {
 
 QWidget* RunView::build_body() {
   chart_->setObjectName(QStringLiteral("run_chart"));
-  chart_->set_title_shown(false);  // it stands above
+  chart_->set_title_shown(false);  // shown above the chart
   tabs_->setObjectName(QStringLiteral("run_tabs"));
   tabs_->setDocumentMode(true);
   add_tab(table_, tr("Table"), QStringLiteral("table"));
@@ -139,7 +139,7 @@ QWidget* RunView::build_body() {
 
 void RunView::add_tab(QWidget* content, const QString& title, const QString& name, int place) {
   const QString kept = QSettings().value(QLatin1String(tab_setting)).toString();
-  const QSignalBlocker quiet(tabs_);  // nobody has chosen
+  const QSignalBlocker quiet(tabs_);  // not a user's choice
   const int at = tabs_->insertTab(place < 0 ? tabs_->count() : place, content, title);
   tabs_->tabBar()->setTabData(at, name);
   if (name == kept || (kept.isEmpty() && at == 0)) tabs_->setCurrentIndex(at);
@@ -261,10 +261,10 @@ void RunView::ask() {
 }
 
 void RunView::show_run(const RunPointer& run) {
-  if (run->request.uuid != uuid_) return;  // the answer to an earlier question
+  if (run->request.uuid != uuid_) return;  // the answer to an earlier request
   if (!run->problem.isEmpty()) Q_EMIT failed(run->problem);
   run_ = run;
-  // What was taken in its stead is what the next choice starts from.
+  // The next choice starts from the values that were substituted.
   slice_.values = run->request.slice.values;
   chart_->set_contenders(run->table.contenders);
   table_->show_run(run);
@@ -293,7 +293,7 @@ void RunView::choose_cell(std::size_t table_row) {
 void RunView::show_verdict(const RunSnapshot& run) {
   ui_->verdict->setText(unbroken(run.verdict));
   ui_->against_baseline->setText(run.against_baseline);
-  // Crossings, and what does not fit.
+  // Crossovers, and what does not fit.
   QStringList more = run.answers;
   ui_->verdict->setToolTip(more.join(QLatin1Char('\n')));
   ui_->verdict->setAccessibleDescription(more.join(QLatin1Char(' ')));
@@ -329,11 +329,11 @@ void RunView::show_head(const RunSnapshot& run) {
   const RunInfo& info = run.table.run;
   ui_->run_title->setText(
       QStringLiteral("%1  %2").arg(info.number).arg(shortened(words(title_of(info)), 60)));
-  constexpr int widest = 400;  // a small window's
+  constexpr int widest = 400;  // for a small window
   ui_->run_title->setWordWrap(
       ui_->run_title->fontMetrics().horizontalAdvance(ui_->run_title->text()) > widest);
   show_detail(run);
-  // By what, the hint says.
+  // The hint names the cause.
   const QString disturbed = words(report::disturbed_share(report::all_rows(run.table.rows)))
                                 .remove(QStringLiteral(" by other programs"));
   ui_->disturbed_cells->setText(tr("%1 (! in the table).").arg(disturbed));
@@ -385,14 +385,14 @@ void RunView::show_figures(const RunSnapshot& run) {
           : tr("This run has no finished heat. Continue run goes on with it, or measure "
                "anew.");
   chart_->set_placeholder(waiting);
-  // What is of re-rankers alone was chosen for another run.
+  // The selected view may be for re-rankers only, chosen for another run.
   const auto view_or = [&run](const QComboBox& picker, report::YAxis otherwise) {
     const report::YAxis y = chosen_view(picker);
     return &figure_of(run, report::view_of(y).of_models && !run.of_models ? otherwise : y);
   };
   std::vector<const FigureSnapshot*> views{view_or(*first_view_, report::YAxis::time)};
   if (has_second_view()) views.push_back(view_or(*second_view_, report::YAxis::memory));
-  // Row by row: the same value of the axis that panels are made by.
+  // Each row has the same value of the panels' axis.
   report::Facets all;
   std::vector<QString> problems;
   std::size_t rows = 1;
@@ -404,7 +404,7 @@ void RunView::show_figures(const RunSnapshot& run) {
       if (view->facets && row < view->facets->panels.size()) panel = view->facets->panels[row];
       if (view->figure) {
         panel = *view->figure;
-        panel.title.clear();  // the page's
+        panel.title.clear();  // the page has it
       }
       all.panels.push_back(std::move(panel));
       problems.push_back(view->problem);

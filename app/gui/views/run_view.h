@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// One run: its verdict, what is held fixed, its charts, and beneath them in tabs the table, the
-// chosen cell and its samples, and what else an owner adds.
+// One run: its verdict, its fixed values, its charts and, below them in tabs, the table, the
+// selected cell and its samples, and further tabs of the owner.
 
 #include <QWidget>
 #include <memory>
@@ -34,57 +34,57 @@ class RunView : public QWidget {
   explicit RunView(QWidget* parent = nullptr);
   ~RunView() override;
 
-  /// Wants the run with the axes and the baseline chosen here. `is_own`: it can be gone on with and
-  /// measured again.
+  /// Requests the run with the axes and the baseline selected here. `is_own`: it can be continued
+  /// and measured again.
   void choose_run(const QString& uuid, bool is_own = true);
   void show_run(const RunPointer& run);
-  /// Of the run that is shown, while it is live: it may be paused.
+  /// Progress of the shown run while it is live: it may be paused.
   void show_progress(const std::optional<Progress>& progress);
-  /// The run that is looked at, what its charts hold fixed and its panels, for restore() after a
-  /// restart, which asks for nothing yet.
+  /// The shown run, the fixed values of its charts and its panels, for restore() after a restart;
+  /// restore() requests nothing yet.
   [[nodiscard]] QVariantMap chosen() const;
   void restore(const QVariantMap& chosen);
   [[nodiscard]] const RunPointer& run() const { return run_; }
-  /// The line beneath the title: the run's status, the device, what does not vary.
+  /// The line below the title: the run's status, the device, and the values that do not vary.
   [[nodiscard]] QString detail() const;
 
   void set_preferred_baseline(const QString& contender);
   [[nodiscard]] const QString& preferred_baseline() const { return baseline_preference_; }
 
-  /// Time, and memory or what else is chosen to stand beside it; or both for each value of an axis.
+  /// Time next to memory or another selected view; or both for each value of an axis.
   [[nodiscard]] charts::RunChart* chart() const { return chart_; }
-  /// The button that all choices of what the charts show are behind.
+  /// The button that opens all settings of the charts.
   [[nodiscard]] PopupButton* choices() const;
   [[nodiscard]] SliceFields* slice() const { return slice_fields_; }
   [[nodiscard]] RunTable* run_table() const { return table_; }
   [[nodiscard]] CellPanel* cell_panel() const { return panel_; }
 
-  /// The run's contenders and the one that its numbers are set against now; empty: none.
+  /// The run's contenders, and the current baseline of its numbers; empty: none.
   [[nodiscard]] QStringList contenders() const;
   [[nodiscard]] QString baseline() const;
   void set_baseline(const QString& contender);
 
   void choose_cell(std::size_t table_row);
-  /// The one tab that needs little height.
+  /// The only tab that needs little height.
   static constexpr const char* answer_tab = "answer";
-  /// Beneath the charts, before the tab at `place` (below 0: as the last). `name` is kept with what
-  /// the person chose.
+  /// Adds a tab below the charts, before the tab at `place` (< 0: at the end). `name` is the tab's
+  /// key in the stored settings.
   void add_tab(QWidget* content, const QString& title, const QString& name, int place = -1);
-  /// "table", "cell", "samples"; a name that there is not changes nothing.
+  /// "table", "cell", "samples"; an unknown name changes nothing.
   void show_tab(const QString& name);
   [[nodiscard]] QTabWidget* tabs() const { return tabs_; }
 
-  /// What the table shows.
+  /// The table as shown.
   void copy_table(report::TableFormat format);
   void export_table(report::TableFormat format);
-  /// Asks how, and writes what the charts show.
+  /// Asks for options, and writes the charts as shown.
   void export_figure();
   [[nodiscard]] bool has_figure() const;
 
  Q_SIGNALS:
   void run_wanted(const attnscope::gui::RunRequest& request);
   void again_asked(const QString& uuid);
-  /// To measure what the run still lacks.
+  /// Requests the measurements that the run still lacks.
   void resume_asked(const QString& uuid);
   void succeeded(const QString& sentence);
   void failed(const QString& sentence);
@@ -99,7 +99,7 @@ class RunView : public QWidget {
   void show_choices(const RunSnapshot& run);
   [[nodiscard]] bool has_second_view() const;
   void show_detail(const RunSnapshot& run);
-  /// Of the run's cells; false: the table has none of that number.
+  /// Selects one of the run's cells; false: the table has no cell of that number.
   bool choose_numbered(std::int64_t cell);
   void show_figures(const RunSnapshot& run);
   void show_verdict(const RunSnapshot& run);
@@ -121,7 +121,7 @@ class RunView : public QWidget {
   QString uuid_;
   bool is_own_ = true;
   QString baseline_preference_;
-  bool no_baseline_ = false;  // the person chose none
+  bool no_baseline_ = false;  // the user chose none
   report::XAxis x_wish_ = report::XAxis::length;
   report::SliceWish slice_;
   std::string facet_;

@@ -49,7 +49,7 @@ void SliceFields::show_slice(const report::Slice& slice) {
                  [](const auto& a, const auto& b) { return a.key == b.key; });
   const bool same_values = slice.axes == slice_.axes;
   slice_ = slice;
-  // A selector that stays keeps the keyboard, and one whose list is open keeps it open.
+  // An unchanged selector keeps the focus and its open list.
   if (!same_axes) rebuild();
   if (!same_values) fill();
   moved_->setText(words(slice_.moved));

@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// A selector for every axis that the charts hold fixed, below those of what they draw. Values that
-// were not measured with the other choices stand in parentheses; choosing one moves the others to
-// the nearest combination there is, which a sentence then says.
+// A selector for every axis that the charts hold fixed, below the selectors of the drawn
+// quantities. Values that were not measured with the other choices are in parentheses; selecting
+// one changes the others to the nearest measured combination, and a sentence reports it.
 
 #include <QWidget>
 
@@ -20,11 +20,11 @@ class SliceFields : public QWidget {
  public:
   explicit SliceFields(QWidget* parent = nullptr);
 
-  /// Stands above the selectors.
+  /// Adds a control above the selectors.
   void add_leading(const QString& label, QComboBox* control);
   void set_shown(QComboBox* control, bool shown);
   void show_slice(const report::Slice& slice);
-  /// What is held fixed: "window all, dtype float16".
+  /// The fixed values: "window all, dtype float16".
   [[nodiscard]] QStringList in_words() const;
 
  Q_SIGNALS:
@@ -38,7 +38,7 @@ class SliceFields : public QWidget {
   void fill();
 
   report::Slice slice_;
-  QList<QComboBox*> selectors_;  // of slice_.axes
+  QList<QComboBox*> selectors_;  // one per slice_.axes
   QFormLayout* form_;
   QLabel* moved_;
 };

@@ -70,9 +70,9 @@ QPalette palette_of(const Ground& ground) {
   return palette;
 }
 
-/// Fusion frames check boxes and fields in a darker shade of the window, which a dark one does not
-/// show. Layouts keep the distances of `space`; words stand clear of a button's frame and of the
-/// next column's, and end in a list's frame.
+/// Fusion frames check boxes and fields in a darker shade of the window, which is invisible in a
+/// dark one. Layouts use the distances of `space`; text keeps a distance from a button's frame and
+/// from the next column, and is elided inside a list's frame.
 class FramedStyle : public QProxyStyle {
  public:
   FramedStyle() : QProxyStyle(QStringLiteral("Fusion")) {}
@@ -89,14 +89,14 @@ class FramedStyle : public QProxyStyle {
       case PM_LayoutBottomMargin:
         return widget == nullptr || widget->isWindow() ? space::margin : 0;
       case PM_TabBarTabHSpace: {
-        // Large labels of which none may hide take the room around them.
+        // Large labels that cannot be hidden use the space around them.
         constexpr int large = 20;  // pixels
         const auto* tabs = qobject_cast<const QTabBar*>(widget);
         const bool is_tight = tabs != nullptr && !tabs->usesScrollButtons() && !tabs->expanding() &&
                               tabs->fontInfo().pixelSize() > large;
         return is_tight ? space::gap : QProxyStyle::pixelMetric(metric, option, widget);
       }
-      case PM_FocusFrameHMargin:  // a cell's words have that and a pixel
+      case PM_FocusFrameHMargin:  // the text's margin is this plus one pixel
         return cell_margin - 1;
       default:
         return QProxyStyle::pixelMetric(metric, option, widget);
@@ -117,7 +117,7 @@ class FramedStyle : public QProxyStyle {
                    const QWidget* widget) const override {
     if (const auto* list = qstyleoption_cast<const QStyleOptionComboBox*>(option);
         element == CE_ComboBoxLabel && list != nullptr) {
-      QStyleOptionComboBox whole_words = *list;  // Fusion cuts them
+      QStyleOptionComboBox whole_words = *list;  // Fusion cuts words
       const int room = subControlRect(CC_ComboBox, list, SC_ComboBoxEditField, widget).width() - 2;
       whole_words.currentText =
           list->fontMetrics.elidedText(list->currentText, Qt::ElideRight, room);
@@ -136,7 +136,7 @@ class FramedStyle : public QProxyStyle {
     QProxyStyle::drawPrimitive(element, option, painter, widget);
     if (element == PE_IndicatorCheckBox) frame(*option, faint_text(option->palette), painter);
     const auto* panel = qstyleoption_cast<const QStyleOptionFrame*>(option);
-    const bool has_frame = panel != nullptr && panel->lineWidth > 0;  // not in a box of numbers
+    const bool has_frame = panel != nullptr && panel->lineWidth > 0;  // not in a spin box
     if (element == PE_PanelLineEdit && has_frame)
       frame(*option, hairline(option->palette), painter);
   }
@@ -150,7 +150,7 @@ class FramedStyle : public QProxyStyle {
   }
 
  private:
-  static constexpr int cell_margin = 5, header_room = 3;  // and Fusion's two pixels
+  static constexpr int cell_margin = 5, header_room = 3;  // in addition to Fusion's two pixels
 
   static bool is_above_cells(const QStyleOption* option) {
     const auto* header = qstyleoption_cast<const QStyleOptionHeader*>(option);
@@ -158,7 +158,7 @@ class FramedStyle : public QProxyStyle {
   }
 
   static void frame(const QStyleOption& option, const QColor& color, QPainter* painter) {
-    const bool has_focus = (option.state & State_HasFocus) != 0;  // Fusion's frame is blue then
+    const bool has_focus = (option.state & State_HasFocus) != 0;  // Fusion's frame is then blue
     if (!is_dark(option.palette) || has_focus) return;
     painter->save();
     painter->setPen(color);
@@ -168,7 +168,7 @@ class FramedStyle : public QProxyStyle {
   }
 };
 
-/// What the desktop gave before any choice was made.
+/// The desktop's palette, before any choice was made.
 const QPalette& desktop_palette() {
   static const QPalette palette = QApplication::palette();
   return palette;

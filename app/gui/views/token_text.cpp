@@ -122,7 +122,7 @@ void TokenText::selectionChanged(const QItemSelection& selected, const QItemSele
   if (const auto range = chosen(); range && !is_told_) Q_EMIT tokens_chosen(*range);
 }
 
-// From token to token as in a text, where a list would take all that lie in a rectangle.
+// Selects from token to token as in text, where a list would select all inside a rectangle.
 void TokenText::mouseMoveEvent(QMouseEvent* event) {
   const QModelIndex over = indexAt(event->pos());
   if (!(event->buttons() & Qt::LeftButton)) {
@@ -141,7 +141,7 @@ void TokenText::keyPressEvent(QKeyEvent* event) {
 }
 
 void TokenText::focusInEvent(QFocusEvent* event) {
-  // Before the base class, which would choose the first.
+  // Before the base class, which would select the first one.
   if (!currentIndex().isValid() && model()->rowCount() > 0) {
     selectionModel()->setCurrentIndex(model()->index(0, 0), QItemSelectionModel::NoUpdate);
   }

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The tokens as running text, each on the colour of the mass it receives. Tokens are chosen like
-// text: click, Shift+click or drag; arrow keys move, Shift+arrows extend, Escape gives up.
+// The tokens as running text, each on the colour of the mass it receives. Tokens are selected like
+// text: click, Shift+click or drag; arrow keys move, Shift+arrows extend, Escape clears.
 
 #include <QListView>
 #include <optional>
@@ -17,11 +17,11 @@ class TokenText : public QListView {
   Q_OBJECT
  public:
   explicit TokenText(QWidget* parent = nullptr);
-  /// Before all else.
+  /// Must be called first.
   void show_tokens(AttendedTokensModel* tokens);
 
   void set_chosen(std::optional<TokenRange> tokens);
-  void set_marked(qint64 token);  // -1: none; scrolls to it unless it is seen
+  void set_marked(qint64 token);  // -1: none; scrolls to it unless it is visible
 
   [[nodiscard]] std::optional<TokenRange> chosen() const;
   [[nodiscard]] qint64 marked() const { return marked_; }
@@ -42,7 +42,7 @@ class TokenText : public QListView {
   void select(int from, int to);
 
   qint64 marked_ = -1;
-  bool is_told_ = false;  // the choice comes from elsewhere
+  bool is_told_ = false;  // the selection is being set by set_chosen()
 };
 
 }  // namespace attnscope::gui

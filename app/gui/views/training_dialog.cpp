@@ -23,7 +23,7 @@ namespace {
 const auto kept_key = QStringLiteral("training/new");
 const auto pattern_key = QStringLiteral("training/pattern");
 
-/// The option that a field's text is given to; it is the field's name as well.
+/// The option that receives a field's text; it is derived from the field's name.
 QString option_of(const QWidget& field) {
   return QStringLiteral("--") + field.objectName().replace(QLatin1Char('_'), QLatin1Char('-'));
 }

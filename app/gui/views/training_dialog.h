@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// What `attnscope train` is asked for. It is started as runs are, by a process of its own, which
-// checks everything; the dialog stays until the first step's curve is there, or says what it said.
-// What was typed is remembered.
+// The options of `attnscope train`. The training starts as a separate process, as runs do, which
+// checks all input; the dialog stays open until the first step's curve exists, or shows the error
+// of the process. Input is remembered.
 
 #include <QDialog>
 #include <memory>

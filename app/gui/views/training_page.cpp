@@ -136,7 +136,7 @@ QStringList TrainingPage::chosen_that_go_on() const {
 }
 
 void TrainingPage::close_training() {
-  // From behind: closing one moves those behind it.
+  // In descending order: closing one shifts the later ones.
   for (const std::size_t at : chosen_rows()) curves_.close(at);
 }
 
@@ -178,7 +178,7 @@ void TrainingPage::show_curves() {
       rows.push_back(std::move(row));
     }
   }
-  // What is chosen stays chosen while numbers change.
+  // The selection is kept while numbers change.
   std::vector<int> selected;
   for (const QModelIndex& row : table()->selectionModel()->selectedRows())
     selected.push_back(row.row());
@@ -191,7 +191,7 @@ void TrainingPage::show_curves() {
                                         QItemSelectionModel::Select | QItemSelectionModel::Rows);
     }
   }
-  constexpr int most_rows = 6;  // more scroll
+  constexpr int most_rows = 6;  // more rows scroll
   table()->setVisible(count > 0);
   table()->setFixedHeight(height_of_rows(*table(), most_rows));
   table()->resizeColumnsToContents();
@@ -219,7 +219,7 @@ QList<Page::PageActions> TrainingPage::page_actions() const {
 }
 
 QVariantMap TrainingPage::chosen() const {
-  QStringList files = kept_;  // never shown, they are still to be opened
+  QStringList files = kept_;  // if the page was never shown, they are still to be opened
   for (const report::TrainingCurve& curve : curves_.all()) files.append(words(curve.file.string()));
   return {{files_key, files}};
 }

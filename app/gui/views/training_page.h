@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Page Training: trainings are started, and their curves laid over each other as they grow: loss
-// and nDCG@10 over steps, and what each has reached.
+// Page Training: starts trainings and overlays their curves as they grow: loss and nDCG@10 over
+// steps, and the latest values.
 
 #include <QVariantMap>
 #include <functional>
@@ -35,11 +35,11 @@ class TrainingPage : public Page {
   explicit TrainingPage(RunLauncher* launcher, QWidget* parent = nullptr);
   ~TrainingPage() override;
 
-  /// A training's folder or the curve in it, beside those that are open.
+  /// Adds a training's folder, or the curve in it, to those that are open.
   void open_file(const QString& file) { curves_.open(file); }
   void ask_for_training();
   void start_training();
-  /// Those whose rows are chosen; without any, the last one.
+  /// Closes the trainings of the selected rows; without a selection, the last one.
   void close_training();
 
   [[nodiscard]] bool has_table() const override { return !curves_.all().empty(); }
@@ -50,7 +50,7 @@ class TrainingPage : public Page {
   [[nodiscard]] QString run_words() const override { return tr("New run…"); }
   void run() override { Q_EMIT run_asked({}); }
 
-  /// Which trainings are open, for restore() after a restart.
+  /// The open trainings, for restore() after a restart.
   [[nodiscard]] QVariantMap chosen() const;
   void restore(const QVariantMap& chosen);
 
@@ -63,9 +63,9 @@ class TrainingPage : public Page {
   void hideEvent(QHideEvent* event) override;
 
  private:
-  /// By their places, from behind; without any, the last one.
+  /// Row numbers in descending order; without a selection, the last row.
   [[nodiscard]] std::set<std::size_t, std::greater<>> chosen_rows() const;
-  /// Folders, of those that were started here.
+  /// Folders of the selected trainings that were started here and are running.
   [[nodiscard]] QStringList chosen_that_go_on() const;
   void stop_training();
   void update_actions();
@@ -78,9 +78,9 @@ class TrainingPage : public Page {
   QAction* close_action_;
   RowsModel<std::vector<std::string>> rows_;
   MessageBar* messages_;
-  MessageBar* ended_;  // why the last training did, until the next begins
+  MessageBar* ended_;  // why the last training ended; shown until the next begins
   std::unique_ptr<Ui::TrainingPage> ui_;
-  QStringList kept_;  // to be opened when the page is first shown
+  QStringList kept_;  // to open when the page is first shown
 };
 
 }  // namespace attnscope::gui

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // BigBird's block-sparse attention as its authors compute it (Zaheer et al., NeurIPS 2020, appendix
-// D): what a block of rows sees is gathered beside it, so that dense products of blocks do the
-// work. The second and the last but one block have a product of their own, because they see a block
-// less than the middle ones; all that a row sees stands under one softmax.
+// D): the keys of a block of rows are gathered, so that the work is done in dense products of
+// blocks. The second and the second-to-last block have a separate product, because they attend to
+// one block less than the middle ones; all keys of a row are under one softmax.
 
 #include <ATen/ops/_softmax.h>
 #include <ATen/ops/bmm.h>
@@ -31,7 +31,7 @@
 namespace attnscope {
 namespace {
 
-/// A part of a group, or a run of full attention.
+/// A part of a group, or a run with full attention.
 struct Piece {
   PartShape shape;
   bool gathers = false;  // its columns are a copy
@@ -64,12 +64,12 @@ std::vector<Piece> pieces_of(const Problem& problem, const BlockGroup& group) {
   return pieces;
 }
 
-/// Values of a tensor of all of a group's blocks, padding included.
+/// Number of values of a tensor with all blocks of a group, padding included.
 std::int64_t block_values(const Problem& problem, const BlockGroup& group) {
   return group.items() * problem.plan.heads * group.blocks * group.length * problem.head_dim;
 }
 
-/// Whether a tensor of blocks is a copy: the layout's own is not head-major, or has no padding.
+/// Whether a tensor of blocks is a copy: the layout's tensor is not head-major, or has no padding.
 bool copies_blocks(const Problem& problem, const BlockGroup& group) {
   if (group.blocks == 0) return false;
   return problem.memory_order != MemoryOrder::head_major || !problem.layout.is_uniform() ||
@@ -87,20 +87,20 @@ ExecutedWork bigbird_work(const Problem& problem, const BlockStructure& structur
       const auto scores = static_cast<double>(piece.shape.scores());
       const auto rows = static_cast<double>(piece.row_values(problem));
       const auto columns = static_cast<double>(piece.column_values(problem));
-      // Two products forward; backward the gradients of both factors of each.
+      // Two products forward; backward the gradients of both operands of each.
       work.flop += (both ? 6.0 : 2.0) * 2 * scores * static_cast<double>(problem.head_dim);
-      // Scores are written by one product and read by the other, a softmax reads and writes.
+      // Scores are written by one product and read by the other; a softmax reads and writes them.
       double of_scores = softmax ? 4 : 2;
-      // Rows are copied out of and into their places; gathered columns are read, written and read.
+      // Rows are copied out of and into the tensor; gathered columns are read, written and read.
       double of_rows = 6;
       double of_columns = piece.gathers ? 6 : 2;
       if (both) {
-        // Weights are read once more and their gradient is written and read twice; the softmax
-        // reads both and writes another.
+        // Weights are read again, and their gradient is written and read twice; the softmax reads
+        // both and writes another.
         of_scores += 4.0 + (softmax ? 3 : 0);
-        // q again; grad_o copied and read twice; grad_q written, scaled and copied into place.
+        // q again; grad_o copied and read twice; grad_q written, scaled and copied back.
         of_rows += 1 + 4 + 5;
-        // k and v again; their gradients written, one scaled, and both read by the sums.
+        // k and v again; their gradients written, one of them scaled, and both read for the sums.
         of_columns += 2 + 2 + 2 + 2;
       }
       work.bytes += element * (of_scores * scores + of_rows * rows + of_columns * columns);
@@ -111,7 +111,7 @@ ExecutedWork bigbird_work(const Problem& problem, const BlockStructure& structur
   return work;
 }
 
-/// At most, lists of the layout included.
+/// Upper bound, lists of the layout included.
 std::int64_t bigbird_peak_bytes(const Problem& problem, const BlockStructure& structure) {
   const std::int64_t element = size_of(problem.dtype);
   const bool both = with_gradients(problem);
@@ -141,7 +141,7 @@ std::int64_t bigbird_peak_bytes(const Problem& problem, const BlockStructure& st
   return kept + working + (library ? problem.threads * product_blocks_of_a_thread : 0);
 }
 
-/// Made where it is needed and gone after its product, so that it need not outlive it.
+/// Creates the columns on use, so that they are freed after their product.
 using Columns = std::function<at::Tensor()>;
 using Hide = std::function<void(const at::Tensor& scores)>;
 
@@ -163,7 +163,7 @@ class PreparedBigBird final : public PreparedAttention {
     graphs_.clear();
     if (with_gradients()) {
       const c10::NoGradGuard only_where_asked;
-      // Kept once they are whole: memory that ran out on the way is free again.
+      // Stored only when complete: if memory runs out before, all of it is freed.
       std::vector<Graph> graphs;
       compute(call, &graphs);
       graphs_ = std::move(graphs);
@@ -207,10 +207,10 @@ class PreparedBigBird final : public PreparedAttention {
     return view_of(tensor, run.first, run.count, heads_, torch_device(problem_.device));
   }
 
-  /// Not in the constructor: a prediction is asked for before any memory of this size is touched.
+  /// Not in the constructor: a prediction must be available before memory of this size is used.
   void make_parts() {
     if (!parts_.empty()) return;
-    // Kept once all are made: memory may run out on the way.
+    // Stored only when complete: memory may run out before.
     std::vector<std::optional<BlockParts>> parts(structure_.groups.size());
     for (std::size_t g = 0; g < parts.size(); ++g) {
       const BlockGroup& group = structure_.groups[g];
@@ -232,8 +232,8 @@ class PreparedBigBird final : public PreparedAttention {
 
   // -- items of blocks ----------------------------------------------------------------------------
 
-  /// [items * heads, blocks, length, dim] of all items of a group, whose last blocks are padded
-  /// with zeros: the tensor itself where it is just that.
+  /// [items * heads, blocks, length, dim] for all items of a group, whose last blocks are padded
+  /// with zeros: the tensor itself if it has this form.
   template <typename AnyTensor>
   at::Tensor blocks_of(const AnyTensor& tensor, const BlockGroup& group) const {
     const std::int64_t tokens = group.blocks * group.length;
@@ -276,7 +276,7 @@ class PreparedBigBird final : public PreparedAttention {
   void blocks_backward(const GradientTensors& tensors, const BlockGroup& group,
                        const BlockParts& parts, std::vector<Graph>::iterator& graph) const {
     const at::Tensor arriving = blocks_of(tensors.grad_o, group);
-    // In float32, because the first and the last block sum what arrives from all rows.
+    // In float32, because the first and the last block sum the gradients of all rows.
     const at::Tensor to_keys = at::zeros(arriving.sizes(), arriving.options().dtype(at::kFloat));
     const at::Tensor to_values = at::zeros_like(to_keys);
     for (const BlockPart part : block_parts) {
@@ -336,7 +336,7 @@ class PreparedBigBird final : public PreparedAttention {
 
   // -- both ---------------------------------------------------------------------------------------
 
-  /// One softmax a row over all of its columns, in place; none for operation windowed-matmul.
+  /// One softmax per row over all of its columns, in place; none for operation windowed-matmul.
   at::Tensor attend(const at::Tensor& q, const Columns& k, const Columns& v,
                     const Hide& hide) const {
     at::Tensor scores = scaled_product(q, k().transpose(1, 2), problem_.scale);
@@ -347,7 +347,7 @@ class PreparedBigBird final : public PreparedAttention {
     return at::bmm(scores, v());
   }
 
-  /// The same as a graph that autograd can walk back, from q, k and v as its leaves.
+  /// The same as a graph for autograd, with q, k and v as its leaves.
   at::Tensor keep(std::vector<Graph>& graphs, const at::Tensor& q, const at::Tensor& k,
                   const at::Tensor& v, const Hide& hide) const {
     const c10::AutoGradMode gradients(true);
@@ -368,7 +368,7 @@ class PreparedBigBird final : public PreparedAttention {
   Problem problem_;
   std::int64_t heads_;
   BlockStructure structure_;
-  std::vector<std::optional<BlockParts>> parts_;  // of groups of blocks, kept between calls
+  std::vector<std::optional<BlockParts>> parts_;  // by group of blocks, kept between calls
   std::vector<Graph> graphs_;                     // from a forward call to its backward
 };
 

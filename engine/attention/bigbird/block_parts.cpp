@@ -10,14 +10,14 @@
 namespace attnscope {
 namespace {
 
-/// Blocks that every middle block sees: the first, the last, and three neighbours. The second and
-/// the last but one have an outer block among their neighbours.
+/// Blocks that every middle block attends to: the first, the last, and three neighbours. The second
+/// and the second-to-last have an outer block among their neighbours.
 constexpr std::int64_t fixed_of_middle = 5;
 constexpr std::int64_t fixed_of_beside = 4;
 constexpr std::int64_t slot_of_last = 1;
 constexpr std::int64_t slot_of_neighbours = 2;
 
-/// The blocks that a row block sees, in the order of its columns.
+/// The blocks that a row block attends to, in the order of its columns.
 std::vector<std::int64_t> slots_of(const BlockGroup& group, std::int64_t head, std::int64_t block) {
   const std::int64_t last = group.blocks - 1;
   std::vector<std::int64_t> slots{0, last};
@@ -121,11 +121,11 @@ void BlockParts::add_columns(BlockPart part, const at::Tensor& gradient,
   }
   const at::Tensor flat = sums.view({matrices * sums.size(1), length * dim});
   if (part == BlockPart::beside) {
-    // The gradient of keys arrives transposed.
+    // The gradient of keys is transposed.
     flat.index_add_(0, beside_, gradient.to(at::kFloat).reshape({-1, length * dim}));
     return;
   }
-  // What many rows share is summed and what lies side by side is added as it lies; only the random
+  // Blocks shared by many rows are summed, and adjacent ones are added directly; only the random
   // blocks are added one by one.
   const std::int64_t rows = group_.blocks - 4;
   const at::Tensor slots =

@@ -7,7 +7,7 @@
 namespace attnscope {
 namespace {
 
-/// The fewest blocks with a row between the second block and the last but one.
+/// The fewest blocks with a row between the second block and the second-to-last.
 constexpr std::int64_t fewest_blocks = 5;
 
 using Tasks = std::vector<const Task*>;
@@ -17,7 +17,8 @@ bool is_plain(const Segment& segment) {
          segment.skip_begin == segment.skip_end;
 }
 
-/// Every row of the item sees all of it. Segments of a task are disjoint, so sizes decide.
+/// Whether every row of the item attends to all of it. Segments of a task are disjoint, so
+/// comparing sizes suffices.
 bool is_full(const AttentionPlan& plan, const Tasks& tasks, TokenRange item) {
   return std::ranges::all_of(tasks, [&](const Task* task) {
     std::int64_t keys = 0;
@@ -41,7 +42,7 @@ class ItemReader {
       return fail("the tokens from {} on are {} blocks, and there are to be at least {}",
                   item_.begin, group_.blocks, fewest_blocks);
     }
-    // First, so that lists are only made for what may well be blocks.
+    // First, so that lists are made only for plans that probably have blocks.
     for (const Task* task : tasks) {
       const TokenRange rows{task->queries.begin, task->queries.end};
       if (task->queries.listed || rows != tokens_of(block_of(*task))) {

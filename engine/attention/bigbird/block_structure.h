@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The blocks of a plan that is BigBird's (Zaheer et al., NeurIPS 2020), read from its tasks alone,
-// so that a plan made by hand of someone else's random blocks is as good as a compiled one.
+// The blocks of a BigBird plan (Zaheer et al., NeurIPS 2020), read only from its tasks, so that a
+// plan built by hand with other random blocks works as well as a compiled one.
 //
 //   Result<BlockStructure> structure = block_structure(plan, layout);
 //   structure->groups[0].random_block(/*head=*/0, /*block=*/5, /*i=*/2);
@@ -16,14 +16,14 @@
 
 namespace attnscope {
 
-/// Items of one length that follow each other.
+/// Consecutive items of one length.
 struct ItemRun {
   TokenRange first;         // the first item's tokens
   std::int64_t count = 1;   // items
-  std::int64_t before = 0;  // the group's items before them
+  std::int64_t before = 0;  // items of the group before these
 };
 
-/// Items of as many blocks with the same random ones; or items that are full attention.
+/// Items with the same number of blocks and the same random blocks; or items with full attention.
 struct BlockGroup {
   std::int64_t length = 0;                    // tokens of a block
   std::int64_t blocks = 0;                    // of each item; 0: full attention
@@ -50,7 +50,7 @@ struct BlockStructure {
   std::vector<BlockGroup> groups;
 };
 
-/// Or in one sentence why the plan has none.
+/// The blocks of the plan, or an error in one sentence if it has none.
 [[nodiscard]] Result<BlockStructure> block_structure(const AttentionPlan& plan,
                                                      const SequenceLayout& layout);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What attention is without anything known of its pattern: two products and a softmax.
+// Attention without knowledge of its pattern: two products and a softmax.
 
 #include <ATen/ops/_softmax.h>
 #include <ATen/ops/bmm.h>
@@ -15,12 +15,12 @@
 namespace attnscope {
 namespace {
 
-/// What LibTorch gives cuBLAS from its caching allocator, once a stream
-/// (aten/src/ATen/cuda/CublasHandlePool.cpp): 32 MiB on compute capability 9.0, about 8 MiB
-/// elsewhere.
+/// Workspace that LibTorch allocates for cuBLAS from its caching allocator, once per stream
+/// (aten/src/ATen/cuda/CublasHandlePool.cpp): 32 MiB on compute capability 9.0, about 8 MiB on
+/// others.
 constexpr std::int64_t product_workspace_on_cuda = std::int64_t{32} << 20U;
 
-// Added before a softmax, multiplied where there is none.
+// Added before a softmax, multiplied without one.
 MaskValues mask_values(Operation operation) {
   return operation == Operation::attention ? MaskValues{0.0F, minus_infinity}
                                            : MaskValues{1.0F, 0.0F};
@@ -41,16 +41,16 @@ class PreparedDense final : public PreparedBlocks {
       const auto rows = static_cast<double>(block.rows());
       const auto columns = static_cast<double>(block.columns());
       const auto dim = static_cast<double>(problem_.head_dim);
-      // Two products forward; backward the gradients of both factors of each.
+      // Two products forward; backward the gradients of both operands of each.
       const double products = with_gradients() ? 2 + 4 : 2;
       work.flop += 2 * products * matrices * rows * columns * dim;
       // Passes over the scores: written by one product and read by the other; mask and softmax each
       // read and write.
       double passes = 2.0 + (masked_ ? 2 : 0) + (softmax ? 2 : 0);
-      double tensors = 2;  // of rows, and of columns
+      double tensors = 2;  // for rows and for columns, each
       if (with_gradients()) {
-        // The weights are read once more and their gradient is written and read twice. The softmax
-        // reads both and writes another; a factor reads and writes.
+        // The weights are read again, and their gradient is written and read twice. The softmax
+        // reads both and writes another; a mask factor reads and writes.
         passes += 4.0 + (softmax ? 3 : 0) + (masked_ && !softmax ? 2 : 0);
         tensors += 4;
       }
@@ -62,9 +62,9 @@ class PreparedDense final : public PreparedBlocks {
   }
 
  protected:
-  /// Scores, and rows that are copied because they do not lie as the products want them. Backward
-  /// the gradients of weights and scores stand beside those of the values, then those of both
-  /// factors, one of them twice as it is scaled.
+  /// Scores, and rows that are copied because the products need another layout. Backward the
+  /// gradients of weights and scores exist together with those of the values, then with those of
+  /// both operands, one of them twice because it is scaled.
   BlockBytes bytes_of(const Block& block) const override {
     const std::int64_t rows = block.rows() * problem_.head_dim;
     const std::int64_t columns = block.columns() * problem_.head_dim;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// kernels/cuda/dense.h (cuBLASLt's products with our softmax) behind the engine's interface.
+// Adapts kernels/cuda/dense.h (cuBLASLt's products with our softmax) to the engine's interface.
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty_like.h>
@@ -31,7 +31,7 @@ ConstTensor packed_like(const Problem& problem) {
                                            problem.dtype, problem.memory_order, nullptr));
 }
 
-/// Those of a block's keys where they were copied together: [heads, columns, dim].
+/// Strides of a block's gathered keys: [heads, columns, dim].
 ConstTensor gathered_like(const Problem& problem, const Block& block) {
   ConstTensor like{.data = nullptr, .dtype = problem.dtype, .head_dim = problem.head_dim};
   like.token_stride = problem.head_dim;
@@ -39,8 +39,8 @@ ConstTensor gathered_like(const Problem& problem, const Block& block) {
   return like;
 }
 
-/// A block whose keys are those of the shared query and the item's own has them copied together
-/// first.
+/// Whether a block's keys come from the shared query and from the item, so that they must be copied
+/// together first.
 bool gathers(const Block& block) {
   return !block.shared_keys.empty();
 }
@@ -60,8 +60,8 @@ cuda::DenseProblem dense_problem(const Problem& problem, const Block& block, std
           .passes = passes_of(problem.direction)};
 }
 
-/// What the kernels take of a block's mask: 1 where a row sees a column, by heads that differ; rows
-/// `stride` apart.
+/// A block's mask in the form of the kernels: 1 where a row attends to a column, one per head if
+/// heads differ; rows are `stride` apart.
 std::vector<std::byte> mask_of(const Problem& problem, const TaskIndex& tasks, const Block& block,
                                std::int64_t masks, std::int64_t stride) {
   std::vector<std::byte> mask(static_cast<std::size_t>(masks * block.rows() * stride));
@@ -77,12 +77,12 @@ std::vector<std::byte> mask_of(const Problem& problem, const TaskIndex& tasks, c
   return mask;
 }
 
-/// A block, the products chosen for it, and its place in the caller's workspace.
+/// A block, its prepared products, and its offset in the caller's workspace.
 struct DenseBlock {
   Block block;
   cuda::DenseAttention attention;
   std::int64_t workspace = 0;
-  cuda::Block mask;     // on the device, from the first call on
+  cuda::Block mask;     // on the device, since the first call
   at::Tensor keys{};    // gathered, from a forward call to its backward
   at::Tensor values{};  // the same
 };
@@ -106,7 +106,7 @@ class PreparedDenseOnCuda final : public PreparedAttention {
       if (!gathers(one.block)) continue;
       const std::int64_t keys =
           one.block.columns() * heads_ * problem_.head_dim * size_of(problem_.dtype);
-      // Keys and values; with gradients those of all blocks, and two gradients of one.
+      // Keys and values; with gradients those of all blocks, and two gradients of one block.
       gathered = with_gradients() ? gathered + 2 * keys : std::max(gathered, 2 * keys);
       if (with_gradients()) gradients = std::max(gradients, 2 * keys);
     }
@@ -125,10 +125,10 @@ class PreparedDenseOnCuda final : public PreparedAttention {
       // Written by one product and read by the other; a softmax or a mask reads and writes.
       const bool weighed = softmax || masks_ > 0;
       double passes = weighed ? 4 : 2;
-      double tensors = 2;  // of rows, and of columns
+      double tensors = 2;  // for rows and for columns, each
       if (with_gradients()) {
-        // Weights are read once more, their gradient is written and read twice; a softmax's
-        // gradient reads both and writes, a mask's reads and writes.
+        // Weights are read again, their gradient is written and read twice; a softmax's gradient
+        // reads both and writes, a mask's reads and writes.
         passes += 4.0 + (softmax ? 3 : (masks_ > 0 ? 2 : 0));
         tensors += 4;
       }
@@ -201,7 +201,7 @@ class PreparedDenseOnCuda final : public PreparedAttention {
     masks_ = tasks_.differs_by_head() ? heads_ : 1;
   }
 
-  /// What arrives at the keys and values of a shared query, in float32 over all blocks.
+  /// Gradients of the keys and values of a shared query, in float32 over all blocks.
   struct SharedSums {
     at::Tensor k, v;
     void add(const at::Tensor& more_k, const at::Tensor& more_v) {
@@ -220,8 +220,8 @@ class PreparedDenseOnCuda final : public PreparedAttention {
       auto attention = cuda::DenseAttention::prepare(dense_problem(problem_, block, masks_));
       if (!attention) return tl::unexpected(attention.error());
       const std::int64_t bytes = aligned(attention->workspace_bytes());
-      // Forward alone, blocks follow each other through one workspace; until their backward, each
-      // block's weights stay.
+      // With forward only, blocks share one workspace; with backward, each block's weights are
+      // kept.
       const std::int64_t place = with_gradients() ? workspace_bytes_ : 0;
       workspace_bytes_ =
           with_gradients() ? workspace_bytes_ + bytes : std::max(workspace_bytes_, bytes);
@@ -252,7 +252,7 @@ class PreparedDenseOnCuda final : public PreparedAttention {
     one.values = columns_of(call.v, one.block, heads_, device);
   }
 
-  /// Gradients of gathered keys and values, to where these came from.
+  /// Adds the gradients of gathered keys and values to those of their sources.
   void scatter(const Block& block, const at::Tensor& grad_k, const at::Tensor& grad_v,
                const GradientTensors& t, SharedSums& sums) const {
     const std::int64_t shared_columns = block.shared_keys.size();

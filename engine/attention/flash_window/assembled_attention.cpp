@@ -23,7 +23,7 @@
 namespace attnscope {
 namespace {
 
-/// In the tiles of LibTorch's flash kernels.
+/// Work in the tiles of LibTorch's flash kernels.
 ExecutedWork assembled_work(const Problem& problem, std::span<const RowGroup> groups) {
   const bool backward = problem.direction == Direction::forward_backward;
   const FlashTile forward_tile = flash_forward_tile(problem.head_dim);
@@ -49,13 +49,13 @@ ExecutedWork assembled_work(const Problem& problem, std::span<const RowGroup> gr
         }
         keys += static_cast<double>(part.keys[s].size());
       }
-      // q, k and v in, o out; then q, k, v, o and grad_o in, three gradients out, sums of keys' and
-      // values' read and written.
+      // q, k and v are read, o is written; then q, k, v, o and grad_o are read, three gradients
+      // written, and the sums of keys' and values' gradients read and written.
       values += 2 * rows + 2 * keys;
       if (backward) values += 4 * rows + 4 * keys;
       if (backward) sums += 2 * 2 * keys;
     }
-    // Results are merged in float32, a pass a part, and written to their places.
+    // Results are merged in float32, one pass per part, and written to the output.
     values += parts * rows + rows;
     if (parts > 1) sums += (2 * parts - 1) * rows + rows;
     if (backward) values += rows + (parts > 1 ? parts * rows : rows);
@@ -65,9 +65,9 @@ ExecutedWork assembled_work(const Problem& problem, std::span<const RowGroup> gr
                    (element * values + static_cast<double>(sizeof(float)) * sums)};
 }
 
-/// Bytes of float32 sums that the flash backward allocates for sequences of these rows
-/// (mha_varlen_bwd in aten/src/ATen/native/transformers/cuda/flash_attn/flash_api.cpp: 128 rows
-/// more a sequence).
+/// Bytes of float32 sums that the flash backward allocates for sequences with these rows
+/// (mha_varlen_bwd in aten/src/ATen/native/transformers/cuda/flash_attn/flash_api.cpp: 128 extra
+/// rows per sequence).
 std::int64_t flash_backward_scratch(std::span<const TokenRange> sequences, std::int64_t heads,
                                     std::int64_t head_dim) {
   constexpr std::int64_t more_rows = 128;
@@ -78,7 +78,8 @@ std::int64_t flash_backward_scratch(std::span<const TokenRange> sequences, std::
   return rows * heads * (dim + 1) * static_cast<std::int64_t>(sizeof(float));
 }
 
-/// A factor for each row and head, [..., heads, rows], beside values [..., rows, heads, dim].
+/// A factor for each row and head, [..., heads, rows], in the shape of values [..., rows, heads,
+/// dim].
 at::Tensor beside_values(const at::Tensor& factors) {
   return factors.transpose(-1, -2).unsqueeze(-1);
 }
@@ -90,7 +91,7 @@ PartResult merge(std::vector<PartResult> parts) {
   const auto weight = [&](const PartResult& part) {
     return beside_values(at::exp(at::sub(part.lse, lse)));
   };
-  at::Tensor o = at::mul(parts[0].o, weight(parts[0]));  // float32, whatever the parts are
+  at::Tensor o = at::mul(parts[0].o, weight(parts[0]));  // float32 for any dtype of the parts
   for (std::size_t p = 1; p < parts.size(); ++p) o.addcmul_(parts[p].o, weight(parts[p]));
   return {.o = std::move(o), .lse = std::move(lse)};
 }
@@ -102,10 +103,10 @@ struct BoundGroup {
   std::vector<std::int64_t> windows;
 };
 
-/// What a forward call leaves for its backward.
+/// Data kept from a forward call for its backward.
 struct KeptGroup {
   std::vector<PartOperands> operands;  // of each part
-  at::Tensor lse;                      // of the whole rows, as the kernel lays them out
+  at::Tensor lse;                      // of the whole rows, in the kernel's layout
 };
 
 BoundGroup bind(RowGroup group, std::int64_t item_tokens, std::int64_t heads) {
@@ -146,8 +147,8 @@ class PreparedAssembled final : public PreparedAttention {
   bool writes_lse() const override { return true; }
   ExecutedWork executed() const override { return work_; }
 
-  /// Gathered operands and, for a backward, all of them kept; the parts' results and what they are
-  /// merged into in float32; gradients of a part beside the sums of all.
+  /// Gathered operands, all of them kept for a backward; the parts' results and their float32
+  /// merge; gradients of a part in addition to the sums of all.
   std::int64_t predicted_peak_bytes() const override {
     const std::int64_t row = heads_ * problem_.head_dim;
     const std::int64_t in_dtype = row * size_of(problem_.dtype);
@@ -237,7 +238,7 @@ class PreparedAssembled final : public PreparedAttention {
   }
   [[nodiscard]] at::Device device() const { return torch_device(problem_.device); }
 
-  /// Lists that a layout needs are made by the first call.
+  /// Makes the lists for the layout in the first call.
   void start() {
     if (problem_.device == DeviceKind::cpu) use_torch_threads(problem_.threads);
     for (BoundGroup& group : groups_) {
@@ -253,7 +254,7 @@ class PreparedAssembled final : public PreparedAttention {
     const at::Tensor q = group.rows.read(call.q);
     for (std::size_t p = 0; p < group.keys.size(); ++p) {
       const TokenRows& keys = group.keys[p];
-      // Wider than every sequence is no wider than the widest.
+      // A window wider than every sequence has the effect of the widest sequence.
       const std::int64_t window = std::min(group.windows[p], keys.longest());
       parts.push_back({.q = q,
                        .k = keys.read(call.k),
@@ -277,7 +278,7 @@ class PreparedAssembled final : public PreparedAttention {
     return merge(std::move(results));
   }
 
-  /// Of rows that see no key.
+  /// Result for rows without keys.
   [[nodiscard]] PartResult nothing(const BoundGroup& group) const {
     const auto options = at::TensorOptions().dtype(at::kFloat).device(device());
     const std::int64_t dim = problem_.head_dim;

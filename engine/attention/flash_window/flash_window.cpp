@@ -62,7 +62,7 @@ Status flash_window_takes(const Problem& problem, const SdpaDevice& device) {
   }
   const auto groups = parts_of(problem);
   if (!groups) return tl::unexpected(groups.error());
-  constexpr std::size_t most_sequences = 65535;  // in a grid's second dimension
+  constexpr std::size_t most_sequences = 65535;  // limit of a grid's second dimension
   for (const RowGroup& group : *groups) {
     if (group.queries.size() > most_sequences) {
       return fail("flash-window takes at most {} sequences in one call, not {}", most_sequences,

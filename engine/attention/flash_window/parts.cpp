@@ -7,7 +7,7 @@
 namespace attnscope {
 namespace {
 
-/// The token group of a task's first row: tasks of one kind are called together.
+/// The token group of a task's first row: tasks of one group share calls.
 TokenGroup group_of(const Problem& problem, const Task& task) {
   if (task.item < 0) return TokenGroup::query;
   const std::int64_t first = task.queries.begin;
@@ -53,15 +53,15 @@ Status is_one_group(const Problem& problem, const Task& task) {
   return {};
 }
 
-/// A whole run in one piece or two: the first item's own tokens follow a shared query's at once and
-/// would otherwise be keys of another number of calls than every other item's.
+/// A whole run in one or two pieces: the first item's tokens directly follow a shared query's and
+/// would otherwise form one run, in contrast to those of every other item.
 std::vector<TokenRange> pieces_of(const Problem& problem, const Task& task, TokenRange keys) {
   const std::int64_t border = problem.layout.shared_query();
   if (task.item < 0 || keys.begin >= border || keys.end <= border) return {keys};
   return {{keys.begin, border}, {border, keys.end}};
 }
 
-/// What tasks have in common that are called together.
+/// The common properties of tasks that share calls.
 using Signature = std::pair<TokenGroup, std::vector<std::int64_t>>;
 
 }  // namespace

@@ -22,13 +22,13 @@ std::int64_t batch_stride(const ConstTensor& tensor, std::int64_t distance) {
 
 at::Tensor strided(const ConstTensor& tensor, std::int64_t first, at::IntArrayRef sizes,
                    at::IntArrayRef strides, at::Device device) {
-  // LibTorch has no tensor of constants; inputs are only ever read.
+  // LibTorch has no const tensors; inputs are only read.
   auto* data =
       const_cast<std::byte*>(tensor.data) + tensor.offset(first, 0) * size_of(tensor.dtype);
   return at::for_blob(data, sizes)
       .strides(strides)
       .options(at::TensorOptions().dtype(scalar_type(tensor.dtype)).device(device))
-      .target_device(device)  // or LibTorch asks the driver where the memory lies
+      .target_device(device)  // otherwise LibTorch queries the driver for the memory's device
       .make_tensor();
 }
 

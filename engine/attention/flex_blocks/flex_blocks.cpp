@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention by a block mask, as FlexAttention computes it (Dong et al., "Flex Attention: A
-// Programming Model for Generating Optimized Attention Kernels", 2024): an item's scores are cut
-// into tiles of 128 x 128, tiles without an allowed pair are left out, the others are computed
-// densely, those with a forbidden pair behind a mask. Its kernel walks along the tiles of a row;
-// LibTorch's operations gather their keys beside the row, all rows of as many tiles in one product.
+// Attention with a block mask, as FlexAttention computes it (Dong et al., "Flex Attention: A
+// Programming Model for Generating Optimized Attention Kernels", 2024): an item's scores are
+// divided into tiles of 128 x 128; tiles without an allowed pair are skipped, the others are
+// computed densely, with a mask for those with a forbidden pair. FlexAttention's kernel iterates
+// over the tiles of a row; here LibTorch's operations gather the keys of a row, with one product
+// for all rows of the same number of tiles.
 
 #include <ATen/ops/_softmax.h>
 #include <ATen/ops/bmm.h>
@@ -31,10 +32,10 @@ std::int64_t tiles_of(std::int64_t tokens) {
   return (tokens + tile - 1) / tile;
 }
 
-/// Rows of tiles that need as many tiles of keys: one product for all of them.
+/// Rows of tiles with the same number of key tiles: one product for all of them.
 struct TileGroup {
   std::int64_t width = 0;            // tiles of keys
-  bool masked = false;               // some tile holds a pair that is not allowed
+  bool masked = false;               // some tile has a forbidden pair
   std::vector<std::int64_t> rows{};  // rows of tiles
   std::vector<std::int64_t> keys{};  // `width` tiles of keys for each
   at::Tensor row_index{}, key_index{};
@@ -43,15 +44,15 @@ struct TileGroup {
   [[nodiscard]] std::int64_t scores() const { return count() * tile * width * tile; }
 };
 
-/// Where masks differ between heads a row of tiles is one head's, and the heads' tiles stand one
-/// after the other; elsewhere all heads share them.
+/// If masks differ between heads, a row of tiles belongs to one head, and the tiles of the heads
+/// are consecutive; otherwise all heads share them.
 struct TiledBlock {
   Block block{};
-  std::int64_t masks = 1;     // heads that differ
-  std::int64_t matrices = 0;  // that share the tiles
+  std::int64_t masks = 1;     // number of different masks
+  std::int64_t matrices = 0;  // number of matrices that share the tiles
   std::int64_t row_tiles = 0, key_tiles = 0;
   std::vector<TileGroup> groups{};
-  bool any_empty = false;   // some row sees no key
+  bool any_empty = false;   // some row has no key
   at::Tensor empty_rows{};  // bool [masks, rows, 1]
   bool is_ready = false;
 };
@@ -79,15 +80,16 @@ class PreparedFlexBlocks final : public PreparedBlocks {
         const auto scores = static_cast<double>(tiled.matrices * group.scores());
         const double rows = static_cast<double>(tiled.matrices * group.count() * tile) * dim;
         const double keys = rows * static_cast<double>(group.width);
-        // Two products forward; backward the gradients of both factors of each.
+        // Two products forward; backward the gradients of both operands of each.
         work.flop += 2 * (both ? 6.0 : 2.0) * scores * dim;
         // Scores are written by one product and read by the other; mask and softmax each read and
-        // write. Rows and keys are gathered and read; the output is written and put in its place.
+        // write. Rows and keys are gathered and read; the output is written and copied to its
+        // tensor.
         double of_scores = 2.0 + (group.masked ? 2 : 0) + (is_attention() ? 2 : 0);
         double of_rows = 6;
         double of_keys = 6;
         if (both) {
-          // As dense; the gradients of what was gathered are written, read and added up.
+          // As in dense; the gradients of gathered values are written, read and added up.
           of_scores += 4.0 + (is_attention() ? 3 : (group.masked ? 2 : 0));
           of_rows += 10;
           of_keys += 8;
@@ -99,8 +101,9 @@ class PreparedFlexBlocks final : public PreparedBlocks {
   }
 
  protected:
-  /// Padded tensors; a group's scores beside what is gathered for them, kept for a backward. There
-  /// gathered keys and their gradients are float32 for a moment, and so is the sum of the latter.
+  /// Padded tensors; a group's scores and its gathered operands, kept for a backward. During a
+  /// backward gathered keys and their gradients are temporarily float32, and so is the sum of the
+  /// latter.
   BlockBytes bytes_of(const Block& block) const override {
     const TiledBlock& tiled = tiled_of(block);
     const std::int64_t element = size_of(problem_.dtype);
@@ -125,7 +128,7 @@ class PreparedFlexBlocks final : public PreparedBlocks {
     return bytes;
   }
 
-  /// Masks and lists of all blocks, and what 16-bit products pack.
+  /// Masks and lists of all blocks, and the packing buffers of 16-bit products.
   std::int64_t library_bytes() const override {
     std::int64_t bytes = 0;
     for (const TiledBlock& tiled : tiled_) {
@@ -156,8 +159,8 @@ class PreparedFlexBlocks final : public PreparedBlocks {
     return tiled_[static_cast<std::size_t>(&block - blocks_.data())];
   }
 
-  /// Which tiles are needed; masks follow with the first call, because a prediction is asked for
-  /// before any memory of their size is touched.
+  /// Determines the needed tiles; masks are made in the first call, because a prediction must be
+  /// available before memory of their size is used.
   TiledBlock cut(const Block& block) const {
     TiledBlock tiled{.block = block, .masks = tasks_.differs_by_head() ? heads_ : 1};
     tiled.matrices = block.batch * heads_ / tiled.masks;
@@ -200,7 +203,7 @@ class PreparedFlexBlocks final : public PreparedBlocks {
     group.keys.insert(group.keys.end(), needed.begin(), needed.end());
   }
 
-  /// visit(row of the tile, the columns it sees).
+  /// Calls visit(row of the tile, its columns).
   template <typename Visit>
   void for_each_row(const TiledBlock& tiled, std::int64_t head, std::int64_t row_tile,
                     const Visit& visit) const {
@@ -210,7 +213,7 @@ class PreparedFlexBlocks final : public PreparedBlocks {
                                                    static_cast<std::int32_t>(head)));
     }
   }
-  /// visit(tile of keys, what of it is seen).
+  /// Calls visit(tile of keys, its visible part).
   template <typename Visit>
   static void for_each_part(const std::vector<TokenRange>& seen, const Visit& visit) {
     for (const TokenRange& run : seen) {
@@ -220,8 +223,8 @@ class PreparedFlexBlocks final : public PreparedBlocks {
     }
   }
 
-  /// Rows without keys, of the pattern or of padding, are left visible everywhere: the softmax of
-  /// nothing would be NaN.
+  /// Rows without keys, from the pattern or from padding, are visible everywhere: the softmax of no
+  /// keys would be NaN.
   at::Tensor mask_of(const TiledBlock& tiled, const TileGroup& group) const {
     const float visible = is_attention() ? 0.0F : 1.0F;
     const float hidden = is_attention() ? -std::numeric_limits<float>::infinity() : 0.0F;
@@ -276,14 +279,14 @@ class PreparedFlexBlocks final : public PreparedBlocks {
     return tiled;
   }
 
-  /// [matrices, tiles, tile * dim] of [batch, heads, tokens, dim], padded with zeros.
+  /// [batch, heads, tokens, dim] as [matrices, tiles, tile * dim], padded with zeros.
   static at::Tensor in_tiles(const TiledBlock& tiled, const at::Tensor& rows, std::int64_t tiles) {
     const std::int64_t missing = tiles * tile - rows.size(2);
     const at::Tensor padded = missing == 0 ? rows : at::constant_pad_nd(rows, {0, 0, 0, missing});
     return padded.reshape({tiled.matrices, tiled.masks * tiles, tile * rows.size(3)});
   }
 
-  /// Gradients of keys are summed in float32, because many rows of tiles may need the same ones.
+  /// Gradients of keys are summed in float32, because many rows of tiles may share keys.
   at::Tensor sources(const TiledBlock& tiled, const at::Tensor& keys) const {
     const at::Tensor tiles = in_tiles(tiled, keys, tiled.key_tiles);
     return with_gradients() ? tiles.to(at::kFloat) : tiles;
@@ -340,7 +343,7 @@ class PreparedFlexBlocks final : public PreparedBlocks {
   }
 
   TaskIndex tasks_;
-  mutable std::vector<TiledBlock> tiled_;  // of each block; masks are made in its first call
+  mutable std::vector<TiledBlock> tiled_;  // per block; masks are made in its first call
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What all kernels of the band share: which task a block belongs to, rows of tensors, which key a
-// column stands for.
+// Common code of all kernels of the band: the task of a block, rows of tensors, the key of a
+// column.
 
 #include "engine/attention/longformer_banded/kernels.h"
 #include "kernels/cuda/launch.h"
@@ -15,7 +15,7 @@ using cuda::to_float;
 
 struct BlockPlace {
   std::int32_t entry;  // of tasks or runs
-  std::int64_t block;  // of the entry's
+  std::int64_t block;  // within the entry
 };
 
 /// The first cell of a block, in its shared memory.
@@ -24,7 +24,7 @@ struct FirstCell {
   std::int32_t task, head, row, column;
 };
 
-/// What the parts of a block's sums take there.
+/// Size of the partial sums of a block there.
 inline constexpr std::int64_t shared_of_sums =
     block_threads * static_cast<std::int64_t>(sizeof(float));
 
@@ -59,7 +59,7 @@ struct Rows {
     if (item_tokens == 0) return first + token * token_stride;
     return first + token / item_tokens * item_stride + token % item_tokens * token_stride;
   }
-  /// The first token behind `token` that no longer follows by token_stride, or `end`.
+  /// The first token after `token` that is not a token_stride further, or `end`.
   __device__ std::int32_t end_of_run(std::int32_t token, std::int32_t end) const {
     if (item_tokens == 0) return end;
     const std::int32_t of_item = token - token % item_tokens + item_tokens;
@@ -72,7 +72,7 @@ __device__ inline std::int32_t query_of(const ListsOnDevice& lists, const Device
   return task.listed != 0 ? lists.indices[task.queries + row] : task.queries + row;
 }
 
-/// The first of the ascending indices [begin, end) that is not below `token`.
+/// The first of the ascending indices [begin, end) that is at least `token`.
 __device__ inline std::int32_t first_index(const ListsOnDevice& lists, std::int32_t begin,
                                            std::int32_t end, std::int32_t token) {
   while (begin < end) {
@@ -97,7 +97,7 @@ struct Keys {
   std::int32_t origin;  // the key of the segment's first column
 };
 
-/// The keys of a segment over a range that a query sees, skipped ones among them.
+/// The keys of a segment over a range that a query attends to, skipped ones included.
 __device__ inline Keys seen_keys(const DeviceSegment& segment, std::int32_t query) {
   Keys keys{segment.begin, segment.end, segment.begin};
   if (segment.kind == SegmentKind::band) {
@@ -118,7 +118,7 @@ __device__ inline Keys seen_keys(const DeviceSegment& segment, std::int32_t quer
 
 inline constexpr std::int32_t no_key = -1;
 
-/// The key that a column of a query's row stands for.
+/// The key of a column in a query's row.
 __device__ inline std::int32_t key_of_column(const ListsOnDevice& lists, const DeviceTask& task,
                                              std::int32_t query, std::int32_t column) {
   for (std::int32_t s = task.first_segment; s < task.first_segment + task.segments; ++s) {
@@ -165,7 +165,7 @@ __device__ inline float dot(const T* x, const T* y, std::int32_t head_dim, bool 
   return sum;
 }
 
-/// Launches the kernel of the arguments' type.
+/// Launches the kernel for the arguments' type.
 inline Status launch_typed(const char* name, void (*float32)(BandArguments),
                            void (*float16)(BandArguments), void (*bfloat16)(BandArguments),
                            std::int64_t shared_bytes, const BandArguments& arguments,

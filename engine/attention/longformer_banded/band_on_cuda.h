@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The band's passes on CUDA: each is one launch over all tasks of the batch. Nothing is allocated
-// or awaited in a call; all memory is the device's.
+// The band's passes on CUDA: each is one launch over all tasks of the batch. A call allocates
+// nothing and waits for nothing; all memory is on the device.
 //
 //   Result<BandOnCuda> band = BandOnCuda::make(plan, head_dim, Passes::forward_backward);
 //   copy(band->list(), list_on_device);
@@ -38,13 +38,14 @@ class BandOnCuda {
                                                Passes passes);
 
   [[nodiscard]] std::span<const std::byte> list() const { return lists_.bytes(); }
-  /// The band, and for a backward pass a number for each row.
+  /// Size of the band and, for a backward pass, of one number per row.
   [[nodiscard]] std::int64_t workspace_floats() const;
 
-  /// Leaves the weights in the workspace. `lse` [tokens, heads] may be null; only with a softmax.
+  /// Stores the weights in the workspace. `lse` [tokens, heads] may be null, and is written only
+  /// with a softmax.
   [[nodiscard]] Status forward(const DeviceCall& call, const ConstTensor& q, const ConstTensor& k,
                                const ConstTensor& v, const Tensor& o, float* lse) const;
-  /// Takes the weights that forward left and leaves the scores' gradients in their place.
+  /// Reads the weights stored by forward and replaces them with the scores' gradients.
   [[nodiscard]] Status backward(const DeviceCall& call, const GradientTensors& tensors) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A thread a cell of the band, a warp a row of it.
+// One thread per cell of the band, one warp per row.
 
 #include "engine/attention/longformer_banded/band.cuh"
 #include "kernels/cuda/rows.cuh"
@@ -53,9 +53,9 @@ __global__ __launch_bounds__(block_threads) void banded_cells_kernel(BandArgumen
   }
 }
 
-/// The row that a warp has.
+/// The row of a warp.
 struct WarpRow {
-  std::int64_t number;  // of all
+  std::int64_t number;  // among all rows
   std::int64_t score;
   std::int32_t columns, head, query;
   bool there;
@@ -77,7 +77,7 @@ __device__ std::int32_t lane_of_thread() {
   return static_cast<std::int32_t>(threadIdx.x % 32);
 }
 
-/// What is taken from scores before the exponential: the largest, or 0 where there are none.
+/// The value subtracted from scores before the exponential: the largest score, or 0 without scores.
 __device__ float base_of(float largest) {
   return largest == cuda::minus_infinity ? 0.0F : largest;
 }
@@ -87,7 +87,7 @@ __global__ __launch_bounds__(block_threads) void banded_softmax_kernel(BandArgum
   const WarpRow row(a.lists);
   if (!row.there) return;
   float* scores = a.scores + row.score;
-  // Each lane's sum is rescaled where a larger score comes, so that scores are read twice.
+  // Each lane's sum is rescaled for a larger score, so that scores are read only twice.
   float largest = cuda::minus_infinity, sum = 0.0F;
   for (std::int32_t c = lane_of_thread(); c < row.columns; c += 32) {
     const float score = scores[c], larger = fmaxf(largest, score);

@@ -11,10 +11,9 @@
 namespace attnscope::longformer_banded {
 namespace {
 
-// Tokens, columns, windows and offsets up to here: the sums of a few of them are counted in 32
-// bits.
+// Upper bound for tokens, columns, windows and offsets: sums of a few of them must fit 32 bits.
 constexpr std::int64_t most = std::int64_t{1} << 29;
-// Floats of all scores: a terabyte, and not too many blocks for one launch.
+// Upper bound for floats of all scores: a terabyte, and not too many blocks for one launch.
 constexpr std::int64_t most_scores = std::int64_t{1} << 38;
 
 std::int32_t narrow(std::int64_t value) {
@@ -25,18 +24,18 @@ std::int64_t divided(std::int64_t count, std::int64_t by) {
   return (count + by - 1) / by;
 }
 
-/// How many threads share one sum of `terms`: more than 64 terms each are worth another thread, as
-/// far as a block has threads. [CLS] sees a whole document, and all of it sees [CLS].
+/// Number of threads that share one sum of `terms`: one more for every 64 terms, up to the threads
+/// of a block. [CLS] attends to a whole document, and all of it attends to [CLS].
 std::int32_t parts_of(std::int64_t terms, std::int64_t head_dim) {
   return narrow(std::clamp<std::int64_t>(terms / 64, 1, block_threads / head_dim));
 }
 
-/// How many rows' or keys' sums a block makes.
+/// Number of rows or keys whose sums a block computes.
 std::int32_t sums_of(std::int32_t parts, std::int64_t head_dim) {
   return narrow(block_threads / (head_dim * parts));
 }
 
-/// Rows that see a key of the run, at most.
+/// Most rows that attend to a key of the run.
 std::int64_t terms_of(const AttentionPlan& plan, const KeyRuns& keys, const KeyRun& run) {
   std::int64_t terms = 0;
   for (std::int64_t v = 0; v < run.view_count; ++v) {
@@ -65,7 +64,7 @@ DeviceSegment device_segment(const Segment& segment) {
           .skip_end = narrow(segment.skip_end)};
 }
 
-/// Numbers of first blocks, task by task.
+/// Counts the first blocks, task by task.
 class BlockCounter {
  public:
   void add(std::int64_t blocks) {

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A plan as the kernels read it: bytes that are copied to the device once. A launch's blocks are
-// numbered task by task (or key run by key run); `firsts` say where each one's blocks begin.
+// A plan in the form that the kernels read: bytes that are copied to the device once. A launch's
+// blocks are numbered task by task (or key run by key run); `firsts` has the first block of each.
 //
 //   Result<DeviceLists> lists = DeviceLists::make(plan, head_dim, Passes::forward);
 //   copy(lists->bytes(), to_device);
@@ -20,29 +20,30 @@
 namespace attnscope::longformer_banded {
 
 inline constexpr int block_threads = 256;
-inline constexpr int rows_of_warps = block_threads / 32;  // rows of a block, where a warp has one
+inline constexpr int rows_of_warps = block_threads / 32;  // rows of a block with one warp per row
 
 struct DeviceTask {
   std::int64_t first_score = 0;
-  std::int64_t first_row = 0;  // rows over all heads of the tasks before
-  std::int32_t rows = 0;       // of a head
+  std::int64_t first_row = 0;  // rows of all heads of the preceding tasks
+  std::int32_t rows = 0;       // per head
   std::int32_t columns = 0;
-  std::int32_t queries = 0;  // the first token, or, if listed, the first of its indices
+  std::int32_t queries = 0;  // the first token or, if listed, the first index
   std::int32_t listed = 0;
   std::int32_t first_head = 0, heads = 0;
   std::int32_t first_segment = 0, segments = 0;
-  std::int32_t parts = 1;  // threads that share one number's sum
-  std::int32_t sums = 1;   // rows whose sums a block makes, a thread one part of one number
+  std::int32_t parts = 1;  // threads that share the sum of one number
+  std::int32_t sums = 1;   // rows whose sums a block computes, one thread per part of a number
 };
 
 struct DeviceSegment {
   SegmentKind kind = SegmentKind::whole;
   std::int32_t listed = 0;
-  std::int32_t begin = 0, end = 0;  // keys, or their indices
+  std::int32_t begin = 0, end = 0;  // keys, or indices of keys
   std::int32_t columns = 0;
   std::int32_t offset = 0;
-  std::int32_t shift = 0;   // band: the first key that query 0 sees, ends of the run apart
-  std::int32_t reach = 0;   // band: keys that a query sees from there
+  std::int32_t shift = 0;   // band: the first key that query 0 attends to, before cutting at the
+                            // run's ends
+  std::int32_t reach = 0;   // band: number of keys that a query attends to from there
   std::int32_t by_key = 0;  // 1: columns are the run's keys (kernels/plan/score_columns.h)
   std::int32_t skip_begin = 0, skip_end = 0;  // indices
 };
@@ -51,14 +52,14 @@ struct DeviceKeyRun {
   std::int32_t begin = 0, end = 0;
   std::int32_t first_head = 0, heads = 0;
   std::int32_t first_view = 0, views = 0;
-  std::int32_t parts = 1, sums = 1;  // as a task's, of keys
+  std::int32_t parts = 1, sums = 1;  // like a task's, for keys
 };
 
 struct DeviceKeyView {
-  std::int32_t task = 0, segment = 0, column = 0;  // as KeyView
+  std::int32_t task = 0, segment = 0, column = 0;  // like KeyView
 };
 
-/// Which entry a block belongs to: the last whose first block is not behind it.
+/// Finds the entry of a block: the last entry whose first block is not after it.
 struct Firsts {
   const std::int64_t* firsts = nullptr;
   std::int32_t entries = 0;
@@ -70,34 +71,34 @@ struct ListsOnDevice {
   const std::int32_t* indices = nullptr;
   const DeviceKeyRun* runs = nullptr;
   const DeviceKeyView* views = nullptr;
-  Firsts cells;     // of tasks: a block is block_threads cells
-  Firsts rows;      // of tasks: a block is rows_of_warps rows
-  Firsts row_sums;  // of tasks: a block is as many rows as it makes sums
-  Firsts key_sums;  // of runs: a block is as many keys
+  Firsts cells;     // by task: a block is block_threads cells
+  Firsts rows;      // by task: a block is rows_of_warps rows
+  Firsts row_sums;  // by task: a block is `sums` rows of the task
+  Firsts key_sums;  // by run: a block is `sums` keys of the run
 };
 
-/// How many blocks a launch over tasks or runs has.
+/// The number of blocks of a launch over tasks or runs.
 struct Blocks {
   std::int64_t cells = 0, rows = 0, row_sums = 0, key_sums = 0;
 };
 
 class DeviceLists {
  public:
-  /// Errors: numbers that 32 bits cannot hold on the device.
+  /// Errors: numbers that do not fit 32 bits on the device.
   [[nodiscard]] static Result<DeviceLists> make(const AttentionPlan& plan, std::int64_t head_dim,
                                                 Passes passes);
-  /// Why there are none, without making them.
+  /// Why the lists cannot be made, without making them.
   [[nodiscard]] static Status fit(const AttentionPlan& plan);
 
   [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
   [[nodiscard]] ListsOnDevice at(const std::byte* list) const;
   [[nodiscard]] const Blocks& blocks() const { return blocks_; }
-  /// Of all heads.
+  /// Total over all heads.
   [[nodiscard]] std::int64_t row_count() const { return row_count_; }
   [[nodiscard]] std::int64_t score_count() const { return score_count_; }
 
  private:
-  /// Where a list stands in the bytes.
+  /// Position of a list in the bytes.
   struct Place {
     std::size_t offset = 0;
     std::int32_t entries = 0;

@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels of the band and what the host hands to them. One thread computes one cell, one row's
-// softmax is a warp's, one number of a result is a thread's - or, where very many keys are summed,
-// that of a few threads in a fixed order.
+// The kernels of the band and their arguments. One thread computes one cell, one warp computes one
+// row's softmax, and one thread computes one number of a result, or a few threads in a fixed order
+// if very many keys are summed.
 
 #include <cstdint>
 
@@ -27,10 +27,10 @@ struct BandArguments {
   DType dtype = DType::float32;
   View x, y, out;
   float* scores = nullptr;
-  float* row_dots = nullptr;  // a float for each row of each task and head, or null
+  float* row_dots = nullptr;  // one float for each row of each task and head, or null
   float* lse = nullptr;       // [tokens, heads] or null
   float scale = 1.0F;
-  float outside = 0.0F;  // a cell without a key
+  float outside = 0.0F;  // value of a cell without a key
   std::int32_t head_dim = 0;
   std::int32_t heads = 0;
 };
@@ -38,11 +38,11 @@ struct BandArguments {
 /// scores = scale x_i . y_j.
 [[nodiscard]] Status launch_cells(const BandArguments& arguments, std::int64_t blocks,
                                   cuda::Stream stream);
-/// Weights become scores' gradients: weight_ij (x_i . y_j - row_dots_i); x_i . y_j where row_dots
-/// is null. Cells without a key keep their 0.
+/// Replaces weights with scores' gradients: weight_ij (x_i . y_j - row_dots_i), or x_i . y_j if
+/// row_dots is null. Cells without a key stay 0.
 [[nodiscard]] Status launch_cell_gradients(const BandArguments& arguments, std::int64_t blocks,
                                            cuda::Stream stream);
-/// Scores in units of log 2 become weights that sum to 1, or to 0 in a row without keys.
+/// Replaces scores in units of log 2 with weights that sum to 1, or to 0 in a row without keys.
 [[nodiscard]] Status launch_softmax(const BandArguments& arguments, std::int64_t blocks,
                                     cuda::Stream stream);
 /// row_dots_i = x_i . y_i.

@@ -10,14 +10,14 @@
 namespace attnscope::longformer_banded {
 namespace {
 
-/// From `token` on the view holds keys once more or once less; it is open where the sum is 1.
+/// At `token` the view's count of key ranges changes by `by`; the view is open where the sum is 1.
 struct Change {
   std::int64_t token;
   std::size_t view;
   int by;
 };
 
-/// The runs of the heads [first, last), which no task divides.
+/// The runs of the heads [first, last), which are in the same tasks.
 class RunsOfHeads {
  public:
   RunsOfHeads(const AttentionPlan& plan, std::int32_t first, std::int32_t last, KeyRuns& to)
@@ -73,7 +73,7 @@ class RunsOfHeads {
     changes_.push_back({keys.end, views_.size(), -1});
     views_.push_back({view, keys.begin});
   }
-  /// Of the view added last.
+  /// Removes a token from the view added last.
   void take_out(std::int64_t token) {
     changes_.push_back({token, views_.size() - 1, -1});
     changes_.push_back({token + 1, views_.size() - 1, 1});
@@ -114,7 +114,7 @@ class RunsOfHeads {
   std::vector<Candidate> views_;
   std::vector<Change> changes_;
   std::vector<int> sums_;
-  std::set<std::size_t> open_;  // in the order of tasks and segments, in which sums are made
+  std::set<std::size_t> open_;  // in the order of tasks and segments, in which sums are computed
 };
 
 }  // namespace

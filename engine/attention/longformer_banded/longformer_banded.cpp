@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Longformer's custom kernel (Beltagy et al., 2020, "Longformer: The Long-Document Transformer",
-// section 3.1 and appendix A): each cell of the band is computed by itself, without chunks and
-// their overlap, so that memory is exactly the band's.
+// section 3.1 and appendix A): each cell of the band is computed separately, without chunks and
+// their overlap, so that memory is exactly that of the band.
 
 #include "engine/attention/longformer_banded/longformer_banded.h"
 
@@ -23,11 +23,11 @@ ExecutedWork banded_work(const Problem& problem) {
   const auto pairs = static_cast<double>(counts.pairs);
   const double row_bytes = static_cast<double>(problem.head_dim * size_of(problem.dtype));
   const auto scores = static_cast<double>(windowed_score_elements(problem.plan));
-  // Cells beyond a sequence's ends are written, not computed. Backward are the gradients of both
-  // factors of both products: the weights are kept.
+  // Cells beyond a sequence's ends are written, not computed. Backward has the gradients of both
+  // operands of both products; the weights are kept.
   const double products = backward ? 2 + 4 : 2;
-  // Scores are written, read and written by the softmax, and read. Backward the weights are read,
-  // read again and become the scores' gradients, and those are read twice.
+  // Scores are written, read and written by the softmax, and read. Backward the weights are read
+  // twice and replaced by the scores' gradients, which are read twice.
   const double passes = (softmax ? 4 : 2) + (backward ? 1 + (softmax ? 2 : 1) + 2 : 0);
   // grad_o is read for grad_v, for the scores' gradients and, on CUDA, for its product with o.
   const double arriving = !backward || !softmax ? 0 : problem.device == DeviceKind::cuda ? 2 : 1;

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the banded loops and kernels execute, alike on both devices.
+// The work that the banded loops and kernels execute, the same on both devices.
 
 #include "engine/attention/implementation.h"
 #include "engine/attention/longformer_banded/weighting.h"
@@ -17,7 +17,7 @@ namespace attnscope::longformer_banded {
 
 [[nodiscard]] ExecutedWork banded_work(const Problem& problem);
 
-/// on_cuda.cpp
+/// Defined in on_cuda.cpp.
 [[nodiscard]] CudaVariant on_cuda();
 
 }  // namespace attnscope::longformer_banded

@@ -17,7 +17,7 @@
 #include "kernels/plan/tensor.h"
 #include "kernels/plan/windowed_layout.h"
 
-// All loops are inlined into the functions that stand for one instruction set each.
+// All loops are inlined into one function for each instruction set.
 #if defined(__x86_64__)
 #define ATTNSCOPE_FOR_AVX2 __attribute__((target("avx2,fma"), flatten))
 #else
@@ -65,8 +65,9 @@ Bfloat16 from_float<Bfloat16>(float x) {
   return {bfloat16_from_float(x)};
 }
 
-/// e^x for x <= 0, infinity included; NaN stays NaN. Within 2 units of the last place: x = n ln 2 +
-/// r with |r| <= ln 2 / 2, and the series of e^r is cut off after r^7 / 7!, below 6e-9 of it.
+/// e^x for x <= 0, infinity included; NaN stays NaN. Within 2 units in the last place: x = n ln 2 +
+/// r with |r| <= ln 2 / 2, and the series of e^r is truncated after r^7 / 7!, with an error below
+/// 6e-9 of it.
 float exponential(float x) {
   constexpr float whole = 0x1.8p23F;  // added to a small number, it rounds it to an integer
   constexpr float ln_2_high = 0x1.62ep-1F,
@@ -81,11 +82,11 @@ float exponential(float x) {
   const std::uint32_t exponent =
       (std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(whole) + 127U) << 23U;
   const float power = series * std::bit_cast<float>(exponent);
-  return x < -87.0F ? 0.0F : power;  // where 2^n is no normal number any more
+  return x < -87.0F ? 0.0F : power;  // 2^n is no longer a normal number
 }
 
-/// Calls visit(first key, end, column of the first) for the runs of neighbouring keys that `query`
-/// sees; their columns are neighbours, too.
+/// Calls visit(first key, end, column of the first) for the runs of adjacent keys of `query`; their
+/// columns are adjacent, too.
 template <typename Visit>
 void for_each_seen_run(const AttentionPlan& plan, const Task& task, std::int64_t query,
                        const Visit& visit) {
@@ -111,11 +112,11 @@ void for_each_seen_run(const AttentionPlan& plan, const Task& task, std::int64_t
   }
 }
 
-/// Rows of a task that see a key, as positions in its run of queries.
+/// Rows of a task that attend to a key, as positions in its run of queries.
 struct SeeingRows {
   std::int64_t begin = 0, end = 0;
-  std::int64_t column = 0;  // of the key in a row whose query is token 0
-  std::int64_t slope = 0;   // from one token to the next: 0, in a band not stored by key -1
+  std::int64_t column = 0;  // of the key, in the row of token 0
+  std::int64_t slope = 0;   // per token: 0; -1 in a band that is not stored by key
 };
 
 SeeingRows seeing_rows(const AttentionPlan& plan, const KeyRun& run, const KeyView& view,
@@ -140,17 +141,17 @@ SeeingRows seeing_rows(const AttentionPlan& plan, const KeyRun& run, const KeyVi
   if (segment.kind == SegmentKind::band) {
     rows.column = view.column + key - first_column_key(segment, 0);
     rows.slope = stored_by_key(segment) ? 0 : -1;
-  } else {  // a row sees the block it lies opposite to, and that holds the key
+  } else {  // a row attends to the block opposite it if that contains the key
     rows.column = view.column + (key - hull.begin) % std::min(segment.window, hull.size());
   }
   return rows;
 }
 
-/// What is done to rows of scores.
+/// The operation on rows of scores.
 struct RowStep {
   enum class Kind : std::uint8_t {
     scores,           // scale x_i . y_j
-    softmax,          // in place, the log-sum-exp beside it
+    softmax,          // in place, also the log-sum-exp
     values,           // out_i = scale sum_j weight_ij y_j
     score_gradients,  // weights become weight_ij (x_i . y_j - x_i . o_i); x_i . y_j without softmax
   };
@@ -172,7 +173,7 @@ struct RowPiece {
   std::int64_t columns;
 };
 
-/// out_j = scale sum_i weight_ij x_i over the rows that see key j.
+/// out_j = scale sum_i weight_ij x_i over the rows that attend to key j.
 struct KeyStep {
   ConstTensor x{};
   Tensor out{};
@@ -190,13 +191,13 @@ struct KeyPiece {
   const std::vector<std::int64_t>& first_scores;  // of each task
 };
 
-/// Calls visit(row of the first, how many) for neighbouring tokens whose rows stand token_stride
-/// apart; a row holds head_dim numbers.
+/// Calls visit(row of the first, count) for adjacent tokens whose rows are token_stride apart; a
+/// row has head_dim numbers.
 template <typename T, typename Visit>
 void for_each_run(const ConstTensor& tensor, std::int64_t head, TokenRange tokens,
                   const Visit& visit) {
   while (!tokens.empty()) {
-    std::int64_t stop = tokens.end;  // in one item they are one strided run
+    std::int64_t stop = tokens.end;  // within one item they are one strided run
     if (tensor.item_tokens > 0) {
       stop = std::min(stop, (tokens.begin / tensor.item_tokens + 1) * tensor.item_tokens);
     }
@@ -205,8 +206,8 @@ void for_each_run(const ConstTensor& tensor, std::int64_t head, TokenRange token
   }
 }
 
-/// The head dimension, a constant where it is a usual one: these loops are so short that their
-/// ends would cost as much as they do.
+/// The head dimension, as a constant for usual ones: these loops are so short that their remainders
+/// would cost as much as their bodies.
 template <int usual>
 std::int64_t dim_of(std::int64_t any) {
   return usual > 0 ? usual : any;
@@ -221,11 +222,11 @@ float dot(const float* x, const T* y, std::int64_t any) {
   return sum;
 }
 
-/// Terms that are added to each other before their sum is added to the others': a sum of thousands
-/// of terms, one after another, would lose what float32 still has of the last ones.
+/// Number of terms summed before their sum is added to the others: a single float32 sum of
+/// thousands of terms would lose the last digits of later terms.
 constexpr std::int64_t together = 256;
 
-/// Some rows of a tensor and the weights they are added with.
+/// Some rows of a tensor and their weights in a sum.
 template <typename T>
 struct WeightedRows {
   const float* weight;
@@ -270,7 +271,7 @@ struct WideRow {
   float x[largest_head_dim];
 };
 
-/// Calls cell(score, x . y_j) for the keys that the query sees.
+/// Calls cell(score, x . y_j) for the keys of the query.
 template <typename T, int usual, typename Cell>
 void for_each_cell(const RowStep& step, const RowPiece& piece, std::int64_t query, const float* x,
                    float* row, const Cell& cell) {
@@ -296,7 +297,7 @@ void row_scores(const RowStep& step, const RowPiece& piece, std::int64_t query, 
                           [](float& score, float product) { score = product; });
 }
 
-// What lies outside the pattern has weight 0 and keeps it.
+// Cells outside the pattern have weight 0 and keep it.
 template <typename T, int usual>
 void row_score_gradients(const RowStep& step, const RowPiece& piece, std::int64_t query,
                          float* row) {
@@ -450,7 +451,7 @@ void take_keys(const KeyStep& step, const KeyPiece& piece) {
   }
 }
 
-// A thread's next piece: enough work to be worth taking, few enough rows to share them evenly.
+// A thread's next piece: large enough to be worth the overhead, small enough to balance threads.
 constexpr std::int64_t piece_tokens = 16;
 
 __attribute__((flatten)) void take_rows_anywhere(const RowStep& step, const RowPiece& piece) {
@@ -490,7 +491,7 @@ Pieces::Place Pieces::find(std::int64_t number) const {
   return {static_cast<std::size_t>(entry), number - *(next - 1)};
 }
 
-/// One call's passes: all threads share the pieces of each.
+/// The passes of one call: all threads share the pieces of each.
 class BandOnCpu::Passes {
  public:
   Passes(const BandOnCpu& band, const Loops& loops, float* scores)

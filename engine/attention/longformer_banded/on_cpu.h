@@ -1,10 +1,10 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The band's loops on the CPU: a row's scores one dot product a cell, its softmax, its sum of
-// values; for gradients of keys and values the same from the key's side. Plain loops over the head
+// The band's loops on the CPU: a row's scores with one dot product per cell, its softmax, its sum
+// of values; for gradients of keys and values the same from the keys. Plain loops over the head
 // dimension, compiled twice, for every x86-64 and with AVX2 (kernels/cpu/instruction_set.h);
-// threads take short runs of rows or keys one after another. Nothing is allocated in a call.
+// threads take short runs of rows or keys one after another. A call allocates nothing.
 //
 //   BandOnCpu band(plan, passes);
 //   band.forward({scale, Weighting::softmax, threads, scores}, {q, k, v}, o, lse);
@@ -35,7 +35,7 @@ struct BandInputs {
   ConstTensor q, k, v;
 };
 
-/// Number n of all pieces is piece n - first of the list's entry whose pieces begin at `first`.
+/// Piece n of all is piece n - first of the list's entry whose pieces begin at `first`.
 class Pieces {
  public:
   void add(std::int64_t count) { firsts_.push_back(firsts_.back() + count); }
@@ -52,14 +52,14 @@ class Pieces {
 
 class BandOnCpu {
  public:
-  /// The plan must outlive it and have a windowed layout.
+  /// The plan must outlive this and have a windowed layout.
   BandOnCpu(const AttentionPlan& plan, attnscope::Passes passes);
 
-  /// Head dimensions are 1 to 256. The scores keep the weights. `lse` [tokens, heads] may be empty;
-  /// only with a softmax.
+  /// Head dimensions are 1 to 256. Stores the weights in the scores. `lse` [tokens, heads] may be
+  /// empty, and is written only with a softmax.
   [[nodiscard]] Status forward(const BandCall& call, const BandInputs& inputs, const Tensor& o,
                                std::span<float> lse) const;
-  /// Takes the weights that forward left and leaves the gradients of the scores in their place.
+  /// Reads the weights stored by forward and replaces them with the gradients of the scores.
   [[nodiscard]] Status backward(const BandCall& call, const GradientTensors& tensors) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The band's kernels behind the engine's interface, for problems of device cuda once
+// Adapts the band's kernels to the engine's interface, for problems of device cuda after a check of
 // cuda::usable().
 #include <utility>
 

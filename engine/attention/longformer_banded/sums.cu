@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A thread a number of a result: the sum over the cells of its row, or over those of its key in the
-// rows that see it. Neighbouring threads have neighbouring numbers of one row, so that rows are
-// read as they stand. Parts of long sums meet in shared memory and are added in their order.
+// One thread per number of a result: the sum over the cells of its row, or over those of its key in
+// the rows that attend to it. Adjacent threads have adjacent numbers of one row, so that reads of
+// rows are coalesced. Parts of long sums are stored in shared memory and added in order.
 
 #include "engine/attention/longformer_banded/band.cuh"
 
 namespace attnscope::longformer_banded {
 namespace {
 
-/// What a thread of a block of sums has.
+/// The share of a thread in a block of sums.
 struct Share {
-  std::int32_t sum;   // of the block's
-  std::int32_t part;  // of the sum's terms
+  std::int32_t sum;   // within the block
+  std::int32_t part;  // within the sum's terms
   std::int32_t parts;
-  std::int32_t number;  // of the row: 0 ... head_dim - 1
+  std::int32_t number;  // column of the row: 0 ... head_dim - 1
   bool there;
 
   __device__ Share(std::int32_t head_dim, std::int32_t of_parts, std::int32_t sums)
@@ -27,14 +27,13 @@ struct Share {
     there = sum < sums;
   }
 
-  /// The first of `terms` that is this part's (or, of the next part, behind this one's last).
+  /// The first of `terms` in this part (for the next part: one past the last of this part).
   __device__ std::int32_t first_of(std::int32_t terms, std::int32_t of_part) const {
     return static_cast<std::int32_t>(std::int64_t{terms} * of_part / parts);
   }
 };
 
-/// Adds up the parts of a sum, in their order; all threads of the block take part. Part 0 has the
-/// whole.
+/// Adds up the parts of a sum in order; all threads of the block take part. Part 0 gets the total.
 __device__ float joined(const Share& share, float sum, std::int32_t head_dim) {
   if (share.parts == 1) return sum;
   auto* parts = reinterpret_cast<float*>(cuda::dynamic_shared());
@@ -45,12 +44,11 @@ __device__ float joined(const Share& share, float sum, std::int32_t head_dim) {
   return sum;
 }
 
-// Terms that are added to each other before their sum is added to the others': one after another,
-// thousands of them would lose what float32 still has of the last ones.
+// Number of terms summed before their sum is added to the others: a single float32 sum of thousands
+// of terms would lose the last digits of later terms.
 constexpr std::int32_t together = 256;
 
-/// sum + the weighted numbers of neighbouring tokens' rows; the next one's weight stands
-/// `weight_step` on.
+/// sum + the weighted numbers of adjacent tokens' rows; weights are `weight_step` apart.
 template <typename T>
 __device__ float sum_of_tokens(float sum, const float* weight, std::int64_t weight_step,
                                const Rows<const T>& rows, std::int32_t begin, std::int32_t end,
@@ -72,7 +70,7 @@ __device__ float sum_of_tokens(float sum, const float* weight, std::int64_t weig
   return sum;
 }
 
-/// The same over a segment of a row: columns [first, last) of it, skipped keys left out.
+/// The same over a segment of a row: columns [first, last), without skipped keys.
 template <typename T>
 __device__ float sum_of_segment(float sum, const ListsOnDevice& lists, const DeviceSegment& segment,
                                 const Rows<const T>& rows, const float* weights, std::int32_t query,
@@ -133,11 +131,11 @@ __global__ __launch_bounds__(block_threads) void banded_row_sums_kernel(BandArgu
   }
 }
 
-/// Rows of a task that see a key, and the key's column in them.
+/// Rows of a task that attend to a key, and the key's column in them.
 struct SeeingRows {
   std::int32_t begin, end;
-  std::int32_t column;  // of a row whose query is token 0
-  std::int32_t slope;   // from one token to the next: 0, in a band not stored by key -1
+  std::int32_t column;  // in the row of token 0
+  std::int32_t slope;   // per token: 0; -1 in a band that is not stored by key
 };
 
 __device__ SeeingRows seeing_rows(const ListsOnDevice& lists, const DeviceTask& task,

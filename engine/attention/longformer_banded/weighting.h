@@ -5,7 +5,7 @@
 
 namespace attnscope::longformer_banded {
 
-/// What stands between the two products.
+/// The operation between the two products.
 enum class Weighting : std::uint8_t { softmax, none };
 
 inline constexpr std::int64_t largest_head_dim = 256;

@@ -9,7 +9,7 @@
 namespace attnscope {
 namespace {
 
-/// [chunk_products(), 2w, dim]: chunks of 2w tokens, each w further on.
+/// [chunk_products(), 2w, dim]: chunks of 2w tokens at distances of w.
 at::Tensor chunks_of(const BandShape& shape, const at::Tensor& matrices) {
   const std::int64_t w = shape.window;
   const std::int64_t dim = matrices.size(2);
@@ -35,8 +35,8 @@ void write_band(const BandShape& shape, const at::Tensor& rows, const at::Tensor
   scaled_product_into(room.narrow(0, w, products).view({-1, 2 * w, 2 * w}), chunks_of(shape, rows),
                       chunks_of(shape, keys).transpose(1, 2), scale);
 
-  // Row w+r of chunk c is row r of block c+1. Counted from the room's start, where chunk 0 stands
-  // at w, the key w tokens before row r of chunk 0 is value r(2w+1).
+  // Row w+r of chunk c is row r of block c+1. Counted from the start of the memory, where chunk 0
+  // begins at w, the key w tokens before row r of chunk 0 is value r(2w+1).
   const std::int64_t matrix = (shape.across_matrices() ? shape.blocks() : shape.chunks()) * chunk;
   const std::int64_t diagonal = 2 * w + 1;
   const std::int64_t last = shape.chunks() - 1;
@@ -81,7 +81,8 @@ at::Tensor apply_transposed_band(const BandShape& shape, const at::Tensor& block
   const std::int64_t w = shape.window;
   const std::int64_t dim = rows.size(2);
   const std::int64_t count = shape.blocks();
-  // What each block of rows gives to the w tokens before it, to its own and to those after it.
+  // Contributions of each block of rows to the w tokens before it, to its own and to those after
+  // it.
   const at::Tensor given = at::empty({blocks.size(0), 3 * w, dim}, rows.options());
   scaled_product_into(given, blocks.transpose(1, 2), rows.view({blocks.size(0), w, dim}), scale);
   const at::Tensor parts = given.view({shape.matrices, count, 3, w, dim});

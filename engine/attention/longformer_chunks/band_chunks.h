@@ -1,15 +1,15 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Longformer's sliding chunks (Beltagy et al., 2020, appendix A) as LibTorch products. A matrix
-// here is one head of one padded run: n tokens, a multiple of 2w. Its band is [n, 2w+1]: column u
-// of row i is key i + u - w, and it stands in the scores behind the columns of the global keys.
+// Longformer's sliding chunks (Beltagy et al., 2020, appendix A) as LibTorch products. A matrix is
+// one head of one padded run: n tokens, a multiple of 2w. Its band is [n, 2w+1]: column u of row i
+// is key i + u - w, and the band follows the columns of the global keys in the scores.
 //
-//   scores     chunks of 2w rows x 2w keys, overlapping by w: 4w keys a row for 2w+1 useful ones
+//   scores     chunks of 2w rows x 2w keys, overlapping by w: 4w keys per row for 2w+1 useful ones
 //   values     blocks of w rows x the 3w keys around them, the band unskewed in zeros
 //
-// Skewing is a view: in a chunk [2w, 2w] that lies contiguous, the diagonals are lines of stride
-// 2w+1, so the band is copied out of the chunks once and nothing is padded for it.
+// Skewing is a view: in a contiguous chunk [2w, 2w] the diagonals are lines of stride 2w+1, so the
+// band is copied out of the chunks once without padding.
 
 #include <ATen/core/Tensor.h>
 
@@ -21,20 +21,20 @@ struct BandShape {
   std::int64_t matrices = 0;
   std::int64_t tokens = 0;   // n
   std::int64_t window = 0;   // w
-  std::int64_t globals = 0;  // columns before the band's in a row of scores
+  std::int64_t globals = 0;  // columns before the band in a row of scores
   [[nodiscard]] std::int64_t width() const { return 2 * window + 1; }
   [[nodiscard]] std::int64_t columns() const { return globals + width(); }
   [[nodiscard]] std::int64_t blocks() const { return tokens / window; }
   /// Chunks of one matrix.
   [[nodiscard]] std::int64_t chunks() const { return blocks() - 1; }
-  /// Whether chunks are taken straight across the borders of matrices: one product more a matrix,
-  /// thrown away, instead of a copy of every chunk.
+  /// Whether chunks extend across the borders of matrices: this costs one product per matrix, whose
+  /// result is discarded, instead of a copy of every chunk.
   [[nodiscard]] bool across_matrices() const { return blocks() >= 16; }
-  /// Products of 2w x 2w that are computed in all.
+  /// Number of products of 2w x 2w.
   [[nodiscard]] std::int64_t chunk_products() const {
     return across_matrices() ? matrices * blocks() - 1 : matrices * chunks();
   }
-  /// Values of all chunks, with room for the diagonals that run out of the first and the last.
+  /// Values of all chunks, with room for the diagonals that extend beyond the first and the last.
   [[nodiscard]] std::int64_t chunk_elements() const {
     return chunk_products() * 4 * window * window + 2 * window;
   }
@@ -42,13 +42,12 @@ struct BandShape {
   [[nodiscard]] std::int64_t block_elements() const {
     return matrices * blocks() * window * 3 * window;
   }
-  /// Rows of what apply_band multiplies with: the matrices' one after the other, and w more at
-  /// either end.
+  /// Rows of the operand of apply_band: the matrices one after the other, and w more at each end.
   [[nodiscard]] std::int64_t rows_with_ends() const { return matrices * tokens + 2 * window; }
 };
 
-/// Writes scale * rows keys^T into the band's columns of `scores` [matrices, n, columns]; what lies
-/// beyond a matrix is any number, to be masked. `rows`, `keys` contiguous [matrices, n, dim].
+/// Writes scale * rows keys^T to the band's columns of `scores` [matrices, n, columns]; values
+/// beyond a matrix are undefined and must be masked. `rows`, `keys` contiguous [matrices, n, dim].
 void write_band(const BandShape& shape, const at::Tensor& rows, const at::Tensor& keys,
                 double scale, const at::Tensor& scores);
 

@@ -10,7 +10,7 @@
 namespace attnscope {
 namespace {
 
-/// Chunks have 4w^2 scores, and all of them are to be counted in 64 bits.
+/// Chunks have 4w^2 scores, whose total must fit 64 bits.
 constexpr std::int64_t most_window = 1'000'000;
 
 bool holds(const TokenRanges& ranges, TokenRange part) {
@@ -22,13 +22,13 @@ bool overlap(const TokenRanges& ranges, TokenRange part) {
   return std::ranges::any_of(ranges, [&](TokenRange r) { return !intersect(r, part).empty(); });
 }
 
-/// All keys of a segment, whatever its queries.
+/// All keys of a segment, for any query.
 void append_keys(const AttentionPlan& plan, const Segment& segment, TokenRanges& keys) {
   append_keys_within(plan, segment, hull_of(plan, segment.keys), keys);
 }
 
-/// The one window of the plan's bands, or, where every document lies inside its window and so no
-/// band is left, the one that was asked for.
+/// The one window of the plan's bands or, if every document is shorter than its window and no band
+/// is left, the requested window.
 Result<std::int64_t> window_of(const Problem& problem) {
   std::optional<std::int64_t> window;
   for (const Segment& segment : problem.plan.segments) {
@@ -192,7 +192,7 @@ class StructureReader {
     return {};
   }
 
-  /// A softmax over masked scores alone would be NaN.
+  /// A softmax over masked scores only would be NaN.
   [[nodiscard]] Status sees_keys(const ChunkedRun& run) const {
     if (!run.globals.empty()) return {};
     for (const TokenRange& rows : run.rows) {

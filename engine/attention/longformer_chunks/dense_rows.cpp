@@ -53,7 +53,7 @@ void TokenSet::zero(const at::Tensor& frame) const {
 
 namespace {
 
-/// The same back to front, for values of as many rows as `frame` has batches and heads.
+/// The inverse, for values with as many rows as `frame` has batches and heads.
 at::Tensor as_frame(const at::Tensor& matrices, const at::Tensor& frame) {
   return matrices.view({frame.size(0), frame.size(1), matrices.size(1), matrices.size(2)});
 }

@@ -1,8 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows that Longformer computes apart and writes over: global tokens, against all keys they
-// see. One product, one softmax in float32, one product for each set of rows with the same keys.
+// The rows that Longformer computes separately and overwrites: global tokens, against all keys they
+// attend to. One product, one softmax in float32 and one product for each set of rows with the same
+// keys.
 
 #include <ATen/core/Tensor.h>
 
@@ -10,7 +11,7 @@
 
 namespace attnscope {
 
-/// Some tokens of a frame [batch, heads, tokens, dim], read and written with LibTorch: a view where
+/// Some tokens of a frame [batch, heads, tokens, dim], read and written with LibTorch: a view if
 /// they are one range, an index otherwise.
 ///
 ///   const TokenSet globals({{0, 12}, {42, 43}}, /*frame_begin=*/0, device);
@@ -18,14 +19,14 @@ namespace attnscope {
 class TokenSet {
  public:
   TokenSet() = default;
-  /// `ranges` in tokens of the batch; the frame's first is `frame_begin`.
+  /// `ranges` in tokens of the batch; the frame starts at token `frame_begin`.
   TokenSet(const TokenRanges& ranges, std::int64_t frame_begin, at::Device device);
 
   [[nodiscard]] std::int64_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
   /// A view for one range, a copy otherwise.
   [[nodiscard]] at::Tensor of(const at::Tensor& frame) const;
-  /// `values` of any dtype.
+  /// Writes `values` of any dtype.
   void write(const at::Tensor& frame, const at::Tensor& values) const;
   void add(const at::Tensor& frame, const at::Tensor& values) const;
   void zero(const at::Tensor& frame) const;
@@ -33,15 +34,15 @@ class TokenSet {
  private:
   std::int64_t begin_ = 0;
   std::int64_t size_ = 0;
-  at::Tensor index_;  // undefined where the tokens are one range
+  at::Tensor index_;  // undefined if the tokens are one range
 };
 
-/// Frames [batch, heads, tokens, dim] of one block.
+/// Tensors [batch, heads, tokens, dim] of one block.
 struct Frames {
   at::Tensor q, k, v, o;
 };
 
-/// What a backward adds: grad_k and grad_v in float32, into which all rows add.
+/// The outputs of a backward: grad_k and grad_v are float32, and all rows add to them.
 struct GradientFrames {
   at::Tensor grad_o, grad_q, grad_k, grad_v;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Longformer's attention as its authors' PyTorch code computes it (Beltagy et al., 2020): sliding
-// chunks of 2w tokens, global keys prepended to the band, global rows computed apart.
+// chunks of 2w tokens, global keys prepended to the band, global rows computed separately.
 
 #include <ATen/ops/_softmax.h>
 #include <ATen/ops/_softmax_backward_data.h>
@@ -24,14 +24,14 @@
 namespace attnscope {
 namespace {
 
-/// A run's place among the padded matrices: `batch` slots from `slot` on, `length` rows of each.
+/// Position of a run in the padded matrices: `batch` slots from `slot` on, `length` rows of each.
 struct PlacedRun {
   std::size_t frame = 0;
   std::int64_t slot = 0;
   std::int64_t batch = 1;
   std::int64_t length = 0;
   TokenSet tokens, globals;  // in the frame
-  TokenSet idle;             // padded rows that are not windowed: computed densely, or padding
+  TokenSet idle;             // padded rows without a window: computed densely, or padding
 };
 
 struct PlacedDense {
@@ -106,8 +106,8 @@ class PreparedChunks final : public PreparedAttention {
     dense_weights_.clear();
   }
 
-  /// Items of one size lie [batch, heads, tokens, dim] in either memory order, so a frame is an
-  /// item (or all of them, alike); otherwise the token axis is one and so is the frame.
+  /// Items of one size are [batch, heads, tokens, dim] in either memory order, so a frame is an
+  /// item (or all of them together); otherwise the frame is the whole token axis.
   bool has_frame_of_each_block() const { return problem_.layout.is_uniform(); }
   std::size_t frame_count() const {
     return has_frame_of_each_block() ? structure_.items.size() : 1;
@@ -132,10 +132,10 @@ class PreparedChunks final : public PreparedAttention {
     return frames;
   }
 
-  /// Not in the constructor: a prediction is asked for before any memory of this size is touched.
+  /// Not in the constructor: a prediction must be available before memory of this size is used.
   void make_lists() {
     if (has_lists_) return;
-    // Memory may have run out on the way before.
+    // An earlier call may have run out of memory.
     runs_.clear();
     dense_.clear();
     std::int64_t slot = 0;
@@ -187,18 +187,19 @@ class PreparedChunks final : public PreparedAttention {
     global_mask_ = global_mask_.to(device());
   }
 
-  /// [slots, heads, rows, columns] of [matrices, rows, columns].
+  /// [matrices, rows, columns] as [slots, heads, rows, columns].
   at::Tensor by_slot(const at::Tensor& matrices) const {
     return matrices.view({padded_.slots, padded_.heads, matrices.size(1), matrices.size(2)});
   }
-  /// What a run has of [slots, heads, rows, columns].
+  /// The slots of a run in [slots, heads, rows, columns].
   static at::Tensor slots_of(const at::Tensor& all, const PlacedRun& run) {
     return all.narrow(0, run.slot, run.batch);
   }
 
   enum class Ends : std::uint8_t { none, zero };
 
-  /// The runs' rows as matrices, padded with zeros, and with `Ends::zero` w more rows at both ends.
+  /// The runs' rows as matrices, padded with zeros; with `Ends::zero`, also with w rows at both
+  /// ends.
   at::Tensor padded_rows(const std::vector<at::Tensor>& frames, Ends ends) const {
     const std::int64_t margin = ends == Ends::zero ? shape_.window : 0;
     const std::int64_t rows = shape_.matrices * shape_.tokens;
@@ -218,7 +219,7 @@ class PreparedChunks final : public PreparedAttention {
   at::Tensor padded_matrices(const at::Tensor& rows) const {
     return rows.view({shape_.matrices, shape_.tokens, padded_.head_dim});
   }
-  /// The same without a copy where the caller's memory is such matrices.
+  /// The same without a copy if the caller's memory already has this form.
   at::Tensor matrices_of(const std::vector<Frames>& frames, Member member) const {
     if (padded_.direct) return padded_matrices(frames[0].*member);
     return padded_matrices(padded_rows(select(frames, member), Ends::none));
@@ -232,7 +233,7 @@ class PreparedChunks final : public PreparedAttention {
     return result;
   }
 
-  /// The global tokens' keys (or values) [matrices, globals, dim], once for each run.
+  /// The global tokens' keys (or values) [matrices, globals, dim], once per run.
   at::Tensor globals_of(const std::vector<Frames>& frames, Member member) const {
     const std::int64_t dim = padded_.head_dim;
     if (runs_.size() == 1) {
@@ -280,8 +281,8 @@ class PreparedChunks final : public PreparedAttention {
     }
   }
 
-  /// Rows that may see no key at all: the softmax of nothing would be NaN, and in a backward NaN
-  /// times 0 would reach their keys.
+  /// Masks rows that may have no key: the softmax of no keys would be NaN, and in a backward NaN
+  /// times 0 would affect their keys.
   void silence_idle_rows(const at::Tensor& scores) const {
     for (const PlacedRun& run : runs_) {
       if (run.globals.empty() && !run.idle.empty()) {
@@ -388,11 +389,11 @@ class PreparedChunks final : public PreparedAttention {
   bool has_lists_ = false;
   std::vector<PlacedRun> runs_;
   std::vector<PlacedDense> dense_;
-  // True where a key is hidden: [slots, w + n + w] tokens, seen as a band by overlapping strides,
-  // and [slots, globals].
+  // True where a key is masked: [slots, w + n + w] tokens, viewed as a band with overlapping
+  // strides, and [slots, globals].
   at::Tensor band_mask_, global_mask_;
   bool masks_globals_ = false;
-  // From a forward call to its backward: float32.
+  // Kept from a forward call for its backward, in float32.
   at::Tensor weights_;
   std::vector<at::Tensor> dense_weights_;
 };

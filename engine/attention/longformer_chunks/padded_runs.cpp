@@ -9,7 +9,7 @@
 namespace attnscope {
 namespace {
 
-/// Few passes over a little more cost less than one for each masked key.
+/// Few passes over slightly more cost less than one for each masked key.
 TokenRanges joined(TokenRanges ranges) {
   constexpr std::int64_t near = 256;
   std::sort(ranges.begin(), ranges.end(),
@@ -30,7 +30,7 @@ double real(std::int64_t count) {
   return static_cast<double>(count);
 }
 
-/// Multiply-adds and traffic of the chunked part.
+/// Multiply-adds and memory traffic of the chunked part.
 ExecutedWork work_of_runs(const Problem& problem, const PaddedRuns& padded) {
   const BandShape& shape = padded.shape;
   const bool backward = problem.direction == Direction::forward_backward;
@@ -47,7 +47,7 @@ ExecutedWork work_of_runs(const Problem& problem, const PaddedRuns& padded) {
   const double band = real(shape.matrices * shape.tokens * shape.width());
   const double scores = band + globals;
 
-  // A product reads both factors and writes its result; a copy reads and writes.
+  // A product reads both operands and writes its result; a copy reads and writes.
   const double padding = padded.direct ? 0 : 2 * rows * element;
   const bool copies_chunks = !shape.across_matrices() && shape.chunks() > 1;
   const double of_scores = element * (2 * chunk_rows * (copies_chunks ? 3 : 1) + chunk_scores) +
@@ -157,14 +157,14 @@ std::int64_t peak_bytes_of_chunks(const Problem& problem, const ChunkStructure& 
 
   const std::int64_t weights = shape.matrices * shape.tokens * shape.columns() * float_bytes;
   const std::int64_t rows = padded.elements() * element;
-  // Either factor of the scores beside their chunks, or the unskewed band beside the values.
+  // One operand of the scores with its chunks, or the unskewed band with the values.
   const std::int64_t chunks =
       shape.chunk_elements() + (shape.across_matrices() ? 0 : 4 * padded.elements());
   const std::int64_t blocks = shape.block_elements() + shape.rows_with_ends() * padded.head_dim;
   const std::int64_t globals = shape.matrices * shape.globals * padded.head_dim;
   std::int64_t working = weights + (padded.direct ? 0 : 2 * rows) +
                          element * (std::max(chunks, blocks) + padded.global_scores() + globals);
-  // What goes back through the band is three products, and their sum in float32.
+  // The backward through the band has three products, and their sum in float32.
   if (backward) working += rows + 3 * rows + (padded.elements() + globals) * float_bytes;
 
   std::int64_t kept = backward ? weights : 0;

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a recognised structure becomes padded matrices, what their products execute and what memory
-// they take.
+// Turns a recognised structure into padded matrices, and counts the work and the memory of their
+// products.
 
 #include "engine/attention/implementation.h"
 #include "engine/attention/longformer_chunks/band_chunks.h"
@@ -10,7 +10,7 @@
 
 namespace attnscope {
 
-/// All runs of a batch, padded to the longest of them: slot after slot, and in it head after head.
+/// All runs of a batch, padded to the longest: slot by slot, and in a slot head by head.
 struct PaddedRuns {
   PaddedRuns(const Problem& problem, const ChunkStructure& structure);
   BandShape shape;
@@ -18,11 +18,11 @@ struct PaddedRuns {
   std::int64_t heads = 0;
   std::int64_t head_dim = 0;
   std::int64_t runs = 0;
-  /// The caller's tensors are such matrices as they are.
+  /// Whether the caller's tensors already have this form.
   bool direct = false;
-  /// The global tokens of all runs are copied to be matrices.
+  /// Whether the global tokens of all runs are copied to form matrices.
   bool gathers_globals = false;
-  /// Rows of which some run hides a key: padding, its ends, and keys that are no band keys.
+  /// Rows in which some run masks a key: padding, its ends, and keys outside band_keys.
   TokenRanges masked_rows{};
   /// Values of one tensor of padded rows, and of all rows' scores of global keys.
   [[nodiscard]] std::int64_t elements() const { return shape.matrices * shape.tokens * head_dim; }
@@ -37,7 +37,7 @@ struct PaddedRuns {
 [[nodiscard]] ExecutedWork executed_by_chunks(const Problem& problem,
                                               const ChunkStructure& structure);
 
-/// At most, lists of the layout included.
+/// Upper bound, lists of the layout included.
 [[nodiscard]] std::int64_t peak_bytes_of_chunks(const Problem& problem,
                                                 const ChunkStructure& structure);
 

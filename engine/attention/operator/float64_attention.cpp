@@ -65,7 +65,7 @@ void add(at::TensorAccessor<double, 1> target, double factor,
   for (std::int64_t i = 0; i < target.size(0); ++i) target[i] += factor * of[i];
 }
 
-/// visit(query token, head, its keys' tokens) for every row.
+/// Calls visit(query token, head, its key tokens) for every row.
 template <typename Visit>
 void for_each_row(const AttentionPlan& plan, const Visit& visit) {
   std::vector<std::int64_t> keys;

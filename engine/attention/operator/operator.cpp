@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// torch.ops.attnscope.segment_attention: our fused attention as an operator of PyTorch, for
-// Python's torch to load (python/attnscope/torch). Everything of it is here - shapes without
-// values, gradients, autocast - so that a call goes through no Python.
+// torch.ops.attnscope.segment_attention: our fused attention as a PyTorch operator that Python's
+// torch loads (python/attnscope/torch). All of it is implemented here, including shape inference,
+// gradients and autocast, so that a call executes no Python.
 //
 // `pattern` is a built-in's name or a pattern's JSON, `layout` a layout's JSON
 // (engine/pattern/sequence_layout.h), `window` "4", "inf" or "" for none, `scale` 1/sqrt(head_dim)
-// when it is not given. What does not fit is a ValueError in one sentence.
+// by default. Invalid arguments are a ValueError with one sentence.
 
 #include <ATen/autocast_mode.h>
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -53,7 +53,7 @@ T value_or_throw(Result<T> result) {
   return std::move(*result);
 }
 
-/// What Python is to raise of what the engine throws.
+/// Converts exceptions of the engine to those that Python raises.
 template <typename Call>
 auto with_value_errors(const Call& call) {
   try {
@@ -64,7 +64,7 @@ auto with_value_errors(const Call& call) {
 }
 
 SequenceLayout read_layout(std::string_view json) {
-  // No items are a batch like any other here, where files of layouts need one.
+  // A batch without items is valid here, while files of layouts need an item.
   const auto parsed = nlohmann::json::parse(json, nullptr, /*allow_exceptions=*/false);
   if (parsed == nlohmann::json::object({{"items", nlohmann::json::array()}})) return {};
   return value_or_throw(parse_layout(json, "layout"));
@@ -75,7 +75,7 @@ AttentionPattern read_pattern(std::string_view text) {
   return value_or_throw(is_json ? parse_pattern(text, "pattern") : find_pattern(text));
 }
 
-/// What a call is of, beside its tensors.
+/// The arguments of a call that determine its plan.
 struct PlanKey {
   std::string_view pattern, layout, window;
   std::int64_t heads = 0;
@@ -94,7 +94,7 @@ SharedPlan compile(const PlanKey& key) {
 }
 
 /// The plans of the last calls, each compiled once: all layers of a model, and all batches of one
-/// layout, share theirs. Threads that want one that is being compiled wait for it.
+/// layout, share theirs. Threads that need a plan that is being compiled wait for it.
 class PlanCache {
  public:
   SharedPlan of(const PlanKey& key) {
@@ -124,7 +124,7 @@ class PlanCache {
     SharedPlan plan;
   };
   std::mutex mutex_;
-  std::list<Kept> kept_;  // the last used first
+  std::list<Kept> kept_;  // most recently used first
 };
 
 void check_rank(const at::Tensor& tensor, std::string_view name) {
@@ -223,7 +223,7 @@ Gradients backward_shapes(const at::Tensor& /*grad_o*/, const at::Tensor& q,
   return {like(q), like(q), like(q)};
 }
 
-/// The operators as the dispatcher has them.
+/// The operators as registered with the dispatcher.
 const auto& forward_operator() {
   static const auto found = c10::Dispatcher::singleton()
                                 .findSchemaOrThrow("attnscope::segment_attention", "")
@@ -269,7 +269,7 @@ class SegmentFunction : public torch::autograd::Function<SegmentFunction> {
   }
 };
 
-/// A gradient of it is wanted, backward or (which SegmentFunction refuses) forward.
+/// Whether a gradient is requested: backward or (rejected by SegmentFunction) forward mode.
 bool is_followed(const at::Tensor& tensor) {
   return (at::GradMode::is_enabled() && tensor.requires_grad()) ||
          tensor._fw_grad(/*level=*/0).defined();
@@ -298,7 +298,7 @@ Gradients backward_without_graph(const at::Tensor& grad_o, const at::Tensor& q, 
   return backward_operator().call(grad_o, q, k, v, o, lse, pattern, layout, window, scale);
 }
 
-/// As scaled_dot_product_attention: in autocast's type. float64 stays what it is.
+/// Like scaled_dot_product_attention: in autocast's type. float64 is not changed.
 template <c10::DeviceType device, c10::DispatchKey key>
 Outputs forward_cast(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                      std::string_view pattern, std::string_view layout, std::string_view window,
@@ -324,7 +324,7 @@ TORCH_LIBRARY(attnscope, library) {
       {at::Tag::pt2_compliant_tag});
 }
 
-// One text for both devices: where this was built without CUDA it says so.
+// The same code for both devices: a build without CUDA reports that it lacks it.
 TORCH_LIBRARY_IMPL(attnscope, CPU, library) {
   library.impl("segment_attention", attnscope::forward);
   library.impl("segment_attention_backward", attnscope::backward);
@@ -350,7 +350,7 @@ TORCH_LIBRARY_IMPL(attnscope, AutocastCPU, library) {
                attnscope::forward_cast<c10::DeviceType::CPU, c10::DispatchKey::AutocastCPU>);
 }
 
-// CUDA's goes by the first name.
+// CUDA's dispatch key is the one without a device name.
 TORCH_LIBRARY_IMPL(attnscope, Autocast, library) {
   library.impl("segment_attention",
                attnscope::forward_cast<c10::DeviceType::CUDA, c10::DispatchKey::Autocast>);

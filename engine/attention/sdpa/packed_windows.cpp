@@ -20,14 +20,14 @@
 namespace attnscope {
 namespace {
 
-/// Documents of one length and their windows among all, item after item.
+/// Documents of one length and the numbers of their windows, item by item.
 struct WindowRun {
-  TokenRange document;  // of the frame
+  TokenRange document;  // in the frame
   std::int64_t chunks = 0;
-  std::int64_t first = 0;  // window
+  std::int64_t first = 0;  // number of a window
 };
 
-/// Rows of a window that lie one chunk apart from window to window and so never meet.
+/// Rows of a window that are one chunk apart between windows and so never overlap.
 struct WindowPart {
   std::int64_t begin = 0;
   std::int64_t rows = 0;
@@ -55,13 +55,14 @@ class PreparedWindows final : public PreparedAttention {
   std::int64_t workspace_bytes() const override { return 0; }
   bool writes_lse() const override { return false; }
 
-  /// Windows are multiplied whole, and copied: q, k and v into them, their centres out of them.
+  /// Windows are multiplied completely, and copied: q, k and v into them, their centres out of
+  /// them.
   ExecutedWork executed() const override {
     ExecutedWork work;
     const double products = with_gradients() ? 2 + 5 : 2;
     const double window_values = static_cast<double>(count_ * heads_ * width_ * problem_.head_dim);
     // q, k and v: read, written, read. o: written, its centres read and written. Backward: both
-    // read once more, grad_o copied likewise, gradients written and summed.
+    // read again, grad_o copied in the same way, gradients written and summed.
     double values = (with_gradients() ? 3 * 3 + 3 + 4 + 3 + 3 * 3 : 3 * 3 + 3) * window_values;
     double pairs = static_cast<double>(count_ * heads_ * width_ * width_);
     for (const WholeRows& part : windows_.whole) {
@@ -97,7 +98,7 @@ class PreparedWindows final : public PreparedAttention {
       most_columns = std::max(most_columns, columns_of(part));
     }
     if (with_gradients()) {
-      // What arrives, three gradients and what the kernel holds beside them; sums in float32.
+      // The incoming gradient, three gradients and the kernel's buffers; sums in float32.
       working = std::max(working, 6 * element * values);
       kept += 2 * static_cast<std::int64_t>(sizeof(float)) * frame_values();
     }
@@ -110,7 +111,7 @@ class PreparedWindows final : public PreparedAttention {
     graphs_.clear();
     if (with_gradients()) {
       const c10::AutoGradMode gradients(true);
-      // Kept once they are whole: memory that ran out on the way is free again.
+      // Stored only when complete: if memory runs out before, all of it is freed.
       std::vector<Graph> graphs;
       compute(call, &graphs);
       graphs_ = std::move(graphs);
@@ -237,27 +238,27 @@ class PreparedWindows final : public PreparedAttention {
     return all.narrow(0, run.first, windows_.items * run.chunks)
         .view({windows_.items, run.chunks, heads_, width_, problem_.head_dim});
   }
-  /// The same runs of `rows` rows, a chunk apart from each other from `begin` on, in a frame's
-  /// document: [items, chunks, heads, rows, dim].
+  /// Runs of `rows` rows at distances of one chunk, starting at `begin`, in a frame's document:
+  /// [items, chunks, heads, rows, dim].
   at::Tensor strided(const at::Tensor& frame, std::int64_t begin, std::int64_t rows,
                      std::int64_t chunks) const {
     return frame.narrow(2, begin, (chunks - 1) * chunk_ + rows)
         .unfold(2, rows, chunk_)
         .permute({0, 2, 1, 4, 3});
   }
-  /// The tokens that a window holds, counted from its first row on.
+  /// The tokens in a window, counted from its first row.
   TokenRange inside(const WindowRun& run, std::int64_t chunk) const {
     const std::int64_t first = chunk * chunk_ - overlap_;
     return {std::max<std::int64_t>(-first, 0), std::min(run.document.size() - first, width_)};
   }
-  /// Chunks whose windows lie wholly inside the document.
+  /// Chunks whose windows are wholly inside the document.
   TokenRange whole_windows(const WindowRun& run) const {
     const std::int64_t first = (overlap_ + chunk_ - 1) / chunk_;
     const std::int64_t room = run.document.size() - overlap_;
     return {first, std::max(first, std::min(run.chunks, room / chunk_))};
   }
 
-  /// Calls `put(chunk, inside)` for the windows that reach beyond the document.
+  /// Calls `put(chunk, inside)` for the windows that extend beyond the document.
   template <typename Put>
   void for_each_cut_window(const WindowRun& run, Put put) const {
     const TokenRange whole = whole_windows(run);
@@ -287,7 +288,7 @@ class PreparedWindows final : public PreparedAttention {
     return all;
   }
 
-  /// Calls `meet(centres, tokens)` for the chunks of a run that are as long as all but the last,
+  /// Calls `meet(centres, tokens)` for all chunks of a run but the last, which have equal lengths,
   /// and for the last.
   template <typename Meet>
   void for_each_centre(const at::Tensor& all, const at::Tensor& frame, Meet meet) const {
@@ -310,7 +311,7 @@ class PreparedWindows final : public PreparedAttention {
       tokens.copy_(centres);
     });
   }
-  /// What arrives at the centres; nothing does at the overlaps, which were left out.
+  /// The gradients of the centres; those of the overlaps, which are not part of the output, are 0.
   at::Tensor packed_centres(const at::Tensor& frame) const {
     const at::Tensor all = empty_windows().zero_();
     for_each_centre(all, frame, [](const at::Tensor& centres, const at::Tensor& tokens) {
@@ -319,8 +320,7 @@ class PreparedWindows final : public PreparedAttention {
     return all;
   }
 
-  /// Adds every window to its tokens: chunk by chunk of its rows, because tokens of neighbouring
-  /// windows are the same.
+  /// Adds every window to its tokens, by chunks of its rows, because adjacent windows share tokens.
   void add_windows(const at::Tensor& all, const at::Tensor& sums) const {
     for (const WindowRun& run : runs_) {
       const at::Tensor own = windows_of(all.contiguous(), run);
@@ -338,7 +338,7 @@ class PreparedWindows final : public PreparedAttention {
     }
   }
 
-  /// Not in the constructor: a prediction is asked for before any memory of this size is touched.
+  /// Not in the constructor: a prediction must be available before memory of this size is used.
   void make_mask() {
     if (has_mask_) return;
     at::Tensor mask = at::zeros({count_, 1, 1, width_}, at::kFloat);
@@ -357,7 +357,7 @@ class PreparedWindows final : public PreparedAttention {
     has_mask_ = true;
   }
 
-  // -- rows that see whole groups -----------------------------------------------------------------
+  // -- rows that attend to whole groups -----------------------------------------------------------
 
   static at::Tensor columns(const WholeRows& part, const at::Tensor& frame) {
     if (part.keys.size() == 1) return rows_of(frame, part.keys.front());
@@ -380,11 +380,11 @@ class PreparedWindows final : public PreparedAttention {
   std::int64_t heads_, chunk_, overlap_, width_, count_;
   std::vector<WindowRun> runs_;
   bool has_mask_ = false;
-  std::optional<at::Tensor> mask_;  // [windows, 1, 1, window]; none: no window is padded
+  std::optional<at::Tensor> mask_;  // [windows, 1, 1, window]; none if no window is padded
   std::vector<Graph> graphs_;       // from a forward call to its backward
 };
 
-/// Documents see their chunks and nothing else; of the other groups whole ones or none.
+/// Whether documents attend only to their chunks, and the other groups only to whole groups.
 bool is_windows(const AttentionPattern& pattern) {
   if (pattern.has_sentences()) return false;
   for (const TokenGroup from : token_groups) {
@@ -402,7 +402,7 @@ bool is_windows(const AttentionPattern& pattern) {
   return true;
 }
 
-/// Of one item, its query or the one that it shares.
+/// Token ranges of one item, with its own query or the shared one.
 struct ItemGroups {
   TokenRange query;
   TokenRange cls{};
@@ -421,7 +421,7 @@ void add_whole_rows(const AttentionPattern& pattern, TokenGroup from, TokenRange
       keys.push_back(tokens);
     }
   };
-  // In packed order, so that neighbours join: a shared query stands before all items.
+  // In packed order, so that neighbours are joined: a shared query is before all items.
   const bool query_first = item.query.begin < item.cls.begin;
   if (query_first) see(TokenGroup::query, item.query);
   see(TokenGroup::cls, item.cls);

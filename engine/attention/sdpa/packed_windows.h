@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // TKL's chunks as its authors' PyTorch code computes them (Hofstätter et al., SIGIR 2020): each
-// chunk with its overlap is a window of its own, packed beside the others and padded where it ends
-// outside its document; one attention over [windows, heads, window, dim] hides the padding, and the
-// windows' centres are the result.
+// chunk with its overlap is a separate window, packed and padded where it extends beyond its
+// document; one attention over [windows, heads, window, dim] masks the padding, and the windows'
+// centres are the result.
 //
 //   Result<PackedWindows> windows = packed_windows(problem);   // 40+5: windows of 50
 //   windows->count();                                          // over the whole batch
@@ -17,14 +17,14 @@
 
 namespace attnscope {
 
-/// Rows that see whole runs of keys and so need no window: [CLS] and the query.
+/// Rows that attend to whole runs of keys and so need no window: [CLS] and the query.
 struct WholeRows {
   TokenRange rows;
-  std::vector<TokenRange> keys;  // ascending; none: the rows see nothing
+  std::vector<TokenRange> keys;  // ascending; none: the rows attend to nothing
 };
 
-/// Token ranges are those of a frame: of a uniform batch's first item, which stands for `items`
-/// alike, or of all tokens of any other.
+/// Token ranges are those of a frame: of a uniform batch's first item, which represents all
+/// `items`, or of all tokens of any other batch.
 struct PackedWindows {
   ChunkRule chunk;
   std::int64_t items = 1;
@@ -41,8 +41,8 @@ struct PackedWindows {
   [[nodiscard]] std::int64_t count() const;
 };
 
-/// Or in one sentence why the problem's pattern is no such windows: documents must see their own
-/// chunks and nothing else, and [CLS] and the query whole groups.
+/// The windows, or one sentence why the problem's pattern cannot be expressed in them: documents
+/// must attend only to their own chunks, and [CLS] and the query to whole groups.
 [[nodiscard]] Result<PackedWindows> packed_windows(const Problem& problem);
 
 [[nodiscard]] std::unique_ptr<PreparedAttention> prepare_packed_windows(const Problem& problem,

@@ -16,15 +16,15 @@
 namespace attnscope {
 namespace {
 
-// LibTorch's CPU kernel works in tiles of at most this many rows and keys, a set for each thread
+// LibTorch's CPU kernel works in tiles of at most this many rows and keys, one set per thread
 // (aten/src/ATen/native/cpu/FlashAttentionKernel.cpp: q_split_size, kv_split_size).
 constexpr std::int64_t tile_rows = 256;
 constexpr std::int64_t tile_keys = 512;
 constexpr std::int64_t packed_keys = 64;  // packb_size there
 
-// A boolean mask would be turned into an additive one inside every call. For cuDNN LibTorch used to
-// write the most negative float16 (convert_boolean_attn_mask_cudnn in
-// aten/src/ATen/native/transformers/attention.cpp), which every version takes.
+// A boolean mask would be converted to an additive one in every call. For cuDNN LibTorch used to
+// write the lowest float16 value (convert_boolean_attn_mask_cudnn in
+// aten/src/ATen/native/transformers/attention.cpp), which every version accepts.
 MaskValues additive(SdpaKernel kernel) {
   if (kernel == SdpaKernel::cudnn) return {0.0F, -65504.0F};
   return {0.0F, -std::numeric_limits<float>::infinity()};
@@ -35,7 +35,7 @@ class PreparedSdpa final : public PreparedBlocks {
   PreparedSdpa(const Problem& problem, SdpaKernel kernel, bool masked)
       : PreparedBlocks(problem, masked, additive(kernel)), kernel_(kernel) {}
 
-  /// LibTorch's own choice returns o alone.
+  /// LibTorch's own choice returns only o.
   bool writes_lse() const override { return kernel_ != SdpaKernel::chosen_by_libtorch; }
 
   ExecutedWork executed() const override {
@@ -48,17 +48,17 @@ class PreparedSdpa final : public PreparedBlocks {
       const auto dim = static_cast<double>(problem_.head_dim);
       work.flop += matrices * flop_of(block);
       work.bytes += element * matrices * (with_gradients() ? 2 + 4 : 2) * (rows + columns) * dim;
-      // Each matrix reads the mask anew, in either pass.
+      // Each matrix reads the mask again, in both passes.
       if (masked_) work.bytes += element * matrices * (with_gradients() ? 2 : 1) * rows * columns;
     }
     return work;
   }
 
  protected:
-  /// The result and the log-sum-exps, which LibTorch computes whether anyone asks or not; operands
-  /// padded to a head dimension that the flash kernel of CUDA takes. Beside them keys and values
-  /// that 16-bit products pack anew; backward the gradient that arrives in LibTorch's own order,
-  /// three that leave, and on CUDA their sums in float32.
+  /// The result and the log-sum-exps, which LibTorch always computes; operands padded to a head
+  /// dimension that the CUDA flash kernel supports. In addition keys and values repacked for 16-bit
+  /// products; backward the incoming gradient in LibTorch's own order, three outgoing ones, and on
+  /// CUDA their sums in float32.
   BlockBytes bytes_of(const Block& block) const override {
     const std::int64_t matrices = block.batch * heads_;
     const std::int64_t element = size_of(problem_.dtype);
@@ -84,8 +84,8 @@ class PreparedSdpa final : public PreparedBlocks {
   }
 
  private:
-  /// Products of one matrix: two forward; backward the scores again and four gradients. The flash
-  /// kernels of CUDA compute whole tiles.
+  /// Products of one matrix: two forward; backward the scores again and four gradients. CUDA's
+  /// flash kernels compute whole tiles.
   double flop_of(const Block& block) const {
     const auto pairs = static_cast<double>(block.rows()) * static_cast<double>(block.columns());
     const auto dim = static_cast<double>(problem_.head_dim);
@@ -138,9 +138,9 @@ class PreparedSdpa final : public PreparedBlocks {
 
 }  // namespace
 
-/// Scores, sums and, backward, weights beside their gradient, in 16-bit types both again rounded
-/// and then multiplied. Processors that multiply 16-bit tiles (AMX) have queries and a block of
-/// keys packed as well.
+/// Scores, sums and, backward, weights together with their gradient; for 16-bit types also rounded
+/// copies of both. Processors that multiply 16-bit tiles (AMX) also pack queries and a block of
+/// keys.
 std::int64_t sdpa_tile_bytes(const Problem& problem, std::int64_t rows, std::int64_t columns) {
   if (problem.device == DeviceKind::cuda) return 0;
   rows = std::min(rows, tile_rows);
@@ -165,7 +165,7 @@ std::unique_ptr<PreparedAttention> prepare_sdpa(const Problem& problem, SdpaKern
 
 namespace {
 
-/// What LibTorch's fused attention is asked for, an implementation each.
+/// The kernels of LibTorch's fused attention, one implementation each.
 struct Kind {
   std::string_view id;
   SdpaKernel kernel;

@@ -19,7 +19,7 @@ namespace {
 constexpr double no_dropout = 0.0;
 constexpr bool not_causal = false;
 
-/// One mask for all items and heads (or all items) is one in memory; strides of 0 repeat it.
+/// A single mask for all items and heads (or all items) is stored once; strides of 0 repeat it.
 std::optional<at::Tensor> repeated(const SdpaOperands& operands) {
   if (!operands.bias) return std::nullopt;
   const at::Tensor& q = operands.q;
@@ -32,7 +32,7 @@ SdpaResult on_cpu(const SdpaOperands& operands, double scale) {
   return {.o = o, .lse = lse};
 }
 
-/// The kernel takes multiples of 8; LibTorch pads to them in every call, and so does this.
+/// The kernel needs multiples of 8; LibTorch pads to them in every call, and so does this.
 SdpaResult flash(const SdpaOperands& operands, double scale) {
   const std::int64_t dim = operands.q.size(3);
   const std::int64_t missing = (8 - dim % 8) % 8;
@@ -50,11 +50,11 @@ SdpaResult efficient(const SdpaOperands& operands, double scale, bool with_lse) 
   auto [o, lse, seed, offset] = at::_scaled_dot_product_efficient_attention(
       operands.q, operands.k, operands.v, repeated(operands), with_lse, no_dropout, not_causal,
       scale);
-  // Its rows are padded to whole tiles.
+  // The log-sum-exps are padded to whole tiles.
   return {.o = o, .lse = with_lse ? lse.narrow(2, 0, operands.q.size(2)) : at::Tensor()};
 }
 
-/// The operator repeats a bias of one item or head itself.
+/// The operator broadcasts a bias of one item or head itself.
 SdpaResult cudnn(const SdpaOperands& operands, double scale, bool with_lse) {
   const auto result = at::_scaled_dot_product_cudnn_attention(
       operands.q, operands.k, operands.v, operands.bias, with_lse, no_dropout, not_causal,

@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// One call of LibTorch's fused attention, by its own choice of kernel or by a kernel's name. A
-// named kernel is its own operator, so no other one can step in silently. For engine/attention
-// alone: LibTorch inside.
+// One call of LibTorch's fused attention, with LibTorch's choice of kernel or a named kernel. A
+// named kernel is its own operator, so that no other kernel replaces it silently. Only for
+// engine/attention, since it includes LibTorch.
 
 #include <ATen/core/Tensor.h>
 
@@ -22,10 +22,10 @@ struct SdpaOperands {
 
 struct SdpaResult {
   at::Tensor o;    // [batch, heads, rows, dim]
-  at::Tensor lse;  // [batch, heads, rows], float32; undefined where the operator returns none
+  at::Tensor lse;  // [batch, heads, rows], float32; undefined if the operator returns none
 };
 
-/// `with_lse`: some kernels write it only if asked, and their backward asks for it.
+/// `with_lse`: some kernels write it only on request, and their backward needs it.
 [[nodiscard]] SdpaResult run_sdpa_kernel(SdpaKernel kernel, const SdpaOperands& operands,
                                          double scale, bool with_lse);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The conditions are LibTorch's own, from aten/src/ATen/native/transformers/cuda/sdp_utils.cpp of
-// 2.15; each names the function there.
+// version 2.15; comments name the function.
 #include "engine/attention/blocks.h"
 #include "engine/attention/sdpa/sdpa.h"
 
@@ -9,11 +9,12 @@ namespace attnscope {
 namespace {
 
 constexpr std::int64_t largest_flash_dim = 256;  // check_head_dim_size_flash
-// check_cudnn_tensor_shapes; beyond 128 it depends on cuDNN, its front end and the device, and the
-// backward takes 256 alone.
+// check_cudnn_tensor_shapes; a larger dimension depends on cuDNN, its front end and the device, and
+// the backward supports only 256.
 constexpr std::int64_t largest_cudnn_dim = 128;
 constexpr std::int64_t oldest_cudnn = 90000;  // can_use_cudnn_attention
-// check_cudnn_tensor_shapes; of the other two it is what a grid's second dimension holds.
+// check_cudnn_tensor_shapes; for the other two kernels it is the limit of a grid's second
+// dimension.
 constexpr std::int64_t largest_batch = 65535;
 
 int capability(const SdpaDevice& device) {
@@ -104,7 +105,7 @@ Status flash_takes_on_cuda(std::string_view id, const Problem& problem, const Sd
 
 Status sdpa_kernel_takes(SdpaKernel kernel, const Problem& problem, const SdpaDevice& device) {
   const std::string_view id = id_of(kernel);
-  // On the CPU LibTorch has one fused kernel, which takes every dtype, head dimension and mask
+  // On the CPU LibTorch has one fused kernel, which supports every dtype, head dimension and mask
   // (use_flash_attention_cpp in aten/src/ATen/native/transformers/sdp_utils_cpp.cpp).
   if (problem.device == DeviceKind::cpu) {
     if (kernel == SdpaKernel::flash) return {};

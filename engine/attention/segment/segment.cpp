@@ -16,7 +16,7 @@ class PreparedSegment final : public PreparedAttention {
         workspace_bytes_(
             cpu::segment_workspace_bytes(problem.plan, problem.head_dim, problem.threads)) {
     if (problem.direction != Direction::forward_backward) return;
-    // One after the other: nothing of the forward's workspace outlives it.
+    // Shared by both passes: the backward needs nothing of the forward's workspace.
     workspace_bytes_ = std::max(
         workspace_bytes_,
         cpu::segment_backward_workspace_bytes(problem.plan, problem.head_dim, problem.threads));
@@ -25,7 +25,7 @@ class PreparedSegment final : public PreparedAttention {
   std::int64_t workspace_bytes() const override { return workspace_bytes_; }
 
   // The plan's useful work: keys outside a band are cut off before the kernel's tiles are filled,
-  // apart from the ragged edge of each tile.
+  // except at the ragged edge of each tile.
   ExecutedWork executed() const override {
     const Passes passes = passes_of(problem_.direction);
     return {.flop = useful_flop(count(problem_.plan), problem_.head_dim, passes),

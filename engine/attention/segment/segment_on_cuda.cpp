@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fused kernels of kernels/cuda/segment.h behind the engine's interface.
+// Adapts the fused kernels of kernels/cuda/segment.h to the engine's interface.
 #include <span>
 #include <utility>
 

@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// One thing that a program of --with computes: an implementation of attention, or a whole model
-// (engine/model/served). It has a process of its own, started when it is first needed, and anew
-// when it has ended or another number of threads is asked for.
+// An implementation of attention or a whole model (engine/model/served) computed by a program of
+// --with. It has its own process, started on first use, and restarted if it has ended or if another
+// number of threads is requested.
 //
 //   for (ServedOffer& offer : served_offers())
 //     if (offer.id == "mine" && offer.takes("full", DType::float32, DeviceKind::cpu))
@@ -29,22 +29,22 @@ namespace attnscope {
 class ServedOffer {
  public:
   enum class Kind : bool { implementation, model };
-  /// `told` is what the program says of it, `about` what computes it.
+  /// `told` is the program's description of it, `about` describes what computes it.
   ServedOffer(Kind kind, std::string program, nlohmann::json told, nlohmann::json about);
 
   [[nodiscard]] Result<std::shared_ptr<ServedProcess>> process(int threads);
-  /// One that runs already.
+  /// Adopts a process that is already running.
   void keep(std::shared_ptr<ServedProcess> process) { process_ = std::move(process); }
 
-  /// The process, where it is there.
+  /// The process, if it is running.
   [[nodiscard]] std::optional<pid_t> running() const {
     return process_ && process_->is_there() ? std::optional(process_->pid()) : std::nullopt;
   }
 
-  /// Ok, or the reason why not.
+  /// Ok, or the reason why the combination is not supported.
   [[nodiscard]] Status takes(std::string_view pattern, DType dtype, DeviceKind device) const;
   [[nodiscard]] const nlohmann::json& told() const { return told_; }
-  /// For provenance.
+  /// Description for provenance.
   [[nodiscard]] nlohmann::json in_words() const;
 
   Kind kind;
@@ -55,12 +55,12 @@ class ServedOffer {
   std::string program_;
   nlohmann::json told_, about_;
   std::shared_ptr<ServedProcess> process_;
-  std::int64_t plans_ = 0;           // ever prepared
-  const void* last_used_ = nullptr;  // whose plan the process computes next
+  std::int64_t plans_ = 0;           // prepared so far
+  const void* last_used_ = nullptr;  // owner of the plan that the process computes next
 };
 
-/// What a process holds for its owner here, by a number that both know it by: an attention with its
-/// plan, or a loaded model. Dropped there when this goes.
+/// An object that the process holds for an owner here, identified by a number: an attention with
+/// its plan, or a loaded model. The process drops it when this is destroyed.
 class ServedPlan {
  public:
   explicit ServedPlan(ServedOffer& offer) : offer_(offer), number_(++offer.plans_) {}
@@ -69,22 +69,23 @@ class ServedPlan {
   ~ServedPlan();
 
   [[nodiscard]] const ServedOffer& offer() const { return offer_; }
-  /// With the process, started if need be: what makes it is asked next. Throws std::runtime_error
-  /// where it cannot be started.
+  /// Starts the process if needed; the request that makes the object follows. Throws
+  /// std::runtime_error if the process cannot be started.
   void begin(int threads);
-  /// Its answer to {"request": `request`, "plan": the number, ...`fields`}. Throws
-  /// ServedProcessEnded where the process ends meanwhile, as call() does.
+  /// The answer to {"request": `request`, "plan": the number, ...`fields`}. Throws
+  /// ServedProcessEnded if the process ends meanwhile, like call().
   [[nodiscard]] Result<nlohmann::json> ask(const char* request, nlohmann::json fields = {},
                                            const ServedProcess::OnQuestion& on_question = {}) const;
-  /// The answer to a letter of the protocol: null, or an object.
+  /// The answer to a one-letter request of the protocol: null, or an object.
   [[nodiscard]] Result<nlohmann::json> call(
       char request, const ServedProcess::OnQuestion& on_question = {}) const;
   [[nodiscard]] bool is_there() const { return process_ && process_->is_there(); }
-  /// Until it is asked again, the process computes nothing.
+  /// Stops the process from computing until the next request.
   void stop() const {
     if (process_) process_->stop();
   }
-  /// Before calls. `make` makes it anew where the process has ended: another contender's end.
+  /// Call it before requests. `make` makes the object again if the process has ended, for example
+  /// because of another contender.
   [[nodiscard]] Status use(const std::function<Status()>& make);
 
  private:
@@ -95,8 +96,8 @@ class ServedPlan {
   std::shared_ptr<ServedProcess> process_;
 };
 
-/// Of all programs; filled by serve_with (served.h). A deque, because the list of implementations
-/// points at what is in it.
+/// The offers of all programs; filled by serve_with (served.h). A deque, because the list of
+/// implementations points to its elements.
 [[nodiscard]] std::deque<ServedOffer>& served_offers();
 
 }  // namespace attnscope

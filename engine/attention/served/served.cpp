@@ -27,7 +27,7 @@ using nlohmann::json;
 
 constexpr int round_trips = 201;
 
-/// Ok, or the reason why that offer does not compute it.
+/// Ok, or the reason why the offer does not compute the problem.
 Status takes_attention(const ServedOffer& offer, const Problem& problem) {
   if (offer.kind == ServedOffer::Kind::model) {
     return fail("{} is a whole re-ranker, which sweeps of operation model have as MODEL/{}",
@@ -42,7 +42,7 @@ Status takes_attention(const ServedOffer& offer, const Problem& problem) {
   return {};
 }
 
-// By their place in a binding.
+// In the order of a binding.
 constexpr std::array tensor_names{"q", "k", "v", "o", "grad_o", "grad_q", "grad_k", "grad_v"};
 constexpr std::size_t tensor_count = tensor_names.size();
 constexpr std::size_t output = 3;
@@ -68,7 +68,7 @@ class PreparedServed final : public PreparedAttention {
   }
 
   std::int64_t workspace_bytes() const override { return 0; }
-  // Nobody counts what it executes.
+  // The work of an external program is not counted.
   ExecutedWork executed() const override { return {}; }
   std::int64_t predicted_peak_bytes() const override { return predicted_peak_; }
   bool writes_lse() const override { return false; }
@@ -86,7 +86,7 @@ class PreparedServed final : public PreparedAttention {
 
   Status keep_outputs(bool keeps) override {
     if (keeps_ == keeps) return {};
-    if (!keeps && !plan_.is_there()) {  // a process started anew keeps nothing
+    if (!keeps && !plan_.is_there()) {  // a restarted process has kept nothing
       keeps_ = false;
       return {};
     }
@@ -123,7 +123,7 @@ class PreparedServed final : public PreparedAttention {
                                     size_of(problem_.dtype));
   }
 
-  /// The same numbers one behind the other, in the stage of that tensor.
+  /// The same numbers packed contiguously, in the stage of that tensor.
   Placed staged(std::size_t i, const Placed& tensor) {
     const std::int64_t heads = problem_.plan.heads, dim = problem_.head_dim;
     std::byte* const data = stages_[i].of(tensor_bytes());
@@ -136,7 +136,7 @@ class PreparedServed final : public PreparedAttention {
             .item_stride = heads * tokens * dim};
   }
 
-  /// Row by row, because what a model's projections leave has others' numbers in between.
+  /// Row by row, because a model's projections interleave several tensors.
   void copy(const Placed& from, const Placed& to) const {
     const std::int64_t size = size_of(problem_.dtype);
     const auto row = [&](const Placed& tensor, std::int64_t token, std::int64_t head) {
@@ -167,7 +167,8 @@ class PreparedServed final : public PreparedAttention {
             {"threads", problem_.threads}};
   }
 
-  /// What it may ask: the keys of an item's rows, as begins and ends in the item's own numbers.
+  /// Answers the process's question: the keys of an item's rows, as begins and ends in the item's
+  /// own numbering.
   [[nodiscard]] ServedProcess::OnQuestion answers() {
     return [this](const json& question) -> json {
       const std::int64_t item = question.value("item", std::int64_t{0});
@@ -214,7 +215,7 @@ class PreparedServed final : public PreparedAttention {
     return {};
   }
 
-  /// Another tensor may lie at the address of one that is gone.
+  /// Another tensor may have the address of a freed one.
   struct Bound {
     const std::byte* data = nullptr;
     std::optional<SharedPlace> place;
@@ -253,7 +254,7 @@ class PreparedServed final : public PreparedAttention {
   bool keeps_ = false;
   std::optional<std::int64_t> own_peak_;
   std::optional<Mask> mask_;
-  std::array<std::optional<Bound>, tensor_count> bound_;  // what the process knows
+  std::array<std::optional<Bound>, tensor_count> bound_;  // the tensors known to the process
   std::array<bool, tensor_count> is_staged_{};
   std::array<SharedStage, tensor_count> stages_;
 };
@@ -264,7 +265,7 @@ bool is_name(std::string_view id) {
   return !id.empty() && id.size() <= 60 && id.find_first_not_of(allowed) == std::string_view::npos;
 }
 
-/// What a program told, whose fields may be of any kind.
+/// Adds the offers of a program; the fields of its message may have any type.
 Status add_offers(const std::string& program, std::shared_ptr<ServedProcess> process,
                   std::vector<std::string>& taken) {
   const json implementations = process->hello().value("implementations", json::array());

@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What programs of other people compute, each in a process of its own (python/attnscope,
-// docs/python.md). Implementations stand in the list behind those of this program; whole models do
-// as well, and decline every attention (engine/model/served computes them).
+// Implementations computed by external programs, each in its own process (python/attnscope,
+// docs/python.md). They follow this program's implementations in the list; whole models do as well,
+// and decline every attention (engine/model/served computes them).
 
 #include <sys/types.h>
 
@@ -16,17 +16,17 @@
 
 namespace attnscope {
 
-/// Asks these programs what they have to offer; the list has it from its first use on, so this
-/// comes before. `on_look` is called ten times a second while one is waited for. Errors: a program
-/// that does not greet, an id that is no name or that is taken.
+/// Requests the offers of these programs. The list includes them from its first use on, so call
+/// this before. `on_look` is called ten times a second while it waits for a program. Errors: a
+/// program that does not greet, an id that is invalid or already in use.
 [[nodiscard]] Status serve_with(const std::vector<std::string>& programs, int threads,
                                 const std::function<void()>& on_look = {});
 
-/// For provenance: of each of them its id, program, what computes it and how long a call
-/// takes that computes nothing. Empty without such programs.
+/// Provenance of each of them: its id, its program, what computes it and the time of an empty call.
+/// Empty without such programs.
 [[nodiscard]] nlohmann::json served_in_words();
 
-/// Those that run now, and the processes that they have started.
+/// The running programs, and the processes that they have started.
 [[nodiscard]] std::vector<pid_t> served_processes();
 
 }  // namespace attnscope

@@ -34,7 +34,7 @@ constexpr int most_reads = 64;
 constexpr std::size_t longest_answer = std::size_t{64} << 20;
 constexpr std::string_view quick_answer = "d";
 
-/// Where the Python package lies: beside an installed program, or in the sources it was built from.
+/// The folder of the Python package: next to an installed program, or in the sources of the build.
 std::string package_folder() {
   std::error_code failed;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", failed).parent_path();
@@ -46,7 +46,7 @@ std::string package_folder() {
   return {};
 }
 
-/// A Python file, or one of the package's by its name ("hf-longformer"), or a command.
+/// A Python file, the name of one of the package's files ("hf-longformer"), or a command.
 std::vector<std::string> arguments_of(const std::string& program) {
   const char* const chosen = std::getenv("ATTNSCOPE_PYTHON");
   const std::string python = chosen != nullptr && *chosen != '\0' ? chosen : "python3";
@@ -62,8 +62,8 @@ std::vector<std::string> arguments_of(const std::string& program) {
   return command_arguments(program);
 }
 
-/// What nobody has chosen otherwise. Blocks that are freed are kept, as this process keeps its own:
-/// a timing would measure page faults elsewhere.
+/// Defaults for variables that the user has not set. Freed blocks are kept, as in this process:
+/// otherwise a timing would measure page faults.
 std::vector<std::string> environment_of(int threads) {
   std::vector<std::string> settings = {fmt::format("ATTNSCOPE_SERVE={}", socket_number)};
   const auto unless_chosen = [&settings](const char* name, const std::string& value) {
@@ -113,7 +113,7 @@ Status ServedProcess::begin() {
   if (pipe2(errors.data(), O_CLOEXEC) != 0) return no_channel();
   const bool has_errors = errors_.take(errors[0]);
   if (!writing.take(errors[1]) || !has_errors) return no_channel();
-  // Each wait ends after it, to look whether the process is there still.
+  // Each wait ends after this time, to check whether the process is still running.
   const timeval look{.tv_sec = 0, .tv_usec = 100'000};
   setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &look, sizeof look);
   Descriptor nothing;
@@ -161,7 +161,8 @@ ServedProcess::~ServedProcess() {
 
 void ServedProcess::pass_errors_on() {
   std::array<char, 4096> chunk;
-  // Of one that prints without end a part, so that it is looked at for how long it takes.
+  // Reads only a part from a process that prints without end, so that time limits are still
+  // checked.
   for (int reads = 0; errors_.is_open() && reads < most_reads;) {
     ++reads;
     const ssize_t got = ::read(errors_.get(), chunk.data(), chunk.size());
@@ -221,7 +222,7 @@ Result<std::string> ServedProcess::line(std::optional<int> most_seconds,
       continue;
     }
     if (got == 0 || (errno != EAGAIN && errno != EINTR)) return fail("{}", end_in_words());
-    pass_errors_on();  // else it may wait for room to print
+    pass_errors_on();  // otherwise it may block on a full pipe
     if (on_look) on_look();
     int status = 0;
     if (waitpid(pid_, &status, WNOHANG) == pid_) {
@@ -283,7 +284,7 @@ Result<double> ServedProcess::round_trip(int times) {
 std::string ServedProcess::end_in_words() {
   go_on();
   socket_.close();
-  // Who finds it closed is about to end, and says why last.
+  // A process that has closed the socket is about to end; it prints the reason last.
   const auto deadline = Clock::now() + std::chrono::seconds(2);
   while (pid_ > 0 && !wait_status_ && Clock::now() < deadline) {
     pass_errors_on();

@@ -17,7 +17,7 @@ struct SharedBlock {
   int file = -1;
 };
 
-/// By their first byte.
+/// Blocks by the address of their first byte.
 struct SharedBlocks {
   std::mutex mutex;
   std::map<const std::byte*, SharedBlock> by_begin;
@@ -25,7 +25,7 @@ struct SharedBlocks {
 };
 
 SharedBlocks& shared_blocks() {
-  static auto* const blocks = new SharedBlocks;  // outlives whoever gives blocks back at the end
+  static auto* const blocks = new SharedBlocks;  // outlives all users that return blocks at exit
   return *blocks;
 }
 

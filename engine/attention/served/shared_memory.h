@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Memory that another process of this machine can map as well: an unnamed file in memory for each
-// block. What is found by an address is told to the other side as a path, and as bytes from the
-// block's begin on.
+// block. An address is passed to the other process as a path and an offset in bytes from the start
+// of the block.
 //
 //   void* data = map_shared(bytes);
 //   SharedPlace at = *shared_place(data, bytes);   // .file() is "/proc/4711/fd/9"
@@ -15,32 +15,33 @@
 
 namespace attnscope {
 
-/// Page-aligned, zeros; nullptr where the system refuses. Thread-safe, as the others.
+/// Page-aligned and zero-filled; nullptr if the system refuses. Thread-safe, like the other
+/// functions.
 [[nodiscard]] void* map_shared(std::size_t bytes);
-/// Its pages are free at once, also where another process has it mapped still. False when the
-/// address is not the begin of such a block.
+/// Frees its pages at once, even if another process still has it mapped. Returns false if the
+/// address is not the start of such a block.
 bool unmap_shared(void* data) noexcept;
 
 struct SharedPlace {
-  std::int64_t block = 0;   // no two ever have the same number
+  std::int64_t block = 0;   // unique for every block
   int descriptor = -1;      // of its file, in this process
   std::int64_t offset = 0;  // bytes
-  /// By which another process opens it, as long as the block is there.
+  /// The path by which another process opens it while the block exists.
   [[nodiscard]] std::string file() const;
   friend bool operator==(const SharedPlace&, const SharedPlace&) = default;
 };
 
-/// Where these bytes lie; absent when not all of them lie in one block.
+/// The location of these bytes; absent if they are not all in one block.
 [[nodiscard]] std::optional<SharedPlace> shared_place(const void* data, std::size_t bytes);
 
-/// A block of one's own, in the size that was asked for last; goes with its owner.
+/// A block of the size requested last, owned by this object.
 class SharedStage {
  public:
   SharedStage() = default;
   SharedStage(const SharedStage&) = delete;
   SharedStage& operator=(const SharedStage&) = delete;
   ~SharedStage() { unmap_shared(data_); }
-  /// nullptr where the system refuses.
+  /// nullptr if the system refuses.
   [[nodiscard]] std::byte* of(std::size_t bytes) {
     if (bytes_ != bytes) {
       unmap_shared(data_);

@@ -48,19 +48,20 @@ Result<BandSequences> band_sequences(const AttentionPlan& plan) {
   if (any_whole && window) {
     return fail("windowed-matmul takes one window, and this pattern has {} and inf", *window);
   }
-  // A window as long as the longest sequence is the whole sequence.
+  // A window as long as the longest sequence covers the whole sequence.
   result.window = window.value_or(std::max<std::int64_t>(longest - 1, 0));
   return result;
 }
 
-/// The band's cut-off ends are computed (as zeros) and stored, too. Backward are the gradients of
-/// both factors of each product.
+/// The band's cut-off ends are computed (as zeros) and stored, too. Backward has the gradients of
+/// both operands of each product.
 ExecutedWork executed_on_scores(const Problem& problem, std::int64_t scores) {
   const bool backward = problem.direction == Direction::forward_backward;
   // Scores are written, read and written by the softmax, and read. Backward the gradient of the
-  // weights is written, that of the scores made of it and the weights, and three products read.
+  // weights is written, that of the scores computed from it and the weights, and read by three
+  // products.
   int passes = backward ? 4 + 7 : 4;
-  // The band is written and read. Backward it is read once more, its gradient written and read
+  // The band is written and read. Backward it is read again, and its gradient is written and read
   // twice.
   if (problem.operation == Operation::windowed_matmul) passes = backward ? 2 + 4 : 2;
   return {.flop = 2.0 * (backward ? 2 + 4 : 2) * static_cast<double>(scores) *
@@ -74,8 +75,8 @@ namespace {
 
 constexpr auto float_bytes = static_cast<std::int64_t>(sizeof(float));
 
-/// The workspace: the scores (later the weights) of the forward, and what the backward adds to
-/// them.
+/// The workspace: the scores (later the weights) of the forward, and the additional memory of the
+/// backward.
 class ScoreWorkspace {
  public:
   ScoreWorkspace(const Problem& problem, std::int64_t scores, std::int64_t backward)
@@ -83,7 +84,7 @@ class ScoreWorkspace {
         backward_(problem.direction == Direction::forward_backward ? backward : 0) {}
 
   [[nodiscard]] std::int64_t scores() const { return scores_; }
-  /// Below 0: more than can be counted.
+  /// Below 0: the size does not fit 64 bits.
   [[nodiscard]] std::int64_t bytes() const {
     std::int64_t floats = 0;
     std::int64_t bytes = 0;
@@ -100,7 +101,7 @@ class ScoreWorkspace {
   }
 
  private:
-  /// At a cache line.
+  /// Offset aligned to a cache line.
   [[nodiscard]] std::int64_t backward_start() const {
     return backward_ == 0 ? scores_ : (scores_ / 16 + 1) * 16;
   }

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the windowed products of either device, and Longformer's chunks, have in common.
+// Common code of the windowed products of both devices and Longformer's chunks.
 
 #include <cstdint>
 #include <vector>
@@ -10,20 +10,20 @@
 
 namespace attnscope {
 
-/// The sequences of a plan that is nothing but one band (or one whole segment) a sequence, the only
-/// kind that the two windowed products alone can express.
+/// The sequences of a plan with exactly one band (or one whole segment) per sequence, the only kind
+/// that the two windowed products alone can express.
 struct BandSequences {
   std::vector<TokenRange> sequences;  // ascending, with one or more tokens
   std::int64_t window = 0;
 };
 
-/// Errors say which part of the plan is not a single band over its own tokens.
+/// Errors name the part of the plan that is not a single band over its own tokens.
 [[nodiscard]] Result<BandSequences> band_sequences(const AttentionPlan& plan);
 
-/// What the problem's operation executes on `scores` stored scores.
+/// The work of the problem's operation on `scores` stored scores.
 [[nodiscard]] ExecutedWork executed_on_scores(const Problem& problem, std::int64_t scores);
 
-/// windowed_on_cuda.cpp
+/// Defined in windowed_on_cuda.cpp.
 [[nodiscard]] CudaVariant windowed_on_cuda();
 
 }  // namespace attnscope

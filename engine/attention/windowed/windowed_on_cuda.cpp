@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The windowed products and the three steps of kernels/cuda/windowed.h behind the engine's
+// Adapts the windowed products and the three steps of kernels/cuda/windowed.h to the engine's
 // interface.
 #include <limits>
 #include <utility>
@@ -12,7 +12,7 @@
 namespace attnscope {
 namespace {
 
-/// The caller's workspace: scores (later weights), backward their gradients.
+/// The caller's workspace: scores (later weights) and, for backward, their gradients.
 class Parts {
  public:
   Parts(std::int64_t scores, std::int64_t gradients) {
@@ -20,7 +20,7 @@ class Parts {
     gradients_ = aligned(scores);
     bytes_ = gradients_ + aligned(gradients);
   }
-  /// Below 0: more than can be counted.
+  /// Below 0: the size does not fit 64 bits.
   [[nodiscard]] std::int64_t bytes() const { return bytes_; }
   [[nodiscard]] float* scores(std::span<std::byte> workspace) const {
     return reinterpret_cast<float*>(workspace.data());

@@ -20,7 +20,7 @@ namespace {
 
 /// Means of logarithms: "0.82 (0.80 to 0.84)".
 std::string with_interval(const std::vector<double>& values) {
-  // A difference of two times that other programs held up is not always above 0.
+  // A difference of two disturbed times is not always positive.
   if (std::ranges::any_of(values, [](double value) { return !(value > 0); }))
     return "not measurable beside other programs; repeat it";
   std::vector<double> logarithms;
@@ -32,14 +32,14 @@ std::string with_interval(const std::vector<double>& values) {
                      std::exp(mean + half));
 }
 
-/// Of a call, how much of its time its threads waited for cores that others had.
+/// Seconds of a call, and the share of its time that its threads waited for cores used by others.
 struct Held {
   double seconds = 0, share = 0;
 };
-/// What a sample of a run may have (is_disturbed).
+/// Limit for the samples of a run (is_disturbed).
 constexpr double most_held_up = 0.03;
 
-/// Calls until one is not held up, or the least one of a few.
+/// Repeats the call until it is undisturbed, or returns the least disturbed of a few.
 Held least_held_up(const Case& of, const measure::OwnTimesMeter& meter) {
   using Clock = std::chrono::steady_clock;
   constexpr int most_calls = 4;
@@ -132,13 +132,13 @@ Case& Figures::add_cached(std::string name, const std::shared_ptr<Model>& model,
 }
 
 void Figures::measure(int rounds) {
-  for (const auto& one : cases_) one->take();  // warms up, and starts all threads
+  for (const auto& timed : cases_) timed->take();  // warms up, and starts all threads
   const measure::OwnTimesMeter meter;
   for (int round = 0; round < rounds; ++round) {
     see(measure::measure_ceilings(threads_));
-    for (const auto& one : cases_) {
-      const Held held = least_held_up(*one, meter);
-      one->seconds.push_back(held.seconds);
+    for (const auto& timed : cases_) {
+      const Held held = least_held_up(*timed, meter);
+      timed->seconds.push_back(held.seconds);
       if (held.share > most_held_up) ++held_up_;
     }
   }
@@ -152,13 +152,13 @@ void Figures::print() const {
                copy.bytes_per_second * 1e-9);
   }
   std::size_t taken = 0;
-  for (const auto& one : cases_) taken += one->seconds.size();
+  for (const auto& timed : cases_) taken += timed->seconds.size();
   fmt::print("\n{} of {} times were held up by other programs\n", held_up_, taken);
-  for (const auto& one : cases_) {
+  for (const auto& timed : cases_) {
     std::vector<double> ms;
-    ms.reserve(one->seconds.size());
-    for (const double seconds : one->seconds) ms.push_back(seconds * 1e3);
-    fmt::print("{:<58} {} ms\n", one->name, with_interval(ms));
+    ms.reserve(timed->seconds.size());
+    for (const double seconds : timed->seconds) ms.push_back(seconds * 1e3);
+    fmt::print("{:<58} {} ms\n", timed->name, with_interval(ms));
   }
 }
 

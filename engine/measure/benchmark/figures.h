@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Figures of one run: cases are timed in turn, round by round, so that shares and ratios are of the
-// same minutes; each is printed with its 95 % interval (Student's t of the logarithms). A call that
-// other programs held up is taken again, some times. LibTorch inside.
+// Figures of one run: cases are timed in turn, round by round, so that shares and ratios come from
+// the same minutes; each is printed with its 95 % interval (Student's t of the logarithms). A call
+// that other programs disturbed is repeated a limited number of times. Includes LibTorch.
 //
 //   Figures figures(threads);
 //   const Case& ours = figures.add("the kernel", [&] { run(); }, {.useful_flop = 1e9});
@@ -36,22 +36,22 @@ Value needed(Result<Value> value) {
   std::exit(2);
 }
 
-/// A number of the command line, at least 1.
+/// A numeric command-line argument, at least 1.
 [[nodiscard]] int argument(int argc, char** argv, int place, int otherwise);
 
-/// What is timed, with what it has to do at least.
+/// A timed case with its minimum work.
 struct Case {
   std::string name;
-  std::function<double()> take;  // seconds of one call
+  std::function<double()> take;  // runs one call and returns its seconds
   CellWork work = {};
   std::vector<double> seconds = {};
 };
 
-/// A query and documents alike, of which one was encoded, by rows that are drawn: what rows hold
-/// makes no difference to the time.
+/// A query and equal documents, of which one was encoded, with random cached rows: their values do
+/// not affect the time.
 struct CachedDocuments {
   TokenIds query, one_document;
-  std::int64_t tokens = 0;  // of a document
+  std::int64_t tokens = 0;  // tokens of a document
   std::int64_t count = 0;
   std::int32_t cls = 0;
   std::optional<VectorFormat> format = {};
@@ -62,14 +62,14 @@ class Figures {
   explicit Figures(int threads) : threads_(threads) {}
 
   [[nodiscard]] int threads() const { return threads_; }
-  /// A row's model, of random weights.
+  /// A row's model with random weights.
   [[nodiscard]] std::unique_ptr<Model> model(const std::string& row, const ModelShape& shape,
                                              const std::string& implementation) const;
 
-  /// `calls` of them a round, where one is short.
+  /// `calls`: calls per round, for short calls.
   Case& add(std::string name, const std::function<void()>& call, const CellWork& work = {},
             int calls = 1);
-  /// What takes its own time.
+  /// A case that measures its own time.
   Case& add_timed(std::string name, std::function<double()> take);
   Case& add_cached(std::string name, const std::shared_ptr<Model>& model,
                    const CachedDocuments& documents);
@@ -77,21 +77,22 @@ class Figures {
   void measure(int rounds);
   void print() const;
 
-  /// The work's rate over the best that loops of multiply-adds alone reached.
+  /// The rate of the case's work divided by the best rate of the multiply-add loops.
   void print_share(const char* what, const Case& of, const char* reach) const;
-  /// The time that such work, all of the case's or a part, needs at least over the time it took,
-  /// with what bounds it.
+  /// The minimum time of this work, all or a part of the case's, divided by the measured time, with
+  /// the resource that limits it.
   void print_share_of_limit(const char* what, const CellWork& work, const Case& of,
                             const char* reach) const;
-  /// The rate of reading so many bytes over that of the same round's copy, read and written.
+  /// The rate of reading this many bytes divided by the rate of the same round's copy (bytes read
+  /// plus written).
   static void print_rate(const char* what, double bytes, const std::vector<double>& seconds,
                          const Case& copy, const char* reach);
-  /// How often `slower` takes the time of `faster`, times `scale`.
+  /// The time of `slower` divided by that of `faster`, times `scale`.
   static void print_times(const char* what, const Case& faster, const Case& slower, double scale,
                           const char* reach);
 
  private:
-  /// A limit is what was reached once.
+  /// Keeps the best rates seen so far.
   void see(const Ceilings& now);
 
   int threads_;
@@ -100,7 +101,7 @@ class Figures {
   std::vector<std::unique_ptr<Case>> cases_;
 };
 
-/// Of scoring such a batch.
+/// The work of scoring such a batch.
 [[nodiscard]] CellWork cell_work(const ModelWork& work);
 
 }  // namespace attnscope

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What re-rankers reach whose documents are encoded beforehand, at BERT-base: 20 tokens of query,
-// 180 of each document, random weights and rows.
+// Throughput of re-rankers with encoded documents, at the size of BERT-base: 20 query tokens, 180
+// tokens per document, random weights and rows.
 //
 //   attnscope_late_figures [ROUNDS [THREADS]]
 #include <ATen/ATen.h>
@@ -25,8 +25,8 @@
 namespace attnscope {
 namespace {
 
-constexpr std::int64_t tokens_of_query = 19;      // and [CLS]
-constexpr std::int64_t tokens_of_document = 179;  // and [CLS]
+constexpr std::int64_t tokens_of_query = 19;      // plus [CLS]
+constexpr std::int64_t tokens_of_document = 179;  // plus [CLS]
 constexpr std::int32_t cls = 101, sep = 102, some_word = 2000;
 constexpr ModelShape bert_base{.layers = 12, .hidden = 768, .heads = 12, .feed_forward = 3072};
 
@@ -40,7 +40,7 @@ class LateFigures : public Figures {
  public:
   using Figures::Figures;
 
-  /// A query against so many documents that were encoded before.
+  /// Scores a query against this many encoded documents.
   Case& online(const std::string& row, const std::shared_ptr<Model>& model, std::int64_t candidates,
                std::optional<VectorFormat> format = {}) {
     std::string name = fmt::format("{}, {} candidates{}", row, candidates,
@@ -54,7 +54,7 @@ class LateFigures : public Figures {
     return add_cached(std::move(name), model, documents);
   }
 
-  /// The stage before: documents of these lengths, [CLS] not counted, packed.
+  /// Encodes documents of these lengths, excluding [CLS], packed.
   Case& offline(const std::string& name, const std::shared_ptr<Model>& model,
                 const std::vector<std::int64_t>& lengths) {
     auto texts = std::make_shared<std::vector<std::vector<std::int32_t>>>();
@@ -73,7 +73,7 @@ class LateFigures : public Figures {
   std::vector<std::int32_t> query_ = words(tokens_of_query), one_ = words(1);
 };
 
-/// The kernel alone that adds up ColBERT's scores, without the query's encoder.
+/// Only the kernel that sums ColBERT's scores, without the query's encoder.
 std::function<void()> maxima_alone(std::int64_t candidates, int threads) {
   constexpr std::int64_t width = 128, queries = tokens_of_query + 1, rows = tokens_of_document + 1;
   const at::Tensor vectors = at::randn({candidates * rows, width}),
@@ -97,8 +97,8 @@ std::function<void()> maxima_alone(std::int64_t candidates, int threads) {
   };
 }
 
-/// ColBERT's score as LibTorch's operations have it: a product with every document's vectors, the
-/// largest of each document, their sum.
+/// ColBERT's score with LibTorch operations: the product with every document's vectors, the maximum
+/// over each document, their sum.
 std::function<void()> maxima_of_torch(std::int64_t candidates) {
   const at::Tensor query = at::randn({tokens_of_query + 1, 128});
   const at::Tensor documents = at::randn({candidates, tokens_of_document + 1, 128});
@@ -108,7 +108,7 @@ std::function<void()> maxima_of_torch(std::int64_t candidates) {
   };
 }
 
-/// BERT's layers as PyTorch has them, on documents padded to the longest.
+/// BERT's layers as in PyTorch, on documents padded to the longest one.
 class PaddedEncoder {
  public:
   explicit PaddedEncoder(const std::vector<std::int64_t>& lengths) {
@@ -155,7 +155,7 @@ class PaddedEncoder {
   std::vector<Layer> layers_;
 };
 
-/// Between 20 and 180, 75 on average, as the paper's candidates.
+/// Between 20 and 180, 75 on average, like the paper's candidates.
 std::vector<std::int64_t> usual_lengths() {
   return {19, 29, 44, 54, 64, 84, 119, 179};
 }

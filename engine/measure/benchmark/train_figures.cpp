@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What training a cross-encoder reaches, at MiniLM's sizes with random weights: a step of pairs of
-// 512 tokens against the multiply-adds that this machine can do, one of pairs of 4096 tokens by
-// `segment` against full attention by LibTorch's own, with the memory of both; and a step of pairs
-// of usual lengths, which train_in_transformers.py takes with transformers and PyTorch.
+// Training throughput of a cross-encoder at MiniLM's sizes with random weights: a step with pairs
+// of 512 tokens relative to the machine's multiply-add rate; a step with pairs of 4096 tokens by
+// `segment` compared with full attention by LibTorch, with the memory of both; and a step with
+// pairs of typical lengths, which train_in_transformers.py runs with transformers and PyTorch.
 //
 //   attnscope_train_figures [ROUNDS [THREADS [512|4096|pairs]]]
 #include <ATen/Parallel.h>
@@ -37,10 +37,10 @@ std::vector<std::int32_t> drawn(std::int64_t tokens, std::mt19937& draw) {
   return ids;
 }
 
-/// A training and the batch of its steps.
+/// A training and its batch.
 class Steps {
  public:
-  /// `lengths`: tokens of each pair, two of a group.
+  /// `lengths`: tokens of each pair; every group has two pairs.
   Steps(const char* pattern, const char* implementation, const std::vector<std::int64_t>& lengths,
         int threads, KeptLayers kept)
       : variant_{.pattern = *find_pattern(pattern),
@@ -61,7 +61,7 @@ class Steps {
         group.documents.push_back(drawn(lengths[d] - 1 - query_tokens, draw));
       batch_.push_back(std::move(group));
     }
-    // The first step takes its memory from the system.
+    // The first step requests its memory from the system.
     measure::HeatMemory& memory = measure::process_memory();
     const auto before = memory.counters().requested;
     memory.reset_peaks();
@@ -71,7 +71,7 @@ class Steps {
 
   void step() const { static_cast<void>(needed(trainer_->step({&batch_, 1}, cls))); }
 
-  /// Of forward and backward: products of linear layers thrice, attention's two and five.
+  /// Forward and backward: three products per linear layer; two and five products of attention.
   [[nodiscard]] CellWork work() const {
     PairBatch pairs{.items = {}, .cls = cls};
     for (const TrainingGroup& group : batch_)
@@ -82,7 +82,7 @@ class Steps {
     return {.useful_flop = 3 * forward.linear_flop + 3.5 * forward.attention_flop};
   }
 
-  /// Beyond weights and moments, which every training has; of the first step.
+  /// Peak memory of the first step, excluding weights and moments, which every training needs.
   [[nodiscard]] double peak_bytes() const { return peak_bytes_; }
 
  private:
@@ -110,7 +110,7 @@ std::shared_ptr<const Steps> made(const char* pattern, const char* implementatio
 
 void print_rate(const char* what, double tokens, const Case& of) {
   double seconds = 0;
-  for (const double one : of.seconds) seconds += one;
+  for (const double call_seconds : of.seconds) seconds += call_seconds;
   fmt::print("{}: {:.0f} tokens a second\n", what,
              tokens * static_cast<double>(of.seconds.size()) / seconds);
 }
@@ -154,7 +154,7 @@ void long_pairs(int rounds, int threads) {
   Figures::print_times("... with layers computed twice", recomputed, full, 1, "(none)");
 }
 
-/// The same list stands in train_in_transformers.py.
+/// train_in_transformers.py contains the same list.
 void usual_pairs(int rounds, int threads) {
   std::vector<std::int64_t> lengths;
   std::int64_t tokens = 0;

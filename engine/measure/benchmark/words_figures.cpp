@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What re-rankers over word vectors reach, and kernel pooling alone: TKL on documents of 2000 words
-// online and with a cache, its growth, KNRM and MatchPyramid at 200 words; queries of 10 words,
-// random weights, the papers' sizes. With an interpreter that has PyTorch also the same as modules
-// in eager mode, in the same rounds (from the repository's folder, whose golden script it runs).
+// Throughput of re-rankers over word vectors and of kernel pooling alone: TKL on documents of 2000
+// words online and with a cache, its scaling, KNRM and MatchPyramid at 200 words; queries of 10
+// words, random weights, the papers' sizes. With a Python interpreter that has PyTorch, also the
+// same models as eager-mode modules in the same rounds (run it in the repository's folder, because
+// it uses the golden script).
 //
 //   attnscope_words_figures [ROUNDS [THREADS [PYTHON]]]
 #include <ATen/Parallel.h>
@@ -33,7 +34,7 @@ constexpr ModelShape sizes{
     .layers = 2, .hidden = 300, .heads = 10, .feed_forward = 100, .vocabulary = 30'000};
 constexpr int words_of_query = 10;
 
-/// Words drawn, none of them padding or unknown.
+/// Random words, excluding padding and unknown words.
 std::vector<std::int32_t> text(std::int64_t words, unsigned seed) {
   std::mt19937 draw(seed);
   std::uniform_int_distribution<std::int32_t> word(2, sizes.vocabulary - 1);
@@ -42,7 +43,7 @@ std::vector<std::int32_t> text(std::int64_t words, unsigned seed) {
   return ids;
 }
 
-/// A query and documents of one length.
+/// A query and documents of equal length.
 struct Texts {
   Texts(std::int64_t words, std::int64_t count) : query(text(words_of_query, 1)) {
     documents.reserve(static_cast<std::size_t>(count));
@@ -71,12 +72,12 @@ class WordsFigures : public Figures {
         cell_work(needed(model->work(texts->batch))), calls);
   }
 
-  /// Regions' scores of vectors that are there already, of length 1.
+  /// Region scores of existing vectors of length 1.
   Case& pooling(const std::string& name, std::int64_t query_words, std::int64_t words,
                 std::int64_t width, int calls);
 
-  /// A document's time as PyTorch's eager mode takes it, by the golden script's module: that of its
-  /// fastest batch, for nobody tells here whether others held it up.
+  /// Time per document in PyTorch's eager mode, by the golden script's module: that of its fastest
+  /// batch, since disturbances are unknown here.
   Case& eager(const std::string& python, const std::string& family, std::int64_t words) {
     const std::string command =
         fmt::format("{} scripts/golden/make_words_models.py --time {} {}", python, family, words);
@@ -97,7 +98,7 @@ class WordsFigures : public Figures {
   }
 };
 
-/// Rows of a query and of a document, and what a region's sums become.
+/// Rows of a query and of a document, and the output for a region's sums.
 struct Rows {
   Rows(std::int64_t query_words, std::int64_t words, std::int64_t width, int threads)
       : query(drawn(query_words, width)),
@@ -151,14 +152,14 @@ Case& WordsFigures::pooling(const std::string& name, std::int64_t query_words, s
       [rows, threads = threads()] {
         if (!cpu::region_scores(rows->call, rows->scores, threads, rows->workspace)) std::abort();
       },
-      // A kernel of each pair and a power of each sum.
+      // One kernel per pair and one power per sum.
       {.useful_flop = 2 * pairs * static_cast<double>(width),
        .least_bytes = static_cast<double>(words * width) * sizeof(float),
        .exponentials = kernels * (pairs + sums)},
       calls);
 }
 
-/// What a family needs beside its weights: bytes a word of short documents and of long ones.
+/// A family's memory in addition to its weights: bytes per word of short and of long documents.
 void print_memory(const WordsFigures& figures) {
   struct Row {
     const char *name, *implementation;

@@ -43,7 +43,7 @@ ModelWork work_of(const AttentionPlan& plan, const PreparedAttention& prepared,
           .least_bytes = least_bytes(plan, shape.head_dim(), dtype)};
 }
 
-/// [items, heads, rows, dim] of the rows from `first` on.
+/// Rows from `first` on as [items, heads, rows, dim].
 at::Tensor frame(const at::Tensor& packed, std::int64_t first, std::int64_t items,
                  std::int64_t rows) {
   return packed.narrow(0, first, items * rows).unflatten(0, {items, rows}).transpose(1, 2);
@@ -79,13 +79,13 @@ GlobalRows::GlobalRows(const SequenceLayout& layout, std::vector<std::int64_t> r
 at::Tensor GlobalRows::attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                               double scale) const {
   at::Tensor o = at::empty(q.sizes(), q.options());
-  for (const Stretch& one : stretches_) {
-    if (one.rows == 0) continue;
-    const at::Tensor rows = frame(q, one.first_row, one.items, one.rows) * scale;
-    const at::Tensor keys = frame(k, one.first_token, one.items, one.tokens);
+  for (const Stretch& stretch : stretches_) {
+    if (stretch.rows == 0) continue;
+    const at::Tensor rows = frame(q, stretch.first_row, stretch.items, stretch.rows) * scale;
+    const at::Tensor keys = frame(k, stretch.first_token, stretch.items, stretch.tokens);
     const at::Tensor weights = at::softmax(at::matmul(rows, keys.transpose(2, 3)), -1);
-    frame(o, one.first_row, one.items, one.rows)
-        .copy_(at::matmul(weights, frame(v, one.first_token, one.items, one.tokens)));
+    frame(o, stretch.first_row, stretch.items, stretch.rows)
+        .copy_(at::matmul(weights, frame(v, stretch.first_token, stretch.items, stretch.tokens)));
   }
   return o;
 }
@@ -93,10 +93,11 @@ at::Tensor GlobalRows::attend(const at::Tensor& q, const at::Tensor& k, const at
 std::int64_t GlobalRows::peak_bytes(std::int64_t heads, std::int64_t head_dim,
                                     std::int64_t element_bytes) const {
   std::int64_t most = 0;
-  for (const Stretch& one : stretches_) {
-    const std::int64_t scores = one.items * heads * one.rows * one.tokens;
-    // Keys or values of strided heads are copied for the product.
-    const std::int64_t copies = one.items * heads * head_dim * (one.tokens + 2 * one.rows);
+  for (const Stretch& stretch : stretches_) {
+    const std::int64_t scores = stretch.items * heads * stretch.rows * stretch.tokens;
+    // The product copies keys or values of strided heads.
+    const std::int64_t copies =
+        stretch.items * heads * head_dim * (stretch.tokens + 2 * stretch.rows);
     most = std::max(most, (2 * scores + copies) * element_bytes);
   }
   return most + count() * heads * head_dim * element_bytes;
@@ -135,7 +136,7 @@ Status AttentionStage::plan_and_prepare(const Implementation& implementation) {
   cls_index_ = at::tensor(cls, at::kLong).to(device);
   if (cls_only_) {
     cls_ = with_rows(whole_, marked(cls, layout_.tokens()));
-    // One row an item, of every model by the kernel that takes any plan.
+    // One row per item, for every model computed by the kernel that supports any plan.
     auto prepared = find_implementation("segment")->prepare(problem_of(cls_));
     if (!prepared) return tl::unexpected(prepared.error());
     cls_prepared_ = std::move(*prepared);
@@ -233,7 +234,7 @@ Result<at::Tensor> AttentionStage::attend(const LayerHeads& heads) const {
 }
 
 Result<at::Tensor> AttentionStage::attend_cls(const LayerHeads& heads) const {
-  // The kernel finds a row by its token's number; of the others it reads nothing.
+  // The kernel indexes rows by token number; it does not read the other rows.
   const at::Tensor q =
       at::empty({heads.k.size(0), shape_.heads, shape_.head_dim()}, heads.q.options());
   q.index_copy_(0, cls_index_, heads.q);

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The attention of every layer of one call: its plan compiled and prepared once, then used by each
-// layer on its own projections. LibTorch inside.
+// The attention of all layers in one call: compiles and prepares the plan once; every layer then
+// runs it on its own projections. LibTorch inside.
 
 #include <ATen/core/Tensor.h>
 
@@ -18,38 +18,39 @@
 
 namespace attnscope {
 
-/// Queries, keys and values of a layer, [tokens, heads, head_dim] each, of any strides whose last
-/// is 1.
+/// Queries, keys and values of a layer, each [tokens, heads, head_dim] with arbitrary strides
+/// except the last, which is 1.
 struct LayerHeads {
   at::Tensor q, k, v;
 };
 
-/// The heads [tokens, heads, head_dim] of one part of a projection that made several side by side:
-/// of [tokens, 3 hidden] 0 is queries, 1 keys, 2 values.
+/// The heads [tokens, heads, head_dim] of one part of a fused projection: of [tokens, 3 hidden],
+/// part 0 is queries, 1 keys, 2 values.
 [[nodiscard]] at::Tensor heads_at(const at::Tensor& projected, std::int64_t part,
                                   const ModelShape& shape);
 
-/// Longformer's global rows and the items they belong to: each attends to all tokens of its item,
-/// through projections of their own (Beltagy et al., 2020, Sec. 3.1), as its authors' PyTorch code
-/// computes them: gathered rows, one dense product for scores and one for values.
+/// Longformer's global rows and the items they belong to. Each row attends to all tokens of its
+/// item through separate projections (Beltagy et al., 2020, Sec. 3.1), computed as in the authors'
+/// PyTorch code: gathered rows, one dense product for scores and one for values.
 class GlobalRows {
  public:
-  /// `rows` ascending. The layout shares no query.
+  /// `rows` is ascending. The layout has no shared query.
   GlobalRows(const SequenceLayout& layout, std::vector<std::int64_t> rows, at::Device device);
 
   [[nodiscard]] const at::Tensor& index() const { return index_; }  // int64 [rows]
   [[nodiscard]] std::int64_t count() const { return index_.size(0); }
 
-  /// q [rows, heads, dim] of the global rows; k, v [tokens, heads, dim] of all. [rows, heads, dim].
+  /// q [rows, heads, dim] of the global rows; k, v [tokens, heads, dim] of all tokens. Returns
+  /// [rows, heads, dim].
   [[nodiscard]] at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                   double scale) const;
 
-  /// Bytes of `attend` at its worst moment.
+  /// Peak memory of `attend` in bytes.
   [[nodiscard]] std::int64_t peak_bytes(std::int64_t heads, std::int64_t head_dim,
                                         std::int64_t element_bytes) const;
 
  private:
-  /// Items of one size one after the other: one product for all of them.
+  /// Consecutive items of equal size, computed in one product.
   struct Stretch {
     std::int64_t items = 0;
     std::int64_t first_row = 0, rows = 0;      // of each item
@@ -61,37 +62,37 @@ class GlobalRows {
 
 class AttentionStage {
  public:
-  /// Errors: what compile_plan and the implementation say.
+  /// Errors: those of compile_plan and of the implementation.
   [[nodiscard]] static Result<std::unique_ptr<AttentionStage>> make(
       const ModelVariant& variant, const ModelShape& shape, const Implementation& implementation,
       SequenceLayout layout);
   AttentionStage(const AttentionStage&) = delete;
   AttentionStage& operator=(const AttentionStage&) = delete;
 
-  /// One layer's attention of x [tokens, hidden]: [tokens, hidden]. `seen` is told the projections.
-  /// Of a split layer as of a whole one.
+  /// Attention of one layer, split or whole, for x [tokens, hidden]; returns [tokens, hidden].
+  /// `seen` receives the projections.
   using Seen = std::function<void(const LayerHeads& local, const LayerHeads* global)>;
   [[nodiscard]] Result<at::Tensor> attend(const EncoderLayer& layer, const at::Tensor& x,
                                           const Seen& seen = {}) const;
-  /// Of a split layer, the rows of [CLS] alone: [its tokens, hidden].
+  /// Attention of a split layer for the [CLS] rows alone; returns [CLS tokens, hidden].
   [[nodiscard]] Result<at::Tensor> attend_cls(const EncoderLayer& layer, const at::Tensor& x) const;
-  /// The same of queries, keys and values that were made elsewhere; without projections of their
-  /// own for global tokens. Of attend_cls, q is [its tokens, heads, head_dim].
+  /// The same for given queries, keys and values; without separate projections for global tokens.
+  /// For attend_cls, q is [CLS tokens, heads, head_dim].
   [[nodiscard]] Result<at::Tensor> attend(const LayerHeads& heads) const;
   [[nodiscard]] Result<at::Tensor> attend_cls(const LayerHeads& heads) const;
 
-  /// Its variant computes of the last layer [CLS] alone.
+  /// Whether the variant computes the last layer for [CLS] alone.
   [[nodiscard]] bool cls_only() const { return cls_only_; }
   [[nodiscard]] const SequenceLayout& layout() const { return layout_; }
-  /// int64 [tokens of [CLS]], those of all items.
+  /// int64 [CLS tokens of all items].
   [[nodiscard]] const at::Tensor& cls_index() const { return cls_index_; }
-  /// int64 [global rows]; only where there are projections of their own.
+  /// int64 [global rows]; only with separate projections for global tokens.
   [[nodiscard]] const at::Tensor& global_index() const { return global_->index(); }
   [[nodiscard]] std::int64_t global_row_count() const { return global_ ? global_->count() : 0; }
-  /// Of one whole layer and of a last layer of [CLS] alone.
+  /// Work of a whole layer, and of a last layer for [CLS] alone.
   [[nodiscard]] ModelWork work_of_layer() const;
   [[nodiscard]] ModelWork work_of_cls_layer() const;
-  /// At a layer's worst moment, beside its input.
+  /// Peak memory of a layer in bytes, in addition to its input.
   [[nodiscard]] std::int64_t peak_bytes() const;
 
  private:
@@ -106,7 +107,7 @@ class AttentionStage {
   ModelShape shape_;
   SequenceLayout layout_;
   AttentionPlan whole_;  // every row
-  AttentionPlan rest_;   // without the global rows, where those are computed apart
+  AttentionPlan rest_;   // without the global rows, if those are computed separately
   AttentionPlan cls_;    // [CLS] rows alone
   std::unique_ptr<PreparedAttention> prepared_, cls_prepared_;
   std::optional<GlobalRows> global_;

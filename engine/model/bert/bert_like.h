@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Families that are BERT's body and a head and differ from BERT in names, positions or the head
-// alone: each is a description that fills in BertConfig, and computes as BERT does.
+// Families that consist of BERT's body and a head and differ from BERT only in names, positions or
+// the head: each has a description that fills in BertConfig, and computes as BERT does.
 //
 //   class RobertaDescription final : public BertLikeDescription { ... read_config() ... };
 //   static const BertLikeFamily family(roberta_description());    // bert_like_family.h
@@ -18,31 +18,31 @@
 
 namespace attnscope {
 
-/// Positions begin behind that of padding (RoBERTa and what is built on it).
+/// Position ids begin after that of padding (RoBERTa and derived models).
 void skip_padding_positions(const JsonField& config, ModelShape& shape);
 
-/// config.json of a sequence classifier, or an encoder without a head, with full attention unless
-/// it was trained here with another: `body` precedes the names of the body's tensors, `head` names
-/// those of the head, `adjust` reads sizes that BERT's config.json does not have. Throws as
-/// read_config does.
+/// Reads the config.json of a sequence classifier, or of an encoder without a head, with full
+/// attention unless attnscope trained it with another pattern: `body` is the prefix of the body's
+/// tensor names, `head` has the names of the head's, `adjust` reads sizes that BERT's config.json
+/// does not have. Throws as read_config does.
 [[nodiscard]] ModelConfig read_classifier(const JsonField& config, std::string_view body,
                                           const ModelShape& usual, ClassifierNames head,
                                           void (*adjust)(const JsonField&, ModelShape&));
-/// The number of labels that a config.json states, by 'num_labels' or 'id2label'.
+/// The number of labels in a config.json, from 'num_labels' or 'id2label'.
 [[nodiscard]] std::optional<std::int64_t> stated_labels(const JsonField& config);
-/// What `architectures` names; an error where it is no encoder.
+/// The class that `architectures` names; an error if it is no encoder.
 [[nodiscard]] std::string read_architecture(const JsonField& config);
 
-/// Its ModelConfig::own is a BertConfig.
+/// ModelConfig::own is a BertConfig.
 class BertLikeDescription : public FamilyDescription {
  public:
   [[nodiscard]] ModelTensors tensors(const ModelConfig& config,
                                      const TensorViews* files) const override;
-  /// Buffers, heads of the pre-training, a pooler that no head reads.
+  /// Buffers, pre-training heads, and a pooler that no head reads.
   [[nodiscard]] bool leaves_out(const ModelConfig& config, std::string_view name) const override;
   [[nodiscard]] bool takes_modules() const override { return true; }
   [[nodiscard]] bool reads_token_types() const override { return true; }
-  /// None: what such a model costs is what BERT's rows cost.
+  /// None: such a model costs as much as a BERT row.
   [[nodiscard]] std::vector<FamilyChoice> rows() const override { return {}; }
   [[nodiscard]] std::vector<FamilyChoice> row_options() const override { return {}; }
   [[nodiscard]] Result<ModelRow> row(std::string_view name,

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cross-encoders that compute as BERT's does, by their descriptions (bert_like.h), and what
-// those that do something around it build on.
+// The cross-encoders that compute as BERT does, by their descriptions (bert_like.h), and the base
+// of families that extend that computation.
 
 #include <memory>
 #include <string_view>
@@ -14,7 +14,7 @@ namespace attnscope {
 
 class BertLikeFamily : public Family {
  public:
-  /// It must outlive the family.
+  /// `description` must outlive the family.
   explicit BertLikeFamily(const FamilyDescription& description) : description_(description) {}
 
   [[nodiscard]] const FamilyDescription& description() const override { return description_; }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // BERT's cross-encoder on packed token groups: [CLS], query and document of every pair, without
-// padding, its attention by any implementation of the list (Schlatt et al., ECIR 2024, Sec. 3).
-// From token ids to scores; layout and plan are compiled inside a call, once for all layers.
+// padding, with any of the listed attention implementations (Schlatt et al., ECIR 2024, Sec. 3).
+// Computes scores from token ids; layout and plan are compiled once per call, for all layers.
 
 #include <c10/core/InferenceMode.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// BERT's checkpoints and those of its kind (the sparse cross-encoders of Schlatt et al.,
-// Longformer): config.json, and what Hugging Face calls the tensors. What would make other scores
-// than BERT's is an error.
+// Checkpoints of BERT and derived models (the sparse cross-encoders of Schlatt et al., Longformer):
+// config.json, and Hugging Face's tensor names. A setting with which scores would differ from
+// BERT's is an error.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -17,19 +17,18 @@
 namespace attnscope {
 namespace {
 
-// The sparse cross-encoder's training cut queries to 32 tokens with [CLS], which is no part of a
-// query here.
+// In the sparse cross-encoder's training, queries were truncated to 32 tokens including [CLS],
+// which is not part of a query here.
 constexpr std::int64_t sparse_query_tokens = 31;
 
-/// What `attnscope train` wrote of the attention it trained with, whatever else the file says of
-/// it.
+/// The attention that `attnscope train` stored; it takes precedence over the file's other fields.
 void read_trained_attention(const JsonField& config, ModelConfig& model) {
   const auto own = said(config, trained_attention_field);
   if (!own) return;
   own->only({"pattern", "window", "most_query_tokens", "pair_is_one_text"});
   if (const auto limit = own->member("most_query_tokens"))
     model.most_query_tokens = limit->whole(0, most_rows);
-  // It was trained with a pattern from a file, which has to be given again.
+  // Trained with a pattern from a file, which has to be given again.
   if (!own->member("pattern")) return;
   const std::string name = (*own)["pattern"].text();
   const auto& known = built_in_patterns();
@@ -46,7 +45,7 @@ void read_trained_attention(const JsonField& config, ModelConfig& model) {
   }
 }
 
-/// Which groups see which, in the words of the sparse cross-encoders of Schlatt et al.
+/// Which groups attend to which, in the fields of the sparse cross-encoders of Schlatt et al.
 struct GroupFlags {
   bool cls_query = true, cls_document = true;
   bool query_cls = true, query_document = true;
@@ -65,7 +64,7 @@ GroupFlags read_groups(const JsonField& config) {
           .document_query = read_flag(config, "doc_query_attention", true)};
 }
 
-/// BERT's own attention, or the sparse cross-encoder's.
+/// BERT's full attention, or the sparse cross-encoder's.
 void read_bert_attention(const JsonField& config, ModelConfig& model) {
   const GroupFlags groups = read_groups(config);
   std::optional<Window> window;
@@ -85,7 +84,7 @@ void read_bert_attention(const JsonField& config, ModelConfig& model) {
   model.most_query_tokens = sparse_query_tokens;
 }
 
-/// 'attention_window' counts both sides: one number, or one for each layer.
+/// 'attention_window' is the sum of both sides: one number, or one per layer.
 void read_longformer_attention(const JsonField& config, ModelConfig& model) {
   constexpr std::int64_t usual = 512;
   const auto field = said(config, "attention_window");
@@ -109,16 +108,16 @@ void read_longformer_attention(const JsonField& config, ModelConfig& model) {
   skip_padding_positions(config, model.shape);
 }
 
-/// Its row in a sweep that is no pattern: `sparse`, which the paper's row of that name computes
-/// without kernels of its own.
+/// A row in a sweep that is not a pattern: `sparse` computed without special kernels, as in the
+/// paper's row of that name.
 constexpr std::string_view row_without_kernel = "sparse-without-kernel";
 
-/// Patterns some of whose groups attend to everything and are attended by everything.
+/// Whether some groups of the pattern attend to all tokens and are attended to by all.
 bool has_global_groups(std::string_view pattern) {
   return pattern == "longformer" || pattern == "qds";
 }
 
-/// The names of a model's tensors in some files: all but the head's may stand behind a prefix.
+/// The tensor names of a model in some files: all names except the head's may have a prefix.
 class BertTensors {
  public:
   BertTensors(const ModelConfig& config, const TensorViews* files)
@@ -133,7 +132,7 @@ class BertTensors {
     const ModelShape& shape = config_.shape;
     append_bert_body(shape, prefix_, found_.specs);
     add_head();
-    // Behind all others, so that random weights are the same without them.
+    // Listed last, so that random weights are equal with and without them.
     for (std::int64_t layer = 0; own_.global_projections && layer < shape.layers; ++layer) {
       for (const char* part : {"query_global", "key_global", "value_global"}) {
         const std::string name = fmt::format("encoder.layer.{}.attention.self.{}", layer, part);
@@ -149,7 +148,7 @@ class BertTensors {
     found_.gives_scores = files_ == nullptr || head.needed || has_head(head, *files_) ||
                           config_.architecture.ends_with("ForSequenceClassification");
     HeadConfig present = head;
-    // A pooler without a classifier is what a training begins with.
+    // A pooler without a classifier is the initial state of a training.
     if (!found_.gives_scores) {
       std::erase_if(present.steps, [&](const HeadStep& step) {
         return !step.in_body || !files_->contains(prefix_ + step.in_file + ".weight");
@@ -198,7 +197,7 @@ class BertDescription final : public BertLikeDescription {
     return model;
   }
 
-  /// Longformer's bare encoder has no global tokens.
+  /// Longformer's encoder without a head has no global tokens.
   void become_encoder(ModelConfig& config) const override {
     if (config.pattern != "longformer") return;
     config.pattern = "sliding-window";

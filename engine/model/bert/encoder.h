@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// BERT's body on packed token groups: embeddings and encoder layers, with the attention of any
-// implementation that takes the pattern, for whoever puts something on top of it. LibTorch inside.
+// BERT's body on packed token groups: embeddings and encoder layers, with any attention
+// implementation that supports the pattern. The caller adds a head. LibTorch inside.
 //
 //   const BertEncoder encoder(*weights, variant, implementation, computing);
 //   auto stage = encoder.stage(packed.layout, LastLayer::whole);
@@ -26,17 +26,18 @@
 
 namespace attnscope {
 
-/// In what a variant of a model of that shape computes: its linear layers by the fastest route.
+/// Dtype and device of a variant for a model of that shape, with the fastest route for its linear
+/// layers.
 [[nodiscard]] Computing computing_of(const ModelVariant& variant, const ModelShape& shape);
 
 /// Word, type and position embeddings, summed and normalised.
 class BertEmbeddings {
  public:
-  /// `learned` names a tensor [rows, hidden] of vectors that stand in texts like words: ids from
-  /// the vocabulary's size on are its rows. Empty: there are none.
+  /// `learned` names a tensor [rows, hidden] of vectors that occur in texts like words: ids from
+  /// the vocabulary's size on select its rows. Empty: there are none.
   BertEmbeddings(const ModelWeights& weights, const Computing& computing,
                  const std::string& learned = {});
-  /// [tokens, hidden].
+  /// Returns [tokens, hidden].
   [[nodiscard]] at::Tensor operator()(const PackedBatch& batch) const;
 
  private:
@@ -45,31 +46,31 @@ class BertEmbeddings {
 
   at::Tensor words_, positions_, types_, learned_;
   Norm norm_;
-  std::optional<Linear> project_;  // of embeddings narrower than the layers
+  std::optional<Linear> project_;  // if embeddings are narrower than the layers
 };
 
-/// Of which rows the last layer's output is wanted: of all, or of [CLS] (all of its tokens) alone,
-/// which is exact where nothing else is read.
+/// Rows of the last layer's output: all, or all [CLS] tokens alone, which is exact if nothing else
+/// is read.
 enum class LastLayer : std::uint8_t { whole, cls_alone };
 
-/// Layers from the first to before the last, counted from 0.
+/// Layers in the half-open range [first, end), counted from 0.
 struct LayerRange {
   std::int64_t first = 0, end = 0;
 };
 
 class BertEncoder {
  public:
-  /// Its variant's option cls-only-last-layer makes no difference: stages say what they want.
-  /// `splits_last`: some stage will ask for [CLS] alone.
+  /// The variant's option cls-only-last-layer has no effect: each stage selects it. `splits_last`:
+  /// some stage will compute [CLS] alone.
   BertEncoder(const ModelWeights& weights, const ModelVariant& variant,
               const Implementation& implementation, const Computing& computing, bool splits_last,
               const std::string& learned = {});
 
-  /// The attention of one call, planned once for all layers; it lives no longer than the encoder.
-  /// Errors: what the pattern and the implementation say.
+  /// The attention of one call, planned once for all layers; the encoder must outlive it. Errors:
+  /// those of the pattern and of the implementation.
   [[nodiscard]] Result<std::unique_ptr<AttentionStage>> stage(SequenceLayout layout,
                                                               LastLayer last) const;
-  /// The attention of each stretch of layers that have one window, in their order.
+  /// Attention of each range of consecutive layers with the same window, in order.
   struct Stretch {
     LayerRange layers;
     std::unique_ptr<AttentionStage> stage;
@@ -81,18 +82,18 @@ class BertEncoder {
 
   using Seen =
       std::function<void(std::int64_t layer, const LayerHeads& local, const LayerHeads* global)>;
-  /// `states` [tokens, hidden] through some layers; they are overwritten. Of [CLS] alone, what the
-  /// last layer leaves is [its tokens, hidden]. `seen` is told every layer's projections.
+  /// Runs `states` [tokens, hidden] through the layers and overwrites them. For [CLS] alone,
+  /// returns [CLS tokens, hidden]. `seen` receives every layer's projections.
   [[nodiscard]] Result<at::Tensor> run(const AttentionStage& stage, at::Tensor states,
                                        LayerRange layers, const Seen& seen = {}) const;
 
-  /// Keys and values that a layer makes of x [tokens, hidden]: [tokens, 2 hidden].
+  /// Keys and values of a layer for x [tokens, hidden]: [tokens, 2 hidden].
   [[nodiscard]] at::Tensor keys_and_values(std::int64_t layer, const at::Tensor& x) const;
 
   [[nodiscard]] LayerRange all_layers() const { return {0, shape_.layers}; }
-  /// Linear layers, attention and states of some layers.
+  /// Work of some layers: linear layers, attention and states.
   [[nodiscard]] ModelWork work(const AttentionStage& stage, LayerRange layers) const;
-  /// Of embedding and running it, beside the weights.
+  /// Peak memory in bytes of embedding and all layers, in addition to the weights.
   [[nodiscard]] std::int64_t peak_bytes(const AttentionStage& stage) const;
 
  private:
@@ -100,8 +101,8 @@ class BertEncoder {
   [[nodiscard]] ModelWork work_of_cls_layer(const AttentionStage& stage) const;
 
   ModelShape shape_;
-  ModelVariant whole_, cls_alone_;  // stages look at them
-  /// Of stretches of layers with one window: the same variants with that window.
+  ModelVariant whole_, cls_alone_;  // stages refer to them
+  /// The same variants with the window of each range of layers.
   struct Variants {
     LayerRange layers;
     ModelVariant whole, cls_alone;
@@ -113,33 +114,33 @@ class BertEncoder {
   std::vector<EncoderLayer> layers_;
 };
 
-/// Layers of one window after the other, and that window: a single stretch where they do not
-/// differ.
+/// Ranges of consecutive layers with the same window, and that window: a single range if all layers
+/// have the same.
 [[nodiscard]] std::vector<std::pair<LayerRange, std::optional<Window>>> window_stretches(
     const ModelVariant& variant, std::int64_t layers);
 
-/// Hands a layer's queries, keys and values of all tokens to `show`; both outlive it.
+/// Passes a layer's queries, keys and values of all tokens to `show`; both must outlive the result.
 [[nodiscard]] BertEncoder::Seen shown_of(const AttentionStage& stage, const Show& show);
 
 /// sum += times * work.
 void add(const ModelWork& work, double times, ModelWork& sum);
 
-/// How far a right computation of BERT's states may be off (Family::error_bound).
+/// Largest permitted error of BERT's states (Family::error_bound).
 [[nodiscard]] double bert_error_bound(DType dtype, const ModelShape& shape);
 
-/// The same weights with as many positions, the ones between the first and the last by linear
-/// interpolation (Schlatt et al., ECIR 2024, Sec. 3.5).
+/// The same weights with `positions` position embeddings, linearly interpolated between the first
+/// and the last (Schlatt et al., ECIR 2024, Sec. 3.5).
 [[nodiscard]] std::shared_ptr<const ModelWeights> with_positions(const ModelWeights& weights,
                                                                  std::int64_t positions);
 
-/// By which the attention of such a model can be computed, the first choice first.
+/// Implementations of such a model's attention, the preferred one first.
 [[nodiscard]] std::vector<std::string_view> bert_implementations();
 
-/// Whether the attention of such a model is computed by that implementation: asked of a small pair.
+/// Whether that implementation computes such a model's attention: tests a small pair.
 [[nodiscard]] Status supports_attention(const ModelVariant& variant, const ModelShape& shape,
                                         std::string_view implementation);
 
-/// Values on the host, row by row.
+/// Values on the host, in row-major order.
 [[nodiscard]] std::vector<float> floats_of(const at::Tensor& tensor);
 
 }  // namespace attnscope

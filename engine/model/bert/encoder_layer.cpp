@@ -13,7 +13,7 @@
 namespace attnscope {
 namespace {
 
-/// Layers side by side.
+/// Concatenates layers into one fused layer.
 LinearWeights beside(const ModelWeights& weights, const std::vector<std::string>& names) {
   std::vector<at::Tensor> parts;
   std::vector<at::Tensor> biases;
@@ -24,7 +24,7 @@ LinearWeights beside(const ModelWeights& weights, const std::vector<std::string>
   return {at::cat(parts), at::cat(biases)};
 }
 
-/// `suffix`: of Longformer's own projections, "_global".
+/// `suffix`: "_global" for Longformer's separate projections.
 Projections projections_of(const ModelWeights& weights, const std::string& layer,
                            std::string_view suffix, const Computing& computing, bool split) {
   const auto name = [&](std::string_view part) {

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// One encoder layer's weights as they are computed with, and all that is not attention in it.
-// LibTorch inside.
+// The weights of one encoder layer in the form used for computing, and everything in the layer
+// except attention. LibTorch inside.
 
 #include <ATen/core/Tensor.h>
 
@@ -14,7 +14,7 @@
 
 namespace attnscope {
 
-/// Where and in what a layer computes.
+/// Device, dtype and routes of a layer's computation.
 struct Computing {
   DType dtype = DType::float32;
   at::Device device = at::kCPU;
@@ -25,19 +25,19 @@ struct Computing {
   [[nodiscard]] Norm of(const NormWeights& weights, double epsilon) const;
 };
 
-/// What its tensors' names begin with.
+/// Prefix of a layer's tensor names.
 [[nodiscard]] std::string name_of_layer(std::int64_t number);
 
-/// The projections of a layer. `all` makes queries, keys and values side by side; a last layer that
-/// computes [CLS] alone has `query` and `key_value` instead.
+/// The projections of a layer. `all` computes queries, keys and values in one product; a last layer
+/// for [CLS] alone has `query` and `key_value` instead.
 struct Projections {
   std::optional<Linear> all;               // [3 hidden, hidden]
   std::optional<Linear> query, key_value;  // [hidden, hidden], [2 hidden, hidden]
 };
 
-/// A layer's weights by what they are for.
+/// A layer's weights by their purpose.
 struct LayerParts {
-  LinearWeights all;  // queries, keys and values side by side
+  LinearWeights all;  // queries, keys and values, fused
   LinearWeights attention_output, intermediate, output;
   NormWeights attention_norm, output_norm;
   double norm_epsilon = 0;
@@ -47,17 +47,17 @@ struct LayerParts {
 class EncoderLayer {
  public:
   EncoderLayer(const LayerParts& parts, const Computing& computing);
-  /// `split`: a layer of which [CLS] alone is needed. `global`: Longformer's own projections.
+  /// `split`: only [CLS] of the layer is computed. `global`: Longformer's separate projections.
   EncoderLayer(const ModelWeights& weights, std::int64_t number, const Computing& computing,
                bool split, bool global);
 
   [[nodiscard]] const Projections& projections() const { return projections_; }
-  /// Of global tokens; `query` and `key_value`.
+  /// Projections of global tokens; `query` and `key_value`.
   [[nodiscard]] const Projections& global() const { return global_; }
 
-  /// What follows attention: its output projection, both residuals, the feed-forward network. `o`
-  /// and `x` are [tokens, hidden]; the result takes x's place. In pieces of so many tokens that the
-  /// wide layer's values stay in the caches.
+  /// The part of the layer after attention: output projection, both residual connections,
+  /// feed-forward network. `o` and `x` are [tokens, hidden]; the result overwrites x. Processes
+  /// tokens_at_once tokens at a time, so that the intermediate values stay in the caches.
   void finish(const at::Tensor& o, at::Tensor& x) const;
   static constexpr std::int64_t tokens_at_once = 512;
 

@@ -19,8 +19,8 @@ class Packer {
     packed.types.reserve(tokens);
   }
 
-  /// Gives tokens the positions from `position` on. Where padding has a row of the table (RoBERTa
-  /// and what is built on it), a padding token in a text has that one and takes none of the others.
+  /// Assigns positions to tokens from `position` on. If padding has a row of the table (RoBERTa and
+  /// derived models), a padding token in a text has that position and does not advance `position`.
   Status add(std::span<const std::int32_t> ids, std::int64_t& position, std::int64_t type) {
     const auto outside = std::ranges::find_if(
         ids, [&](std::int32_t id) { return id < 0 || id >= shape_.vocabulary; });
@@ -34,7 +34,7 @@ class Packer {
     }
     return {};
   }
-  /// Vectors that are no words.
+  /// Adds learned vectors, which are not in the vocabulary.
   void add_learned(std::int64_t count, std::int64_t type) {
     for (std::int64_t i = 0; i < count; ++i) place(shape_.vocabulary + i, i, type);
   }
@@ -88,7 +88,7 @@ Result<PackedBatch> pack_batch(const PairBatch& batch, bool shares_query, const 
   PackedBatch packed{.layout = std::move(*layout), .ids = {}, .positions = {}, .types = {}};
   Packer packer(shape, packed);
   Status added;
-  std::int64_t shared_end = 1;  // the position after the query, which all items share
+  std::int64_t shared_end = 1;  // position after the shared query
   if (shares_query) added = packer.add(batch.items.front().query, shared_end, 0);
   for (const PairBatch::Item& item : batch.items) {
     std::int64_t position = 0;

@@ -23,7 +23,7 @@ class RowFilter {
   }
 
  private:
-  /// Runs of neighbouring positions that are kept, or that are not.
+  /// Splits a task into runs of consecutive positions that are kept or not kept.
   void split(const Task& task) {
     const std::int64_t size = task.queries.size();
     for (std::int64_t begin = 0; begin < size;) {

@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A plan for some of its rows: the others attend to nothing. Longformer's global rows are computed
-// apart from the others, and the last layer may compute [CLS] alone. Or a plan whose items see a
-// token of each other.
+// Restricts a plan to some of its rows; the other rows attend to nothing. Longformer's global rows
+// are computed separately from the others, and the last layer may compute [CLS] alone. Also extends
+// a plan so that each item attends to a token of the other items.
 //
 //   AttentionPlan last = with_rows(plan, marked(cls_rows(layout), layout.tokens()));
 
@@ -16,18 +16,18 @@
 
 namespace attnscope {
 
-/// O(tokens of the plan). Rows left out become tasks without segments.
+/// O(tokens of the plan). Omitted rows become tasks without segments.
 [[nodiscard]] AttentionPlan with_rows(const AttentionPlan& plan, const std::vector<bool>& keeps);
 
-/// Every item also sees one token of each other item: its first one, or the one behind that.
+/// Each item also attends to one token of each other item: the first (`place` 0) or the second.
 [[nodiscard]] AttentionPlan with_other_items(const AttentionPlan& plan,
                                              const SequenceLayout& layout, std::int64_t place);
 
-/// Ascending: the [CLS] of every item.
+/// The [CLS] of every item, ascending.
 [[nodiscard]] std::vector<std::int64_t> cls_rows(const SequenceLayout& layout);
 
-/// Ascending: tokens of groups that attend to all groups and are attended by all, whole - what a
-/// pattern's "global" list says.
+/// Ascending: tokens of groups that attend to all tokens of all groups and are attended to by all -
+/// the groups in a pattern's "global" list.
 [[nodiscard]] std::vector<std::int64_t> global_rows(const AttentionPattern& pattern,
                                                     const SequenceLayout& layout);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every layer written out in LibTorch's double operations, its mask asked of the oracle pair by
-// pair. Nothing here is shared with what it judges but the weights.
+// Every layer written with LibTorch's double operations; the mask comes from the oracle, pair by
+// pair. The reference shares only the weights with the code that it tests.
 #include "engine/model/bert/reference.h"
 
 #include <ATen/TensorOperators.h>
@@ -132,7 +132,7 @@ at::Tensor ReferenceEncoder::encode(const std::string& layer, const at::Tensor& 
   return norm(layer + "output.LayerNorm", y + linear(layer + "output.dense", wide_layer));
 }
 
-/// Through a layer's projections, or Longformer's "_global" ones.
+/// With a layer's projections, or Longformer's "_global" projections.
 at::Tensor ReferenceEncoder::attend(const std::string& layer, const std::string& own,
                                     const at::Tensor& x) const {
   const std::string self = layer + "attention.self.";
@@ -140,7 +140,7 @@ at::Tensor ReferenceEncoder::attend(const std::string& layer, const std::string&
                        linear(self + "value" + own, x));
 }
 
-/// Tokens of groups that see and are seen by the whole item, whatever a window covers.
+/// Tokens of groups that attend to and are attended to by the whole item, independent of a window.
 void ReferenceEncoder::find_global_rows() {
   const std::int64_t tokens = layout_.tokens();
   for (std::int64_t i = 0; i < tokens; ++i) {

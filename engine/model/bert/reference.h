@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// BERT's body in float64 with the oracle's mask, plainly written: what every family that is built
-// on it is held against. LibTorch inside.
+// A plain float64 implementation of BERT's body with the oracle's mask: the reference for every
+// family built on BERT. LibTorch inside.
 //
 //   const ReferenceEncoder encoder(weights, variant, packed.layout);
 //   at::Tensor x = encoder.run(encoder.embed(packed), 0, weights.shape().layers);
@@ -21,8 +21,8 @@
 
 namespace attnscope {
 
-/// A model's weights in float64, rounded to the variant's dtype first, as inputs of any comparison
-/// are.
+/// A model's weights in float64, first rounded to the variant's dtype, as the inputs of every
+/// comparison are.
 class WideWeights {
  public:
   WideWeights(const ModelWeights& weights, DType dtype) : weights_(weights), dtype_(dtype) {}
@@ -36,8 +36,8 @@ class WideWeights {
   DType dtype_;
 };
 
-/// Attention in float64 under the oracle's mask, head by head and some rows at a time: scores of a
-/// whole item would not fit at its lengths.
+/// Attention in float64 under the oracle's mask, by head and by block of rows: the scores of a
+/// whole long item do not fit in memory.
 class MaskedAttention {
  public:
   /// The pattern and the layout must outlive it.
@@ -53,20 +53,20 @@ class MaskedAttention {
   const SequenceLayout& layout_;
   ModelShape shape_;
   Oracle oracle_;
-  bool differs_by_head_;           // blocks are drawn for each head; all else is alike in all
+  bool differs_by_head_;           // blocks are drawn per head; other masks are equal
   std::vector<at::Tensor> masks_;  // one, or one a head
 };
 
 class ReferenceEncoder : public WideWeights {
  public:
-  /// The arguments must outlive it. Of the variant: pattern, window, dtype, and whether global
-  /// tokens have projections of their own.
+  /// The arguments must outlive the object. Uses of the variant: pattern, window, dtype, and
+  /// whether global tokens have separate projections.
   ReferenceEncoder(const ModelWeights& weights, const ModelVariant& variant,
                    const SequenceLayout& layout);
 
   /// [tokens, hidden]; ids from the vocabulary's size on are rows of the tensor `learned`.
   [[nodiscard]] at::Tensor embed(const PackedBatch& batch, const std::string& learned = {}) const;
-  /// x [tokens, hidden] through the layers from `first` to before `end`.
+  /// Runs x [tokens, hidden] through the layers in [first, end).
   [[nodiscard]] at::Tensor run(at::Tensor x, std::int64_t first, std::int64_t end) const;
 
  private:
@@ -86,12 +86,12 @@ class ReferenceEncoder : public WideWeights {
                                                const ModelVariant& variant,
                                                const PackedBatch& packed);
 
-/// The whole cross-encoder, of one item.
+/// The whole cross-encoder, for one item.
 [[nodiscard]] Result<ReferenceOutput> bert_reference(const ModelWeights& weights,
                                                      const ModelVariant& variant,
                                                      const PairBatch::Item& item, std::int32_t cls);
 
-/// Values of a float64 tensor, row by row.
+/// Values of a float64 tensor, in row-major order.
 [[nodiscard]] std::vector<double> doubles_of(const at::Tensor& tensor);
 
 }  // namespace attnscope

@@ -14,7 +14,7 @@
 namespace attnscope {
 namespace {
 
-/// The variant with the attention of queries in all layers.
+/// The variant with the queries' attention in all layers.
 ModelVariant for_queries(ModelVariant variant) {
   variant.pattern = query_pattern();
   variant.window.reset();
@@ -71,7 +71,7 @@ class BertTextEncoder final : public TextEncoder {
   }
 
   ModelShape shape_;
-  ModelVariant queries_;  // stages look at it
+  ModelVariant queries_;  // stages refer to it
   const Implementation& implementation_;
   BertEncoder encoder_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CO-PACRR: PACRR that also sees what is around a match (Hui et al., WSDM 2018).
+// CO-PACRR: PACRR with the context of each match (Hui et al., WSDM 2018).
 #include "engine/model/pacrr/pacrr_family.h"
 
 namespace attnscope {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ColBERT: a linear layer without a bias brings every token's last state down to a vector of length
-// 1, and the score adds up, over the query's tokens, the largest product with a document's token.
-// Punctuation and padding of a document are zero vectors, so that no maximum is below 0; here there
-// is no padding, and the maxima begin at 0.
+// ColBERT: a linear layer without a bias projects every token's last state to a unit-length vector;
+// the score is the sum, over the query's tokens, of the largest product with a document token.
+// Punctuation and padding of a document are zero vectors, so that no maximum is below 0; without
+// padding, as here, the maxima start at 0.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/linear.h>
@@ -29,12 +29,12 @@ namespace {
 
 constexpr double least_length = 1e-12;
 
-/// Rows of length 1, computed in float32 at least.
+/// Rows normalized to unit length, computed in float32 at least.
 at::Tensor of_length_one(const at::Tensor& rows) {
   return rows / at::linalg_vector_norm(rows, 2, {1}, /*keepdim=*/true).clamp_min(least_length);
 }
 
-/// Places of punctuation among `ids`.
+/// Positions of punctuation among `ids`.
 std::vector<std::int64_t> places_of(const std::vector<std::int64_t>& ids,
                                     const std::vector<std::int64_t>& punctuation) {
   std::vector<std::int64_t> places;
@@ -110,7 +110,7 @@ class Colbert final : public Interaction {
   ModelShape shape_;
   ColbertConfig own_;
   Computing computing_;
-  MaxSim max_sim_;     // maxima begin at 0
+  MaxSim max_sim_;     // maxima start at 0
   at::Tensor linear_;  // [dim, hidden]
 };
 
@@ -123,7 +123,7 @@ class ColbertFamily final : public LateFamily {
       const InteractionParts& parts) const override {
     return std::make_unique<Colbert>(parts);
   }
-  /// Vectors of punctuation are kept as zeros.
+  /// Vectors of punctuation are stored as zeros.
   [[nodiscard]] std::string kept_in_words(const ModelConfig& config) const override {
     const auto& own = std::any_cast<const ColbertConfig&>(config.own);
     return fmt::format("punctuation {}", fmt::join(own.punctuation, " "));

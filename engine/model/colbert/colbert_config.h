@@ -8,7 +8,7 @@ namespace attnscope {
 
 /// ModelConfig::own of the family.
 struct ColbertConfig {
-  std::int64_t dim = 128;                   // of a token's vector
+  std::int64_t dim = 128;                   // width of a token's vector
   std::vector<std::int64_t> punctuation{};  // ids whose vectors in documents are zero, ascending
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ColBERT (Khattab and Zaharia, SIGIR 2020) as the MixEncoder paper compares it.
+// ColBERT (Khattab and Zaharia, SIGIR 2020) as implemented for the MixEncoder paper.
 #include <algorithm>
 #include <array>
 
@@ -11,16 +11,16 @@
 namespace attnscope {
 namespace {
 
-/// ASCII's 32 marks of punctuation in bert-base-uncased's vocabulary, where single characters stand
-/// in the order of their codes; digits and letters stand between.
+/// ASCII's 32 punctuation characters in bert-base-uncased's vocabulary, where single characters are
+/// in the order of their codes, with digits and letters between.
 std::vector<std::int64_t> punctuation_of_bert() {
   struct Stretch {
     std::int64_t first, last;
   };
   constexpr std::array stretches{Stretch{999, 1013}, Stretch{1024, 1036}, Stretch{1063, 1066}};
   std::vector<std::int64_t> ids;
-  for (const Stretch& one : stretches)
-    for (std::int64_t id = one.first; id <= one.last; ++id) ids.push_back(id);
+  for (const Stretch& stretch : stretches)
+    for (std::int64_t id = stretch.first; id <= stretch.last; ++id) ids.push_back(id);
   return ids;
 }
 
@@ -48,8 +48,8 @@ class ColbertDescription final : public LateDescription {
     if (const auto dim = said(config, "output_dim")) own.dim = dim->whole(1, most_width);
     if (const auto list = said(config, "punctuation_ids")) {
       own.punctuation.clear();
-      for (const JsonField& one : list->elements())
-        own.punctuation.push_back(one.whole(0, model.shape.vocabulary - 1));
+      for (const JsonField& field : list->elements())
+        own.punctuation.push_back(field.whole(0, model.shape.vocabulary - 1));
       std::ranges::sort(own.punctuation);
     }
     model.own = std::move(own);

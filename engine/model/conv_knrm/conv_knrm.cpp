@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CONV-KNRM: vectors of one, two and three words side by side, kernels over the cosines of each of
-// the query's lengths with each of the document's (Dai et al., WSDM 2018, Sec. 3).
+// CONV-KNRM: convolutions over one, two and three consecutive words, kernels over the cosines of
+// each n-gram length of the query with each of the document (Dai et al., WSDM 2018, Sec. 3).
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
@@ -26,15 +26,15 @@ namespace {
 
 constexpr float exact_gram_sigma = 1e-3F;
 constexpr std::int64_t gram_pairs = ngrams::longest_gram * ngrams::longest_gram;
-/// Zeros behind each text, into which its last words' sequences reach.
+/// Number of zero vectors after each text, which the n-grams of its last words include.
 constexpr std::int64_t words_between = ngrams::longest_gram - 1;
-/// Of documents that one thread convolves together: their vectors stay in its caches.
+/// Documents that one thread convolves in one call: their vectors stay in its caches.
 constexpr std::int64_t words_convolved_at_once = 512;
 
-/// Texts of vectors of each length, of length 1 themselves.
+/// Unit-length n-gram vectors of texts, for each length.
 struct Grams {
-  std::array<at::Tensor, ngrams::longest_gram> rows;  // [words and those between, 128]
-  std::vector<TokenRange> texts;                      // rows that are a text's
+  std::array<at::Tensor, ngrams::longest_gram> rows;  // [words and zeros between, 128]
+  std::vector<TokenRange> texts;                      // row range of each text
 };
 
 class ConvKnrmModel final : public WordsModel {
@@ -46,7 +46,7 @@ class ConvKnrmModel final : public WordsModel {
                                             hidden() * ngrams::longest_gram, ngrams::gram_width);
     for (std::int64_t words = 1; words <= ngrams::longest_gram; ++words) {
       const LinearWeights own = weights().linear(ngrams::convolution(words));
-      // As a linear layer over the words' vectors one behind the other.
+      // The convolution as a linear layer over the concatenated words' vectors.
       const at::Tensor weight = own.weight.permute({0, 2, 1}).reshape({ngrams::gram_width, -1});
       convolutions_[static_cast<std::size_t>(words - 1)] = Linear(weight, own.bias, route);
     }
@@ -61,7 +61,7 @@ class ConvKnrmModel final : public WordsModel {
     const auto count = static_cast<std::int64_t>(pieces.size());
     std::vector<Result<std::vector<float>>> states(pieces.size());
     at::parallel_for(0, count, 1, [&](std::int64_t begin, std::int64_t end) {
-      const c10::InferenceMode no_graph;  // is a thread's own
+      const c10::InferenceMode no_graph;  // is thread-local
       for (std::int64_t piece = begin; piece < end; ++piece) {
         const auto own = static_cast<std::size_t>(piece);
         states[own] = compared(asked, grams_of(pieces[own]), count > 1 ? 1 : threads(), show);
@@ -94,10 +94,10 @@ class ConvKnrmModel final : public WordsModel {
       longest = std::max(longest, own);
       all += own + words_between;
     }
-    // Of short documents there are as many zeros between words.
+    // One-word documents have words_between zeros for each word.
     const std::int64_t piece = std::max(longest, words_convolved_at_once * (1 + words_between));
     const std::int64_t together = words.query + std::min(all, threads() * piece);
-    // Vectors side by side, where a route wants them so, and all lengths' results.
+    // Concatenated vectors, if a route requires them, and the results of all lengths.
     const std::int64_t of_word =
         (2 + ngrams::longest_gram) * hidden() + (ngrams::longest_gram + 1) * ngrams::gram_width;
     return bytes_of_pooling(words, ngrams::gram_width, threads()) +

@@ -8,10 +8,10 @@
 
 namespace attnscope::ngrams {
 
-/// Sequences of 1, 2 and 3 words are compared, each as so many numbers.
+/// N-grams of 1, 2 and 3 words are compared, each as a vector of this width.
 inline constexpr std::int64_t longest_gram = 3, gram_width = 128;
 
-/// Of `words` side by side: weight [128, hidden, words], bias.
+/// Convolution over `words` consecutive words: weight [128, hidden, words], bias.
 [[nodiscard]] inline std::string convolution(std::int64_t words) {
   return fmt::format("convolutions.{}.1", words - 1);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cross-BERT is BERT's cross-encoder whose documents begin with a [CLS] of their own, which counts
-// to them: positions run on and token type 1 begins there. Padding that the authors' code leaves
-// between both texts would shift the document's positions; here there is none.
+// Cross-BERT is BERT's cross-encoder with a separate [CLS] at the beginning of each document, which
+// belongs to the document: positions continue and token type 1 begins there. In the authors' code,
+// padding between both texts shifts the document's positions; there is no padding here.
 #include <utility>
 
 #include "engine/documents/document_cache.h"
@@ -16,7 +16,7 @@ const FamilyDescription& cross_bert_description();
 
 namespace {
 
-/// Documents with [CLS] before them, and the batch that looks at them.
+/// Documents with a preceding [CLS], and the batch that refers to them.
 class WithCls {
  public:
   explicit WithCls(const PairBatch& batch) : batch_(batch) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cross-BERT as the MixEncoder paper's authors compute it: BERT's cross-encoder on
-// [CLS] q [SEP] [CLS] c [SEP].
+// Cross-BERT as in the MixEncoder authors' code: BERT's cross-encoder on [CLS] q [SEP] [CLS] c
+// [SEP].
 #include "engine/model/bert/bert_config.h"
 #include "engine/model/late/late_description.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Deformer: below, query (token type 0) and candidate (type 1, with its [CLS], positions from 0)
-// are encoded apart; the last layers see them one after the other, and the query's [CLS] is scored
-// by pooler and classifier. Of the last layer that [CLS] alone is computed.
+// Deformer: the lower layers encode query (token type 0) and candidate (type 1, with its [CLS],
+// positions from 0) separately; the last layers attend over their concatenation, and pooler and
+// classifier score the query's [CLS]. The last layer computes that [CLS] only.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 
@@ -20,10 +20,11 @@ const FamilyDescription& deformer_description();
 
 namespace {
 
-/// Tokens of pairs that go through the upper layers together.
+/// Tokens of the pairs that pass through the upper layers in one call.
 constexpr std::int64_t deformer_tokens_at_once = 16'384;
 
-/// A query and candidates of so many rows; a candidate's [CLS] counts to its document.
+/// The layout of a query and candidates with these numbers of rows; a candidate's [CLS] belongs to
+/// its document.
 Result<SequenceLayout> layout_of_pairs(std::int64_t query_rows,
                                        std::span<const std::int64_t> candidate_rows) {
   std::vector<LayoutItem> items;
@@ -33,7 +34,7 @@ Result<SequenceLayout> layout_of_pairs(std::int64_t query_rows,
   return SequenceLayout::make(std::move(items));
 }
 
-/// How many of the candidates from the first on go together.
+/// How many of the first candidates to compute in one call.
 std::size_t together(std::int64_t query_rows, std::span<const std::int64_t> candidate_rows) {
   std::int64_t tokens = 0;
   std::size_t count = 0;
@@ -56,7 +57,7 @@ class Deformer final : public Interaction {
   [[nodiscard]] TextEncoding queries() const override {
     return {{.group = TokenGroup::query}, {0, lower_}, LastLayer::whole};
   }
-  /// The upper layers want [CLS] alone of the last one, which these layers never reach.
+  /// cls_alone applies to the last layer of the model, which is not among these layers.
   [[nodiscard]] TextEncoding documents() const override {
     return {{.group = TokenGroup::document, .type = 1}, {0, lower_}, LastLayer::cls_alone};
   }
@@ -122,7 +123,7 @@ class Deformer final : public Interaction {
     }
   }
 
-  /// [CLS] of some pairs, [candidates, hidden].
+  /// [CLS] states of some pairs, [candidates, hidden].
   [[nodiscard]] Result<at::Tensor> run(const BertEncoder& encoder, const at::Tensor& query,
                                        const DocumentRows& rows,
                                        std::span<const std::int64_t> documents,
@@ -130,7 +131,7 @@ class Deformer final : public Interaction {
                                        const Show& show) const {
     auto layout = layout_of_pairs(query.size(0), candidate_rows);
     if (!layout) return tl::unexpected(layout.error());
-    // What is shown is what all tokens look at.
+    // The shown attention includes all tokens.
     const LastLayer last = show ? LastLayer::whole : LastLayer::cls_alone;
     const auto stage = encoder.stage(std::move(*layout), last);
     if (!stage) return tl::unexpected(stage.error());

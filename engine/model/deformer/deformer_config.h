@@ -7,7 +7,7 @@ namespace attnscope {
 
 /// ModelConfig::own of the family.
 struct DeformerConfig {
-  std::int64_t top_layers = 3;  // that see query and document together
+  std::int64_t top_layers = 3;  // layers that attend across query and document
 };
 
 }  // namespace attnscope

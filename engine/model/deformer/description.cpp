@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Deformer (Cao et al., ACL 2020) as the MixEncoder paper compares it.
+// Deformer (Cao et al., ACL 2020) as implemented for the MixEncoder paper.
 #include <algorithm>
 #include <array>
 

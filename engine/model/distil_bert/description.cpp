@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DistilBERT (Sanh et al., 2019) as a sequence classifier: BERT's layers under other names, no
-// token types, and a head with ReLU.
+// DistilBERT (Sanh et al., 2019) as a sequence classifier: BERT's layers with other names, no token
+// types, and a head with ReLU.
 #include <fmt/format.h>
 
 #include <algorithm>

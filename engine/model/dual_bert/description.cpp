@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Dual-BERT (Sentence-BERT, Reimers and Gurevych, EMNLP 2019, as the MixEncoder paper compares it):
-// nothing beside BERT.
+// Dual-BERT (Sentence-BERT, Reimers and Gurevych, EMNLP 2019, as implemented for the MixEncoder
+// paper): no parameters in addition to BERT's.
 #include "engine/model/late/late_description.h"
 
 namespace attnscope {

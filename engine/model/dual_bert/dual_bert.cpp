@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Dual-BERT: the product of both last states of [CLS]; the pooler is not used.
+// Dual-BERT: the dot product of the last [CLS] states of query and document; the pooler is unused.
 #include <ATen/TensorOperators.h>
 
 #include "engine/model/late/late_family.h"
@@ -20,8 +20,7 @@ class DualBert final : public ClsInteraction {
     return {{.group = TokenGroup::query}, {0, shape_.layers}, LastLayer::cls_alone};
   }
 
-  /// The score is a product of what is kept and nothing else is made on the way: it is its own
-  /// state.
+  /// The score is a product of the kept vectors without intermediate results: it is its own state.
   [[nodiscard]] Result<Interacted> interact(const BertEncoder& /*encoder*/,
                                             const EncodedQuery& query, const Candidates& candidates,
                                             const Show& /*show*/) const override {

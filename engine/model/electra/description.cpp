@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ELECTRA (Clark et al., ICLR 2020) as a sequence classifier: BERT's body, embeddings that may be
-// narrower than the layers and are then widened by a projection, and a head with gelu.
+// narrower than the layers and are then projected to their width, and a head with gelu.
 #include "engine/checkpoint/bert_body.h"
 #include "engine/model/bert/bert_config.h"
 #include "engine/model/bert/bert_like.h"

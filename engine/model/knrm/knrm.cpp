@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// KNRM: kernels over the cosines of word vectors, summed up over the document; the first one counts
-// the query's words themselves (Xiong et al., SIGIR 2017, Sec. 3).
+// KNRM: kernels over the cosines of word vectors, summed over the document; the first kernel counts
+// exact matches of the query's words (Xiong et al., SIGIR 2017, Sec. 3).
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/tensor.h>
 
@@ -15,10 +15,10 @@ const FamilyDescription& knrm_description();
 
 namespace {
 
-/// So narrow that no other word comes near.
+/// So narrow that the kernel is 0 for every other word.
 constexpr float exact_match_sigma = 1e-4F;
 
-/// Words of texts one after the other, and which are each text's.
+/// Concatenated words of texts, and the range of each text.
 struct WordsInRow {
   explicit WordsInRow(std::span<const TokenIds> from) {
     texts.reserve(from.size());
@@ -34,7 +34,7 @@ struct WordsInRow {
 
 class KnrmModel final : public WordsModel {
  public:
-  /// Word vectors are brought to length 1 once.
+  /// Normalizes the word vectors to unit length once.
   KnrmModel(std::shared_ptr<const ModelWeights> of, const ModelConfig& config,
             const ModelVariant& variant)
       : WordsModel(std::move(of), config, variant),
@@ -78,7 +78,7 @@ class KnrmModel final : public WordsModel {
   }
 
  private:
-  at::Tensor table_;  // [vocabulary, hidden], rows of length 1
+  at::Tensor table_;  // [vocabulary, hidden], unit-length rows
   at::Tensor kernels_;
 };
 

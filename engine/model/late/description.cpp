@@ -11,7 +11,7 @@
 namespace attnscope {
 namespace {
 
-/// What the authors' classes have beside what they compute with.
+/// Parameters of the authors' classes that they do not use.
 constexpr std::array<std::string_view, 3> leftovers{"classifier.", "value_layer.",
                                                     "self_attention_weight_layer."};
 

@@ -33,7 +33,7 @@ VectorFormat format_of_numbers(at::ScalarType type) {
   return type == at::kHalf ? VectorFormat::float16 : VectorFormat::bfloat16;
 }
 
-/// Memory that is only read.
+/// A view of read-only memory.
 at::Tensor view_of_memory(const void* data, at::IntArrayRef sizes, at::ScalarType type) {
   return at::from_blob(const_cast<void*>(data), sizes, type);
 }

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of documents as an interaction reads them: just encoded, on the model's device, or from a
-// cache in any of its formats. LibTorch inside.
+// Rows of documents as an interaction reads them: newly encoded, on the model's device, or from a
+// cache in any format. LibTorch inside.
 
 #include <ATen/core/Tensor.h>
 
@@ -19,18 +19,18 @@ namespace attnscope {
 
 class DocumentRows {
  public:
-  /// `rows` [offsets.back(), width]; document i has those from offsets[i] to offsets[i + 1].
+  /// `rows` [offsets.back(), width]; document i has rows offsets[i] to offsets[i + 1] - 1.
   DocumentRows(at::Tensor rows, std::vector<std::int64_t> offsets);
-  /// Of a cache that lives at least as long.
+  /// Rows of a cache, which must outlive the object.
   explicit DocumentRows(const DocumentCache& cache) : cache_(&cache) {}
 
   [[nodiscard]] TokenRange range(std::int64_t document) const;
   [[nodiscard]] std::int64_t width() const;
-  /// Rows of these documents one after the other, in the model's dtype and on its device: where
-  /// they stand together and need no conversion, a view.
+  /// Rows of these documents, concatenated, in the model's dtype and on its device: a view if they
+  /// are contiguous and need no conversion.
   [[nodiscard]] at::Tensor gathered(std::span<const std::int64_t> documents,
                                     const Computing& computing) const;
-  /// As the kernels read them; none on another device than the CPU.
+  /// In the form that the kernels read; nothing on a device other than the CPU.
   [[nodiscard]] std::optional<cpu::VectorRows> vectors() const;
 
  private:
@@ -41,7 +41,7 @@ class DocumentRows {
   std::vector<std::int64_t> offsets_;
 };
 
-/// Documents that one query meets.
+/// Documents that are scored for one query.
 struct Candidates {
   const DocumentRows& rows;
   std::span<const std::int64_t> documents;
@@ -59,7 +59,7 @@ struct Candidates {
                                                const Computing& computing, int threads);
 
 /// [candidates, queries], float32: the largest product with any row of each candidate, or `least`
-/// where that is larger.
+/// if that is larger.
 [[nodiscard]] Result<at::Tensor> largest_products_with(const Candidates& candidates,
                                                        const at::Tensor& queries, float least,
                                                        const Computing& computing, int threads);

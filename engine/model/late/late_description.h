@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What families that encode a query and its documents apart, and let them interact late, say of
-// themselves: BERT's body behind a prefix, parameters of their own, and options that rows of sweeps
-// name. A family fills in what is its own.
+// Common description of families that encode query and documents separately and let them interact
+// late: BERT's body after a prefix, parameters of their own, and options that rows of sweeps name.
+// A family adds its own part.
 //
 //   mixencoder-b+contexts-4/segment      dual-bert+windowed/segment/16
 
@@ -21,7 +21,8 @@ namespace attnscope {
 
 class LateDescription : public OptionedDescription {
  public:
-  /// Texts are encoded with the pattern `sparse` in place of `full`; of every family's rows.
+  /// Texts are encoded with the pattern `sparse` instead of `full`; an option of every family's
+  /// rows.
   static constexpr std::string_view windowed = "windowed";
 
   [[nodiscard]] ModelConfig read_config(const JsonField& config,
@@ -29,35 +30,36 @@ class LateDescription : public OptionedDescription {
   [[nodiscard]] ModelTensors tensors(const ModelConfig& config,
                                      const TensorViews* files) const final;
   [[nodiscard]] bool leaves_out(const ModelConfig& config, std::string_view name) const final;
-  /// Nothing, unless a family lets both texts look at each other.
+  /// None, unless query and document attend to each other.
   [[nodiscard]] ShownTokens shows(const ModelConfig& /*config*/,
                                   const ModelOptions& /*options*/) const override {
     return {.some = false};
   }
 
-  /// Parameters of such a model as its authors have it: BERT's pooler counts although only some
+  /// Parameters of such a model as in the authors' code: BERT's pooler counts although only some
   /// families use it.
   [[nodiscard]] std::int64_t parameters(const ModelConfig& config) const final;
 
  protected:
-  /// Beside `windowed`.
+  /// Options in addition to `windowed`.
   [[nodiscard]] virtual std::vector<RowOption> late_options() const { return {}; }
-  /// What stands before the names of BERT's tensors in files.
+  /// Prefix of BERT's tensor names in files.
   [[nodiscard]] virtual std::string_view body_prefix() const { return "bert_model."; }
   [[nodiscard]] virtual bool uses_pooler() const { return false; }
-  /// ModelConfig::own from config.json; throws as read_config does.
+  /// Reads ModelConfig::own from config.json; throws as read_config does.
   virtual void read_own(const JsonField& config, ModelConfig& model) const;
-  /// Tensors beside BERT's.
+  /// Tensors in addition to BERT's.
   virtual void append_own(const ModelConfig& config, std::vector<TensorSpec>& specs) const;
-  /// What the authors' classes leave in a file and do not use, beside what they all do.
+  /// Whether the authors' classes store this tensor without using it, in addition to those that all
+  /// classes store.
   [[nodiscard]] virtual bool is_leftover(std::string_view name) const;
 
  private:
   [[nodiscard]] std::vector<RowOption> own_options() const final;
 };
 
-/// One whose layers see query and document together, the document with a [CLS] of its own, and
-/// whose score is BERT's pooler and a classifier over the first [CLS].
+/// A family whose layers attend across query and document, with a separate [CLS] for the document,
+/// and whose score is BERT's pooler and a classifier applied to the first [CLS].
 class PooledDescription : public LateDescription {
  public:
   [[nodiscard]] ShownTokens shows(const ModelConfig& /*config*/,

@@ -14,7 +14,7 @@
 namespace attnscope {
 namespace {
 
-/// Without the options that are the family's own, which its encoder knows nothing of.
+/// The variant without the family's own options, which its encoder does not know.
 ModelVariant encoder_variant(ModelVariant variant) {
   variant.options.clear();
   return variant;
@@ -184,7 +184,7 @@ Result<ReferenceOutput> LateFamily::reference(const ModelWeights& weights,
 }
 
 double LateFamily::error_bound(DType dtype, const ModelShape& shape) const {
-  // A score is a sum over the width of products of two states, each with its error.
+  // A score is a sum over the width of products of two states, each with an error.
   return bert_error_bound(dtype, shape) * std::sqrt(static_cast<double>(shape.hidden));
 }
 

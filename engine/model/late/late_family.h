@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Families of late-interaction models on BERT's body (MixEncoder, Dual-BERT, PolyEncoder, ColBERT,
-// Deformer and the like): a family adds an Interaction. LibTorch inside.
+// Deformer and others): each family adds an Interaction. LibTorch inside.
 
 #include <ATen/core/Tensor.h>
 
@@ -29,13 +29,13 @@ struct TextEncoding {
   LastLayer last = LastLayer::whole;
 };
 
-/// What is kept of queries: rows of their tokens one after the other, or of [CLS] alone.
+/// Kept rows of queries: of all tokens, concatenated, or of [CLS] alone.
 struct QueryRows {
   at::Tensor rows;
   bool of_tokens = true;
 };
 
-/// What a family computes beside BERT's body.
+/// The part of a family's computation that is not BERT's body.
 class Interaction {
  public:
   Interaction() = default;
@@ -46,36 +46,37 @@ class Interaction {
   [[nodiscard]] virtual TextEncoding queries() const = 0;
   [[nodiscard]] virtual TextEncoding documents() const = 0;
 
-  /// Through the layers of queries(), unless a family keeps more of a query than what comes out.
+  /// Runs the layers of queries(), unless a family keeps more of a query than their output.
   [[nodiscard]] virtual Result<std::vector<QueryRows>> encode_queries(const BertEncoder& encoder,
                                                                       const AttentionStage& stage,
                                                                       at::Tensor embedded) const;
-  /// Of these layers, as work and memory count them.
+  /// Work of these layers, for work and memory estimates.
   [[nodiscard]] virtual ModelWork work_of_queries(const BertEncoder& encoder,
                                                   const AttentionStage& stage) const;
 
-  /// What a cache keeps of encoded documents, [rows of all, width()].
+  /// Cached rows of encoded documents, [rows of all documents, width()].
   [[nodiscard]] virtual at::Tensor kept_of_documents(const at::Tensor& states,
                                                      const PackedBatch& packed) const = 0;
-  /// Rows kept of a document of so many tokens, [CLS] not counted.
+  /// Number of rows kept for a document of `tokens` tokens, [CLS] not counted.
   [[nodiscard]] virtual std::int64_t rows_kept(std::int64_t tokens) const = 0;
   [[nodiscard]] virtual std::int64_t width() const = 0;
   /// Work of kept_of_documents.
   [[nodiscard]] virtual ModelWork work_of_keeping(const SequenceLayout& layout) const;
 
-  /// One query and its candidates. `show` is handed what there is to see, of one candidate.
+  /// Scores one query with its candidates. With one candidate, `show` receives intermediate
+  /// results.
   [[nodiscard]] virtual Result<Interacted> interact(const BertEncoder& encoder,
                                                     const EncodedQuery& query,
                                                     const Candidates& candidates,
                                                     const Show& show) const = 0;
   [[nodiscard]] virtual ModelWork work(const BertEncoder& encoder,
                                        const InteractionSize& size) const = 0;
-  /// Beside the weights, the query and the candidates' rows.
+  /// Peak memory in bytes, in addition to the weights, the query and the candidates' rows.
   [[nodiscard]] virtual std::int64_t peak_bytes(const BertEncoder& encoder,
                                                 const InteractionSize& size) const = 0;
 };
 
-/// What an interaction is made of.
+/// Inputs of an interaction's constructor.
 struct InteractionParts {
   const ModelWeights& weights;
   const ModelConfig& config;  // with options
@@ -83,7 +84,7 @@ struct InteractionParts {
   int threads;
 };
 
-/// One that keeps of a document its last [CLS] alone.
+/// An interaction that keeps only the last [CLS] of a document.
 class ClsInteraction : public Interaction {
  public:
   explicit ClsInteraction(const InteractionParts& parts)
@@ -125,15 +126,15 @@ class LateFamily : public Family {
 
  protected:
   [[nodiscard]] virtual const LateDescription& late() const = 0;
-  /// Ok, or why no such model is computed: a config with options that leave nothing to compute.
+  /// Ok, or why no such model is supported: a config with options that leave nothing to compute.
   [[nodiscard]] virtual Status fits(const ModelConfig& config) const;
   [[nodiscard]] virtual std::unique_ptr<Interaction> interaction(
       const InteractionParts& parts) const = 0;
-  /// The tensor of vectors that stand in documents like words; "": there are none.
+  /// The tensor of vectors that occur in documents like words; "": there are none.
   [[nodiscard]] virtual std::string learned(const ModelConfig& config) const;
-  /// What beside weights and attention decides of a document's rows, in words.
+  /// What determines a document's rows besides weights and attention, in words.
   [[nodiscard]] virtual std::string kept_in_words(const ModelConfig& config) const;
-  /// In float64, of a config with options; the specification written down.
+  /// In float64, for a config with options; a direct transcription of the specification.
   [[nodiscard]] virtual Result<ReferenceOutput> reference_of(const LateReference& reference,
                                                              const ModelConfig& config,
                                                              TokenIds query,

@@ -22,7 +22,8 @@
 namespace attnscope {
 namespace {
 
-/// Documents are encoded so many tokens at a time: a batch's states do not grow with their number.
+/// Tokens of documents encoded in one call: memory does not grow with a batch's number of
+/// documents.
 constexpr std::int64_t document_tokens_at_once = 16'384;
 
 std::int64_t count_of(TokenIds ids) {
@@ -147,7 +148,7 @@ class LateModel final : public Model {
     return has_its_documents(batch);
   }
 
-  /// Stretches of documents of at most document_tokens_at_once tokens, or of one.
+  /// Runs of documents of at most document_tokens_at_once tokens, or of one longer document.
   [[nodiscard]] std::vector<std::span<const TokenIds>> pieces_of(
       std::span<const TokenIds> documents) const {
     return stretches_of(documents, document_tokens_at_once, [&](TokenIds document) {
@@ -176,7 +177,7 @@ class LateModel final : public Model {
                         std::move(offsets));
   }
 
-  /// What `score` will do, counted.
+  /// Predicted work and memory of `score`.
   [[nodiscard]] Result<Foreseen> foreseen(const PairBatch& batch) const {
     if (batch.items.empty()) return fail("a batch without pairs has nothing to score");
     Foreseen size;
@@ -217,7 +218,7 @@ class LateModel final : public Model {
     }
     std::vector<std::int64_t> offsets{0};
     append_offsets(documents, offsets);
-    // Twice: pieces are put together.
+    // Twice, because the concatenation copies the pieces.
     size.row_bytes = 2 * offsets.back() * encoder_->width() * attnscope::size_of(computing_.dtype);
     return {};
   }
@@ -226,7 +227,7 @@ class LateModel final : public Model {
   Computing computing_;
   int threads_;
   std::unique_ptr<BiEncoder> encoder_;
-  DocumentCache::Maker maker_;  // its weights' fingerprint is taken when it is first asked for
+  DocumentCache::Maker maker_;  // the weights' fingerprint is computed on demand
 };
 
 }  // namespace
@@ -246,7 +247,8 @@ std::unique_ptr<Model> make_late_model(std::shared_ptr<const ModelWeights> weigh
 
 namespace {
 
-/// A name and, of a pattern that is not the built-in one of that name, a fingerprint of its edges.
+/// The name, and for a pattern that is not the built-in one of that name, a fingerprint of its
+/// edges.
 std::string in_words(const AttentionPattern& pattern, const std::optional<Window>& window) {
   std::string words = pattern.name;
   if (std::ranges::find(built_in_patterns(), pattern) == built_in_patterns().end()) {

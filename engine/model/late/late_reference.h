@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the float64 references of late-interaction families are written with. LibTorch inside.
+// Operations for the float64 references of late-interaction families. LibTorch inside.
 
 #include <ATen/core/Tensor.h>
 
@@ -26,7 +26,7 @@ class LateReference {
   [[nodiscard]] at::Tensor linear(const std::string& name, const at::Tensor& x) const;
   [[nodiscard]] at::Tensor norm(const std::string& name, const at::Tensor& x) const;
 
-  /// A text's states [tokens, hidden] before layer `end`. Errors: those of pack_texts.
+  /// States [tokens, hidden] of a text before layer `end`. Errors: those of pack_texts.
   [[nodiscard]] Result<at::Tensor> encode(TokenIds text, const TextForm& form, std::int64_t end,
                                           const std::string& learned = {}) const;
   /// Both texts through all layers.
@@ -34,11 +34,11 @@ class LateReference {
     at::Tensor query, document;
   };
   [[nodiscard]] Result<Both> encode_both(TokenIds query, TokenIds document) const;
-  /// x [tokens, hidden] of that layout through the layers from `first` to the last.
+  /// Runs x [tokens, hidden] of that layout through the layers from `first` to the last.
   [[nodiscard]] at::Tensor run_from(const SequenceLayout& layout, const at::Tensor& x,
                                     std::int64_t first) const;
 
-  /// softmax(q k^T * scale) v, head by head; [rows, hidden] each. With one head and scale 1 a
+  /// softmax(q k^T * scale) v by head; [rows, hidden] each. With one head and scale 1: a
   /// composition by codes.
   [[nodiscard]] static at::Tensor attend(const at::Tensor& q, const at::Tensor& k,
                                          const at::Tensor& v, std::int64_t heads, double scale);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Lightning IR's mono cross-encoders (Schlatt et al., SIGIR 2025; monoelectra): the body of BERT or
-// ELECTRA without a prefix, and one layer `linear` on [CLS]. Queries and documents are cut each.
+// ELECTRA without a prefix, and a single layer `linear` on [CLS]. Queries and documents are
+// truncated separately.
 #include <algorithm>
 #include <array>
 
@@ -14,7 +15,7 @@
 namespace attnscope {
 namespace {
 
-/// Tokens of a text; with its [SEP] one more. null: no limit of its own.
+/// Reads the maximum number of tokens of a text; its [SEP] adds one. null: no separate limit.
 void read_limit(const JsonField& config, std::string_view name, std::int64_t usual,
                 std::int64_t& tokens) {
   const auto field = config.member(name);
@@ -22,7 +23,7 @@ void read_limit(const JsonField& config, std::string_view name, std::int64_t usu
   tokens = (field ? field->whole(1, most_rows) : usual) + 1;
 }
 
-/// The strategy of pooling, and what scores are made of the pooled state.
+/// Reads the pooling strategy and the layers that compute scores from the pooled state.
 HeadConfig read_mono_head(const JsonField& config, std::int64_t hidden) {
   constexpr std::array<std::string_view, 5> strategies{"first", "mean", "max", "sum", "bert_pool"};
   constexpr std::array poolings{Pooling::cls, Pooling::mean, Pooling::max, Pooling::sum,

@@ -1,13 +1,13 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// config.json of Lightning IR's cross-encoders: the backbone's fields, and its own beside them.
+// config.json of Lightning IR's cross-encoders: the backbone's fields and additional ones.
 
 #include "engine/checkpoint/family_description.h"
 
 namespace attnscope {
 
-/// Its ModelConfig::own is a BertConfig. Throws as read_config does.
+/// ModelConfig::own is a BertConfig. Throws as read_config does.
 [[nodiscard]] ModelConfig read_mono_config(const JsonField& config);
 
 }  // namespace attnscope

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MatchPyramid: cosines of words as a picture, in which convolutions see patterns of matches; each
-// is pooled to a picture of one size, whatever the texts' lengths are (Pang et al., AAAI 2016).
+// MatchPyramid: the cosines of words as an image in which convolutions detect patterns of matches;
+// each image is pooled to a fixed size, independent of the texts' lengths (Pang et al., AAAI 2016).
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/adaptive_max_pool2d.h>
 #include <ATen/ops/cat.h>
@@ -22,9 +22,9 @@ const FamilyDescription& match_pyramid_description();
 
 namespace {
 
-/// The largest numbers of each of rows x columns windows of a picture x [1, channels, ...], which
-/// overlap where they do not divide it. Channels lie innermost, then LibTorch takes the maxima of
-/// all of them at once; else it takes several times as long as the convolutions.
+/// Max pooling of x [1, channels, ...] to rows x columns windows, which overlap if their number
+/// does not divide the size. With channels innermost, LibTorch vectorizes over channels; otherwise
+/// pooling takes several times as long as the convolutions.
 at::Tensor pooled_to(std::int64_t rows, std::int64_t columns, const at::Tensor& x) {
   const at::Tensor innermost = x.contiguous(at::MemoryFormat::ChannelsLast);
   return std::get<0>(at::adaptive_max_pool2d(innermost, {rows, columns}));
@@ -37,7 +37,7 @@ class MatchPyramidModel final : public MapModel {
       : MapModel(of, config, variant, pyramid::features) {
     for (std::size_t i = 0; i < pyramid::pooled.size(); ++i) {
       convolutions_[i] = weights().linear(pyramid::convolution(i));
-      // The first one's picture has one channel, and LibTorch is slower with it laid out so.
+      // The first convolution's input has one channel, for which this layout is slower in LibTorch.
       if (i > 0) {
         convolutions_[i].weight =
             convolutions_[i].weight.contiguous(at::MemoryFormat::ChannelsLast);
@@ -47,7 +47,7 @@ class MatchPyramidModel final : public MapModel {
 
  protected:
   [[nodiscard]] at::Tensor seen_in(const MatchMap& map) const override {
-    // Columns first: of a long document no more is kept than of a short one.
+    // Pools columns first: the memory does not grow with the length of a document.
     std::vector<at::Tensor> rows;
     convolve_rows(
         map.cosines, convolutions_.front(), [&](std::int64_t /*first*/, const at::Tensor& seen) {
@@ -76,7 +76,7 @@ class MatchPyramidModel final : public MapModel {
   [[nodiscard]] std::int64_t floats_of_map(std::int64_t query,
                                            std::int64_t document) const override {
     const std::int64_t places = pyramid::pooled.front().rows * pyramid::pooled.front().columns;
-    // The first convolution's pooled rows, and behind it pictures of the largest size.
+    // The pooled rows of the first convolution, then images of the largest size.
     return floats_of_convolved_rows(query, document, pyramid::channels) +
            pyramid::channels * (query * pyramid::pooled.front().columns + 6 * places);
   }
@@ -85,7 +85,7 @@ class MatchPyramidModel final : public MapModel {
   std::array<LinearWeights, pyramid::pooled.size()> convolutions_;
 };
 
-/// Window i of m over n places.
+/// Maxima over window i of m along n positions.
 at::Tensor largest_of_windows(const at::Tensor& x, std::int64_t dim, std::int64_t m) {
   const std::int64_t n = x.size(dim);
   std::vector<at::Tensor> all;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MixEncoder: candidates are encoded to k context vectors, which meet the query's keys and values
-// in some interaction layers. Names of tensors are those of the authors' classes.
+// MixEncoder: candidates are encoded to k context vectors, which attend to the query's keys and
+// values in some interaction layers. Tensor names are those of the authors' classes.
 #include <array>
 #include <numeric>
 
@@ -29,7 +29,7 @@ class MixEncoderDescription final : public LateDescription {
     const auto& own = std::any_cast<const MixConfig&>(made ? made->own : config.own);
     return own.composed ? 1 : own.contexts;
   }
-  /// Contexts ask the query's tokens and each other in one softmax (Eq. 1).
+  /// Contexts attend to the query's tokens and to each other in one softmax (Eq. 1).
   [[nodiscard]] ShownTokens shows(const ModelConfig& config,
                                   const ModelOptions& options) const override {
     const auto made = configured(config, options);
@@ -140,7 +140,7 @@ class MixEncoderDescription final : public LateDescription {
     append_matrix(own.composed ? mix_codes : mix_learned, own.contexts, hidden, specs);
   }
 
-  /// Layers without interaction have parameters, too, in the authors' class.
+  /// In the authors' class, layers without interaction also have parameters.
   [[nodiscard]] bool is_leftover(std::string_view name) const override {
     for (const std::string_view unused :
          {"decoder.candidate_query.", "decoder.candidate_key.", "decoder.candidate_value.",
@@ -160,10 +160,10 @@ class MixEncoderDescription final : public LateDescription {
 
   static std::vector<std::int64_t> read_layers(const JsonField& list, std::int64_t layers) {
     std::vector<std::int64_t> numbers;
-    for (const JsonField& one : list.one_or_more()) {
-      numbers.push_back(one.whole(0, layers - 1));
+    for (const JsonField& layer : list.one_or_more()) {
+      numbers.push_back(layer.whole(0, layers - 1));
       if (numbers.size() > 1 && numbers.back() <= numbers[numbers.size() - 2])
-        one.wrong("does not ascend; give interaction layers from the lowest to the highest");
+        layer.wrong("does not ascend; give interaction layers from the lowest to the highest");
     }
     return numbers;
   }

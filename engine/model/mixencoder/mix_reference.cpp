@@ -14,7 +14,7 @@
 namespace attnscope {
 namespace {
 
-/// The contexts that are kept of a document, [contexts, hidden].
+/// The kept contexts of a document, [contexts, hidden].
 Result<at::Tensor> contexts_of(const LateReference& reference, const MixConfig& own,
                                TokenIds document) {
   const std::int64_t layers = reference.shape().layers;
@@ -29,7 +29,7 @@ Result<at::Tensor> contexts_of(const LateReference& reference, const MixConfig& 
   return LateReference::attend(reference.tensor(mix_codes), *states, *states, 1, 1);
 }
 
-/// What a layer does to E and H behind attention.
+/// The part of a layer after attention, applied to E and H.
 at::Tensor through_chunk(const LateReference& reference, std::int64_t layer, const at::Tensor& x) {
   const auto name = [layer](const char* part) { return name_of_mix_chunk(part, layer); };
   const at::Tensor wide = at::gelu(reference.linear(name("intermediate.dense"), x));

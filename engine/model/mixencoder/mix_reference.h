@@ -6,8 +6,8 @@
 
 namespace attnscope {
 
-/// MixEncoder in float64, of one candidate, as its paper and its authors' code write it down. The
-/// state is the candidate's vector e beside the query's vector h.
+/// MixEncoder in float64 for one candidate, according to the paper and the authors' code. The state
+/// is the candidate's vector e followed by the query's vector h.
 [[nodiscard]] Result<ReferenceOutput> mix_reference(const LateReference& reference,
                                                     const MixConfig& own, TokenIds query,
                                                     TokenIds document);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MixEncoder online: the query is encoded once, and in every interaction layer the contexts E of
-// all candidates attend to its keys and values and to their own contexts (Eq. 1), while a vector H
-// of the query for each candidate is read out of it by a hint and a gate (Eq. 2). Both paths share
-// the layer's output projection and feed-forward network, so that the (k + 1) N rows of all
-// candidates go through one product each. Of the last layer nothing is computed that is not read:
-// neither the query's own attention and feed-forward network, nor the last context of a
-// disentangled candidate beyond its key and value.
+// MixEncoder's online stage: the query is encoded once, and in every interaction layer the contexts
+// E of all candidates attend to its keys and values and to their own contexts (Eq. 1), while a
+// query vector H for each candidate is computed from it with a hint and a gate (Eq. 2). Both paths
+// share the layer's output projection and feed-forward network, so that the (k + 1) N rows of all
+// candidates are computed in one product each. The last layer computes only what is used later: it
+// omits the query's own attention and feed-forward network, and the last context of a disentangled
+// candidate except its key and value.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/add.h>
 #include <ATen/ops/bmm.h>
@@ -35,7 +35,7 @@ const FamilyDescription& mixencoder_description();
 
 namespace {
 
-/// Rows of contexts and hints that go through a layer together.
+/// Rows of contexts and hints that pass through a layer in one call.
 constexpr std::int64_t mix_rows_at_once = 16'384;
 
 /// Keys and values of a query in one layer, [heads, tokens, dim], float32.
@@ -44,18 +44,18 @@ struct QueryHeads {
   at::Tensor scaled_keys;  // over sqrt(dim), [heads, dim, tokens]
 };
 
-/// What a layer's softmax is taken of, of one candidate: the query's tokens, which ask nothing
+/// Inputs of a layer's softmax for one candidate: the query's tokens, whose queries are not used
 /// there, then the contexts; [tokens, heads, dim] each.
 struct SeenLayer {
   at::Tensor q, k, v;
 };
 
-/// Of products of queries and keys.
+/// Scale of the products of queries and keys.
 double scale_of(const ModelShape& shape) {
   return 1 / std::sqrt(static_cast<double>(shape.head_dim()));
 }
 
-/// Contexts [contexts, candidates, hidden] and query vectors [candidates, hidden].
+/// Contexts e [contexts, candidates, hidden] and query vectors h [candidates, hidden].
 struct MixStates {
   at::Tensor e, h;
 };
@@ -78,7 +78,7 @@ class InteractionLayer {
         output_norm_(computing.of(weights.norm(name_of_mix_chunk("output.LayerNorm", layer)),
                                   shape_.norm_epsilon)) {}
 
-  /// `reads` of the contexts are read after this layer. `seen` is of one candidate.
+  /// The first `reads` contexts are used after this layer. `seen` receives one candidate's inputs.
   [[nodiscard]] MixStates run(const MixStates& x, const QueryHeads& query, const Linear& gate,
                               std::int64_t reads, SeenLayer* seen) const {
     const std::int64_t candidates = x.e.size(1), hidden = shape_.hidden;
@@ -153,7 +153,7 @@ class InteractionLayer {
                 out_of_own.view({candidates, heads, reads, dim}).permute({2, 0, 1, 3}));
   }
 
-  /// The attention of Eq. 2: over the query's tokens alone.
+  /// The attention of Eq. 2: over the query's tokens only.
   void attend_of_hints(const at::Tensor& hint, const QueryHeads& query,
                        const at::Tensor& out) const {
     const at::Tensor weights =
@@ -162,8 +162,8 @@ class InteractionLayer {
         .copy_(at::bmm(weights, query.values).transpose(0, 1));
   }
 
-  /// Both norms and the feed-forward network of all rows, in place, in pieces whose wide layer
-  /// stays in the caches.
+  /// Both norms and the feed-forward network of all rows, in place, in pieces whose intermediate
+  /// values stay in the caches.
   void finish(at::Tensor& t) const {
     const std::int64_t rows = t.size(0);
     for (std::int64_t first = 0; first < rows; first += EncoderLayer::tokens_at_once) {
@@ -202,7 +202,8 @@ class MixEncoder final : public Interaction {
     return {{.group = TokenGroup::document, .learned = own_.contexts}, all, LastLayer::cls_alone};
   }
 
-  /// Keys and values of every interaction layer, from its input; without H, then [CLS] of the last.
+  /// Keys and values of every interaction layer, from its input; without H, also the last layer's
+  /// [CLS].
   [[nodiscard]] Result<std::vector<QueryRows>> encode_queries(const BertEncoder& encoder,
                                                               const AttentionStage& stage,
                                                               at::Tensor embedded) const override {
@@ -280,8 +281,8 @@ class MixEncoder final : public Interaction {
     return Interacted{.scores = at::cat(scores), .states = at::cat(states)};
   }
 
-  /// Multiply-adds of a candidate and layer with k contexts: (12 k + 13) hidden^2 in linear layers
-  /// for a feed-forward network of 4 hidden, 2 k (tokens + k) hidden + 2 tokens hidden in
+  /// Multiply-adds per candidate and layer with k contexts: (12 k + 13) hidden^2 in linear layers
+  /// for a feed-forward network of width 4 hidden, 2 k (tokens + k) hidden + 2 tokens hidden in
   /// attention.
   [[nodiscard]] ModelWork work(const BertEncoder& /*encoder*/,
                                const InteractionSize& size) const override {
@@ -324,7 +325,7 @@ class MixEncoder final : public Interaction {
     const std::int64_t weights = 4 * rows * shape_.heads * (size.query_tokens + own_.contexts);
     const std::int64_t piece = std::min(rows, EncoderLayer::tokens_at_once) * 4 *
                                (3 * shape_.hidden + 2 * shape_.feed_forward);
-    // In and out, queries, keys, values, their heads side by side, the gate's input.
+    // Input and output, queries, keys, values, their heads made contiguous, the gate's input.
     return 4 * rows * shape_.hidden * 11 + 3 * weights + piece +
            candidates * 4 * (4 * shape_.hidden + 2);
   }
@@ -338,7 +339,7 @@ class MixEncoder final : public Interaction {
     return static_cast<double>(attnscope::size_of(computing_.dtype));
   }
   [[nodiscard]] bool leaves_last_out() const { return own_.disentangled && own_.contexts > 1; }
-  /// Contexts that are read after an interaction layer.
+  /// Number of contexts that are used after an interaction layer.
   [[nodiscard]] std::int64_t reads_of(std::size_t layer) const {
     const bool is_last = layer + 1 == layers_.size();
     return is_last && leaves_last_out() ? own_.contexts - 1 : own_.contexts;
@@ -356,7 +357,7 @@ class MixEncoder final : public Interaction {
     return {keys, by_heads(1), (keys.transpose(1, 2) * scale_of(shape_)).contiguous()};
   }
 
-  /// As kept, context by context.
+  /// The initial states in the cached order, context by context.
   [[nodiscard]] MixStates start(const Candidates& candidates) const {
     const at::Tensor rows = candidates.rows.gathered(candidates.documents, computing_);
     const at::Tensor e =
@@ -377,7 +378,7 @@ class MixEncoder final : public Interaction {
     return x;
   }
 
-  /// The mean of the contexts that are the candidate, [candidates, hidden].
+  /// The mean of the contexts that represent the candidate, [candidates, hidden].
   [[nodiscard]] at::Tensor candidate_of(const at::Tensor& e) const {
     const std::int64_t count = leaves_last_out() ? own_.contexts - 1 : own_.contexts;
     return e.narrow(0, 0, count).mean(0);
@@ -387,7 +388,7 @@ class MixEncoder final : public Interaction {
   MixConfig own_;
   Computing computing_;
   Linear gate_;
-  at::Tensor codes_;  // [contexts, hidden], where documents are composed
+  at::Tensor codes_;  // [contexts, hidden], if documents are composed
   std::vector<InteractionLayer> layers_;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ModernBERT (Warner et al., 2024) as a sequence classifier, and in sentence-transformers' layout,
-// where modules behind the encoder make the score: config.json in both of its forms, modules.json,
-// and the tensors' names.
+// where modules after the encoder compute the score: both forms of config.json, modules.json, and
+// tensor names.
 #include <algorithm>
 #include <any>
 #include <array>
@@ -28,7 +28,7 @@ double positive(const JsonField& field) {
   return number;
 }
 
-/// `layer_types`, a name a layer, or `global_attn_every_n_layers` of older files.
+/// `layer_types`, a name per layer, or `global_attn_every_n_layers` in older files.
 std::vector<bool> read_local_layers(const JsonField& config, std::int64_t layers) {
   std::vector<bool> is_local;
   is_local.reserve(static_cast<std::size_t>(layers));
@@ -51,7 +51,7 @@ std::vector<bool> read_local_layers(const JsonField& config, std::int64_t layers
   return is_local;
 }
 
-/// `rope_parameters`, an object a kind of layers, or a field a kind of older files.
+/// `rope_parameters`, an object per kind of layers, or one field per kind in older files.
 void read_rotary(const JsonField& config, ModernBertConfig& own) {
   if (const auto scaling = said(config, "rope_scaling")) {
     scaling->wrong("scales positions, which is not computed here");
@@ -101,7 +101,7 @@ HeadConfig modern_head(std::int64_t hidden, double epsilon, bool dense_bias, boo
 class ModernBertDescription final : public OptionedDescription {
  public:
   [[nodiscard]] std::string_view id() const override { return "modernbert"; }
-  /// ModernBERT-base.
+  /// Defaults of ModernBERT-base.
   [[nodiscard]] ModelShape usual_shape() const override {
     return {.layers = 22,
             .hidden = 768,
@@ -182,7 +182,7 @@ class ModernBertDescription final : public OptionedDescription {
     return found;
   }
 
-  /// Of a model for masked words.
+  /// Tensors of the masked language model's head.
   [[nodiscard]] bool leaves_out(const ModelConfig& /*config*/,
                                 std::string_view name) const override {
     return name.starts_with("decoder.") || name.starts_with("head.");
@@ -224,7 +224,7 @@ class ModernBertDescription final : public OptionedDescription {
   static inline const std::string prefix = "model.";
   static inline const std::string embedding_table = "embeddings.tok_embeddings.weight";
 
-  /// `local_attention` counts both sides of a token.
+  /// `local_attention` is the sum of both sides of a token.
   static void read_window(const JsonField& config, ModelConfig& model) {
     std::int64_t both_sides = 2 * modern_bert_window;
     if (const auto field = said(config, "local_attention")) {

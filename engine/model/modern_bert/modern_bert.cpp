@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ModernBERT's cross-encoder on packed token groups: most layers see a window to each side, every
-// third sees all, each kind by a plan of its own that is compiled once a call. From token ids to
-// scores.
+// ModernBERT's cross-encoder on packed token groups: most layers have a window on each side, every
+// third attends to all tokens; each kind has its own plan, compiled once per call. Computes scores
+// from token ids.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
@@ -38,7 +38,7 @@ const ModernBertConfig& own_config(const ModelConfig& config) {
   return std::any_cast<const ModernBertConfig&>(config.own);
 }
 
-/// Of the layers that the config calls local; these attend as the others without one of their own.
+/// The variant of the layers that the config calls local; without one, they attend as the others.
 ModelVariant of_local_layers(const ModelVariant& variant) {
   ModelVariant local = variant;
   if (variant.local) {
@@ -48,7 +48,7 @@ ModelVariant of_local_layers(const ModelVariant& variant) {
   return local;
 }
 
-/// The attention of one call: that of all layers, or one a kind.
+/// The attention of one call: of all layers, or one per kind.
 struct Stages {
   std::unique_ptr<AttentionStage> all, local;
   [[nodiscard]] const AttentionStage& of(bool is_local) const {
@@ -56,7 +56,7 @@ struct Stages {
   }
 };
 
-/// Its embeddings and layers.
+/// ModernBERT's embeddings and layers.
 class ModernEncoder {
  public:
   ModernEncoder(const ModelWeights& weights, const ModelVariant& variant,
@@ -83,7 +83,7 @@ class ModernEncoder {
 
   [[nodiscard]] const ModelShape& shape() const { return config_.shape; }
   [[nodiscard]] bool cls_alone() const { return cls_alone_; }
-  /// One encoding of a query serves all documents.
+  /// Whether one encoding of a query serves all documents.
   [[nodiscard]] bool has_independent_queries() const {
     return has_independent_query(variant_.pattern) && has_independent_query(local_variant_.pattern);
   }
@@ -110,7 +110,7 @@ class ModernEncoder {
     const std::int64_t piece = std::min(tokens, ModernLayer::tokens_at_once) *
                                (3 * shape().hidden + 2 * shape().feed_forward) * element;
     const std::int64_t attention = std::max(stages.all->peak_bytes(), stages.of(true).peak_bytes());
-    // Beside the states, a layer's normed ones.
+    // In addition to the states, a layer's normalized states.
     return 2 * states + std::max(attention, states + piece) +
            2 * tokens * static_cast<std::int64_t>(sizeof(std::int64_t));
   }
@@ -125,7 +125,7 @@ class ModernEncoder {
     return sum;
   }
 
-  /// The last layer's states [tokens, hidden]; of [CLS] alone where the variant says so.
+  /// The last layer's states [tokens, hidden]; for [CLS] alone if the variant requests it.
   [[nodiscard]] Result<at::Tensor> run(const Stages& stages, const PackedBatch& packed,
                                        const Show& show = {}) const {
     const at::Tensor ids = at::tensor(packed.ids, at::kLong).to(words_.device());
@@ -174,7 +174,7 @@ class ModernEncoder {
     const PartClock clock(ModelPart::projections);
     const ModernLayer& own = layers_[static_cast<std::size_t>(layer)];
     const at::Tensor projected = (*own.projections().all)(own.normed(x));
-    // Queries and keys stand side by side: one call turns both.
+    // Queries and keys are adjacent: one call rotates both.
     table_of(layer).rotate(projected.narrow(1, 0, 2 * shape().hidden)
                                .unflatten(1, {2 * shape().heads, shape().head_dim()}),
                            positions);
@@ -231,7 +231,7 @@ class ModernEncoder {
   }
 
   ModelConfig config_;
-  // Stages look at them.
+  // Stages refer to them.
   ModelVariant variant_, local_variant_, query_variant_, local_query_variant_;
   const Implementation& implementation_;
   bool cls_alone_;
@@ -288,7 +288,7 @@ class ModernBert final : public Model {
   }
 
  private:
-  /// A mean counts the query's tokens once an item.
+  /// Mean pooling counts the query's tokens once per item, so they cannot be shared.
   [[nodiscard]] bool shares_query(const PairBatch& batch) const {
     return batch.one_query && !batch.items.empty() && !batch.items.front().query.empty() &&
            head_.config().reads_cls_alone() && encoder_.has_independent_queries();
@@ -317,11 +317,13 @@ class ModernTextEncoder final : public TextEncoder {
     return encoder_.run(*stages, packed);
   }
   Result<ModelWork> work(const SequenceLayout& layout, EncodedTexts texts) const override {
-    return stages_of(layout, texts).map([&](const Stages& one) { return encoder_.work(one); });
+    return stages_of(layout, texts).map([&](const Stages& stages) {
+      return encoder_.work(stages);
+    });
   }
   Result<std::int64_t> peak_bytes(const SequenceLayout& layout, EncodedTexts texts) const override {
-    return stages_of(layout, texts).map([&](const Stages& one) {
-      return encoder_.peak_bytes(one);
+    return stages_of(layout, texts).map([&](const Stages& stages) {
+      return encoder_.peak_bytes(stages);
     });
   }
 
@@ -396,7 +398,7 @@ class ModernBertFamily final : public Family {
   [[nodiscard]] double error_bound(DType dtype, const ModelShape& shape) const override {
     return bert_error_bound(dtype, shape);
   }
-  /// Rotary embeddings have no table: positions are only a promise of the training.
+  /// Rotary embeddings have no table: the number of positions only reflects the training.
   [[nodiscard]] Result<std::shared_ptr<const ModelWeights>> extended_to(
       const std::shared_ptr<const ModelWeights>& weights, std::int64_t positions) const override {
     ModelConfig config = weights->config();

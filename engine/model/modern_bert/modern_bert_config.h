@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ModernBERT's description and its computing agree on.
+// Definitions that ModernBERT's description and its computation share.
 
 #include <cstdint>
 namespace attnscope {
@@ -12,7 +12,7 @@ struct ModernBertConfig {
   bool attention_bias = false, mlp_bias = false, norm_bias = false;
 };
 
-/// The layers' tokens to each side in their local attention, unless a config says otherwise.
+/// Default window of local attention: tokens on each side.
 inline constexpr std::int64_t modern_bert_window = 64;
 
 }  // namespace attnscope

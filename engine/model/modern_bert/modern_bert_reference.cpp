@@ -64,7 +64,7 @@ class ModernReference : public WideWeights {
                                   .unsqueeze(1);
     return {angles.cos(), angles.sin()};
   }
-  /// x [tokens, hidden] turned head by head.
+  /// x [tokens, hidden] rotated head by head.
   [[nodiscard]] at::Tensor rotated(const at::Tensor& x, const Rotation& by) const {
     const ModelShape& shape = weights().shape();
     const at::Tensor heads = x.unflatten(1, {shape.heads, shape.head_dim()});

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// ModernBERT in float64 with the oracle's masks, plainly written: what every computation of it is
-// held against. LibTorch inside.
+// A plain float64 implementation of ModernBERT with the oracle's masks: the reference for every
+// other implementation. LibTorch inside.
 
 #include "engine/model/bert/packed_batch.h"
 #include "engine/model/family.h"
@@ -15,7 +15,7 @@ namespace attnscope {
                                                       const ModelVariant& variant,
                                                       const PackedBatch& packed);
 
-/// Of one item. Angles of rotary embeddings are those of RotaryTable, in float32.
+/// Reference of one item. Rotary embeddings use the float32 angles of RotaryTable.
 [[nodiscard]] Result<ReferenceOutput> modern_bert_reference(const ModelWeights& weights,
                                                             const ModelVariant& variant,
                                                             const PairBatch::Item& item,

@@ -11,7 +11,7 @@
 namespace attnscope {
 namespace {
 
-/// Some rows of a layer's weights.
+/// A range of rows of a layer's weights.
 LinearWeights rows_of(const LinearWeights& weights, std::int64_t first, std::int64_t count) {
   return {weights.weight.narrow(0, first, count), weights.bias.narrow(0, first, count)};
 }

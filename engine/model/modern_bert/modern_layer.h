@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// One layer of ModernBERT (Warner et al., 2024, Sec. 2.1.1): norms before what they feed, no sum of
-// embeddings with positions, and a gated wide layer. LibTorch inside.
+// One layer of ModernBERT (Warner et al., 2024, Sec. 2.1.1): pre-normalization, no position
+// embeddings added to the word embeddings, and a gated feed-forward network. LibTorch inside.
 
 #include <ATen/core/Tensor.h>
 
@@ -17,17 +17,17 @@ namespace attnscope {
 
 class ModernLayer {
  public:
-  /// `split`: a layer of which [CLS] alone is needed.
+  /// `split`: only [CLS] of the layer is computed.
   ModernLayer(const ModelWeights& weights, std::int64_t number, const Computing& computing,
               bool split);
 
-  /// What queries, keys and values are made of: x [tokens, hidden] behind its norm, which the first
-  /// layer has not.
+  /// Input of queries, keys and values: x [tokens, hidden] after its norm, which the first layer
+  /// lacks.
   [[nodiscard]] at::Tensor normed(const at::Tensor& x) const;
   [[nodiscard]] const Projections& projections() const { return projections_; }
 
-  /// What follows attention: its output projection, both residuals, the gated wide layer. `o` and
-  /// `x` are [tokens, hidden]; the result takes x's place.
+  /// The part of the layer after attention: output projection, both residual connections, gated
+  /// feed-forward network. `o` and `x` are [tokens, hidden]; the result overwrites x.
   void finish(const at::Tensor& o, at::Tensor& x) const;
   static constexpr std::int64_t tokens_at_once = 256;
 

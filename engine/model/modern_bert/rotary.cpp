@@ -11,7 +11,7 @@
 namespace attnscope {
 namespace {
 
-/// One head at one position.
+/// Rotates one head at one position.
 void rotate_head(float* __restrict first, float* __restrict second, const float* __restrict cosine,
                  const float* __restrict sine, std::int64_t half) {
   for (std::int64_t j = 0; j < half; ++j) {
@@ -25,7 +25,7 @@ void rotate_head(float* __restrict first, float* __restrict second, const float*
 
 RotaryTable::RotaryTable(double theta, std::int64_t head_dim, std::int64_t positions,
                          at::Device device) {
-  // As transformers computes it, operation by operation.
+  // The same sequence of operations as in transformers.
   const at::Tensor exponents =
       at::arange(0, head_dim, 2, at::kFloat) / static_cast<double>(head_dim);
   const at::Tensor frequencies = at::pow(at::Scalar(theta), exponents).reciprocal();

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ColBERT (Khattab and Zaharia, SIGIR 2020) as it is published: a head that makes a vector of every
-// token, on the body of another family. What its files say is
-// engine/checkpoint/multi_vector_files.h.
+// ColBERT (Khattab and Zaharia, SIGIR 2020) as published: a head that computes a vector for every
+// token, on the body of another family. engine/checkpoint/multi_vector_files.h reads its files.
 #include "engine/checkpoint/family_description.h"
 #include "kernels/base/sentences.h"
 
@@ -13,7 +12,7 @@ class MultiVectorDescription final : public FamilyDescription {
  public:
   [[nodiscard]] std::string_view id() const override { return multi_vector_id; }
   [[nodiscard]] Kept keeps() const override { return Kept::token_vectors; }
-  /// The rows that are shown are the query's vectors, so every token needs one.
+  /// The shown rows are the query's vectors, so every token needs one.
   [[nodiscard]] ShownTokens shows(const ModelConfig& config,
                                   const ModelOptions& /*options*/) const override {
     const auto& max_sim = config.head.max_sim;
@@ -21,7 +20,7 @@ class MultiVectorDescription final : public FamilyDescription {
     return shown_matches();
   }
 
-  /// None: the body has one, and other files say what follows it.
+  /// None: the body has a model type, and other files describe the head.
   [[nodiscard]] std::vector<std::string_view> model_types() const override { return {}; }
   [[nodiscard]] ModelConfig read_config(const JsonField& /*config*/,
                                         std::string_view model_type) const override {
@@ -47,7 +46,7 @@ class MultiVectorDescription final : public FamilyDescription {
     return config.body && config.body->family->leaves_out(*config.body, name);
   }
 
-  /// None: it is made of a checkpoint, and ColBERT's row has what such a model costs.
+  /// None: it requires a checkpoint, and ColBERT's row represents the costs of such a model.
   [[nodiscard]] std::vector<FamilyChoice> rows() const override { return {}; }
   [[nodiscard]] std::vector<FamilyChoice> row_options() const override { return {}; }
   [[nodiscard]] Result<ModelRow> row(std::string_view name,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Late interaction of token vectors (ColBERT: Khattab and Zaharia, SIGIR 2020, Eq. 3) on any body
-// that encodes single texts: a head makes a vector of every token's last state, and a score adds
-// up, over the vectors of the query, the largest product with a vector of the document.
+// that encodes single texts: a head projects every token's last state to a vector, and a score is
+// the sum, over the vectors of the query, of the largest product with a vector of the document.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/tensor.h>
@@ -33,7 +33,7 @@ std::int64_t count_of(TokenIds ids) {
   return static_cast<std::int64_t>(ids.size());
 }
 
-/// Which of a text's tokens, [CLS] first, have a vector.
+/// Determines which tokens of a text, starting with [CLS], have a vector.
 class VectorRules {
  public:
   explicit VectorRules(MaxSimConfig config) : config_(std::move(config)) {}
@@ -44,7 +44,7 @@ class VectorRules {
     return !config_.skips_queries || !config_.is_skipped(id);
   }
   [[nodiscard]] bool of_document(std::int64_t id) const { return config_.has_document_vector(id); }
-  /// What of it decides about the vectors of documents.
+  /// The rules that affect the vectors of documents.
   [[nodiscard]] std::string in_words() const {
     return fmt::format(
         "skipped {}; kept {}",
@@ -56,8 +56,8 @@ class VectorRules {
   MaxSimConfig config_;
 };
 
-/// Queries [CLS] and tokens, of which those of an expansion that is not attended to stand in the
-/// group `document`.
+/// Packs queries as [CLS] and tokens; expansion tokens that are not attended to are in the group
+/// `document`.
 Result<PackedBatch> pack_queries(BiEncoder::Texts queries, const MaxSimConfig& config,
                                  std::int32_t cls, const ModelShape& shape) {
   PairBatch batch{.items = {}, .cls = cls, .document_type = 0};
@@ -87,7 +87,8 @@ class MultiVector final : public BiEncoder {
   std::int64_t tokens_before_query() const override { return 1; }
   std::int64_t tokens_before_document() const override { return 1; }
 
-  /// Those with an expansion that nothing attends to, then the others: both have an attention.
+  /// First the queries with an expansion that no token attends to, then the others: each kind has
+  /// its own attention.
   Result<std::vector<EncodedQuery>> encode_queries(Texts queries, std::int32_t cls) const override {
     std::vector<EncodedQuery> encoded(queries.size());
     for (const std::vector<std::size_t>& places : by_attention(queries)) {
@@ -123,8 +124,8 @@ class MultiVector final : public BiEncoder {
     return sum;
   }
 
-  /// A token without a vector repeats the first vector of its document, which no maximum notices:
-  /// so the number of rows follows from the number of tokens.
+  /// A token without a vector repeats the first vector of its document, which does not change any
+  /// maximum: the number of rows then depends only on the number of tokens.
   Result<at::Tensor> encode_documents(Texts documents, std::int32_t cls) const override {
     const auto packed = pack_texts(documents, {.group = TokenGroup::document}, cls, shape_);
     if (!packed) return tl::unexpected(packed.error());
@@ -197,7 +198,7 @@ class MultiVector final : public BiEncoder {
     return places;
   }
 
-  /// Those of tokens that have a vector; `vectors` of [CLS] and all tokens of the query.
+  /// The vectors of the tokens that have one; `vectors` are those of [CLS] and all query tokens.
   [[nodiscard]] Result<at::Tensor> query_rows(const at::Tensor& vectors, TokenIds query,
                                               std::int32_t cls) const {
     const std::int64_t real = count_of(query) - rules_.config().expansion_of(query);
@@ -227,7 +228,7 @@ class MultiVector final : public BiEncoder {
   HeadLayers layers_;
 };
 
-/// The weights as those of the body alone.
+/// The weights with the config of the body.
 ModelWeights body_of(const ModelWeights& weights) {
   return {*weights.config().body, weights.tensors()};
 }
@@ -311,7 +312,7 @@ class MultiVectorFamily final : public Family {
     return ReferenceOutput{.score = sum, .state = std::move(maxima)};
   }
 
-  /// A score is a sum of products of two vectors, each with the error of its state.
+  /// A score is a sum of products of two vectors, each with an error of its state.
   [[nodiscard]] double error_bound(DType dtype, const ModelShape& shape) const override {
     return bert_error_bound(dtype, shape) * std::sqrt(static_cast<double>(shape.hidden));
   }

@@ -11,7 +11,7 @@ std::vector<NamedRow> PacrrDescription::named_rows() const {
   return {{.name = id_, .summary = summary_}};
 }
 
-/// A map has one size.
+/// A map has a fixed size.
 void PacrrDescription::read_own(const JsonField& config, ModelConfig& model) const {
   const auto must_fit = [&](std::string_view name, std::int64_t words, std::int64_t most) {
     if (words <= most) return;

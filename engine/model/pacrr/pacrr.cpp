@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PACRR: convolutions over the cosines of words, as if both texts had one length, and the best
-// values of each query word (Hui et al., EMNLP 2017, Sec. 3), as the authors of TKL computed it.
-// IDFs have no part in scores there: weights are made of them that nothing is multiplied with.
+// PACRR: convolutions over the cosines of words in a map of fixed size, and the largest values for
+// each query word (Hui et al., EMNLP 2017, Sec. 3), as in the code of the TKL authors. IDFs do not
+// affect scores there: the weights computed from them are unused.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/constant_pad_nd.h>
@@ -22,10 +22,10 @@ const FamilyDescription& pacrr_description();
 
 namespace {
 
-/// CO-PACRR's: places behind a word, it included, that are its context.
+/// For CO-PACRR: number of words in a context, which starts at the word itself.
 constexpr std::int64_t context_words = 6;
 
-/// The largest of the numbers so far, in descending order; of equal ones the first.
+/// The largest numbers so far, in descending order; of equal numbers the first.
 class BestValues {
  public:
   BestValues() { values_.fill(-std::numeric_limits<float>::infinity()); }
@@ -47,14 +47,14 @@ class BestValues {
   std::array<std::int64_t, pacrr::best> places_{};
 };
 
-/// As a map has them, zeros for the places of no word.
+/// Zero-pads cosines to the size of a map.
 at::Tensor of_whole_size(const at::Tensor& cosines) {
   return at::constant_pad_nd(
       cosines,
       {0, pacrr::document_words - cosines.size(1), 0, pacrr::query_words - cosines.size(0)}, 0);
 }
 
-/// How near the mean of the query the mean of a word and those behind it is, of each place.
+/// Cosine, at each position, of the mean of the following context words with the mean of the query.
 std::array<float, pacrr::document_words> contexts_of(const MatchMap& map) {
   const std::int64_t words = map.document.size(0);
   at::Tensor query = map.query.sum(0, /*keepdim=*/true).div_(pacrr::query_words);
@@ -97,8 +97,8 @@ class PacrrModel final : public MapModel {
     at::Tensor features = at::empty({taken_.features()});
     float* to = features.mutable_data_ptr<float>();
     for (std::int64_t i = 0; i < pacrr::query_words; ++i) {
-      for (const at::Tensor& one : maps)
-        to = take(one.const_data_ptr<float>() + i * pacrr::document_words, contexts, to);
+      for (const at::Tensor& gram_map : maps)
+        to = take(gram_map.const_data_ptr<float>() + i * pacrr::document_words, contexts, to);
     }
     return features;
   }
@@ -129,7 +129,7 @@ class PacrrModel final : public MapModel {
     return config;
   }
 
-  /// What is taken of a row; returns where the next one's begins.
+  /// Writes the features of a row; returns the end of the output.
   float* take(const float* row, const std::array<float, pacrr::document_words>& contexts,
               float* to) const {
     BestValues found;
@@ -149,8 +149,8 @@ class PacrrModel final : public MapModel {
   std::array<LinearWeights, pacrr::longest_gram - 1> convolutions_;
 };
 
-/// Places of a row [places], the largest number first and of equal ones the first. What differs by
-/// rounding alone is equal.
+/// Positions of a row [places], ordered by descending number, of equal numbers the first. Numbers
+/// that differ only by rounding count as equal.
 at::Tensor in_order(const at::Tensor& row) {
   constexpr double places_told_apart = 1e9;
   return (row * places_told_apart).round().argsort(/*stable=*/true, /*dim=*/0, /*descending=*/true);

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What PACRR and CO-PACRR say of themselves; they differ in what they take of a map.
+// The descriptions of PACRR and CO-PACRR, which differ in the features they take from a map.
 
 #include <fmt/format.h>
 
@@ -17,15 +17,15 @@ namespace attnscope {
 namespace pacrr {
 inline constexpr std::int64_t query_words = 30, document_words = 200;  // of every map
 inline constexpr std::int64_t channels = 32, longest_gram = 3;
-inline constexpr std::int64_t best = 5;  // values that are taken of a row
+inline constexpr std::int64_t best = 5;  // largest values taken from a row
 
-/// Of `words` x `words` cosines: weight [32, 1, words, words], bias.
+/// Convolution over `words` x `words` cosines: weight [32, 1, words, words], bias.
 [[nodiscard]] inline std::string convolution(std::int64_t words) {
   return fmt::format("convolutions.{}.1", words - 2);
 }
 
-/// What is taken of each row of a map: the best values of the document's first words, so many for
-/// each view, and, with `context`, how near the query those places are.
+/// Features taken from each row of a map: for each view, the largest values among that many first
+/// document words, and, with `context`, the similarity of those places to the query.
 struct Taken {
   std::span<const std::int64_t> views;  // ascending, the last is the whole document
   bool context = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PolyEncoder (Humeau et al., ICLR 2020) as the MixEncoder paper compares it.
+// PolyEncoder (Humeau et al., ICLR 2020) as implemented for the MixEncoder paper.
 #include "engine/checkpoint/bert_body.h"
 #include "engine/model/late/late_description.h"
 #include "engine/model/poly_encoder/poly_config.h"

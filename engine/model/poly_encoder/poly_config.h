@@ -7,7 +7,7 @@ namespace attnscope {
 
 /// ModelConfig::own of the family.
 struct PolyConfig {
-  std::int64_t codes = 64;  // vectors that a query is composed into
+  std::int64_t codes = 64;  // number of vectors that represent a query
 };
 
 inline constexpr const char* poly_codes = "query_composition_layer.query";  // [codes, hidden]

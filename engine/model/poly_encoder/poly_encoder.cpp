@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PolyEncoder: codes compose the query H into Y = softmax(codes H^T) H, the candidate c, its [CLS],
-// weighs these by w = softmax(c Y^T), and the score is <w Y, c>, all unscaled. Because <w Y, c> =
-// <w, Y c>, the one product Y c serves both.
+// PolyEncoder: codes compose the query H into Y = softmax(codes H^T) H; the candidate c, its [CLS],
+// weights these with w = softmax(c Y^T), and the score is <w Y, c>, all unscaled. Because <w Y, c>
+// = <w, Y c>, a single product Y c serves both.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/softmax.h>

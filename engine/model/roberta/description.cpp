@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // RoBERTa (Liu et al., 2019) and XLM-RoBERTa (Conneau et al., ACL 2020) as sequence classifiers:
-// BERT's layers, positions that begin behind that of padding, one token type, a head of two layers.
+// BERT's layers, positions that begin after that of padding, one token type, a two-layer head.
 #include "engine/checkpoint/bert_body.h"
 #include "engine/model/bert/bert_config.h"
 #include "engine/model/bert/bert_like.h"

@@ -28,16 +28,16 @@ namespace fs = std::filesystem;
 
 constexpr const char* weights_file = "model.safetensors";
 constexpr const char* config_file = "config.json";
-// A folder has this name once it is locked.
+// A folder is renamed to this prefix after it is locked.
 constexpr std::string_view folder_prefix = "attnscope-model-";
 
-/// Whether it is a folder whose lock nobody holds; it is held here then.
+/// Locks the folder if no process holds its lock; returns whether it succeeded.
 bool lock_folder(const fs::path& folder, Descriptor& lock) {
   return lock.take(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) &&
          flock(lock.get(), LOCK_EX | LOCK_NB) == 0;
 }
 
-/// Those whose owner was killed.
+/// Removes folders of killed processes.
 void remove_left_over(const fs::path& parent) {
   std::error_code ignored;
   std::vector<fs::path> folders;
@@ -85,7 +85,7 @@ Result<std::unique_ptr<CheckpointFolder>> CheckpointFolder::write(const ModelWei
   const ModelConfig plain = weights.config().family->config_for(weights.shape(), {});
   const auto specs = weights.config().family->tensors(plain, nullptr).specs;
   std::vector<std::string> names;
-  names.reserve(specs.size());  // views look at them
+  names.reserve(specs.size());  // views refer to them
   std::vector<NamedView> views;
   views.reserve(specs.size());
   for (const TensorSpec& spec : specs) {

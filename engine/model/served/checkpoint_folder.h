@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Weights that were drawn here, as a checkpoint of transformers (config.json, model.safetensors) in
-// a temporary folder, for a program that loads them. It goes with its owner; one whose owner was
-// killed goes when the next is made.
+// Randomly initialised weights as a checkpoint of transformers (config.json, model.safetensors) in
+// a temporary folder, for a program that loads them. The owner's destructor removes the folder; the
+// next write() removes folders of killed processes.
 //
 //   auto folder = CheckpointFolder::write(*weights);
 //   load(folder->path());
@@ -23,15 +23,16 @@ class ModelWeights;
 
 class CheckpointFolder {
  public:
-  /// Of BERT's family, which the caller knows; projections for global tokens alone, which other
-  /// rows may have beside, are left out. Errors: what cannot be written, with the reason.
+  /// Precondition: the model is of BERT's family. Projections for global tokens, which other rows
+  /// may also have, are left out. Errors: a file that cannot be written, with the reason.
   [[nodiscard]] static Result<std::unique_ptr<CheckpointFolder>> write(const ModelWeights& weights);
   CheckpointFolder(const CheckpointFolder&) = delete;
   CheckpointFolder& operator=(const CheckpointFolder&) = delete;
   ~CheckpointFolder();
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  /// Whether both files are as they were written: whoever loads them may have changed them.
+  /// Whether both files are unchanged since they were written: the program that loads them may have
+  /// modified them.
   [[nodiscard]] bool is_as_written() const;
 
  private:
@@ -43,12 +44,12 @@ class CheckpointFolder {
     std::uintmax_t bytes = 0;
     friend bool operator==(const File&, const File&) = default;
   };
-  /// As they are now; none where they are not to be seen.
+  /// The current files; nothing if they cannot be read.
   [[nodiscard]] std::optional<std::array<File, 2>> files() const;
 
   std::filesystem::path path_;
   std::optional<std::array<File, 2>> written_{};
-  Descriptor lock_;  // held on the folder: whose lock can be had is left over
+  Descriptor lock_;  // held on the folder; a folder without a held lock is left over
 };
 
 }  // namespace attnscope

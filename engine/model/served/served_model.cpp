@@ -22,17 +22,17 @@ namespace {
 
 using nlohmann::json;
 
-// Rounding weights and states to 8 bits moved scores of peers on MiniLM's shape by up to a
-// thousandth; other weights, ids or types move them by a hundredth and more.
+// Rounding weights and states to 8 bits changed the scores of other programs on MiniLM's shape by
+// up to a thousandth; wrong weights, ids or types change them by a hundredth and more.
 constexpr double int8_error_bound = 5e-3;
-// Of two calls of one program that nobody knows.
+// Bound on the difference between two calls of one program with its own weights.
 constexpr double own_error_bound = 1e-3;
 
 bool is_int8(const ServedOffer& offer) {
   return offer.told().value("precision", "") == "int8";
 }
 
-/// [pairs, tokens] of the longest.
+/// Number of pairs, and tokens of the longest.
 struct BatchSize {
   std::int64_t pairs = 0, tokens = 0;
   friend bool operator==(const BatchSize&, const BatchSize&) = default;
@@ -49,8 +49,7 @@ BatchSize batch_size(const PairBatch& batch) {
   return size;
 }
 
-/// Where a batch lies in the memory that both have mapped: three rectangles of ids, mask and types,
-/// and the scores.
+/// Layout of a batch in the shared memory: three rectangles of ids, mask and types, and the scores.
 struct SharedBatch {
   std::int64_t* ids = nullptr;
   std::int64_t* mask = nullptr;
@@ -68,7 +67,7 @@ struct SharedBatch {
            (3 * static_cast<std::size_t>(size.tokens) * sizeof(std::int64_t) + sizeof(float));
   }
 
-  /// The first pair at the place `first`, the last ones before it.
+  /// Places the first pair at index `first`; the last pairs wrap around to the beginning.
   void fill(const PairBatch& batch, std::int64_t tokens, std::int64_t first) const {
     const auto pairs = static_cast<std::int64_t>(batch.items.size());
     std::int64_t place = first;
@@ -95,7 +94,7 @@ class LoadedServedModel final : public ServedModel {
                     const ModelVariant& variant, std::string folder)
       : plan_(offer), weights_(std::move(weights)), variant_(variant), folder_(std::move(folder)) {}
 
-  /// An error is what it does not take.
+  /// An error is the program's reason for refusing the model.
   Status load() {
     plan_.begin(variant_.threads);
     bound_ = {};
@@ -111,7 +110,7 @@ class LoadedServedModel final : public ServedModel {
     return counted ? (*counted)->supports(batch) : tl::unexpected(counted.error());
   }
 
-  /// What it says itself, or that of a model of this program and room for dense scores beside.
+  /// The program's own prediction, or that of this process's model plus space for dense scores.
   Result<std::int64_t> predicted_peak_bytes(const PairBatch& batch) const override {
     const BatchSize size = batch_size(batch);
     const auto told = plan_.ask("peak", {{"pairs", size.pairs}, {"tokens", size.tokens}});
@@ -126,8 +125,8 @@ class LoadedServedModel final : public ServedModel {
     });
   }
 
-  /// The useful work is the model's, whoever computes it; nobody counts what this one executes. Of
-  /// products in fewer bits none is told, as of this program's own: no ceiling is of them.
+  /// The useful work depends only on the model; the program's executed work is not counted. Work of
+  /// int8 products is not reported, as for this process's own int8: there is no ceiling for them.
   Result<ModelWork> work(const PairBatch& batch) const override {
     if (has_own_weights(plan_.offer()) || is_int8(plan_.offer())) return ModelWork{};
     const auto counted = counted_model();
@@ -144,7 +143,8 @@ class LoadedServedModel final : public ServedModel {
     if (size != bound_) {
       if (Status bound = bind(size); !bound) return tl::unexpected(bound.error());
     }
-    // Pairs stand elsewhere in every call: one that gave what it remembers would give it wrong.
+    // The position of the pairs changes with every call, so that results cached from an earlier
+    // call are wrong.
     const std::int64_t first = turns_++ % size.pairs;
     shared_.fill(batch, size.tokens, first);
     const std::span scores(shared_.scores, static_cast<std::size_t>(size.pairs));
@@ -183,7 +183,7 @@ class LoadedServedModel final : public ServedModel {
             {"positions", shape.positions}};
   }
 
-  /// The same model by what this program has, to count and to compare with.
+  /// The same model computed in this process, for counting and comparison.
   [[nodiscard]] Result<Model*> counted_model() const {
     if (counted_) return counted_.get();
     const Family& family = family_of(*weights_->config().family);
@@ -214,8 +214,8 @@ class LoadedServedModel final : public ServedModel {
   std::shared_ptr<const ModelWeights> weights_;
   ModelVariant variant_;
   std::string folder_;
-  mutable std::unique_ptr<Model> counted_;  // until it is called
-  BatchSize bound_;                         // what the process knows
+  mutable std::unique_ptr<Model> counted_;  // released by score()
+  BatchSize bound_;                         // size known to the process
   SharedStage stage_;
   SharedBatch shared_;
   std::int64_t turns_ = 0;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lightning IR's Set-Encoders (Schlatt et al., ECIR 2025): a mono cross-encoder whose documents see
-// [CLS], or an interaction token behind it, of the query's other documents. In training, documents
-// that are missing up to a depth are drawn at random; here a set is what is given.
+// Lightning IR's Set-Encoders (Schlatt et al., ECIR 2025): a mono cross-encoder whose documents
+// attend to [CLS], or to the following interaction token, of the query's other documents. In
+// training, missing documents up to a depth are sampled randomly; here the set is the given
+// documents.
 #include "engine/checkpoint/bert_body.h"
 #include "engine/model/bert/bert_config.h"
 #include "engine/model/bert/bert_like.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Set-Encoder (Schlatt et al., ECIR 2025, Sec. 3): BERT's cross-encoder whose documents see, in
-// every layer, one state of each other document of the same query. The batch is the set; the
-// states stand in it as rows already, so that they are keys of the plan and nothing is copied.
+// Set-Encoder (Schlatt et al., ECIR 2025, Sec. 3): BERT's cross-encoder whose documents attend, in
+// every layer, to one state of each other document of the same query. The batch is the set; the
+// states are rows of the batch already, so that the plan uses them as keys without copies.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ const FamilyDescription& set_encoder_description();
 
 namespace {
 
-/// Documents of one query.
+/// Scores the documents of one query as a set.
 class SetEncoder final : public Model {
  public:
   explicit SetEncoder(std::unique_ptr<Model> bert) : bert_(std::move(bert)) {}
@@ -50,12 +50,12 @@ class SetEncoder final : public Model {
   std::unique_ptr<Model> bert_;
 };
 
-/// Its reference is of a set of one document, which sees itself alone.
+/// The reference is for a set of one document, which attends only to itself.
 class SetEncoderFamily final : public BertLikeFamily {
  public:
   SetEncoderFamily() : BertLikeFamily(set_encoder_description()) {}
 
-  /// Those whose keys may stand anywhere in the batch.
+  /// Implementations that support keys anywhere in the batch.
   [[nodiscard]] std::vector<std::string_view> implementations() const override {
     return {"segment", "windowed"};
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // TK (Hofstaetter et al., Interpretable and Time-Budget-Constrained Contextualization for
-// Re-Ranking, ECAI 2020) with PyTorch's transformer layers, as the paper of TKL compares it.
+// Re-Ranking, ECAI 2020) with PyTorch's transformer layers, as implemented for the TKL paper.
 #include "engine/model/tk/tk_names.h"
 #include "engine/model/words/words_description.h"
 

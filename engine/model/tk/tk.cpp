@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TK: words in the context of their text, kernels over their cosines with the query's words, summed
-// up over the document (Hofstaetter et al., ECAI 2020, Sec. 3).
+// TK: contextualized words, kernels over their cosines with the query's words, summed over the
+// document (Hofstaetter et al., ECAI 2020, Sec. 3).
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/log2.h>
@@ -95,7 +95,7 @@ class TkModel final : public EncodedModel {
   }
 
  private:
-  /// Positions count from 0 in query and document alike.
+  /// Positions count from 0 in both query and document.
   [[nodiscard]] Result<at::Tensor> in_context(std::span<const TokenIds> texts,
                                               bool to_unit_length) const {
     const std::vector<std::int64_t> lengths = words_in(texts);
@@ -113,7 +113,7 @@ class TkModel final : public EncodedModel {
                                  .to_unit_length = to_unit_length});
   }
 
-  /// The score that a region's words would get alone, the means over the document's length.
+  /// Shows the score of each region's words alone, with means over the document's length.
   [[nodiscard]] Status show_parts(const Encoded& encoded, const Show& show) const {
     const float* both = weights().tensor(tk_names::both).const_data_ptr<float>();
     const float scale = weights().tensor(tk_names::scale).item<float>();
@@ -121,7 +121,7 @@ class TkModel final : public EncodedModel {
     const auto weighted = [&](const char* name, float factor) {
       const float* weight = weights().tensor(name).const_data_ptr<float>();
       std::vector<float> all(weight, weight + tk_kernels);
-      for (float& one : all) one *= factor;
+      for (float& value : all) value *= factor;
       return all;
     };
     const std::vector<float> logarithms =

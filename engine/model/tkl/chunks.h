@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// TKL's chunks: 40 words of a document that see 5 more to each side, in positions of their own
-// (Hofstaetter et al., SIGIR 2020, Sec. 3.1; sizes of its authors' program).
+// TKL's chunks: 40 words of a document that attend to 5 more on each side, with positions relative
+// to the chunk (Hofstaetter et al., SIGIR 2020, Sec. 3.1; sizes from the authors' program).
 
 #include <algorithm>
 #include <cstdint>
@@ -12,27 +12,28 @@ namespace attnscope {
 
 inline constexpr std::int64_t chunk_words = 40, chunk_overlap = 5;
 
-/// Chunks of a document of so many words, one at least. `drops_tail`: as in the authors' program
-/// the last one to four words of a document of more than 40 are in no chunk's middle.
+/// Number of chunks of a document of `words` words, at least one. `drops_tail`: as in the authors'
+/// program, the last one to four words of a document of more than 40 words are in no chunk's
+/// centre.
 [[nodiscard]] constexpr std::int64_t chunks_of(std::int64_t words, bool drops_tail) {
   if (words <= chunk_overlap) return 1;
   if (drops_tail) return (words - chunk_overlap) / chunk_words + 1;
   return (words + chunk_words - 1) / chunk_words;
 }
 
-/// Words that are in a chunk's middle and so kept.
+/// Number of words in some chunk's centre, which are kept.
 [[nodiscard]] constexpr std::int64_t kept_words(std::int64_t words, bool drops_tail) {
   return std::min(words, chunks_of(words, drops_tail) * chunk_words);
 }
 
-/// The words that a chunk sees.
+/// The words that a chunk attends to.
 struct ChunkWords {
   std::int64_t begin = 0, end = 0;
-  std::int64_t first_position = 0;  // of `begin` in the chunk's own positions
+  std::int64_t first_position = 0;  // of `begin` within the chunk
   [[nodiscard]] std::int64_t size() const { return end - begin; }
 };
 
-/// None of an empty document.
+/// No chunks for an empty document.
 [[nodiscard]] inline std::vector<ChunkWords> chunks_in(std::int64_t words, bool drops_tail) {
   std::vector<ChunkWords> chunks;
   if (words == 0) return chunks;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // TKL (Hofstaetter et al., Local Self-Attention over Long Text for Efficient Document Retrieval,
-// SIGIR 2020) as its authors' program computes it.
+// SIGIR 2020) as in its authors' program.
 #include <array>
 
 #include "engine/checkpoint/bert_body.h"
@@ -69,7 +69,7 @@ class TklDescription final : public WordsDescription {
     own.query_positions = model.most_query_tokens;
     model.own = own;
   }
-  /// The rows of its tables of positions, of which fewer are read.
+  /// Sizes of the position tables, of which only some rows are used.
   void take_own_sizes(ModelConfig& config, const TensorViews& files) const override {
     auto own = own_in(config);
     const auto rows = [&](const char* name, std::int64_t least, std::int64_t& size) {
@@ -88,7 +88,7 @@ class TklDescription final : public WordsDescription {
     append_tensor(tkl_names::query_positions, {1, own.query_positions, hidden}, 0, specs);
     append_tensor(tkl_names::document_positions, {1, own.document_positions, hidden}, 0, specs);
     append_tensor(tkl_names::mixer, {1}, 0.5, specs);
-    constexpr double bias = 100;  // where its authors' training begins
+    constexpr double bias = 100;  // initial value in the authors' training
     for (const char* name : {tkl_names::factor, tkl_names::exponent, tkl_names::offset}) {
       append_tensor(fmt::format("{}.weight", name), {1, 2}, 0, specs);
       append_tensor(fmt::format("{}.bias", name), {1}, bias, specs);

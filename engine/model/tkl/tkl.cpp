@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TKL: words of a document in the context of their chunk, kernels over their cosines with the
-// query's words, summed up over regions and saturated; the best regions make the score
+// TKL: words of a document contextualized within their chunk, kernels over their cosines with the
+// query's words, summed over regions and saturated; the best regions determine the score
 // (Hofstaetter et al., SIGIR 2020, Sec. 3). Where the paper and its authors' program differ, the
-// program's sizes.
+// sizes are the program's.
 #include <ATen/TensorOperators.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ namespace {
 
 constexpr std::int64_t counts = cpu::region_tokens + 1;  // of words in a region
 
-/// What a region's sums become, for each word of a query and each number of words in the region.
+/// Saturation parameters for each query word and each number of words in a region.
 struct SaturationTable {
   std::vector<float> factor, exponent, constant, alpha;
   [[nodiscard]] cpu::RegionSaturation spans() const { return {factor, exponent, constant, alpha}; }
@@ -135,9 +135,9 @@ class TklModel final : public EncodedModel {
       const auto own = static_cast<std::size_t>(cpu::regions_of(document.size()));
       const auto regions_of_it = std::span(scores).subspan(first, own);
       const BestRegions best = best_regions(regions_of_it);
-      // A region that is no number is no best one, and yet nobody knows the score without it.
+      // A NaN region is never among the best, but it makes the score undefined.
       float score =
-          std::ranges::any_of(regions_of_it, [](float one) { return !std::isfinite(one); })
+          std::ranges::any_of(regions_of_it, [](float value) { return !std::isfinite(value); })
               ? std::numeric_limits<float>::quiet_NaN()
               : 0;
       for (std::size_t i = 0; i < best.score.size(); ++i) score += of_place[i] * best.score[i];
@@ -159,7 +159,7 @@ class TklModel final : public EncodedModel {
     for (const std::int64_t document : words.documents)
       regions += static_cast<double>(cpu::regions_of(document));
     constexpr auto each = static_cast<double>(cpu::pooling_kernels);
-    // A power of each saturated sum; nothing of a logarithm.
+    // A power of each saturated sum; logarithms are not counted.
     const double powers = own_.saturation == Saturation::linear ? 0 : query * regions * each;
     return {.linear_flop = 2 * query * words.words() * static_cast<double>(hidden()),
             .exponentials = query * words.words() * each + powers,
@@ -180,7 +180,7 @@ class TklModel final : public EncodedModel {
   }
 
  private:
-  /// A query has no more words than there are positions.
+  /// The number of query words is limited by the number of positions.
   static ModelConfig limited(ModelConfig config) {
     const std::int64_t positions = std::any_cast<const TklConfig&>(config.own).query_positions;
     if (config.most_query_tokens == 0 || config.most_query_tokens > positions)
@@ -202,8 +202,8 @@ class TklModel final : public EncodedModel {
                                static_cast<std::size_t>(cpu::pooling_kernels)}};
   }
 
-  /// Eq. 5 and 6 as the authors' program has them: a, b and c are linear in what the query word and
-  /// the region's length give, the power is 1 / b.
+  /// Eq. 5 and 6 as in the authors' program: a, b and c are linear in the query word's salience and
+  /// the region's length; the exponent is 1 / b.
   [[nodiscard]] SaturationTable saturation_of(const at::Tensor& query, TokenIds words) const {
     SaturationTable table;
     if (own_.saturation == Saturation::log) {
@@ -227,7 +227,7 @@ class TklModel final : public EncodedModel {
     return table;
   }
 
-  /// Of each query word: a product with its vector in context, or its IDF.
+  /// For each query word: the product with its contextualized vector, or its IDF.
   [[nodiscard]] std::vector<double> salience_of(const at::Tensor& query, TokenIds words) const {
     std::vector<double> all;
     all.reserve(words.size());
@@ -245,7 +245,7 @@ class TklModel final : public EncodedModel {
     return all;
   }
 
-  /// LayerNorm of both where the salience is learned.
+  /// Inputs of the saturation: layer-normalized if the salience is learned.
   [[nodiscard]] std::pair<double, double> seen_by_saturation(double salience, double length) const {
     if (own_.saturation != Saturation::embedding) return {salience, length};
     constexpr double epsilon = 1e-5;

@@ -1,21 +1,21 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What TKL has beside its layers (Hofstaetter et al., SIGIR 2020, Sec. 3).
+// Parameters of TKL other than its layers (Hofstaetter et al., SIGIR 2020, Sec. 3).
 
 #include <cstdint>
 
 namespace attnscope {
 
-/// How kernels' sums over a region are saturated.
+/// Saturation function for the kernel sums of a region.
 enum class Saturation : std::uint8_t { embedding, idf, linear, log };
 
 struct TklConfig {
   Saturation saturation = Saturation::embedding;
-  /// As its authors' program: up to four words at the end of a long document are in no chunk.
+  /// As in the authors' program: up to four words at the end of a long document are in no chunk.
   bool drops_tail = false;
   std::int64_t query_positions = 30;
-  std::int64_t document_positions = 2050;  // of which the first chunk_words + 2 overlap are read
+  std::int64_t document_positions = 2050;  // only the first chunk_words + 2 overlap are used
 };
 
 namespace tkl_names {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every chunk and every region by itself, with the whole tensor of kernels.
+// Computes every chunk and every region separately, with the full tensor of kernels.
 #include "engine/model/tkl/tkl_reference.h"
 
 #include <ATen/TensorOperators.h>
@@ -55,7 +55,7 @@ class Reference {
     return mixed(embedded, of_.contextualize(embedded + positions.narrow(0, 0, embedded.size(0))));
   }
 
-  /// The words in the chunk's middle.
+  /// The words in the chunk's centre.
   at::Tensor chunk(std::int64_t number) const {
     const auto words = static_cast<std::int64_t>(document_.size());
     const std::int64_t from = number * 40 - 5;
@@ -77,7 +77,7 @@ class Reference {
     return (saturated(sums, query, end - begin) * weights).sum().item<double>();
   }
 
-  /// sums [query, 11] of a region of so many words.
+  /// Saturates the sums [query, 11] of a region of `words` words.
   at::Tensor saturated(const at::Tensor& sums, const at::Tensor& query, std::int64_t words) const {
     if (own_.saturation == Saturation::log) {
       const at::Tensor factors = of_.tensor(tkl_names::kernel_factors)[0].reshape({1, 11});

@@ -6,7 +6,7 @@
 
 namespace attnscope {
 
-/// TKL in float64, written from its formulas: regions' scores and the 15 that count.
+/// TKL in float64, written from its formulas: region scores and the 15 regions that count.
 [[nodiscard]] ReferenceOutput tkl_reference(const WordsReference& reference, const TklConfig& own,
                                             TokenIds query, TokenIds document);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// VIRT-like: after VIRT (Li et al., EMNLP 2022), of which the MixEncoder paper says that it
-// performs cross-attention in the last layer. Its formulas are not published with the comparison:
-// what stands here is made after it and must not be taken for it. Names of tensors are ours.
+// VIRT-like: modelled on VIRT (Li et al., EMNLP 2022), which according to the MixEncoder paper
+// performs cross-attention in the last layer. The formulas used in that comparison are not
+// published: this implementation is not VIRT and must not be reported as VIRT. Tensor names are
+// ours.
 #include "engine/checkpoint/bert_body.h"
 #include "engine/model/late/late_description.h"
 

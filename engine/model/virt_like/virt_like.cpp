@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // VIRT-like: with the last states X of the query and Y of the document, X' = softmax(X Y^T / sqrt
-// d) Y and Y' = softmax(Y X^T / sqrt d) X; u and v, the means of their rows, go as [u; v; |u - v|;
-// max(u, v)] through a hidden layer with ReLU to the score. A mean of weighted sums is one sum by
-// the weights' means, and both softmaxes share their products.
+// d) Y and Y' = softmax(Y X^T / sqrt d) X; u and v are the means of their rows, and a hidden layer
+// with ReLU computes the score from [u; v; |u - v|; max(u, v)]. A mean of weighted sums is a single
+// sum with the mean weights, and both softmaxes share their products.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/linear.h>

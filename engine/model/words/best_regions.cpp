@@ -8,12 +8,12 @@
 namespace attnscope {
 namespace {
 
-/// What the authors' program takes the score of a region without words for, and what it puts in
-/// place of those that are too near a peak: both behind any score.
+/// Scores in the authors' program of a region without words, and of regions too near a peak: both
+/// are below any real score.
 constexpr float no_words = -9900, taken = -10001;
 constexpr std::int64_t apart = cpu::region_tokens / cpu::region_step;
 
-/// What of a region's shares is there when nothing matches: taken from them, and its sum.
+/// Subtracts from a region's shares what they contain without any match; returns its sum.
 float take_unmatched(const cpu::RegionCall& call, std::int64_t words, std::span<float> shares) {
   if (words == 0) return 0;
   const cpu::RegionSaturation& by = call.saturation;

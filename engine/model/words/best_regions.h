@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Regions of a document, stretches of 30 words, 2 apart: which of them make TKL's score
-// (Hofstaetter et al., SIGIR 2020, Sec. 3.4; sizes of its authors' program), and what of a document
-// there is to see by them.
+// Regions of a document, runs of 30 words at a distance of 2: selects the regions of TKL's score
+// (Hofstaetter et al., SIGIR 2020, Sec. 3.4; sizes from the authors' program), and shows a
+// document's matches in them.
 //
 //   const BestRegions best = best_regions(scores);    // of all regions (kernel_pooling.h)
 //   float score = 0;
@@ -18,27 +18,28 @@
 
 namespace attnscope {
 
-/// The best regions, which are at least a region's words apart, and all that count: those beside
-/// them, too.
+/// The peaks, which are at least one region length apart, and all regions that count, including the
+/// neighbours of the peaks.
 inline constexpr std::int64_t peak_regions = 3, counted_regions = 15;
 
-/// In the order of their weights: the three peaks, then for all three the region before, behind,
-/// two before and two behind each.
+/// In the order of their weights: the three peaks, then for all three the region before, after, two
+/// before and two after each.
 struct BestRegions {
   std::array<std::int64_t, counted_regions> region{};
-  std::array<float, counted_regions> score{};  // 0 where a region has no words
+  std::array<float, counted_regions> score{};  // 0 if a region has no words
 };
 
-/// Of all regions' scores, 0 where one has no words; of none, regions 0 with score 0.
+/// `scores`: the scores of all regions, 0 for a region without words; without regions, returns
+/// regions 0 with score 0.
 [[nodiscard]] BestRegions best_regions(std::span<const float> scores);
 
-/// Hands `show` the regions of the first document of calls that differ in saturation and weights
-/// alone, and whose scores add up:
+/// Passes to `show` the regions of the first document, for calls that differ only in saturation and
+/// weights and whose scores are summed:
 ///
 ///   regions  [regions]                     each one's score
 ///   counted  [15]                          the best ones' numbers, as BestRegions has them
-///   unmatched [15]                         what of their scores is there when nothing matches
-///   shares   [15, query words, kernels]    what matches add to that
+///   unmatched [15]                         the part of their scores without any match
+///   shares   [15, query words, kernels]    the contribution of matches
 [[nodiscard]] Status show_regions(std::span<const cpu::RegionCall> calls, int threads,
                                   const Show& show);
 

@@ -25,10 +25,10 @@
 namespace attnscope {
 namespace {
 
-/// Of sequences that go through all layers together: states and projections of so many words of 300
-/// numbers stay in a core's second cache.
+/// Words of the sequences that pass through all layers in one call: states and projections of so
+/// many words of 300 numbers stay in a core's L2 cache.
 constexpr std::int64_t words_at_once = 250;
-/// Fewer make products slow; rather some threads have nothing to do.
+/// Fewer words make products slow; leaving some threads idle is faster.
 constexpr std::int64_t least_words_at_once = 100;
 
 ModelVariant whole_attention(const ModelVariant& variant, int threads) {
@@ -56,7 +56,7 @@ std::int64_t sum_of(std::span<const std::int64_t> lengths) {
   return std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
 }
 
-/// to = row's word + its position.
+/// to = word vector of the row + position vector.
 void embed(const ContextCall& call, const ContextRow& row, const at::Tensor& words, float* to) {
   const std::int64_t width = words.size(1);
   const float* word = words.const_data_ptr<float>() + row.word * width;
@@ -64,14 +64,14 @@ void embed(const ContextCall& call, const ContextRow& row, const at::Tensor& wor
   for (std::int64_t c = 0; c < width; ++c) to[c] = word[c] + position[c];
 }
 
-/// to = the hybrid of a word's own vector and what the layers made of it.
+/// to = the hybrid of a word's own vector and the layers' output for it.
 void keep(const ContextCall& call, const float* word, const float* context, std::int64_t width,
           float* to) {
   constexpr float least_length = 1e-13F;
   const auto own = static_cast<float>(call.mixer), rest = static_cast<float>(1 - call.mixer);
   for (std::int64_t c = 0; c < width; ++c) to[c] = own * word[c] + rest * context[c];
   if (!call.to_unit_length) return;
-  // Several sums, which a processor adds side by side.
+  // Several independent sums, which the compiler vectorizes.
   std::array<float, 16> sums{};
   std::int64_t c = 0;
   for (; c + std::ssize(sums) <= width; c += std::ssize(sums))
@@ -121,8 +121,8 @@ Result<at::Tensor> Contextualizer::run(const ContextCall& call) const {
       for (std::int64_t t = begin; t < end; ++t) done[static_cast<std::size_t>(t)] = take();
     });
   }
-  for (const Status& one : done)
-    if (!one) return tl::unexpected(one.error());
+  for (const Status& status : done)
+    if (!status) return tl::unexpected(status.error());
   return kept;
 }
 
@@ -189,7 +189,7 @@ Result<ModelWork> Contextualizer::work(std::span<const std::int64_t> lengths) co
     layer.linear_flop = 2 * static_cast<double>(piece.words) * hidden * (4 * hidden + 2 * wide);
     add(layer, static_cast<double>(shape_.layers), sum);
   }
-  // States once in and out of a layer, and its weights once.
+  // States are read and written once per layer, and its weights read once.
   sum.least_bytes =
       static_cast<double>(shape_.layers) * static_cast<double>(sizeof(float)) *
       (2 * static_cast<double>(sum_of(lengths)) * hidden + 4 * hidden * hidden + 2 * hidden * wide);

@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layers of attention over words, as PyTorch's TransformerEncoder has them: LayerNorm behind each
-// residual, ReLU in the feed-forward network (Vaswani et al., 2017). Sequences lie one after the
-// other without padding; each sees itself alone. LibTorch inside.
+// Attention layers over words as in PyTorch's TransformerEncoder: LayerNorm after each residual
+// connection, ReLU in the feed-forward network (Vaswani et al., 2017). Sequences are concatenated
+// without padding; each attends only to itself. LibTorch inside.
 
 #include <ATen/core/Tensor.h>
 
@@ -20,38 +20,38 @@
 
 namespace attnscope {
 
-/// A word that goes through the layers.
+/// A word in the input of the layers.
 struct ContextRow {
   static constexpr std::int64_t dropped = -1;
-  std::int32_t word = 0;        // row of the words' vectors
-  std::int32_t position = 0;    // row of the positions'
+  std::int32_t word = 0;        // row of the word vectors
+  std::int32_t position = 0;    // row of the position vectors
   std::int64_t kept = dropped;  // row of the result
 };
 
-/// Words that are put into context.
+/// Words to contextualize.
 struct ContextCall {
   std::span<const ContextRow> rows;
   std::span<const std::int64_t> lengths;  // of sequences of rows
   const at::Tensor& positions;            // [some, hidden]
-  double mixer = 0;                       // of a word's own vector
+  double mixer = 0;                       // weight of a word's own vector
   std::int64_t kept = 0;                  // rows of the result
   bool to_unit_length = false;
 };
 
 class Contextualizer {
  public:
-  /// The attention of a sequence is whole, by that implementation.
+  /// Uses `implementation` for full attention within each sequence.
   Contextualizer(const ModelWeights& weights, const ModelVariant& variant,
                  const Implementation& implementation);
 
-  /// [kept, hidden]: m e + (1 - m) c of the rows that are kept, with the word's vector e and c what
-  /// the layers make of it with its position, what TK calls the hybrid of both. A few sequences at
-  /// a time go through all layers, so that states stay in a core's cache; threads take such pieces
-  /// as they come, or work on one together where there are fewer. No result depends on that.
-  /// Errors: what the implementation says.
+  /// Returns [kept, hidden]: m e + (1 - m) c of the kept rows, with the word's vector e and the
+  /// layers' output c for that vector with its position, which TK calls the hybrid of both. A few
+  /// sequences at a time pass through all layers, so that states stay in a core's cache; threads
+  /// take such pieces dynamically, or share one piece if there are fewer pieces than threads.
+  /// Results do not depend on that. Errors: those of the implementation.
   [[nodiscard]] Result<at::Tensor> run(const ContextCall& call) const;
   [[nodiscard]] Result<ModelWork> work(std::span<const std::int64_t> lengths) const;
-  /// Of a run, beside the result.
+  /// Peak memory of a run in bytes, in addition to the result.
   [[nodiscard]] std::int64_t peak_bytes(std::span<const std::int64_t> lengths) const;
 
  private:
@@ -59,14 +59,14 @@ class Contextualizer {
     std::span<const std::int64_t> lengths;
     std::int64_t first = 0, words = 0;  // rows
   };
-  /// Pieces one after the other that are alike are planned once.
+  /// Consecutive pieces with equal lengths share one plan.
   struct Planned {
     std::unique_ptr<AttentionStage> stage;
     std::span<const std::int64_t> lengths;
   };
   [[nodiscard]] Status plan(const ModelVariant& variant, const Piece& piece, Planned& at) const;
   [[nodiscard]] std::vector<Piece> pieces_of(std::span<const std::int64_t> lengths) const;
-  /// Threads that each take pieces of their own: all, or 1 where all work on one piece together.
+  /// Number of threads that each process separate pieces: all, or 1 if all share each piece.
   [[nodiscard]] int takers(std::size_t pieces) const;
   [[nodiscard]] Result<std::unique_ptr<AttentionStage>> stage(
       const ModelVariant& variant, std::span<const std::int64_t> lengths) const;
@@ -75,16 +75,17 @@ class Contextualizer {
   [[nodiscard]] std::int64_t peak_bytes_of(const AttentionStage& stage, std::int64_t words) const;
 
   ModelShape shape_;
-  ModelVariant together_, alone_;  // of all threads and of one; stages look at them
+  ModelVariant together_, alone_;  // with all threads and with one; stages refer to them
   const Implementation& implementation_;
   at::Tensor words_;
   std::vector<EncoderLayer> layers_;
 };
 
-/// By which the attention of words can be computed, the first choice first.
+/// Implementations of the attention over words, the preferred one first.
 [[nodiscard]] std::vector<std::string_view> word_implementations();
 
-/// Rows 0 .. count - 1 of sines, then cosines, of falling rates: [count, hidden].
+/// Sinusoidal position rows 0 .. count - 1, sines then cosines, of falling frequency: [count,
+/// hidden].
 [[nodiscard]] at::Tensor sinusoid_rows(std::int64_t count, std::int64_t hidden);
 
 }  // namespace attnscope

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t most_words = 100'000'000;
 
-/// Far from all sizes: nothing of words ends at a table of positions but what a family says itself.
+/// Larger than any text: position tables do not limit words, except by a family's own limit.
 constexpr std::int64_t any_position = 1 << 20;
 
 void read_layers_of_words(const JsonField& config, ModelShape& shape) {
@@ -56,7 +56,7 @@ ModelConfig WordsDescription::read_config(const JsonField& config,
   model.shape = {.layers = 0, .hidden = needed(config, "embedding_dim").whole(1, most_width)};
   model.shape.heads = 1;
   model.shape.positions = any_position;
-  model.shape.vocabulary = 0;  // as many as there are vectors
+  model.shape.vocabulary = 0;  // determined by the number of vectors
   if (const auto size = said(config, "vocab_size"))
     model.shape.vocabulary = size->whole(2, most_rows);
   if (has_layers()) read_layers_of_words(config, model.shape);
@@ -82,7 +82,7 @@ ModelConfig WordsDescription::config_for(const ModelShape& shape,
 
 void WordsDescription::take_sizes(ModelConfig& config, const TensorViews& files) const {
   const auto table = files.find(word_embeddings);
-  // A table of another form than [words, numbers] is told with all other tensors.
+  // A table with a shape other than [words, numbers] is reported with all other tensors.
   if (config.shape.vocabulary == 0 && table != files.end() && !table->second.shape.empty())
     config.shape.vocabulary = table->second.shape.front();
   take_own_sizes(config, files);
@@ -92,7 +92,7 @@ ModelTensors WordsDescription::tensors(const ModelConfig& config,
                                        const TensorViews* /*files*/) const {
   ModelTensors found;
   append_tensor(word_embeddings, {config.shape.vocabulary, config.shape.hidden}, 0, found.specs);
-  // About the one of a word in 150 documents.
+  // About the IDF of a word that occurs in one of 150 documents.
   if (uses_idfs(config)) append_tensor(word_idfs, {config.shape.vocabulary, 1}, 5, found.specs);
   if (has_layers()) append_layers_of_words(config.shape, found.specs);
   append_own(config, found.specs);
@@ -101,13 +101,14 @@ ModelTensors WordsDescription::tensors(const ModelConfig& config,
 
 bool WordsDescription::leaves_out(const ModelConfig& config, std::string_view name) const {
   if (name == "mu" || name == "sigma" || name == word_idfs) return true;
-  return std::ranges::any_of(unused(config), [&](const Unused& one) { return one.name == name; });
+  return std::ranges::any_of(unused(config),
+                             [&](const Unused& parameter) { return parameter.name == name; });
 }
 
 std::int64_t WordsDescription::parameters(const ModelConfig& config) const {
   std::int64_t sum = OptionedDescription::parameters(config) -
                      config.shape.vocabulary * (config.shape.hidden + (uses_idfs(config) ? 1 : 0));
-  for (const Unused& one : unused(config)) sum += one.size;
+  for (const Unused& parameter : unused(config)) sum += parameter.size;
   return sum;
 }
 

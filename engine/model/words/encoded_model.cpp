@@ -17,8 +17,8 @@
 namespace attnscope {
 namespace {
 
-/// Documents are encoded so many words of each thread at a time: what is on the way does not grow
-/// with their number, and a query finds it in the caches.
+/// Words per thread that are encoded in one call: temporary memory does not grow with the number of
+/// documents, and the vectors are still in the caches when they are scored.
 constexpr std::int64_t words_of_a_thread = 1'024;
 
 }  // namespace
@@ -101,7 +101,7 @@ Result<GroupOutput> EncodedModel::score_encoded(TokenIds query, const DocumentCa
   const DocumentRows rows(documents);
   std::vector<TokenRange> ranges;
   ranges.reserve(numbers.size());
-  // In the format they are computed in, they are read where they lie.
+  // In float32, the format of the computation, rows are read in place.
   if (documents.format() == VectorFormat::float32) {
     for (const std::int64_t number : numbers) ranges.push_back(rows.range(number));
     const auto* first = reinterpret_cast<const float*>(documents.vectors().data);
@@ -123,7 +123,7 @@ Status EncodedModel::takes(const DocumentCache& documents) {
 ModelWork EncodedModel::work_of(const WordCounts& counts) const {
   ModelWork sum = work_of_interaction(kept(counts));
   const std::vector<std::int64_t> query{counts.query};
-  // Lengths that fit a text fit a layout.
+  // Lengths that are valid for a text are valid for a layout.
   if (const auto work = contextualizer_.work(query)) add(*work, 1, sum);
   if (counts.encoded) return sum;
   if (const auto work = work_of_encoding(counts.documents)) add(*work, 1, sum);
@@ -159,7 +159,7 @@ Result<ModelWork> EncodedModel::work_of_encoding(std::span<const std::int64_t> d
   return contextualizer_.work(sequences_of_all(documents));
 }
 
-/// A piece's vectors, and what a run of the layers needs.
+/// The vectors of a piece, and the memory of a run of the layers.
 std::int64_t EncodedModel::bytes_of_encoding(std::span<const std::int64_t> documents) const {
   std::int64_t most = 0;
   for (const auto piece :

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Re-rankers whose documents are put into context before any query is known: a vector of each word,
-// of length 1, because only its cosines with the query's are read. LibTorch inside.
+// Re-rankers whose documents are contextualized before any query is known: one unit-length vector
+// per word, because only cosines with the query's vectors are used. LibTorch inside.
 
 #include <ATen/core/Tensor.h>
 
@@ -21,7 +21,7 @@ namespace attnscope {
 
 class EncodedModel : public WordsModel {
  public:
-  /// `encoding`: what beside weights and heads decides of a document's vectors, in words.
+  /// `encoding`: what determines a document's vectors besides weights and heads, in words.
   EncodedModel(const std::shared_ptr<const ModelWeights>& weights, const ModelConfig& config,
                const ModelVariant& variant, const Implementation& implementation,
                std::string_view encoding);
@@ -42,17 +42,16 @@ class EncodedModel : public WordsModel {
   [[nodiscard]] ModelWork work_of(const WordCounts& counts) const final;
   [[nodiscard]] std::int64_t peak_bytes(const WordCounts& counts) const final;
 
-  /// What is put into context of a document of so many words: lengths of sequences that lie one
-  /// after the other.
+  /// Lengths of the concatenated sequences that are contextualized for a document of `words` words.
   [[nodiscard]] virtual std::vector<std::int64_t> sequences_of(std::int64_t words) const = 0;
-  /// Vectors that are kept of it.
+  /// Number of vectors kept for such a document.
   [[nodiscard]] virtual std::int64_t kept_of(std::int64_t words) const = 0;
   /// Vectors of the query's words, [words, hidden], in context.
   [[nodiscard]] virtual Result<at::Tensor> encode_query(TokenIds query) const = 0;
-  /// Vectors that are kept of some documents one after the other, of length 1.
+  /// Kept vectors of some documents, concatenated, of unit length.
   [[nodiscard]] virtual Result<at::Tensor> encode(std::span<const TokenIds> documents) const = 0;
-  /// A query's vectors against its documents': each has those of its range of `rows`, whose vectors
-  /// are of length 1.
+  /// A query's vectors and its documents': each document has its range of `rows`, whose vectors
+  /// have unit length.
   struct Encoded {
     const at::Tensor& query;  // [words, hidden]
     TokenIds words;           // of the query
@@ -62,9 +61,9 @@ class EncodedModel : public WordsModel {
   };
   [[nodiscard]] virtual Result<GroupOutput> interact(const Encoded& encoded,
                                                      const Show& show) const = 0;
-  /// Of documents in numbers of kept vectors, as are the bytes.
+  /// Work of the interaction. Documents are counted in kept vectors, as for the bytes.
   [[nodiscard]] virtual ModelWork work_of_interaction(const WordCounts& counts) const = 0;
-  /// Beside both texts' vectors.
+  /// Peak memory in bytes, in addition to both texts' vectors.
   [[nodiscard]] virtual std::int64_t bytes_of_interaction(const WordCounts& counts) const = 0;
 
   [[nodiscard]] const Contextualizer& contextualizer() const { return contextualizer_; }
@@ -79,7 +78,7 @@ class EncodedModel : public WordsModel {
   [[nodiscard]] const DocumentCache::Maker& maker();
 
   Contextualizer contextualizer_;
-  DocumentCache::Maker maker_;  // its weights' fingerprint is taken when it is first asked for
+  DocumentCache::Maker maker_;  // the weights' fingerprint is computed on demand
 };
 
 }  // namespace attnscope

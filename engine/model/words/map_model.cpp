@@ -21,7 +21,8 @@
 namespace attnscope {
 namespace {
 
-/// Of all channels of the rows that are convolved together: they stay in the second cache.
+/// Number of floats in all channels of the rows that are convolved in one call: they stay in the L2
+/// cache.
 constexpr std::int64_t channel_floats = 1 << 16;
 
 std::int64_t rows_convolved_at_once(std::int64_t rows, std::int64_t columns,
@@ -50,18 +51,18 @@ MapModel::MapModel(std::shared_ptr<const ModelWeights> weights, ModelConfig conf
       second_(this->weights().linear(map_names::second)),
       last_(this->weights().tensor(map_names::last)) {}
 
-/// Each document is one thread's: what is on the way of it stays near that.
+/// Each document is processed by one thread, whose temporaries stay in its caches.
 Result<GroupOutput> MapModel::score_words(TokenIds query, std::span<const TokenIds> documents,
                                           const Show& show) {
   const std::vector<TokenIds> of_query{query};
   const at::Tensor vectors = embed(of_query);
-  // The kernel's sums are those of a row alone: equal words have equal cosines.
+  // The kernel's sums do not depend on other rows: equal words have equal cosines.
   const Linear products(unit_rows(vectors), at::zeros({vectors.size(0)}), LinearRoute::kernel);
   const auto count = static_cast<std::int64_t>(documents.size());
   at::Tensor features = at::empty({count, features_});
   std::vector<Shown> shown;
   at::parallel_for(0, count, 1, [&](std::int64_t begin, std::int64_t end) {
-    const c10::InferenceMode no_graph;  // is a thread's own
+    const c10::InferenceMode no_graph;  // is thread-local
     for (std::int64_t d = begin; d < end; ++d) {
       const auto text = documents.subspan(static_cast<std::size_t>(d), 1);
       const at::Tensor words = text.front().empty() ? at::zeros({1, hidden()}) : embed(text);
@@ -71,7 +72,7 @@ Result<GroupOutput> MapModel::score_words(TokenIds query, std::span<const TokenI
         shown.push_back({0, "cosines", cosines.sizes().vec(), floats_in(cosines)});
     }
   });
-  for (Shown& one : shown) show(std::move(one));
+  for (Shown& tensor : shown) show(std::move(tensor));
   return GroupOutput{.scores = floats_in(scores_of(features)), .states = floats_in(features)};
 }
 
@@ -94,7 +95,7 @@ ModelWork MapModel::work_of(const WordCounts& counts) const {
   return work;
 }
 
-/// Each thread's document: its vectors twice, the map twice and what is seen in it.
+/// Per thread, for its document: its vectors twice, the map twice and the features.
 std::int64_t MapModel::peak_bytes(const WordCounts& counts) const {
   const auto documents = static_cast<std::int64_t>(counts.documents.size());
   std::int64_t longest = 1;
@@ -131,7 +132,7 @@ void convolve_rows(const at::Tensor& map, const LinearWeights& convolution,
 
 std::int64_t floats_of_convolved_rows(std::int64_t rows, std::int64_t columns,
                                       std::int64_t channels) {
-  // LibTorch's own layout of the channels stands beside them.
+  // LibTorch holds a second copy of the channels in its own layout.
   return 2 * channels * rows_convolved_at_once(rows, columns, channels) * columns +
          2 * rows * columns;
 }

@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Re-rankers that look at the cosines of a query's words with a document's as at a picture:
-// MatchPyramid, PACRR and CO-PACRR. A family says what it sees in such a map; three linear layers
-// make the score of it. LibTorch inside.
+// Re-rankers that process the cosines of a query's words with a document's words as an image:
+// MatchPyramid, PACRR and CO-PACRR. A family extracts features from such a map; three linear layers
+// compute the score. LibTorch inside.
 
 #include <ATen/core/Tensor.h>
 
@@ -17,14 +17,15 @@
 
 namespace attnscope {
 
-/// The one implementation of such families.
+/// The only implementation of these families.
 inline constexpr std::string_view map_implementation = "libtorch";
 
-/// A query, a document and their words' cosines. A document without words is one of zeros.
+/// A query, a document and the cosines of their words. A document without words is a single zero
+/// vector.
 struct MatchMap {
   const at::Tensor& query;     // vectors [query words, hidden]
   const at::Tensor& document;  // vectors [document words, hidden]
-  const at::Tensor& cosines;   // [query words, document words]; of equal words to the bit the same
+  const at::Tensor& cosines;   // [query words, document words]; bitwise equal for equal words
 };
 
 class MapModel : public WordsModel {
@@ -33,11 +34,11 @@ class MapModel : public WordsModel {
            const ModelVariant& variant, std::int64_t features);
 
  protected:
-  /// What is seen in a map: [features]. Called by several threads.
+  /// Features of a map: [features]. Called by several threads.
   [[nodiscard]] virtual at::Tensor seen_in(const MatchMap& map) const = 0;
-  /// Of all before the linear layers and behind the cosines, of one document.
+  /// Operations between the cosines and the linear layers, for one document.
   [[nodiscard]] virtual double flop_of_map(std::int64_t query, std::int64_t document) const = 0;
-  /// Likewise, floats of one thread.
+  /// Number of temporary floats of that part, per thread.
   [[nodiscard]] virtual std::int64_t floats_of_map(std::int64_t query,
                                                    std::int64_t document) const = 0;
 
@@ -54,16 +55,16 @@ class MapModel : public WordsModel {
   at::Tensor last_;
 };
 
-/// In float64, of what was seen in a map.
+/// The score of a map's features in float64.
 [[nodiscard]] ReferenceOutput scored_map(const WordsReference& reference,
                                          const at::Tensor& features);
 
-/// Channels [channels, rows, columns] of a convolution of a map [rows, columns], behind and below
-/// which zeros lie. They are handed to `use` some rows at a time with the first one's number:
-/// channels of a whole map are never stored.
+/// Output channels [channels, rows, columns] of a convolution of a map [rows, columns], zero-padded
+/// at the right and the bottom. Passes them to `use` in blocks of rows with the number of the first
+/// row: the channels of a whole map are never stored.
 void convolve_rows(const at::Tensor& map, const LinearWeights& convolution,
                    const std::function<void(std::int64_t, const at::Tensor&)>& use);
-/// Floats of it, all rows that are on the way.
+/// Number of floats in one block of rows, including temporaries.
 [[nodiscard]] std::int64_t floats_of_convolved_rows(std::int64_t rows, std::int64_t columns,
                                                     std::int64_t channels);
 

@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What re-rankers over word vectors say of themselves (TKL, TK, KNRM and those that the paper of
-// TKL compares): words of a list, a table of word vectors, and parameters of their own. A family
-// fills in what is its own.
+// Common description of re-rankers over word vectors (TKL, TK, KNRM and the baselines of the TKL
+// paper): a word list, a table of word vectors, and parameters of their own. A family adds its own
+// part.
 //
 //   tkl+saturation-idf/segment      knrm/kernel-pooling
 
@@ -16,19 +16,19 @@
 
 namespace attnscope {
 
-/// Ids of words: padding, which stands behind a text's words only and is no part of it, and the one
-/// of all words that the list has not, which counts as a word.
+/// Ids of words: padding, which only follows a text's words and is not part of the text, and the
+/// word for all words that are not in the list.
 inline constexpr std::int32_t padding_word = 0, unknown_word = 1;
 
 // Names of tensors, as their files have them.
 inline constexpr const char* word_embeddings = "word_embeddings.weight";  // [vocabulary, hidden]
 inline constexpr const char* word_idfs = "word_idfs.weight";              // [vocabulary, 1]
-// Of KNRM and CONV-KNRM: [1, 11] of each pair of texts that is compared.
+// For KNRM and CONV-KNRM: [1, 11] for each pair of compared texts.
 inline constexpr const char* kernel_weights = "dense.weight";
 
 class WordsDescription : public OptionedDescription {
  public:
-  /// TKL's (Hofstaetter et al., SIGIR 2020, Sec. 4; widths of its authors' program).
+  /// TKL's shape (Hofstaetter et al., SIGIR 2020, Sec. 4; widths from the authors' program).
   [[nodiscard]] ModelShape usual_shape() const final {
     return {.layers = 2, .hidden = 300, .heads = 10, .feed_forward = 100};
   }
@@ -49,21 +49,22 @@ class WordsDescription : public OptionedDescription {
   [[nodiscard]] ModelTensors tensors(const ModelConfig& config,
                                      const TensorViews* files) const final;
   [[nodiscard]] bool leaves_out(const ModelConfig& config, std::string_view name) const final;
-  /// All that is trained but word vectors and IDFs, with what the authors' classes do not use.
+  /// All trained parameters except word vectors and IDFs, including those that the authors' classes
+  /// do not use.
   [[nodiscard]] std::int64_t parameters(const ModelConfig& config) const final;
 
  protected:
-  /// Layers of attention over words (contextualizer.h).
+  /// Whether the family has attention layers over words (contextualizer.h).
   [[nodiscard]] virtual bool has_layers() const { return false; }
-  /// Of config.json, where it says nothing: words of a document; 0: any number.
+  /// Default for config.json: maximum number of words of a document; 0: no limit.
   [[nodiscard]] virtual std::int64_t most_document_words() const { return 0; }
   [[nodiscard]] virtual bool uses_idfs(const ModelConfig& /*config*/) const { return false; }
-  /// ModelConfig::own from config.json; throws as read_config does.
+  /// Reads ModelConfig::own from config.json; throws as read_config does.
   virtual void read_own(const JsonField& /*config*/, ModelConfig& /*model*/) const {}
   virtual void take_own_sizes(ModelConfig& /*config*/, const TensorViews& /*files*/) const {}
-  /// Tensors beside word vectors, IDFs and the layers.
+  /// Tensors in addition to word vectors, IDFs and the layers.
   virtual void append_own(const ModelConfig& config, std::vector<TensorSpec>& specs) const = 0;
-  /// Parameters that the authors' class has and does not use.
+  /// Parameters that the authors' class has but does not use.
   struct Unused {
     std::string_view name;
     std::int64_t size;
@@ -73,7 +74,7 @@ class WordsDescription : public OptionedDescription {
   }
 };
 
-/// A tensor whose name is the same in files, drawn around `around`.
+/// A tensor with the same name in files, initialised around `around`.
 void append_tensor(std::string_view name, std::vector<std::int64_t> shape, double around,
                    std::vector<TensorSpec>& specs);
 

@@ -62,8 +62,8 @@ Result<ReferenceOutput> WordsFamily::reference(const ModelWeights& weights,
 }
 
 double WordsFamily::error_bound(DType /*dtype*/, const ModelShape& /*shape*/) const {
-  // A sum of a kernel far from all cosines is as wrong as its exponent, some 200 times the rounding
-  // of a cosine.
+  // A sum of a kernel far from all cosines has the relative error of its exponent, about 200 times
+  // the rounding of a cosine.
   return 1e-4;
 }
 

@@ -15,7 +15,7 @@ namespace attnscope {
 class WordsFamily : public Family {
  public:
   [[nodiscard]] const FamilyDescription& description() const final { return words(); }
-  /// Float32 on the processor alone: 16 bits lose what kernels tell apart.
+  /// Float32 on the CPU only: 16 bits cannot resolve differences that the kernels distinguish.
   [[nodiscard]] Status supports(const ModelConfig& config, const ModelVariant& variant,
                                 std::string_view implementation) const final;
   [[nodiscard]] Result<std::unique_ptr<Model>> make(
@@ -29,14 +29,14 @@ class WordsFamily : public Family {
 
  protected:
   [[nodiscard]] virtual const WordsDescription& words() const = 0;
-  /// Ok, or why `implementation`, one of implementations(), does not compute such a model.
+  /// Ok, or why `implementation`, one of implementations(), does not support such a model.
   [[nodiscard]] virtual Status fits(const ModelConfig& config, const ModelVariant& variant,
                                     std::string_view implementation) const;
-  /// Of a config with options; what `fits` and has_tensors say is asked before.
+  /// `config` has the options applied. Precondition: `fits` and has_tensors returned Ok.
   [[nodiscard]] virtual Result<std::unique_ptr<Model>> model(
       const std::shared_ptr<const ModelWeights>& weights, const ModelConfig& config,
       const ModelVariant& variant, std::string_view implementation) const = 0;
-  /// In float64; the specification written down. Texts have no padding.
+  /// In float64; a direct transcription of the specification. Texts have no padding.
   [[nodiscard]] virtual Result<ReferenceOutput> reference_of(const WordsReference& reference,
                                                              const ModelConfig& config,
                                                              TokenIds query,

@@ -56,7 +56,7 @@ Result<std::int64_t> WordsModel::predicted_peak_bytes(const PairBatch& batch) co
   const auto counts = counts_of(batch);
   if (!counts) return tl::unexpected(counts.error());
   std::int64_t most = 0;
-  for (const WordCounts& one : *counts) most = std::max(most, peak_bytes(one));
+  for (const WordCounts& group : *counts) most = std::max(most, peak_bytes(group));
   return most + static_cast<std::int64_t>(batch.items.size() * sizeof(float));
 }
 
@@ -64,7 +64,7 @@ Result<ModelWork> WordsModel::work(const PairBatch& batch) const {
   const auto counts = counts_of(batch);
   if (!counts) return tl::unexpected(counts.error());
   ModelWork sum;
-  for (const WordCounts& one : *counts) add(work_of(one), 1, sum);
+  for (const WordCounts& group : *counts) add(work_of(group), 1, sum);
   return sum;
 }
 

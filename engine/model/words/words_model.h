@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Re-rankers over word vectors: what is common of a batch's way to its scores. A family fills in
-// what it computes of one query and its documents. LibTorch inside.
+// Re-rankers over word vectors: the common path from a batch to its scores. A family adds the
+// computation for one query and its documents. LibTorch inside.
 
 #include <ATen/core/Tensor.h>
 
@@ -19,7 +19,7 @@
 
 namespace attnscope {
 
-/// One query and its documents, in numbers of words.
+/// Numbers of words of one query and its documents.
 struct WordCounts {
   std::int64_t query = 0;
   std::vector<std::int64_t> documents{};
@@ -29,7 +29,7 @@ struct WordCounts {
 
 class WordsModel : public Model {
  public:
-  /// `config` with options.
+  /// `config` has the options applied.
   WordsModel(std::shared_ptr<const ModelWeights> weights, ModelConfig config,
              const ModelVariant& variant);
 
@@ -39,24 +39,24 @@ class WordsModel : public Model {
   [[nodiscard]] Result<ModelOutput> score(const PairBatch& batch, const Show& show) final;
 
  protected:
-  /// Scores of one query's documents with what they are made of; `show` is handed what there is to
-  /// see, of one document. Texts have no padding.
+  /// Scores one query's documents and returns the states as well; with one document, `show`
+  /// receives intermediate results. Texts have no padding.
   [[nodiscard]] virtual Result<GroupOutput> score_words(TokenIds query,
                                                         std::span<const TokenIds> documents,
                                                         const Show& show) = 0;
-  /// The same of documents that were encoded before.
+  /// The same for encoded documents.
   [[nodiscard]] virtual Result<GroupOutput> score_encoded(TokenIds query,
                                                           const DocumentCache& documents,
                                                           std::span<const std::int64_t> numbers,
                                                           const Show& show);
-  /// Whether the cache is one of this model's.
+  /// Whether the cache was made by this model.
   [[nodiscard]] virtual Status takes(const DocumentCache& documents);
   [[nodiscard]] virtual ModelWork work_of(const WordCounts& counts) const = 0;
-  /// Beside the weights.
+  /// Peak memory in bytes, in addition to the weights.
   [[nodiscard]] virtual std::int64_t peak_bytes(const WordCounts& counts) const = 0;
 
   /// Ok, or what is wrong with a text: an id outside the vocabulary, padding between words, more
-  /// words than such a model takes. `what`: "the query".
+  /// words than the model accepts. `what`: "the query".
   [[nodiscard]] Status check(TokenIds words, std::string_view what, std::int64_t most) const;
   [[nodiscard]] Status check_documents(std::span<const TokenIds> documents) const;
 
@@ -64,7 +64,7 @@ class WordsModel : public Model {
   [[nodiscard]] const ModelConfig& config() const { return config_; }
   [[nodiscard]] std::int64_t hidden() const { return config_.shape.hidden; }
   [[nodiscard]] int threads() const { return threads_; }
-  /// [words, hidden] of these texts one after the other.
+  /// Word vectors [words, hidden] of these texts, concatenated.
   [[nodiscard]] at::Tensor embed(std::span<const TokenIds> texts) const;
 
  private:
@@ -77,13 +77,13 @@ class WordsModel : public Model {
   at::Tensor embeddings_;
 };
 
-/// Stretches of documents of at most `most` words, or of one document.
+/// Runs of consecutive documents of at most `most` words, or of a single longer document.
 [[nodiscard]] std::vector<std::span<const TokenIds>> pieces_of_words(
     std::span<const TokenIds> documents, std::int64_t most);
-/// Rows over their lengths, in place; those of zeros stay.
+/// Normalizes rows to unit length in place; zero rows stay zero.
 void to_unit_length(at::Tensor& rows);
 
-/// Without the padding behind its words.
+/// The text without trailing padding.
 [[nodiscard]] TokenIds without_padding(TokenIds text);
 [[nodiscard]] std::vector<TokenIds> without_padding(std::span<const TokenIds> texts);
 [[nodiscard]] std::int64_t words_in(TokenIds text);

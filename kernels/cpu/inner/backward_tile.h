@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The backward pass on one tile of rows and a few pieces of keys. Scores and their gradients stand
-// as [key][row], as in the forward pass: the two products that make them are score_tile() with
-// queries against keys and with arriving gradients against values; the three that use them are
-// add_values() with keys for rows, and with rows for keys.
+// The backward pass on one tile of rows and a few pieces of keys. Scores and their gradients are
+// stored as [key][row], as in the forward pass: the two products that compute them are score_tile()
+// with queries against keys and with incoming gradients against values; the three that use them are
+// add_values() with keys as rows, and with rows as keys.
 #pragma once
 
 #include "kernels/cpu/backward_cut.h"
@@ -15,8 +15,8 @@ namespace {
 
 constexpr int most_backward_pieces = 16;
 
-/// Where gradients of keys and values are summed: key j's in row j, or, where the keys are listed
-/// and the rows stand for tokens, in row list[j] - origin. Nowhere if `keys` is null.
+/// Where gradients of keys and values are summed: key j's in row j or, if the keys are listed and
+/// the rows correspond to tokens, in row list[j] - origin. Not summed if `keys` is null.
 struct KeyGradients {
   float* keys;
   float* values;
@@ -28,7 +28,7 @@ ATTNSCOPE_INLINE std::int64_t gradient_row(const KeyGradients& to, std::int64_t 
   return to.list == nullptr ? key : to.list[key] - to.origin;
 }
 
-/// Keys that lie packed, with what the tile's rows see of them.
+/// Packed keys, with the window of each row of the tile.
 struct BackwardPiece {
   const Segment* segment;
   std::int64_t first;  // position of key 0 in the segment's run
@@ -44,8 +44,8 @@ struct BackwardPiece {
 struct BackwardTile {
   std::int64_t first_row;  // position in the task's run
   int rows;
-  float *queries_t, *arriving_t;  // transposed; of few rows: scaled queries as rows, and nothing
-  StridedRows queries, arriving;  // plain, where they lie or in their rooms
+  float *queries_t, *arriving_t;  // transposed; for few rows: scaled queries as rows, and unused
+  StridedRows queries, arriving;  // not transposed, in the tensor or in their room
   float *query_room, *arriving_room;
   float* gradients;
   float *shift, *delta;  // log-sum-exp in units of log 2 (+inf without keys), and D
@@ -55,8 +55,8 @@ struct BackwardWork {
   const BackwardUnit* unit;
   std::int64_t d, padded, pitch;
   bool careful;
-  Vector strange;  // 0 as long as every gradient is finite, else NaN
-  RowChunk rows;   // the task's, for tile_window()
+  Vector strange;  // 0 while every gradient is finite, else NaN
+  RowChunk rows;   // of the task, for tile_window()
   BackwardTile tile;
   float *scores, *score_gradients;
   BackwardPiece pieces[most_backward_pieces];
@@ -64,7 +64,7 @@ struct BackwardWork {
   std::int32_t score_count;
 };
 
-/// x - x is 0 for every finite x and NaN for all others, and NaN stays in a sum.
+/// x - x is 0 for every finite x and NaN for all others, and NaN persists in a sum.
 ATTNSCOPE_INLINE void note_strange(BackwardWork& work, const float* row) {
   for (std::int64_t c = 0; c < work.padded; c += lanes) {
     work.strange += load(row + c) - load(row + c);
@@ -79,13 +79,13 @@ ATTNSCOPE_INLINE bool has_few_rows(const BackwardTile& tile) {
   return tile.rows <= few_rows;
 }
 
-/// Whether tokens [begin, end) lie a token_stride apart: not across items.
+/// Whether tokens [begin, end) are a token_stride apart, within one item.
 template <typename Byte>
 ATTNSCOPE_INLINE bool is_one_run(const HeadView<Byte>& view, std::int64_t begin, std::int64_t end) {
   return view.item_tokens == 0 || begin / view.item_tokens == (end - 1) / view.item_tokens;
 }
 
-/// Offsets of `count` tokens from `begin` on.
+/// Offsets of `count` tokens starting at `begin`.
 template <typename Byte>
 ATTNSCOPE_INLINE void token_offsets(const HeadView<Byte>& view, std::int64_t begin,
                                     std::int64_t count, std::int64_t* at) {
@@ -108,8 +108,8 @@ ATTNSCOPE_INLINE void row_offsets(const HeadView<Byte>& view, const RowChunk& ch
   }
 }
 
-/// Rows of a tile: where they lie if that is as padded float32 a stride apart, else in `room`.
-/// Those of the next tile are asked for.
+/// Rows of a tile: in place if they are padded float32 rows with a fixed stride, otherwise copied
+/// to `room`. Prefetches those of the next tile.
 ATTNSCOPE_INLINE StridedRows rows_of_tile(const BackwardWork& work,
                                           const HeadView<const std::byte>& view,
                                           std::int64_t first_row, int rows, float* room) {
@@ -130,7 +130,7 @@ ATTNSCOPE_INLINE StridedRows rows_of_tile(const BackwardWork& work,
   return {room, work.padded};
 }
 
-/// D of a tile's rows: the arriving gradient times the output.
+/// D of a tile's rows: the product of incoming gradient and output.
 ATTNSCOPE_INLINE void load_deltas(const BackwardWork& work, const StridedRows& o) {
   const BackwardTile& tile = work.tile;
   for (int r = 0; r < tile.rows; r += 4) {
@@ -147,7 +147,7 @@ ATTNSCOPE_INLINE void load_deltas(const BackwardWork& work, const StridedRows& o
   }
 }
 
-/// Fetches a tile's rows and what the softmax left of them.
+/// Loads a tile's rows and their results of the softmax.
 inline void load_tile(BackwardWork& work, std::int64_t first_row, int rows) {
   const BackwardUnit& unit = *work.unit;
   BackwardTile& tile = work.tile;
@@ -155,7 +155,7 @@ inline void load_tile(BackwardWork& work, std::int64_t first_row, int rows) {
   tile.rows = rows;
   tile.queries = rows_of_tile(work, unit.q, first_row, rows, tile.query_room);
   tile.arriving = rows_of_tile(work, unit.grad_o, first_row, rows, tile.arriving_room);
-  // The gradients' own rows are free until the first product.
+  // The rows of `gradients` are unused until the first product.
   load_deltas(work, rows_of_tile(work, unit.o, first_row, rows, tile.gradients));
   const float* query[row_tile];
   const float* arriving[row_tile];
@@ -182,7 +182,7 @@ inline void load_tile(BackwardWork& work, std::int64_t first_row, int rows) {
   zero(tile.gradients, rows * work.padded);
 }
 
-/// Scores of a piece, forbidden pairs -inf, and gradients of its weights.
+/// Scores of a piece, with forbidden pairs at -inf, and gradients of its weights.
 template <int Dim>
 ATTNSCOPE_INLINE void score_piece(BackwardWork& work, const BackwardPiece& piece) {
   const TileWindow& window = piece.window;
@@ -205,7 +205,8 @@ ATTNSCOPE_INLINE void mask_piece(BackwardWork& work, const BackwardPiece& piece,
   mask_edges(window, scores, value);
 }
 
-/// Scores become weights P = exp2(s - lse), gradients of weights become those of scores P (dP - D).
+/// Replaces scores with weights P = exp2(s - lse), and gradients of weights with those of scores, P
+/// (dP - D).
 ATTNSCOPE_INLINE void weigh_tile(BackwardWork& work) {
   for (int x = 0; x < row_vectors; ++x) {
     const Vector shift = load(work.tile.shift + x * lanes);
@@ -221,7 +222,7 @@ ATTNSCOPE_INLINE void weigh_tile(BackwardWork& work) {
   }
 }
 
-/// The keys of a piece that rows [row, row + Rows) of the tile see, from window.any_begin.
+/// The keys of a piece to which rows [row, row + Rows) of the tile attend, from window.any_begin.
 template <int Rows>
 ATTNSCOPE_INLINE Positions seen_by_rows(const TileWindow& window, int row) {
   const std::int64_t begin = window.begin[row];
@@ -265,15 +266,15 @@ ATTNSCOPE_INLINE void add_query_gradients(const BackwardWork& work) {
   }
 }
 
-/// Sums that fill the registers, of rows or of keys: more of them hide the latency of a
-/// multiply-add better, but their windows have more edges.
+/// Rows or keys whose sums fill the registers: more of them hide the latency of a multiply-add
+/// better, but their windows have more edges.
 constexpr int together = lanes == 16 ? 8 : 4;
-/// A tile that sees so many keys is wide: edges matter little.
+/// A tile with at least this many keys is wide: edges matter little.
 constexpr std::int32_t many_keys = 4 * row_tile;
 
 /// out[g] += sum over `count` rows of weight[g * row_tile + row] * values[row], for Keys keys.
-/// The tile's sum is formed first: row by row added to that of a key which a million rows see, its
-/// float32 would lose 6e-6 of it, so 1e-6.
+/// The tile's sum is computed first: if rows were added one by one to the sum of a key with a
+/// million rows, its float32 error would be 6e-6 of it; this way it is 1e-6.
 template <int Keys, int Width>
 ATTNSCOPE_INLINE void add_rows(const float* weight, const StridedRows& values, std::int64_t count,
                                float* const* out, std::int64_t column) {
@@ -306,7 +307,7 @@ ATTNSCOPE_INLINE void add_rows(const float* weight, const StridedRows& values, s
   if (c < padded) add_rows<Keys, 1>(weight, values, count, out, c);
 }
 
-/// Gradients of `Keys` keys of a piece from key `j` on, from rows [begin, end) of the tile.
+/// Gradients of `Keys` keys of a piece starting at key `j`, from rows [begin, end) of the tile.
 template <int Keys>
 ATTNSCOPE_INLINE void add_key_gradients(const BackwardWork& work, const BackwardPiece& piece,
                                         std::int32_t j, int begin, int end) {
@@ -349,7 +350,7 @@ inline void add_key_gradients(const BackwardWork& work, const BackwardPiece& pie
   }
 }
 
-/// All three products pair by pair, leaving out the forbidden ones.
+/// All three products pair by pair, without the forbidden pairs.
 inline void add_gradients_carefully(const BackwardWork& work, const BackwardPiece& piece,
                                     bool for_queries) {
   const BackwardTile& tile = work.tile;
@@ -376,7 +377,7 @@ inline void add_gradients_carefully(const BackwardWork& work, const BackwardPiec
   }
 }
 
-/// Works off the pieces that have been collected for the tile.
+/// Processes the pieces collected for the tile.
 template <int Dim>
 inline void finish_pieces(BackwardWork& work, bool for_queries) {
   if (work.piece_count == 0) return;
@@ -404,7 +405,7 @@ inline void finish_pieces(BackwardWork& work, bool for_queries) {
   work.score_count = 0;
 }
 
-/// One row and keys that it sees all: keys in the lanes, then key by key.
+/// One row that attends to all given keys: scores with keys in the lanes, then key by key.
 inline void finish_row(BackwardWork& work, int r, const float* keys, const float* values,
                        std::int64_t count, const KeyGradients& to, std::int64_t first_key) {
   const BackwardTile& tile = work.tile;

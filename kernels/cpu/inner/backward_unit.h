@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One head of a chunk of the backward pass, strip by strip: every task of the group that sees keys
-// of the strip passes by in tiles of rows. Rows of the strip itself take all their keys and get
-// their gradients; rows beside it take the strip's keys only, for the keys' sake.
+// One head of a chunk of the backward pass, strip by strip: all rows of the group's tasks that
+// attend to keys of the strip are processed in tiles. Rows of the strip itself use all their keys
+// and get their gradients; rows outside it use only the strip's keys, for the keys' gradients.
 //
 // As in the forward pass the unit is first computed as if all numbers were finite, with weight 0
 // for forbidden pairs; if a gradient is not finite, it is computed again `carefully`.
@@ -29,7 +29,7 @@ struct Arena {
 struct Strip {
   BackwardWork work;
   std::int64_t begin, end;                // tokens whose gradients are summed here
-  std::int64_t packed_begin, packed_end;  // tokens whose keys and values lie packed
+  std::int64_t packed_begin, packed_end;  // tokens whose keys and values are packed
   const float *keys, *values;             // of packed_begin
   float *key_room, *value_room;
   KeyGradients gradients;  // of token `begin`
@@ -44,7 +44,7 @@ inline std::int64_t run_length(const TokenRun& run) {
   return run.end - run.begin;
 }
 
-/// The places of a run whose tokens lie in [begin, end).
+/// The positions of a run whose tokens are in [begin, end).
 inline Positions places_within(const TokenRun& run, const std::int64_t* indices, std::int64_t begin,
                                std::int64_t end) {
   if (!run.listed) {
@@ -55,7 +55,7 @@ inline Positions places_within(const TokenRun& run, const std::int64_t* indices,
   return {first, first_place(indices, first, run.end, end)};
 }
 
-/// The rows of a run, counted from its first, that see tokens [begin, end) of `segment`. The
+/// The rows of a run, counted from its first, that attend to tokens [begin, end) of `segment`. The
 /// windows of ascending rows ascend.
 inline Positions rows_seeing(const TokenRun& rows, const std::int64_t* indices,
                              const Segment& segment, std::int64_t begin, std::int64_t end) {
@@ -108,7 +108,7 @@ inline void begin_strip(Strip& strip, std::int64_t begin, std::int64_t end) {
   strip.arena.used = 0;
 }
 
-/// Packed keys and values of at most backward_keys positions. May work off collected pieces.
+/// Packed keys and values of at most backward_keys positions. May process the collected pieces.
 template <int Dim>
 inline Arena::Entry keys_at(Strip& strip, const Segment& segment, std::int64_t begin,
                             std::int64_t count, bool for_queries) {
@@ -136,7 +136,7 @@ inline Arena::Entry keys_at(Strip& strip, const Segment& segment, std::int64_t b
   return entry;
 }
 
-/// Row `r` of few, alone.
+/// Row `r` of a tile of few rows, processed alone.
 template <int Dim>
 inline void add_keys_to_row(Strip& strip, const Segment& segment, int r, Positions keys,
                             const KeyGradients& to) {
@@ -155,7 +155,7 @@ inline void add_keys_to_row(Strip& strip, const Segment& segment, int r, Positio
                 visit);
 }
 
-/// `to`, counted from `keys` further on.
+/// `to`, advanced by `keys` keys.
 ATTNSCOPE_INLINE KeyGradients advanced(const BackwardWork& work, KeyGradients to,
                                        std::int64_t keys) {
   if (to.keys == nullptr) return to;
@@ -168,7 +168,8 @@ ATTNSCOPE_INLINE KeyGradients advanced(const BackwardWork& work, KeyGradients to
   return to;
 }
 
-/// Positions `keys` of a segment for the tile; `to` takes the gradients of the first of them.
+/// Processes positions `keys` of a segment for the tile; `to` has the gradients of the first of
+/// them.
 template <int Dim>
 inline void add_keys(Strip& strip, const Segment& segment, Positions keys, const KeyGradients& to,
                      bool for_queries) {
@@ -212,7 +213,7 @@ inline KeyGradients slots_at(const BackwardUnit& unit, std::int64_t pitch, std::
   return {unit.slots + row * pitch, unit.slots + (unit.group->slot_rows + row) * pitch, nullptr, 0};
 }
 
-/// The strip's gradients for positions from `first` on of a run.
+/// The strip's gradients for positions of a run starting at `first`.
 ATTNSCOPE_INLINE KeyGradients strip_gradients(const Strip& strip, const TokenRun& run,
                                               std::int64_t first) {
   KeyGradients to = strip.gradients;
@@ -226,8 +227,8 @@ ATTNSCOPE_INLINE KeyGradients strip_gradients(const Strip& strip, const TokenRun
 
 constexpr KeyGradients no_gradients{nullptr, nullptr, nullptr, 0};
 
-/// Keys seen through a window on the group's own tokens: those of the strip, and, for rows of the
-/// strip, those beside it.
+/// Keys within a window on the group's own tokens: those of the strip and, for rows of the strip,
+/// those next to it.
 template <int Dim>
 inline void add_local_keys(Strip& strip, const Segment& segment, bool own_rows) {
   const TokenRun& run = segment.keys;
@@ -297,8 +298,8 @@ inline void visit_task(Strip& strip, const Task& task, const TaskRows& places) {
   visit_rows<Dim>(strip, task, places, {own.end, seeing.end}, false);
 }
 
-/// Keys of a split task's segment that this chunk takes: those of the strip, and, once a group,
-/// those that lie in no strip of the group.
+/// Keys of a split task's segment that this chunk processes: those of the strip and, once per
+/// group, those that are in no strip of the group.
 template <int Dim>
 inline void add_split_keys(Strip& strip, const Segment& segment, std::int64_t slot, bool strays) {
   const BackwardUnit& unit = *strip.work.unit;
@@ -440,7 +441,7 @@ inline Strip lay_out_scratch(const BackwardUnit& unit, bool careful) {
   return strip;
 }
 
-/// False if a gradient is not finite.
+/// Returns false if a gradient is not finite.
 template <int Dim>
 inline bool run_backward_unit(const BackwardUnit& unit, bool careful) {
   Strip strip = lay_out_scratch(unit, careful);

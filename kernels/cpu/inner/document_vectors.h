@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of a few queries with rows that lie in memory: of one query by vectors along the row, of
+// Products of a few queries with rows in memory: one query is processed by vectors along the row,
 // several by tiles of rows x vectors of queries, in which a lane is a query and the largest product
 // needs no sum across lanes. Rows of other types than float32 are widened a piece at a time.
 #pragma once
@@ -12,8 +12,8 @@
 namespace attnscope::cpu {
 namespace {
 
-/// Rows of a tile beside so many vectors of queries: with AVX2's 16 registers the sums, the queries
-/// and a number fill all of them.
+/// Rows of a tile for this many vectors of queries: with AVX2, the sums, the queries and a number
+/// fill all 16 registers.
 constexpr int vector_tile_rows(int vectors) {
   if (lanes == 16) return 8;
   return vectors == 1 ? 8 : (vectors == 2 ? 6 : 4);
@@ -40,12 +40,12 @@ ATTNSCOPE_INLINE std::int64_t bytes_of(VectorFormat format) {
   return format == VectorFormat::int8 ? 1 : 2;
 }
 
-/// The larger, or not a number where one of the two is none.
+/// The larger value, or NaN if either is NaN.
 ATTNSCOPE_INLINE Vector larger_or_nan(Vector a, Vector b) {
   return ((b > a) | (b != b)) ? b : a;
 }
 
-// The largest of `count` rows' vectors `v`, two and two: no comparison waits for all before it.
+// The largest of `count` rows' vectors `v`, reduced pairwise so that comparisons are independent.
 template <int first, int count, int tile, int vectors>
 ATTNSCOPE_INLINE Vector largest_of(const Vector (&sums)[tile][vectors], int v) {
   if constexpr (count == 1) {
@@ -60,7 +60,7 @@ ATTNSCOPE_INLINE const std::byte* row_at(const VectorCall& call, std::int64_t nu
   return call.data + number * call.width * bytes_of(call.format);
 }
 
-/// Numbers of a row in float32, readable up to a multiple of the lanes.
+/// A row's numbers as float32, readable up to a multiple of the lanes.
 ATTNSCOPE_INLINE void widen_row(const VectorCall& call, std::int64_t number, float* to) {
   const std::byte* from = row_at(call, number);
   const std::int64_t padded = (call.width + lanes - 1) / lanes * lanes;
@@ -84,8 +84,8 @@ ATTNSCOPE_INLINE void widen_row(const VectorCall& call, std::int64_t number, flo
   }
 }
 
-/// Of one query with the numbers that `load_at` gives, in four sums, which hide the latency; up to
-/// a whole vector. Asks memory for the row `ahead`.
+/// Product of one query with the numbers that `load_at` returns, in four sums, which hide the
+/// latency; up to a whole vector. Prefetches the row `ahead`.
 template <typename LoadAt>
 ATTNSCOPE_INLINE float product_along(const float* query, std::int64_t width, const std::byte* ahead,
                                      std::int64_t size, const LoadAt& load_at) {
@@ -152,8 +152,9 @@ ATTNSCOPE_INLINE float product_with_row(const VectorCall& call, std::int64_t num
   return sum + tail;
 }
 
-/// sums[r][v] = the products of some rows with `vectors` vectors of queries from `queries` on. Asks
-/// memory for the rows `ahead` meanwhile, a few lines at a time: a burst would wait for itself.
+/// sums[r][v] = the products of some rows with `vectors` vectors of queries starting at `queries`.
+/// Prefetches the rows `ahead` meanwhile, a few lines at a time, since a burst of prefetches would
+/// stall.
 template <int tile, int vectors>
 ATTNSCOPE_INLINE void tile_products(const float* const (&rows)[tile],
                                     const std::byte* const (&ahead)[tile], std::int64_t width,
@@ -169,7 +170,7 @@ ATTNSCOPE_INLINE void tile_products(const float* const (&rows)[tile],
   std::int64_t place_ahead = 0;
   for (std::int64_t c = 0; c < width; ++c) {
     if (c % numbers_of_a_line == 0) {
-      // One line after the other, as memory itself looks ahead.
+      // One line after the other, in the order of the hardware prefetcher.
       for (int r = 0; r < tile && row_ahead < tile; ++r) {
         __builtin_prefetch(ahead[row_ahead] + place_ahead, 0, 2);
         place_ahead += line;
@@ -203,7 +204,7 @@ struct RowPiece {
     for (std::int64_t i = 0; i < count; ++i)
       widen_row(call, number_of(i), call.scratch + i * pitch);
   }
-  /// The i-th, or the last where a tile goes beyond it.
+  /// The i-th, or the last if a tile goes beyond it.
   template <typename NumberOf>
   ATTNSCOPE_INLINE const float* row(std::int64_t i, const NumberOf& number_of) const {
     const std::int64_t at = i < count ? i : count - 1;
@@ -213,9 +214,9 @@ struct RowPiece {
   }
 };
 
-/// `take(i, first query, sums)` of every tile of rows from the i-th on and vectors of queries:
-/// where the piece ends within a tile, its last row stands for those that are lacking. `number_of`
-/// may be asked for rows beyond the piece, of which memory alone is told.
+/// Calls `take(i, first query, sums)` for every tile of rows from the i-th on and vectors of
+/// queries: if the piece ends within a tile, its last row replaces the missing ones. `number_of`
+/// may be called for rows beyond the piece, which are only prefetched.
 template <int vectors, typename NumberOf, typename Take>
 ATTNSCOPE_INLINE void products_of_piece(const RowPiece& piece, std::int64_t first_query,
                                         const NumberOf& number_of, const Take& take) {
@@ -251,7 +252,7 @@ ATTNSCOPE_INLINE void products_of_rows(const RowPiece& piece, const NumberOf& nu
   piece.widen(number_of);
   std::int64_t vectors = (piece.call.query_count + lanes - 1) / lanes;
   std::int64_t q = 0;
-  // Four are two and two.
+  // Four are processed as two and two.
   for (; vectors == 3 || vectors > 4; vectors -= 3, q += 3 * lanes)
     products_of_piece<3>(piece, q, number_of, take);
   for (; vectors >= 2; vectors -= 2, q += 2 * lanes)
@@ -291,7 +292,7 @@ void row_products_of(const VectorCall& call, const std::int64_t* numbers, std::i
 }
 
 void largest_products_of(const VectorCall& call, TokenRange rows, float least, float* largest) {
-  // Behind the widened rows.
+  // After the widened rows.
   float* const maxima =
       call.scratch + call.rows_at_once * ((call.width + lanes - 1) / lanes * lanes);
   for (std::int64_t q = 0; q < call.padded_queries; q += lanes) store(maxima + q, splat(least));

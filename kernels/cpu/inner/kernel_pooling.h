@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A piece of a document in kernel pooling: cosines of its tokens with all query rows, then, query
-// row by query row, kernels and what is made of them. Cosines come from tiles of query rows x
-// tokens with the numbers of a row in the lanes, so that rows are read where they lie and a width
-// of 300 leaves no lanes unused but four.
+// A piece of a document in kernel pooling: cosines of its tokens with all query rows, then, per
+// query row, the kernels and their sums. Cosines are computed in tiles of query rows x tokens with
+// the numbers of a row in the lanes, so that rows are read in place and a width of 300 leaves only
+// four lanes unused.
 //
-// Kernels of one sigma at distances of a fifth need no exponential each. With y = c sqrt(50 log2
-// e), so that exp(-50 c^2) = 2^(-y^2), and w = exp(10 c) = 2^(y sqrt(2 log2 e)),
+// Kernels of one sigma at distances of a fifth do not need one exponential each. With y = c sqrt(50
+// log2 e), so that exp(-50 c^2) = 2^(-y^2), and w = exp(10 c) = 2^(y sqrt(2 log2 e)),
 //
 //   phi_mu(c) = exp(-50 (c - mu)^2) = C_mu 2^(-y^2) w^(10 mu),  C_mu = exp(-50 mu^2),
 //
-// of which the constants C_mu are left to the sums. |c| <= 1 keeps every factor between e^-90 and
-// e^50; what lies below is flushed to 0.
+// where the constants C_mu are applied to the sums. |c| <= 1 keeps every factor between e^-90 and
+// e^50; smaller values are flushed to 0.
 #pragma once
 
 #include <xmmintrin.h>
@@ -50,7 +50,7 @@ ATTNSCOPE_INLINE Vector inverse_of_lengths(Vector squares) {
   return splat(1.0f) / (root_of(squares) + splat(1e-13f));
 }
 
-/// Four numbers of a token's row, for each of the query rows whose numbers lie in a vector.
+/// Four numbers of a token's row, repeated for each of the query rows in a vector.
 ATTNSCOPE_INLINE Vector load_spread(const float* p) {
 #if defined(__AVX512F__)
   return reinterpret_cast<Vector>(_mm512_maskz_broadcast_f32x4(0xffff, load4(p)));
@@ -61,7 +61,7 @@ ATTNSCOPE_INLINE Vector load_spread(const float* p) {
 #endif
 }
 
-/// The same, of a row's last `count` numbers, 1 to 3, and zeros.
+/// The same for a row's last `count` numbers, 1 to 3, filled with zeros.
 ATTNSCOPE_INLINE Vector load_spread_first(const float* p, std::int64_t count) {
   const Vector v = load_first(p, count, 0.0f);
 #if defined(__AVX512F__)
@@ -73,28 +73,28 @@ ATTNSCOPE_INLINE Vector load_spread_first(const float* p, std::int64_t count) {
 #endif
 }
 
-/// In each quarter the sums of four vectors' quarters.
+/// Each quarter has the sums of the quarters of one of four vectors.
 ATTNSCOPE_INLINE Vector sums_of_quarters(Vector a, Vector b, Vector c, Vector d) {
   const Vector ac = interleaved_low(a, c) + interleaved_high(a, c);
   const Vector bd = interleaved_low(b, d) + interleaved_high(b, d);
   return interleaved_low(ac, bd) + interleaved_high(ac, bd);
 }
 
-/// Query rows of a block: four numbers of each lie in a vector.
+/// Query rows of a block: a vector has four numbers of each.
 constexpr int block_rows = lanes / 4;
-/// Rows of cosines: as many as fill the last block, on every processor.
+/// Rows of cosines: the query rows rounded up to whole blocks, on every processor.
 ATTNSCOPE_INLINE std::int64_t padded_rows(std::int64_t query_rows) {
   return (query_rows + 3) / 4 * 4;
 }
-/// Tokens of a tile: as many row pointers as stay in registers.
+/// Tokens of a tile: as many row pointers as fit into registers.
 constexpr int pooling_tile_tokens = lanes == 16 ? 8 : 4;
-/// Tokens whose products with all query rows come before the next ones'.
+/// Tokens whose products with all query rows are computed before those of the next group.
 constexpr int pooling_group = 16;
-/// Of a line of cache.
+/// Numbers in a cache line.
 constexpr std::int64_t line_numbers = 16;
 
 /// products[row * cosine_pitch + token] of some blocks of query rows and a group of tokens.
-/// Meanwhile the rows `later` are asked for, where there are such: those of a table lie anywhere.
+/// Prefetches the rows `later`, if given, meanwhile: rows of a table are scattered.
 template <int blocks>
 [[gnu::noinline]] void pooling_products(const PoolingTokens& of, const float* query,
                                         const float* const* group, const float* const* later,
@@ -136,7 +136,7 @@ template <int blocks>
   }
 }
 
-/// Squares of the lengths of a group's rows.
+/// Squared lengths of a group's rows.
 [[gnu::noinline]] void pooling_squares(const float* const* group, std::int64_t width,
                                        float* squares) {
   constexpr int count = pooling_tile_tokens;
@@ -172,8 +172,8 @@ ATTNSCOPE_INLINE const float* pooling_row(const PoolingTokens& of, std::int64_t 
   return of.tokens + (of.numbers == nullptr ? token : of.numbers[token]) * of.token_stride;
 }
 
-/// Copies query rows to where tiles read them, blocks of rows one after the other, and tells what
-/// their products are multiplied by.
+/// Copies query rows to the layout that tiles read, blocks of rows one after the other, and writes
+/// the factors of their products.
 void pooling_query(const float* rows, std::int64_t stride, std::int64_t count, std::int64_t width,
                    bool normalised, float* packed, float* scales) {
   const FlushSubnormals flushed;
@@ -197,8 +197,8 @@ void pooling_query(const float* rows, std::int64_t stride, std::int64_t count, s
   }
 }
 
-/// cosines[query row][token] of `count` tokens, times pooling_unit, for `first` and those after it,
-/// up to a multiple of two vectors. inverses[token] = pooling_unit / length.
+/// cosines[query row][token] of `count` tokens from `first` on, times pooling_unit, up to a
+/// multiple of two vectors. inverses[token] = pooling_unit / length.
 void pooling_cosines(const PoolingTokens& of, std::int64_t first, std::int64_t count,
                      float* cosines, float* inverses) {
   const std::int64_t padded = (count + 2 * lanes - 1) / (2 * lanes) * (2 * lanes);
@@ -249,12 +249,12 @@ constexpr float kernel_logarithms[pooling_kernel_count] = {
 
 constexpr float lanes_in_order[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
-/// What a cosine's eleven kernels are made of.
+/// The factors of a cosine's eleven kernels.
 struct Kernels {
   Vector y, middle, w, v;  // 2^(-y^2), exp(10 c), exp(-10 c)
 };
 
-/// 2^r = even + r odd for |r| <= 1/2: exp2_of()'s polynomial, of which 2^-r = even - r odd.
+/// 2^r = even + r odd for |r| <= 1/2: exp2_of()'s polynomial, for which 2^-r = even - r odd.
 struct HalfPowers {
   ATTNSCOPE_INLINE explicit HalfPowers(Vector r) {
     const Vector square = r * r;
@@ -266,9 +266,9 @@ struct HalfPowers {
   Vector even, odd;
 };
 
-/// Adding it rounds to an integer and leaves that and 127, a power's exponent field, in the low
-/// bits. The factor that is made of them is no part of a sum with a polynomial's bits: whatever
-/// they are, what is not a number stays so.
+/// Adding it rounds to an integer and leaves that plus 127, a power's exponent field, in the low
+/// bits. The factor made from these bits is not part of the polynomial's sum, so NaN stays NaN for
+/// any bits.
 constexpr float to_exponent = 12582912.0f + 127.0f;
 
 /// 2^r for |r| <= 1/2: exp2_of()'s polynomial.
@@ -299,13 +299,13 @@ ATTNSCOPE_INLINE Kernels kernels_of(Vector y) {
   return of;
 }
 
-/// A first kernel of a sigma of its own, `ratio` times as narrow.
+/// The first kernel with its own sigma, narrower by `ratio`.
 ATTNSCOPE_INLINE Vector narrow_kernel(Vector y, float ratio) {
   const Vector off = (y - splat(pooling_unit)) * splat(ratio);
   return exp2_of(Vector{} - off * off);
 }
 
-/// take(k, a's kernel, b's kernel), each but for its constant.
+/// Calls take(k, a's kernel, b's kernel), each without its constant.
 template <bool narrow, typename Take>
 ATTNSCOPE_INLINE void each_kernel(const Kernels& a, const Kernels& b, const Take& take) {
   Vector ga = a.middle * a.w, gb = b.middle * b.w;
@@ -327,7 +327,7 @@ ATTNSCOPE_INLINE void each_kernel(const Kernels& a, const Kernels& b, const Take
   }
 }
 
-/// Kernels of lanes from `count` on become 0.
+/// Sets kernels of lanes from `count` on to 0.
 ATTNSCOPE_INLINE Vector up_to(Vector values, Vector places, std::int64_t count) {
   return places < splat(static_cast<float>(count)) ? values : Vector{};
 }
@@ -358,7 +358,7 @@ ATTNSCOPE_INLINE void pooling_row_sums(const float* y, std::int64_t count, float
   for (int k = 0; k < pooling_kernel_count; ++k) sums[k] = sum_of(sum[k]);
 }
 
-/// sums[query row][k] of `count` tokens from `first` on.
+/// sums[query row][k] of `count` tokens starting at `first`.
 void pooling_sums_of(const PoolingTokens& of, std::int64_t first, std::int64_t count,
                      float* scratch, float* sums) {
   const FlushSubnormals flushed;
@@ -375,7 +375,7 @@ void pooling_sums_of(const PoolingTokens& of, std::int64_t first, std::int64_t c
   }
 }
 
-/// Every second number of two vectors, the even ones and the odd ones.
+/// Even-numbered and odd-numbered elements of two vectors.
 ATTNSCOPE_INLINE Vector evens_of(Vector a, Vector b) {
 #if defined(__AVX512F__)
   return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
@@ -395,8 +395,8 @@ ATTNSCOPE_INLINE Vector odds_of(Vector a, Vector b) {
 #endif
 }
 
-/// pairs[k][p] = the kernels of tokens 2 p and 2 p + 1, 0 where there are none, for `wanted` pairs
-/// and some more.
+/// pairs[k][p] = the kernels of tokens 2 p and 2 p + 1, 0 for missing tokens, for at least `wanted`
+/// pairs.
 template <bool narrow>
 ATTNSCOPE_INLINE void pooling_pairs(const float* y, std::int64_t count, std::int64_t wanted,
                                     float ratio, float* pairs) {
@@ -424,8 +424,8 @@ ATTNSCOPE_INLINE void pooling_pairs(const float* y, std::int64_t count, std::int
   }
 }
 
-/// The logarithm of positive normal numbers to base 2, but for `least`, within 3e-7 and what its
-/// rounding adds; NaN for NaN. x = 2^n m, 1 <= m < 2, and a minimax polynomial in m - 3/2.
+/// The logarithm to base 2 of positive normal numbers, plus `added`, within 3e-7 and the rounding
+/// of that sum; NaN for NaN. x = 2^n m, 1 <= m < 2, and a minimax polynomial in m - 3/2.
 ATTNSCOPE_INLINE Vector log2_plus(Vector x, Vector added) {
 #if defined(__AVX512F__)
   const auto n = reinterpret_cast<Vector>(_mm512_maskz_getexp_ps(0xffff, x));
@@ -438,7 +438,7 @@ ATTNSCOPE_INLINE Vector log2_plus(Vector x, Vector added) {
   const Vector m = reinterpret_cast<Vector>((bits & 0x7fffffu) | 0x3f800000u);
 #endif
   const Vector f = m - splat(1.5f);
-  // Even and odd powers apart: the chain is what holds up.
+  // Even and odd powers separately: a single dependency chain would limit the speed.
   const Vector square = f * f;
   Vector even = multiply_add(square, splat(-0.0251233699f), splat(-0.0705896134f));
   Vector odd = multiply_add(square, splat(0.0151253649f), splat(0.0373112862f));
@@ -449,16 +449,16 @@ ATTNSCOPE_INLINE Vector log2_plus(Vector x, Vector added) {
   return multiply_add(odd, f, even);
 }
 
-/// NaN where x is.
+/// The larger of x and `least`; NaN if x is NaN.
 ATTNSCOPE_INLINE Vector at_least(Vector x, Vector least) {
   return least > x ? least : x;
 }
 
-/// How a sum is saturated. Powers are wild where the exponent's product with a sum's logarithm to
-/// base 2 may leave [-126, 127], and are clamped there; small where it stays within a half.
+/// The form of a sum's saturation. wild_power: the product of the exponent and a sum's logarithm to
+/// base 2 may leave [-126, 127] and is clamped; small_power: it stays within a half.
 enum class Saturating { small_power, power, wild_power, linear, logarithm };
 
-/// factor 2^(exponent l) of a sum's logarithm l.
+/// factor 2^(exponent l), for a sum with logarithm l.
 template <Saturating how>
 ATTNSCOPE_INLINE Vector scaled_power(Vector l, Vector exponent, Vector factor) {
   if constexpr (how == Saturating::small_power) return exp2_of_half(l * exponent) * factor;
@@ -472,7 +472,7 @@ ATTNSCOPE_INLINE Vector scaled_power(Vector l, Vector exponent, Vector factor) {
          (reinterpret_cast<Vector>(reinterpret_cast<Bits>(shifted) << 23) * factor);
 }
 
-/// Sums of two and of four pairs from each on.
+/// Sums of two and of four pairs starting at each pair.
 ATTNSCOPE_INLINE void double_pairs(const float* pairs, std::int64_t regions, float* twos,
                                    float* fours) {
   for (std::int64_t j = 0; j < regions + 12; j += lanes)
@@ -481,14 +481,14 @@ ATTNSCOPE_INLINE void double_pairs(const float* pairs, std::int64_t regions, flo
     store(fours + j, load(twos + j) + load(twos + j + 2));
 }
 
-/// The sums of 15 pairs from j on: 8, 4, 2 and 1.
+/// The sums of 15 pairs starting at j: 8, 4, 2 and 1.
 ATTNSCOPE_INLINE Vector region_sum(const float* pairs, const float* twos, const float* fours,
                                    std::int64_t j) {
   return ((load(fours + j) + load(fours + j + 4)) + load(fours + j + 8)) +
          (load(twos + j + 12) + load(pairs + j + 14));
 }
 
-/// A query row's tables, and its part of what regions count.
+/// A query row's tables, for the token counts of regions.
 struct SaturationRow {
   const float *factor, *exponent, *constant, *alpha;  // null: none
   float weight;
@@ -505,8 +505,8 @@ ATTNSCOPE_INLINE SaturationRow saturation_row(const RegionPiece& piece, std::int
           .weight = piece.query_weights == nullptr ? 1.0f : piece.query_weights[q]};
 }
 
-/// A kernel's sums without its constant: what they have to be multiplied by, alpha included, the
-/// logarithm of that to base 2, and what is 1e-10 with it.
+/// Constants for a kernel's sums without its constant: the factor to apply, alpha included, its
+/// logarithm to base 2, and 1e-10 in the same scale.
 struct SaturatedKernel {
   float constant, log2, least;
 };
@@ -519,8 +519,8 @@ ATTNSCOPE_INLINE SaturatedKernel saturated_kernel(int k, float ratio, const floa
           .least = 1e-10f / constant};
 }
 
-/// What a query row's tables hold for the regions of a piece that are not full, and whose lanes go
-/// beyond them; 0 where no token is in a region.
+/// A query row's table values for the regions of a piece that are not full, and for lanes beyond
+/// them; 0 if a region has no token.
 struct LastRegions {
   static constexpr std::int64_t most = 96;
   float factor[most], exponent[most], constant[most];
@@ -539,7 +539,7 @@ ATTNSCOPE_INLINE void read_tables(const RegionPiece& piece, const SaturationRow&
   }
 }
 
-/// What a region's sum `g` without its constant adds to the score.
+/// The contribution of a region's sum `g`, without its constant, to the score.
 template <Saturating how>
 ATTNSCOPE_INLINE Vector share_of(Vector g, const SaturatedKernel& kernel, Vector factor,
                                  Vector exponent) {
@@ -550,7 +550,7 @@ ATTNSCOPE_INLINE Vector share_of(Vector g, const SaturatedKernel& kernel, Vector
   return scaled_power<how>(log2_plus(g, splat(kernel.log2)), exponent, factor);
 }
 
-/// Adds a query row's shares to the scores.
+/// Adds a query row's contributions to the scores.
 template <Saturating how>
 ATTNSCOPE_INLINE void add_row(const RegionPiece& piece, const SaturationRow& row,
                               const float* pairs, float* twos, float* fours, float* scores) {
@@ -588,7 +588,7 @@ ATTNSCOPE_INLINE void add_row(const RegionPiece& piece, const SaturationRow& row
     store(scores + j, load(scores + j) - load(last.constant + j - full) * splat(weights));
 }
 
-/// visit.operator()<how a row's sums are saturated>(). Logarithms of sums lie in -33.3 ... 4.91.
+/// Calls visit.operator()<form of a row's saturation>(). Logarithms of sums are in -33.3 ... 4.91.
 template <typename Visit>
 ATTNSCOPE_INLINE void with_saturating(const SaturationRow& row, const Visit& visit) {
   if (row.alpha != nullptr) return visit.template operator()<Saturating::logarithm>();
@@ -630,7 +630,7 @@ void region_scores_of(const RegionPiece& piece, float* scratch, float* out) {
   for (std::int64_t j = 0; j < piece.regions; ++j) out[j] = scores[j];
 }
 
-/// Two vectors' numbers in turns: those of the first half, and of the second.
+/// Interleaves two vectors: their first halves, and their second halves.
 ATTNSCOPE_INLINE Vector in_turns_low(Vector a, Vector b) {
 #if defined(__AVX512F__)
   return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
@@ -651,12 +651,12 @@ ATTNSCOPE_INLINE Vector in_turns_high(Vector a, Vector b) {
 #endif
 }
 
-/// Centres of the kernels, for which the constants C stand.
+/// Centres of the kernels, the mu of the constants C_mu.
 constexpr float kernel_centres[pooling_kernel_count] = {1.0f,  0.9f,  0.7f,  0.5f,  0.3f, 0.1f,
                                                         -0.1f, -0.3f, -0.5f, -0.7f, -0.9f};
 
-/// gradients[token] = those of the loss with regard to cosines, given those with regard to kernels
-/// without their constants, [k][pair of tokens].
+/// gradients[token] = gradients of the loss with respect to cosines, from those with respect to
+/// kernels without their constants, [k][pair of tokens].
 template <bool narrow>
 ATTNSCOPE_INLINE void cosine_gradients(const float* y, std::int64_t count, float ratio,
                                        const float* of_kernels, float* gradients) {
@@ -686,13 +686,13 @@ ATTNSCOPE_INLINE void cosine_gradients(const float* y, std::int64_t count, float
   }
 }
 
-/// Where a row's gradients with regard to its tables go.
+/// Outputs for a row's gradients with respect to its tables.
 struct TableGradients {
   float *weights, *alpha, *factor, *exponent, *constant;
 };
 
-/// What a region gives to the tables: `of` is its gradient times the row's weight, `value` what its
-/// factor multiplies, `log` the logarithm to base 2 of its sum.
+/// Adds a region's gradients to those of the tables: `of` is its gradient times the row's weight,
+/// `value` the operand of its factor, `log` the logarithm to base 2 of its sum.
 ATTNSCOPE_INLINE void add_to_tables(const TableGradients& to, int k, float kernel_weight,
                                     const SaturationRow& row, std::int64_t n, float of,
                                     float of_value, float of_value_log) {
@@ -704,7 +704,7 @@ ATTNSCOPE_INLINE void add_to_tables(const TableGradients& to, int k, float kerne
   to.constant[n] -= kernel_weight * of;
 }
 
-/// of_kernels[k][pair] of the piece's own pairs, and what its own regions give to the tables.
+/// of_kernels[k][pair] of the piece's own pairs, and the table gradients of its own regions.
 template <Saturating how>
 ATTNSCOPE_INLINE void region_row_gradients(const PoolingBackwardPiece& piece,
                                            const SaturationRow& row, const TableGradients& tables,
@@ -767,7 +767,7 @@ ATTNSCOPE_INLINE void region_row_gradients(const PoolingBackwardPiece& piece,
                     sum_of(sum_of_logs));
     }
     if (row.alpha != nullptr) tables.alpha[k] += sum_of(sum_of_alpha) * weight / row.alpha[k];
-    // A pair is in the 15 regions that end with the one it begins.
+    // A pair is in the 15 regions that end with the one starting at it.
     for (std::int64_t j = padded + 14; j < padded + 48; ++j) arriving[j] = 0.0f;
     double_pairs(arriving, padded + 16, twos, fours);
     for (std::int64_t p = 0; 2 * p < piece.count; p += lanes) {
@@ -820,7 +820,7 @@ ATTNSCOPE_INLINE void row_gradient_tile(std::int64_t width, std::int64_t count,
 
 /// From gradients of cosines to those of rows: with lengths |q| and |d|,
 ///   dc/dq = (d / |d| - c q / |q|) / |q|,
-/// and alike for d; of normalised rows dc/dq = d.
+/// and likewise for d; for normalised rows dc/dq = d.
 void row_gradients(const PoolingBackwardPiece& piece, const float* cosines, const float* inverses,
                    float* gradients) {
   const PoolingTokens& of = piece.of;
@@ -830,7 +830,7 @@ void row_gradients(const PoolingBackwardPiece& piece, const float* cosines, cons
     if (c + lanes <= width) return load(row + c);
     return c < width ? load_first(row + c, width - c, 0.0f) : Vector{};
   };
-  // What each row has of itself, and gradients over both lengths.
+  // Each row's part along itself, and gradients over both lengths.
   float along_tokens[pooling_backward_pitch];
   for (std::int64_t j = 0; j < padded; j += lanes) store(along_tokens + j, Vector{});
   for (std::int64_t q = 0; q < of.query_rows; ++q) {
@@ -841,7 +841,7 @@ void row_gradients(const PoolingBackwardPiece& piece, const float* cosines, cons
       Vector g = load(gradients + q * pitch + j);
       Vector own = g * load(cosines + q * pitch + j) * unit;
       if (j + lanes > piece.count) {
-        // Behind the last token nobody has written cosines.
+        // No cosines were written after the last token.
         const Vector place = load(lanes_in_order);
         g = up_to(g, place, piece.count - j), own = up_to(own, place, piece.count - j);
       }
@@ -904,7 +904,7 @@ void row_gradients(const PoolingBackwardPiece& piece, const float* cosines, cons
   }
 }
 
-/// Gradients of a piece's tokens, and what they give to those of the query and the tables.
+/// Gradients of a piece's tokens, and their contributions to those of the query and the tables.
 void pooling_backward(const PoolingBackwardPiece& piece, float* scratch) {
   const FlushSubnormals flushed;
   const PoolingTokens& of = piece.of;

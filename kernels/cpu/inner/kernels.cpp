@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Compiled once per instruction set, with the set's flags and ATTNSCOPE_KERNELS naming the function
-// that hands out its table: the only symbol this file exports.
+// that returns its table: the only symbol this file exports.
 #include "kernels/cpu/inner/backward_unit.h"
 #include "kernels/cpu/inner/document_vectors.h"
 #include "kernels/cpu/inner/kernel_pooling.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keys or values as the products want them: rows of `padded` floats, one after another. Where they
-// lie so in memory they are used in place; else (token-major, listed keys, 16-bit numbers, head
-// dimensions that are no multiple of the lanes) they are packed once a chunk. Packing matters
-// beyond the copy: rows 12 heads apart fall into few sets of the first-level cache and drive each
-// other out.
+// Keys or values in the form that the products need: consecutive rows of `padded` floats. Rows that
+// already have this form are used in place; others (token-major, listed keys, 16-bit numbers, head
+// dimensions that are not a multiple of the lanes) are packed once per chunk. Packing also avoids
+// cache conflicts: rows 12 heads apart map to few sets of the first-level cache and evict each
+// other.
 #pragma once
 
 #include "kernels/cpu/inner/key_window.h"
@@ -16,8 +16,8 @@ ATTNSCOPE_INLINE std::int64_t padded_dim(std::int64_t d) {
   return (d + lanes - 1) / lanes * lanes;
 }
 
-/// Rows a stride apart are asked for this far ahead: the processor's own prefetching stops at page
-/// ends, which such rows reach after two or three.
+/// Prefetch distance for rows with a stride: the hardware prefetcher stops at page boundaries,
+/// which such rows reach after two or three.
 constexpr std::int64_t rows_ahead = 16;
 
 /// Keys of one block: as many as fit `piece_floats`.
@@ -25,8 +25,7 @@ ATTNSCOPE_INLINE std::int64_t block_keys(std::int64_t d) {
   return clamped(piece_floats / d, smallest_key_block, largest_key_block);
 }
 
-/// Whether rows can be used where they lie if their being a stride apart is no matter: each is read
-/// once.
+/// Whether rows can be used in place, with a stride, when each is read once.
 ATTNSCOPE_INLINE bool lies_plain(const HeadView<const std::byte>& view, const Segment& segment,
                                  std::int64_t d) {
   return view.dtype == DType::float32 && !segment.keys.listed && d % lanes == 0;
@@ -37,8 +36,8 @@ ATTNSCOPE_INLINE bool lies_packed(const HeadView<const std::byte>& view, const S
   return lies_plain(view, segment, d) && view.token_stride == d;
 }
 
-/// The first `count` numbers at `p`, zeros behind them. 16-bit ones go through memory of their own,
-/// for want of a masked load in most sets.
+/// The first `count` numbers at `p`, followed by zeros. 16-bit numbers go through a buffer, since
+/// most instruction sets have no masked load for them.
 template <typename Widen>
 ATTNSCOPE_INLINE Vector widen_first(const float* p, std::int64_t count, const Widen& /*widen*/) {
   return load_first(p, count, 0.0f);
@@ -51,8 +50,8 @@ ATTNSCOPE_INLINE Vector widen_first(const std::uint16_t* p, std::int64_t count,
   return widen(tail);
 }
 
-/// Copies `count` rows a stride apart to rows of padded_dim(d) floats, and asks for those that
-/// follow.
+/// Copies `count` rows with a stride to rows of padded_dim(d) floats, and prefetches the following
+/// rows.
 template <typename Number, typename Widen>
 ATTNSCOPE_INLINE void pack_strided(const Number* from, std::int64_t stride, std::int64_t d,
                                    std::int64_t count, float* room, const Widen& widen) {
@@ -68,7 +67,7 @@ ATTNSCOPE_INLINE void pack_strided(const Number* from, std::int64_t stride, std:
   }
 }
 
-/// Copies `count` rows of a tensor a token_stride apart, from the offset `first` on.
+/// Copies `count` rows of a tensor a token_stride apart, starting at offset `first`.
 inline void pack_run(const HeadView<const std::byte>& view, std::int64_t first, std::int64_t d,
                      std::int64_t count, float* room) {
   const std::int64_t stride = view.token_stride;
@@ -99,8 +98,8 @@ inline void pack_rows(const HeadView<const std::byte>& view, const RowChunk& chu
   }
 }
 
-/// Rows of positions [begin, begin + count) of the segment's key run, packed into `room` if need
-/// be.
+/// Rows of positions [begin, begin + count) of the segment's key run, packed into `room` if
+/// necessary.
 inline const float* packed_rows(const HeadView<const std::byte>& view, const RowChunk& chunk,
                                 const Segment& segment, std::int64_t begin, std::int64_t count,
                                 float* room) {
@@ -109,8 +108,8 @@ inline const float* packed_rows(const HeadView<const std::byte>& view, const Row
   return room;
 }
 
-/// Where the rows of a chunk lie: a token_stride apart from `first` on, unless they are listed or
-/// cross items. Offsets of other rows cost a division each.
+/// Offsets of a chunk's rows: a token_stride apart starting at `first`, unless they are listed or
+/// cross items. Other rows cost one division each.
 struct RowPlaces {
   bool in_one_run;
   std::int64_t first;
@@ -142,7 +141,7 @@ ATTNSCOPE_INLINE void tile_offsets(const HeadView<Byte>& view, const RowPlaces& 
 
 constexpr int tile_floats = row_tile * largest_head_dim;
 
-/// Where the rows of a tile lie as float32: in the tensor itself, or converted in `room` of
+/// Pointers to the rows of a tile as float32: in the tensor itself, or converted in `room` of
 /// tile_floats. Lanes beyond `rows` point to the last row.
 inline void rows_in_place(const HeadView<const std::byte>& view, const RowChunk& chunk,
                           std::int64_t first_row, int rows, float* room, const float** row) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which keys of a segment the rows of a tile see. Positions count along the segment's key run:
-// token numbers for a range, places in the plan's index list for a listed run. Queries ascend, and
-// with them both ends of their windows: the rules below rest on that.
+// The keys of a segment to which the rows of a tile attend. Positions count along the segment's key
+// run: token numbers for a range, indices into the plan's index list for a listed run. Queries
+// ascend, and so do both ends of their windows; the functions below rely on that.
 #pragma once
 
 #include "kernels/cpu/inner/products.h"
@@ -31,7 +31,7 @@ ATTNSCOPE_INLINE std::int64_t token_of(const TokenRun& run, const std::int64_t* 
   return run.listed ? indices[run.begin + row] : run.begin + row;
 }
 
-/// First place in [begin, end) of the ascending list whose token is not below `token`.
+/// First position in [begin, end) of the ascending list whose token is at least `token`.
 inline std::int64_t first_place(const std::int64_t* list, std::int64_t begin, std::int64_t end,
                                 std::int64_t token) {
   while (begin < end) {
@@ -45,12 +45,12 @@ inline std::int64_t first_place(const std::int64_t* list, std::int64_t begin, st
   return begin;
 }
 
-/// Windows beyond any token number mean "all"; the cap keeps sums from overflowing.
+/// Windows larger than any token number mean "all"; the cap prevents overflow of sums.
 ATTNSCOPE_INLINE std::int64_t capped_window(const Segment& segment) {
   return least(segment.window, std::int64_t{1} << 60);
 }
 
-/// The positions of `segment` that `token` sees, skipped ones included.
+/// The positions of `segment` to which `token` attends, skipped ones included.
 inline Positions seen_by(const Segment& segment, const std::int64_t* indices, std::int64_t token) {
   const TokenRun& run = segment.keys;
   if (segment.kind == SegmentKind::whole || run.begin >= run.end) return {run.begin, run.end};
@@ -77,8 +77,8 @@ inline Positions seen_by(const Segment& segment, const std::int64_t* indices, st
 struct TileWindow {
   std::int32_t begin[row_tile];
   std::int32_t end[row_tile];
-  std::int32_t any_begin, any_end;  // at least one row sees the key, if any does
-  std::int32_t all_begin, all_end;  // every row sees it; may be empty (begin > end)
+  std::int32_t any_begin, any_end;  // at least one row attends to the key, if any does
+  std::int32_t all_begin, all_end;  // every row attends to it; may be empty (begin > end)
 };
 
 constexpr std::int32_t row_numbers[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -88,7 +88,7 @@ ATTNSCOPE_INLINE Integers clamped(Integers x, Integers low, Integers high) {
   return raised > high ? high : raised;
 }
 
-/// False when no row sees any key.
+/// Returns false if no row has any key.
 ATTNSCOPE_INLINE bool tile_window(const RowChunk& chunk, const Segment& segment,
                                   std::int64_t first_row, int rows, std::int64_t first,
                                   std::int32_t count, TileWindow& window) {
@@ -143,7 +143,7 @@ ATTNSCOPE_INLINE void for_each_skipped(const Segment& segment, const std::int64_
   }
 }
 
-/// Calls visit(begin, end) for the stretches of positions [begin, end) between skipped keys.
+/// Calls visit(begin, end) for the intervals of positions [begin, end) between skipped keys.
 template <typename Visit>
 ATTNSCOPE_INLINE void for_each_kept(const Segment& segment, const std::int64_t* indices,
                                     std::int64_t begin, std::int64_t end, const Visit& visit) {
@@ -155,7 +155,7 @@ ATTNSCOPE_INLINE void for_each_kept(const Segment& segment, const std::int64_t* 
   if (kept < end) visit(kept, end);
 }
 
-/// The positions of `segment` that any row of the chunk sees, and gaps between them.
+/// The positions of `segment` to which any row of the chunk attends, and gaps between them.
 inline Positions seen_by_chunk(const RowChunk& chunk, const Segment& segment) {
   const std::int64_t rows = chunk.queries.end - chunk.queries.begin;
   const Positions first =

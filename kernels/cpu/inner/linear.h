@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A piece of a linear layer: tiles of rows x two vectors of outputs, which lie side by side in a
-// panel of packed weights, so that a number of a row is spread over a vector and two multiply-adds
-// take it. Sums are kept in the scratch until all inputs are in. Every sum takes its inputs in
-// ascending order, in chains of `linear_chain` additions that are then added up: a row's results
-// are the same to the last bit in every tile and in every set that has a fused multiply-add.
+// A piece of a linear layer: tiles of rows x two vectors of outputs, which are adjacent in a panel
+// of packed weights, so that a number of a row is broadcast to a vector and used by two
+// multiply-adds. Sums stay in the scratch until all inputs are processed. Every sum takes its
+// inputs in ascending order, in chains of `linear_chain` additions that are then added up: a row's
+// results are bitwise equal in every tile and in every instruction set with a fused multiply-add.
 #pragma once
 
 #include "kernels/cpu/inner/linear_sums.h"
@@ -18,15 +18,14 @@ namespace {
 constexpr int linear_tile_rows = lanes == 16 ? 14 : (lanes == 8 ? 6 : 4);
 constexpr int linear_tile_outputs = 2 * lanes;
 constexpr std::int64_t floats_of_a_line = 16;
-/// Tiles of wide vectors are long enough for weights to come from the second-level cache meanwhile;
-/// others take so many inputs that their weights stay in the first-level one from tile to tile.
+/// Tiles of wide vectors take long enough to load weights from the second-level cache meanwhile;
+/// others take as many inputs as keep their weights in the first-level cache from tile to tile.
 constexpr bool weights_stream = lanes == 16;
 constexpr std::int64_t linear_tile_depth = weights_stream ? linear_depth : linear_chain;
 
 /// sums[row][output], rows linear_panel apart, of a tile of one or two vectors of outputs over
-/// `depth` inputs, or, unless it `begins`, added to what the inputs before have left. Where weights
-/// stream past, asks memory for those of this panel a little before they are used, and for a line
-/// of `ahead` with every input.
+/// `depth` inputs; added to the previous sums unless it `begins`. If weights are streamed,
+/// prefetches those of this panel shortly before use, and a line of `ahead` with every input.
 template <int rows, int vectors>
 [[gnu::noinline]] void linear_tile(const float* x, const float* weights, std::int64_t depth,
                                    const float* ahead, bool begins, float* sums) {
@@ -100,7 +99,7 @@ ATTNSCOPE_INLINE void float_piece(const LinearPiece& piece) {
     for (std::int64_t output = 0; output < piece.outputs; output += linear_tile_outputs) {
       const std::int64_t panel = output / linear_panel;
       const float* weights = all_weights + (panel * piece.in + first) * linear_panel;
-      // The panel that comes next, a half of its lines with each tile.
+      // The next panel, half of its lines with each tile.
       const float* next = weights;
       if ((panel + 1) * linear_panel < piece.outputs) {
         next += piece.in * linear_panel;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compiled once per instruction set that has products of its own, with the set's flags and
-// ATTNSCOPE_KERNELS naming the function that hands out its table: the only symbol this file
-// exports.
+// Compiled once per instruction set that has its own products, with the set's flags and
+// ATTNSCOPE_KERNELS naming the function that returns its table: the only symbol this file exports.
 #if defined(__AVX2__)
 #include <immintrin.h>
 #else

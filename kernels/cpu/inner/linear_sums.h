@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a linear layer does with its sums: bias, activation, residual or gate, norm.
+// The operations of a linear layer on its sums: bias, activation, residual or gate, norm.
 #pragma once
 
 #include "kernels/cpu/inner/row_tails.h"
@@ -10,9 +10,9 @@
 namespace attnscope::cpu {
 namespace {
 
-/// x times the normal distribution's share below x, as BERT has it. Beyond |x| on one side lies
+/// x times the normal distribution function of x, as in BERT. One tail beyond |x| is
 /// erfc(|x| / sqrt(2)) / 2 = 2^(a p(a)) / 2, a = |x|, with p of degree 7 minimax on [0, 6] by the
-/// result's error, 9e-9, and 0 for larger a, whose results it would change by 7e-9 at most.
+/// result's error, 9e-9, and 0 for larger a, which changes results by at most 7e-9.
 ATTNSCOPE_INLINE Vector gelu_of(Vector x) {
   const Vector zero{};
   const Vector a = x < zero ? zero - x : x;
@@ -27,7 +27,7 @@ ATTNSCOPE_INLINE Vector gelu_of(Vector x) {
   return x * (x < zero ? beyond : splat(1.0f) - beyond);
 }
 
-/// In place. Two vectors of sums, so that additions do not wait for each other.
+/// In place. Two vectors of sums, so that additions do not depend on each other.
 [[gnu::noinline]] void normalise_row(const RowNorm& norm, float* y) {
   const std::int64_t whole = norm.width - norm.width % lanes, left = norm.width - whole;
   const float share = 1.0f / static_cast<float>(norm.width);
@@ -45,7 +45,7 @@ ATTNSCOPE_INLINE Vector gelu_of(Vector x) {
   const float mean = mean_of(0.0f, [](Vector v) { return v; });
   const Vector middle = splat(mean);
   const float variance = mean_of(mean, [&](Vector v) { return (v - middle) * (v - middle); });
-  // Of a variance beyond float32's numbers the scale would be 0, and the row the norm's bias alone.
+  // For a variance beyond float32's range the scale would be 0, and the row only the norm's bias.
   const float beyond = variance - variance;
   const Vector scale = splat(1.0f / __builtin_sqrtf(variance + norm.epsilon) + beyond);
   for (std::int64_t c = 0; c < whole; c += lanes) {
@@ -59,9 +59,9 @@ ATTNSCOPE_INLINE Vector gelu_of(Vector x) {
   }
 }
 
-/// What follows the sums, row by row: tiles that wrote to rows far apart would hold up the weights
-/// that stream past them, by a third where rows are few.
-/// `sum_at` of a row and a vector's first output.
+/// Processes the sums row by row: tiles that write to distant rows would delay the streamed
+/// weights, by a third if there are few rows.
+/// `sum_at` takes a row and a vector's first output.
 template <bool gelu, bool relu, typename SumAt>
 ATTNSCOPE_INLINE void finish_rows(const LinearPiece& piece, const SumAt& sum_at) {
   for (std::int64_t r = 0; r < piece.rows; ++r) {
@@ -74,7 +74,7 @@ ATTNSCOPE_INLINE void finish_rows(const LinearPiece& piece, const SumAt& sum_at)
       Vector v = sum_at(r, o);
       if (piece.bias != nullptr) v += read(piece.bias + o);
       if constexpr (gelu) v = gelu_of(v);
-      if constexpr (relu) v = v < Vector{} ? Vector{} : v;  // not a number stays
+      if constexpr (relu) v = v < Vector{} ? Vector{} : v;  // NaN stays NaN
       if (rest != nullptr) v = piece.rest_multiplies ? v * read(rest + o) : v + read(rest + o);
       if (whole) {
         store(y + o, v);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Forbidden pairs of a tile: keys at the edges of its rows' windows that not all of them see.
+// Forbidden pairs of a tile: keys at the edges of its rows' windows that some rows do not attend
+// to.
 #pragma once
 
 #include "kernels/cpu/inner/key_window.h"
@@ -22,9 +23,9 @@ ATTNSCOPE_INLINE void store_where_less(Integers a, Integers b, Vector value, flo
 #endif
 }
 
-/// Forbidden pairs at the edges of the windows get `value`. Windows ascend with the rows, so keys
-/// before the first window's end are forbidden only to rows whose windows begin later, and keys
-/// from the last window's begin on only to rows whose windows have ended.
+/// Sets forbidden pairs at the edges of the windows to `value`. Windows ascend with the rows, so
+/// keys before the first window's end are forbidden only to rows whose windows begin later, and
+/// keys from the last window's begin on only to rows whose windows have ended.
 ATTNSCOPE_INLINE void mask_edges(const TileWindow& window, float* scores, float value) {
   const Vector forbidden_score = splat(value);
   for (int x = 0; x < row_tile; x += lanes) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A piece of a linear layer whose products take numbers of 8 or 16 bits: rows are made narrow on
-// their way into the scratch, and weights lie in groups of 4 bytes an output, which is what one
-// instruction takes. int8: weights are -127 ... 127. Where an instruction takes four bytes, a row's
-// numbers are q + 32768 in 1 ... 65535, their upper and their lower bytes a row of the scratch
-// each, multiplied apart: 128 times an output's weights is too much in the sums of the upper ones.
-// Elsewhere two products of 16 bits are one instruction, and weights are widened on their way.
+// A piece of a linear layer whose products take numbers of 8 or 16 bits: rows are narrowed when
+// they are copied to the scratch, and weights are stored in groups of 4 bytes per output, the
+// operand of one instruction. int8: weights are -127 ... 127. If an instruction takes four bytes, a
+// row's numbers are q + 32768 in 1 ... 65535; their upper and their lower bytes are separate rows
+// of the scratch and are multiplied separately, and the sums of the upper ones are too large by 128
+// times an output's weights. Otherwise one instruction computes two products of 16 bits, and
+// weights are widened when they are loaded.
 #pragma once
 
 #include "kernels/cpu/inner/linear_sums.h"
@@ -14,14 +15,14 @@
 namespace attnscope::cpu {
 namespace {
 
-/// Bytes from row to row of the scratch; those behind `narrow_depth` groups hold the row's scale.
+/// Bytes between rows of the scratch; those after `narrow_depth` groups hold the row's scale.
 constexpr std::int64_t narrow_pitch = linear_pitch * 4;
 constexpr std::int64_t group_bytes = 4;
 constexpr std::int64_t scale_place = narrow_depth * group_bytes;
 
 typedef std::uint8_t ByteLanes __attribute__((vector_size(lanes)));
 
-/// Rows that tiles of the matrix unit take whole; the scratch has room for them.
+/// Rows rounded up to whole tiles of the matrix unit; the scratch has room for them.
 constexpr std::int64_t padded_rows(std::int64_t rows) {
   return (rows + narrow_rows_unit - 1) / narrow_rows_unit * narrow_rows_unit;
 }
@@ -30,7 +31,7 @@ ATTNSCOPE_INLINE float* scale_of_row(std::byte* held, std::int64_t row) {
   return reinterpret_cast<float*>(held + row * narrow_pitch + scale_place);
 }
 
-/// Sums of int8 lie where those of floats would.
+/// Sums of int8, in the memory of those of floats.
 ATTNSCOPE_INLINE const std::int32_t* whole_numbers(const float* sums) {
   return reinterpret_cast<const std::int32_t*>(reinterpret_cast<const std::byte*>(sums));
 }
@@ -38,24 +39,25 @@ ATTNSCOPE_INLINE std::int32_t* whole_numbers(float* sums) {
   return reinterpret_cast<std::int32_t*>(reinterpret_cast<std::byte*>(sums));
 }
 
-/// A group of a row in each lane.
+/// A group of a row, in every lane.
 ATTNSCOPE_INLINE Integers spread(const std::byte* group) {
   std::int32_t number;
   __builtin_memcpy(&number, group, sizeof(number));
   Integers lanes_of_it = splat(number);
-  asm("" : "+v"(lanes_of_it));  // or it would be taken apart as a scalar, and each part be spread
+  // Without it the compiler would split the number as a scalar and broadcast each part.
+  asm("" : "+v"(lanes_of_it));
   return lanes_of_it;
 }
 
-/// What both forms of int8 share.
+/// Common code of both forms of int8.
 struct WholeNumbers {
   using Sum = Integers;
   static constexpr std::int64_t numbers_a_group = 4;
   static constexpr std::int64_t parts = narrow_parts_of_int8;
   static constexpr float to_integer = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
 
-  /// Of the whole row: its largest magnitude becomes `most`. Of a row with something that is not
-  /// finite the scale is not a number, and so is all that comes of it.
+  /// For the whole row: its largest magnitude becomes `most`. A row with a value that is not finite
+  /// has the scale NaN, and so are its results.
   static float scale_for(float most, const float* x, std::int64_t in) {
     Vector largest{}, strange{};
     std::int64_t c = 0;
@@ -68,7 +70,7 @@ struct WholeNumbers {
     return largest_of(largest) / most + sum_of(strange);
   }
 
-  /// put(place, rounded): `count` numbers, and zeros up to `padded`, with `to_integer` added.
+  /// Calls put(place, rounded): `count` numbers, and zeros up to `padded`, with `to_integer` added.
   template <typename Put>
   ATTNSCOPE_INLINE static void round(const float* x, std::int64_t count, std::int64_t padded,
                                      float scale, const Put& put) {
@@ -90,7 +92,7 @@ struct Int8Products : WholeNumbers {
 
   static float scale_of(const float* x, std::int64_t in) { return scale_for(32767.0f, x, in); }
 
-  /// The lower bytes `next_part` bytes behind the upper.
+  /// Writes the lower bytes `next_part` bytes after the upper ones.
   static void narrow(const float* x, std::int64_t count, std::int64_t padded, float scale,
                      std::byte* to, std::int64_t next_part) {
     const auto put_bytes = [](std::byte* at, Bits q) {
@@ -131,13 +133,13 @@ struct Int8Products : WholeNumbers {
 struct Int8Products : WholeNumbers {
   static constexpr bool parts_are_rows = false;
 
-  /// No sum of `in` products leaves 32 bits.
+  /// The scale for which no sum of `in` products exceeds 32 bits.
   static float scale_of(const float* x, std::int64_t in) {
     const std::int64_t most = 2147483647 / (127 * in);
     return scale_for(most < 32767 ? static_cast<float>(most) : 32767.0f, x, in);
   }
 
-  /// A group's first and third number, and `next_part` bytes behind them its second and fourth.
+  /// Writes a group's first and third number, and `next_part` bytes later its second and fourth.
   static void narrow(const float* x, std::int64_t count, std::int64_t padded, float scale,
                      std::byte* to, std::int64_t next_part) {
     round(x, count, padded, scale, [&](std::int64_t c, Bits rounded) {
@@ -150,7 +152,7 @@ struct Int8Products : WholeNumbers {
 
   typedef std::int16_t Shorts __attribute__((vector_size(lanes * 4)));
 
-  /// The lower 16 bits of the lanes: of those with even places, then of the others.
+  /// The lower 16 bits of the lanes: first of those with even indices, then of the others.
   template <typename Lanes>
   ATTNSCOPE_INLINE static Lanes evens_before_odds(Lanes q) {
     if constexpr (lanes == 16) {
@@ -271,7 +273,7 @@ ATTNSCOPE_INLINE void store_sum(float* p, Integers v) {
   store(whole_numbers(p), v);
 }
 
-/// Some groups of the piece's rows, in bytes, and their scales with the first of them.
+/// Narrows some groups of the piece's rows to bytes, and writes the scales with the first of them.
 template <typename Products>
 ATTNSCOPE_INLINE void gather_narrow(const LinearPiece& piece, std::int64_t first_group,
                                     std::int64_t groups, std::int64_t rows, std::byte* held) {
@@ -368,17 +370,17 @@ ATTNSCOPE_INLINE void narrow_panel(const std::byte* held, std::int64_t /*next_pa
 
 #else
 
-/// With two vectors of sums a row, and of weights, which are widened to twice as many where no
-/// instruction takes them as they are, the registers are full.
+/// The registers are full with two vectors of sums per row and two of weights, which become four if
+/// no instruction takes them without widening.
 template <typename Products>
 constexpr int narrow_tile_rows = lanes < 16
                                      ? 4
                                      : (sizeof(typename Products::Weights) == sizeof(Vector) ? 14
                                                                                              : 12);
-/// As linear_tile_depth, in groups.
+/// Like linear_tile_depth, in groups.
 constexpr std::int64_t narrow_tile_groups = lanes == 16 ? narrow_depth : 128;
 
-/// As linear_chain, in groups; sums of whole numbers are exact in a chain of any length.
+/// Like linear_chain, in groups; sums of integers are exact in a chain of any length.
 template <typename Products>
 constexpr std::int64_t narrow_chain = __is_same(typename Products::Sum, Vector)
                                           ? linear_chain / Products::numbers_a_group
@@ -453,7 +455,7 @@ ATTNSCOPE_INLINE void narrow_panel(const std::byte* held, std::int64_t next_part
 
 template <typename Products>
 ATTNSCOPE_INLINE void narrow_piece(const LinearPiece& piece) {
-  // Of the part of a row that is behind another.
+  // Distance from a row's upper part to its lower part.
   const std::int64_t next = Products::parts == 1 ? piece.rows : padded_rows(piece.rows);
   const std::int64_t used = (Products::parts - 1) * next + piece.rows, rows = padded_rows(used);
   const std::int64_t multiplied = Products::parts_are_rows ? used : piece.rows;

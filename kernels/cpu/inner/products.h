@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The two register-blocked products. Scores put query rows in the lanes (the query transposed once
-// a tile, keys broadcast as they lie in memory), so that maxima and sums over keys need no
-// shuffles. Values put the head dimension in the lanes, so that outputs lie as they are stored and
-// a few rows share each value they load.
+// The two register-blocked products. Scores have query rows in the lanes (the query is transposed
+// once per tile, keys are broadcast from memory), so that maxima and sums over keys need no
+// shuffles. Values have the head dimension in the lanes, so that outputs have their storage order
+// and a few rows share each value they load.
 #pragma once
 
 #include "kernels/cpu/inner/rows.h"
@@ -14,28 +14,28 @@ namespace {
 /// Rows of a tile: one vector; two where a vector is so narrow that broadcasts would dominate.
 constexpr int row_vectors = lanes == 4 ? 2 : 1;
 constexpr int row_tile = lanes * row_vectors;
-/// Rows that share the values they load: finer than the tile, because at w = 4 a row sees 9 keys
-/// of the tile's 24 and a group of 4 rows touches 12.
+/// Rows that share the values they load: fewer than the tile, because at w = 4 a row attends to 9
+/// of the tile's 24 keys and a group of 4 rows to 12.
 constexpr int row_group = 4;
-/// Tiles of this many rows or fewer go row by row, with keys in the lanes.
+/// Tiles of this many rows or fewer are processed row by row, with keys in the lanes.
 constexpr int few_rows = row_tile / 8;
-/// Keys a step of the score product: as many sums as hide the latency of a multiply-add and spread
-/// the load of the query over them. With 8 instead of 12 an AVX-512 core reaches 91% of its rate
+/// Keys per step of the score product: enough sums to hide the latency of a multiply-add and to
+/// amortise the load of the query. With 8 instead of 12 an AVX-512 core reaches 91% of its rate
 /// instead of 99%.
 constexpr int key_step = lanes == 4 ? 4 : 12;
 
-/// From this head dimension on a score is the sum of two halves. (Seen: scores of 75 and dimension
-/// 32: errors of 1.5e-6 on average in place of 2.2e-6.)
+/// From this head dimension on a score is the sum of two halves. (Measured at scores of 75 and
+/// dimension 32: errors of 1.5e-6 on average instead of 2.2e-6.)
 constexpr std::int64_t least_dim_of_halves = 32;
 
 /// Transposes rows of d floats at row[r] to out[c * row_tile + r], times `scale`. `row` is a table
-/// of row_tile rows or tells them by operator[].
+/// of row_tile rows or returns them from operator[].
 template <typename Rows>
 ATTNSCOPE_INLINE void transpose_rows(const Rows& row, std::int64_t d, float scale, float* out) {
   for (int r = 0; r < row_tile; r += lanes) {
     const auto columns = [&](std::int64_t c) {
-      // Vector i holds rows i, i + 4 ... in its quarters; a transposition within each quarter
-      // leaves a column a vector, its rows in order.
+      // Vector i has rows i, i + 4 ... in its quarters; a transposition within each quarter gives
+      // one column per vector, with rows in order.
       const Vector a = load_quarters(row, r, c), b = load_quarters(row, r + 1, c);
       const Vector e = load_quarters(row, r + 2, c), f = load_quarters(row, r + 3, c);
       const Vector ae = interleaved_low(a, e), bf = interleaved_low(b, f);
@@ -49,7 +49,7 @@ ATTNSCOPE_INLINE void transpose_rows(const Rows& row, std::int64_t d, float scal
     std::int64_t c = 0;
     for (; c + 4 <= d; c += 4) columns(c);
     if (c == d) continue;
-    if (d >= 4) {  // the last four, some of them once more
+    if (d >= 4) {  // the last four, some of them for the second time
       columns(d - 4);
       continue;
     }
@@ -59,18 +59,19 @@ ATTNSCOPE_INLINE void transpose_rows(const Rows& row, std::int64_t d, float scal
   }
 }
 
-/// Rows a stride apart.
+/// Rows with a stride.
 struct StridedRows {
   const float* first;
   std::int64_t stride;
   ATTNSCOPE_INLINE const float* operator[](std::int64_t r) const { return first + r * stride; }
 };
 
-/// scores[key][row] for `Keys` keys that lie `stride` floats apart.
+/// scores[key][row] for `Keys` keys that are `stride` floats apart.
 template <int Keys>
 ATTNSCOPE_INLINE void score_step(const float* query, const float* key, std::int64_t stride,
                                  std::int64_t d, float* scores) {
-  // Two sums of half the length: a sum's rounding grows with its length, and exp2() with a score.
+  // Two sums of half the length: a sum's rounding grows with its length, and exp2() amplifies it
+  // for large scores.
   const std::int64_t middle = d < least_dim_of_halves ? 0 : d / 2;
   const auto add = [&](std::int64_t begin, std::int64_t end, const auto& put) {
     Vector sum[Keys][row_vectors] = {};
@@ -97,7 +98,7 @@ ATTNSCOPE_INLINE void score_step(const float* query, const float* key, std::int6
 }
 
 /// scores[key][row] = sum over c of query[c][row] * key[key][c]. `Dim` is the head dimension and
-/// the stride of the keys where both are known, else 0.
+/// the stride of the keys if both are known, else 0.
 template <int Dim>
 ATTNSCOPE_INLINE void score_tile(const float* query, const float* keys, std::int64_t stride,
                                  std::int64_t d, std::int64_t count, float* scores) {
@@ -108,8 +109,8 @@ ATTNSCOPE_INLINE void score_tile(const float* query, const float* keys, std::int
   std::int64_t j = 0;
   for (; j + key_step <= count; j += key_step) step.template operator()<key_step>(j);
   if (j == count) return;
-  // The last step repeats keys of the one before where that keeps it wide: a score's sum does not
-  // depend on the keys beside it.
+  // The last step repeats keys of the previous one if that keeps it wide: a key's score does not
+  // depend on the other keys of the step.
   if (key_step > 8 && count - j > 8 && count >= key_step) {
     step.template operator()<key_step>(count - key_step);
     return;
@@ -128,7 +129,7 @@ ATTNSCOPE_INLINE void score_tile(const float* query, const float* keys, std::int
 }
 
 /// One row's scores: scores[key] = query . key. Rows of query and keys are padded with zeros to
-/// `padded` floats, a multiple of the lanes; keys lie `pitch` floats apart.
+/// `padded` floats, a multiple of the lanes; keys are `pitch` floats apart.
 ATTNSCOPE_INLINE void score_row(const float* query, const float* keys, std::int64_t pitch,
                                 std::int64_t padded, std::int64_t count, float* scores) {
   std::int64_t j = 0;
@@ -189,13 +190,13 @@ ATTNSCOPE_INLINE void add_values(const float* const* weight, std::int64_t weight
   }
 }
 
-/// Sums that add_values_in_streams() takes the keys into in turn: with one, each of the eight sums
-/// of a group waits for itself, and an AVX-512 core reaches 84% of its rate instead of 98%. Sets
-/// with 16 registers have none left for a second.
+/// Sums to which add_values_in_streams() adds the keys in turn: with one, each of the eight sums of
+/// a group is limited by its own latency, and an AVX-512 core reaches 84% of its rate instead of
+/// 98%. Sets with 16 registers have no registers left for a second.
 constexpr int value_streams = lanes == 16 ? 2 : 1;
 
-/// As add_values(), but key j goes to stream j % value_streams, and the streams are added at the
-/// end.
+/// Like add_values(), but key j is added to stream j % value_streams, and the streams are added at
+/// the end.
 template <int Group, int Width>
 ATTNSCOPE_INLINE void add_values_in_streams(const float* const* weight, std::int64_t weight_stride,
                                             const float* values, std::int64_t padded,
@@ -239,7 +240,8 @@ ATTNSCOPE_INLINE void add_values_in_streams(const float* const* weight, std::int
   }
 }
 
-/// One row: four keys at a time in sums of their own, because one chain would wait for itself.
+/// One row: four keys at a time in separate sums, because a single chain would be limited by
+/// latency.
 template <int Width>
 ATTNSCOPE_INLINE void add_values_to_row(const float* weight, const float* values,
                                         std::int64_t pitch, std::int64_t count, float* out) {

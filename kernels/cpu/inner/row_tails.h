@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The first few floats of a vector, where a row ends within one. Memory past the row is neither
-// read nor written: it belongs to another row, perhaps another thread's. Nothing goes through
-// memory of its own: a load of what was just stored in other pieces would wait for the stores.
+// The first few floats of a vector, for a row that ends within one. Memory past the row is neither
+// read nor written: it belongs to another row, perhaps of another thread. Nothing goes through a
+// buffer: a load of data just stored in several parts would wait for the stores.
 #pragma once
 
 #if defined(__AVX2__)
@@ -59,7 +59,7 @@ ATTNSCOPE_INLINE Vector load_first(const float* p, std::int64_t count, float bey
 }
 #endif
 
-/// By halves: masked stores take dozens of steps on some processors with AVX2.
+/// In halves: masked stores take dozens of steps on some processors with AVX2.
 ATTNSCOPE_INLINE void store_first(float* p, std::int64_t count, Vector v) {
   if (count >= lanes) return store(p, v);
   Vector4 rest = __builtin_shufflevector(v, v, 0, 1, 2, 3);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of a tensor in its own type, read into and written from float32, the only type the products
-// know. 16-bit numbers are converted with the processor's instructions where the set has them and
-// with integer arithmetic elsewhere; both round to nearest even.
+// Rows of a tensor in its own type, converted from and to float32, the only type of the products.
+// 16-bit numbers are converted with the processor's instructions if the set has them and with
+// integer arithmetic otherwise; both round to nearest even.
 #pragma once
 
 #if defined(__F16C__)
@@ -32,7 +32,7 @@ ATTNSCOPE_INLINE Bits splat_bits(std::uint32_t x) {
   return x - Bits{};
 }
 
-/// GCC 12 widens whole vectors half by half.
+/// GCC 12 widens whole vectors in two halves.
 ATTNSCOPE_INLINE Bits widened(Halves h) {
 #if defined(__AVX512F__)
   return reinterpret_cast<Bits>(_mm512_maskz_cvtepu16_epi32(0xffff, reinterpret_cast<__m256i>(h)));
@@ -48,9 +48,9 @@ ATTNSCOPE_INLINE Vector from_bfloat16(Halves h) {
 }
 
 #if defined(__AVX512BF16__)
-// One instruction for about ten; it takes subnormal numbers for 0. The set's product of bfloat16
-// pairs is not used: a Sapphire Rapids core starts one every two cycles, 115 GFLOP/s against 230 of
-// its multiply-adds, so that scores of bfloat16 keys are sooner done widened.
+// One instruction instead of about ten; it treats subnormal numbers as 0. The set's product of
+// bfloat16 pairs is not used: a Sapphire Rapids core starts one every two cycles, 115 GFLOP/s
+// against 230 of its multiply-adds, so that widening bfloat16 keys makes scores faster.
 ATTNSCOPE_INLINE Halves to_bfloat16(Vector v) {
   return reinterpret_cast<Halves>(_mm512_maskz_cvtneps_pbh(0xffff, v));
 }
@@ -65,7 +65,7 @@ ATTNSCOPE_INLINE Halves to_bfloat16(Vector v) {
 
 #if defined(__F16C__)
 #if defined(__AVX512F__)
-// Masked by all lanes: the plain forms start from an undefined register, which GCC 12 warns of.
+// Masked with all lanes: the plain forms start from an undefined register, for which GCC 12 warns.
 ATTNSCOPE_INLINE Vector from_float16(Halves h) {
   return reinterpret_cast<Vector>(_mm512_maskz_cvtph_ps(0xffff, reinterpret_cast<__m256i>(h)));
 }
@@ -95,7 +95,7 @@ ATTNSCOPE_INLINE Vector from_float16(Halves h) {
 ATTNSCOPE_INLINE Halves to_float16(Vector v) {
   const Bits x = reinterpret_cast<Bits>(v);
   const Bits magnitude = x & 0x7fffffffu;
-  // Below 2^-14 adding 1/2 leaves the subnormal's digits, rounded, at the low end.
+  // Below 2^-14 adding 1/2 leaves the subnormal's digits, rounded, in the low bits.
   const Bits subnormal =
       reinterpret_cast<Bits>(reinterpret_cast<Vector>(magnitude) + 0.5f) - 0x3f000000u;
   const Bits normal = (magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;

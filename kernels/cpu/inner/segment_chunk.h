@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fused kernel's work on one chunk of rows of one task and head: tile by tile where a tile sees
-// few keys, else keys block by block, each block visited by every tile of rows that sees some of
-// it, with an online softmax between.
+// The fused kernel's work on one chunk of rows of one task and head: tile by tile if a tile has few
+// keys, otherwise keys block by block, each block visited by every tile of rows with keys in it,
+// with an online softmax between blocks.
 #pragma once
 
 #include "kernels/cpu/inner/segment_whole_tiles.h"
@@ -10,7 +10,7 @@
 namespace attnscope::cpu {
 namespace {
 
-/// Scores of a tile against the block, pieces one after another. Returns how many keys.
+/// Scores of a tile against the block, one piece after another. Returns the number of keys.
 template <int Dim>
 ATTNSCOPE_INLINE std::int32_t score_block(const Work& work, std::int64_t first_row, Piece* pieces,
                                           int& piece_count) {
@@ -32,8 +32,8 @@ ATTNSCOPE_INLINE std::int32_t score_block(const Work& work, std::int64_t first_r
   return count;
 }
 
-/// Turns scores into weights exp2(s - m), takes m and the sum on; factor[r] is what earlier sums
-/// and outputs shrink by.
+/// Replaces scores with weights exp2(s - m) and updates m and the sum; factor[r] rescales the
+/// earlier sums and outputs.
 ATTNSCOPE_INLINE void weigh_block(const Work& work, std::int64_t first_row, std::int32_t count,
                                   float* factor) {
   for (int x = 0; x < row_tile; x += lanes) {
@@ -46,8 +46,8 @@ ATTNSCOPE_INLINE void weigh_block(const Work& work, std::int64_t first_row, std:
     const Vector shrink = exp2_of(before - base);
     store(maxima, m);
     store(factor + x, shrink);
-    // The block's sum is formed first: added score by score to the sum of 16,000 keys before, each
-    // would lose its last digits.
+    // The block's sum is computed first: if its scores were added one by one to the sum of 16,000
+    // earlier keys, each would lose its last digits.
     store(sums, load(sums) * shrink + weigh_scores(scores, count, base));
   }
 }
@@ -107,7 +107,7 @@ ATTNSCOPE_INLINE void visit_tile(const Work& work, std::int64_t first_row) {
   }
 }
 
-/// One row of a tile of few: keys in the lanes, and no key outside its window is touched.
+/// One row of a tile of few rows: keys in the lanes; keys outside its window are not read.
 inline void visit_row(const Work& work, std::int64_t row) {
   const float* query = work.queries + row * work.padded;
   float* out = work.outputs + row * work.padded;
@@ -138,7 +138,7 @@ inline void visit_block(Work& work) {
   work.block_size = 0;
 }
 
-/// Takes positions [begin, end) of a segment into blocks, visiting each as it fills.
+/// Takes positions [begin, end) of a segment into blocks, and visits each block when it is full.
 template <int Dim>
 inline void add_keys(Work& work, const Segment& segment, std::int64_t begin, std::int64_t end) {
   const RowChunk& rows = work.chunk->rows;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What both ways of the fused kernel do with a tile of rows: the scores of all keys that any of
-// its rows sees, forbidden pairs at -inf, and the values that a few of its rows share.
+// Common code of both ways in which the fused kernel processes a tile of rows: the scores of all
+// keys of any of its rows, forbidden pairs at -inf, and the values shared by a few of its rows.
 //
-// A key at a window's edge is multiplied into all rows of its group, with weight 0 where the
-// pattern forbids it; 0 * NaN would then leak. Testing every value would cost as much as using it,
-// so the chunk is first computed as if values were finite. If any output is not, the chunk is
-// computed again `carefully`, leaving forbidden pairs out one by one in the same order of
-// operations.
+// A key at a window's edge is multiplied into all rows of its group, with weight 0 for forbidden
+// pairs, so that 0 * NaN would affect them. Testing every value would cost as much as using it, so
+// the chunk is first computed as if values were finite. If any output is not, the chunk is computed
+// again `carefully`, skipping forbidden pairs one by one in the same order of operations.
 #pragma once
 
 #include "kernels/cpu/inner/mask_edges.h"
@@ -16,7 +15,7 @@
 namespace attnscope::cpu {
 namespace {
 
-/// The part of a span that a tile sees, and where its scores begin.
+/// The part of a span that is visible to a tile, and the location of its scores.
 struct Piece {
   const Span* span;
   TileWindow window;
@@ -34,7 +33,7 @@ ATTNSCOPE_INLINE void mask_skipped(const Work& work, const Piece& piece, float v
       });
 }
 
-/// The scores of a tile and what it sees of a span.
+/// The scores of a tile and its part of a span.
 template <int Dim>
 ATTNSCOPE_INLINE void score_piece(const Work& work, const float* queries, const Piece& piece) {
   const TileWindow& window = piece.window;
@@ -87,15 +86,16 @@ ATTNSCOPE_INLINE Vector weigh_scores(float* scores, std::int32_t count, Vector b
   return sum + other;
 }
 
-/// A row without keys has m = -inf; 0 in its place keeps -inf - -inf out.
+/// A row without keys has m = -inf; replacing it with 0 avoids -inf - -inf.
 ATTNSCOPE_INLINE Vector base_of(Vector m) {
   return m == splat(-infinity) ? Vector{} : m;
 }
 
-/// The keys of a piece that rows [row, row + row_group) of the tile see, from window.any_begin.
+/// The keys of a piece to which rows [row, row + row_group) of the tile attend, from
+/// window.any_begin.
 ATTNSCOPE_INLINE Positions seen_by_group(const TileWindow& window, int row) {
   const std::int64_t begin = window.begin[row];
-  // Lanes beyond the tile's rows may look past the last key.
+  // Lanes beyond the tile's rows may refer to keys past the last one.
   const std::int64_t end = least(window.end[row + row_group - 1], window.any_end);
   return {begin - window.any_begin, most(begin, end) - window.any_begin};
 }
@@ -104,8 +104,8 @@ ATTNSCOPE_INLINE const float* values_of(const Work& work, const Piece& piece, st
   return piece.span->values + (piece.window.any_begin + key - piece.span->base) * work.padded;
 }
 
-/// Adds to rows [row, row + row_group) of the tile what they see of the pieces' values, from
-/// `column` on.
+/// Adds the pieces' values, from `column` on, to rows [row, row + row_group) of the tile that
+/// attend to them.
 template <int Width>
 ATTNSCOPE_INLINE void add_piece_values(const Work& work, const Piece* pieces, int piece_count,
                                        int row, std::int64_t column,
@@ -120,7 +120,7 @@ ATTNSCOPE_INLINE void add_piece_values(const Work& work, const Piece* pieces, in
   }
 }
 
-/// The same for one row and all columns, leaving out the forbidden pairs.
+/// The same for one row and all columns, without the forbidden pairs.
 inline void add_piece_values_carefully(const Work& work, const Piece* pieces, int piece_count,
                                        int row, int row_of_group, float* sum) {
   for (int i = 0; i < piece_count; ++i) {
@@ -139,8 +139,8 @@ inline void add_piece_values_carefully(const Work& work, const Piece* pieces, in
   }
 }
 
-/// Turns the scores of one row, one after another, into weights exp2(s - m). Takes m on from
-/// `before` and returns the sum of the weights.
+/// Replaces the consecutive scores of one row with weights exp2(s - m). Updates m from `before` and
+/// returns the sum of the weights.
 inline float weigh_row_scores(float* scores, std::int64_t count, float before, float& m) {
   for (std::int64_t j = count; j < count + lanes; ++j) scores[j] = -infinity;
   Vector peak = splat(-infinity);
@@ -157,8 +157,8 @@ inline float weigh_row_scores(float* scores, std::int64_t count, float before, f
   return sum_of(sum);
 }
 
-/// Calls visit(span, first, count) for the stretches of keys that a row sees: `count` keys from the
-/// `first` that span.keys and span.values hold.
+/// Calls visit(span, first, count) for the intervals of keys to which a row attends: `count` keys
+/// starting at the `first` in span.keys and span.values.
 template <typename Visit>
 ATTNSCOPE_INLINE void for_each_seen(const Work& work, std::int64_t row, const Visit& visit) {
   const RowChunk& rows = work.chunk->rows;

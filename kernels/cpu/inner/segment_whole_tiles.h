@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fused kernel where a tile of rows sees few keys, as with windows: all its scores are there
-// before the softmax, so that nothing is rescaled and outputs go from registers to their place.
-// Keys and values are packed, where need be, as the tiles come to them, in a room through which
-// those of a few tiles slide.
+// The fused kernel if a tile of rows has few keys, as with windows: all its scores are computed
+// before the softmax, so that nothing is rescaled and outputs go from registers to memory directly.
+// Keys and values are packed, if necessary, when a tile needs them, in a sliding room that holds
+// those of a few tiles.
 #pragma once
 
 #include "kernels/cpu/inner/segment_tile.h"
@@ -11,7 +11,7 @@
 namespace attnscope::cpu {
 namespace {
 
-/// The keys that the chunk's rows see, none packed yet.
+/// The keys of the chunk's rows, none packed yet.
 inline void find_spans(Work& work) {
   const RowChunk& rows = work.chunk->rows;
   std::int64_t place = 0;
@@ -26,8 +26,8 @@ inline void find_spans(Work& work) {
     if (use_in_place(work, span)) continue;
     std::int64_t room = span.count;
     if (segment.kind == SegmentKind::band && !segment.keys.listed && !rows.queries.listed) {
-      // Sliding costs little once as many keys have come as a tile sees; a larger room would only
-      // leave the first-level cache.
+      // Sliding costs little once a tile's number of keys has been packed; a larger room would only
+      // exceed the first-level cache.
       const std::int64_t seen_by_tile = 2 * capped_window(segment) + row_tile;
       const std::int64_t more = least(most(seen_by_tile, 48), work.chunk->tile_keys / 2);
       room = least(room, seen_by_tile + more);
@@ -38,7 +38,7 @@ inline void find_spans(Work& work) {
   }
 }
 
-/// Sees to it that keys [begin, end) of a span lie packed. Neither falls from call to call.
+/// Ensures that keys [begin, end) of a span are packed. Neither bound decreases from call to call.
 inline void bring_keys(const Work& work, Span& span, std::int32_t begin, std::int32_t end) {
   if (end <= span.end) return;
   const RowChunk& rows = work.chunk->rows;
@@ -65,7 +65,7 @@ inline void bring_keys(const Work& work, Span& span, std::int32_t begin, std::in
   span.end = end;
 }
 
-/// Scores of all keys that the tile sees. Returns how many.
+/// Scores of all keys of the tile. Returns the number of keys.
 template <int Dim>
 ATTNSCOPE_INLINE std::int32_t score_whole_tile(Work& work, std::int64_t first_row, Piece* pieces,
                                                int& piece_count) {
@@ -89,8 +89,8 @@ ATTNSCOPE_INLINE std::int32_t score_whole_tile(Work& work, std::int64_t first_ro
   return count;
 }
 
-/// Turns scores into weights. Stores the log-sum-exp of the rows and what each row's outputs are
-/// to be multiplied by.
+/// Replaces scores with weights. Stores the log-sum-exp of the rows and the factor of each row's
+/// outputs.
 ATTNSCOPE_INLINE void weigh_whole_tile(const Work& work, std::int64_t first_row, std::int32_t count,
                                        float* inverse) {
   const RowChunk& rows = work.chunk->rows;
@@ -112,13 +112,13 @@ ATTNSCOPE_INLINE void weigh_whole_tile(const Work& work, std::int64_t first_row,
   }
 }
 
-/// Where the rows of a tile are written, and what they are multiplied by.
+/// Destination of a tile's rows, and their factors.
 struct TileOutputs {
   std::int64_t at[row_tile];
   float inverse[row_tile];
 };
 
-/// Writes a row's vector of outputs; `plainly` where rows are float32 and end with a vector.
+/// Writes a row's vector of outputs; `plainly` if rows are float32 and end with a whole vector.
 ATTNSCOPE_INLINE void put_lanes(const Work& work, Vector v, bool plainly, std::int64_t at,
                                 std::int64_t column) {
   const HeadView<std::byte>& o = work.chunk->rows.o;
@@ -200,7 +200,7 @@ ATTNSCOPE_INLINE void visit_whole_tile(Work& work, std::int64_t first_row, Vecto
   }
 }
 
-/// One row of a tile of few: keys in the lanes, and no key outside its window is touched.
+/// One row of a tile of few rows: keys in the lanes; keys outside its window are not read.
 inline void visit_whole_row(Work& work, std::int64_t row) {
   const RowChunk& chunk = work.chunk->rows;
   const std::int64_t token = token_of(chunk.queries, chunk.indices, row);

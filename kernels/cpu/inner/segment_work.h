@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the fused kernel holds while it works on one chunk of rows: all of it in the scratch that
-// the caller handed in.
+// The state of the fused kernel for one chunk of rows, all in the scratch passed by the caller.
 #pragma once
 
 #include "kernels/cpu/inner/key_block.h"
@@ -11,20 +10,20 @@ namespace {
 
 constexpr int most_spans = most_key_spans;
 
-/// Keys of one segment: packed one after another, or, where no tile of rows has more than few, a
-/// pitch apart as they lie in memory.
+/// Keys of one segment: packed consecutively or, if no tile of rows has more than few rows, in
+/// place with a pitch.
 struct Span {
   const Segment* segment;
   std::int64_t first;  // position of key 0 in the segment's run
   std::int32_t count;
-  std::int32_t base;  // the key that `keys` and `values` begin with
-  std::int32_t end;   // keys [base, end) lie there
+  std::int32_t base;  // the first key in `keys` and `values`
+  std::int32_t end;   // keys [base, end) are present
   const float* keys;
   const float* values;
   std::int64_t key_pitch, value_pitch;  // in floats
   std::int64_t key_at, value_at;        // offsets of key 0, unless listed
   float *key_room, *value_room;
-  std::int32_t room;  // keys that the rooms hold
+  std::int32_t room;  // capacity in keys
 };
 
 struct Work {
@@ -34,8 +33,8 @@ struct Work {
   bool careful;
   float* scores;
   float *key_room, *value_room;
-  float* queries;  // transposed, times the scale: of a tile, or of all tiles
-  // Where keys come block by block, what the rows have so far.
+  float* queries;  // transposed, times the scale: of one tile, or of all tiles
+  // If keys are processed block by block: the rows' intermediate results.
   float *outputs, *maxima, *sums;
   Span spans[most_spans];
   int span_count;
@@ -50,7 +49,7 @@ ATTNSCOPE_INLINE bool has_few_rows(const Work& work, std::int64_t first_row) {
   return rows_of_tile(work, first_row) <= few_rows;
 }
 
-/// Uses the span's keys and values where they lie, if they can be.
+/// Uses the span's keys and values in place if possible.
 inline bool use_in_place(const Work& work, Span& span) {
   const RowChunk& rows = work.chunk->rows;
   const Segment& segment = *span.segment;
@@ -81,7 +80,7 @@ ATTNSCOPE_INLINE void use_room(const Work& work, Span& span, std::int64_t place)
 }
 
 /// `strange` is 0, or NaN once a number was not finite: 0 * x is 0 for every finite x and NaN for
-/// all others, and NaN stays in a sum.
+/// all others, and NaN persists in a sum.
 ATTNSCOPE_INLINE void note_strange(Vector& strange, Vector v) {
   strange += v * 0.0f;
 }
@@ -103,12 +102,12 @@ ATTNSCOPE_INLINE Work begin_work(const SegmentChunk& chunk, bool careful) {
   return work;
 }
 
-/// Layout of the scratch where whole tiles are computed at once.
+/// Layout of the scratch for whole tiles.
 inline Work begin_whole_tiles(const SegmentChunk& chunk, bool careful) {
   Work work = begin_work(chunk, careful);
   const std::int64_t keys = chunk.tile_keys;
-  // Scores follow the queries: were they a multiple of 4 kB apart, loads of queries would wait for
-  // stores of scores, which the processor tells apart by the low bits of their addresses first.
+  // Scores follow the queries: if they were a multiple of 4 kB apart, loads of queries would wait
+  // for stores of scores, since the processor first compares the low bits of their addresses.
   work.queries = chunk.scratch;
   work.scores = work.queries + row_tile * work.padded;
   work.outputs = work.scores + (keys + lanes) * row_tile;
@@ -117,13 +116,13 @@ inline Work begin_whole_tiles(const SegmentChunk& chunk, bool careful) {
   return work;
 }
 
-/// Layout of the scratch where keys come block by block.
+/// Layout of the scratch for keys in blocks.
 inline Work begin_blocks(const SegmentChunk& chunk, bool careful) {
   Work work = begin_work(chunk, careful);
   work.block_size = 0;
   work.block_limit = block_keys(work.d);
   if (work.rows <= few_rows && chunk.rows.k.dtype != DType::float32) {
-    work.block_limit = least(work.block_limit, 64);  // packed for one use, so better near by
+    work.block_limit = least(work.block_limit, 64);  // packed for one use: small blocks
   }
   const std::int64_t tiled_rows = (work.rows + row_tile - 1) / row_tile * row_tile;
   work.maxima = chunk.scratch;
@@ -138,7 +137,7 @@ inline Work begin_blocks(const SegmentChunk& chunk, bool careful) {
   return work;
 }
 
-/// A tile's queries times the scale: transposed, or as padded rows where there are few.
+/// A tile's queries times the scale: transposed, or as padded rows if there are few.
 inline void load_queries(const Work& work, std::int64_t first_row, float* to) {
   const RowChunk& chunk = work.chunk->rows;
   const int rows = rows_of_tile(work, first_row);

@@ -74,7 +74,7 @@ ATTNSCOPE_INLINE Vector4 larger(Vector4 a, Vector4 b) {
 }
 #endif
 
-/// Brings the lanes of a vector down to four with `join`, half by half.
+/// Reduces the lanes of a vector to four with `join`, half by half.
 template <typename Join>
 ATTNSCOPE_INLINE Vector4 folded(Vector v, const Join& join) {
 #if defined(__AVX512F__)
@@ -119,7 +119,7 @@ ATTNSCOPE_INLINE void transpose4(Vector4& a, Vector4& b, Vector4& c, Vector4& d)
 }
 
 /// Lane i of the result is the sum of the lanes of v[i]: a tree of pairwise sums, about three
-/// instructions a vector in place of a dozen.
+/// instructions per vector instead of a dozen.
 ATTNSCOPE_INLINE Vector sums_of(Vector (&v)[lanes]) {
 #if defined(__AVX512F__)
   Vector two[8], four[4];
@@ -166,7 +166,7 @@ ATTNSCOPE_INLINE Vector sums_of(Vector (&v)[lanes]) {
 #endif
 }
 
-/// In each quarter, four lanes, of two vectors: a0 b0 a1 b1, and a2 b2 a3 b3.
+/// In each quarter of four lanes, of two vectors: a0 b0 a1 b1, and a2 b2 a3 b3.
 ATTNSCOPE_INLINE Vector interleaved_low(Vector a, Vector b) {
 #if defined(__AVX512F__)
   return __builtin_shufflevector(a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29);
@@ -186,13 +186,13 @@ ATTNSCOPE_INLINE Vector interleaved_high(Vector a, Vector b) {
 #endif
 }
 
-/// Four floats of lanes / 4 rows, one row a quarter: those at p[0], p[4], p[8] and p[12], where p
-/// is a table of rows or tells them by operator[].
+/// Four floats of lanes / 4 rows, one row per quarter: those at p[0], p[4], p[8] and p[12], where p
+/// is a table of rows or returns them from operator[].
 template <typename Rows>
 ATTNSCOPE_INLINE Vector load_quarters(const Rows& p, int first, std::int64_t offset) {
   const Vector4 a = load4(p[first] + offset);
 #if defined(__AVX512F__)
-  // Insertions take their row from memory and use either vector unit; shuffles only one.
+  // Insertions load their row from memory and can use either vector unit; shuffles only one.
   __m512 v = _mm512_castps128_ps512(a);
   v = _mm512_insertf32x4(v, load4(p[first + 4] + offset), 1);
   v = _mm512_insertf32x4(v, load4(p[first + 8] + offset), 2);
@@ -204,8 +204,8 @@ ATTNSCOPE_INLINE Vector load_quarters(const Rows& p, int first, std::int64_t off
 #endif
 }
 
-/// a b + c, rounded once where the instruction set can, whatever the compiler is told of
-/// contraction.
+/// a b + c, rounded once if the instruction set can, regardless of the compiler's contraction
+/// flags.
 ATTNSCOPE_INLINE Vector multiply_add(Vector a, Vector b, Vector c) {
 #if defined(__AVX512F__)
   return reinterpret_cast<Vector>(_mm512_fmadd_ps(a, b, c));
@@ -218,9 +218,9 @@ ATTNSCOPE_INLINE Vector multiply_add(Vector a, Vector b, Vector c) {
 
 /// 2^x for x <= 127: 2^x = 2^n 2^r with n = round(x), |r| <= 1/2, and 2^r a polynomial of relative
 /// error at most 1.1e-7 (minimax of degree 5 in units in the last place, with constant term 1; of
-/// degree 6 where every product and sum is rounded for itself, which takes a part of the bound).
-/// With rounding the result is within 2 units in the last place; below x = -126 (e^-87.3) it is 0,
-/// never a subnormal number; NaN stays NaN.
+/// degree 6 if every product and sum is rounded separately, which uses a part of the bound). With
+/// rounding the result is within 2 units in the last place; below x = -126 (e^-87.3) it is 0, never
+/// a subnormal number; NaN stays NaN.
 ATTNSCOPE_INLINE Vector exp2_of(Vector x) {
   constexpr float least = -126.0f;
 #if defined(__AVX512F__)
@@ -247,7 +247,7 @@ ATTNSCOPE_INLINE Vector exp2_of(Vector x) {
   const __mmask16 normal = _mm512_cmp_ps_mask(x, splat(least), _CMP_NLT_UQ);
   return _mm512_maskz_scalef_ps(normal, p, x - r);
 #else
-  // The low bits of `shifted` are n; its other bits leave with the shift into the exponent.
+  // The low bits of `shifted` are n; the shift into the exponent removes its other bits.
   const Bits scaled = reinterpret_cast<Bits>(p) + (reinterpret_cast<Bits>(shifted) << 23);
   return x < splat(least) ? Vector{} : reinterpret_cast<Vector>(scaled);
 #endif
@@ -270,7 +270,7 @@ ATTNSCOPE_INLINE Vector log_of(Vector x) {
   p = p * f - 2.4999993993e-1f;
   p = p * f + 3.3333331174e-1f;
   const Vector log_of_fraction = f + f * f * (p * f - 0.5f);
-  // x - x is NaN where x is not finite.
+  // x - x is NaN if x is not finite.
   return __builtin_convertvector(n, Vector) * 0.693147181f + (log_of_fraction + (x - x));
 }
 

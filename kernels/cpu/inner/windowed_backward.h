@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the unfused backward needs beside the steps of rows: the transposed product, which gathers
-// for each key of a chunk the rows that see it. A chunk of keys belongs to one thread, so that
-// nothing is merged between threads while it grows.
+// The step of the unfused backward that the row steps lack: the transposed product, which gathers
+// for each key of a chunk the rows that attend to it. A chunk of keys belongs to one thread, so
+// that no merging between threads is needed.
 #pragma once
 
 #include "kernels/cpu/inner/windowed_group.h"
@@ -11,7 +11,7 @@
 namespace attnscope::cpu {
 namespace {
 
-/// Rows [begin, begin + count) of a run that may span items, packed into `room` if need be.
+/// Rows [begin, begin + count) of a run that may span items, packed into `room` if necessary.
 inline const float* packed_queries(const TransposedPart& part, std::int64_t begin,
                                    std::int64_t count, float* room) {
   const std::int64_t d = part.head_dim, padded = padded_dim(d);
@@ -30,7 +30,7 @@ inline const float* packed_queries(const TransposedPart& part, std::int64_t begi
   return room;
 }
 
-/// The places within the part's rows of the tokens [begin, end).
+/// The positions of the tokens [begin, end) within the part's rows.
 inline Positions places_of(const TransposedPart& part, std::int64_t begin, std::int64_t end) {
   const TokenRun& rows = part.queries;
   if (rows.listed) {
@@ -41,8 +41,8 @@ inline Positions places_of(const TransposedPart& part, std::int64_t begin, std::
           clamped(end, rows.begin, rows.end) - rows.begin};
 }
 
-/// Adds to keys [begin, end), positions of the segment's run. seen_from(key) are the places of the
-/// rows that see the key, ascending with it; score(row, key) the row's score of it.
+/// Adds to keys [begin, end), positions of the segment's run. seen_from(key) returns the positions
+/// of the rows that attend to the key, ascending with it; score(row, key) the row's score of it.
 template <typename SeenFrom, typename Score>
 ATTNSCOPE_INLINE void add_to_keys(const TransposedPart& part, std::int64_t begin, std::int64_t end,
                                   float* room, const SeenFrom& seen_from, const Score& score) {
@@ -106,13 +106,14 @@ inline void add_band(const TransposedPart& part, std::int64_t begin, std::int64_
   });
 }
 
-/// Blocks one after the other: within one, all rows that see a key see the same keys.
+/// Blocks one after the other: within a block, all rows that attend to a key attend to the same
+/// keys.
 inline void add_blocks(const TransposedPart& part, std::int64_t begin, std::int64_t end,
                        float* room) {
   const Segment& segment = *part.segment;
   while (begin < end) {
     const Positions block =
-        seen_by(segment, part.indices, begin - segment.offset);  // of rows opposite it
+        seen_by(segment, part.indices, begin - segment.offset);  // of the rows opposite the block
     const Positions rows =
         places_of(part, block.begin - segment.offset, block.end - segment.offset);
     const std::int64_t stop = least(end, block.end);

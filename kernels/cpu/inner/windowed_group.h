@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The product at the heart of both the values step and its transpose: a few outputs beside each
-// other, each a weighted sum over a window of rows that slides with the output. Outputs stay in
-// registers and share each row they load; a pair outside its window is never multiplied.
+// The product of both the values step and its transpose: a group of outputs, each a weighted sum
+// over a window of rows that slides with the output. Outputs stay in registers and share each row
+// they load; a pair outside its window is never multiplied.
 #pragma once
 
 #include "kernels/cpu/inner/key_window.h"
@@ -10,8 +10,8 @@
 namespace attnscope::cpu {
 namespace {
 
-/// Outputs of a group: with two vectors of each, sums enough to hide the latency of a multiply-add.
-/// More would see too little in common at w = 4.
+/// Outputs of a group: with two vectors of each, enough sums to hide the latency of a multiply-add.
+/// The windows of a larger group would overlap too little at w = 4.
 constexpr int group_size = 4;
 
 /// The window [begin, end) of each output of a group; both ends ascend with the outputs.
@@ -28,14 +28,14 @@ ATTNSCOPE_INLINE void set_window(GroupWindow& window, int g, Positions seen, std
   window.end[g] = most(clamped(seen.end - first, 0, count), window.begin[g]);
 }
 
-/// Outputs past the group's last have empty windows behind all others.
+/// Outputs past the group's last have empty windows after all others.
 ATTNSCOPE_INLINE void close_windows(GroupWindow& window, int outputs) {
   for (int g = outputs; g < group_size; ++g) {
     window.begin[g] = window.end[g] = window.end[outputs - 1];
   }
 }
 
-/// Whether the bound moves by one row from output to output, as it does inside a sequence.
+/// Whether the bound increases by one row from output to output, as inside a sequence.
 ATTNSCOPE_INLINE bool slides(const std::int64_t (&bound)[group_size]) {
   return bound[1] == bound[0] + 1 && bound[2] == bound[0] + 2 && bound[3] == bound[0] + 3;
 }
@@ -53,7 +53,7 @@ ATTNSCOPE_INLINE void add_product(float weight, const Vector (&v)[Width], Vector
   for (int x = 0; x < Width; ++x) sum[x] += p * v[x];
 }
 
-/// Rows [begin, end), of which an output may see any or none.
+/// Rows [begin, end), any of which may be outside an output's window.
 template <int Width, typename Weight>
 ATTNSCOPE_INLINE void add_edge(const GroupWindow& window, std::int64_t begin, std::int64_t end,
                                const Weight& weight, const float* values, std::int64_t padded,
@@ -109,8 +109,8 @@ ATTNSCOPE_INLINE void add_windows(const GroupWindow& window, const Weight& weigh
   }
 }
 
-/// The group's sums start at 0 and join the outputs at the end: sums of sums lose less to rounding
-/// than one sum over thousands of rows.
+/// The group's sums start at 0 and are added to the outputs at the end: sums of sums lose less to
+/// rounding than one sum over thousands of rows.
 template <int Width, typename Weight>
 ATTNSCOPE_INLINE void add_windows_to(const GroupWindow& window, const Weight& weight,
                                      const float* values, std::int64_t padded, int outputs,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the three unfused steps share. Scores of a row stand in its `columns` floats, segment by
-// segment (kernels/plan/score_columns.h). Pairs outside the pattern hold `outside` after the first
-// step, and no step reads a key or a value of theirs.
+// Common code of the three unfused steps. A row's scores are its `columns` floats, segment by
+// segment (kernels/plan/score_columns.h). Pairs outside the pattern have the value `outside` after
+// the first step, and no step reads their keys or values.
 #pragma once
 
 #include "kernels/cpu/inner/key_block.h"
@@ -19,7 +19,7 @@ ATTNSCOPE_INLINE std::int64_t row_count(const RowChunk& rows) {
 }
 
 /// Calls visit(row, offset of its token in the view) for the rows of a run, which may span items;
-/// the place of an item is looked up once.
+/// an item's offset is computed once.
 template <typename Byte, typename Visit>
 ATTNSCOPE_INLINE void for_each_row(const HeadView<Byte>& view, const TokenRun& run,
                                    const std::int64_t* indices, const Visit& visit) {
@@ -38,18 +38,18 @@ ATTNSCOPE_INLINE void for_each_row(const HeadView<Byte>& view, const TokenRun& r
   }
 }
 
-/// The position that column 0 of the row of `token` stands for; `seen` is what the row sees.
+/// The position of column 0 in the row of `token`; `seen` are the row's positions.
 ATTNSCOPE_INLINE std::int64_t column_0_of(const Segment& segment, std::int64_t token,
                                           const Positions& seen) {
   return segment.kind == SegmentKind::block ? seen.begin : first_column_key(segment, token);
 }
 
-/// What a few rows see of a block of keys.
+/// The windows of a few rows within a block of keys.
 template <int Rows>
 struct RowWindows {
   std::int64_t begin[Rows];  // counted from the block's first key; both ends ascend with the rows
   std::int64_t end[Rows];
-  std::int64_t score[Rows];  // of the block's first key, seen or not, counted from chunk.scores
+  std::int64_t score[Rows];  // of the block's first key, visible or not, offset in chunk.scores
 };
 
 /// A block of keys of one segment.
@@ -60,8 +60,8 @@ struct KeyBlock {
   std::int64_t count;
 };
 
-/// The windows of rows [first_row, first_row + rows); those past the last are empty and lie behind
-/// all others.
+/// The windows of rows [first_row, first_row + rows); those past the last are empty and after all
+/// others.
 template <int Rows>
 ATTNSCOPE_INLINE void find_windows(const WindowedChunk& chunk, const KeyBlock& block,
                                    std::int64_t first_row, int rows, RowWindows<Rows>& windows) {
@@ -101,7 +101,7 @@ ATTNSCOPE_INLINE void find_windows(const WindowedChunk& chunk, const KeyBlock& b
   }
 }
 
-/// Calls visit(block) for all keys that the chunk's rows see, in blocks of at most `limit`.
+/// Calls visit(block) for all keys of the chunk's rows, in blocks of at most `limit`.
 template <typename Visit>
 ATTNSCOPE_INLINE void for_each_block(const WindowedChunk& chunk, std::int64_t limit,
                                      const Visit& visit) {
@@ -120,7 +120,8 @@ ATTNSCOPE_INLINE void fill(float* begin, std::int64_t count, float value) {
   for (std::int64_t i = 0; i < count; ++i) begin[i] = value;
 }
 
-/// Writes `outside` wherever one row's part for a segment has no key, and over skipped keys.
+/// Writes `outside` to the columns of one row's part for a segment that have no key, and to skipped
+/// keys.
 inline void mark_outside_of_row(const WindowedChunk& chunk, const Segment& segment,
                                 std::int64_t column, std::int64_t row) {
   const RowChunk& rows = chunk.rows;
@@ -136,7 +137,7 @@ inline void mark_outside_of_row(const WindowedChunk& chunk, const Segment& segme
                    [&](std::int64_t position) { scores[position - base] = chunk.outside; });
 }
 
-/// The rows that see all that their part of a row has columns for, so that nothing is outside.
+/// The rows that attend to the key of every column of their part, so that nothing is outside.
 inline Positions full_rows(const WindowedChunk& chunk, const Segment& segment) {
   const RowChunk& rows = chunk.rows;
   const std::int64_t count = row_count(rows);

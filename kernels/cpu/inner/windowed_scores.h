@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The scores step with keys in the lanes: keys are transposed once a chunk, and a group of rows
-// against a few vectors of keys leaves each row's scores side by side, as the band stores them. At
-// w = 4 eight rows see 16 keys: one vector of AVX-512, of which 9/16 are wanted.
+// The scores step with keys in the lanes: keys are transposed once per chunk, and a group of rows
+// against a few vectors of keys gives each row's scores consecutively, as the band stores them. At
+// w = 4 eight rows attend to 16 keys: one vector of AVX-512, of which 9/16 are used.
 #pragma once
 
 #include "kernels/cpu/inner/row_tails.h"
@@ -11,17 +11,17 @@
 namespace attnscope::cpu {
 namespace {
 
-/// With two vectors of keys as many sums as registers can hold, and enough to hide their latency.
+/// With two vectors of keys, as many sums as fit into registers, and enough to hide their latency.
 constexpr int score_rows = lanes == 16 ? 8 : 4;
 
-/// Vectors read past a block's last key; no row sees what they hold.
+/// Vectors are read past a block's last key; these values are not used.
 constexpr std::int64_t keys_beyond = 2 * lanes;
 
-/// Transposed keys of a block: piece_floats, and what a row of keys is rounded up by.
+/// Transposed keys of a block: piece_floats, and the padding of a row of keys.
 constexpr std::int64_t transposed_floats = piece_floats + largest_head_dim * 3 * 16;
 
-/// Four vectors of which each holds 4 floats of lanes / 4 rows; afterwards each vector holds one
-/// float of every row, rows in order.
+/// Four vectors, each with 4 floats of lanes / 4 rows; afterwards each vector has one float of
+/// every row, rows in order.
 ATTNSCOPE_INLINE void transpose_quarters(Vector& a, Vector& b, Vector& c, Vector& d) {
 #if defined(__AVX512F__)
 #define ATTNSCOPE_LOW 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29
@@ -84,7 +84,7 @@ struct TransposedKeys {
   std::int64_t stride;
 };
 
-/// The block's keys, float32 read where they lie. `packed` is room for others.
+/// The block's keys; float32 keys are read in place. `packed` is room for others.
 inline TransposedKeys transposed_keys(const WindowedChunk& chunk, const KeyBlock& block,
                                       float* packed, float* transposed) {
   const HeadView<const std::byte>& k = chunk.rows.k;
@@ -133,7 +133,7 @@ ATTNSCOPE_INLINE void score_panel(const float* query, const float* keys, std::in
 }
 
 #if defined(__AVX2__)
-/// Lanes `by` ... lanes - 1 moved down to lane 0 and on.
+/// Moves lanes `by` ... lanes - 1 to the lanes from 0 on.
 ATTNSCOPE_INLINE Vector moved_down(Vector v, int by) {
   static constexpr std::int32_t numbers[2 * lanes] = {
     0,
@@ -159,7 +159,7 @@ ATTNSCOPE_INLINE Vector moved_down(Vector v, int by) {
 }
 #endif
 
-/// Writes the scores of `seen` keys, of which the first is in lane `before` of the row's vector 0;
+/// Writes the scores of `seen` keys, the first of which is in lane `before` of the row's vector 0;
 /// `v` is its vector number `number`.
 ATTNSCOPE_INLINE void put_scores(Vector v, std::int64_t number, std::int64_t before,
                                  std::int64_t seen, float* scores) {
@@ -222,7 +222,7 @@ inline void score_block_by_groups(const WindowedChunk& chunk, const KeyBlock& bl
   }
 }
 
-/// The chunk's rows times the scale, padded, and zeros up to a whole group.
+/// The chunk's rows times the scale, padded, with zeros up to a whole group.
 inline void load_queries(const WindowedChunk& chunk, float* queries) {
   const RowChunk& rows = chunk.rows;
   const std::int64_t count = row_count(rows), padded = padded_dim(rows.head_dim);
@@ -236,7 +236,7 @@ inline void load_queries(const WindowedChunk& chunk, float* queries) {
   fill(queries + count * padded, (grouped - count) * padded, 0.0f);
 }
 
-/// Rows so few that transposing their keys would cost more than it brings.
+/// For so few rows that transposing their keys would cost more than it saves.
 inline void score_block_by_rows(const WindowedChunk& chunk, const KeyBlock& block,
                                 const float* queries, float* room) {
   const std::int64_t padded = padded_dim(chunk.rows.head_dim);

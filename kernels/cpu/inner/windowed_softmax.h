@@ -13,7 +13,7 @@ ATTNSCOPE_INLINE Vector4 larger_of_4(Vector4 a, Vector4 b) {
   return a > b ? a : b;
 }
 
-/// Lane r: the vectors of row r brought down to one number with `join`.
+/// Lane r: the vectors of row r reduced to one number with `join`.
 template <typename Join>
 ATTNSCOPE_INLINE Vector4 joined_rows(const Vector (&row)[4], const Join& join) {
   Vector4 f[4];
@@ -46,13 +46,13 @@ ATTNSCOPE_INLINE Vector4 log2_of(Vector4 x) {
   return x < infinity ? log : x;
 }
 
-/// What the log-sum-exp of four rows is made of, in units of log 2.
+/// The terms of the log-sum-exp of four rows, in units of log 2.
 struct RowSums {
   Vector4 base;
   Vector4 sum;
 };
 
-/// The largest score of each row, or 0 where there is none to subtract.
+/// The largest score of each row, or 0 for a row without scores.
 ATTNSCOPE_INLINE Vector4 bases_of(const Vector (&peak)[4]) {
   const Vector4 m = joined_rows(peak, [](Vector4 a, Vector4 b) { return larger_of_4(a, b); });
   return m == -infinity ? Vector4{} : m;
@@ -66,8 +66,8 @@ ATTNSCOPE_INLINE Vector4 inverse_of(Vector4 sum) {
   return sum == 0.0f ? Vector4{} : 1.0f / sum;
 }
 
-/// Scores of four rows in units of log 2 become weights that sum to 1: rows of a few vectors stay
-/// in registers.
+/// Replaces scores of four rows in units of log 2 with weights that sum to 1: rows of a few vectors
+/// stay in registers.
 template <int Vectors>
 ATTNSCOPE_INLINE RowSums softmax_of_short_rows(float* const* s, std::int64_t columns) {
   constexpr std::int64_t whole = (Vectors - 1) * lanes;
@@ -140,8 +140,8 @@ ATTNSCOPE_INLINE void write_lse(const RowChunk& rows, std::int64_t first, std::i
   }
 }
 
-/// Four rows at a time; where fewer are left, `softmax` gets the last one several times and writes
-/// the same each time.
+/// Four rows at a time; if fewer are left, `softmax` gets the last one several times and writes the
+/// same values each time.
 template <typename Softmax>
 ATTNSCOPE_INLINE void softmax_by_four(const WindowedChunk& chunk, const Softmax& softmax) {
   const std::int64_t count = row_count(chunk.rows);

@@ -8,14 +8,14 @@
 namespace attnscope::cuda {
 
 Result<CublasLt> load_cublaslt(std::initializer_list<const char*> files) {
-  std::string reason;  // of the first
+  std::string reason;  // of the first failure
   for (const char* file : files) {
     void* library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
       if (reason.empty()) reason = dlerror();
       continue;
     }
-    // Never unloaded: CUDA libraries run code of their own at the end of the process.
+    // Never unloaded: CUDA libraries run code at process exit.
     CublasLt found = {};
     const char* missing = nullptr;
 #define ATTNSCOPE_FIND(member, name, ...)                                         \
@@ -34,7 +34,7 @@ Result<CublasLt> load_cublaslt(std::initializer_list<const char*> files) {
 }
 
 const Result<CublasLt>& cublaslt() {
-  // By name first: a copy that the process has mapped already, LibTorch's for one, is taken then.
+  // By name first, which selects a copy that the process has already mapped, such as LibTorch's.
   // The interface used here is the same in both versions.
   static const Result<CublasLt> library = load_cublaslt({"libcublasLt.so.13",
 #ifdef ATTNSCOPE_CUBLASLT_FILE

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The part of cuBLASLt that dense attention uses, loaded at run time. Its C interface is declared
-// here in its own words of the binary interface, so that nothing is needed of the library where the
-// program is built; tests/cuda/cublaslt_check.cpp holds the declarations against NVIDIA's header.
-// Statuses and enumerators are ints, descriptors are addresses, sizes of matrices are signed.
+// here at the level of the binary interface, so that building the program does not need the
+// library; tests/cuda/cublaslt_check.cpp compares the declarations with NVIDIA's header. Statuses
+// and enumerators are ints, descriptors are addresses, sizes of matrices are signed.
 //
 //   const Result<CublasLt>& library = cublaslt();
 //   if (!library) report(library.error().message);
@@ -23,7 +23,7 @@ namespace attnscope::cuda {
 
 namespace lt {
 inline constexpr int success = 0;
-inline constexpr int compute_32f = 68;  // products of the dtype, sums in float32, no TF32
+inline constexpr int compute_32f = 68;  // operands in the dtype, sums in float32, no TF32
 inline constexpr int real_32f = 0, real_16f = 2, real_16bf = 14;
 inline constexpr int transposed = 1;
 inline constexpr int matmul_transa = 3, matmul_transb = 4;
@@ -44,7 +44,7 @@ struct Choice {  // cublasLtMatmulHeuristicResult_t
 };
 }  // namespace lt
 
-/// of(member, the library's name, its type) for each function.
+/// Calls of(member, the library's name, its type) for each function.
 #define ATTNSCOPE_CUBLASLT_FUNCTIONS(of)                                                           \
   of(create, cublasLtCreate, int(void** handle));                                                  \
   of(destroy, cublasLtDestroy, int(void* handle));                                                 \
@@ -81,11 +81,11 @@ struct CublasLt {
 /// A handle or a descriptor of the library, made with the function that destroys it.
 using Descriptor = std::shared_ptr<void>;
 
-/// The library of this process, loaded by the first call. Error: it is not on this machine, or it
-/// lacks a function.
+/// The library of this process, loaded by the first call. Error: it is not installed, or it lacks a
+/// function.
 [[nodiscard]] const Result<CublasLt>& cublaslt();
 
-/// The same from the first of `files` that can be loaded.
+/// The same, from the first of `files` that can be loaded.
 [[nodiscard]] Result<CublasLt> load_cublaslt(std::initializer_list<const char*> files);
 
 [[nodiscard]] Status checked(const CublasLt& library, int status, const char* call,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The order of things; products are product.h's, what happens to the scores softmax.h's. Backward,
-// with the weights P that forward has left, D_i = sum_j P_ij dP_ij:
+// The sequence of operations; product.h has the products and softmax.h the operations on scores.
+// Backward, with the weights P from forward, D_i = sum_j P_ij dP_ij:
 //
 //   dV = P^T dO     dP = dO V^T     dS = P (dP - D)     dQ = scale dS K     dK = scale dS^T Q
 
@@ -25,8 +25,8 @@ std::int64_t stride_of(const DenseProblem& problem) {
   return score_stride(problem.keys.size(), problem.rows_like.dtype);
 }
 
-/// How a problem's rectangles lie in a tensor: item 0's `tokens`, and as many tokens on as it has
-/// rows from item to item.
+/// Layout of a problem's rectangles in a tensor: `tokens` of item 0; each further item is shifted
+/// by the number of its rows.
 Matrix matrix_in(const ConstTensor& like, TokenRange tokens, const DenseProblem& problem) {
   const std::int64_t next = tokens.begin + problem.queries.size();
   return {.rows = tokens.size(),
@@ -63,8 +63,8 @@ Status check(const DenseProblem& problem) {
   return {};
 }
 
-/// [rows, columns] = rows columns^T; rows = [rows, columns] columns; columns = its^T rows. Forward
-/// needs the first two.
+/// [rows, columns] = rows columns^T; rows = [rows, columns] columns; columns = [rows, columns]^T
+/// rows. Forward needs the first two.
 enum Which : std::uint8_t { to_scores, to_rows, to_columns };
 
 std::array<ProductShape, 3> product_shapes(const DenseProblem& problem, const Matrix& rows,
@@ -97,12 +97,12 @@ struct DenseAttention::Prepared {
 
   [[nodiscard]] bool with_gradients() const { return problem.passes == Passes::forward_backward; }
   [[nodiscard]] bool has_softmax() const { return problem.weights == DenseWeights::softmax; }
-  /// Once, aligned.
+  /// One copy, aligned.
   [[nodiscard]] std::int64_t score_bytes() const {
     return section_behind(problem.batch * problem.heads * problem.queries.size() *
                           stride_of(problem) * size_of(problem.rows_like.dtype));
   }
-  /// Of the weights, and with gradients of theirs.
+  /// Of the weights and, with gradients, of their gradient.
   [[nodiscard]] std::int64_t all_score_bytes() const {
     return (with_gradients() ? 2 : 1) * score_bytes();
   }
@@ -116,7 +116,7 @@ struct DenseAttention::Prepared {
             .mask = problem.masks > 0 ? memory.mask : nullptr,
             .masks = problem.masks};
   }
-  /// Queues one of the products, its scratch behind the scores.
+  /// Queues one of the products, with its workspace after the scores.
   [[nodiscard]] auto runner(const DenseMemory& memory, Stream stream) const {
     return [this, scratch = memory.workspace + all_score_bytes(), stream](
                Which which, float alpha, const std::byte* a, const std::byte* b, std::byte* c) {
@@ -142,7 +142,7 @@ Result<DenseAttention> DenseAttention::prepare(const DenseProblem& problem,
   void* handle = nullptr;
   ATTNSCOPE_CUBLASLT(library, create(&handle));
   prepared->handle = {handle, library.destroy};
-  std::int64_t alignment = std::gcd(16, std::gcd(row_bytes, column_bytes));  // kernels ask for 16
+  std::int64_t alignment = std::gcd(16, std::gcd(row_bytes, column_bytes));  // kernels need 16
   for (const Matrix& of : {rows, columns}) {
     for (const std::int64_t stride : {of.row, of.head, of.item})
       alignment = std::gcd(alignment, stride * size);

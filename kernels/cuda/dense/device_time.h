@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The device's own clock, for choices that are made by time; the emulation has a twin of it.
+// The device's clock, for algorithm selection by timing; the emulation has its own version.
 
 #include <functional>
 
@@ -10,9 +10,9 @@
 
 namespace attnscope::cuda {
 
-/// What the device takes for all that `work` queues on the stream, between two events, in
-/// nanoseconds. Waits for it. Errors: those of `work`, also of what it queued; the stream is being
-/// captured into a graph, which nothing can wait for.
+/// Device time between two events around the work that `work` queues on the stream, in nanoseconds.
+/// Synchronises. Errors: those of `work` and of its queued work; the stream is being captured into
+/// a graph, so it cannot be synchronised.
 [[nodiscard]] Result<double> device_time_ns(Stream stream, const std::function<Status()>& work);
 
 /// The number of the current device.

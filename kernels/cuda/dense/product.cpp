@@ -14,10 +14,10 @@
 namespace attnscope::cuda {
 namespace {
 
-// What LibTorch grants cuBLASLt on Hopper; algorithms that split sums want it.
+// LibTorch's limit for cuBLASLt on Hopper; algorithms that split sums need it.
 constexpr std::uint64_t most_workspace_bytes = 32 << 20;
 
-// The first of cuBLASLt's list is often not the fastest where sums are as short as a head.
+// The first algorithm of cuBLASLt's list is often not the fastest for sums as short as a head.
 constexpr int most_algorithms = 8;
 constexpr int timed_calls = 3;
 
@@ -26,9 +26,9 @@ int type_of(DType dtype) {
   return dtype == DType::float16 ? lt::real_16f : lt::real_16bf;
 }
 
-/// The same product as a call for each item, with a batch of its heads: one call where all factors
-/// have one stride for items and heads, else a call for each of whichever are fewer. cuBLASLt
-/// counts a batch in 32 bits, and kernels of it in 16.
+/// The same product as a call per item, with a batch of its heads: a single call if all operands
+/// have one stride over items and heads, otherwise one per item or per head, whichever are fewer.
+/// cuBLASLt counts a batch in 32 bits, and its kernels in 16.
 ProductShape in_calls(ProductShape shape) {
   constexpr std::int64_t most = 65535;
   bool together = shape.items * shape.heads <= most;
@@ -45,7 +45,7 @@ ProductShape in_calls(ProductShape shape) {
   return shape;
 }
 
-/// Queues the product by an algorithm.
+/// Queues the product with an algorithm.
 using Multiply = std::function<Status(const lt::Choice&)>;
 
 Result<lt::Choice> fastest(const std::vector<lt::Choice>& choices, Stream stream,
@@ -62,7 +62,7 @@ Result<lt::Choice> fastest(const std::vector<lt::Choice>& choices, Stream stream
     };
     Result<double> ns = calls(1);  // loads the kernels
     if (ns && choices.size() > 1) ns = calls(timed_calls);
-    // Heuristics also name algorithms that then decline.
+    // Heuristics also list algorithms that then return an error.
     if (!ns && !best) best = tl::unexpected(ns.error());
     if (!ns || *ns >= best_ns) continue;
     best = choice;
@@ -77,7 +77,7 @@ Product::Product(const CublasLt& library, void* handle, const ProductShape& shap
     : library_(&library), handle_(handle), shape_(in_calls(shape)) {}
 
 Status Product::describe(const Matrix& matrix, Descriptor& layout) const {
-  // cuBLASLt counts by columns: a row-major matrix is its transposed one there.
+  // cuBLASLt is column-major: a row-major matrix is the transposed one there.
   void* made = nullptr;
   ATTNSCOPE_CUBLASLT(*library_, layout_create(&made, type_of(shape_.dtype), matrix.columns,
                                               matrix.rows, matrix.row));
@@ -93,7 +93,7 @@ Status Product::describe() {
   void* made = nullptr;
   ATTNSCOPE_CUBLASLT(*library_, matmul_create(&made, lt::compute_32f, lt::real_32f));
   matmul_ = {made, library_->matmul_destroy};
-  // C^T = op(B)^T op(A)^T: the factors change places, and what is row-major is transposed already.
+  // C^T = op(B)^T op(A)^T: the operands are swapped, and row-major matrices are already transposed.
   const std::int32_t first = shape_.transposed_b ? lt::transposed : 0;
   const std::int32_t second = shape_.transposed_a ? lt::transposed : 0;
   ATTNSCOPE_CUBLASLT(*library_, matmul_set(made, lt::matmul_transa, &first, sizeof first));
@@ -124,7 +124,7 @@ Status Product::find_choices() {
     return fail("cuBLASLt has no algorithm for {} products of {} x {} and {} x {}", shape_.heads,
                 shape_.a.rows, shape_.a.columns, shape_.b.rows, shape_.b.columns);
   }
-  // None with more scratch than the first: every item of a ragged batch would have to hold it.
+  // None with more workspace than the first: every item of a ragged batch would need it.
   std::erase_if(choices_, [most = choices_.front().workspace_bytes](const lt::Choice& choice) {
     return choice.workspace_bytes > most;
   });
@@ -161,7 +161,7 @@ Status Product::run(float alpha, const std::byte* a, const std::byte* b, std::by
   };
   if (chosen_) return multiply(*chosen_);
 
-  static std::mutex mutex;  // also one timing at a time
+  static std::mutex mutex;  // also allows only one timing at a time
   static std::map<std::tuple<const CublasLt*, int, ProductShape>, lt::Choice> chosen_by_shape;
   const Result<int> device = current_device();
   if (!device) return tl::unexpected(device.error());

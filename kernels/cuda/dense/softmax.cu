@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A row is a warp's up to 1024 columns, above that a block's, whose threads take its vectors in
-// turn. Every pass reads them again, all but the first from the caches.
+// A row is processed by one warp up to 1024 columns, above that by a block, whose threads take its
+// vectors in turn. Every pass reads them again, from the caches after the first.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace attnscope::cuda {
 namespace {
 
-/// Rows are read and written in vectors of 16 bytes.
+/// Vectors of 16 bytes, in which rows are read and written.
 template <typename T>
 struct alignas(16) Vector {
   static constexpr int width = 16 / static_cast<int>(sizeof(T));
@@ -22,7 +22,7 @@ struct alignas(16) Vector {
 };
 
 constexpr int block_threads = 256;
-/// That share a row.
+/// Number of threads that share a row.
 __host__ __device__ constexpr int threads_of_row(const Scores& scores) {
   return scores.columns <= 1024 ? 32 : block_threads;
 }
@@ -30,16 +30,16 @@ __host__ __device__ constexpr int threads_of_row(const Scores& scores) {
 struct RowArguments {
   Scores scores;
   std::byte* values;
-  const std::byte* weights;  // backward alone
+  const std::byte* weights;  // backward only
   float* lse;
 };
 
-/// One row of the scores, as its threads see it.
+/// One row of the scores, as seen by one of its threads.
 template <typename T>
 struct Row {
   const Scores& scores;
   int threads, thread;  // of the row
-  std::int64_t index;   // of [items, heads, rows]
+  std::int64_t index;   // in [items, heads, rows]
   const std::uint8_t* mask = nullptr;
 
   __device__ explicit Row(const RowArguments& arguments)
@@ -56,7 +56,7 @@ struct Row {
   [[nodiscard]] __device__ std::int64_t head() const { return index / scores.rows % scores.heads; }
   [[nodiscard]] __device__ std::int64_t row_of_item() const { return index % scores.rows; }
 
-  /// False past the last, for all threads of the row.
+  /// Returns false past the last row, for all threads of the row.
   [[nodiscard]] __device__ bool is_there() const {
     return index < scores.items * scores.heads * scores.rows;
   }
@@ -71,8 +71,8 @@ struct Row {
     }
   }
 
-  /// The row's vector at `column`, with `refused` where the mask refuses, and past the last column,
-  /// which nobody has written.
+  /// The row's vector at `column`, with `refused` for masked values and past the last column, where
+  /// nothing was written.
   [[nodiscard]] __device__ Vector<T> load(const std::byte* matrices, std::int64_t column,
                                           float refused) const {
     constexpr int width = Vector<T>::width;
@@ -102,8 +102,9 @@ struct Row {
     *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(&vector);
   }
 
-  /// One value from all threads of the row, by what makes one of a warp's and ignores `nothing`.
-  /// `shared`: a float for each of the block's warps that nothing else uses in this launch.
+  /// Reduces a value over all threads of the row, with a function that reduces a warp's values;
+  /// `nothing` is its neutral value.
+  /// `shared`: a float for each of the block's warps, not otherwise used in this launch.
   template <typename OfLanes>
   [[nodiscard]] __device__ float over_threads(float value, float nothing, float* shared,
                                               const OfLanes& of_lanes) const {
@@ -122,7 +123,7 @@ __global__ void __launch_bounds__(block_threads, 5) dense_softmax_kernel(RowArgu
   if (!row.is_there()) return;
   float* shared = reinterpret_cast<float*>(dynamic_shared());
 
-  // In units of log 2. A sum is rescaled where a larger score comes, so that scores are read twice.
+  // In units of log 2. A sum is rescaled for a larger score, so that scores are read only twice.
   float largest = minus_infinity, sum = 0.0F;
   row.for_each([&](std::int64_t column) {
     const Vector<T> vector = row.load(arguments.values, column, minus_infinity);
@@ -174,7 +175,7 @@ __global__ void __launch_bounds__(block_threads)
     Vector<T> g = row.load(arguments.values, column, 0.0F);
 #pragma unroll
     for (int i = 0; i < Vector<T>::width; ++i) {
-      // Where the weight is 0, as where the mask refuses, the gradient is not looked at.
+      // If the weight is 0, as for a masked pair, the gradient is ignored.
       const float weight = to_float(p.values[i]);
       g.values[i] = from_float<T>(weight == 0.0F ? 0.0F : weight * (to_float(g.values[i]) - sum));
     }
@@ -215,7 +216,7 @@ Status softmax_forward(const Scores& scores, std::byte* values, float* lse, Stre
 
 Status softmax_backward(Scores scores, const std::byte* weights, std::byte* gradients,
                         Stream stream) {
-  scores.mask = nullptr;  // the weights know
+  scores.mask = nullptr;  // the weights already include it
   return launch_rows("softmax_backward", {scores, gradients, weights, nullptr}, stream,
                      [](auto number) { return dense_softmax_backward_kernel<decltype(number)>; });
 }

@@ -1,11 +1,11 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What dense attention does to its scores between the products, in place: mask and softmax, their
-// backward, and the mask alone. Everything is computed in float32.
+// The in-place operations of dense attention on its scores: mask and softmax, their backward, and
+// the mask alone. All computation is in float32.
 //
-// Rows of the scores begin `stride` elements apart, a multiple of 16 bytes; what lies between a
-// row's last column and the next row is scratch, written with 0.
+// Rows of the scores begin `stride` elements apart, a multiple of 16 bytes; the padding between a
+// row's last column and the next row is scratch, filled with 0.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,30 +19,30 @@ namespace attnscope::cuda {
 /// Scores [items, heads, rows, columns] in device memory.
 struct Scores {
   std::int64_t items = 0, heads = 0, rows = 0, columns = 0;
-  std::int64_t stride = 0;  // of rows, in elements
+  std::int64_t stride = 0;  // between rows, in elements
   DType dtype = DType::float32;
-  const std::uint8_t* mask = nullptr;  // [masks, rows, stride], 0: refused; nullptr: none
+  const std::uint8_t* mask = nullptr;  // [masks, rows, stride], 0: masked; nullptr: none
   std::int64_t masks = 0;              // 0, 1 or heads
 };
 
-/// The least stride of rows of so many columns.
+/// The least stride of rows with that many columns.
 [[nodiscard]] constexpr std::int64_t score_stride(std::int64_t columns, DType dtype) {
   const std::int64_t of_16_bytes = 16 / size_of(dtype);
   return (columns + of_16_bytes - 1) / of_16_bytes * of_16_bytes;
 }
 
-/// scores = softmax over the allowed columns of each row; a row without one becomes 0. `lse`, of
-/// row 0 of item 0, or nullptr: natural logarithms, row r of item b and head h at
-/// (b * rows + r) * heads + h; -inf for a row without a column.
+/// scores = softmax over the allowed columns of each row; 0 for a row without one. `lse`, the
+/// address for row 0 of item 0, or nullptr: natural logarithms, row r of item b and head h at (b *
+/// rows + r) * heads + h; -inf for a row without an allowed column.
 [[nodiscard]] Status softmax_forward(const Scores& scores, std::byte* values, float* lse,
                                      Stream stream);
 
-/// gradients = weights * (gradients - sum of weights * gradients over the row): from the gradient
-/// of the weights to that of the scores.
+/// gradients = weights * (gradients - sum of weights * gradients over the row): converts the
+/// gradient of the weights to that of the scores.
 [[nodiscard]] Status softmax_backward(Scores scores, const std::byte* weights, std::byte* gradients,
                                       Stream stream);
 
-/// scores = 0 where the mask refuses; nothing without a mask.
+/// scores = 0 for masked pairs; no effect without a mask.
 [[nodiscard]] Status apply_mask(const Scores& scores, std::byte* values, Stream stream);
 
 }  // namespace attnscope::cuda

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the host hands to the fused kernels, by value, and how it starts them. Read by the host's
+// Arguments of the fused kernels, by value, and their launch functions. Included by the host's
 // segment.cpp, which needs no CUDA headers, and by the kernels.
 
 #include <cstddef>
@@ -15,15 +15,14 @@
 
 namespace attnscope::cuda {
 
-/// Strides of tokens are below 2^31 bytes, and rows begin at multiples of 16, where there are
-/// walks.
+/// For walks, strides of tokens are below 2^31 bytes and rows begin at multiples of 16.
 struct ForwardTensors {
   Input q, k, v;
   Output o;
   float* lse = nullptr;  // [tokens, heads], or null
 };
-/// What backward knows of a row: its log-sum-exp in units of log2, but +inf for a row without keys,
-/// which makes its weights 0; and -D, D = grad_o . o.
+/// Data of a row for the backward pass: its log-sum-exp in units of log2, but +inf for a row
+/// without keys, which makes its weights 0; and -D, D = grad_o . o.
 struct alignas(8) RowNumbers {
   float subtrahend = 0.0f;
   float minus_dot = 0.0f;
@@ -32,14 +31,14 @@ struct BackwardTensors {
   Input q, k, v, o, grad_o;
   Output grad_q, grad_k, grad_v;
   const float* lse = nullptr;     // [tokens, heads]
-  RowNumbers* numbers = nullptr;  // [heads, tokens]: rows leave them for keys
+  RowNumbers* numbers = nullptr;  // [heads, tokens]: written by the row kernel for the key kernel
   std::int64_t tokens = 0;
 };
 
-/// What the plain kernels need in both directions.
+/// Arguments of the plain kernels in both directions.
 struct UnitArguments {
   DeviceList list;
-  ItemDivision items;           // of all tensors alike, so that a token's item is found once
+  ItemDivision items;           // the same for all tensors, so that a token's item is found once
   std::int32_t first_unit = 0;  // of the launch
   std::int32_t units = 0;
   std::int32_t heads = 0;
@@ -49,10 +48,10 @@ struct UnitArguments {
   float scale = 0.0f;
 };
 
-/// What walks need in both directions.
+/// Arguments of walks in both directions.
 struct WalkArguments {
   DeviceWalks list;
-  ItemDivision items;  // a walk's rows and its band's keys lie within one item
+  ItemDivision items;  // a walk's rows and its band's keys are within one item
   std::int32_t walks = 0;
   std::int32_t merges = 0;
   std::int32_t widest_merge = 0;
@@ -60,11 +59,11 @@ struct WalkArguments {
   std::int32_t head_dim = 0;
   bool broad = false;  // WalkShape::broad
   float scale = 0.0f;
-  // A score is multiplied by `factor` after what is not seen has become -inf, so that it is
-  // positive: the scale in units of log2, its sign aside; of scale 0 enough to tell what is not
-  // seen.
+  // Scores are multiplied by `factor` after masked ones have become -inf, so it is positive: the
+  // absolute value of the scale in units of log2, or for scale 0 a value that keeps masked scores
+  // at -inf.
   float factor = 0.0f;
-  std::uint32_t signs = 0;  // the sign bits that queries, or keys in their place, change below 0
+  std::uint32_t signs = 0;  // sign bits to flip in queries or keys for a negative scale
   // Partial rows, [head, row, pitch]: forward o, maximum and sum; backward grad_q, or grad_k and
   // grad_v.
   float* partials = nullptr;
@@ -77,12 +76,13 @@ struct BackwardArguments : UnitArguments, BackwardTensors {};
 struct ForwardWalkArguments : WalkArguments, ForwardTensors {};
 struct BackwardWalkArguments : WalkArguments, BackwardTensors {};
 
-/// What stands still: queries, or keys.
+/// The stationary operand: queries, or keys.
 enum class Standing : std::uint8_t { rows, keys };
 
-/// Of the plain kernels: warps of a block, and floats of shared memory of each beside two rows.
+/// For the plain kernels: warps of a block, and floats of shared memory per warp in addition to two
+/// rows.
 inline constexpr int plain_warps = 4, plain_floats = 96;
-/// The units of one direction, whatever the head dimension (plain.cu).
+/// The units of one direction, for any head dimension (plain.cu).
 [[nodiscard]] Status plain_forward(DType dtype, const ForwardArguments& arguments, Stream stream);
 [[nodiscard]] Status plain_backward(DType dtype, const BackwardArguments& arguments, Standing what,
                                     Stream stream);
@@ -94,8 +94,8 @@ struct WalkKernels {
   Status (*backward)(const BackwardWalkArguments& arguments, Standing what,
                      Stream stream) = nullptr;
 };
-/// Of a 16-bit type and head dimension 32 or 64, compiled in a file of its own each, which the
-/// build writes from instantiation.cu.in.
+/// The kernels of a 16-bit type and head dimension 32 or 64, each compiled in a separate file that
+/// the build generates from instantiation.cu.in.
 template <DType type, int columns>
 [[nodiscard]] WalkKernels walk_kernels();
 

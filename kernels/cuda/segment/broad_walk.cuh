@@ -1,38 +1,38 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Forward for windows of 17 to 128 tokens and 16-bit numbers (kernels/cuda/walk_list.h): as
-// walk.cuh, but that the keys of some strips side by side pass by in chunks of 16. For a row's
-// maximum the score of one key that it sees is taken - the first global, or where there is none
-// itself - and its weights as if that were right for all: they may grow as large as the numbers and
-// their sum can hold. Nothing is looked at meanwhile. Where a sum has become too large or a result
-// is not finite, the step is computed again with care: maxima are raised (online softmax: Milakov
-// and Gimelshein, 2018) and values that are not finite cleaned, chunk by chunk. What becomes of a
-// row follows from its own keys alone, whichever way it is computed.
+// Forward for windows of 17 to 128 tokens and 16-bit numbers (kernels/cuda/walk_list.h): like
+// walk.cuh, but the keys of several adjacent strips are streamed in chunks of 16. A row's maximum
+// is replaced by the score of one of its keys, the first global or, without globals, itself, and
+// its weights are relative to it: they may grow to the limits of the number format and their sum.
+// This is not checked meanwhile. If a sum has become too large or a result is not finite, the step
+// is computed again in the careful mode: maxima are raised (online softmax: Milakov and Gimelshein,
+// 2018) and values that are not finite are cleaned, chunk by chunk. A row's result depends only on
+// its own keys, whichever mode computes it.
 //
-//   inner chunks   all rows of the step see all keys: nothing is compared, and the next chunk's
+//   inner chunks   all rows of the step attend to all keys: no comparisons, and the next chunk's
 //                  rows are `16 * stride` further
-//   rim chunks     the others, and all where there is care: a strip that sees none is left out,
-//                  and scores are cut where a window or its keys end
+//   rim chunks     the others, and all in the careful mode: strips without keys in the chunk are
+//                  skipped, and scores are masked beyond a window or its keys
 //
-// Walks are short and a block's walks are neighbours of one head, so that their keys, which
-// overlap, are found in the first-level cache. A chunk is read while the one before is computed.
+// Walks are short and a block's walks are adjacent ones of one head, so that their overlapping keys
+// are found in the first-level cache. A chunk is loaded while the previous one is computed.
 
 #include "kernels/cuda/segment/walk.cuh"
 
 namespace attnscope::cuda {
 
-/// Registers a thread; no instantiation spills. A multiprocessor has 12 such warps, or 8.
+/// Registers per thread; no instantiation spills. A multiprocessor has 12 such warps, or 8.
 template <int Columns, bool Many>
 inline constexpr int broad_registers = Columns == 64 || Many ? 255 : 168;
 
-/// Rows g (h = 0) and g + 8 (h = 1) of 16, over all that they see. All functions are called by all
+/// Rows g (h = 0) and g + 8 (h = 1) of 16, over all their keys. All functions are called by all
 /// lanes of the warp.
 template <typename T, int Columns>
 struct BroadStrip {
   static constexpr bool is_half = std::is_same_v<T, __half>;
-  /// How large a sum of weights may be, and how far above the first score, in units of log2,
-  /// weights are 1: float16 ends at 65504.
+  /// The largest sum of weights, and how far above the first score, in units of log2, weights are
+  /// 1: float16 ends at 65504.
   static constexpr float most = is_half ? 60000.0f : 1e18f;
   static constexpr float headroom = is_half ? 6.0f : 0.0f;
 
@@ -60,7 +60,7 @@ struct BroadStrip {
     }
   }
 
-  /// By one score of each half's row, which `lane` has.
+  /// Sets the maximum from one score of each half's row, read from `lane`.
   __device__ __forceinline__ void set_maximum(float of_low, float of_high, int lane, float factor) {
     const float score[2] = {__shfl_sync(all_lanes, of_low, lane),
                             __shfl_sync(all_lanes, of_high, lane)};
@@ -83,8 +83,8 @@ struct BroadStrip {
     }
   }
 
-  /// With care: weighs again where the maximum had to be raised, and makes NaN of what sees the
-  /// keys that the bits of `spoilt` stand for.
+  /// In the careful mode: computes the weights again if the maximum had to be raised, and makes
+  /// rows NaN that attend to the keys in the bits of `spoilt`.
   __device__ __forceinline__ void mend(const ChunkScores& s, float factor, unsigned spoilt) {
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
@@ -146,11 +146,11 @@ __global__ void __maxnreg__((broad_registers<Columns, Many>))
   const bool has_wide = same_in_all(walk.wide.count) > 0;
   if (has_wide) wide.begin(call, walk, head);
 
-  // From here on tokens are counted from the walk's first row; where it has no rows, from a token
-  // that is read in their place.
+  // From here on tokens are counted from the walk's first row or, without rows, from the token read
+  // instead of it.
   const Place origin(call.items, walk.rows.begin);
   const RowsFrom<const std::byte> q(call.q, head, origin, Keys::begin());
-  // Rows of a chunk: those behind the lane's first one, g and 2 t.
+  // Rows of a chunk: relative to the lane's first ones, g and 2 t.
   RowsFrom<const std::byte> k(call.k, head, origin, Keys::begin()),
       v(call.v, head, origin, Values::begin());
   k.base = opaque(k.at(g));
@@ -165,11 +165,11 @@ __global__ void __maxnreg__((broad_registers<Columns, Many>))
   const int globals = same_in_all(walk.globals.count);
   const int last_row = max(rows - 1, 0);
 
-  // A chunk's keys are read when those of the one before have been used, and so are its values:
-  // in another order they are read into other registers, and moved.
+  // A chunk's keys are loaded after the last use of the previous chunk's, and so are its values: in
+  // another order they would be loaded into other registers, and moved.
   Keys keys[2];
   typename Values::Rows values_read[2];
-  /// Of the band, from key `first` on, where all are there.
+  /// Loads keys of the band starting at `first`, if all exist.
   const auto read_keys = [&](int first) {
     const std::byte* at = k.at(first);
     keys[0].read(at);
@@ -180,7 +180,7 @@ __global__ void __maxnreg__((broad_registers<Columns, Many>))
     values_read[0].read(at, row_at(at, 1, v.stride));
     values_read[1].read(behind, row_at(behind, 1, v.stride));
   };
-  /// In place of a key that is not there, the nearest.
+  /// The nearest key replaces a missing one.
   const auto read_band = [&](int first) {
     if (first >= keys_begin && first + 16 <= keys_end) {
       read_keys(first);
@@ -216,8 +216,9 @@ __global__ void __maxnreg__((broad_registers<Columns, Many>))
     if constexpr (decltype(with_wide)::value) wide.accumulate(values[0], values[1], 0);
     read_values(first + 16);
   };
-  /// `sees(b)`: whether strip b sees one of the keys; `cut(b, s)` its scores. `by_wide`: whether
-  /// the wide rows take some, of these 16 from `first` on those from `begin` to `end`.
+  /// `sees(b)`: whether strip b attends to one of the keys; `cut(b, s)` masks its scores.
+  /// `by_wide`: whether the wide rows use the keys from `begin` to `end` among these 16 from
+  /// `first` on.
   const auto take_rim = [&](auto careful, bool is_first, const auto& sees, const auto& cut,
                             bool by_wide, int first, int begin, int end) {
     Values values[2];
@@ -243,8 +244,8 @@ __global__ void __maxnreg__((broad_registers<Columns, Many>))
     }
   };
 
-  /// Computes and writes the rows from `row` on; with care, again. Returns whether a sum or a
-  /// result is not as it should be.
+  /// Computes and writes the rows from `row` on; in the careful mode, for the second time. Returns
+  /// whether a sum or a result is out of range or not finite.
   const auto take_step = [&](int row, auto careful) {
     __syncwarp();
 #pragma unroll
@@ -257,10 +258,10 @@ __global__ void __maxnreg__((broad_registers<Columns, Many>))
     }
     constexpr bool with_care = decltype(careful)::value;
     const bool by_wide = has_wide && !with_care;
-    // Chunks lie alike beside all steps, so that each key is in one of the wide rows' chunks.
-    // Counted from the step's first row.
+    // Chunks have the same alignment in all steps, so that each key is in one of the wide rows'
+    // chunks. Counted from the step's first row.
     const int band_begin = max(keys_begin - row, -window) & ~15;
-    // Not to be computed anew for every chunk, hence `opaque`.
+    // `opaque` avoids recomputation for every chunk.
     const int band_end = opaque(window < 0 ? band_begin : min(keys_end - row, step + window));
     const int inner_begin = opaque(max(keys_begin - row, step - 1 - window));
     const int inner_end = opaque(with_care ? inner_begin : min(keys_end - row - 31, window - 14));
@@ -318,7 +319,7 @@ __global__ void __maxnreg__((broad_registers<Columns, Many>))
       }
     }
     std::uint32_t trace = 0;  // of results
-    bool is_odd = false;      // a sum
+    bool is_odd = false;      // a sum is out of range
     // Lane t writes the log-sum-exps of half t of the step's rows.
     float maximum = 0.0f, sum = 0.0f;
 #pragma unroll

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Segment attention for whatever walks (walk.cuh) do not take: float32, any head dimension, listed
-// tokens, tokens left out, blocks, windows of any width. A warp has one row, which it holds in
-// shared memory as float32; the tokens that it sees pass by, one a lane. What a row does not see is
-// never read, so that numbers that are not finite need no care.
+// Segment attention for everything that walks (walk.cuh) do not support: float32, any head
+// dimension, listed tokens, skipped tokens, blocks, windows of any width. A warp has one row in
+// shared memory as float32; the tokens it attends to are streamed, one per lane. Other tokens are
+// never read, so that their values that are not finite have no effect.
 //
-// Backward as walk_backward.cuh has it:
+// Backward as in walk_backward.cuh:
 //
-//             stands still   passes by   sums
+//             stationary     streamed    sums
 //   rows      q, grad_o      k, v        grad_q += dS k
 //   keys      k, v           q, grad_o   grad_k += dS^T q, grad_v += P^T grad_o
 
@@ -18,10 +18,10 @@
 namespace attnscope::cuda {
 namespace {
 
-constexpr int columns_a_lane = 8;  // of rows of up to 256 numbers
+constexpr int columns_a_lane = 8;  // for rows of up to 256 numbers
 
-/// Hands what `token` sees to `take`, up to 32 tokens at a time: the lane's one, or -1, and how
-/// many lanes have one. By all lanes of the warp.
+/// Calls `take` with the tokens to which `token` attends, up to 32 at a time: the lane's token, or
+/// -1, and the number of lanes with a token. Called by all lanes of the warp.
 template <typename Take>
 __device__ __forceinline__ void for_each_seen(const DeviceList& list, const WorkUnit& unit,
                                               int token, const Take& take) {
@@ -39,8 +39,8 @@ __device__ __forceinline__ void for_each_seen(const DeviceList& list, const Work
   }
 }
 
-/// A row of a unit, a warp's. In shared memory the warp has for each lane the token that passes by
-/// and its two weights, then two rows of `head_dim` numbers.
+/// A row of a unit, processed by one warp. In shared memory the warp has for each lane the streamed
+/// token and its two weights, then two rows of `head_dim` numbers.
 struct PlainRow {
   const WorkUnit& unit;
   int head;
@@ -60,8 +60,8 @@ struct PlainRow {
     rows[1] = rows[0] + call.head_dim;
   }
 
-  /// Hands each of the tokens of the first `count` lanes, with its weights, to all lanes:
-  /// use(token, place of its weights). By all lanes of the warp.
+  /// Passes the tokens of the first `count` lanes, with their weights, to all lanes: use(token,
+  /// location of its weights). Called by all lanes of the warp.
   template <typename Use>
   __device__ __forceinline__ void share(int count, int token, float first, float second,
                                         const Use& use) const {
@@ -75,7 +75,7 @@ struct PlainRow {
   }
 };
 
-/// held . row.
+/// Dot product held . row.
 template <typename T>
 __device__ __forceinline__ float dot_with(const float* held, const std::byte* row,
                                           const UnitArguments& call) {
@@ -85,7 +85,7 @@ __device__ __forceinline__ float dot_with(const float* held, const std::byte* ro
   return sum;
 }
 
-/// Sums of rows that lanes pass by, a lane some columns.
+/// Sums of the streamed rows, some columns per lane.
 struct ColumnSums {
   float sum[columns_a_lane] = {};
 
@@ -181,7 +181,7 @@ __global__ void __launch_bounds__(32 * plain_warps, 4)
           -dot_with<T>(second, HeadRows<const std::byte>(call.o, mine.head).at(place), a);
       if (lane_of_warp() == 0) numbers[token] = row;
     }
-    ColumnSums sums, value_sums;  // the latter of keys alone
+    ColumnSums sums, value_sums;  // the latter for keys only
     for_each_seen(a.list, mine.unit, token, [&](int other, int count) {
       float weight = 0.0f, by_score = 0.0f;
       if (other >= 0) {

@@ -15,7 +15,7 @@
 namespace attnscope::cuda {
 namespace {
 
-/// Of a type and head dimension that has walks.
+/// The kernels for a type and head dimension that have walks.
 WalkKernels walk_kernels_of(DType dtype, std::int64_t head_dim) {
   if (dtype == DType::float16) {
     return head_dim == 32 ? walk_kernels<DType::float16, 32>() : walk_kernels<DType::float16, 64>();
@@ -30,7 +30,7 @@ Status checked(std::string_view operation, const Operands& operands, const Segme
                       work.workspace_bytes());
 }
 
-/// Whether walks can read these tensors.
+/// Whether walks support these tensors.
 bool can_be_walked(const Operands& operands, const WalkList& list) {
   const auto item_tokens = static_cast<std::int32_t>(operands.items().tokens);
   const auto is_one_run = [&](const WorkRun& run) {
@@ -45,7 +45,7 @@ bool has_backward(const WorkList& list) {
   return static_cast<std::size_t>(list.row_units) < list.units.size();
 }
 
-/// Floats of a walk's partial row: forward o, maximum and sum, backward two gradients.
+/// Floats of a walk's partial row: forward o, maximum and sum; backward two gradients.
 std::int64_t partial_pitch(const SegmentWork& work) {
   const std::int64_t forward = work.head_dim() + 2;
   const std::int64_t floats =
@@ -53,22 +53,22 @@ std::int64_t partial_pitch(const SegmentWork& work) {
   return (floats + 3) / 4 * 4;
 }
 
-/// Where in the workspace partial rows begin, behind RowNumbers. Calls follow each other, so that
-/// the walks of both directions may leave theirs at one place.
+/// Offset of partial rows in the workspace, after RowNumbers. Calls are ordered, so the walks of
+/// both directions use the same memory.
 std::int64_t partials_at(const WorkList& list) {
   return has_backward(list) ? section_behind(std::int64_t{list.tokens} * list.heads *
                                              std::int64_t{sizeof(RowNumbers)})
                             : 0;
 }
 
-/// What the launches of a call have in common.
+/// The common arguments of a call's launches.
 struct Call {
   const SegmentWork& work;
   const SegmentMemory& memory;
   const Operands& operands;
   float scale;
 
-  /// Of the walks of one direction, whose list lies at `list_at` of the call's.
+  /// Arguments for the walks of one direction; `list_at` is the offset of their list.
   [[nodiscard]] WalkArguments of_walks(const WalkList& list, std::int64_t list_at) const {
     constexpr float log2_e = 1.4426950408889634f, least_factor = 1e-30f;
     return {.list = device_list(list, memory.list + list_at),
@@ -87,7 +87,7 @@ struct Call {
             .partial_pitch = static_cast<std::int32_t>(partial_pitch(work))};
   }
 
-  /// Of the units of one direction: all, or where walks are taken their rest.
+  /// Arguments for the units of one direction: all, or with walks only the remaining ones.
   [[nodiscard]] UnitArguments of_units(const Walks* walks, Standing what) const {
     const WorkList& list = walks == nullptr ? work.work() : walks->rest;
     const auto units = static_cast<std::int32_t>(list.units.size());
@@ -216,7 +216,7 @@ Status segment_backward(const SegmentWork& work, const SegmentMemory& memory,
     walks = nullptr;
   }
   const Call call{work, memory, operands, scale};
-  // Keys need what all rows leave.
+  // Keys need results of all rows.
   for (const Standing what : {Standing::rows, Standing::keys}) {
     if (walks != nullptr) {
       const bool is_rows = what == Standing::rows;

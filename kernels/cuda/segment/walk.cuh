@@ -1,24 +1,24 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Forward for narrow windows and 16-bit numbers (kernels/cuda/walk_list.h): a warp walks along rows
-// in strips of 16 and holds all that a strip needs in registers - the keys and values of its window
-// and of the globals in tiles of 8, all scores at once. One maximum, nothing rescaled; no shared
-// memory and no barrier. Scores are in units of log2.
+// Forward for narrow windows and 16-bit numbers (kernels/cuda/walk_list.h): a warp iterates over
+// rows in strips of 16 and holds all data of a strip in registers: the keys and values of its
+// window and of the globals in tiles of 8, and all scores at once. There is one maximum, no
+// rescaling, no shared memory and no barrier. Scores are in units of log2.
 //
-// Global memory is read as the tensor cores want it. A product sums over its contraction in any
-// order, so lane 4 g + t takes the same columns 8 t ... 8 t + 7 of a query and of a key as its
-// share: one 16-byte load a row and 32 columns. Of values it takes columns C g / 8 ... of the rows
-// 2 t and 2 t + 1, and byte permutes make the fragments' pairs; so column c of accumulator n stands
-// for column C c / 8 + n of the head, a lane holds neighbouring ones, and rows leave in 16-byte
-// stores. A tile that the next strip sees, too, stays.
+// Global memory is read in the order of the tensor cores' fragments. A product sums over its
+// contraction in any order, so lane 4 g + t takes the same columns 8 t ... 8 t + 7 of a query and
+// of a key: one 16-byte load for a row and 32 columns. Of values it takes columns C g / 8 ... of
+// the rows 2 t and 2 t + 1, and byte permutes form the fragments' pairs; so column c of accumulator
+// n is column C c / 8 + n of the head, a lane holds adjacent ones, and rows are written in 16-byte
+// stores. A tile that the next strip also uses stays in registers.
 //
 //   keys of a strip    row 0 - radius ... row 0 + 16 + radius: tiles 0 ... tiles - 1
-//   rows g             see tiles 0 ... tiles - 2 alone (h = 0)
-//   rows g + 8         see tiles 1 ... tiles - 1 alone (h = 1)
+//   rows g             attend to tiles 0 ... tiles - 2 only (h = 0)
+//   rows g + 8         attend to tiles 1 ... tiles - 1 only (h = 1)
 //
-// A weight of 0 times NaN is NaN: a value that is not finite becomes 0 when it is read, and its key
-// is remembered; the weights of rows that see it are NaN.
+// A weight of 0 times NaN is NaN: a value that is not finite is set to 0 when it is loaded, and its
+// key is marked; the weights of rows that attend to it are NaN.
 
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/rows.cuh"
@@ -30,14 +30,14 @@
 
 namespace attnscope::cuda {
 
-inline constexpr int walk_warps = 2;  // of a block; they have nothing in common
+inline constexpr int walk_warps = 2;  // of a block; they are independent
 
-/// Strips that a warp computes side by side in chunks (broad_walk.cuh, walk_backward.cuh).
+/// Adjacent strips that a warp computes together in chunks (broad_walk.cuh, walk_backward.cuh).
 template <int Columns>
 inline constexpr int broad_strips = broad_strips_of(Columns);
 
-/// What is the same in all lanes. As it comes from one, the compiler knows it, and branches on what
-/// follows from it need no care.
+/// A value that is equal in all lanes. It is broadcast from one lane, so the compiler knows that
+/// branches on it are uniform.
 __device__ __forceinline__ int same_in_all(int x) {
   return __shfl_sync(all_lanes, x, 0);
 }
@@ -60,11 +60,11 @@ struct WalkTiles {
   static constexpr int of_window = (strip_tokens + 2 * radius) / 8;
   static constexpr int of_globals = most_globals(Many) / 8;
   static constexpr int of_wide = most_wide_rows(Many) / 8;
-  static constexpr int of_row = of_globals + of_window - 1;  // that a row may see
+  static constexpr int of_row = of_globals + of_window - 1;  // most tiles of a row
 };
 
-/// A lane's share, from byte `share` on, of a tensor's rows of one head, numbered from a token on
-/// with which they lie in one strided run.
+/// A lane's share, starting at byte `share`, of a tensor's rows of one head, numbered relative to a
+/// token in the same strided run.
 template <typename Byte>
 struct RowsFrom {
   Byte* base;
@@ -72,7 +72,7 @@ struct RowsFrom {
 
   __device__ __forceinline__ RowsFrom(const DeviceTensor<Byte>& tensor, int head,
                                       const Place& origin, int share)
-      // Opaque, so that it is computed here, and not partly anew for every row.
+      // Opaque, so that it is computed once here, and not in parts for every row.
       : base(opaque(HeadRows<Byte>(tensor, head).at(origin) + share)),
         stride(static_cast<int>(tensor.token_stride)) {}
 
@@ -90,7 +90,7 @@ struct RowShare {
   static constexpr int pieces = Columns / 32;
   uint4 piece[pieces];
 
-  /// Where in a row it begins.
+  /// Offset in a row at which it begins.
   static __device__ __forceinline__ int begin() { return 16 * t_of_lane(); }
 
   __device__ __forceinline__ void read(const std::byte* share) {
@@ -99,7 +99,7 @@ struct RowShare {
   }
 };
 
-/// Queries as the tensor cores take them: rows g and g + 8.
+/// Query fragments for the tensor cores: rows g and g + 8.
 template <int Columns>
 struct QueryFragments {
   static constexpr int steps = Columns / 16;
@@ -114,9 +114,9 @@ struct QueryFragments {
       for (int i = 0; i < 8; ++i) a[2 * p + i / 4][i % 4] = of_both[i];
     }
   }
-  /// By `signs`, the sign bits of both numbers, or 0 that the compiler does not know: computed, if
-  /// to the same. What was read lies in other registers than the tensor cores take, and would be
-  /// moved for every product.
+  /// Flips the sign bits `signs` of both numbers; `signs` may be 0, but not as a compile-time
+  /// constant. Even then the operation is useful: loaded values are in other registers than the
+  /// tensor cores need, and would be moved for every product.
   __device__ __forceinline__ void flip(std::uint32_t signs) {
 #pragma unroll
     for (int i = 0; i < steps; ++i) {
@@ -144,10 +144,10 @@ struct ValueTile {
   static constexpr int pairs = Columns / 8;
   std::uint32_t pair[pairs];
 
-  /// Where in a row the lane's share begins.
+  /// Offset in a row at which the lane's share begins.
   static __device__ __forceinline__ int begin() { return 2 * pairs * g_of_lane(); }
 
-  /// Rows 2 t and 2 t + 1 as they are read, which may be under way until they are put in.
+  /// Rows 2 t and 2 t + 1 as loaded; the load may be in progress until put().
   struct Rows {
     using Vector = std::conditional_t<pairs == 4, uint2, uint4>;
     Vector first, second;
@@ -181,7 +181,7 @@ struct ValueTile {
   }
 
   /// Sets numbers that are not finite to 0. Returns a bit for each of the lane's two keys: whether
-  /// it has such a number, in any column. By all lanes of the warp.
+  /// it has such a number in any column. Called by all lanes of the warp.
   template <typename T>
   __device__ __forceinline__ unsigned clean() {
     std::uint32_t halves = 0;
@@ -205,8 +205,8 @@ struct ValueTile {
   }
 };
 
-/// Cleans tiles [First, First + Count), where need be, and sets the bits 2 i, 2 i + 1 of `spoilt`
-/// for what is found in tile i. By all lanes of the warp.
+/// Cleans tiles [First, First + Count) if necessary, and sets the bits 2 i, 2 i + 1 of `spoilt` for
+/// such numbers in tile i. Called by all lanes of the warp.
 template <typename T, int First, int Count, int Columns, int Tiles>
 __device__ __forceinline__ void clean(ValueTile<Columns> (&tiles)[Tiles], unsigned& spoilt) {
   std::uint32_t trace = 0;
@@ -219,12 +219,12 @@ __device__ __forceinline__ void clean(ValueTile<Columns> (&tiles)[Tiles], unsign
   }
 }
 
-/// A pair of weights, with NaN for the keys that bits 0 and 1 stand for.
+/// A pair of weights, with NaN for the keys of bits 0 and 1.
 __device__ __forceinline__ std::uint32_t with_nan(std::uint32_t weights, unsigned bits) {
   return weights | ((bits & 1u) != 0 ? 0x7fffu : 0u) | ((bits & 2u) != 0 ? 0x7fff0000u : 0u);
 }
 
-/// Bits 2 i, 2 i + 1: which of the lane's keys of tile i lie from `begin` to `end`; tile 0 begins
+/// Bits 2 i, 2 i + 1: which of the lane's keys of tile i are from `begin` to `end`; tile 0 begins
 /// at key `first`.
 template <int Tiles>
 __device__ __forceinline__ unsigned seen_keys(int first, int begin, int end) {
@@ -236,11 +236,11 @@ __device__ __forceinline__ unsigned seen_keys(int first, int begin, int end) {
   return ~0u << keys_before(begin) & ~(~0u << keys_before(end));
 }
 
-/// The scores of a strip with 16 tokens, two tiles of the tensor cores. Those with tokens that lie
-/// in no window become -inf; the first token is `distance` behind the strip's first row.
+/// The scores of a strip with 16 tokens, two tiles of the tensor cores. Masks tokens outside the
+/// window with -inf; the first token is `distance` after the strip's first row.
 using ChunkScores = float[2][4];
 __device__ __forceinline__ void cut_by_window(ChunkScores& s, int distance, int window) {
-  // Of a lane's score e: its token behind its first token, less its row behind its first row.
+  // For a lane's score e: offset of its token minus offset of its row.
   const auto distance_of = [](int e) { return 8 * (e / 4) + e % 2 - 8 * (e / 2 % 2); };
   const int mine = distance + 2 * t_of_lane() - g_of_lane();
   if (distance < 15 - window) {
@@ -256,7 +256,7 @@ __device__ __forceinline__ void cut_by_window(ChunkScores& s, int distance, int 
     }
   }
 }
-/// And those with tokens before `begin` and from `end` on; the first token is `first`.
+/// Also masks tokens before `begin` and from `end` on; the first token is `first`.
 __device__ __forceinline__ void cut_by_keys(ChunkScores& s, int first, int begin, int end) {
 #pragma unroll
   for (int e = 0; e < 8; ++e) {
@@ -265,7 +265,7 @@ __device__ __forceinline__ void cut_by_keys(ChunkScores& s, int first, int begin
   }
 }
 
-/// By what a row's weighted values are multiplied; 0 for a row without keys.
+/// The factor of a row's weighted values; 0 for a row without keys.
 __device__ __forceinline__ float approximate_inverse_of(float sum) {
   return sum == 0.0f ? 0.0f : reciprocal_approx(sum);
 }
@@ -276,22 +276,22 @@ __device__ __forceinline__ float log2_sum_exp(float maximum, float sum) {
 /// The maximum of no scores: below all, but finite, so that it can be subtracted.
 inline constexpr float no_maximum = -3e38f;
 
-/// Where a wide row leaves its part.
+/// Where a wide row stores its part.
 __device__ __forceinline__ float* partial_row(const WalkArguments& call, int head, int slot) {
   return call.partials +
          (static_cast<std::int64_t>(head) * call.partial_rows + slot) * call.partial_pitch;
 }
 
-/// A walk's wide rows, which see all keys that pass by: one softmax, whose maximum lags behind, so
-/// that sums are rarely rescaled. Their weights are transposed for the product with the values, so
-/// that values are the factor of 16 rows: o[u][m] are columns 2 m, 2 m + 1 (+ Columns / 8 * g) of
-/// rows 8 u + 2 t and the next. All functions are called by all lanes of the warp.
+/// A walk's wide rows, which attend to all streamed keys: one softmax, whose maximum lags behind,
+/// so that sums are rarely rescaled. Their weights are transposed for the product with the values,
+/// so that values are the operand with 16 rows: o[u][m] are columns 2 m, 2 m + 1 (+ Columns / 8 *
+/// g) of rows 8 u + 2 t and the next. All functions are called by all lanes of the warp.
 template <typename T, int Columns, int Tiles>
 struct WideRows {
   static constexpr float slack = 8.0f;  // of a maximum: weights are at most 2^8
 
   QueryFragments<Columns> q;
-  std::uint32_t weights[Tiles][2];  // of the two tiles of keys that were weighed last
+  std::uint32_t weights[Tiles][2];  // of the last two tiles of keys
   float maximum[Tiles];             // of rows g, in units of log2
   float sum[Tiles];                 // this lane's share
   float o[Tiles][Columns / 16][4];
@@ -302,7 +302,7 @@ struct WideRows {
     RowShare<Columns> rows[2];
 #pragma unroll
     for (int u = 0; u < 2; ++u) {
-      // What is in place of a row is not looked at.
+      // The result for a missing row is ignored.
       const int token = walk.wide.begin + min(8 * u + g, walk.wide.count - 1);
       rows[u].read(HeadRows<const std::byte>(call.q, head).at(Place(call.items, token)) +
                    RowShare<Columns>::begin());
@@ -318,7 +318,7 @@ struct WideRows {
     }
   }
 
-  /// Weighs two tiles of keys, of which those of `seen` (seen_keys) are seen.
+  /// Computes the weights of two tiles of keys; only keys in `seen` (seen_keys) count.
   __device__ __forceinline__ void weigh(const RowShare<Columns>& first,
                                         const RowShare<Columns>& second, unsigned seen,
                                         float factor) {
@@ -360,8 +360,7 @@ struct WideRows {
     }
   }
 
-  /// Adds their values, times the weights; `spoilt`: those of the keys seen whose values were not
-  /// finite.
+  /// Adds their values times the weights; `spoilt`: the visible keys whose values were not finite.
   __device__ __forceinline__ void accumulate(const ValueTile<Columns>& first,
                                              const ValueTile<Columns>& second, unsigned spoilt) {
     if (spoilt != 0) {
@@ -381,8 +380,8 @@ struct WideRows {
     }
   }
 
-  /// Leaves sums of weighted values, maximum and sum of weights in the walk's partial rows; where
-  /// it has all keys, writes the rows.
+  /// Stores sums of weighted values, maximum and sum of weights in the walk's partial rows; if it
+  /// has all keys, writes the rows.
   __device__ __forceinline__ void end(const ForwardWalkArguments& call, const WorkWalk& walk,
                                       int head) {
     const int g = g_of_lane(), t = t_of_lane(), count = walk.wide.count;
@@ -449,8 +448,8 @@ struct WideRows {
   }
 };
 
-/// What each of a lane's two rows sees: bits 2 i, 2 i + 1 are its columns of tile i of the row, the
-/// globals' tiles first.
+/// The visible columns of each of a lane's two rows: bits 2 i, 2 i + 1 are its columns of tile i of
+/// the row, the globals' tiles first.
 struct WalkSight {
   unsigned row[2];
 };
@@ -472,7 +471,8 @@ __device__ __forceinline__ WalkSight sight_of(int globals, int window) {
   return {{of_row, of_row}};
 }
 
-/// A sight without the keys before `begin` and from `end` on; the window begins at key `first`.
+/// The visible columns without the keys before `begin` and from `end` on; the window begins at key
+/// `first`.
 template <typename Tiles>
 __device__ __forceinline__ WalkSight cut_sight(const WalkSight& whole, int first, int begin,
                                                int end) {
@@ -481,13 +481,13 @@ __device__ __forceinline__ WalkSight cut_sight(const WalkSight& whole, int first
   return {{whole.row[0] & (there.row[0] | of_globals), whole.row[1] & (there.row[1] | of_globals)}};
 }
 
-/// A walk's globals: a lane looks for the rows of one in two tensors, and has them for all. By all
-/// lanes.
+/// A walk's globals: each lane computes the row addresses of one in two tensors and shares them
+/// with all lanes. Called by all lanes.
 struct GlobalRows {
   int token;
   const std::byte *key, *value;
 
-  /// In place of one that is not there stands the last.
+  /// The last global replaces a missing one.
   __device__ __forceinline__ GlobalRows(const WalkArguments& call, const WorkWalk& walk, int head,
                                         const Input& keys, const Input& values) {
     const int position = min(lane_of_warp(), walk.globals.count - 1);
@@ -497,7 +497,7 @@ struct GlobalRows {
     value = HeadRows<const std::byte>(values, head).at(at);
   }
 
-  /// 8 of them from `first` on.
+  /// 8 of them, starting at `first`.
   template <int Columns>
   __device__ __forceinline__ void read(int first, RowShare<Columns>& keys,
                                        typename ValueTile<Columns>::Rows& values) const {
@@ -508,13 +508,13 @@ struct GlobalRows {
   }
 };
 
-/// Where in a row of the output a lane's share begins.
+/// Offset in a row of the output at which a lane's share begins.
 template <int Columns>
 __device__ __forceinline__ int output_begin() {
   return Columns / 2 * t_of_lane();
 }
 
-/// Writes the lane's share of a row of half h, times `factor`, if `is_row`. Goes on with a trace of
+/// Writes the lane's share of a row of half h, times `factor`, if `is_row`. Continues a trace of
 /// numbers that are not finite.
 template <typename T, int Columns>
 __device__ __forceinline__ std::uint32_t store_share(const float (&o)[Columns / 8][4], float factor,
@@ -563,7 +563,7 @@ struct WalkStrip {
     }
   }
 
-  /// Scores become weights, relative to the row's maximum.
+  /// Replaces scores with weights, relative to the row's maximum.
   __device__ __forceinline__ void weigh(const WalkSight& sight, float factor) {
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
@@ -580,7 +580,7 @@ struct WalkStrip {
       }
       largest = largest_of_lanes<4>(largest);
       maximum[h] = largest * factor;
-      // A row that sees nothing must not subtract infinities.
+      // A row without keys must not subtract infinities.
       const float base = largest == minus_infinity ? 0.0f : maximum[h];
       float total = 0.0f;
 #pragma unroll
@@ -595,7 +595,7 @@ struct WalkStrip {
     }
   }
 
-  /// Keys whose values were not finite make NaN of the rows that see them.
+  /// Makes rows NaN that attend to keys whose values were not finite.
   __device__ __forceinline__ void spoil(const WalkSight& sight, unsigned of_globals,
                                         unsigned of_window) {
     const WalkSight spoilt = by_rows<Tiles>(of_window);
@@ -608,7 +608,7 @@ struct WalkStrip {
     }
   }
 
-  /// By all lanes of the warp.
+  /// Called by all lanes of the warp.
   __device__ __forceinline__ void accumulate(const ValueTile<Columns> (&of_globals)[globals],
                                              const ValueTile<Columns> (&of_window)[window]) {
 #pragma unroll
@@ -631,7 +631,7 @@ struct WalkStrip {
   }
 
  private:
-  /// Of a tile, the globals first; 0 where half h does not see it.
+  /// The weight for a tile, the globals first; 0 if half h does not attend to it.
   [[nodiscard]] __device__ __forceinline__ std::uint32_t weight(int h, int tile) const {
     const int place = tile < globals ? tile : tile - h;
     const bool is_seen = tile < globals || (place >= globals && place < Tiles::of_row);
@@ -639,9 +639,9 @@ struct WalkStrip {
   }
 };
 
-/// Registers a thread; no instantiation spills. With narrow windows an SM has 16 warps. (With 12,
-/// each of which read its next strip while it computed one, 100 x 2048 tokens took an H200 1.14
-/// times as long.)
+/// Registers per thread; no instantiation spills. With narrow windows an SM has 16 warps. (With 12,
+/// each of which loaded its next strip while it computed one, 100 x 2048 tokens took 1.14 times as
+/// long on an H200.)
 template <int Columns, bool Far, bool Many>
 inline constexpr int walk_registers = Columns == 64 ? (Far || Many ? 255 : 200)
                                       : Far&& Many  ? 224
@@ -701,7 +701,7 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
     const int keys_end = same_in_all(walk.keys_end - walk.rows.begin);
     const int wide_begin = same_in_all(walk.wide_begin - walk.rows.begin);
     const int wide_end = same_in_all(walk.wide_end - walk.rows.begin);
-    // Which of 16 keys the wide rows take, if those before `end`.
+    // Which of 16 keys the wide rows use, if they are before `end`.
     const auto wide_sight = [&](int first_key, int end) {
       return first_key >= wide_begin && first_key + 16 <= end
                  ? 0xfu
@@ -723,7 +723,7 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
 #pragma unroll 1
     for (int row = 0; row < rows; row += strip_tokens) {
       __syncwarp();
-      // Addresses are computed anew: each would be a register of its own.
+      // Addresses are recomputed: each would need another register.
       const int here = opaque(row);
       const int first_key = here - Tiles::radius;
       Keys low, high;
@@ -781,7 +781,7 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
       }
     }
     __syncwarp();
-    // What is left of the last strip's window.
+    // The rest of the last strip's window.
     if (has_wide) {
       const int behind = (rows + strip_tokens - 1) / strip_tokens * strip_tokens - Tiles::radius;
 #pragma unroll
@@ -799,7 +799,7 @@ __global__ void __maxnreg__((walk_registers<Columns, Far, Many>))
   if (has_wide) wide.end(call, walk, head);
 }
 
-/// The wide row and head of a warp of a merge's launch: a row that several walks left in float32
+/// The wide row and head of a warp in a merge launch: a row that several walks stored as float32
 /// parts.
 struct MergedWalkRow {
   bool exists = false;
@@ -827,7 +827,7 @@ struct MergedWalkRow {
 };
 
 /// Merges sums of weighted values, maxima (in units of log2) and sums of weights, in the parts'
-/// order. Lanes look for the maximum over the parts, then each lane sums its columns part by part.
+/// order. Lanes compute the maximum over the parts, then each lane sums its columns part by part.
 template <typename T>
 __global__ void merge_walks_kernel(ForwardWalkArguments call) {
   const MergedWalkRow merged(call);

@@ -2,32 +2,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Backward for 16-bit numbers: walks along rows (grad_q) and along keys (grad_k, grad_v), the plan
-// transposed. What stands still are strips of 16 rows or keys, some side by side; what passes by
-// are the other ones in chunks of 16, first the window's, then the globals. With the weights known
-// from the log-sum-exp there is no maximum, so that nothing of a strip but its sums outlives a
-// chunk. All windows up to 128 tokens take the same way.
+// transposed. The stationary operands are strips of 16 rows or keys, several together; the other
+// ones are streamed in chunks of 16, first the window's, then the globals. The weights follow from
+// the log-sum-exp without a maximum, so that only the sums of a strip persist between chunks. All
+// windows up to 128 tokens use the same code.
 //
-//             stands still   passes by   sums
+//             stationary     streamed    sums
 //   rows      q, grad_o      k, v        grad_q += dS k, and D = grad_o . o, left for keys
 //   keys      k, v           q, grad_o   grad_k += dS^T q, grad_v += P^T grad_o
 //
-// In both the scores are the first of what stands still times the first of what passes by, and dP
-// the second times the second, onto -D. Memory is read and written as in walk.cuh, and as in
-// broad_walk.cuh nothing is looked at meanwhile: where a result is not finite, a step is computed
-// again with care, so that what a row does not see leaves nothing in it.
+// In both, scores are the product of the first stationary and the first streamed operand, and dP
+// that of the second ones, accumulated onto -D. Memory is read and written as in walk.cuh, and as
+// in broad_walk.cuh nothing is checked meanwhile: if a result is not finite, a step is computed
+// again in the careful mode, so that tokens outside a row's pattern do not affect it.
 //
-//   chunks    lie alike beside all steps of a walk: from as many tokens before a step's first row
-//             as the window has, rounded up to 8; a strip takes those that it sees
-//   globals   wait in shared memory, as each lane wants them
-//   wide      take the chunks that begin beside the walk's own rows, each of them once
+//   chunks    have the same alignment in all steps of a walk: they start one window, rounded up to
+//             8, before a step's first row; a strip uses the chunks within its window
+//   globals   are kept in shared memory, in the order of the lanes
+//   wide      rows use the chunks that begin within the walk's own rows, each of them once
 
 #include "kernels/cuda/segment/walk.cuh"
 
 namespace attnscope::cuda {
 
-/// What a walk sums up, which tells what stands still.
+/// The gradients that a walk sums, which determine the stationary operand.
 enum class Sums : std::uint8_t { queries, keys, values, keys_and_values };
-/// Past keys of head dimension 64 there is no room for the sums of both gradients: two launches.
+/// With keys of head dimension 64 the sums of both gradients do not fit: two launches.
 inline constexpr int most_columns_of_both = 32;
 
 template <Sums sums>
@@ -35,19 +35,20 @@ struct WalkSums {
   static constexpr bool of_keys = sums != Sums::queries;
   static constexpr bool has_by_score = sums != Sums::values;  // dS, for which dP is needed
   static constexpr int gradients = sums == Sums::keys_and_values ? 2 : 1;
-  /// Of what passes by, the tensor whose values gradient i sums up.
+  /// The streamed tensor whose values gradient i sums.
   static __host__ __device__ constexpr int tensor_of(int i) { return sums == Sums::values ? 1 : i; }
-  /// The weights of gradient i are dS, which lack the scale; else P.
+  /// Whether the weights of gradient i are dS, without the scale; else P.
   static __host__ __device__ constexpr bool by_score(int i) { return has_by_score && i == 0; }
   static __device__ __forceinline__ const Output& gradient(const BackwardTensors& of, int i) {
     return !of_keys ? of.grad_q : has_by_score && i == 0 ? of.grad_k : of.grad_v;
   }
 };
 
-/// Where a warp's lanes leave what they need later: in shared memory, each at a place of its own.
+/// Memory for data of a warp's lanes that is used later: in shared memory, with separate space for
+/// each lane.
 struct LanePlaces {
   std::byte* next;
-  bool keeps;  // else what was left is found again
+  bool keeps;  // stores; otherwise loads the stored data
 
   template <typename Part>
   __device__ __forceinline__ void operator()(Part& part) {
@@ -74,22 +75,22 @@ __device__ __forceinline__ RowNumbers read_numbers(const RowNumbers* of) {
   return {both.x, both.y};
 }
 
-/// RowNumbers beside a lane's four scores of a tile.
+/// RowNumbers for a lane's four scores of a tile.
 struct TileNumbers {
   float minus_dots[4];
   float subtrahends[2];  // of its two rows
 };
 
-/// 16 tokens that pass by, as they are read; tile u has those from 8 u on.
+/// 16 streamed tokens as loaded; tile u has those from 8 u on.
 template <int Columns, Sums sums>
 struct PassingChunk {
-  RowShare<Columns> first[2], second[2];  // of token g of a tile; the second for dP alone
-  // Of tokens 2 t and 2 t + 1, the numbers of queries alone.
+  RowShare<Columns> first[2], second[2];  // of token g of a tile; the second for dP only
+  // Of tokens 2 t and 2 t + 1, the numbers of queries only.
   typename ValueTile<Columns>::Rows values[WalkSums<sums>::gradients][2];
   RowNumbers numbers[2][2];
 };
 
-/// Their values and numbers as all strips take them.
+/// Their values and numbers in the form used by all strips.
 template <int Columns, Sums sums>
 struct SummedChunk {
   using Of = WalkSums<sums>;
@@ -103,7 +104,7 @@ struct SummedChunk {
 #pragma unroll
       for (int i = 0; i < Of::gradients; ++i) {
         values[i][u].put(chunk.values[i][u]);
-        // Not for every strip anew.
+        // Not repeated for every strip.
 #pragma unroll
         for (std::uint32_t& pair : values[i][u].pair)
           pair = static_cast<std::uint32_t>(opaque(static_cast<int>(pair)));
@@ -117,11 +118,11 @@ struct SummedChunk {
   }
 };
 
-/// dS and P of a strip and a chunk, as factors of their products with values.
+/// dS and P of a strip and a chunk, as operands of their products with values.
 template <Sums sums>
 using StripWeights = std::uint32_t[WalkSums<sums>::gradients][4];
 
-/// What is summed up of a strip. All functions are called by all lanes of the warp.
+/// The sums of a strip. All functions are called by all lanes of the warp.
 template <typename T, int Columns>
 struct StripSums {
   float of[Columns / 8][4] = {};
@@ -132,7 +133,7 @@ struct StripSums {
     for (int n = 0; n < Columns / 8; ++n)
       multiply_add<T>(of[n], weights, values[0].pair[n], values[1].pair[n]);
   }
-  /// Leaves those of row g + 8 h in a partial row.
+  /// Stores the sums of row g + 8 h in a partial row.
   __device__ __forceinline__ void leave(int h, float* row) const {
     const int t = t_of_lane();
 #pragma unroll
@@ -146,7 +147,7 @@ struct StripSums {
   }
 };
 
-/// 16 rows or keys that stand still. All functions are called by all lanes of the warp.
+/// 16 stationary rows or keys. All functions are called by all lanes of the warp.
 template <typename T, int Columns, Sums sums>
 struct StandingStrip {
   using Of = WalkSums<sums>;
@@ -161,9 +162,9 @@ struct StandingStrip {
     if constexpr (!Of::of_keys) places(numbers);
   }
 
-  /// row(tensor, i) is the lane's share of row i of a tensor, 2 being o; lse(i) the row's
-  /// log-sum-exp; know(i, numbers) is told what is known of it then. The first tensor's signs are
-  /// changed by `signs`, the others' by `zero` (QueryFragments::flip).
+  /// row(tensor, i) returns the lane's share of row i of a tensor, 2 being o; lse(i) the row's
+  /// log-sum-exp; know(i, numbers) receives the numbers computed for it. The first tensor's sign
+  /// bits are flipped by `signs`, the others' by `zero` (QueryFragments::flip).
   template <typename Row, typename Lse, typename Know>
   __device__ __forceinline__ void begin(int count, std::uint32_t signs, std::uint32_t zero,
                                         const Row& row, const Lse& lse, const Know& know) {
@@ -190,8 +191,8 @@ struct StandingStrip {
       const int owner = 4 * g + (g >> 1);
       const bool is_odd = (g & 1) != 0;
       const float dots[2] = {is_odd ? of_low[1] : of_low[0], is_odd ? of_high[3] : of_high[2]};
-      // The tensor cores take four registers, and these as they are: each is asked for by itself,
-      // and negated as a number of which the compiler does not know that it is.
+      // The tensor cores take four registers without modifiers: each number is loaded separately,
+      // and negated in a way that is opaque to the compiler.
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
         numbers.minus_dots[e] =
@@ -207,10 +208,10 @@ struct StandingStrip {
     }
   }
 
-  /// Weighs a chunk; `cut(s)` makes the scores of what is not seen -inf, and after_scores() is
-  /// called when the chunk's `first` and `second` are no longer needed. With care, what is not seen
-  /// counts nothing, and NaN is what sees those that the bits 2 u, 2 u + 1 of `spoilt[i]` stand
-  /// for.
+  /// Computes the weights of a chunk; `cut(s)` masks scores with -inf, and after_scores() is called
+  /// when the chunk's `first` and `second` are no longer needed. In the careful mode masked pairs
+  /// do not contribute, and rows are NaN that attend to tokens in the bits 2 u, 2 u + 1 of
+  /// `spoilt[i]`.
   template <bool Careful, typename Cut, typename AfterScores>
   __device__ __forceinline__ void weigh(StripWeights<sums>& weights,
                                         const PassingChunk<Columns, sums>& chunk,
@@ -258,10 +259,10 @@ struct StandingStrip {
   }
 };
 
-/// Registers a thread: an SM has 12 warps or 8. No instantiation spills.
+/// Registers per thread: an SM has 12 warps or 8. No instantiation spills.
 template <int Columns, Sums sums>
 inline constexpr int backward_walk_registers = Columns == 32 && sums == Sums::queries ? 168 : 255;
-/// Bytes that a warp keeps in shared memory: of globals, of where rows are, and of wide rows.
+/// Shared memory of a warp in bytes: for globals, row addresses, and wide rows.
 template <int Columns, Sums sums>
 inline constexpr int kept_of_globals = 32 * (sizeof(RowShare<Columns>[2][2]) +
                                              sizeof(SummedChunk<Columns, sums>));
@@ -288,7 +289,7 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
   const int g = g_of_lane(), t = t_of_lane();
   const int number = static_cast<int>(warp_number());
   if (number >= call.walks * call.heads) return;
-  // Broad walks that stand side by side share what passes by: they are of one head.
+  // Adjacent broad walks share streamed tokens: they belong to one head.
   const int divisor = call.broad ? call.walks : call.heads, whole = number / divisor;
   const int remainder = number - whole * divisor;
   const WorkWalk& walk = call.list.walks[call.broad ? remainder : whole];
@@ -337,7 +338,7 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
         typename Values::Rows& values = chunk.values[i][u];
         values.read(of_lane(rows, even) + Values::begin(),
                     of_lane(rows, even + 1) + Values::begin());
-        // Of what stands in place of one that is not there, there are no values.
+        // Missing tokens have no values.
         if (even >= globals) values.first = {};
         if (even + 1 >= globals) values.second = {};
       }
@@ -401,7 +402,7 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
   const int keys_end = same_in_all(walk.keys_end) - origin;
   const int phase = (window + 7) & 8;
   const Place its_place(call.items, origin);
-  // What a step needs but once waits in shared memory.
+  // Data that a step uses only once is kept in shared memory.
   {
     const std::byte* standing[standing_tensors];
 #pragma unroll
@@ -417,7 +418,7 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
     places(standing);
     places(results);
   }
-  // Of a chunk, those behind the lane's first one, g and 2 t.
+  // Rows of a chunk: relative to the lane's first ones, g and 2 t.
   RowsFrom<const std::byte> scored[2] = {{passing0, head, its_place, Share::begin()},
                                          {passing1, head, its_place, Share::begin()}};
   RowsFrom<const std::byte> summed[2] = {scored[0], scored[1]};
@@ -429,7 +430,7 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
   RowNumbers* const its_numbers = numbers + origin;
 
   Chunk chunk;
-  /// Of the band, from `first` on: what scores are made of, and the rest.
+  /// Loads from the band, starting at `first`: the operands of scores, and the rest.
   const auto read_scored = [&](int first) {
 #pragma unroll
     for (int i = 0; i < (Of::has_by_score ? 2 : 1); ++i) {
@@ -455,7 +456,7 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
     }
   };
   const auto is_there = [&](int first) { return first >= keys_begin && first + 16 <= keys_end; };
-  /// In place of a token that is not there, the nearest.
+  /// The nearest token replaces a missing one.
   const auto read_band = [&](int first) {
     if (is_there(first)) {
       read_scored(first);
@@ -482,8 +483,8 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
     }
   };
 
-  /// Computes and writes the rows from `row` on; with care, again. Returns whether a result is not
-  /// finite.
+  /// Computes and writes the rows from `row` on; in the careful mode, for the second time. Returns
+  /// whether a result is not finite.
   const auto take_step = [&](int row, bool careful) {
     __syncwarp();
     const int left = rows - row;
@@ -493,7 +494,7 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
         opaque(window < 0 ? band_begin : min(keys_end - row, min(step, left) + window));
     const int inner_begin = opaque(max(keys_begin - row, step - 1 - window));
     const int inner_end = opaque(careful ? inner_begin : min(keys_end - row - 31, window - 14));
-    // How far the wide rows take chunks; behind the last step's rows, the rest.
+    // End of the chunks that the wide rows use; after the last step's rows, all remaining ones.
     const int wide_end = opaque(!has_wide || careful ? -phase : left <= step ? left : step - phase);
     if (band_begin < band_end) read_band(row + band_begin);
     LanePlaces places{rows_kept, false};
@@ -628,7 +629,7 @@ __global__ void __maxnreg__((backward_walk_registers<Columns, sums>))
   }
 }
 
-/// Adds up the parts of wide rows, in their order: a warp a row and head.
+/// Adds up the parts of wide rows in order: one warp per row and head.
 template <typename T, Sums sums>
 __global__ void merge_backward_walks_kernel(BackwardWalkArguments call) {
   const WalkArguments& a = call;

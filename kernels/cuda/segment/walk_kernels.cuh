@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The launches of walks of one head dimension and type; a .cu file each instantiates them, so that
-// they compile side by side.
+// The launches of walks of one head dimension and type; each is instantiated in a separate .cu
+// file, so that they compile in parallel.
 
 #include "kernels/cuda/segment/broad_walk.cuh"
 #include "kernels/cuda/segment/walk.cuh"
@@ -10,7 +10,7 @@
 
 namespace attnscope::cuda {
 
-/// A warp for each of `each` and of the heads.
+/// One warp for each of `each` and each head.
 inline LaunchShape walks_shape(const WalkArguments& arguments, std::int64_t each) {
   return {(each * arguments.heads + walk_warps - 1) / walk_warps, 32 * walk_warps, 0};
 }

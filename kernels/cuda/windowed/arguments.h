@@ -1,15 +1,16 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a band problem or a plan is cut for the unfused steps (docs/cuda-kernels.md), and what their
-// kernels are handed. A unit is up to 16 tokens that stand still, for one head: rows, by which the
-// keys of their segments pass, or keys, by which the rows that see them pass.
+// Divides a band problem or a plan for the unfused steps (docs/cuda-kernels.md), and defines the
+// arguments of their kernels. A unit is up to 16 stationary tokens, for one head: rows, to which
+// the keys of their segments are streamed, or keys, to which the rows that attend to them are
+// streamed.
 //
-// A *place* is where a token stands in its run: the token itself, or, if the run is listed, its
-// position in the plan's indices. A row sees `reach` places of a segment's keys from its first one
-// on, of which those outside the run are no keys (a band cut off at the ends of its sequence);
-// first places ascend with rows. Its columns stand for the same places or, if the segment is stored
-// by key (kernels/plan/score_columns.h), for all of the run.
+// A *place* is the position of a token in its run: the token itself or, if the run is listed, its
+// position in the plan's indices. A row attends to `reach` places of a segment's keys from its
+// first place on; places outside the run are no keys (a band cut off at the ends of its sequence).
+// First places ascend with rows. A row's columns are the same places or, if the segment is stored
+// by key (kernels/plan/score_columns.h), all places of the run.
 
 #include <algorithm>
 #include <cstddef>
@@ -24,7 +25,7 @@
 
 namespace attnscope::cuda::windowed {
 
-/// A segment of a task, and where its scores stand: that of row r, head h and column c at
+/// A segment of a task, and the location of its scores: that of row r, head h and column c is
 /// first_score + (h - first_head) * head_stride + r * columns + c.
 struct View {
   std::int64_t first_score = 0;
@@ -32,22 +33,22 @@ struct View {
   std::int64_t columns = 0;  // of the task's rows
   std::int32_t first_head = 0;
   WorkRun rows{}, keys{};
-  WorkRun skipped{};  // keys that nobody sees, listed
+  WorkRun skipped{};  // keys that no row attends to, listed
   SegmentKind kind = SegmentKind::whole;
-  bool by_key = false;     // columns stand for all of the run
+  bool by_key = false;     // columns are all places of the run
   std::int32_t width = 0;  // columns of the segment, never 0
-  std::int32_t reach = 0;  // places that a row sees
+  std::int32_t reach = 0;  // places that a row attends to
   std::int32_t shift = 0;  // band: from a row to its first place; block: the segment's offset
 };
 
 struct Unit {
-  WorkRun tokens{};  // of at most strip_tokens
+  WorkRun tokens{};  // at most strip_tokens
   std::int32_t first_head = 0;
   std::int32_t first_view = 0, views = 0;  // of rows in `views`, of keys in `seeing`
-  std::int64_t passing = 0;                // about so many tokens pass by
+  std::int64_t passing = 0;                // approximate number of streamed tokens
 };
 
-/// As kernels read it: pointers into the caller's copy of WindowedWork::list().
+/// The form in which kernels read it: pointers into the caller's copy of WindowedWork::list().
 struct DeviceLists {
   const View* views = nullptr;
   const std::int32_t* seeing = nullptr;
@@ -59,19 +60,19 @@ struct DeviceLists {
 struct Lists {
   using OnDevice = DeviceLists;
   struct Units {
-    std::vector<Unit> all;  // first those by which much passes
-    std::int64_t much = 0;  // how many these are
+    std::vector<Unit> all;  // those with many streamed tokens first
+    std::int64_t much = 0;  // number of those
   };
   Units rows, keys;
   std::vector<View> views;
-  std::vector<std::int32_t> seeing;  // the views whose rows see the keys of a unit
+  std::vector<std::int32_t> seeing;  // the views whose rows attend to the keys of a unit
   std::vector<std::int32_t> indices;
   std::int64_t head_dim = 0;
   DType dtype = DType::float32;
   Passes passes = Passes::forward;
   std::int64_t tokens = 0;
   std::int32_t heads = 0;
-  std::int32_t heads_per_unit = 0;  // a unit stands for so many heads from its first one on
+  std::int32_t heads_per_unit = 0;  // a unit covers that many heads from its first one on
   std::int64_t score_elements = 0;
   std::vector<std::byte> bytes;  // for the device
 };
@@ -85,16 +86,16 @@ void visit_sections(const Lists& lists, DeviceLists& seen, const Visit& visit) {
   visit(lists.indices, seen.indices);
 }
 
-/// Of any launch; what it does not need is left as it is.
+/// The arguments of any launch; unused ones keep their defaults.
 struct Arguments {
   Input x{}, y{};
   Output out{};
-  float* scores = nullptr;         // written, or changed in place
+  float* scores = nullptr;         // written, or updated in place
   const float* weights = nullptr;  // read
   float* lse = nullptr;            // [tokens, heads] or null
   float scale = 1.0f;
-  float outside = 0.0f;  // score of what is no key
-  // Of the work list, and of all tensors alike.
+  float outside = 0.0f;  // score of a column without a key
+  // From the work list, and the same for all tensors.
   DeviceLists lists{};
   ItemDivision items{};
   std::int32_t head_dim = 0;
@@ -104,23 +105,23 @@ struct Arguments {
   const Unit* units = nullptr;
 };
 
-// Of a block, which has a unit: as many as share what passes by without one being idle.
+// Warps of a block, which has one unit: as many as share its streamed tokens without idling.
 inline constexpr int few_warps = 2, many_warps = 8;
 
-/// A token that passes by, in the shared memory of the warp that sums it.
+/// A streamed token, in the shared memory of the warp that sums it.
 struct alignas(16) Passing {
-  float weights[strip_tokens];  // for each token that stands still
+  float weights[strip_tokens];  // for each stationary token
   const std::byte* row;
   std::uint32_t seen;  // a bit for each weight that counts
   std::uint32_t unused;
 };
 
-/// Floats from row to row of 16 x 32 that the tensor cores have made.
+/// Floats between rows of the 16 x 32 tiles computed by the tensor cores.
 inline constexpr int tile_stride = 40;
 static_assert(strip_tokens * tile_stride * sizeof(float) <= 32 * sizeof(Passing));
 
-/// Bytes of shared memory of a block: its rows as float32, or what each of its warps has of tiles
-/// or what passes by it.
+/// Bytes of shared memory of a block: its rows as float32, or the tiles or streamed tokens of each
+/// of its warps.
 [[nodiscard]] constexpr std::int64_t shared_of_scores(std::int64_t head_dim, int warps) {
   return strip_tokens * std::max<std::int64_t>(head_dim, warps * tile_stride) *
          std::int64_t{sizeof(float)};

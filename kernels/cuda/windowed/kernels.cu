@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The unfused steps (docs/cuda-kernels.md) and the calls that queue them. Products of 16-bit
-// numbers are the tensor cores', all others float32's.
+// numbers use tensor cores, all others float32.
 
 #include <initializer_list>
 #include <iterator>
@@ -21,18 +21,18 @@ namespace windowed {
 namespace {
 
 constexpr int most_threads = 32 * many_warps;
-/// Of a result's row, that a block sums: one a lane.
+/// Columns of a result's row that a block sums: one per lane.
 constexpr int columns_of_block = 32;
 
 __host__ __device__ constexpr unsigned column_parts(const Arguments& a) {
   return static_cast<unsigned>(a.head_dim + columns_of_block - 1) / columns_of_block;
 }
 
-/// A block's unit, as one of its threads sees it.
+/// A block's unit, as seen by one of its threads.
 struct BlockUnit {
   Unit unit;
   int head;
-  int first_column;  // of those that are summed
+  int first_column;  // of the columns to sum
   int lane = lane_of_warp();
   int warp = static_cast<int>(threadIdx.x) / 32;
   int warps = static_cast<int>(blockDim.x) / 32;
@@ -43,12 +43,12 @@ struct BlockUnit {
              static_cast<int>(blockIdx.x / column_parts % static_cast<unsigned>(a.heads_per_unit))),
         first_column(static_cast<int>(blockIdx.x % column_parts) * columns_of_block) {}
 
-  /// Whether the next 32 tokens, of which `number` is the count, are this warp's.
+  /// Whether the next 32 tokens, counted by `number`, belong to this warp.
   __device__ bool takes(int& number) const { return (number++ & (warps - 1)) == warp; }
 };
 
-/// First place that the row of `token` sees. A row whose block lies outside the run gets places
-/// before it or behind it, where no keys are.
+/// First place that the row of `token` attends to. A row whose block is outside the run gets places
+/// before or after it, where there are no keys.
 __device__ int first_seen(const View& view, int token) {
   const int begin = view.keys.begin, end = begin + view.keys.count;
   if (view.kind == SegmentKind::whole) return begin;
@@ -59,28 +59,28 @@ __device__ int first_seen(const View& view, int token) {
   return begin + (opposite - begin) / view.width * view.width;
 }
 
-/// Whether a row that sees places from `first` on sees this one.
+/// Whether a row that attends to places from `first` on attends to this one.
 __device__ bool sees(const View& view, int first, int place) {
   return static_cast<unsigned>(place) - static_cast<unsigned>(first) <
          static_cast<unsigned>(view.reach);
 }
 
-/// The place of column 0 in a row that sees places from `first` on.
+/// The place of column 0 in a row that attends to places from `first` on.
 __device__ int column_0(const View& view, int first) {
   return view.by_key ? view.keys.begin : first;
 }
 
-/// 2^31 from place 0 and so, in 32 bits, farther from all places than rows reach.
+/// 2^31 from place 0 and so, in 32 bits, farther from all places than any row's reach.
 constexpr int nowhere = -2147483647 - 1;
 
-/// The token at a place, or nowhere if no row may see it.
+/// The token at a place, or nowhere if no row may attend to it.
 __device__ int key_at(const View& view, const DeviceLists& lists, int place) {
   if (place < view.keys.begin || place >= view.keys.begin + view.keys.count) return nowhere;
   const int token = token_of(view.keys, lists.indices, place - view.keys.begin);
   return is_listed(view.skipped, lists.indices, token) ? nowhere : token;
 }
 
-/// The place of a token, or nowhere if no row may see it.
+/// The place of a token, or nowhere if no row may attend to it.
 __device__ int place_of(const View& view, const DeviceLists& lists, int token) {
   const int place = view.keys.begin + position_of(view.keys, lists.indices, token);
   return key_at(view, lists, place) == token ? place : nowhere;
@@ -91,8 +91,8 @@ struct Places {
   int begin, end;
 };
 
-/// What passes by tokens that stand still: by rows the keys that any of them sees, by keys the rows
-/// that see any of them; between them may be others.
+/// The places streamed to stationary tokens: for rows the keys of any of them, for keys the rows
+/// that attend to any of them; others may be between them.
 template <bool of_keys>
 __device__ Places passing_by(const WorkRun& tokens, const View& view, const DeviceLists& lists) {
   const int first = token_of(tokens, lists.indices, 0);
@@ -114,13 +114,13 @@ __device__ Places passing_by(const WorkRun& tokens, const View& view, const Devi
           view.rows.begin + position_of(view.rows, lists.indices, to)};
 }
 
-/// Where the scores of a view's row begin, which stands at this place.
+/// Offset of the scores of a view's row at this place.
 __device__ std::int64_t first_score(const View& view, int head, int row) {
   return view.first_score + (head - view.first_head) * view.head_stride +
          (row - view.rows.begin) * view.columns;
 }
 
-/// s_r = x_r . y for rows x of float32, a number of each behind the other.
+/// s_r = x_r . y for consecutive float32 rows x.
 template <typename T>
 __device__ void multiply(float (&s)[strip_tokens], const float* x, const std::byte* y,
                          const Arguments& a) {
@@ -130,14 +130,14 @@ __device__ void multiply(float (&s)[strip_tokens], const float* x, const std::by
   });
 }
 
-/// 16 x 32 numbers as the tensor cores make them (ptx.h): tiles 2 m and 2 m + 1 have columns
-/// 16 m + 2 g and 16 m + 2 g + 1 in place of column g.
+/// 16 x 32 numbers as computed by the tensor cores (ptx.h): tiles 2 m and 2 m + 1 have columns 16 m
+/// + 2 g and 16 m + 2 g + 1 instead of column g.
 using Tiles = float[4][4];
 
-/// As a column a lane. `room`: strip_tokens * tile_stride floats of the warp's.
+/// Converts to one column per lane. `room`: strip_tokens * tile_stride floats of the warp.
 __device__ void to_columns(float (&columns)[strip_tokens], const Tiles& tiles, float* room) {
   const int g = g_of_lane(), t = t_of_lane();
-  __syncwarp();  // all have done with what was there
+  __syncwarp();  // all lanes have finished with the previous contents
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const int h = i % 2 * 2, n = i / 2 * 2;
@@ -149,7 +149,7 @@ __device__ void to_columns(float (&columns)[strip_tokens], const Tiles& tiles, f
   for (int r = 0; r < strip_tokens; ++r) columns[r] = room[r * tile_stride + lane_of_warp()];
 }
 
-/// s_r = x_r . y by the tensor cores, for rows in pieces of 16 bytes: `x` are rows g and g + 8, and
+/// s_r = x_r . y on tensor cores, for rows in pieces of 16 bytes: `x` are rows g and g + 8, and
 /// each lane has its key or nowhere.
 template <typename T>
 __device__ void multiply(float (&s)[strip_tokens], const std::byte* const (&x)[2],
@@ -175,13 +175,13 @@ __device__ void multiply(float (&s)[strip_tokens], const std::byte* const (&x)[2
   to_columns(s, tiles, room);
 }
 
-/// scores = scale * x_i . y_j for row i's columns; `outside` where no key is.
+/// scores = scale * x_i . y_j for row i's columns; `outside` for columns without a key.
 template <typename T>
 __global__ void __launch_bounds__(most_threads, 2) windowed_scores_kernel(Arguments a) {
   const BlockUnit mine(a);
   const Unit& unit = mine.unit;
   const HeadRows<const std::byte> rows(a.x, mine.head), keys(a.y, mine.head);
-  // Rows that are not there are like the last one.
+  // Missing rows repeat the last one.
   const auto row_of = [&](int r) {
     return token_of(unit.tokens, a.lists.indices, min(r, unit.tokens.count - 1));
   };
@@ -224,8 +224,9 @@ __global__ void __launch_bounds__(most_threads, 2) windowed_scores_kernel(Argume
   }
 }
 
-/// A warp's rows of scores, one after the other. In units of log 2 they become weights: sum 1, or 0
-/// in a row without keys. The gradients dP of weights P become P (dP - sum of P dP).
+/// A warp's rows of scores, one after the other. Scores in units of log 2 are replaced with
+/// weights: sum 1, or 0 in a row without keys. The gradients dP of weights P become P (dP - sum of
+/// P dP).
 template <bool gradients>
 __global__ void __launch_bounds__(most_threads, 1) windowed_rows_kernel(Arguments a) {
   const BlockUnit mine(a);
@@ -261,8 +262,8 @@ __global__ void __launch_bounds__(most_threads, 1) windowed_rows_kernel(Argument
   }
 }
 
-/// sums_s = weights of s times what has passed, in each lane its column: pair by pair, so that what
-/// a token does not see is left out, whatever it holds. `sums` are 0 before.
+/// sums_s = weights of s times the streamed tokens, for each lane's column: pair by pair, skipping
+/// tokens outside the pattern, whatever their values. `sums` are 0 before.
 template <typename T>
 __device__ void sum_pairs(float (&sums)[strip_tokens], const Passing* passed, int count, int column,
                           int columns) {
@@ -284,8 +285,8 @@ __device__ void sum_pairs(float (&sums)[strip_tokens], const Passing* passed, in
   }
 }
 
-/// The same of 32 by the tensor cores, for rows in pieces. A weight is the sum of two 16-bit
-/// numbers, so that it keeps more of its float32 than one would hold.
+/// The same for 32 tokens on tensor cores, for rows in pieces. A weight is the sum of two 16-bit
+/// numbers, which keeps more of its float32 digits than one.
 template <typename T>
 __device__ void sum_tiles(float (&sums)[strip_tokens], Passing* passed, int first_column,
                           int columns) {
@@ -333,12 +334,12 @@ __device__ void sum_tiles(float (&sums)[strip_tokens], Passing* passed, int firs
   };
   make();
   if (__any_sync(all_lanes, trace != 0 ? 1 : 0) != 0) {
-    // 0 times NaN is NaN. A row with such numbers is left out, and what sees it has weight NaN.
+    // 0 times NaN is NaN. A row with such numbers is skipped, and weights that refer to it are NaN.
     Passing& own = passed[lane_of_warp()];
     float check = 0.0f;
     for (int c = first_column; own.seen != 0 && c < min(columns, first_column + 32); ++c)
       check = fmaf(0.0f, to_float(reinterpret_cast<const T*>(own.row)[c]), check);
-    __syncwarp();  // all have done with the weights
+    __syncwarp();  // all lanes have finished with the weights
 #pragma unroll
     for (int s = 0; s < strip_tokens; ++s)
       own.weights[s] += (own.seen >> s & 1u) != 0 ? check : 0.0f;
@@ -349,8 +350,8 @@ __device__ void sum_tiles(float (&sums)[strip_tokens], Passing* passed, int firs
   to_columns(sums, tiles, reinterpret_cast<float*>(passed));
 }
 
-/// out_i = scale * sum over row i's keys j of weight_ij y_j or, of keys, out_j = scale * sum over
-/// the rows i that see key j of weight_ij y_i.
+/// out_i = scale * sum over row i's keys j of weight_ij y_j or, for keys, out_j = scale * sum over
+/// the rows i that attend to key j of weight_ij y_i.
 template <typename T, bool of_keys>
 __global__ void __launch_bounds__(most_threads, 1) windowed_sums_kernel(Arguments a) {
   const BlockUnit mine(a, column_parts(a));
@@ -362,7 +363,7 @@ __global__ void __launch_bounds__(most_threads, 1) windowed_sums_kernel(Argument
   int chunks = 0;
   for (int v = mine.unit.first_view; v < mine.unit.first_view + mine.unit.views; ++v) {
     const View view = a.lists.views[of_keys ? a.lists.seeing[v] : v];
-    // Of the token that stands still in this lane: the first place that it sees, or its own.
+    // For the lane's stationary token: the first place it attends to, or its own.
     int standing = nowhere;
     if (mine.lane < tokens.count) {
       const int token = token_of(tokens, a.lists.indices, mine.lane);
@@ -380,7 +381,7 @@ __global__ void __launch_bounds__(most_threads, 1) windowed_sums_kernel(Argument
       const bool passes = token != nowhere;
       const int first_of_row = of_keys && passes ? first_seen(view, token) : 0;
       Passing passing{};
-      bool wild = false;  // whether a weight is beyond float16, but finite
+      bool wild = false;  // whether a weight is finite, but beyond float16
       if (passes) passing.row = rows.at(Place(a.items, token));
       const float* row = a.weights + first_score(view, mine.head, of_keys ? at : tokens.begin);
 #pragma unroll
@@ -394,7 +395,7 @@ __global__ void __launch_bounds__(most_threads, 1) windowed_sums_kernel(Argument
         wild = wild || (std::is_same_v<T, __half> && size > 65504.0f && size < -minus_infinity);
         if (!of_keys) row += view.columns;
       }
-      __syncwarp();  // all have done with the 32 before
+      __syncwarp();  // all warps have finished with the previous 32
       passed[mine.lane] = passing;
       __syncwarp();
       float latest[strip_tokens] = {};
@@ -408,7 +409,7 @@ __global__ void __launch_bounds__(most_threads, 1) windowed_sums_kernel(Argument
     }
   }
   float* const room = reinterpret_cast<float*>(dynamic_shared()) + mine.lane;
-  __syncthreads();  // all have done with what passed by
+  __syncthreads();  // all warps have finished with the streamed tokens
 #pragma unroll
   for (int s = 0; s < strip_tokens; ++s) room[(mine.warp * strip_tokens + s) * 32] = sums[s];
   __syncthreads();
@@ -423,8 +424,8 @@ __global__ void __launch_bounds__(most_threads, 1) windowed_sums_kernel(Argument
 
 using NamedFloats = std::initializer_list<std::pair<std::string_view, const float*>>;
 
-/// The launches of one call, which return its status: all that it is given is checked before the
-/// first, and where something is wrong nothing more is queued.
+/// The launches of one call, which return its status: all arguments are checked before the first,
+/// and after an error nothing more is queued.
 class Call {
  public:
   Call(std::string_view operation, const WindowedWork& work, const std::byte* list, Stream stream,
@@ -479,7 +480,7 @@ class Call {
  private:
   using Kernel = void (*)(Arguments);
 
-  /// For units by which much passes, then the rest.
+  /// First the units with many streamed tokens, then the rest.
   const Status& queue(const char* name, Kernel kernel, const Lists::Units& units, Arguments a) {
     a.lists = device_list(lists_, list_);
     a.items = operands_.items();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a plan is cut into units.
+// Divides a plan into units.
 #include <algorithm>
 #include <iterator>
 #include <limits>
@@ -42,7 +42,7 @@ class Cut {
     put_much_first(lists_.rows);
   }
 
-  /// The keys of the ascending ranges, by which rows pass in the plan's order.
+  /// The keys of the ascending ranges, to which rows are streamed in the plan's order.
   void add_keys(std::span<const TokenRange> ranges) {
     std::vector<Unit>& units = lists_.keys.all;
     for (const TokenRange& range : ranges)
@@ -90,7 +90,7 @@ class Cut {
     add_units(run_of(task.queries), task.heads, unit, lists_.rows.all);
   }
 
-  /// Of a run, each like `unit`.
+  /// Adds the units of a run, each like `unit`.
   void add_units(const WorkRun& run, HeadRange heads, Unit unit, std::vector<Unit>& units) const {
     for (std::int32_t first = 0; first < run.count; first += strip_tokens) {
       unit.tokens = part_of(run, first, std::min(strip_tokens, run.count - first));
@@ -122,7 +122,7 @@ class Cut {
             .shift = is_band ? seen.low : narrow(offset)};
   }
 
-  /// More than 1,024 tokens.
+  /// Moves units with more than 1,024 streamed tokens to the front.
   static void put_much_first(Lists::Units& units) {
     const auto has_much = [](const Unit& unit) { return unit.passing > 1024; };
     units.much =
@@ -131,7 +131,7 @@ class Cut {
 
   const AttentionPlan& plan_;
   Lists& lists_;
-  std::vector<std::pair<const Task*, const Segment*>> viewed_;  // by the views
+  std::vector<std::pair<const Task*, const Segment*>> viewed_;  // in the order of the views
 };
 
 /// `written`: the keys whose gradients are written.
@@ -183,7 +183,7 @@ Result<WindowedWork> band_work(const BandProblem& problem, DType dtype, Passes p
   if (problem.heads < 1 || problem.heads > windowed::countable) {
     return fail("The band has {} heads; give at least 1", problem.heads);
   }
-  // A band is a plan whose sequences see nothing but themselves.
+  // A band is a plan whose sequences attend only to themselves.
   AttentionPlan plan;
   plan.heads = static_cast<std::int32_t>(problem.heads);
   for (const TokenRange& sequence : problem.sequences) {

@@ -13,14 +13,13 @@
 namespace attnscope::cuda {
 namespace {
 
-/// Strips of a walk: many, because what a walk begins and ends with costs about a strip;
-/// fewer where the walks would not be enough for the warps of a large machine, 12 on each of its
-/// 132 multiprocessors.
+/// Strips of a walk: many, because the start and the end of a walk cost about one strip; fewer if
+/// the walks would not suffice for the warps of a large GPU, 12 on each of its 132 multiprocessors.
 constexpr std::int64_t least_strips = 4;
 constexpr std::int64_t most_strips = 16;
 constexpr std::int64_t enough_walks = 132 * 12;
 
-/// Rows that walks take.
+/// Rows that walks support.
 struct WalkedTask {
   std::int64_t item = -1;
   WorkRun rows;
@@ -30,7 +29,7 @@ struct WalkedTask {
   WorkRun wide;
   std::int32_t merge = -1;  // of the wide rows
   bool wide_takes_globals = false;
-  std::int32_t wide_rows_before = 0;  // of the merge, which others have in the same part
+  std::int32_t wide_rows_before = 0;  // in the merge: those of other tasks in the same part
 };
 
 void append_tokens(const WorkRun& run, Indices indices, std::vector<std::int32_t>& tokens) {
@@ -66,7 +65,7 @@ class Walking {
   Walking(Direction& rows, std::int32_t heads, std::int64_t head_dim, WalkList& list)
       : rows_(rows), heads_(heads), head_dim_(head_dim), list_(list) {}
 
-  /// Takes what can be walked out of the direction.
+  /// Moves the tasks that walks support out of the direction.
   void take() {
     std::vector<DirectedTask> left;
     for (const DirectedTask& task : rows_.tasks) {
@@ -77,7 +76,7 @@ class Walking {
         left.push_back(task);
       }
     }
-    // Without a band there is no gain.
+    // Walks without a band gain nothing.
     if (std::ranges::none_of(walked_, [](const WalkedTask& task) { return task.window >= 0; })) {
       return;
     }
@@ -88,7 +87,7 @@ class Walking {
   }
 
  private:
-  /// Few rows that see all keys of some bands, and some others.
+  /// Few rows that attend to all keys of some bands, and to some others.
   struct WideTask {
     WorkRun run;
     std::vector<std::size_t> takers;  // the tasks of these bands
@@ -122,7 +121,7 @@ class Walking {
     return wide;
   }
 
-  /// Takes wide rows out of the tasks; neighbours that see the same bands go together.
+  /// Moves wide rows out of the tasks; adjacent ones with the same bands are joined.
   void take_wide(std::vector<DirectedTask>& tasks) {
     std::vector<DirectedTask> left;
     for (std::size_t i = 0; i < tasks.size();) {
@@ -161,7 +160,7 @@ class Walking {
       first.wide_takes_globals = !together.front().others.empty();
       return;
     }
-    // One more part of all rows, whose other keys differ.
+    // One more part for all rows, whose other keys differ.
     for (const WideTask& task : together) {
       walked_.push_back({.item = -1,
                          .rows = {task.run.begin, 0, 0},
@@ -193,12 +192,12 @@ class Walking {
     std::erase_if(list_.merges, [](const WorkMerge& merge) { return merge.parts == 1; });
   }
 
-  /// Strips that are computed side by side and not parted.
+  /// Strips that are computed together and not separated.
   [[nodiscard]] std::int64_t together() const {
     return list_.shape.broad ? broad_strips_of(head_dim_) : 1;
   }
 
-  /// Of as many rows as the task has, `size` at a time.
+  /// Number of parts of at most `size` rows of the task.
   [[nodiscard]] static std::int64_t parts_of(const WalkedTask& task, std::int64_t size) {
     return (task.rows.count + size - 1) / size;
   }
@@ -211,7 +210,7 @@ class Walking {
     return count;
   }
 
-  /// Wide rows that one walk has all keys of are finished by it.
+  /// A walk that has all keys of its wide rows finishes them.
   void number_partial_rows(std::int64_t strips) {
     for (const WalkedTask& task : walked_) {
       if (task.merge < 0 || task.wide_rows_before > 0) continue;
@@ -233,7 +232,7 @@ class Walking {
   void add_walks(const WalkedTask& task, std::int64_t count) {
     const std::int64_t step_tokens = together() * strip_tokens, steps = parts_of(task, step_tokens);
     const WorkRun globals = run_of(task.globals);
-    // Broad walks have their wide rows take the keys beside their rows.
+    // In broad walks, the wide rows use the keys of the walk's own rows.
     const std::int32_t radius = list_.shape.broad ? 0 : radius_of(list_.shape.far);
     const WorkRun rows = task.rows, keys = cuda::run_of({task.keys.begin, task.keys.end});
     list_.neighbours.push_back(keys);
@@ -248,7 +247,7 @@ class Walking {
                     .globals = globals,
                     .wide = task.wide};
       if (task.merge >= 0) {
-        // A strip's wide rows take the keys that its window begins with.
+        // A strip's wide rows use the first keys of its window.
         walk.wide_begin = i == 0 ? rows.begin : std::max(rows.begin, rows.begin + first - radius);
         walk.wide_end = i + 1 == count ? rows.begin + rows.count : rows.begin + last - radius;
         walk.wide_takes_globals = i == 0 && task.wide_takes_globals ? 1 : 0;
@@ -264,7 +263,7 @@ class Walking {
     }
   }
 
-  /// The tokens themselves where they are neighbours.
+  /// A range if the tokens are adjacent.
   WorkRun run_of(const std::vector<std::int32_t>& tokens) {
     std::vector<TokenRange> intervals;
     intervals.reserve(tokens.size());
@@ -282,7 +281,7 @@ class Walking {
   std::vector<std::int32_t> parts_added_;  // of each merge
 };
 
-/// Walks what it can of a direction, which keeps the rest.
+/// Creates walks for the supported part of a direction, which keeps the rest.
 std::optional<WalkList> walk(Direction& direction, Indices indices, std::int32_t heads,
                              std::int64_t head_dim) {
   WalkList list;
@@ -293,7 +292,7 @@ std::optional<WalkList> walk(Direction& direction, Indices indices, std::int32_t
   return list;
 }
 
-/// Whether the backward kernels take the walks.
+/// Whether the backward kernels support the walks.
 bool suits_backward(const WalkList& list) {
   return std::ranges::all_of(
       list.walks, [](const WorkWalk& walk) { return walk.globals.count <= most_globals(false); });

@@ -13,7 +13,7 @@
 namespace attnscope::cuda {
 namespace {
 
-/// Appends a task for tokens that see the same, neighbouring whole segments as one.
+/// Appends a task for tokens with the same segments, with adjacent whole segments joined.
 void add_tasks(std::span<const WorkSegment> segments, std::int64_t item,
                std::vector<TokenRange> tokens, std::vector<std::int32_t>& indices,
                Direction& direction) {
@@ -46,12 +46,12 @@ void sort_by_tokens(Direction& direction, Indices indices) {
   });
 }
 
-/// The block that a row sees, of a segment of blocks.
+/// The block of a row in a segment of blocks.
 TokenRange block_of(const AttentionPlan& plan, const Segment& segment, std::int64_t row) {
   return window_within(hull_of(plan, segment.keys), segment, row);
 }
 
-/// Rows, by the blocks that they see of the segments that have blocks.
+/// Rows by their blocks in the segments with blocks.
 using RowsByBlocks = std::map<std::vector<std::int64_t>, std::vector<TokenRange>>;
 
 RowsByBlocks by_blocks(const AttentionPlan& plan, std::span<const Segment> segments,
@@ -65,7 +65,7 @@ RowsByBlocks by_blocks(const AttentionPlan& plan, std::span<const Segment> segme
         if (segment.kind != SegmentKind::block) continue;
         const TokenRange block = block_of(plan, segment, part.begin);
         seen.push_back(block.empty() ? -1 : block.begin);
-        // Rows before the first block see none either.
+        // Rows before the first block have none either.
         const std::int64_t next = block.end - segment.offset;
         if (next > part.begin) part.end = std::min(part.end, next);
       }
@@ -76,21 +76,21 @@ RowsByBlocks by_blocks(const AttentionPlan& plan, std::span<const Segment> segme
   return parted;
 }
 
-/// Rows that see keys from as far away.
+/// Rows that attend to keys at the same distances.
 struct Incident {
   std::int32_t task = 0;           // of the rows
-  std::int32_t low = 0, high = 0;  // from a key to the rows that see it
+  std::int32_t low = 0, high = 0;  // from a key to the rows that attend to it
   friend auto operator<=>(const Incident&, const Incident&) = default;  // NOLINT: no null pointer
 };
 
-/// An incident begins (1) or ends (-1) to hold at a token.
+/// An incident starts (1) or stops (-1) to apply at a token.
 struct Change {
   std::int64_t token = 0;
   std::int32_t incident = 0;
   std::int32_t by = 0;
 };
 
-/// The heads, cut wherever a task's heads begin or end.
+/// The heads, divided at the borders of all tasks' heads.
 std::vector<HeadRange> head_ranges(const AttentionPlan& plan) {
   std::set<std::int32_t> cuts{0, plan.heads};
   for (const Task& task : plan.tasks) cuts.insert({task.heads.begin, task.heads.end});
@@ -137,8 +137,8 @@ std::vector<WorkSegment> directed_segments(const AttentionPlan& plan,
 Direction rows_direction(const AttentionPlan& plan, HeadRange heads,
                          std::span<const WorkSegment> segments,
                          std::vector<std::int32_t>& indices) {
-  // Sentence starts cut a document's rows into many tasks with one list of segments, and tiny items
-  // may all see nothing but a shared query.
+  // Sentence starts divide a document's rows into many tasks with the same list of segments, and
+  // many tiny items may attend only to a shared query.
   std::map<std::pair<std::int64_t, std::int64_t>, std::vector<const Task*>> alike;
   for (const Task& task : plan.tasks) {
     if (task.heads.begin > heads.begin || task.heads.end < heads.end) continue;
@@ -196,7 +196,7 @@ Direction keys_direction(const Direction& rows, std::int32_t tokens,
   }
   std::ranges::sort(changes, {}, &Change::token);
 
-  std::map<std::int32_t, std::int32_t> held;  // how often each incident holds
+  std::map<std::int32_t, std::int32_t> held;  // how often each incident applies
   std::map<std::vector<std::int32_t>, std::vector<TokenRange>> classes;
   auto change = changes.begin();
   for (std::int64_t token = 0; token < tokens;) {

@@ -1,10 +1,10 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// A plan in one direction: tokens that stand still, treated alike, and what passes by them. For
-// rows these are the plan's tasks, joined where they share their segments and parted where their
-// blocks differ; for keys it is the plan transposed: every key belongs to one class of keys that
-// the same rows see from as far away.
+// A plan in one direction: groups of stationary tokens with the same segments of streamed tokens.
+// For rows these are the plan's tasks, joined if they share their segments and split if their
+// blocks differ; for keys it is the plan transposed: every key belongs to one class of keys to
+// which the same rows attend at the same distances.
 
 #include <cstdint>
 #include <span>
@@ -17,8 +17,8 @@
 namespace attnscope::cuda {
 
 struct DirectedTask {
-  WorkRun run;             // what stands still; not empty
-  std::int64_t item = -1;  // -1: of several items
+  WorkRun run;             // the stationary tokens; not empty
+  std::int64_t item = -1;  // -1: several items
   std::int32_t first_segment = 0, segments = 0;
 };
 
@@ -32,17 +32,18 @@ struct Direction {
   }
 };
 
-/// `segment` of a plan of so many tokens, its keys in `run`; without tokens where no token can see
-/// any, and whole where all see all. Of blocks all keys, whoever sees them.
+/// `segment` of a plan with `tokens` tokens, with its keys in `run`; without tokens if no token can
+/// attend to any, and whole if all attend to all. For blocks it has all keys, whichever rows attend
+/// to them.
 [[nodiscard]] WorkSegment directed(const Segment& segment, const WorkRun& run, std::int64_t tokens);
 
-/// The plan's segments, one for one; skipped keys are in none. Fills `indices`, at first with the
-/// plan's.
+/// The plan's segments, in the same order, without skipped keys. Fills `indices`, which starts with
+/// the plan's.
 [[nodiscard]] std::vector<WorkSegment> directed_segments(const AttentionPlan& plan,
                                                          std::vector<std::int32_t>& indices);
 
-/// Tasks of the heads `heads`, which each task of the plan serves all or none of. `segments` as
-/// from directed_segments.
+/// Tasks of the heads `heads`; each task of the plan covers all or none of them. `segments` from
+/// directed_segments.
 [[nodiscard]] Direction rows_direction(const AttentionPlan& plan, HeadRange heads,
                                        std::span<const WorkSegment> segments,
                                        std::vector<std::int32_t>& indices);

@@ -55,7 +55,7 @@ WorkRun as_run(std::span<const TokenRange> intervals, std::vector<std::int32_t>&
 }
 
 std::vector<WorkRun> runs_of(std::vector<TokenRange> tokens, std::vector<std::int32_t>& indices) {
-  constexpr std::int64_t long_interval = 512;  // fills units by itself
+  constexpr std::int64_t long_interval = 512;  // enough to fill units alone
   merge_intervals(tokens);
   const auto first_short = std::stable_partition(
       tokens.begin(), tokens.end(),
