@@ -102,7 +102,7 @@ std::vector<std::string> names_of(const CLI::Option& option) {
   std::vector<std::string> names;
   for (const std::string& name : option.get_snames()) names.push_back(fmt::format("-{}", name));
   for (const std::string& name : option.get_lnames()) {
-    const auto negative = option.get_fnames();
+    const auto& negative = option.get_fnames();
     if (std::ranges::find(negative, name) == negative.end())
       names.push_back(fmt::format("--{}", name));
   }
@@ -194,14 +194,15 @@ _attnscope "$@"
 std::string roff(std::string_view text) {
   std::string escaped;
   for (const char c : text) {
-    if (c == '\\')
+    const bool begins_line = escaped.empty() || escaped.back() == '\n';
+    if (c == '\\') {
       escaped += "\\e";
-    else if (c == '-')
+    } else if (c == '-') {
       escaped += "\\-";
-    else if ((c == '.' || c == '\'') && (escaped.empty() || escaped.back() == '\n'))
-      escaped += std::string("\\&") + c;
-    else
+    } else {
+      if (begins_line && (c == '.' || c == '\'')) escaped += "\\&";
       escaped += c;
+    }
   }
   return escaped;
 }

@@ -414,7 +414,7 @@ class Estimation {
                               ? answer->second.value("implementations", json::array())
                               : json::array();
         for (const json& row : rows) {
-          if (row.value("id", "") != contender.implementation || row.value("reason", "") != "")
+          if (row.value("id", "") != contender.implementation || !row.value("reason", "").empty())
             continue;
           costs[contender.id()].push_back(
               {.tokens = heat.point.sequence_tokens,
