@@ -324,9 +324,10 @@ Status add_trials(const EstimateCommand& arguments, const Sweep& sweep, json& an
                                                .with = arguments.worker.with,
                                                .cancel = &interrupts(),
                                                .on_trial = [](const Heat& heat) {
-                                                 if (isatty(STDERR_FILENO) == 1)
+                                                 if (isatty(STDERR_FILENO) == 1) {
                                                    say("attnscope: measuring at {} tokens",
                                                        heat.point.sequence_tokens);
+                                                 }
                                                }});
   if (!estimate) return tl::unexpected(estimate.error());
   if (!*estimate) return fail("interrupted");
