@@ -230,8 +230,8 @@ std::string options_in_roff(const CLI::App& command) {
 /// The file attnscope-COMMAND.1.
 std::string manual_page(const CLI::App& command) {
   std::string usage = command.help("attnscope");
-  usage = usage.substr(usage.find("Usage: ") + 7);
-  usage = usage.substr(0, usage.find('\n'));
+  usage.erase(0, usage.find("Usage: ") + 7);
+  usage.resize(std::min(usage.find('\n'), usage.size()));
   std::string page =
       page_head(fmt::format("attnscope-{}", command.get_name()), command.get_description());
   page += fmt::format(".SH SYNOPSIS\n{}\n", roff(usage));

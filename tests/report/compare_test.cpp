@@ -193,8 +193,7 @@ TEST(Compare, CeilingsThatMoved_WidenWhatCellsMayShare) {
   EXPECT_NEAR(*shift_with(1e12), 0, 1e-9);
   EXPECT_NEAR(*shift_with(0.9e12), std::log(1 / 0.9), 1e-9);
   const MeasuredRun a, b;
-  EXPECT_THAT(write_comparison(compare_or_throw(a, b)),
-              HasSubstr("its ceilings changed by 0.0 %"));
+  EXPECT_THAT(write_comparison(compare_or_throw(a, b)), HasSubstr("its ceilings changed by 0.0 %"));
 }
 
 TEST(Compare, TheText_NamesBothRunsEveryCellAndTheCounts) {

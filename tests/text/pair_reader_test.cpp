@@ -109,7 +109,8 @@ TEST(PairReader, ALineThatIsNoPairIsNamed_AfterThePairsBeforeIt) {
   EXPECT_THAT(all.error, HasSubstr("a.tsv, line 3: has 1 columns, and the first line has 2"));
   EXPECT_THAT(error_of("a.tsv", "a\tb\tc\n"), HasSubstr("line 1: has 3 columns; a pair is"));
   EXPECT_THAT(error_of("a.jsonl", "{\"query\": \"q\"}\n"), HasSubstr("has no text 'document'"));
-  EXPECT_THAT(error_of("a.jsonl", "[1]\n"), HasSubstr("element 1: is not a JSON object but a number"));
+  EXPECT_THAT(error_of("a.jsonl", "[1]\n"),
+              HasSubstr("element 1: is not a JSON object but a number"));
   EXPECT_THAT(error_of("a.jsonl", R"({"query": "q", "text": "t", "qid": [1]})"),
               HasSubstr("a query id that is neither"));
 }
