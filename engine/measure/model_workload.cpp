@@ -738,9 +738,10 @@ class ModelWorkload final : public Workload {
     for (const auto& [key, sharing] : rows) {
       const ModelConfig config = sharing.front().family->config_for(shape_of(point_), sharing);
       const auto weights = ModelWeights::random(config, {.seed = point_.seed});
-      for (OneContender& contender : contenders_)
+      for (OneContender& contender : contenders_) {
         if (contender.family != nullptr && contender.row.weights == key)
           contender.weights = weights;
+      }
     }
   }
 

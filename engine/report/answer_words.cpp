@@ -495,9 +495,10 @@ std::string equivalent_to(const Answer& answer, const std::vector<Place>& places
         measure = candidate.measured->measure;
         margin = candidate.measured->margin;
         label = measured_label;
-        if (known.empty() || candidate.id == candidate.measured->baseline)
+        if (known.empty() || candidate.id == candidate.measured->baseline) {
           known = candidate.id == candidate.measured->baseline ? candidate.name
                                                                : candidate.measured->baseline;
+        }
       } else if (*candidate.published) {
         if (reference.empty()) reference = (*candidate.published)->reference;
         if (reference != (*candidate.published)->reference) reference = "the paper's reference";

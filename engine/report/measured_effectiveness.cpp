@@ -67,9 +67,10 @@ std::vector<Point> front_of(std::vector<Placed> all, bool of_measured) {
       all, [](const Placed& a, const Placed& b) { return a.x != b.x ? a.x < b.x : a.y > b.y; });
   std::vector<Point> front;
   for (const Placed& placement : all) {
-    if (front.empty() || placement.y > front.back().y)
+    if (front.empty() || placement.y > front.back().y) {
       front.push_back(
           {.x = placement.x, .y = placement.y, .low = placement.y, .high = placement.y});
+    }
   }
   return front;
 }

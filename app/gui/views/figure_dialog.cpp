@@ -202,9 +202,10 @@ std::vector<FigureDialog::Kept> FigureDialog::kept() const {
 
 void FigureDialog::restore() {
   const QSettings settings;
-  for (const Kept& setting : kept())
+  for (const Kept& setting : kept()) {
     setting.widget->setProperty(setting.property,
                                 settings.value(settings_key(setting.key), setting.at_first));
+  }
   for (QComboBox* box : {ui_->venue, ui_->format})  // the setting may be from another version
     box->setCurrentIndex(std::max(0, box->currentIndex()));
   if (!what_->has_height) ui_->own_height->setChecked(false);
