@@ -14,8 +14,7 @@ namespace {
 Status within_common_limits(const Implementation& one, const Problem& problem) {
   if (problem.device == DeviceKind::cuda && !cuda::usable()) return cuda::usable();
   if (problem.operation == Operation::model) {
-    return fail("{} is one attention, not a model: operation model has no implementation yet",
-                one.id);
+    return fail("{} computes attention; a model needs a family of models", one.id);
   }
   if (problem.operation == Operation::windowed_matmul && one.is_fused) {
     return fail("{} is fused: it has no separate products for windowed-matmul", one.id);
