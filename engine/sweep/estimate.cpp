@@ -67,9 +67,8 @@ double median_seconds(const Cell& cell) {
   return *middle;
 }
 
-/// Value at `x` of the curve through these points, straight in logarithms;
-/// beyond the last it goes on by `slope_after`. Points in ascending order, at
-/// least one.
+/// Value at `x` of the curve through these points, linear in logarithms; beyond the last point it
+/// continues with `slope_after`. Points are in ascending order, at least one.
 double on_curve(const std::vector<std::pair<double, double>>& points, double x,
                 std::optional<double> slope_after) {
   const auto slope = [](const auto& a, const auto& b) {
@@ -111,8 +110,8 @@ ItemCost SettingTimes::cost_of(const Contender& contender, const HeatPoint& poin
   return cost;
 }
 
-/// Of a call: as many as the memory of a batch holds, of the contender or of
-/// all together.
+/// Number of items in a call: as many as fit into the memory of a batch, for this contender or for
+/// all contenders together.
 double SettingTimes::items(const Heat& heat, const Contender& contender) const {
   const HeatPoint& point = heat.point;
   if (point.candidates > 0) return static_cast<double>(point.candidates);

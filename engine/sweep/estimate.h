@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Estimates the duration of a sweep on this machine in its current state: the worker measures one
-// placement of two heats of each setting, the shortest and a longer one, and the times of all other
-// heats are scaled from these.
+// Estimates the duration of a sweep on this machine in its current state: the worker measures two
+// placements of two heats of each setting, the shortest and a longer one, and the times of all
+// other heats are scaled from these.
 //
 //   auto estimate = estimate_sweep(*load_sweep("quick"), {});
 //   show((*estimate)->seconds);
@@ -39,8 +39,7 @@ struct Trial {
   HeatPoint point;
   /// Time of inputs and plans and, where each heat starts its own processes, of their start.
   double other_seconds = 0;
-  double parts_seconds = 0;    // once per heat, calls that are timed part by part
-  std::vector<double> rounds;  // seconds per placement
+  std::vector<double> rounds;  // number of rounds at each placement
   double overhead = 1;         // time of a sample divided by the time of its calls
   /// The longest sampling time of a contender divided by its time limit, at least 1: disturbed
   /// samples prolong it.
