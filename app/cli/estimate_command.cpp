@@ -42,13 +42,8 @@ struct EstimateCommand {
 /// The shortest point of each setting of the other axes.
 std::vector<HeatPoint> shortest_points(const Sweep& sweep) {
   std::vector<HeatPoint> points;
-  std::set<std::string> seen;
-  for (const Heat& heat : sweep.heats) {
-    HeatPoint setting = heat.point;
-    setting.sequence_tokens = 0;
-    if (points.size() < most_settings && seen.insert(point_key(setting)).second)
-      points.push_back(heat.point);
-  }
+  for (const auto& heats : settings_of(sweep.heats))
+    if (points.size() < most_settings) points.push_back(heats.front()->point);
   return points;
 }
 

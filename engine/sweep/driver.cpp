@@ -386,24 +386,13 @@ class Run {
   // Measures the rates of the machine at every number of threads of the heats, and of the device;
   // without them a run is still valid, but has no limits to compare with.
   Status measure_ceilings() {
-    std::set<int> threads;
-    bool on_device = false;
-    for (const Heat& heat : heats_) {
-      if (heat.point.device == DeviceKind::cpu) {
-        threads.insert(heat.point.threads);
-      } else {
-        on_device = true;
-      }
-    }
-    for (const int count : threads) {
-      const Status done = measure_ceilings(
-          fmt::format("the machine, {}", counted(static_cast<std::size_t>(count), "thread")),
-          {{"request", "ceilings"}, {"threads", count}});
-      if (!done || is_over()) return done;
-    }
-    if (on_device) {
-      const Status done =
-          measure_ceilings("the device", {{"request", "ceilings"}, {"device", "cuda"}});
+    for (const json& request : ceilings_requests(heats_)) {
+      const auto threads = request.find("threads");
+      const std::string whose =
+          threads == request.end()
+              ? "the device"
+              : fmt::format("the machine, {}", counted(threads->get<std::size_t>(), "thread"));
+      const Status done = measure_ceilings(whose, request);
       if (!done || is_over()) return done;
     }
     if (const std::string others = others_measured(); !others.empty())
@@ -787,6 +776,18 @@ Result<RunOutcome> resume_run(const RunInfo& earlier, Store& store, const Driver
   return Run(store, options, std::move(*pool), std::move(*outcome), title_of(earlier),
              std::move(*heats), heats_done)
       .run(warnings);
+}
+
+std::vector<json> ceilings_requests(const std::vector<Heat>& heats) {
+  std::set<int> threads;
+  for (const Heat& heat : heats)
+    if (heat.point.device == DeviceKind::cpu) threads.insert(heat.point.threads);
+  std::vector<json> requests;
+  requests.reserve(threads.size() + 1);
+  for (const int count : threads) requests.push_back({{"request", "ceilings"}, {"threads", count}});
+  if (devices_of(heats).contains(DeviceKind::cuda))
+    requests.push_back({{"request", "ceilings"}, {"device", "cuda"}});
+  return requests;
 }
 
 std::set<DeviceKind> devices_of(const std::vector<Heat>& heats) {

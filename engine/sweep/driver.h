@@ -124,6 +124,9 @@ struct PreparedRun {
                                            const nlohmann::json& hello,
                                            const RunInfo* earlier = nullptr);
 
+/// The requests `ceilings` (docs/protocol.md) of a run of these heats: one for each number of
+/// threads, and one for a device.
+[[nodiscard]] std::vector<nlohmann::json> ceilings_requests(const std::vector<Heat>& heats);
 [[nodiscard]] std::set<DeviceKind> devices_of(const std::vector<Heat>& heats);
 
 /// Upper bound of a sweep's duration from its stop rules; disturbed rounds may double it.

@@ -40,7 +40,12 @@ int share(int count, int placements) {
 }
 
 int processes_of(const Heat& heat) {
-  return std::clamp(heat.stop.processes, 1, std::max(heat.stop.placements, 1));
+  return static_cast<int>(divide_placements(heat.stop.placements, heat.stop.processes).size());
+}
+
+/// A model's calls that are timed part by part, once for each heat.
+double calls_by_part(double call_seconds) {
+  return std::clamp(std::ceil(1 / call_seconds), 1.0, 3.0);
 }
 
 /// Sampling takes a different number of rounds at each placement, most at a
@@ -67,22 +72,23 @@ double median_seconds(const Cell& cell) {
   return *middle;
 }
 
-/// Value at `x` of the curve through these points, linear in logarithms; beyond the last point it
-/// continues with `slope_after`. Points are in ascending order, at least one.
-double on_curve(const std::vector<std::pair<double, double>>& points, double x,
-                std::optional<double> slope_after) {
-  const auto slope = [](const auto& a, const auto& b) {
-    return std::log(b.second / a.second) / std::log(b.first / a.first);
+/// Value at `x` of the curve through these points, linear in logarithms. Beyond the last point it
+/// continues with its last slope, limited to `least` ... `most`; a single point has the slope
+/// `least`. Points are in ascending order, at least one.
+double on_curve(const std::vector<std::pair<double, double>>& points, double x, double least,
+                double most) {
+  const auto slope_to = [&](std::size_t i) {
+    return std::log(points[i].second / points[i - 1].second) /
+           std::log(points[i].first / points[i - 1].first);
   };
-  const auto from = [x](const auto& point, double exponent) {
-    return point.second * std::pow(x / point.first, exponent);
+  const auto from = [&](std::size_t i, double slope) {
+    return points[i].second * std::pow(x / points[i].first, slope);
   };
   if (x <= points.front().first) return points.front().second;
   for (std::size_t i = 1; i < points.size(); ++i)
-    if (x <= points[i].first) return from(points[i - 1], slope(points[i - 1], points[i]));
-  if (slope_after) return from(points.back(), *slope_after);
-  if (points.size() == 1) return points.back().second;
-  return from(points.back(), std::clamp(slope(points[points.size() - 2], points.back()), 0.0, 1.0));
+    if (x <= points[i].first) return from(i - 1, slope_to(i));
+  const std::size_t last = points.size() - 1;
+  return from(last, last == 0 ? least : std::clamp(slope_to(last), least, most));
 }
 
 }  // namespace
@@ -96,14 +102,10 @@ ItemCost SettingTimes::cost_of(const Contender& contender, const HeatPoint& poin
     for (const ItemCost& one : known->second) {
       if (one.*value > 0) points.emplace_back(static_cast<double>(one.tokens), one.*value);
     }
-    // Beyond the counted lengths, the work grows with the last slope, but at
-    // least linearly.
-    double slope = 1;
-    if (points.size() > 1) {
-      const auto& [a, b] = std::pair(points[points.size() - 2], points.back());
-      slope = std::max(1.0, std::log(b.second / a.second) / std::log(b.first / a.first));
-    }
-    return points.empty() ? 0 : on_curve(points, static_cast<double>(point.sequence_tokens), slope);
+    // Beyond the counted lengths, the work grows at least linearly.
+    return points.empty() ? 0
+                          : on_curve(points, static_cast<double>(point.sequence_tokens), 1,
+                                     std::numeric_limits<double>::infinity());
   };
   cost.flop = at(&ItemCost::flop);
   cost.bytes = std::max(cost.bytes, at(&ItemCost::bytes));
@@ -126,22 +128,22 @@ double SettingTimes::items(const Heat& heat, const Contender& contender) const {
                     static_cast<double>(std::max<std::int64_t>(point.batch_max, 1)));
 }
 
-/// `value(trial)` returns a pair: the measured time, and the work that it is
-/// proportional to; for `heat` itself only the work is used.
-template <typename Value>
-double SettingTimes::scaled(const Heat& heat, bool follows_trend, const Value& value) const {
+/// Time of this heat, from trials' times that are proportional to work. Beyond the last trial the
+/// time per work grows with its trend, at most by the exponent `most_slope`.
+template <typename Seconds, typename Work>
+double SettingTimes::scaled(const Heat& heat, double most_slope, const Seconds& seconds_of,
+                            const Work& work_of) const {
   std::vector<std::pair<double, double>> units;
   for (const Trial& trial : trials_) {
     Heat tried = heat;
     tried.point = trial.point;
-    const auto [seconds, work] = value(&trial, tried);
+    const double seconds = seconds_of(trial), work = work_of(tried);
     if (seconds > 0 && work > 0)
       units.emplace_back(static_cast<double>(trial.point.sequence_tokens), seconds / work);
   }
   if (units.empty()) return 0;
-  const std::optional<double> slope = follows_trend ? std::nullopt : std::optional(0.0);
-  return value(nullptr, heat).second *
-         on_curve(units, static_cast<double>(heat.point.sequence_tokens), slope);
+  return work_of(heat) *
+         on_curve(units, static_cast<double>(heat.point.sequence_tokens), 0, most_slope);
 }
 
 SettingTimes::Expected SettingTimes::expect(const Heat& heat) const {
@@ -158,20 +160,21 @@ SettingTimes::Expected SettingTimes::expect(const Heat& heat) const {
 
   Expected expected;
   for (const Contender& contender : heat.contenders) {
-    const auto tried = [&](const Trial* trial) {
-      const auto found = trial->contenders.find(contender.id());
-      return found == trial->contenders.end() ? Trial::Contender() : found->second;
+    const auto tried = [&](const Trial& trial) {
+      const auto found = trial.contenders.find(contender.id());
+      return found == trial.contenders.end() ? Trial::Contender() : found->second;
     };
     const bool counted = cost_of(contender, heat.point).flop > 0;
-    const double call = scaled(heat, !counted, [&](const Trial* trial, const Heat& of) {
-      const double work = counted ? cost_of(contender, of.point).flop * items(of, contender)
-                                  : all_tokens(of, contender);
-      return std::pair(trial != nullptr ? tried(trial).call_seconds : 0.0, work);
-    });
-    const double rest_of_check = scaled(heat, true, [&](const Trial* trial, const Heat& of) {
-      const auto of_trial = trial != nullptr ? tried(trial) : Trial::Contender();
-      return std::pair(of_trial.check_seconds - of_trial.call_seconds, all_tokens(of, contender));
-    });
+    const auto tokens_of = [&](const Heat& of) { return all_tokens(of, contender); };
+    const double call = scaled(
+        heat, counted ? 0 : 1, [&](const Trial& trial) { return tried(trial).call_seconds; },
+        [&](const Heat& of) {
+          return counted ? cost_of(contender, of.point).flop * items(of, contender) : tokens_of(of);
+        });
+    const double rest_of_check = scaled(
+        heat, 1,
+        [&](const Trial& trial) { return tried(trial).check_seconds - tried(trial).call_seconds; },
+        tokens_of);
     if (cost_of(contender, heat.point).bytes > free_bytes_) continue;  // out of memory
     expected.once_per_process += call + rest_of_check;
     if (call <= 0) continue;  // not measured: its check said why
@@ -183,8 +186,7 @@ SettingTimes::Expected SettingTimes::expect(const Heat& heat) const {
       expected.per_placement +=
           sample * std::min(rounds, most) / static_cast<double>(nearest.rounds.size());
     }
-    if (heat.point.operation == Operation::model)
-      expected.once += call * std::clamp(std::ceil(1 / call), 1.0, 3.0);
+    if (heat.point.operation == Operation::model) expected.once += call * calls_by_part(call);
   }
   // The start of a process, and inputs that grow with the tokens.
   const auto tokens_at = [&](const Trial& trial) {
@@ -246,6 +248,19 @@ Result<json> costs_request(const AttentionPattern& pattern, const std::string& w
   return request;
 }
 
+std::vector<std::vector<const Heat*>> settings_of(const std::vector<Heat>& heats) {
+  std::map<std::string, std::size_t> places;
+  std::vector<std::vector<const Heat*>> settings;
+  for (const Heat& heat : heats) {
+    HeatPoint setting = heat.point;
+    setting.sequence_tokens = 0;
+    const auto [place, is_new] = places.try_emplace(point_key(setting), settings.size());
+    if (is_new) settings.emplace_back();
+    settings[place->second].push_back(&heat);
+  }
+  return settings;
+}
+
 std::optional<double> free_bytes(const json& hello, DeviceKind device) {
   const auto machine = hello.find("device");
   if (device != DeviceKind::cpu || machine == hello.end()) return std::nullopt;
@@ -301,8 +316,7 @@ Trial read_trial(const Heat& heat, const HeatResult& result, const std::vector<P
     calls += own;
     if (cell.samples.size() > 3 * trial.rounds.size()) longest = std::max(longest, own);
     sampling -= warm_up_seconds(call);
-    for (const PartTime& part : cell.parts)
-      sampling -= part.time_ns * 1e-9 * std::clamp(std::ceil(1 / call), 1.0, 3.0);
+    for (const PartTime& part : cell.parts) sampling -= part.time_ns * 1e-9 * calls_by_part(call);
     for (const Sample& sample : cell.samples) {
       double& rounds = trial.rounds.at(static_cast<std::size_t>(sample.placement));
       rounds = std::max(rounds, sample.round + 1.0);
@@ -321,7 +335,7 @@ class Estimation {
   Result<std::optional<Estimate>> run(double start_seconds) {
     estimate_.seconds = start_seconds;
     if (const Status done = add_ceilings(); !done) return tl::unexpected(done.error());
-    for (const std::vector<const Heat*>& setting : settings()) {
+    for (const std::vector<const Heat*>& setting : settings_of(heats_)) {
       if (const Status done = add_setting(setting); !done) return tl::unexpected(done.error());
       if (pool_.is_cancelled()) return std::nullopt;
     }
@@ -329,35 +343,11 @@ class Estimation {
   }
 
  private:
-  /// Heats that differ in their length alone, ascending.
-  [[nodiscard]] std::vector<std::vector<const Heat*>> settings() const {
-    std::map<std::string, std::vector<const Heat*>> by_setting;
-    for (const Heat& heat : heats_) {
-      HeatPoint setting = heat.point;
-      setting.sequence_tokens = 0;
-      by_setting[point_key(setting)].push_back(&heat);
-    }
-    std::vector<std::vector<const Heat*>> settings;
-    for (auto& [key, heats] : by_setting) {
-      std::ranges::stable_sort(heats, {},
-                               [](const Heat* heat) { return heat->point.sequence_tokens; });
-      settings.push_back(std::move(heats));
-    }
-    return settings;
-  }
-
   /// A run measures the machine's rates before and after its heats.
   Status add_ceilings() {
-    std::set<std::string> requests;
-    for (const Heat& heat : heats_) {
-      const json request = heat.point.device == DeviceKind::cpu
-                               ? json{{"request", "ceilings"}, {"threads", heat.point.threads}}
-                               : json{{"request", "ceilings"}, {"device", "cuda"}};
-      requests.insert(request.dump());
-    }
-    for (const std::string& request : requests) {
+    for (const json& request : ceilings_requests(heats_)) {
       const auto began = Clock::now();
-      const auto answer = ask(json::parse(request), "ceilings");
+      const auto answer = ask(request, "ceilings");
       if (answer.kind == Kind::cancelled) return {};
       if (answer.kind == Kind::no_worker) return fail("{}", answer.words);
       estimate_.seconds += 2 * seconds_between(began, Clock::now());

@@ -68,8 +68,9 @@ class SettingTimes {
   [[nodiscard]] Expected expect(const Heat& heat) const;
   [[nodiscard]] ItemCost cost_of(const Contender& contender, const HeatPoint& point) const;
   [[nodiscard]] double items(const Heat& heat, const Contender& contender) const;
-  template <typename Value>
-  [[nodiscard]] double scaled(const Heat& heat, bool follows_trend, const Value& value) const;
+  template <typename Seconds, typename Work>
+  [[nodiscard]] double scaled(const Heat& heat, double most_slope, const Seconds& seconds_of,
+                              const Work& work_of) const;
 
   std::map<std::string, std::vector<ItemCost>> costs_;
   double free_bytes_;
@@ -99,6 +100,9 @@ struct Estimate {
                                                    const std::string& window,
                                                    const std::string& model, const HeatPoint& point,
                                                    int cores);
+
+/// Heats that differ only in length, in the order of a sweep: ascending lengths.
+[[nodiscard]] std::vector<std::vector<const Heat*>> settings_of(const std::vector<Heat>& heats);
 
 /// The longest sequence whose costs are counted: a worker needs a minute for a million tokens.
 inline constexpr std::int64_t most_counted_tokens = std::int64_t{1} << 18;
