@@ -113,10 +113,10 @@ std::string as_text(const json& costs) {
     const double executed = row.value("executed_flop", 0.0);
     const bool counted = row.contains("executed_flop");
     text += fmt::format(
-        "{:<20} {:>14} {:>10} {:>12}\n", id, counted ? fmt::format("{:.4g}", executed) : "not told",
+        "{:<20} {:>14} {:>10} {:>12}\n", id, counted ? fmt::format("{:.4g}", executed) : "unknown",
         counted && useful > 0 ? fmt::format("{:.2f}", executed / useful) : "-",
         row.contains("peak_bytes") ? report::format_bytes(row.at("peak_bytes").get<double>())
-                                   : "not told");
+                                   : "unknown");
   }
   return text;
 }

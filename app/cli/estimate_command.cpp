@@ -284,13 +284,12 @@ std::string as_text(const Sweep& sweep, const json& answer) {
       seconds = pair.value("least_seconds", 0.0);
       const auto tokens = pair.at("tokens").get<std::int64_t>();
       const double bytes = pair.value("item_bytes", 0.0);
-      words = bytes > 0
-                  ? fmt::format("{}{} for an item of {} tokens{}",
-                                pair.value("is_least", false) ? "at least " : "",
-                                report::format_bytes(bytes), tokens,
-                                bytes > free ? ", more than is free" : "")
-                  : fmt::format("not at {} tokens: {}", tokens,
-                                pair.value("reason_at_most_tokens", "the reason is not told"));
+      words = bytes > 0 ? fmt::format("{}{} for an item of {} tokens{}",
+                                      pair.value("is_least", false) ? "at least " : "",
+                                      report::format_bytes(bytes), tokens,
+                                      bytes > free ? ", more than is free" : "")
+                        : fmt::format("not at {} tokens: {}", tokens,
+                                      pair.value("reason_at_most_tokens", "the reason is unknown"));
     }
     least += seconds;
     text += fmt::format("{:<{}} {}\n", id, width, words);

@@ -84,6 +84,11 @@ constexpr std::array renamed{Renamed{"", "foresee", "estimate"},
                              Renamed{"train", "--warm-up", "--warmup-steps"},
                              Renamed{"train", "--accumulate", "--gradient-accumulation"}};
 
+const Topic* topic_of(const CLI::App& command) {
+  const auto* const topic = std::ranges::find(topics, command.get_name(), &Topic::command);
+  return topic == topics.end() ? nullptr : topic;
+}
+
 std::vector<const CLI::App*> commands_of(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
 }
@@ -241,8 +246,7 @@ std::string manual_page(const CLI::App& command) {
   }
   if (commands_of(command).empty())
     page += fmt::format(".SH OPTIONS\n{}", options_in_roff(command));
-  const auto topic = std::ranges::find(topics, command.get_name(), &Topic::command);
-  if (topic != topics.end())
+  if (const Topic* topic = topic_of(command))
     page += fmt::format(".SH EXAMPLE\n.nf\n{}\n.fi\n", roff(topic->example));
   return page + ".SH SEE ALSO\nattnscope(1)\n";
 }
@@ -325,8 +329,8 @@ void add_help(CLI::App& app, Session& session) {
   manual->callback([&app, &session, folder] { write_manual(session, app, *folder); });
 
   for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    const auto* const topic = std::ranges::find(topics, command->get_name(), &Topic::command);
-    if (topic == topics.end()) continue;
+    const Topic* const topic = topic_of(*command);
+    if (topic == nullptr) continue;
     command->group(std::string(topic->group));
     std::string footer = command->get_footer();
     if (!footer.empty()) footer.insert(0, "\n");

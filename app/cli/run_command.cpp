@@ -197,13 +197,16 @@ void run(Session& session, const RunCommandArguments& arguments) {
   options.pause = &pause_asked;
   options.now = arguments.now;
   options.oversize = arguments.oversize;
+  const auto refuse = [&](const Error& error) {
+    session.fail(interrupts() > 0 ? exit_cancelled : exit_wrong_use, error.message);
+  };
   std::optional<PreparedRun> prepared;
   const auto prepare = [&] {
     auto ready = prepare_run(*sweep, options);
     if (ready) {
       prepared = std::move(*ready);
     } else {
-      session.fail(interrupts() > 0 ? exit_cancelled : exit_wrong_use, ready.error().message);
+      refuse(ready.error());
     }
     return ready.has_value();
   };
@@ -265,10 +268,7 @@ void run(Session& session, const RunCommandArguments& arguments) {
     outcome = resume_run(*earlier, *store, options);
   }
   progress.clear();
-  if (!outcome) {
-    const bool cancelled = interrupts().load(std::memory_order_relaxed) > 0;
-    return session.fail(cancelled ? exit_cancelled : exit_wrong_use, outcome.error().message);
-  }
+  if (!outcome) return refuse(outcome.error());
   report_outcome(session, arguments, *outcome, first);
   if (events_lost && session.exit_code == 0) {
     session.fail(exit_wrong_use,

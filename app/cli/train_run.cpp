@@ -213,7 +213,7 @@ Result<double> TrainRun::validate() {
   return effectiveness::evaluate(*ranked, validation.qrels, {*measure}, {}).mean(0);
 }
 
-// Of equal steps the first is kept: it has the fewest updates.
+// The first of equal steps is kept: it has the fewest updates.
 Result<bool> TrainRun::keep_if_best(double ndcg) {
   if (!arguments_.keeps_best() || (kept_ && ndcg <= kept_->ndcg)) return false;
   if (Status kept = ask_for({{"request", "keep-weights"}}, "weights-kept"); !kept)

@@ -768,6 +768,7 @@ Result<RunOutcome> resume_run(const RunInfo& earlier, Store& store, const Driver
   }
   const int heats_done = earlier.start.heats_planned - static_cast<int>(heats->size());
   auto warnings = warnings_of_threads(*heats, worker_cores(pool->hello()));
+  // Tasks of a cluster measured the heats so far; any other run is refused above.
   if (restart.device != earlier.start.device && !earlier.start.device.empty()) {
     warnings.push_back(fmt::format(
         "the run began on '{}' and is continued on '{}', and times of the two do not compare",

@@ -68,7 +68,7 @@ class RunChart : public QWidget {
   void set_title_shown(bool shown);
   void set_legend_shown(bool shown);
 
-  // Of the last used panel. Nothing: the figure's own scale, the whole axis.
+  // The last used panel's. Nothing: the figure's own scale, the whole axis.
   [[nodiscard]] OptionalScale x_scale() const;
   [[nodiscard]] OptionalScale y_scale() const;
   [[nodiscard]] OptionalRange x_range() const;

@@ -25,7 +25,7 @@ class RunHalves : public QSplitter {
   /// Whether the charts are a tab.
   [[nodiscard]] bool is_folded() const;
   [[nodiscard]] QSize sizeHint() const override { return minimumSizeHint(); }
-  /// Of the current tab only.
+  /// Only the current tab's.
   [[nodiscard]] QSize minimumSizeHint() const override;
 
  protected:
