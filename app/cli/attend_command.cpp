@@ -6,11 +6,11 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/worker_requests.h"
+#include "base/text_file.h"
+#include "base/written_file.h"
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/axes.h"
 #include "engine/pattern/sequence_layout.h"
-#include "kernels/base/text_file.h"
-#include "kernels/base/written_file.h"
 
 namespace attnscope::cli {
 

@@ -24,11 +24,11 @@
 
 #include "app/cli/help.h"
 #include "attnscope/build_info.h"
+#include "base/read_files.h"
+#include "base/sentences.h"
+#include "base/shell_word.h"
 #include "engine/report/number_text.h"
 #include "engine/store/location.h"
-#include "kernels/base/read_files.h"
-#include "kernels/base/sentences.h"
-#include "kernels/base/shell_word.h"
 
 namespace attnscope::cli {
 

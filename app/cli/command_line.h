@@ -13,9 +13,9 @@
 #include <string_view>
 #include <utility>
 
+#include "base/result.h"
 #include "engine/report/table.h"
 #include "engine/store/store.h"
-#include "kernels/base/result.h"
 
 namespace CLI {
 class App;

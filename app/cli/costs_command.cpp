@@ -13,13 +13,13 @@
 #include "app/cli/command_line.h"
 #include "app/cli/pattern_arguments.h"
 #include "app/cli/worker_requests.h"
+#include "base/sentences.h"
+#include "base/text_file.h"
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/axes.h"
 #include "engine/pattern/compile_plan.h"
 #include "engine/pattern/sequence_layout.h"
 #include "engine/report/number_text.h"
-#include "kernels/base/sentences.h"
-#include "kernels/base/text_file.h"
 #include "kernels/plan/counts.h"
 
 namespace attnscope::cli {

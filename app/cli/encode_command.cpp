@@ -26,17 +26,17 @@
 #include "app/cli/progress_line.h"
 #include "app/cli/reranked_pairs.h"
 #include "app/cli/worker_requests.h"
+#include "base/gzip.h"
+#include "base/read_files.h"
+#include "base/sentences.h"
+#include "base/written_file.h"
 #include "engine/documents/cache_file.h"
 #include "engine/documents/document_cache_writer.h"
-#include "engine/scoring/scoring_model.h"
+#include "engine/ranking/scoring_model.h"
 #include "engine/store/fingerprint.h"
-#include "engine/sweep/worker_process.h"
 #include "engine/text/beir_folder.h"
 #include "engine/text/pair_reader.h"
-#include "kernels/base/gzip.h"
-#include "kernels/base/read_files.h"
-#include "kernels/base/sentences.h"
-#include "kernels/base/written_file.h"
+#include "engine/worker/worker_process.h"
 
 namespace attnscope::cli {
 

@@ -17,13 +17,13 @@
 #include "app/cli/progress_line.h"
 #include "app/cli/turn.h"
 #include "app/cli/worker_requests.h"
+#include "base/sentences.h"
 #include "engine/heat/model_row.h"
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/axes.h"
 #include "engine/report/number_text.h"
 #include "engine/sweep/driver.h"
 #include "engine/sweep/estimate.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope::cli {
 

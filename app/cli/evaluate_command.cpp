@@ -16,15 +16,15 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/reranked_pairs.h"
+#include "base/gzip.h"
+#include "base/open_file.h"
+#include "base/sentences.h"
 #include "engine/effectiveness/measures.h"
 #include "engine/effectiveness/trec_files.h"
 #include "engine/report/differences.h"
 #include "engine/report/effectiveness.h"
 #include "engine/report/sheet.h"
 #include "engine/text/text_collection.h"
-#include "kernels/base/gzip.h"
-#include "kernels/base/open_file.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope::cli {
 

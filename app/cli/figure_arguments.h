@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 
 namespace attnscope::charts {
 struct FigureOptions;

@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "attnscope/build_info.h"
-#include "kernels/base/sentences.h"
-#include "kernels/base/written_file.h"
+#include "base/sentences.h"
+#include "base/written_file.h"
 
 namespace attnscope::cli {
 namespace {

@@ -23,10 +23,10 @@
 #include "app/cli/score_run.h"
 #include "app/cli/text_scorer.h"
 #include "app/cli/turn.h"
+#include "base/sentences.h"
+#include "engine/ranking/query_sample.h"
+#include "engine/ranking/score_batches.h"
 #include "engine/report/latency.h"
-#include "engine/scoring/query_sample.h"
-#include "engine/scoring/score_batches.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope::cli {
 

@@ -7,7 +7,7 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/worker_requests.h"
-#include "kernels/base/read_files.h"
+#include "base/read_files.h"
 
 namespace attnscope::cli {
 

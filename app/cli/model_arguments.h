@@ -7,8 +7,8 @@
 #include <string>
 
 #include "app/cli/worker_requests.h"
-#include "engine/scoring/scoring_model.h"
-#include "engine/sweep/worker_process.h"
+#include "engine/ranking/scoring_model.h"
+#include "engine/worker/worker_process.h"
 
 namespace CLI {
 class App;

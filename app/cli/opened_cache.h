@@ -8,10 +8,10 @@
 #include <string>
 
 #include "app/cli/model_arguments.h"
+#include "base/result.h"
 #include "engine/documents/document_cache.h"
-#include "engine/scoring/scoring_model.h"
-#include "engine/sweep/worker_process.h"
-#include "kernels/base/result.h"
+#include "engine/ranking/scoring_model.h"
+#include "engine/worker/worker_process.h"
 
 namespace attnscope::cli {
 

@@ -21,10 +21,10 @@
 #include "app/cli/text_scorer.h"
 #include "app/cli/turn.h"
 #include "app/cli/worker_requests.h"
+#include "base/sentences.h"
+#include "engine/ranking/score_batches.h"
 #include "engine/report/model_profile.h"
-#include "engine/scoring/score_batches.h"
 #include "engine/text/pair_reader.h"
-#include "kernels/base/sentences.h"
 #ifdef ATTNSCOPE_HAS_GUI
 #include "app/gui/charts/offscreen_application.h"
 #include "app/gui/charts/printable.h"

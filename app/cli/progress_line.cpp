@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "app/cli/command_line.h"
-#include "kernels/base/sentences.h"
+#include "base/sentences.h"
 
 namespace attnscope::cli {
 

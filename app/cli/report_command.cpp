@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "app/cli/command_line.h"
+#include "base/written_file.h"
 #include "engine/report/report_page.h"
-#include "kernels/base/written_file.h"
 
 namespace attnscope::cli {
 

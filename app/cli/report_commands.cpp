@@ -10,12 +10,12 @@
 #include <utility>
 
 #include "app/cli/command_line.h"
+#include "base/sentences.h"
 #include "engine/report/answer.h"
 #include "engine/report/beside.h"
 #include "engine/report/compare.h"
 #include "engine/report/pivot.h"
 #include "engine/report/run_description.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope::cli {
 

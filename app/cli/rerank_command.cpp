@@ -22,18 +22,18 @@
 #include "app/cli/opened_cache.h"
 #include "app/cli/reranked_pairs.h"
 #include "app/cli/score_run.h"
+#include "base/sentences.h"
+#include "base/written_file.h"
 #include "engine/effectiveness/energy.h"
 #include "engine/effectiveness/ir_metadata.h"
 #include "engine/effectiveness/measures.h"
 #include "engine/effectiveness/trec_files.h"
+#include "engine/ranking/passages.h"
+#include "engine/ranking/score_lines.h"
 #include "engine/report/effectiveness.h"
 #include "engine/report/sheet.h"
-#include "engine/scoring/passages.h"
-#include "engine/scoring/score_lines.h"
 #include "engine/text/beir_folder.h"
 #include "engine/text/text_collection.h"
-#include "kernels/base/sentences.h"
-#include "kernels/base/written_file.h"
 
 namespace attnscope::cli {
 

@@ -12,7 +12,7 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/progress_line.h"
-#include "kernels/base/sentences.h"
+#include "base/sentences.h"
 
 namespace attnscope::cli {
 

@@ -14,13 +14,13 @@
 
 #include "app/cli/cut_texts.h"
 #include "app/cli/scored_pairs.h"
+#include "base/result.h"
 #include "engine/documents/document_cache.h"
 #include "engine/documents/document_numbers.h"
 #include "engine/effectiveness/trec_files.h"
-#include "engine/scoring/passages.h"
-#include "engine/scoring/scoring_model.h"
+#include "engine/ranking/passages.h"
+#include "engine/ranking/scoring_model.h"
 #include "engine/text/text_collection.h"
-#include "kernels/base/result.h"
 
 namespace CLI {
 class App;

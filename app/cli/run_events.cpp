@@ -5,8 +5,8 @@
 
 #include <cstdio>
 
-#include "engine/heat/protocol.h"
-#include "kernels/base/sentences.h"
+#include "base/sentences.h"
+#include "engine/worker/protocol.h"
 
 namespace attnscope::cli {
 

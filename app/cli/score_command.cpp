@@ -19,14 +19,14 @@
 #include "app/cli/score_run.h"
 #include "app/cli/scored_pairs.h"
 #include "app/cli/worker_requests.h"
+#include "base/sentences.h"
+#include "base/written_file.h"
 #include "engine/documents/document_cache.h"
 #include "engine/effectiveness/trec_files.h"
-#include "engine/scoring/explained_pair.h"
-#include "engine/scoring/score_lines.h"
+#include "engine/ranking/explained_pair.h"
+#include "engine/ranking/score_lines.h"
 #include "engine/text/beir_folder.h"
 #include "engine/text/pair_reader.h"
-#include "kernels/base/sentences.h"
-#include "kernels/base/written_file.h"
 
 namespace attnscope::cli {
 

@@ -16,8 +16,8 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/worker_requests.h"
-#include "kernels/base/control_characters.h"
-#include "kernels/base/sentences.h"
+#include "base/control_characters.h"
+#include "base/sentences.h"
 
 namespace attnscope::cli {
 

@@ -16,13 +16,13 @@
 #include "app/cli/model_arguments.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/scored_pairs.h"
+#include "base/result.h"
+#include "base/written_file.h"
+#include "engine/ranking/score_batches.h"
+#include "engine/ranking/score_lines.h"
+#include "engine/ranking/scoring_model.h"
 #include "engine/report/precision_cost.h"
-#include "engine/scoring/score_batches.h"
-#include "engine/scoring/score_lines.h"
-#include "engine/scoring/scoring_model.h"
-#include "engine/sweep/worker_process.h"
-#include "kernels/base/result.h"
-#include "kernels/base/written_file.h"
+#include "engine/worker/worker_process.h"
 
 namespace CLI {
 class App;

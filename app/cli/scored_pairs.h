@@ -11,14 +11,14 @@
 #include <unordered_map>
 
 #include "app/cli/cut_texts.h"
+#include "base/result.h"
 #include "engine/documents/document_cache.h"
 #include "engine/documents/document_numbers.h"
 #include "engine/effectiveness/trec_files.h"
-#include "engine/scoring/score_lines.h"
-#include "engine/scoring/scoring_model.h"
+#include "engine/ranking/score_lines.h"
+#include "engine/ranking/scoring_model.h"
 #include "engine/text/pair_reader.h"
 #include "engine/text/tokenizer.h"
-#include "kernels/base/result.h"
 
 namespace attnscope::cli {
 

@@ -20,17 +20,17 @@
 #include <optional>
 #include <system_error>
 
+#include "base/json.h"
+#include "base/sentences.h"
+#include "base/spawn.h"
+#include "base/text_file.h"
+#include "base/written_file.h"
 #include "engine/report/number_text.h"
 #include "engine/sweep/driver.h"
 #include "engine/sweep/job_array.h"
 #include "engine/sweep/run_plan.h"
 #include "engine/sweep/slurm.h"
-#include "engine/sweep/worker_process.h"
-#include "kernels/base/json.h"
-#include "kernels/base/sentences.h"
-#include "kernels/base/spawn.h"
-#include "kernels/base/text_file.h"
-#include "kernels/base/written_file.h"
+#include "engine/worker/worker_process.h"
 
 namespace attnscope::cli {
 

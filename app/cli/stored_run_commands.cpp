@@ -19,11 +19,11 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/slurm_run.h"
+#include "base/control_characters.h"
+#include "base/sentences.h"
 #include "engine/store/location.h"
 #include "engine/sweep/job_array.h"
 #include "engine/sweep/pause.h"
-#include "kernels/base/control_characters.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope::cli {
 

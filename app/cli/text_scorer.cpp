@@ -8,7 +8,7 @@
 #include "app/cli/command_line.h"
 #include "app/cli/model_arguments.h"
 #include "app/cli/worker_requests.h"
-#include "kernels/base/sentences.h"
+#include "base/sentences.h"
 
 namespace attnscope::cli {
 

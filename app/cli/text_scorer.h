@@ -11,11 +11,11 @@
 #include <string>
 #include <string_view>
 
-#include "engine/scoring/score_batches.h"
-#include "engine/scoring/scoring_model.h"
-#include "engine/sweep/worker_process.h"
+#include "base/result.h"
+#include "engine/ranking/score_batches.h"
+#include "engine/ranking/scoring_model.h"
 #include "engine/text/pair_reader.h"
-#include "kernels/base/result.h"
+#include "engine/worker/worker_process.h"
 
 namespace CLI {
 class App;

@@ -31,6 +31,10 @@
 #include "app/cli/reranked_pairs.h"
 #include "app/cli/train_run.h"
 #include "app/cli/worker_requests.h"
+#include "base/read_files.h"
+#include "base/sentences.h"
+#include "base/text_file.h"
+#include "base/written_file.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/hub_cache.h"
 #include "engine/checkpoint/trained_folder.h"
@@ -38,10 +42,6 @@
 #include "engine/safetensors/safetensors.h"
 #include "engine/text/beir_folder.h"
 #include "engine/text/training_file.h"
-#include "kernels/base/read_files.h"
-#include "kernels/base/sentences.h"
-#include "kernels/base/text_file.h"
-#include "kernels/base/written_file.h"
 
 namespace attnscope::cli {
 

@@ -15,13 +15,13 @@
 #include "app/cli/command_line.h"
 #include "app/cli/score_run.h"
 #include "app/cli/worker_requests.h"
+#include "base/mapped_file.h"
+#include "base/sentences.h"
+#include "base/written_file.h"
 #include "engine/checkpoint/trained_folder.h"
 #include "engine/effectiveness/measures.h"
 #include "engine/pattern/attention_pattern.h"
-#include "engine/scoring/score_batches.h"
-#include "kernels/base/mapped_file.h"
-#include "kernels/base/sentences.h"
-#include "kernels/base/written_file.h"
+#include "engine/ranking/score_batches.h"
 
 namespace attnscope::cli {
 

@@ -18,13 +18,13 @@
 #include "app/cli/progress_line.h"
 #include "app/cli/reranked_pairs.h"
 #include "app/cli/training_data.h"
+#include "base/result.h"
 #include "engine/checkpoint/trained_config.h"
 #include "engine/effectiveness/trec_files.h"
+#include "engine/ranking/scoring_model.h"
 #include "engine/report/training_curve.h"
-#include "engine/scoring/scoring_model.h"
-#include "engine/sweep/worker_process.h"
 #include "engine/text/training_file.h"
-#include "kernels/base/result.h"
+#include "engine/worker/worker_process.h"
 
 namespace attnscope::cli {
 

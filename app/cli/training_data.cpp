@@ -7,9 +7,9 @@
 #include <string_view>
 #include <utility>
 
+#include "base/sentences.h"
 #include "engine/text/text_collection.h"
 #include "engine/text/tokenizer.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope::cli {
 

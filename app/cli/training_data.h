@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "app/cli/reranked_pairs.h"
-#include "engine/scoring/scoring_model.h"
+#include "base/result.h"
+#include "engine/ranking/scoring_model.h"
 #include "engine/text/pair_reader.h"
 #include "engine/text/training_file.h"
-#include "kernels/base/result.h"
 
 namespace attnscope::cli {
 

@@ -9,7 +9,7 @@
 
 #include "app/cli/model_arguments.h"
 #include "app/cli/worker_requests.h"
-#include "engine/sweep/turn_holder.h"
+#include "engine/worker/turn_holder.h"
 
 namespace CLI {
 class App;

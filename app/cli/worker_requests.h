@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/sweep/worker_process.h"
+#include "engine/worker/worker_process.h"
 
 namespace attnscope::cli {
 

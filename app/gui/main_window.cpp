@@ -36,9 +36,9 @@
 #include "app/gui/views/run_notes.h"
 #include "app/gui/views/run_view.h"
 #include "app/gui/views/training_page.h"
+#include "base/text_file.h"
 #include "engine/store/location.h"
 #include "engine/sweep/sweep.h"
-#include "kernels/base/text_file.h"
 
 namespace attnscope::gui {
 namespace {

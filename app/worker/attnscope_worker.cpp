@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // attnscope-worker: the measuring process. Reads requests as JSON Lines on stdin and writes events
-// to its original stdout (engine/heat/protocol.h); all other output goes to stderr.
+// to its original stdout (engine/worker/protocol.h); all other output goes to stderr.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -14,11 +14,11 @@
 #include "app/worker/request_reader.h"
 #include "app/worker/requests.h"
 #include "attnscope/build_info.h"
-#include "engine/heat/sign_of_life.h"
-#include "engine/heat/waiting_policy.h"
 #include "engine/measure/block_cache.h"
 #include "engine/measure/machine.h"
 #include "engine/measure/machine_memory.h"
+#include "engine/worker/sign_of_life.h"
+#include "engine/worker/waiting_policy.h"
 #include "kernels/cpu/instruction_set.h"
 
 namespace attnscope::worker {

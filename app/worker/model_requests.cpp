@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/sentences.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/measure/machine.h"
 #include "engine/model/model_weights.h"
 #include "engine/model/part_times.h"
 #include "engine/safetensors/safetensors.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope::worker {
 namespace {

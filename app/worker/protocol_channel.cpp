@@ -9,7 +9,7 @@
 #include <string>
 #include <system_error>
 
-#include "engine/heat/protocol.h"
+#include "engine/worker/protocol.h"
 
 namespace attnscope::worker {
 namespace {

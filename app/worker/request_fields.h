@@ -9,9 +9,9 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/json.h"
+#include "base/result.h"
 #include "engine/pattern/axes.h"
-#include "kernels/base/json.h"
-#include "kernels/base/result.h"
 
 namespace attnscope::worker {
 

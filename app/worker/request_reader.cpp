@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <thread>
 
-#include "engine/heat/protocol.h"
+#include "engine/worker/protocol.h"
 
 namespace attnscope::worker {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/worker/turn_requests.h"
 
-#include "engine/heat/sign_of_life.h"
-#include "engine/heat/turn_keeper.h"
+#include "engine/worker/sign_of_life.h"
+#include "engine/worker/turn_keeper.h"
 #include "kernels/cuda/devices.h"
 
 namespace attnscope::worker {

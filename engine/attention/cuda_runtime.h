@@ -20,7 +20,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 #include "kernels/cuda/devices.h"
 #include "kernels/cuda/stream.h"
 

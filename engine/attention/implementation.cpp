@@ -3,9 +3,9 @@
 
 #include <utility>
 
+#include "base/sentences.h"
 #include "engine/attention/cuda_runtime.h"
 #include "engine/attention/list.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

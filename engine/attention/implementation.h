@@ -23,10 +23,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/axes.h"
 #include "engine/pattern/sequence_layout.h"
-#include "kernels/base/result.h"
 #include "kernels/plan/attention_plan.h"
 #include "kernels/plan/counts.h"
 #include "kernels/plan/gradients.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/attention/packed_tensor.h"
 
-#include "kernels/base/number_formats.h"
+#include "base/number_formats.h"
 
 namespace attnscope {
 

@@ -10,7 +10,7 @@
 #include <memory>
 #include <stdexcept>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 #include "kernels/plan/attention_plan.h"
 #include "kernels/plan/gradients.h"
 #include "kernels/plan/tensor.h"

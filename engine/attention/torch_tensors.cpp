@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-#include "kernels/base/number_formats.h"
+#include "base/number_formats.h"
 
 namespace attnscope {
 namespace {

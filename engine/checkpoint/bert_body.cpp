@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/checkpoint/bert_body.h"
 
-#include "kernels/base/sentences.h"
+#include "base/sentences.h"
 
 namespace attnscope {
 namespace {

@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "engine/checkpoint/family_description.h"
 #include "engine/checkpoint/sentence_files.h"
 #include "engine/safetensors/safetensors.h"
-#include "kernels/base/result.h"
 
 namespace attnscope {
 

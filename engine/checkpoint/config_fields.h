@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/base/json.h"
+#include "base/json.h"
 
 namespace attnscope {
 

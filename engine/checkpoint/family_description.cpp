@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "base/sentences.h"
 #include "engine/checkpoint/config_fields.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope {
 

@@ -22,12 +22,12 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json.h"
+#include "base/result.h"
 #include "engine/checkpoint/head_config.h"
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/window.h"
 #include "engine/safetensors/safetensors.h"
-#include "kernels/base/json.h"
-#include "kernels/base/result.h"
 #include "kernels/plan/products.h"
 
 namespace attnscope {

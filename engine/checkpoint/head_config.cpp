@@ -6,9 +6,9 @@
 #include <charconv>
 #include <utility>
 
+#include "base/sentences.h"
 #include "engine/checkpoint/bert_body.h"
 #include "engine/checkpoint/family_description.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/base/sentences.h"
-#include "kernels/base/text_file.h"
+#include "base/sentences.h"
+#include "base/text_file.h"
 
 namespace attnscope {
 namespace {

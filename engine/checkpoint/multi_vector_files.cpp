@@ -7,10 +7,10 @@
 #include <string>
 #include <string_view>
 
+#include "base/open_file.h"
+#include "base/sentences.h"
 #include "engine/checkpoint/bert_body.h"
 #include "engine/checkpoint/sentence_modules.h"
-#include "kernels/base/open_file.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

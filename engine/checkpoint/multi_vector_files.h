@@ -10,10 +10,10 @@
 #include <optional>
 #include <vector>
 
+#include "base/json.h"
+#include "base/result.h"
 #include "engine/checkpoint/head_config.h"
 #include "engine/text/multi_vector_tokenizer.h"
-#include "kernels/base/json.h"
-#include "kernels/base/result.h"
 
 namespace attnscope {
 

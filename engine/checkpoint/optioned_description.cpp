@@ -5,7 +5,7 @@
 #include <charconv>
 #include <map>
 
-#include "kernels/base/sentences.h"
+#include "base/sentences.h"
 
 namespace attnscope {
 namespace {

@@ -8,14 +8,14 @@
 #include <optional>
 #include <utility>
 
+#include "base/json.h"
+#include "base/open_file.h"
+#include "base/sentences.h"
+#include "base/text_file.h"
 #include "engine/checkpoint/bert_body.h"
 #include "engine/checkpoint/multi_vector_files.h"
 #include "engine/checkpoint/sentence_modules.h"
 #include "engine/checkpoint/weight_files.h"
-#include "kernels/base/json.h"
-#include "kernels/base/open_file.h"
-#include "kernels/base/sentences.h"
-#include "kernels/base/text_file.h"
 
 namespace attnscope {
 namespace {

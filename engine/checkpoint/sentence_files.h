@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "engine/checkpoint/head_config.h"
 #include "engine/text/multi_vector_tokenizer.h"
 #include "engine/text/tokenizer_folder.h"
-#include "kernels/base/result.h"
 
 namespace attnscope {
 

@@ -6,11 +6,11 @@
 #include <array>
 #include <utility>
 
+#include "base/open_file.h"
+#include "base/sentences.h"
+#include "base/text_file.h"
 #include "engine/checkpoint/bert_body.h"
 #include "engine/checkpoint/weight_files.h"
-#include "kernels/base/open_file.h"
-#include "kernels/base/sentences.h"
-#include "kernels/base/text_file.h"
 
 namespace attnscope {
 namespace {

@@ -10,9 +10,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/sentences.h"
+#include "base/shell_word.h"
 #include "engine/checkpoint/torch_pickle.h"
-#include "kernels/base/sentences.h"
-#include "kernels/base/shell_word.h"
 
 namespace attnscope {
 namespace {

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "base/mapped_file.h"
+#include "base/result.h"
 #include "engine/safetensors/safetensors.h"
-#include "kernels/base/mapped_file.h"
-#include "kernels/base/result.h"
 
 namespace attnscope {
 

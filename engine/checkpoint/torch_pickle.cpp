@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "kernels/base/sentences.h"
+#include "base/sentences.h"
 
 namespace attnscope {
 namespace {

@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "engine/safetensors/safetensors.h"
-#include "kernels/base/result.h"
 
 namespace attnscope {
 

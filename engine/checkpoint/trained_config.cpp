@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "kernels/base/json.h"
+#include "base/json.h"
 
 namespace attnscope {
 namespace {

@@ -14,9 +14,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
 #include "engine/checkpoint/family_description.h"
 #include "engine/pattern/window.h"
-#include "kernels/base/result.h"
 
 namespace attnscope {
 

@@ -6,11 +6,11 @@
 #include <optional>
 #include <utility>
 
+#include "base/json.h"
+#include "base/open_file.h"
+#include "base/sentences.h"
+#include "base/text_file.h"
 #include "engine/text/tokenizer_folder.h"
-#include "kernels/base/json.h"
-#include "kernels/base/open_file.h"
-#include "kernels/base/sentences.h"
-#include "kernels/base/text_file.h"
 
 namespace attnscope {
 namespace {

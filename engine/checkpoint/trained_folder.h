@@ -15,9 +15,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/trained_config.h"
-#include "kernels/base/result.h"
 
 namespace attnscope {
 

@@ -7,13 +7,13 @@
 #include <set>
 #include <utility>
 
+#include "base/json.h"
+#include "base/open_file.h"
+#include "base/sentences.h"
+#include "base/text_file.h"
 #include "engine/checkpoint/hub_cache.h"
 #include "engine/checkpoint/torch_file.h"
 #include "engine/safetensors/safetensors.h"
-#include "kernels/base/json.h"
-#include "kernels/base/open_file.h"
-#include "kernels/base/sentences.h"
-#include "kernels/base/text_file.h"
 
 namespace attnscope {
 namespace {

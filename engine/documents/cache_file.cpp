@@ -7,7 +7,7 @@
 #include <cstring>
 #include <system_error>
 
-#include "kernels/base/sentences.h"
+#include "base/sentences.h"
 
 namespace attnscope {
 namespace {

@@ -25,10 +25,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "engine/pattern/axes.h"
 #include "engine/safetensors/header.h"
 #include "engine/safetensors/safetensors.h"
-#include "kernels/base/result.h"
 #include "kernels/plan/vector_format.h"
 
 namespace attnscope {

@@ -8,11 +8,11 @@
 #include <limits>
 #include <utility>
 
+#include "base/control_characters.h"
+#include "base/number_formats.h"
+#include "base/sentences.h"
+#include "base/written_file.h"
 #include "engine/documents/document_numbers.h"
-#include "kernels/base/control_characters.h"
-#include "kernels/base/number_formats.h"
-#include "kernels/base/sentences.h"
-#include "kernels/base/written_file.h"
 
 namespace attnscope {
 namespace {

@@ -20,10 +20,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
+#include "base/running_sum.h"
 #include "engine/documents/cache_file.h"
 #include "engine/safetensors/safetensors.h"
-#include "kernels/base/result.h"
-#include "kernels/base/running_sum.h"
 #include "kernels/cpu/document_vectors.h"
 #include "kernels/plan/vector_format.h"
 

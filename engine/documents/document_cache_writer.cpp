@@ -19,10 +19,10 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/base/open_file.h"
-#include "kernels/base/running_sum.h"
-#include "kernels/base/sentences.h"
-#include "kernels/base/written_file.h"
+#include "base/open_file.h"
+#include "base/running_sum.h"
+#include "base/sentences.h"
+#include "base/written_file.h"
 
 namespace attnscope {
 namespace {

@@ -21,9 +21,9 @@
 #include <string>
 #include <utility>
 
+#include "base/result.h"
 #include "engine/documents/cache_file.h"
 #include "engine/documents/document_cache.h"
-#include "kernels/base/result.h"
 
 namespace attnscope {
 

@@ -5,8 +5,8 @@
 
 #include <string_view>
 
-#include "kernels/base/json.h"
-#include "kernels/base/text_file.h"
+#include "base/json.h"
+#include "base/text_file.h"
 
 namespace attnscope::effectiveness {
 namespace {

@@ -14,7 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 
 namespace attnscope::effectiveness {
 

@@ -9,10 +9,10 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/json.h"
+#include "base/line_file.h"
+#include "base/running_sum.h"
 #include "engine/effectiveness/trec_files.h"
-#include "kernels/base/json.h"
-#include "kernels/base/line_file.h"
-#include "kernels/base/running_sum.h"
 
 namespace attnscope::effectiveness {
 namespace {

@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "engine/effectiveness/measures.h"
-#include "kernels/base/result.h"
 
 namespace attnscope::effectiveness {
 

@@ -13,7 +13,7 @@
 #include <system_error>
 #include <utility>
 
-#include "kernels/base/sentences.h"
+#include "base/sentences.h"
 
 namespace attnscope::effectiveness {
 namespace {

@@ -20,8 +20,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "engine/effectiveness/trec_files.h"
-#include "kernels/base/result.h"
 
 namespace attnscope::effectiveness {
 

@@ -12,9 +12,9 @@
 #include <system_error>
 #include <utility>
 
-#include "kernels/base/gzip.h"
-#include "kernels/base/line_file.h"
-#include "kernels/base/sentences.h"
+#include "base/gzip.h"
+#include "base/line_file.h"
+#include "base/sentences.h"
 
 namespace attnscope::effectiveness {
 namespace {

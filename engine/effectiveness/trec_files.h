@@ -22,7 +22,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 
 namespace attnscope::effectiveness {
 

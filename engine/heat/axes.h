@@ -18,8 +18,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/json.h"
 #include "engine/heat/heat.h"
-#include "kernels/base/json.h"
 
 namespace attnscope {
 

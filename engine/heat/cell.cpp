@@ -10,8 +10,8 @@
 #include <span>
 #include <utility>
 
+#include "base/sentences.h"
 #include "engine/heat/axes.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

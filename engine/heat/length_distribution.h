@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-#include "kernels/base/json.h"
+#include "base/json.h"
 
 namespace attnscope {
 

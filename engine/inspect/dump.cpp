@@ -13,9 +13,9 @@
 #include <system_error>
 #include <utility>
 
-#include "kernels/base/json.h"
-#include "kernels/base/number_formats.h"
-#include "kernels/base/sentences.h"
+#include "base/json.h"
+#include "base/number_formats.h"
+#include "base/sentences.h"
 
 namespace attnscope {
 namespace {

@@ -18,13 +18,13 @@
 #include <string>
 #include <vector>
 
+#include "base/open_file.h"
+#include "base/result.h"
 #include "engine/inspect/head_weights.h"
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/sequence_layout.h"
 #include "engine/pattern/window.h"
 #include "engine/safetensors/header.h"
-#include "kernels/base/open_file.h"
-#include "kernels/base/result.h"
 
 namespace attnscope {
 

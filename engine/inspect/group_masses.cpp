@@ -5,8 +5,8 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "base/sentences.h"
 #include "engine/pattern/compile_plan.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

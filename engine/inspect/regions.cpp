@@ -8,9 +8,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
+#include "base/sentences.h"
 #include "engine/safetensors/safetensors.h"
-#include "kernels/base/json.h"
-#include "kernels/base/sentences.h"
 #include "kernels/cpu/kernel_pooling.h"
 
 namespace attnscope {

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 #include "kernels/plan/attention_plan.h"
 
 namespace attnscope {

@@ -19,7 +19,7 @@
 #include <string>
 #include <utility>
 
-#include "kernels/base/sentences.h"
+#include "base/sentences.h"
 
 namespace attnscope::measure {
 namespace {

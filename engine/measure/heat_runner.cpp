@@ -12,13 +12,13 @@
 
 #include "engine/attention/cuda_runtime.h"
 #include "engine/attention/served/served.h"
-#include "engine/heat/sign_of_life.h"
 #include "engine/measure/flush_caches.h"
 #include "engine/measure/machine.h"
 #include "engine/measure/machine_memory.h"
 #include "engine/measure/random.h"
 #include "engine/measure/rounds.h"
 #include "engine/measure/workload.h"
+#include "engine/worker/sign_of_life.h"
 
 namespace attnscope::measure {
 namespace {

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "engine/heat/cell.h"
-#include "engine/heat/protocol.h"
-#include "engine/heat/sign_of_life.h"
+#include "engine/worker/protocol.h"
+#include "engine/worker/sign_of_life.h"
 
 namespace attnscope::measure {
 

@@ -17,7 +17,7 @@
 #include <string>
 #include <string_view>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 
 namespace attnscope::measure {
 

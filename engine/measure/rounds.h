@@ -17,12 +17,12 @@
 #include <span>
 #include <vector>
 
-#include "engine/heat/sign_of_life.h"
 #include "engine/heat/time_asleep.h"
 #include "engine/measure/conditions.h"
 #include "engine/measure/failure.h"
 #include "engine/measure/heat_device.h"
 #include "engine/measure/stop_rule.h"
+#include "engine/worker/sign_of_life.h"
 
 namespace attnscope::measure {
 

@@ -13,9 +13,9 @@
 
 #include "engine/heat/cell.h"
 #include "engine/heat/heat.h"
-#include "engine/heat/sign_of_life.h"
 #include "engine/measure/heat_device.h"
 #include "engine/proof/call.h"
+#include "engine/worker/sign_of_life.h"
 
 namespace attnscope::measure {
 

@@ -21,10 +21,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "engine/checkpoint/family_description.h"
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/axes.h"
-#include "kernels/base/result.h"
 
 namespace attnscope {
 

@@ -14,8 +14,8 @@
 #include <string_view>
 #include <utility>
 
-#include "kernels/base/running_sum.h"
-#include "kernels/base/sentences.h"
+#include "base/running_sum.h"
+#include "base/sentences.h"
 
 namespace attnscope {
 namespace {

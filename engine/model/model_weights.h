@@ -15,8 +15,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
 #include "engine/checkpoint/checkpoint.h"
-#include "kernels/base/result.h"
 
 namespace attnscope {
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "base/sentences.h"
+#include "base/text_file.h"
 #include "engine/pattern/built_in_patterns.h"
-#include "kernels/base/sentences.h"
-#include "kernels/base/text_file.h"
 
 namespace attnscope {
 namespace {

@@ -34,8 +34,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "engine/pattern/window.h"
-#include "kernels/base/result.h"
 
 namespace attnscope {
 

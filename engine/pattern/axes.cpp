@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "kernels/base/sentences.h"
+#include "base/sentences.h"
 
 namespace attnscope {
 namespace {

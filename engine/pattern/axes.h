@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 #include "kernels/plan/products.h"
 #include "kernels/plan/tensor.h"
 

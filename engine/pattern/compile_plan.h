@@ -8,9 +8,9 @@
 
 #include <optional>
 
+#include "base/result.h"
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/sequence_layout.h"
-#include "kernels/base/result.h"
 #include "kernels/plan/attention_plan.h"
 
 namespace attnscope {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "engine/pattern/sequence_layout.h"
-#include "kernels/base/json.h"
 
 namespace attnscope {
 namespace {

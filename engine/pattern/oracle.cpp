@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <stdexcept>
 
+#include "base/sentences.h"
 #include "engine/pattern/random_blocks.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

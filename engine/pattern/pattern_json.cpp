@@ -5,8 +5,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "engine/pattern/sequence_layout.h"
-#include "kernels/base/json.h"
 
 namespace attnscope {
 namespace {

@@ -6,8 +6,8 @@
 //
 //   for (const JsonField& part : root["patterns"].elements()) all.push_back(read_pattern(part));
 
+#include "base/json.h"
 #include "engine/pattern/attention_pattern.h"
-#include "kernels/base/json.h"
 
 namespace attnscope {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 
 namespace attnscope {
 

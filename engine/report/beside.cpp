@@ -10,12 +10,12 @@
 #include <set>
 #include <vector>
 
+#include "base/sentences.h"
 #include "engine/heat/model_row.h"
 #include "engine/report/axes_in_words.h"
 #include "engine/report/conditions.h"
 #include "engine/report/published.h"
 #include "engine/report/row_values.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope::report {
 namespace {

@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/sentences.h"
 #include "engine/report/number_text.h"
 #include "engine/report/provenance.h"
 #include "engine/statistics/placements.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope::report {
 namespace {

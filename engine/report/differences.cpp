@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/json.h"
 #include "engine/effectiveness/rank_agreement.h"
-#include "kernels/base/json.h"
 
 namespace attnscope::report {
 namespace {

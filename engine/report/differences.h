@@ -13,9 +13,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "engine/report/effectiveness.h"
 #include "engine/report/sheet.h"
-#include "kernels/base/result.h"
 
 namespace attnscope::report {
 

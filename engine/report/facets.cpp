@@ -5,12 +5,12 @@
 #include <string>
 #include <utility>
 
+#include "base/sentences.h"
 #include "engine/report/axes_in_words.h"
 #include "engine/report/conditions.h"
 #include "engine/report/figure.h"
 #include "engine/report/row_values.h"
 #include "engine/report/slice.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope::report {
 namespace {

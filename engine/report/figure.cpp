@@ -10,6 +10,7 @@
 #include <limits>
 #include <set>
 
+#include "base/sentences.h"
 #include "engine/report/axes_in_words.h"
 #include "engine/report/conditions.h"
 #include "engine/report/crossovers.h"
@@ -18,7 +19,6 @@
 #include "engine/report/published.h"
 #include "engine/report/roofline.h"
 #include "engine/report/row_values.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope::report {
 namespace {

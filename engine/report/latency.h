@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "engine/report/sheet.h"
-#include "kernels/base/result.h"
 
 namespace attnscope::report {
 

@@ -9,9 +9,9 @@
 #include <span>
 #include <utility>
 
+#include "base/sentences.h"
 #include "engine/report/number_text.h"
 #include "engine/sweep/run_plan.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope::report {
 namespace {

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <ctime>
 
-#include "kernels/base/sentences.h"
+#include "base/sentences.h"
 
 namespace attnscope::report {
 namespace {

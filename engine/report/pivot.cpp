@@ -9,13 +9,13 @@
 #include <map>
 #include <set>
 
+#include "base/sentences.h"
 #include "engine/report/axes_in_words.h"
 #include "engine/report/conditions.h"
 #include "engine/report/measured_effectiveness.h"
 #include "engine/report/number_text.h"
 #include "engine/report/row_values.h"
 #include "engine/report/slice.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope::report {
 namespace {

@@ -7,11 +7,11 @@
 #include <cmath>
 #include <cstddef>
 
+#include "base/sentences.h"
 #include "engine/effectiveness/measures.h"
 #include "engine/effectiveness/rank_agreement.h"
 #include "engine/statistics/paired_tests.h"
 #include "engine/statistics/placements.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope::report {
 

@@ -8,11 +8,11 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/heat/protocol.h"
+#include "base/json.h"
+#include "base/sentences.h"
+#include "base/shell_word.h"
 #include "engine/report/number_text.h"
-#include "kernels/base/json.h"
-#include "kernels/base/sentences.h"
-#include "kernels/base/shell_word.h"
+#include "engine/worker/protocol.h"
 
 namespace attnscope::report {
 namespace {

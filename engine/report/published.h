@@ -14,9 +14,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "engine/pattern/window.h"
 #include "engine/report/table.h"
-#include "kernels/base/result.h"
 
 namespace attnscope::report {
 

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/base/json.h"
-#include "kernels/base/sentences.h"
-#include "kernels/base/text_file.h"
+#include "base/json.h"
+#include "base/sentences.h"
+#include "base/text_file.h"
 
 namespace attnscope::report {
 namespace {

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 
 namespace attnscope::report {
 

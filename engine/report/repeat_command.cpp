@@ -5,9 +5,9 @@
 
 #include <vector>
 
+#include "base/shell_word.h"
 #include "engine/report/axes_in_words.h"
 #include "engine/report/provenance.h"
-#include "kernels/base/shell_word.h"
 
 namespace attnscope::report {
 namespace {

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/sentences.h"
 #include "engine/report/axes_in_words.h"
 #include "engine/report/conditions.h"
 #include "engine/report/crossovers.h"
@@ -21,7 +22,6 @@
 #include "engine/report/number_text.h"
 #include "engine/report/provenance.h"
 #include "engine/report/slice.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope::report {
 namespace {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "base/sentences.h"
 #include "engine/report/conditions.h"
 #include "engine/report/number_text.h"
 #include "engine/report/page_parts.h"
@@ -13,7 +14,6 @@
 #include "engine/report/report_charts.h"
 #include "engine/report/report_parts.h"
 #include "engine/report/sheet_html.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope::report {
 namespace {

@@ -15,11 +15,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "engine/report/answer.h"
 #include "engine/report/run_description.h"
 #include "engine/report/run_history.h"
 #include "engine/report/table.h"
-#include "kernels/base/result.h"
 
 namespace attnscope::report {
 

@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "engine/heat/axes.h"
-#include "engine/heat/protocol.h"
 #include "engine/report/conditions.h"
 #include "engine/report/measured_effectiveness.h"
+#include "engine/worker/protocol.h"
 
 namespace attnscope::report {
 namespace {

@@ -11,13 +11,13 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
+#include "base/sentences.h"
 #include "engine/report/conditions.h"
 #include "engine/report/number_text.h"
 #include "engine/report/provenance.h"
 #include "engine/report/where_measured.h"
 #include "engine/sweep/run_plan.h"
-#include "kernels/base/json.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope::report {
 namespace {

@@ -11,12 +11,12 @@
 #include <string_view>
 #include <utility>
 
+#include "base/sentences.h"
 #include "engine/report/axes_in_words.h"
 #include "engine/report/compare.h"
 #include "engine/report/conditions.h"
 #include "engine/report/number_text.h"
 #include "engine/report/provenance.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope::report {
 namespace {

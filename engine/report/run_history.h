@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "engine/report/sheet.h"
 #include "engine/report/table.h"
 #include "engine/store/store.h"
-#include "kernels/base/result.h"
 
 namespace attnscope::report {
 

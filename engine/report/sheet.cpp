@@ -13,9 +13,9 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "base/sentences.h"
 #include "engine/report/number_text.h"
 #include "engine/report/sheet_html.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope::report {
 namespace {

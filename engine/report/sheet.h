@@ -16,7 +16,7 @@
 #include <variant>
 #include <vector>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 
 namespace attnscope::report {
 

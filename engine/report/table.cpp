@@ -10,13 +10,13 @@
 #include <map>
 #include <set>
 
+#include "base/sentences.h"
 #include "engine/heat/model_row.h"
 #include "engine/report/axes_in_words.h"
 #include "engine/report/measured_effectiveness.h"
 #include "engine/report/row_values.h"
 #include "engine/report/where_measured.h"
 #include "engine/statistics/placements.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope::report {
 namespace {

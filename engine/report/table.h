@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "engine/report/number_text.h"
 #include "engine/report/provenance.h"
 #include "engine/report/sheet.h"
@@ -18,7 +19,6 @@
 #include "engine/statistics/summary.h"
 #include "engine/store/store.h"
 #include "engine/sweep/sweep.h"
-#include "kernels/base/result.h"
 
 namespace attnscope::report {
 

@@ -12,9 +12,9 @@
 #include <system_error>
 #include <utility>
 
-#include "kernels/base/sentences.h"
-#include "kernels/base/text_file.h"
-#include "kernels/base/written_file.h"
+#include "base/sentences.h"
+#include "base/text_file.h"
+#include "base/written_file.h"
 
 namespace attnscope::report {
 namespace {

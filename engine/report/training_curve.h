@@ -20,9 +20,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "engine/report/figure.h"
 #include "engine/report/sheet.h"
-#include "kernels/base/result.h"
 
 namespace attnscope::report {
 

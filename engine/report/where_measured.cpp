@@ -10,10 +10,10 @@
 #include <optional>
 #include <utility>
 
+#include "base/json.h"
+#include "base/sentences.h"
 #include "engine/report/number_text.h"
 #include "engine/report/provenance.h"
-#include "kernels/base/json.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope::report {
 namespace {

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "base/json.h"
 #include "engine/heat/axes.h"
 #include "engine/report/answer.h"
 #include "engine/report/conditions.h"
@@ -18,7 +19,6 @@
 #include "engine/report/report_parts.h"
 #include "engine/sweep/run_plan.h"
 #include "engine/sweep/sweep.h"
-#include "kernels/base/json.h"
 
 namespace attnscope::report {
 namespace {

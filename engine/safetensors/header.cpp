@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
-#include "kernels/base/json.h"
-#include "kernels/base/sentences.h"
+#include "base/json.h"
+#include "base/sentences.h"
 
 namespace attnscope {
 namespace {

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 
 namespace attnscope {
 

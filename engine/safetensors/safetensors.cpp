@@ -5,12 +5,12 @@
 #include <array>
 #include <utility>
 
+#include "base/mapped_file.h"
+#include "base/number_formats.h"
+#include "base/running_sum.h"
+#include "base/sentences.h"
+#include "base/written_file.h"
 #include "engine/safetensors/header.h"
-#include "kernels/base/mapped_file.h"
-#include "kernels/base/number_formats.h"
-#include "kernels/base/running_sum.h"
-#include "kernels/base/sentences.h"
-#include "kernels/base/written_file.h"
 
 namespace attnscope {
 namespace {

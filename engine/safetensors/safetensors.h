@@ -18,8 +18,8 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/base/result.h"
-#include "kernels/base/written_file.h"
+#include "base/result.h"
+#include "base/written_file.h"
 
 namespace attnscope {
 

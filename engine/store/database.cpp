@@ -9,10 +9,10 @@
 #include <array>
 #include <limits>
 
+#include "base/open_file.h"
+#include "base/sentences.h"
 #include "engine/store/store.h"
 #include "engine/store/unfinished_file.h"
-#include "kernels/base/open_file.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope::store {
 namespace {

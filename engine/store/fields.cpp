@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "engine/heat/protocol.h"
+#include "base/sentences.h"
 #include "engine/pattern/window.h"
 #include "engine/store/schema.h"
-#include "kernels/base/sentences.h"
+#include "engine/worker/protocol.h"
 
 namespace attnscope::store {
 

@@ -8,12 +8,12 @@
 #include <string>
 #include <utility>
 
+#include "base/open_file.h"
 #include "engine/store/database.h"
 #include "engine/store/fields.h"
 #include "engine/store/location.h"
 #include "engine/store/store.h"
 #include "engine/store/write_ahead_log.h"
-#include "kernels/base/open_file.h"
 
 namespace attnscope {
 

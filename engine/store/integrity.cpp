@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "base/sentences.h"
 #include "engine/store/implementation.h"
 #include "engine/store/write_ahead_log.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

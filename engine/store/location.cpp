@@ -16,14 +16,14 @@
 #include <string>
 #include <string_view>
 
+#include "base/gzip.h"
+#include "base/open_file.h"
+#include "base/sentences.h"
+#include "base/shell_word.h"
 #include "engine/store/file_start.h"
 #include "engine/store/schema.h"
 #include "engine/store/store.h"
 #include "engine/store/write_ahead_log.h"
-#include "kernels/base/gzip.h"
-#include "kernels/base/open_file.h"
-#include "kernels/base/sentences.h"
-#include "kernels/base/shell_word.h"
 
 namespace attnscope {
 

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <span>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 
 namespace attnscope::store {
 

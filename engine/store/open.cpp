@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/sentences.h"
 #include "engine/store/fields.h"
 #include "engine/store/implementation.h"
 #include "engine/store/location.h"
@@ -18,7 +19,6 @@
 #include "engine/store/schema.h"
 #include "engine/store/store.h"
 #include "engine/store/write_ahead_log.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace store {

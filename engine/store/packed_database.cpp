@@ -13,13 +13,13 @@
 #include <span>
 #include <utility>
 
+#include "base/gzip.h"
+#include "base/open_file.h"
+#include "base/sentences.h"
+#include "base/spawn.h"
+#include "base/written_file.h"
 #include "engine/store/implementation.h"
 #include "engine/store/vfs_file.h"
-#include "kernels/base/gzip.h"
-#include "kernels/base/open_file.h"
-#include "kernels/base/sentences.h"
-#include "kernels/base/spawn.h"
-#include "kernels/base/written_file.h"
 
 namespace attnscope::store {
 namespace {

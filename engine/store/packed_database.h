@@ -10,9 +10,9 @@
 #include <filesystem>
 #include <string>
 
+#include "base/result.h"
 #include "engine/store/database.h"
 #include "engine/store/location.h"
-#include "kernels/base/result.h"
 
 namespace attnscope::store {
 

@@ -21,9 +21,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "engine/heat/cell.h"
 #include "engine/statistics/summary.h"
-#include "kernels/base/result.h"
 
 namespace attnscope {
 

@@ -9,15 +9,15 @@
 
 #include <cerrno>
 
+#include "base/gzip.h"
+#include "base/sentences.h"
+#include "base/written_file.h"
 #include "engine/store/fields.h"
 #include "engine/store/implementation.h"
 #include "engine/store/location.h"
 #include "engine/store/open.h"
 #include "engine/store/packed_database.h"
 #include "engine/store/unfinished_file.h"
-#include "kernels/base/gzip.h"
-#include "kernels/base/sentences.h"
-#include "kernels/base/written_file.h"
 
 namespace attnscope {
 namespace {

@@ -9,9 +9,9 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/sentences.h"
+#include "base/written_file.h"
 #include "engine/store/location.h"
-#include "kernels/base/sentences.h"
-#include "kernels/base/written_file.h"
 
 namespace attnscope::store {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <filesystem>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 
 namespace attnscope::store {
 

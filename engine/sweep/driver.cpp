@@ -10,16 +10,16 @@
 #include <utility>
 
 #include "attnscope/build_info.h"
-#include "engine/heat/protocol.h"
+#include "base/json.h"
+#include "base/sentences.h"
 #include "engine/sweep/heat_measurement.h"
 #include "engine/sweep/pause.h"
 #include "engine/sweep/pending_results.h"
 #include "engine/sweep/run_plan.h"
 #include "engine/sweep/time_left.h"
-#include "engine/sweep/turn_holder.h"
-#include "engine/sweep/worker_pool.h"
-#include "kernels/base/json.h"
-#include "kernels/base/sentences.h"
+#include "engine/worker/protocol.h"
+#include "engine/worker/turn_holder.h"
+#include "engine/worker/worker_pool.h"
 
 namespace attnscope {
 namespace {

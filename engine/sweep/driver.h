@@ -15,11 +15,11 @@
 #include <string>
 #include <vector>
 
+#include "base/memory_kills.h"
 #include "engine/heat/time_asleep.h"
 #include "engine/store/store.h"
 #include "engine/sweep/sweep.h"
-#include "engine/sweep/worker_pool.h"
-#include "kernels/base/memory_kills.h"
+#include "engine/worker/worker_pool.h"
 
 namespace attnscope {
 

@@ -8,11 +8,11 @@
 #include <set>
 #include <utility>
 
+#include "base/memory_kills.h"
 #include "engine/pattern/sequence_layout.h"
 #include "engine/sweep/driver.h"
 #include "engine/sweep/heat_measurement.h"
-#include "engine/sweep/worker_pool.h"
-#include "kernels/base/memory_kills.h"
+#include "engine/worker/worker_pool.h"
 
 namespace attnscope {
 namespace {

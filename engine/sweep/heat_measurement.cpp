@@ -8,9 +8,9 @@
 #include <map>
 #include <utility>
 
+#include "base/sentences.h"
 #include "engine/heat/model_row.h"
-#include "engine/heat/protocol.h"
-#include "kernels/base/sentences.h"
+#include "engine/worker/protocol.h"
 
 namespace attnscope {
 namespace {

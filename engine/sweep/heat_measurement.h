@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "engine/heat/cell.h"
-#include "engine/sweep/worker_pool.h"
+#include "engine/worker/worker_pool.h"
 
 namespace attnscope {
 

@@ -12,11 +12,11 @@
 #include <system_error>
 #include <utility>
 
+#include "base/json.h"
+#include "base/sentences.h"
 #include "engine/store/location.h"
 #include "engine/sweep/run_plan.h"
 #include "engine/sweep/time_left.h"
-#include "kernels/base/json.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "engine/heat/heat.h"
 #include "engine/store/store.h"
-#include "kernels/base/result.h"
 
 namespace attnscope {
 

@@ -8,9 +8,9 @@
 #include <map>
 #include <set>
 
+#include "base/sentences.h"
 #include "engine/heat/axes.h"
 #include "engine/sweep/sweep.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/base/shell_word.h"
+#include "base/shell_word.h"
 
 namespace attnscope {
 namespace {

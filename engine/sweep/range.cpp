@@ -3,8 +3,8 @@
 #include <cmath>
 #include <optional>
 
+#include "base/sentences.h"
 #include "engine/sweep/sweep.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

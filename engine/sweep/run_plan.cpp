@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/heat/protocol.h"
-#include "kernels/base/json.h"
+#include "base/json.h"
+#include "engine/worker/protocol.h"
 
 namespace attnscope {
 namespace {

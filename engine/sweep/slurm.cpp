@@ -12,8 +12,8 @@
 #include <set>
 #include <span>
 
-#include "kernels/base/sentences.h"
-#include "kernels/base/shell_word.h"
+#include "base/sentences.h"
+#include "base/shell_word.h"
 
 namespace attnscope {
 namespace {

@@ -8,12 +8,12 @@
 #include <set>
 
 #include "attnscope/built_in_sweeps.h"
+#include "base/json.h"
+#include "base/sentences.h"
+#include "base/text_file.h"
 #include "engine/heat/axes.h"
 #include "engine/heat/model_row.h"
 #include "engine/sweep/sweep_contenders.h"
-#include "kernels/base/json.h"
-#include "kernels/base/sentences.h"
-#include "kernels/base/text_file.h"
 
 namespace attnscope {
 namespace {

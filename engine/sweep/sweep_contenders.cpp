@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/sentences.h"
 #include "engine/heat/model_row.h"
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/pattern_json.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <vector>
 
+#include "base/json.h"
 #include "engine/effectiveness/measured_runs.h"
 #include "engine/heat/heat.h"
-#include "kernels/base/json.h"
 
 namespace attnscope {
 

@@ -9,9 +9,9 @@
 #include <system_error>
 #include <vector>
 
-#include "kernels/base/gzip.h"
-#include "kernels/base/read_files.h"
-#include "kernels/base/sentences.h"
+#include "base/gzip.h"
+#include "base/read_files.h"
+#include "base/sentences.h"
 
 namespace attnscope {
 namespace {

@@ -9,13 +9,13 @@
 #include <queue>
 #include <utility>
 
+#include "base/json.h"
+#include "base/running_sum.h"
 #include "engine/text/byte_fallback.h"
 #include "engine/text/characters.h"
 #include "engine/text/piece_trie.h"
 #include "engine/text/pre_tokenizer.h"
 #include "engine/text/subword_model.h"
-#include "kernels/base/json.h"
-#include "kernels/base/running_sum.h"
 
 namespace attnscope {
 namespace {

@@ -5,11 +5,11 @@
 #include <array>
 #include <utility>
 
+#include "base/running_sum.h"
+#include "base/sentences.h"
 #include "engine/text/characters.h"
 #include "engine/text/subword_file.h"
 #include "engine/text/tokenizer_folder.h"
-#include "kernels/base/running_sum.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope {
 

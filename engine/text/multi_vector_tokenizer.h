@@ -16,9 +16,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "engine/text/subword_tokenizer.h"
 #include "engine/text/tokenizer.h"
-#include "kernels/base/result.h"
 
 namespace attnscope {
 

@@ -9,11 +9,11 @@
 #include <string_view>
 #include <utility>
 
+#include "base/json.h"
 #include "engine/text/characters.h"
 #include "engine/text/charsmap.h"
 #include "engine/text/subword_model.h"
 #include "engine/text/text_pattern.h"
-#include "kernels/base/json.h"
 
 namespace attnscope {
 namespace {

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 
 namespace attnscope {
 

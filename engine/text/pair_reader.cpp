@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/control_characters.h"
+#include "base/line_file.h"
+#include "base/sentences.h"
 #include "engine/text/characters.h"
 #include "engine/text/field_names.h"
-#include "kernels/base/control_characters.h"
-#include "kernels/base/line_file.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

@@ -23,8 +23,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
 #include "engine/text/text_file.h"
-#include "kernels/base/result.h"
 
 namespace attnscope {
 

@@ -8,9 +8,9 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/json.h"
 #include "engine/text/characters.h"
 #include "engine/text/subword_model.h"
-#include "kernels/base/json.h"
 
 namespace attnscope {
 namespace {

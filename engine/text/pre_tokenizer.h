@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "engine/text/text_pattern.h"
-#include "kernels/base/result.h"
 
 namespace attnscope {
 

@@ -11,10 +11,10 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/json.h"
+#include "base/running_sum.h"
+#include "base/sentences.h"
 #include "engine/text/characters.h"
-#include "kernels/base/json.h"
-#include "kernels/base/running_sum.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

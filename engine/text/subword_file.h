@@ -11,12 +11,12 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "engine/text/added_tokens.h"
 #include "engine/text/normalizer.h"
 #include "engine/text/pre_tokenizer.h"
 #include "engine/text/subword_model.h"
 #include "engine/text/vocabulary.h"
-#include "kernels/base/result.h"
 
 namespace attnscope {
 

@@ -6,10 +6,10 @@
 #include <string>
 #include <utility>
 
+#include "base/sentences.h"
 #include "engine/text/characters.h"
 #include "engine/text/subword_file.h"
 #include "engine/text/tokenizer_folder.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope {
 

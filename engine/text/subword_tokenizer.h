@@ -16,8 +16,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "engine/text/tokenizer.h"
-#include "kernels/base/result.h"
 
 namespace attnscope {
 

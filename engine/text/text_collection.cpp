@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/base/sentences.h"
-#include "kernels/base/written_file.h"
+#include "base/sentences.h"
+#include "base/written_file.h"
 
 namespace attnscope {
 

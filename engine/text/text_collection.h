@@ -22,9 +22,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
 #include "engine/text/pair_reader.h"
 #include "engine/text/text_file.h"
-#include "kernels/base/result.h"
 
 namespace attnscope {
 

@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/gzip.h"
+#include "base/json.h"
+#include "base/sentences.h"
 #include "engine/text/characters.h"
 #include "engine/text/field_names.h"
-#include "kernels/base/gzip.h"
-#include "kernels/base/json.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

@@ -24,8 +24,8 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/base/line_file.h"
-#include "kernels/base/result.h"
+#include "base/line_file.h"
+#include "base/result.h"
 
 namespace attnscope {
 

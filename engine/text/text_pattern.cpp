@@ -12,9 +12,9 @@
 #include <map>
 #include <utility>
 
+#include "base/json.h"
+#include "base/sentences.h"
 #include "engine/text/characters.h"
-#include "kernels/base/json.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope {
 

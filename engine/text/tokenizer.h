@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 
 namespace attnscope {
 

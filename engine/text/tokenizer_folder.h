@@ -17,8 +17,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "engine/text/subword_file.h"
-#include "kernels/base/result.h"
 
 namespace attnscope {
 

@@ -16,10 +16,10 @@
 #include <system_error>
 #include <utility>
 
+#include "base/json.h"
+#include "base/sentences.h"
 #include "engine/text/characters.h"
 #include "engine/text/field_names.h"
-#include "kernels/base/json.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

@@ -24,8 +24,8 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "engine/text/text_file.h"
-#include "kernels/base/result.h"
 
 namespace attnscope {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 
 namespace attnscope {
 

@@ -10,11 +10,11 @@
 #include <array>
 #include <stdexcept>
 
+#include "base/running_sum.h"
+#include "base/sentences.h"
+#include "base/text_file.h"
 #include "engine/text/characters.h"
 #include "engine/text/vocabulary.h"
-#include "kernels/base/running_sum.h"
-#include "kernels/base/sentences.h"
-#include "kernels/base/text_file.h"
 
 namespace attnscope {
 namespace {

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "engine/train/trained_cross_encoder.h"
-#include "kernels/base/result.h"
 
 namespace attnscope {
 

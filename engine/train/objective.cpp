@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "kernels/base/sentences.h"
+#include "base/sentences.h"
 
 namespace attnscope {
 namespace {

@@ -16,7 +16,7 @@
 #include <span>
 #include <string_view>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 
 namespace attnscope {
 

@@ -23,6 +23,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/sentences.h"
 #include "engine/attention/torch_function.h"
 #include "engine/attention/torch_tensors.h"
 #include "engine/model/bert/attention_stage.h"
@@ -31,7 +32,6 @@
 #include "engine/model/bert/packed_batch.h"
 #include "engine/model/bert/plan_rows.h"
 #include "engine/pattern/compile_plan.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

@@ -17,9 +17,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "engine/model/family.h"
 #include "engine/model/model_weights.h"
-#include "kernels/base/result.h"
 
 namespace attnscope {
 

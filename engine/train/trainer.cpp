@@ -12,10 +12,10 @@
 #include <cstring>
 #include <utility>
 
+#include "base/sentences.h"
 #include "engine/checkpoint/trained_config.h"
 #include "engine/model/bert/bert_config.h"
 #include "engine/safetensors/safetensors.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

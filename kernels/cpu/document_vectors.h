@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 #include "kernels/plan/attention_plan.h"
 #include "kernels/plan/vector_format.h"
 

@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 #include "kernels/cpu/linear.h"
 #include "kernels/plan/attention_plan.h"
 

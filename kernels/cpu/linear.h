@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 #include "kernels/plan/products.h"
 
 namespace attnscope::cpu {

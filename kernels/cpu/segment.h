@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 #include "kernels/plan/attention_plan.h"
 #include "kernels/plan/gradients.h"
 #include "kernels/plan/tensor.h"

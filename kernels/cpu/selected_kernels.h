@@ -6,7 +6,7 @@
 
 #include <span>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/plan/attention_plan.h"
 #include "kernels/plan/gradients.h"

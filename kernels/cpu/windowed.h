@@ -18,7 +18,7 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 #include "kernels/plan/attention_plan.h"
 #include "kernels/plan/gradients.h"
 #include "kernels/plan/tensor.h"

@@ -22,7 +22,7 @@
 #include <memory>
 #include <utility>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 #include "kernels/cuda/stream.h"
 #include "kernels/plan/attention_plan.h"
 #include "kernels/plan/counts.h"

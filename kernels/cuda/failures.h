@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 
 namespace attnscope::cuda {
 

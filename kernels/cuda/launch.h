@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 #include "kernels/cuda/failures.h"
 #include "kernels/cuda/stream.h"
 

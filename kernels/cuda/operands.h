@@ -14,7 +14,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 #include "kernels/plan/gradients.h"
 #include "kernels/plan/tensor.h"
 

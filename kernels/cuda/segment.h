@@ -18,7 +18,7 @@
 #include <span>
 #include <vector>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 #include "kernels/cuda/stream.h"
 #include "kernels/plan/attention_plan.h"
 #include "kernels/plan/counts.h"

@@ -21,7 +21,7 @@
 #include <memory>
 #include <span>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 #include "kernels/cuda/stream.h"
 #include "kernels/plan/attention_plan.h"
 #include "kernels/plan/counts.h"

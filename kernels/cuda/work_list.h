@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 #include "kernels/plan/attention_plan.h"
 #include "kernels/plan/counts.h"
 

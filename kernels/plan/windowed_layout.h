@@ -8,7 +8,7 @@
 #include <limits>
 #include <span>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 #include "kernels/plan/attention_plan.h"
 #include "kernels/plan/score_columns.h"
 

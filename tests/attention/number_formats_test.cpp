@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/base/number_formats.h"
+#include "base/number_formats.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/base/gzip.h"
+#include "base/gzip.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/base/line_file.h"
-#include "kernels/base/written_file.h"
+#include "base/line_file.h"
+#include "base/written_file.h"
 #include "tests/base/packed.h"
 #include "tests/safetensors/scratch_folder.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "kernels/base/gzip.h"
+#include "base/gzip.h"
 
 namespace attnscope::tests {
 

@@ -1,4 +1,4 @@
-#include "kernels/base/running_sum.h"
+#include "base/running_sum.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/base/sentences.h"
+#include "base/sentences.h"
 
 #include <gtest/gtest.h>
 

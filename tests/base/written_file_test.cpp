@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/base/written_file.h"
+#include "base/written_file.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "kernels/base/read_files.h"
+#include "base/read_files.h"
 #include "tests/safetensors/scratch_folder.h"
 
 namespace attnscope {

@@ -12,7 +12,7 @@
 #include <iterator>
 #include <map>
 
-#include "kernels/base/gzip.h"
+#include "base/gzip.h"
 #include "tests/base/packed.h"
 #include "tests/cli/program.h"
 

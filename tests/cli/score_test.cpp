@@ -22,7 +22,7 @@
 #include <tuple>
 #include <vector>
 
-#include "engine/heat/turn.h"
+#include "engine/worker/turn.h"
 #include "tests/base/packed.h"
 #include "tests/checkpoint/tiny_checkpoint.h"
 #include "tests/cli/program.h"

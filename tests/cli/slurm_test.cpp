@@ -15,7 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "kernels/base/shell_word.h"
+#include "base/shell_word.h"
 #include "tests/cli/program.h"
 
 namespace attnscope::testing {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "base/number_formats.h"
 #include "engine/pattern/axes.h"
-#include "kernels/base/number_formats.h"
 #include "kernels/cuda/dense/softmax.h"
 #include "tests/cuda_on_host/device_memory.h"
 #include "tests/kernels/cases.h"

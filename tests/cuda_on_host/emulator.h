@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <string>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 
 namespace attnscope::on_host {
 

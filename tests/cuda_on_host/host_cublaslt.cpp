@@ -5,7 +5,7 @@
 #include <array>
 #include <cstring>
 
-#include "kernels/base/number_formats.h"
+#include "base/number_formats.h"
 #include "kernels/cuda/dense/device_time.h"
 #include "kernels/plan/tensor.h"
 #include "tests/cuda_on_host/device_memory.h"

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "base/line_file.h"
 #include "engine/effectiveness/measures.h"
-#include "kernels/base/line_file.h"
 #include "tests/safetensors/scratch_folder.h"
 
 namespace attnscope::effectiveness {

@@ -31,9 +31,9 @@
 #include <string>
 
 #include "attnscope/build_info.h"
-#include "engine/heat/protocol.h"
-#include "engine/heat/sign_of_life.h"
-#include "engine/heat/turn_keeper.h"
+#include "engine/worker/protocol.h"
+#include "engine/worker/sign_of_life.h"
+#include "engine/worker/turn_keeper.h"
 
 namespace attnscope {
 namespace {

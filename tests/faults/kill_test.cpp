@@ -11,7 +11,7 @@
 #include <random>
 #include <set>
 
-#include "engine/heat/protocol.h"
+#include "engine/worker/protocol.h"
 #include "tests/faults/live_program.h"
 
 namespace attnscope {

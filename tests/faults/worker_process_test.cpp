@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/sweep/worker_process.h"
+#include "engine/worker/worker_process.h"
 
 #include <sys/stat.h>
 
 #include <csignal>
 
 #include "attnscope/build_info.h"
-#include "engine/heat/protocol.h"
+#include "engine/worker/protocol.h"
 #include "tests/faults/fault_fixture.h"
 
 namespace attnscope {

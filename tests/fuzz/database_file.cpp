@@ -17,10 +17,10 @@
 #include <map>
 #include <sstream>
 
-#include "engine/heat/protocol.h"
 #include "engine/report/figure.h"
 #include "engine/report/table.h"
 #include "engine/store/store.h"
+#include "engine/worker/protocol.h"
 #include "tests/fuzz/fuzz_input.h"
 #include "tests/store/sample_runs.h"
 

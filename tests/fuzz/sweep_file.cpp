@@ -2,8 +2,8 @@
 //
 // Sweep files: what is accepted has a bounded number of cells, and every heat survives the way to a
 // worker.
-#include "engine/heat/protocol.h"
 #include "engine/sweep/sweep.h"
+#include "engine/worker/protocol.h"
 #include "tests/fuzz/fuzz_input.h"
 
 namespace attnscope {

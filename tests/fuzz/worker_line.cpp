@@ -4,7 +4,7 @@
 // journey, and what it declines is one sentence.
 #include <nlohmann/json.hpp>
 
-#include "engine/heat/protocol.h"
+#include "engine/worker/protocol.h"
 #include "tests/fuzz/fuzz_input.h"
 
 namespace attnscope {

@@ -12,8 +12,8 @@
 
 #include "engine/model/family.h"
 #include "engine/model/model_weights.h"
-#include "engine/scoring/explained_pair.h"
-#include "engine/scoring/scoring_model.h"
+#include "engine/ranking/explained_pair.h"
+#include "engine/ranking/scoring_model.h"
 
 namespace attnscope {
 namespace {

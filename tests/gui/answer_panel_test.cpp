@@ -24,9 +24,9 @@
 #include "app/gui/views/answer_fields.h"
 #include "app/gui/views/answer_list.h"
 #include "app/gui/views/effectiveness_plot.h"
+#include "base/text_file.h"
+#include "base/written_file.h"
 #include "engine/sweep/sweep.h"
-#include "kernels/base/text_file.h"
-#include "kernels/base/written_file.h"
 #include "tests/gui/gui_test.h"
 #include "tests/gui/run_fixture.h"
 

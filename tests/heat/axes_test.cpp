@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "engine/heat/protocol.h"
+#include "engine/worker/protocol.h"
 
 namespace attnscope {
 namespace {

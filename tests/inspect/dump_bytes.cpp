@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "kernels/base/number_formats.h"
+#include "base/number_formats.h"
 
 namespace attnscope {
 

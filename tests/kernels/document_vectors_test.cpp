@@ -12,7 +12,7 @@
 #include <random>
 #include <vector>
 
-#include "kernels/base/number_formats.h"
+#include "base/number_formats.h"
 #include "kernels/cpu/instruction_set.h"
 
 namespace attnscope::testing {

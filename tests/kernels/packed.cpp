@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "kernels/base/number_formats.h"
+#include "base/number_formats.h"
 
 namespace attnscope::testing {
 namespace {

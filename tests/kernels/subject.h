@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 #include "tests/kernels/cases.h"
 
 namespace attnscope::testing {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/heat/protocol.h"
 #include "engine/pattern/attention_pattern.h"
+#include "engine/worker/protocol.h"
 
 namespace attnscope::measure {
 

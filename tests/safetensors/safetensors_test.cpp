@@ -11,7 +11,7 @@
 #include <limits>
 #include <numeric>
 
-#include "kernels/base/number_formats.h"
+#include "base/number_formats.h"
 #include "tests/safetensors/scratch_folder.h"
 
 namespace attnscope {

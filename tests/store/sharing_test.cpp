@@ -16,8 +16,8 @@
 #include <set>
 #include <vector>
 
-#include "kernels/base/text_file.h"
-#include "kernels/base/written_file.h"
+#include "base/text_file.h"
+#include "base/written_file.h"
 #include "tests/store/sample_runs.h"
 
 namespace attnscope {

@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/gzip.h"
 #include "engine/store/packed_database.h"
-#include "kernels/base/gzip.h"
 #include "tests/base/packed.h"
 #include "tests/store/sample_runs.h"
 

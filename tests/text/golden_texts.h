@@ -14,10 +14,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/line_file.h"
 #include "engine/text/characters.h"
 #include "engine/text/subword_tokenizer.h"
 #include "engine/text/tokenizer_folder.h"
-#include "kernels/base/line_file.h"
 
 namespace attnscope::tests {
 

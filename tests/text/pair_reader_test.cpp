@@ -8,7 +8,7 @@
 #include <fstream>
 #include <vector>
 
-#include "kernels/base/line_file.h"
+#include "base/line_file.h"
 #include "tests/base/packed.h"
 #include "tests/safetensors/scratch_folder.h"
 

@@ -6,10 +6,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/json.h"
 #include "engine/text/characters.h"
 #include "engine/text/normalizer.h"
 #include "engine/text/pre_tokenizer.h"
-#include "kernels/base/json.h"
 #include "tests/text/golden_texts.h"
 
 namespace attnscope {

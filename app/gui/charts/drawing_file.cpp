@@ -16,7 +16,7 @@
 #include <cassert>
 #include <cmath>
 
-#include "kernels/base/sentences.h"
+#include "base/sentences.h"
 
 namespace attnscope::charts {
 namespace {

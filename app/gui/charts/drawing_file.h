@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <functional>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 
 namespace attnscope::charts {
 

@@ -6,8 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "base/sentences.h"
 #include "engine/pattern/compile_plan.h"
-#include "kernels/base/sentences.h"
 #include "kernels/plan/key_runs.h"
 #include "kernels/plan/row_intervals.h"
 

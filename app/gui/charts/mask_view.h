@@ -18,9 +18,9 @@
 #include "app/gui/charts/map_view.h"
 #include "app/gui/charts/mask_drawing.h"
 #include "app/gui/charts/mask_problem.h"
+#include "base/result.h"
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/sequence_layout.h"
-#include "kernels/base/result.h"
 
 namespace attnscope::charts {
 

@@ -12,10 +12,10 @@
 #include <cmath>
 #include <utility>
 
+#include "base/sentences.h"
+#include "base/written_file.h"
 #include "engine/report/number_text.h"
 #include "engine/report/sheet.h"
-#include "kernels/base/sentences.h"
-#include "kernels/base/written_file.h"
 
 namespace attnscope::charts {
 namespace {

@@ -21,8 +21,8 @@
 #include "app/gui/charts/axis_scale.h"
 #include "app/gui/charts/chart_theme.h"
 #include "app/gui/charts/drawing_file.h"
+#include "base/result.h"
 #include "engine/report/figure.h"
-#include "kernels/base/result.h"
 
 namespace attnscope::charts {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 
 namespace attnscope::gui {
 

@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "app/gui/session/text.h"
+#include "base/json.h"
+#include "base/text_file.h"
+#include "base/written_file.h"
 #include "engine/checkpoint/family_description.h"
-#include "kernels/base/json.h"
-#include "kernels/base/text_file.h"
-#include "kernels/base/written_file.h"
 
 namespace attnscope::gui {
 namespace {

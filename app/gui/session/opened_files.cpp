@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/json.h"
+#include "base/text_file.h"
+#include "base/written_file.h"
 #include "engine/report/training_curve.h"
 #include "engine/store/location.h"
-#include "kernels/base/json.h"
-#include "kernels/base/text_file.h"
-#include "kernels/base/written_file.h"
 
 namespace attnscope::gui {
 namespace {

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <filesystem>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 
 namespace attnscope::gui {
 

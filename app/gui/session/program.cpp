@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "app/gui/session/text.h"
+#include "base/written_file.h"
 #include "engine/store/store.h"
-#include "kernels/base/written_file.h"
 
 namespace attnscope::gui {
 namespace {

@@ -11,10 +11,10 @@
 
 #include "app/gui/session/program.h"
 #include "app/gui/session/text.h"
+#include "base/written_file.h"
 #include "engine/report/training_curve.h"
 #include "engine/store/store.h"
 #include "engine/sweep/pause.h"
-#include "kernels/base/written_file.h"
 
 namespace attnscope::gui {
 namespace {

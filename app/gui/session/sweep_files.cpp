@@ -13,9 +13,9 @@
 
 #include "app/gui/session/program.h"
 #include "app/gui/session/text.h"
-#include "kernels/base/json.h"
-#include "kernels/base/text_file.h"
-#include "kernels/base/written_file.h"
+#include "base/json.h"
+#include "base/text_file.h"
+#include "base/written_file.h"
 
 namespace attnscope::gui {
 namespace {

@@ -5,8 +5,8 @@
 #include <QFile>
 #include <QFileInfo>
 
+#include "base/written_file.h"
 #include "engine/report/question.h"
-#include "kernels/base/written_file.h"
 
 namespace attnscope::gui {
 

@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "app/gui/background/latest_job.h"
+#include "base/result.h"
 #include "engine/report/training_curve.h"
-#include "kernels/base/result.h"
 
 namespace attnscope::gui {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "app/gui/session/text.h"
-#include "kernels/base/json.h"
+#include "base/json.h"
 
 namespace attnscope::gui {
 namespace {

@@ -15,8 +15,8 @@
 #include "app/gui/models/terms.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/fields.h"
+#include "base/sentences.h"
 #include "engine/report/conditions.h"
-#include "kernels/base/sentences.h"
 #include "views/ui_answer_fields.h"
 
 namespace attnscope::gui {

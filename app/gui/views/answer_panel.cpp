@@ -29,8 +29,8 @@
 #include "app/gui/views/file_dialogs.h"
 #include "app/gui/views/popup_button.h"
 #include "app/gui/views/run_export.h"
-#include "kernels/base/gzip.h"
-#include "kernels/base/written_file.h"
+#include "base/gzip.h"
+#include "base/written_file.h"
 
 namespace attnscope::gui {
 namespace {

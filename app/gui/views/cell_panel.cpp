@@ -27,10 +27,10 @@
 #include "app/gui/views/fields.h"
 #include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/theme.h"
+#include "base/sentences.h"
 #include "engine/report/conditions.h"
 #include "engine/report/number_text.h"
 #include "engine/report/repeat_command.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope::gui {
 namespace {

@@ -14,8 +14,8 @@
 #include "app/gui/views/attention_source.h"
 #include "app/gui/views/fields.h"
 #include "app/gui/views/file_dialogs.h"
+#include "base/text_file.h"
 #include "engine/report/differences.h"
-#include "kernels/base/text_file.h"
 #include "views/ui_checkpoint_dialog.h"
 
 namespace attnscope::gui {

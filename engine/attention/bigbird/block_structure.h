@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/result.h"
 #include "engine/pattern/sequence_layout.h"
-#include "kernels/base/result.h"
 #include "kernels/plan/attention_plan.h"
 
 namespace attnscope {

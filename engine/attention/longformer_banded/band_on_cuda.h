@@ -14,10 +14,10 @@
 #include <span>
 #include <utility>
 
+#include "base/result.h"
 #include "engine/attention/longformer_banded/device_lists.h"
 #include "engine/attention/longformer_banded/kernels.h"
 #include "engine/attention/longformer_banded/weighting.h"
-#include "kernels/base/result.h"
 #include "kernels/cuda/stream.h"
 #include "kernels/plan/gradients.h"
 #include "kernels/plan/tensor.h"

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "kernels/base/number_formats.h"
+#include "base/number_formats.h"
 #include "kernels/cpu/instruction_set.h"
 #include "kernels/plan/attention_plan.h"
 #include "kernels/plan/key_runs.h"

@@ -14,9 +14,9 @@
 #include <span>
 #include <vector>
 
+#include "base/result.h"
 #include "engine/attention/longformer_banded/key_runs_of_plan.h"
 #include "engine/attention/longformer_banded/weighting.h"
-#include "kernels/base/result.h"
 #include "kernels/plan/attention_plan.h"
 #include "kernels/plan/counts.h"
 #include "kernels/plan/gradients.h"

@@ -32,13 +32,13 @@
 #include <tuple>
 #include <utility>
 
+#include "base/result.h"
 #include "engine/attention/operator/float64_attention.h"
 #include "engine/attention/torch_function.h"
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/compile_plan.h"
 #include "engine/pattern/sequence_layout.h"
 #include "engine/pattern/window.h"
-#include "kernels/base/result.h"
 
 namespace attnscope {
 namespace {

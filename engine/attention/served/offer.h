@@ -20,9 +20,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
 #include "engine/attention/served/served_process.h"
 #include "engine/pattern/axes.h"
-#include "kernels/base/result.h"
 
 namespace attnscope {
 

@@ -12,13 +12,13 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/sentences.h"
 #include "engine/attention/implementation.h"
 #include "engine/attention/list.h"
 #include "engine/attention/served/offer.h"
 #include "engine/attention/served/served_process.h"
 #include "engine/attention/served/shared_memory.h"
 #include "engine/pattern/mask.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/base/sentences.h"
+#include "base/sentences.h"
 
 namespace attnscope {
 namespace {

@@ -22,9 +22,9 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/base/memory_kills.h"
-#include "kernels/base/result.h"
-#include "kernels/base/spawn.h"
+#include "base/memory_kills.h"
+#include "base/result.h"
+#include "base/spawn.h"
 
 namespace attnscope {
 

@@ -7,12 +7,12 @@
 #include <array>
 #include <cmath>
 
+#include "base/sentences.h"
 #include "engine/checkpoint/bert_body.h"
 #include "engine/checkpoint/family_description.h"
 #include "engine/checkpoint/trained_config.h"
 #include "engine/model/bert/bert_config.h"
 #include "engine/model/bert/bert_like.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

@@ -4,9 +4,9 @@
 #include <charconv>
 #include <map>
 
+#include "base/sentences.h"
 #include "engine/checkpoint/bert_body.h"
 #include "engine/model/late/late_description.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

@@ -11,13 +11,13 @@
 #include <numeric>
 #include <utility>
 
+#include "base/running_sum.h"
+#include "base/sentences.h"
 #include "engine/attention/torch_tensors.h"
 #include "engine/model/bert/encoder.h"
 #include "engine/model/query_groups.h"
 #include "engine/model/stretches.h"
 #include "engine/pattern/attention_pattern.h"
-#include "kernels/base/running_sum.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

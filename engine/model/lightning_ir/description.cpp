@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <array>
 
+#include "base/sentences.h"
 #include "engine/checkpoint/bert_body.h"
 #include "engine/model/bert/bert_config.h"
 #include "engine/model/bert/bert_like.h"
 #include "engine/model/lightning_ir/mono_config.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

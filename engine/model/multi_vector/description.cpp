@@ -2,8 +2,8 @@
 //
 // ColBERT (Khattab and Zaharia, SIGIR 2020) as published: a head that computes a vector for every
 // token, on the body of another family. engine/checkpoint/multi_vector_files.h reads its files.
+#include "base/sentences.h"
 #include "engine/checkpoint/family_description.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

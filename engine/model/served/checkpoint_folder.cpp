@@ -14,12 +14,12 @@
 #include <system_error>
 #include <vector>
 
+#include "base/sentences.h"
+#include "base/written_file.h"
 #include "engine/checkpoint/trained_config.h"
 #include "engine/model/bert/bert_config.h"
 #include "engine/model/model_weights.h"
 #include "engine/safetensors/safetensors.h"
-#include "kernels/base/sentences.h"
-#include "kernels/base/written_file.h"
 
 namespace attnscope {
 namespace {

@@ -14,8 +14,8 @@
 #include <memory>
 #include <optional>
 
-#include "kernels/base/result.h"
-#include "kernels/base/spawn.h"
+#include "base/result.h"
+#include "base/spawn.h"
 
 namespace attnscope {
 

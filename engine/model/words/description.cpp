@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "base/sentences.h"
 #include "engine/checkpoint/bert_body.h"
 #include "engine/model/words/contextualizer_names.h"
 #include "engine/model/words/map_names.h"
 #include "engine/model/words/words_description.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "base/sentences.h"
 #include "engine/attention/torch_tensors.h"
-#include "kernels/base/sentences.h"
 
 namespace attnscope {
 

@@ -16,7 +16,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 #include "kernels/cuda/stream.h"
 
 namespace attnscope::cuda {

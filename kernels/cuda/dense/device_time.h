@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 #include "kernels/cuda/stream.h"
 
 namespace attnscope::cuda {

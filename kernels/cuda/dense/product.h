@@ -17,7 +17,7 @@
 #include <optional>
 #include <vector>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 #include "kernels/cuda/dense/cublaslt.h"
 #include "kernels/plan/tensor.h"
 

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 #include "kernels/cuda/stream.h"
 #include "kernels/plan/tensor.h"
 

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 #include "kernels/cuda/operands.h"
 #include "kernels/cuda/stream.h"
 #include "kernels/cuda/walk_list.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 
 namespace attnscope::cuda::planted {
 

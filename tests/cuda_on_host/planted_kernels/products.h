@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "kernels/base/result.h"
+#include "base/result.h"
 #include "kernels/plan/tensor.h"
 
 namespace attnscope::cuda::planted {

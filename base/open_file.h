@@ -1,0 +1,60 @@
+#pragma once
+// SPDX-License-Identifier: Apache-2.0
+//
+// A regular file that is open for reading, or mapped, while this object exists.
+//
+// A file that begins like an SQLite database stays open until the process ends: it may be a
+// database in use by this process, and a process that closes any descriptor of a file loses all its
+// locks on it, including those of SQLite's connections (https://www.sqlite.org/howtocorrupt.html,
+// 2.2). Code that reads a file named by the user must therefore use this class.
+
+#include <cstdint>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "base/result.h"
+
+namespace attnscope {
+
+/// Device and inode number of a path, for a link those of the link itself: two names of the same
+/// file have equal values. Zeros if nothing exists there.
+using FileId = std::pair<std::uint64_t, std::uint64_t>;
+[[nodiscard]] FileId file_id(const std::filesystem::path& path);
+
+/// Whether an optional file exists. A dangling link is an error: such a file is lost, not omitted.
+[[nodiscard]] Result<bool> is_present(const std::filesystem::path& path);
+
+/// The first bytes of every SQLite database
+/// (https://www.sqlite.org/fileformat2.html#magic_header_string).
+inline constexpr std::string_view database_mark{"SQLite format 3\0", 16};
+
+class OpenFile {
+ public:
+  /// A pipe, a device or a directory is rejected at once, without waiting.
+  [[nodiscard]] static Result<OpenFile> to_read(const std::filesystem::path& path);
+
+  OpenFile(OpenFile&& other) noexcept
+      : number_(std::exchange(other.number_, -1)),
+        size_(other.size_),
+        is_database_(other.is_database_) {}
+  OpenFile& operator=(OpenFile&&) = delete;
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  ~OpenFile();
+
+  [[nodiscard]] int number() const { return number_; }
+  /// Size in bytes when it was opened.
+  [[nodiscard]] std::int64_t size() const { return size_; }
+  /// Whether it begins like an SQLite database.
+  [[nodiscard]] bool is_database() const { return is_database_; }
+
+ private:
+  explicit OpenFile(int number) : number_(number) {}
+
+  int number_;
+  std::int64_t size_ = 0;
+  bool is_database_ = false;
+};
+
+}  // namespace attnscope

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/worker/turn_holder.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "base/sentences.h"
+#include "engine/worker/turn.h"
+
+namespace attnscope {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using nlohmann::json;
+using std::chrono::milliseconds;
+
+constexpr milliseconds between_glances{100};
+// A waiting worker sends an event every 2 s.
+constexpr milliseconds longest_silence = std::chrono::minutes(1);
+constexpr milliseconds before_another_try = std::chrono::seconds(1);
+// In a row, for a worker that has waited before.
+constexpr int most_tries = 300;
+
+/// "A, B and 3 more".
+std::string list_in_words(const json& measured) {
+  constexpr std::size_t most_named = 3;
+  std::vector<std::string> names;
+  for (const json& measurement : measured) names.push_back(in_words(read_measurement(measurement)));
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), most_named); ++i)
+    text.append(text.empty() ? "" : ", ").append(names[i]);
+  if (names.size() > most_named) text += fmt::format(" and {} more", names.size() - most_named);
+  return text;
+}
+
+}  // namespace
+
+std::string new_driver_number() {
+  std::random_device entropy;
+  return fmt::format("{:08x}{:08x}", entropy(), entropy());
+}
+
+TurnHolder::TurnHolder(Measuring measuring)
+    : measuring_(std::move(measuring)), driver_(new_driver_number()) {}
+
+bool TurnHolder::hold(const Listener& listener) {
+  has_answered_ = false;
+  for (int restarts = 0; !worker_ && is_possible_; ++restarts) {
+    if (listener.is_given_up()) return false;
+    const Ending ending = ask(listener);
+    if (ending == Ending::held) return true;
+    worker_.reset();
+    if (ending == Ending::given_up) return false;
+    is_possible_ = ending != Ending::not_possible;
+    const bool tries_again = is_possible_ && has_answered_ && restarts < most_tries;
+    if (!tries_again && !std::exchange(warned_, true)) {
+      listener.on_warning(
+          fmt::format("cannot wait for other measurements, nor they for this one: {}; measuring "
+                      "without the lock",
+                      words_));
+    }
+    if (!tries_again) return true;
+    const auto until = Clock::now() + before_another_try;
+    while (Clock::now() < until) {
+      if (listener.is_given_up()) return false;
+      poll(nullptr, 0, static_cast<int>(between_glances.count()));
+    }
+  }
+  return true;
+}
+
+TurnHolder::Ending TurnHolder::ask(const Listener& listener) {
+  auto started = WorkerProcess::start_ungreeted(measuring_.worker_command);
+  if (!started) {
+    words_ = started.error().message;
+    return Ending::ended;
+  }
+  worker_.emplace(std::move(*started));
+  static_cast<void>(send_request());  // the first read detects one that has died
+  const Ending ending = wait(listener);
+  if (ending == Ending::given_up) worker_->kill();  // it may not respond
+  return ending;
+}
+
+Status TurnHolder::send_request() {
+  json devices = json::array();
+  for (const DeviceKind device : measuring_.devices) devices.push_back(name_of(device));
+  return worker_->send({{"request", "hold"},
+                        {"driver", driver_ + "-turn"},
+                        {"devices", std::move(devices)},
+                        {"now", measuring_.now},
+                        {"what", measuring_.what},
+                        {"process", getpid()},
+                        {"host", host_name()}});
+}
+
+TurnHolder::Ending TurnHolder::wait(const Listener& listener) {
+  std::optional<std::string> waited_for;
+  auto last_sign = Clock::now();
+  while (true) {
+    if (listener.is_given_up()) return Ending::given_up;
+    const WorkerProcess::Read read = worker_->read(between_glances);
+    if (read.wait == WorkerProcess::Wait::ended) {
+      words_ = "the process that holds the lock ended: " + read.ended.words;
+      return Ending::ended;
+    }
+    if (read.wait == WorkerProcess::Wait::timeout) {
+      if (Clock::now() - last_sign < longest_silence) continue;
+      worker_->kill();
+      words_ = "the process that holds the lock gave no answer within 60 s";
+      return has_answered_ ? Ending::ended : Ending::not_possible;
+    }
+    last_sign = Clock::now();
+    const std::string kind = text_field(read.event, "event");
+    if (kind == "waiting") {
+      has_answered_ = true;
+      std::string words = in_words(read_measurement(read.event.value("by", json())));
+      if (words != waited_for) listener.on_waiting(words);
+      waited_for = std::move(words);
+    } else if (kind == "held" || kind == "error") {
+      has_answered_ = true;
+      words_ = in_a_sentence(text_field(read.event, kind == "held" ? "problem" : "message"),
+                             longest_words);
+      if (kind == "held" && words_.empty()) return Ending::held;
+      if (words_.empty()) words_ = "the measuring process gave no reason";
+      return Ending::not_possible;
+    }
+  }
+}
+
+std::string TurnHolder::others(const std::function<bool()>& is_given_up) {
+  if (!worker_) return {};
+  static_cast<void>(worker_->send({{"request", "others"}}));
+  const auto until = Clock::now() + longest_silence;
+  while (Clock::now() < until) {
+    const WorkerProcess::Read read = worker_->read(between_glances);
+    if (read.wait == WorkerProcess::Wait::ended) break;
+    if (read.wait == WorkerProcess::Wait::event && text_field(read.event, "event") == "others") {
+      const json measured = read.event.value("measured", json::array());
+      return measured.is_array() ? list_in_words(measured) : std::string();
+    }
+    if (is_given_up()) return {};
+  }
+  worker_->kill();
+  worker_.reset();
+  return {};
+}
+
+}  // namespace attnscope

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The worker program as a driver sees it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "engine/worker/protocol.h"
+#include "engine/worker/waiting_policy.h"
+#include "tests/measure/small_heat.h"
+#include "tests/measure/worker_under_test.h"
+
+namespace attnscope::worker {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+const json hello = {{"request", "hello"}, {"protocol", 1}, {"version", "0.1.0"}};
+
+std::string message_of(const json& event) {
+  return event.value("event", "") == "error" ? event.value("message", "")
+                                             : "no error: " + event.dump();
+}
+
+protocol::HeatRequest long_heat() {
+  auto request = measure::small_heat(
+      {measure::contender("full", "dense"), measure::contender("full", "sdpa")}, 256);
+  request.heat.stop.relative_interval = 0;
+  request.heat.stop.max_seconds = 10'000;
+  return request;
+}
+
+TEST(Worker, Hello_TellsProtocolBuildDevicesAndImplementations) {
+  WorkerUnderTest worker;
+  worker.send(hello);
+  const json event = worker.read_event();
+  EXPECT_EQ(event.at("event"), "hello");
+  EXPECT_EQ(event.at("protocol"), protocol::version);
+  EXPECT_TRUE(event.at("version").is_string());
+  EXPECT_FALSE(event.at("device").at("name").get<std::string>().empty());
+  EXPECT_EQ(event.at("devices").at(0).at("kind"), "cpu");
+  EXPECT_EQ(event.at("devices").at(0).at("available"), true);
+  EXPECT_EQ(event.at("build").at("openmp").size(), 1U);
+  std::vector<std::string> ids;
+  for (const json& one : event.at("implementations")) ids.push_back(one.at("id"));
+  EXPECT_THAT(ids, testing::IsSupersetOf({"dense", "sdpa", "sdpa-mask", "windowed", "segment"}));
+}
+
+TEST(Worker, ThreadsSpinForABoundedTime_UnlessTheUserChoseOtherwise) {
+  unsetenv("OMP_WAIT_POLICY");  // tests side by side are started with one
+  const auto environment_of = [](const std::vector<std::string>& settings) {
+    WorkerUnderTest worker({}, settings);
+    worker.send(hello);
+    return worker.read_event().at("device").at("environment");
+  };
+  EXPECT_EQ(environment_of({}).at(spin_count_name), spin_count);
+  EXPECT_EQ(environment_of({"GOMP_SPINCOUNT=77"}).at(spin_count_name), "77");
+  EXPECT_FALSE(environment_of({"OMP_WAIT_POLICY=active"}).contains(spin_count_name));
+}
+
+TEST(Worker, BadLines_AreErrorsInWords_AndItLivesOn) {
+  WorkerUnderTest worker;
+  worker.send_text("this is no JSON\n");
+  EXPECT_THAT(message_of(worker.read_event()), HasSubstr("this is no JSON"));
+  worker.send_text("[1,2]\n");
+  EXPECT_THAT(message_of(worker.read_event()), HasSubstr("JSON object"));
+  worker.send({{"request", "helo"}});
+  EXPECT_THAT(message_of(worker.read_event()), HasSubstr("hello"));
+  worker.send({{"request", 7}});
+  EXPECT_THAT(message_of(worker.read_event()), HasSubstr("'request'"));
+  worker.send({{"question", "hello"}});
+  EXPECT_THAT(message_of(worker.read_event()), HasSubstr("'request'"));
+  worker.send({{"request", "heat"}, {"heat", 3}});
+  EXPECT_THAT(message_of(worker.read_event()), HasSubstr("heat"));
+  worker.send({{"request", "ceilings"}, {"threads", "two"}});
+  EXPECT_THAT(message_of(worker.read_event()), HasSubstr("'threads'"));
+  worker.send({{"request", "check"}, {"device", "abacus"}});
+  EXPECT_THAT(message_of(worker.read_event()), HasSubstr("abacus"));
+  worker.send({{"request", "attend"}, {"in", "x"}});
+  EXPECT_THAT(message_of(worker.read_event()), HasSubstr("'out'"));
+  worker.send({{"request", "attend"}, {"in", "x"}, {"out", "y"}, {"backward", "yes"}});
+  EXPECT_THAT(message_of(worker.read_event()),
+              HasSubstr("'backward' in the protocol message must be true or false"));
+  worker.send(hello);
+  EXPECT_EQ(worker.read_event().at("event"), "hello");
+}
+
+TEST(Worker, BytesThatAreNoText_AreAnErrorToo) {
+  WorkerUnderTest worker;
+  worker.send_text(std::string("\xff\xfe\x00{\"request\"\n", 14));
+  EXPECT_NE(message_of(worker.read_event()), "");
+  worker.send(hello);
+  EXPECT_EQ(worker.read_event().at("event"), "hello");
+}
+
+TEST(Worker, Heat_ReportsProgressThenItsCells) {
+  WorkerUnderTest worker;
+  worker.send(protocol::to_json(
+      measure::small_heat({measure::contender("full", "dense"),
+                           measure::contender("sparse", "segment", Window::of(4))})));
+  std::vector<json> events = worker.read_until("heat");
+  // On a slow machine its signs of life come in between.
+  std::erase_if(events, [](const json& event) { return event.at("event") == "alive"; });
+  ASSERT_GT(events.size(), 1U);
+  EXPECT_EQ(events.front().at("event"), "progress");
+  EXPECT_TRUE(events.front().at("contender").is_number_integer());
+  EXPECT_TRUE(events.front().at("phase").is_string());
+  const auto result = protocol::read_heat_result(events.back().at("result"));
+  ASSERT_TRUE(result.has_value()) << result.error().message;
+  for (const Cell& cell : result->cells)
+    EXPECT_EQ(cell.status, CellStatus::ok) << cell.contender.id() << ": " << cell.reason;
+}
+
+TEST(Worker, Cancel_OvertakesTheHeatThatRuns) {
+  WorkerUnderTest worker;
+  worker.send(protocol::to_json(long_heat()));
+  ASSERT_FALSE(worker.read_until("progress").empty());
+  worker.send({{"request", "cancel"}});
+  const std::vector<json> events = worker.read_until("heat");
+  ASSERT_FALSE(events.empty());
+  const auto result = protocol::read_heat_result(events.back().at("result"));
+  ASSERT_TRUE(result.has_value()) << result.error().message;
+  EXPECT_EQ(result->cells.at(0).status, CellStatus::cancelled);
+  worker.send(hello);
+  EXPECT_EQ(worker.read_event().at("event"), "hello");
+}
+
+TEST(Worker, CancelledHeat_DoesNotCancelTheNext) {
+  WorkerUnderTest worker;
+  worker.send({{"request", "cancel"}});
+  worker.send(protocol::to_json(measure::small_heat({measure::contender("full", "sdpa")})));
+  const std::vector<json> events = worker.read_until("heat");
+  ASSERT_FALSE(events.empty());
+  EXPECT_EQ(events.back().at("result").at("cells").at(0).at("status"), "ok");
+}
+
+TEST(Worker, Ceilings_AreMeasured) {
+  WorkerUnderTest worker;
+  worker.send({{"request", "ceilings"}, {"threads", 2}});
+  const json event = worker.read_event();
+  EXPECT_EQ(event.at("event"), "ceilings");
+  const auto ceilings = protocol::read_ceilings(event.at("ceilings"));
+  ASSERT_TRUE(ceilings.has_value()) << ceilings.error().message;
+  EXPECT_EQ(ceilings->threads, 2);
+  EXPECT_GT(ceilings->flop_per_second, 0);
+}
+
+json costs_request(const std::string& pattern_json) {
+  return {{"request", "costs"},      {"pattern_json", pattern_json},
+          {"window", "1"},           {"layout_json", R"({"items": [{"query": 2, "document": 5}]})"},
+          {"layout_source", "here"}, {"heads", 3},
+          {"head_dim", 16},          {"dtype", "float32"},
+          {"direction", "forward"},  {"threads", 1}};
+}
+
+TEST(Worker, Costs_AreWhatEachImplementationSaysItExecutes) {
+  WorkerUnderTest worker;
+  worker.send(costs_request(R"({"name": "p", "attends": {"document": {"document": "window"}}})"));
+  const json event = worker.read_event();
+  ASSERT_EQ(event.at("event"), "costs") << event;
+  std::map<std::string, json> of;
+  for (const json& row : event.at("implementations")) of[row.at("id")] = row;
+  // 13 pairs a head of the 64: the fused kernel does them alone, the dense one all.
+  EXPECT_EQ(of.at("segment").at("executed_flop"), 4.0 * 16 * 3 * 13);
+  EXPECT_EQ(of.at("dense").at("executed_flop"), 4.0 * 16 * 3 * 64);
+  EXPECT_THAT(of.at("sdpa").at("reason").get<std::string>(), HasSubstr("full attention"));
+  EXPECT_FALSE(of.at("sdpa").contains("executed_flop"));
+}
+
+TEST(Worker, CostsOfABrokenPattern_AreAnErrorInWords) {
+  WorkerUnderTest worker;
+  worker.send(costs_request(R"({"name": "p", "atends": {}})"));
+  EXPECT_THAT(message_of(worker.read_event()), HasSubstr("atends"));
+}
+
+TEST(Worker, Quit_EndsIt) {
+  WorkerUnderTest worker;
+  worker.send({{"request", "quit"}});
+  EXPECT_EQ(worker.wait_for_end(), 0);
+}
+
+TEST(Worker, Quit_OvertakesTheHeatThatRuns) {
+  WorkerUnderTest worker;
+  worker.send(protocol::to_json(long_heat()));
+  ASSERT_FALSE(worker.read_until("progress").empty());
+  worker.send({{"request", "quit"}});
+  EXPECT_EQ(worker.wait_for_end(), 0);
+}
+
+TEST(Worker, EndOfInput_EndsIt_AlsoInTheMiddleOfAHeat) {
+  WorkerUnderTest idle;
+  idle.close_input();
+  EXPECT_EQ(idle.wait_for_end(), 0);
+  WorkerUnderTest busy;
+  busy.send(protocol::to_json(long_heat()));
+  ASSERT_FALSE(busy.read_until("progress").empty());
+  busy.close_input();
+  EXPECT_EQ(busy.wait_for_end(), 0);
+}
+
+TEST(Worker, EndOfInput_EndsItInTheMiddleOfCostsToo) {
+  WorkerUnderTest worker;
+  json hours = costs_request(R"({"name": "p", "attends": {"document": {"document": "window"}}})");
+  hours["layout_json"] = R"({"items": [{"query": 2, "document": 100000000}]})";
+  worker.send(hours);
+  worker.close_input();
+  EXPECT_EQ(worker.wait_for_end(), 0);
+}
+
+TEST(Worker, ShortRequestsBeforeTheEnd_AreStillAnswered) {
+  WorkerUnderTest worker;
+  worker.send(hello);
+  worker.close_input();
+  EXPECT_EQ(worker.read_event().at("event"), "hello");
+  EXPECT_EQ(worker.wait_for_end(), 0);
+}
+
+TEST(Worker, DriverThatReadsNoMore_EndsIt) {
+  WorkerUnderTest worker;
+  worker.close_output();
+  worker.send(hello);
+  EXPECT_EQ(worker.wait_for_end(), 0);
+}
+
+TEST(Worker, NothingButTheProtocolIsOnItsOutput) {
+  WorkerUnderTest worker;
+  worker.send(hello);
+  worker.send({{"request", "describe"}});
+  worker.close_input();
+  int lines = 0;
+  for (std::string line = worker.read_line(); !line.empty(); line = worker.read_line(), ++lines)
+    EXPECT_TRUE(json::parse(line, nullptr, false).is_object()) << line;
+  EXPECT_EQ(lines, 2);
+}
+
+TEST(Worker, Version_IsPrinted) {
+  WorkerUnderTest worker({"--version"});
+  EXPECT_THAT(worker.read_line(), HasSubstr("attnscope-worker "));
+  EXPECT_EQ(worker.wait_for_end(), 0);
+}
+
+TEST(Worker, UnknownArgument_IsWrongUse) {
+  WorkerUnderTest worker({"--help-me"});
+  EXPECT_EQ(worker.wait_for_end(), 2);
+}
+
+TEST(Worker, MemoryLimitThatIsNoNumber_RefusesToStart) {
+  WorkerUnderTest worker({}, {"ATTNSCOPE_MEMORY_LIMIT_MB=plenty"});
+  EXPECT_THAT(message_of(worker.read_event()), HasSubstr("ATTNSCOPE_MEMORY_LIMIT_MB"));
+  EXPECT_EQ(worker.wait_for_end(), 2);
+}
+
+TEST(Worker, InstructionSetThatIsNone_RefusesToStart) {
+  WorkerUnderTest worker({}, {"ATTNSCOPE_ISA=abacus"});
+  EXPECT_THAT(message_of(worker.read_event()), HasSubstr("abacus"));
+  EXPECT_EQ(worker.wait_for_end(), 2);
+}
+
+TEST(Worker, SecondOpenmpRuntime_RefusesToStart) {
+  const std::string second = SECOND_OPENMP_RUNTIME;
+  WorkerUnderTest worker({}, {"LD_PRELOAD=" + second});
+  const std::string message = message_of(worker.read_event());
+  EXPECT_THAT(message, HasSubstr(second));
+  EXPECT_THAT(message, HasSubstr("LD_PRELOAD"));
+  EXPECT_EQ(worker.wait_for_end(), 2);
+}
+
+}  // namespace
+}  // namespace attnscope::worker
