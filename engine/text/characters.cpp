@@ -241,6 +241,7 @@ void append_character(std::string& utf8, char32_t c) {
 }
 
 bool is_white_space(char32_t c) {
+  if (is_ascii(c)) return c == ' ' || (c >= '\t' && c <= '\r');
   return u_isUWhiteSpace(of_icu(c)) != 0;
 }
 

@@ -8,7 +8,8 @@ namespace attnscope {
 
 PieceTrie::PieceTrie(std::vector<std::pair<std::string_view, std::int32_t>> pieces) {
   std::erase_if(pieces, [](const auto& piece) { return piece.first.empty(); });
-  std::ranges::stable_sort(pieces, {}, [](const auto& piece) { return piece.first; });
+  const auto text_of = [](const auto& piece) { return piece.first; };
+  if (!std::ranges::is_sorted(pieces, {}, text_of)) std::ranges::stable_sort(pieces, {}, text_of);
   // Pieces with the same first `depth` bytes.
   struct Range {
     std::size_t begin, end, depth;

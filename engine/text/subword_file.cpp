@@ -307,7 +307,14 @@ void add_rules(RunningSum& sum, const TextRules& rules) {
 }
 
 void add_pieces(RunningSum& sum, const Vocabulary& vocabulary) {
-  for (std::int32_t id = 0; id < vocabulary.size(); ++id) sum.add(vocabulary.piece(id));
+  std::int64_t added = 0;
+  for (std::int32_t id = 0; id < vocabulary.size(); ++id) {
+    const std::string_view piece = vocabulary.piece(id);
+    sum.add(piece);
+    if (vocabulary.id(piece) == id) ++added;
+  }
+  if (added == vocabulary.count()) return;
+  // Several pieces have the same id.
   for (const auto& [piece, id] : vocabulary.pieces()) {
     if (vocabulary.piece(id) == piece) continue;
     sum.add(piece);
@@ -464,8 +471,8 @@ Result<SubwordParts> read_tokenizer_value(const json& tokenizer, std::string_vie
 Result<json> vocabulary_json(std::string_view text, std::string_view source) {
   const Result<Vocabulary> vocabulary = read_vocabulary(text, source);
   if (!vocabulary) return tl::unexpected(vocabulary.error());
-  json pieces = json::object();
-  for (const auto& [piece, id] : vocabulary->pieces()) pieces[std::string(piece)] = id;
+  json::object_t pieces;
+  for (const auto& [piece, id] : vocabulary->pieces()) pieces.emplace_hint(pieces.end(), piece, id);
   return pieces;
 }
 
