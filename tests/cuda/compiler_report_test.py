@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/compiler_report on logs as ptxas writes them."""
+"""scripts/dev/compiler_report on logs as ptxas writes them."""
 import contextlib
 import importlib.machinery
 import importlib.util
@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 HOME = pathlib.Path(__file__).resolve().parent.parent.parent
-loader = importlib.machinery.SourceFileLoader("compiler_report", str(HOME / "scripts/compiler_report"))
+loader = importlib.machinery.SourceFileLoader("compiler_report", str(HOME / "scripts/dev/compiler_report"))
 report = importlib.util.module_from_spec(importlib.util.spec_from_loader("compiler_report", loader))
 loader.exec_module(report)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/gpu_check with stand-ins (gpu_stand_in.py) for the programs that it runs: the calls' limits, their order,
+"""scripts/dev/gpu_check with stand-ins (gpu_stand_in.py) for the programs that it runs: the calls' limits, their order,
 what they leave when a step fails, is cut or is stopped, and what the dry run finds."""
 import contextlib
 import importlib.machinery
@@ -18,7 +18,7 @@ import unittest
 from unittest import mock
 
 HOME = pathlib.Path(__file__).resolve().parent.parent.parent
-SCRIPT = HOME / "scripts/gpu_check"
+SCRIPT = HOME / "scripts/dev/gpu_check"
 loader = importlib.machinery.SourceFileLoader("gpu_check", str(SCRIPT))
 gpu_check = importlib.util.module_from_spec(importlib.util.spec_from_loader("gpu_check", loader))
 sys.modules["gpu_check"] = gpu_check
@@ -48,8 +48,8 @@ class WithStandIns(unittest.TestCase):
         self.addCleanup(temporary.cleanup)
         self.folder = pathlib.Path(temporary.name)
         self.tree, self.out = self.folder / "tree", self.folder / "out"
-        (self.tree / "scripts").mkdir(parents=True)
-        self.script = self.tree / "scripts/gpu_check"
+        (self.tree / "scripts/dev").mkdir(parents=True)
+        self.script = self.tree / "scripts/dev/gpu_check"
         self.script.write_text(SCRIPT.read_text())
         gpu_check.install(self.folder / "bin", ("nvidia-smi", "ncu", "compute-sanitizer", "python3"), STAND_IN)
         self.package = self.tree / "build/gpu-package"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stands in for each program that a call of scripts/gpu_check runs, by the name under which it is started.
+"""Stands in for each program that a call of scripts/dev/gpu_check runs, by the name under which it is started.
 
 STAND_IN_STATE    a folder for what is kept between programs
 STAND_IN_FAILS    programs end with 1 whose command line this regular expression matches

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/hot_path.py on a small kernel's machine code; and, where nvcc and nvdisasm are there, on ours: not worse
-than recorded in hot_path.json (scripts/compiler_report --hot-path --record tests/cuda/hot_path.json)."""
+"""scripts/dev/hot_path.py on a small kernel's machine code; and, where nvcc and nvdisasm are there, on ours: not worse
+than recorded in hot_path.json (scripts/dev/compiler_report --hot-path --record tests/cuda/hot_path.json)."""
 import contextlib
 import importlib.machinery
 import importlib.util
@@ -13,10 +13,10 @@ import tempfile
 import unittest
 
 HOME = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(HOME / "scripts"))
+sys.path.insert(0, str(HOME / "scripts/dev"))
 import hot_path  # noqa: E402
 
-loader = importlib.machinery.SourceFileLoader("compiler_report", str(HOME / "scripts/compiler_report"))
+loader = importlib.machinery.SourceFileLoader("compiler_report", str(HOME / "scripts/dev/compiler_report"))
 report = importlib.util.module_from_spec(importlib.util.spec_from_loader("compiler_report", loader))
 loader.exec_module(report)
 
@@ -196,7 +196,7 @@ class OurKernels(unittest.TestCase):
 
     def test_nothing_is_more_than_ten_percent_worse_than_recorded(self):
         if not shutil.which("nvcc") or not hot_path.find_nvdisasm():
-            self.skipTest("nvcc or nvdisasm is not here (scripts/compiler_report fetches the latter)")
+            self.skipTest("nvcc or nvdisasm is not here (scripts/dev/compiler_report fetches the latter)")
         with contextlib.redirect_stdout(io.StringIO()):
             counted = report.count_hot_path(report.launch_shapes())
         self.assertEqual(hot_path.regressions(json.loads(RECORDED.read_text()), hot_path.record(*counted)), [])

@@ -3,7 +3,7 @@
 `attnscope score` and the golden scores. torch_operator_test.py BUILD_FOLDER
 
 Needs torch of the version that the operator was built for, and transformers; without them it says so and is skipped
-(77). ATTNSCOPE_PYTHON names a Python that has them, scripts/golden/requirements.txt what to install.
+(77). ATTNSCOPE_PYTHON names a Python that has them, scripts/dev/golden/requirements.txt what to install.
 """
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/collections/debian_packages on a made-up index, scripts/collections/minilm on a made-up file of weights."""
+"""results/tools/debian_packages on a made-up index, results/tools/minilm on a made-up file of weights."""
 import collections
 import gzip
 import hashlib
@@ -21,7 +21,7 @@ sys.dont_write_bytecode = True  # nothing beside the scripts
 
 
 def script(name):
-    loader = importlib.machinery.SourceFileLoader(name, str(HOME / "scripts/collections" / name))
+    loader = importlib.machinery.SourceFileLoader(name, str(HOME / "results/tools" / name))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
     loader.exec_module(module)
     return module
@@ -69,7 +69,7 @@ class Index:
             file.write_bytes(gzip.compress(content) if packed else content)
             files.append(file)
         self.out = home / "out"
-        self.done = subprocess.run([sys.executable, HOME / "scripts/collections/debian_packages", self.out,
+        self.done = subprocess.run([sys.executable, HOME / "results/tools/debian_packages", self.out,
                                     "--packages", files[0], "--descriptions", files[1], *options],
                                    capture_output=True, text=True)
 
@@ -228,7 +228,7 @@ class DebianPackages(unittest.TestCase):
                               (["--packages", "/dev/null", "--descriptions", "/dev/null"], "no package"),
                               (["--packages", "/dev/null"], "go together")):
             with tempfile.TemporaryDirectory() as folder:
-                done = subprocess.run([sys.executable, HOME / "scripts/collections/debian_packages", folder + "/out",
+                done = subprocess.run([sys.executable, HOME / "results/tools/debian_packages", folder + "/out",
                                        *options], capture_output=True, text=True)
                 self.assertEqual(done.returncode, 2)
                 self.assertRegex(done.stderr, rf"^debian_packages: .*{said}.*\n$")
@@ -293,7 +293,7 @@ class MiniLM(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             wheel = pathlib.Path(folder) / "other.whl"
             wheel.write_bytes(b"none")
-            done = subprocess.run([sys.executable, HOME / "scripts/collections/minilm", folder + "/out", "--wheel",
+            done = subprocess.run([sys.executable, HOME / "results/tools/minilm", folder + "/out", "--wheel",
                                    wheel], capture_output=True, text=True)
             self.assertEqual(done.returncode, 2)
             self.assertIn("SHA-256", done.stderr)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/effectiveness with a program that stands in for training and ranking: effectiveness_test.py BUILD_FOLDER"""
+"""results/tools/effectiveness with a program that stands in for training and ranking: effectiveness_test.py BUILD_FOLDER"""
 import gzip
 import json
 import os
@@ -82,7 +82,7 @@ class Effectiveness(unittest.TestCase):
                                  for rank, other in enumerate([*[one for one in ids if one != id][:3], id], 1)))
 
     def run_it(self, *options):
-        return subprocess.run([HOME / "scripts/effectiveness", self.folder, "--queries", "30", *options],
+        return subprocess.run([HOME / "results/tools/effectiveness", self.folder, "--queries", "30", *options],
                               env={**os.environ, "ATTNSCOPE": str(self.program)}, capture_output=True, text=True)
 
     def calls(self):
@@ -143,7 +143,7 @@ class Effectiveness(unittest.TestCase):
 
     def test_a_signal_stops_the_program_and_waits_until_it_has_saved(self):
         os.mkfifo(self.home / "ready")
-        with subprocess.Popen([HOME / "scripts/effectiveness", self.folder], stderr=subprocess.PIPE, text=True,
+        with subprocess.Popen([HOME / "results/tools/effectiveness", self.folder], stderr=subprocess.PIPE, text=True,
                               env={**os.environ, "ATTNSCOPE": str(self.program)}) as running:
             self.assertEqual((self.home / "ready").read_text(), "ready")
             running.send_signal(signal.SIGTERM)

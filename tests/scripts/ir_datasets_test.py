@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/collections/ir_datasets on a data set that is registered here; skipped without the package."""
+"""scripts/ir_datasets on a data set that is registered here; skipped without the package."""
 import contextlib
 import importlib.machinery
 import importlib.util
@@ -13,7 +13,7 @@ import typing
 import unittest
 
 HOME = pathlib.Path(__file__).resolve().parent.parent.parent
-SCRIPT = HOME / "scripts/collections/ir_datasets"
+SCRIPT = HOME / "scripts/ir_datasets"
 sys.dont_write_bytecode = True  # nothing beside the scripts
 try:
     import ir_datasets

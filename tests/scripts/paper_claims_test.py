@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/paper_claims.py on tables with made-up times and memory."""
+"""results/tools/paper_claims.py on tables with made-up times and memory."""
 import contextlib
 import csv
 import importlib.util
@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 HOME = pathlib.Path(__file__).resolve().parent.parent.parent
-spec = importlib.util.spec_from_file_location("paper_claims", HOME / "scripts/paper_claims.py")
+spec = importlib.util.spec_from_file_location("paper_claims", HOME / "results/tools/paper_claims.py")
 claims = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(claims)
 
