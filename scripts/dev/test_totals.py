@@ -1,6 +1,5 @@
-"""Prints one line of totals per suite, and their sum, from ctest's log (GoogleTest, QTest, plain
-programs). A suite that could run none of its tests here is told as skipped, one that ran nothing
-without saying why has failed."""
+"""Prints one line of totals for each suite, and their sum, from ctest's log (GoogleTest, QTest, plain programs). A suite
+that skipped all of its tests counts as skipped; one that ran no test and gives no reason counts as failed."""
 import re
 import sys
 
@@ -16,11 +15,11 @@ for name, body, end in re.findall(SUITE, text, re.M | re.S):
         passed, failed, skipped = passed + int(good), failed + int(bad), skipped + int(left_out)
     counts_itself = re.search(FRAMEWORK, body, re.M)
     if not counts_itself and end == "Passed":
-        passed = 1  # a plain program, which says all with its exit status
+        passed = 1  # a plain program, which reports only an exit status
     if end == "Skipped":
         skipped = max(1, skipped)
     if failed == 0 and (passed + skipped == 0 or end not in ("Passed", "Skipped")):
-        failed = 1  # it ran nothing, crashed, hung, or a sanitizer spoke at its end
+        failed = 1  # it ran nothing, crashed or hung, or a sanitizer reported at its end
     print(f"  {name}: {passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
     totals = [total + more for total, more in zip(totals, (passed, failed, skipped))]
 passed, failed, skipped = totals

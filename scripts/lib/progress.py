@@ -1,6 +1,5 @@
-"""Turns Ninja's lines on standard input into one about what is built, how far it is and how long it
-will take: rewritten in place on a terminal, else said every half minute. At a failure it shows the
-compiler's words.
+"""Reads Ninja's output from standard input and prints one line of progress with the time left: rewritten in place on a
+terminal, otherwise printed every half minute. If a step fails, prints the compiler's messages.
 
   NINJA_STATUS='[%f/%t] ' ninja 2>&1 | python3 scripts/lib/progress.py WHAT
 """
@@ -9,11 +8,11 @@ import sys
 import time
 
 STEP = re.compile(r"^\[(\d+)/(\d+)\] (.*)$")
-# A room is what stands before CMakeFiles in the name of what is built.
+# The room is the part before CMakeFiles in the name of an output.
 ROOM = re.compile(r"(?:object|library|executable|target) (?:(\S+?)/)?(?:CMakeFiles/|lib)?([^/\s]*)")
 
 
-def words(seconds):
+def in_words(seconds):
     if seconds < 50:
         return f"{max(10, round(seconds / 10) * 10)} s"
     return f"{max(1, round(seconds / 60))} min"
@@ -24,41 +23,41 @@ class Progress:
         self.what, self.out, self.now = what, out, now
         self.start = self.last = now()
         self.terminal = out.isatty()
-        self.wide = 0
+        self.width = 0
         self.first = None
 
-    def step(self, done, total, doing):
+    def step(self, done, total, description):
         now = self.now()
-        if self.first is None:  # Ninja counts what was built before; only what is left takes time.
+        if self.first is None:  # Ninja counts steps of earlier builds, which take no time.
             self.first = done - 1
             if not self.terminal and total > 3:
-                self.say(f"Building ({self.what}): {total} steps ...")
+                self.show(f"Building ({self.what}): {total} steps ...")
         if now - self.last < (0.2 if self.terminal else 30):
             return
         self.last = now
-        share = (done - self.first) / max(1, total - self.first)
-        left = (now - self.start) * (1 - share) / share
-        room = ROOM.search(doing)
+        fraction = (done - self.first) / max(1, total - self.first)
+        left = (now - self.start) * (1 - fraction) / fraction
+        room = ROOM.search(description)
         text = f"Building ({self.what}): {done} of {total}"
         if room and room[1]:
             text += f", {room[1]}"
         if now - self.start > 10:
-            text += f", about {words(left)} left"
-        self.say(text)
+            text += f", about {in_words(left)} left"
+        self.show(text)
 
-    def say(self, text):
+    def show(self, text):
         if self.terminal:
-            self.out.write("\r" + text.ljust(self.wide))
-            self.wide = len(text)
+            self.out.write("\r" + text.ljust(self.width))
+            self.width = len(text)
         else:
             self.out.write(text + "\n")
         self.out.flush()
 
     def end(self):
-        if self.terminal and self.wide:
-            self.out.write("\r" + " " * self.wide + "\r")
+        if self.terminal and self.width:
+            self.out.write("\r" + " " * self.width + "\r")
         if self.now() - self.start > 20:
-            self.out.write(f"Built ({self.what}) in {words(self.now() - self.start)}.\n")
+            self.out.write(f"Built ({self.what}) in {in_words(self.now() - self.start)}.\n")
         self.out.flush()
 
 
@@ -72,7 +71,7 @@ def main():
             progress.step(int(step[1]), int(step[2]), step[3])
         elif line.startswith("FAILED: ") or failed:
             if not failed:
-                progress.say("")
+                progress.show("")
             failed = True
             if not line.startswith(("[", "/usr/bin/cmake -E env")):
                 print(line[:400], flush=True)

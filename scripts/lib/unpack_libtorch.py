@@ -1,4 +1,4 @@
-"""Unpacks what a C++ program needs of LibTorch from cached wheels, after checking their hashes.
+"""Checks the hashes of cached wheels, then unpacks the parts of LibTorch that a C++ program needs.
 
 usage: unpack_libtorch.py REQUIREMENTS CACHE TARGET STAMP
 """

@@ -106,7 +106,7 @@ TEST(Publish, WrongUse_IsOneSentenceAndLeavesTheOldFiles) {
   EXPECT_EQ(program.read("page/table.md"), "the old one");
   for (const std::string file : {"run.attn.gz", "outputs", "./outputs", "README.md"}) {
     static_cast<void>(program.write("page/outputs", file + " table --format markdown\n"));
-    refused("page", file + " would be written over");
+    refused("page", file + " would be overwritten");
     EXPECT_EQ(program.read("page/run.attn.gz"), packed_run());
   }
 }
