@@ -1,9 +1,8 @@
-"""How many times as long the others take: times_table.py PROGRAM RUN IMPLEMENTATION... [--only ...]
+"""Prints the others' times relative to some implementations: times_table.py PROGRAM RUN IMPLEMENTATION... [--only ...]
 
-For every cell of the named implementations a row of Markdown with its time, its share of the
-machine's limit, and how many times as long each contender of another implementation takes in the same
-heat (of the same window, where it has one), with the interval of the paired ratio. Contenders are
-those of `attnscope table`, which measures; nothing is computed here but the form.
+Each cell of the named implementations is a row of a Markdown table, with its time, its fraction of the machine's limit,
+and the time of each contender of other implementations in the same heat (and with the same window) relative to it, with
+the interval of the paired ratio. All numbers are those of `attnscope table`.
 """
 import json
 import subprocess
@@ -25,7 +24,8 @@ def heat(row):
 def in_words(axis, value):
     words = {"sequence_tokens": "{} tokens", "batch_max": "batch up to {}", "heads": "{} heads",
              "head_dim": "head dimension {}", "threads": "{} threads", "cache": "{} caches",
-             "query_tokens": "query {}", "shared_query": "shared query: {}", "documents": "{} documents an item", "seed": "seed {}"}
+             "query_tokens": "query {}", "shared_query": "shared query: {}", "documents": "{} documents an item",
+             "seed": "seed {}"}
     return words.get(axis, "{}").format(value)
 
 

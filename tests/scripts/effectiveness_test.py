@@ -147,7 +147,7 @@ class Effectiveness(unittest.TestCase):
                               env={**os.environ, "ATTNSCOPE": str(self.program)}) as running:
             self.assertEqual((self.home / "ready").read_text(), "ready")
             running.send_signal(signal.SIGTERM)
-            self.assertIn("train full-seed1 was not finished; the same command goes on", running.communicate()[1])
+            self.assertIn("train full-seed1 was not finished; the same command continues", running.communicate()[1])
         self.assertEqual(running.returncode, 2)
         self.assertTrue((self.folder / "models/full-seed1/saved").exists())
 

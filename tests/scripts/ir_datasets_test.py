@@ -101,13 +101,13 @@ class IrDatasets(unittest.TestCase):
         self.assertEqual(self.lines("run.trec"), ["1 Q0 a 1 3.0 ir_datasets", "1 Q0 b 2 2.0 ir_datasets"])
         code, _, wrong = self.written("made-up/titled")
         self.assertEqual(code, 2)
-        self.assertIn("is no empty folder", wrong)
+        self.assertIn("is not an empty folder", wrong)
 
     def test_other_documents_have_their_default_text(self):
         code, said, _ = self.written(registered("made-up/parts", [Parts("a", "T", "H", "b")],
                                                 [("1", "a", 0), ("1", "b", 0)]))
         self.assertEqual(code, 0)
-        self.assertIn("which it does not rank", said)
+        self.assertIn("all with equal scores", said)
         self.assertEqual(json.loads(self.lines("corpus.jsonl")[0]), {"_id": "a", "title": "", "text": "T H b"})
 
     def test_what_cannot_be_written_is_a_sentence(self):
@@ -116,7 +116,7 @@ class IrDatasets(unittest.TestCase):
         self.assertIn("has no data set 'made-up/none'", wrong)
         code, _, wrong = self.written(registered("made-up/ids", [Titled("a\tb", "t", "")]))
         self.assertEqual(code, 2)
-        self.assertIn("which no line of TSV can hold", wrong)
+        self.assertIn("which cannot be written to a TSV file", wrong)
 
 
 if __name__ == "__main__":
