@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A safetensors file whose bytes depend on its content alone.
+"""A safetensors file whose bytes depend only on its content.
 
-The reference writer keeps metadata in a hash map, so two of its files of the same content differ.
+The reference implementation stores metadata in a hash map, so that two files with the same content differ.
 """
 import json
 import struct

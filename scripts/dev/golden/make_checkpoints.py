@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Folders as people have them, with the scores that transformers and sentence-transformers compute.
+"""Makes checkpoint folders of common layouts, with the scores that transformers and sentence-transformers compute.
 
     python scripts/dev/golden/make_checkpoints.py tests/golden/checkpoints
 
-Each folder is a checkpoint with random weights and a tokenizer of a few words; cases.json has pairs
-of texts, the ids of their tokens where the library hands them out, and the raw scores in float32.
+Each folder is a checkpoint with random weights and a tokenizer of a few words. cases.json has pairs
+of texts, the ids of their tokens if the library returns them, and the raw scores in float32.
 """
 
 import json
@@ -34,7 +34,7 @@ LONG = [("when does the ferry leave the old harbour at noon", "the ferry leaves 
 
 
 def fill(model, seed):
-    """Weights of normal numbers, by their names in alphabetical order."""
+    """Draws all weights from a normal distribution, in alphabetical order of their names."""
     generator = numpy.random.default_rng(seed)
     with torch.no_grad():
         for name, weight in sorted(model.named_parameters()):
@@ -287,7 +287,7 @@ def make(root):
 
 
 def share(root):
-    """Files that are equal become links to the first of them."""
+    """Replaces equal files by links to the first one."""
     first = {}
     for path in sorted(root.rglob("*")):
         if path.is_file() and not path.is_symlink() and path.stat().st_size > 2000:

@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes tests/effectiveness/golden/runs.tsv.gz and tests/statistics/golden/paired.tsv: make_effectiveness.py
 
-runs.tsv.gz: 1,000 random rankings and what trec_eval (by pytrec-eval-terrier, ir-measures) says of them. The
-first line names the measures, one a column; then a query a line: its documents, "ID:SCORE:RELEVANCE" with
-nothing for a document that is not in the run or not judged, and a value per measure. Queries without a
-retrieved document are "missing" and have no values. The last two lines are means: of the queries in the
-run, and of all (-c). clicks.tsv has 200 more, of grades as large as clicks.
+runs.tsv.gz: 1,000 random rankings and their values by trec_eval (from pytrec-eval-terrier, ir-measures). The first line
+names the measures, one per column. Each further line is a query: its documents as "ID:SCORE:RELEVANCE", with an empty
+field for a document that is not in the run or not judged, and a value for each measure. Queries without a retrieved
+document are "missing" and have no values. The last two lines are means over the queries in the run, and over all (-c).
+clicks.tsv has 200 more rankings, with relevances as large as clicks.
 
-paired.tsv: pairs of values and what scipy says of them: reference values, system values, margin, p of
-TOST, p of the paired t-test, the ends of the 90% interval of the mean difference.
+paired.tsv: pairs of values and their tests by scipy: reference values, system values, margin, p of TOST, p of the
+paired t-test, the ends of the 90% interval of the mean difference.
 
-By hand, in an environment of scripts/dev/golden/requirements.txt; the same versions write the same bytes.
+Run it by hand in an environment of scripts/dev/golden/requirements.txt; the same versions write the same bytes.
 """
 import gzip
 import pathlib
@@ -24,7 +24,7 @@ from ir_measures import ERR, Judged, nDCG
 from scipy import stats
 
 TESTS = pathlib.Path(__file__).resolve().parents[3] / "tests"
-# Ties, ties in float32 alone, negatives, zeros of both signs, ends of the range.
+# Ties, ties only in float32, negative scores, zeros of both signs, limits of the range.
 SCORES = ["1", "2", "2.0", "3", "-1", "-2.5", "-2.50", "0", "-0.0", "1e-3", "0.1", "0.10000000149", "0.1000000001",
           "16777216", "16777217", "-16777217", "1.00000001", "3.4e38", "-3.4e38", "1e-40", "7.25", "7.250000001"]
 IDS = ["d", "D", "doc", "clueweb-", "msmarco_doc_", "é", "#", "d-", "9", "a:b/"]
@@ -44,12 +44,12 @@ def draw(rng, all_levels):
     levels = rng.choice(all_levels)
     qrels = {name: rng.choice(levels) for name in pool if rng.random() < 0.6}
     if not any(level >= 0 for level in qrels.values()):
-        qrels[pool[0]] = 1  # with none but negatives trec_eval takes levels of the query before
+        qrels[pool[0]] = 1  # if all are negative, trec_eval uses levels of the previous query
     return run, qrels
 
 
 def order(run):
-    """trec_eval's: by score as float32, then by the id's bytes, both descending."""
+    """trec_eval's order: by score as float32, then by the bytes of the id, both descending."""
     return sorted(run, key=lambda name: (numpy.float32(run[name]), name.encode()), reverse=True)
 
 
@@ -66,7 +66,7 @@ def first(run, count):
 
 
 def ranked(run):
-    """Scores by which a library with another rule of ties finds the same ranks."""
+    """Scores that give the same ranks in a library with another rule for ties."""
     return {name: float(-rank) for rank, name in enumerate(order(run))}
 
 
@@ -75,7 +75,7 @@ def by_library(measure, run, qrels):
 
 
 def err(run, qrels, cutoff=None):
-    """gdeval's own steps; its answer has five digits, and topics that are numbers."""
+    """The steps of gdeval, which itself prints five digits and needs numeric topics."""
     total, comes_so_far = 0.0, 1.0
     names = order(run)[:cutoff]
     for rank, name in enumerate(names, 1):
@@ -93,7 +93,7 @@ MEASURES = {
     "nDCG@3": lambda run, qrels: trec_eval(run, qrels, "ndcg_cut.3"),
     "nDCG@10": lambda run, qrels: trec_eval(run, qrels, "ndcg_cut.10"),
     "nDCG(judged_only=True)@5": lambda run, qrels: trec_eval(run, qrels, "ndcg_cut.5", judged=True),
-    # No library here has it unrounded by this name; by its gains one has.
+    # No library has this measure unrounded under this name; one computes it from its gains.
     "nDCG(dcg='exp-log2')@10": lambda run, qrels: by_library(nDCG(gains=EXPONENTIAL) @ 10, run, qrels),
     "RR": lambda run, qrels: trec_eval(run, qrels, "recip_rank"),
     "RR@3": lambda run, qrels: trec_eval(first(run, 3), qrels, "recip_rank"),
@@ -120,7 +120,7 @@ MEASURES = {
     "SetF": lambda run, qrels: trec_eval(run, qrels, "set_F"),
     "SetAP": lambda run, qrels: trec_eval(run, qrels, "set_map"),
 }
-# Judgements as large as clicks have no ERR and no gain 2^relevance - 1.
+# ERR and the gain 2^relevance - 1 are not defined for relevances as large as clicks.
 OF_CLICKS = {name: of for name, of in MEASURES.items() if "ERR" not in name and "exp" not in name}
 OF_CLICKS["AP(rel=128)"] = lambda run, qrels: trec_eval(run, qrels, "map", 128)
 OF_CLICKS["Bpref(rel=128)"] = lambda run, qrels: trec_eval(run, qrels, "bpref", 128)
@@ -153,7 +153,7 @@ def make_runs(file, count, levels, measures):
 
 
 def sum_of(values):
-    """As trec_eval adds them up (Python's own sum compensates)."""
+    """Adds like trec_eval; Python's sum compensates for rounding."""
     total = 0.0
     for value in values:
         total += value

@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes three more fixtures of tests/text/golden/tokenizers: make_file_golden.py [FOLDER]
 
-  expressions.jsonl  a line a regular expression: the CRC-32 of the words that a Split by it makes of the texts of
-                     make_text_golden.py whose characters are below "below", and of all code points (null: not
-                     looked at); "texts" is null where Hugging Face's `tokenizers` refuses the expression
-  file_texts.jsonl   a line a text of what follows
-  files.jsonl.gz     a line a tokenizer.json, as text: the ids of the texts, and of the first two as a pair where there is
-                     a post-processor; null where `tokenizers` refuses the file or the text, "panic" where it ends
+  expressions.jsonl  a regular expression per line, with the CRC-32 of the words into which it splits the texts of
+                     make_text_golden.py whose characters are below "below", and all code points (null: not tested);
+                     "texts" is null if Hugging Face's `tokenizers` rejects the expression
+  file_texts.jsonl   the texts of files.jsonl.gz, one per line
+  files.jsonl.gz     a tokenizer.json per line, as text: the ids of the texts, and of the first two as a pair if there is
+                     a post-processor; null if `tokenizers` rejects the file or the text, "panic" if it panics
 
-By hand, in an environment of scripts/dev/golden/requirements.txt; the same versions write the same bytes.
+Run it by hand in an environment of scripts/dev/golden/requirements.txt; the same versions write the same bytes.
 """
 import json
 import pathlib
@@ -20,7 +20,7 @@ from make_text_golden import texts
 from make_tokenizer_golden import code_point_texts, crc, write_lines
 from tokenizers import Regex, Tokenizer, pre_tokenizers
 
-# Classes of which every code point is looked at.
+# Character classes that are tested on every code point.
 CLASSES = [r"\w", r"\h", r"\s", r"\d", r"[[:punct:]]", r"\p{L}", r"\p{M}", r"\p{N}", r"\p{P}", r"\p{S}", r"[\p{Lu}\p{Lt}]",
            r"[\p{Ll}\p{Lm}]", r"[\p{Lo}\p{Mc}\p{Mn}]", r"[\p{Nd}\p{Sm}]", r"[\p{So}\p{Po}]", r"[[:print:]]", r"\b"]
 EXPRESSIONS = CLASSES + [
@@ -49,7 +49,7 @@ EXPRESSIONS = CLASSES + [
 ]
 
 
-# What the files below are asked for.
+# The texts that the files below tokenize.
 TEXTS = ["ab abc E\u00e9 -- 12 x", "a  b\tab\u0301 \u4e2d\u6587 [SEP]X <x>y", " Ab-c\n\u0130\u00df", "\u03b1\u3042\u30a2\u4e00 \u0440\u0661", "",
          "xX x  x", "zq"]
 PIECES = ["[UNK]", "[CLS]", "[SEP]", "a", "b", "c", "ab", "##b", "##c", "e", "E", "\u00e9", "-", "1", "2", "12", "x", "X",
@@ -69,7 +69,7 @@ def added(content, number, **flags):
 
 
 def file_of(model=None, normalizer=None, pre_tokenizer="WhitespaceSplit", tokens=(), **more):
-    """As text. `model` null: WordPiece."""
+    """The text of a tokenizer.json; without `model` it is WordPiece."""
     if isinstance(pre_tokenizer, str):
         pre_tokenizer = {"type": pre_tokenizer}
     if model is None:
@@ -79,7 +79,7 @@ def file_of(model=None, normalizer=None, pre_tokenizer="WhitespaceSplit", tokens
 
 
 def model_files():
-    """Models, with and without what has a default."""
+    """Models, with and without fields that have a default."""
     untyped = {"vocab": IDS, **WORD_PIECE}
     yield file_of(untyped)
     for field in WORD_PIECE:
@@ -118,7 +118,7 @@ def model_files():
                    {"unk_id": 0, "byte_fallback": None}, {"unk_id": 0, "vocab": UNIGRAM + [["ab", -0.5], ["x", -30.0]]},
                    {"unk_id": 0, "vocab": UNIGRAM + [["", -0.5]]}, {"type": "Unigram", "vocab": IDS, "unk_id": 0}):
         yield file_of({"vocab": UNIGRAM, **fields})
-    # A piece twice: the last counts.
+    # If a piece occurs twice, the last one counts.
     whole = file_of()
     yield whole.replace('"a": 3', '"a": 3, "ab": 3, "x": 5, "a": 41')
     yield file_of(BPE).replace('"a": 3', '"a": 3, "a": 6, "x": 3')
@@ -126,7 +126,7 @@ def model_files():
 
 
 def added_files():
-    """Added tokens: their ids are the vocabulary's, else the next ones from the number of pieces on."""
+    """Added tokens: an id is the vocabulary's, or else the next one from the number of pieces on."""
     lower = {"type": "Lowercase"}
     for tokens in ([added("<x>", 9)], [added("<x>", 44), added("y", 44)], [added("<x>", 500), added("zq", 45)],
                    [added("a", 3), added("a", 9, lstrip=True)], [added("a", 9, rstrip=True)], [added("", 44), added("zq", 44)],
@@ -142,7 +142,7 @@ def added_files():
 
 
 def part_files():
-    """Normalizers, pre-tokenizers, post-processors and decoders, with and without what has a default."""
+    """Normalizers, pre-tokenizers, post-processors and decoders, with and without fields that have a default."""
     simple = [{"type": name} for name in ("NFC", "NFD", "NFKC", "NFKD", "Lowercase", "StripAccents", "Nmt", "ByteLevel", "Strip",
                                           "Prepend", "Replace", "Sequence", "BertNormalizer", "Bert", "Precompiled", "Other")]
     first = {"type": "Metaspace", "replacement": "_", "prepend_scheme": "first"}
@@ -221,12 +221,12 @@ def ids_of(encode):
         return encode().ids
     except Exception:
         return None
-    except BaseException:  # a panic of Rust's
+    except BaseException:  # Rust panics
         return "panic"
 
 
 def file_line(text):
-    """A file, its ids of the texts without special tokens of our own, and of a pair where it has a post-processor."""
+    """A file, the ids of the texts without special tokens, and the ids of a pair if it has a post-processor."""
     try:
         tokenizer = Tokenizer.from_str(text)
     except BaseException:
@@ -238,10 +238,10 @@ def file_line(text):
         "pair": ids_of(lambda: tokenizer.encode(*TEXTS[:2])) if pair else None})
 
 
-# Of these Oniguruma's older releases know less: only texts without later characters count.
+# Older releases of Oniguruma lack later characters of these classes: only texts without them count.
 OF_LATER_UNICODE = [r"\X", r"\y", r"[[:alpha:]]+", r"[[:alnum:]]+", r"[[:lower:]]+", r"\p{Alphabetic}+", r"\p{Emoji}", r"\p{Han}+",
                     r"\p{Latin}+"]
-OLD = 0x300  # no character below has changed
+OLD = 0x300  # no character below this has changed
 
 
 def expression_line(expression, all_texts):

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the fixtures of tests/golden: make_golden.py [FOLDER]
 
-Each file holds one attention: q, k, v and the gradient that arrives, and what the authors' code answers:
-the output and three gradients, all packed [tokens, heads, head_dim] without padding; its metadata names
-pattern, window and layout in the words of AttnScope. By hand, in an environment of
-scripts/dev/golden/requirements.txt; the same versions on the same kind of processor write the same bytes.
+Each file has one attention: q, k, v and the incoming gradient, and the results of the authors' code, the output and three
+gradients. All are packed [tokens, heads, head_dim] without padding. The metadata has pattern, window and layout in
+AttnScope's format. Run it by hand in an environment of scripts/dev/golden/requirements.txt; the same versions on the same
+kind of processor write the same bytes.
 """
 import json
 import pathlib
@@ -23,7 +23,7 @@ VERSIONS = {"numpy": numpy.__version__, "torch": torch.__version__.partition("+"
 
 
 class Item:
-    """[CLS], a query and one document, with the offsets of its sentences' starts where they are global."""
+    """[CLS], a query and one document, with the offsets of the starts of sentences if they are global."""
 
     def __init__(self, query, document, sentences=None):
         self.query, self.document, self.sentences = query, document, sentences
@@ -35,7 +35,7 @@ class Item:
         return sizes if self.sentences is None else {**sizes, "sentences": self.sentences}
 
     def is_global(self):
-        """[CLS], query and sentence starts, as Longformer and QDS-Transformer have it."""
+        """[CLS], query and starts of sentences, as in Longformer and QDS-Transformer."""
         result = torch.zeros(self.tokens, dtype=torch.bool)
         result[:self.first_of_document] = True
         for start in self.sentences or []:
@@ -44,7 +44,7 @@ class Item:
 
 
 class Batch:
-    """Random q, k, v and grad_o of items, packed, and their way into a padded batch and back."""
+    """Random packed q, k, v and grad_o of items, and the conversion to a padded batch and back."""
 
     def __init__(self, items, heads, head_dim, seed):
         self.items = items
@@ -59,7 +59,7 @@ class Batch:
         return packed.split([item.tokens for item in self.items])
 
     def padded(self, packed, multiple):
-        """[items, tokens, ...], filled up behind with zeros to a multiple of `multiple` tokens."""
+        """[items, tokens, ...], padded at the end with zeros to a multiple of `multiple` tokens."""
         longest = max(item.tokens for item in self.items)
         rows = -(-longest // multiple) * multiple
         return torch.stack([torch.cat([part, part.new_zeros(rows - len(part), *part.shape[1:])])
@@ -76,7 +76,7 @@ class Batch:
 
 
 def save(path, batch, output, source, extra_tensors=None, **metadata):
-    """`output`: packed, connected to the batch's q, k and v."""
+    """`output` is packed and has a graph back to the batch's q, k and v."""
     inputs = batch.inputs
     gradients = torch.autograd.grad(output, [inputs[name] for name in "qkv"], inputs["grad_o"].to(output.dtype))
     tensors = {**inputs, "o": output, **{f"grad_{name}": value for name, value in zip("qkv", gradients)}}
@@ -105,7 +105,7 @@ def make_bigbird(folder, name, items, heads, head_dim, block, seed):
 
 
 def sparse_pairs(item, window):
-    """The paper's Fig. 1d: [CLS] sees all, the query itself, the document [CLS], the query and its window."""
+    """The paper's Fig. 1d: [CLS] attends to all, the query to itself, the document to [CLS], the query and its window."""
     token = torch.arange(item.tokens)
     in_document = token >= item.first_of_document
     in_query = (token > 0) & ~in_document

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the checkpoints and scores of tests/golden/models of the late-interaction families: make_late_models.py [FOLDER]
 
-A second writing of MixEncoder and of what it is measured against, in PyTorch and float64, over padded batches
-with masks as the papers' code has them, where AttnScope packs without padding. Each folder holds a small random
-checkpoint and a cases.json: token ids of pairs, each part with its [SEP], and the score of each pair. By hand, in
-an environment of scripts/dev/golden/requirements.txt.
+This is a second implementation of MixEncoder and of the models it is compared with, in PyTorch and float64, on padded
+batches with masks as in the papers' code; AttnScope packs without padding. Each folder has a small random checkpoint and a
+cases.json: token ids of pairs, each part with its [SEP], and the score of each pair. Run it by hand in an environment of
+scripts/dev/golden/requirements.txt.
 """
 import json
 import math
@@ -31,7 +31,7 @@ def pairs():
 
 
 class Weights:
-    """Drawn float32 tensors by the checkpoint's names, read in float64."""
+    """Random float32 tensors by their names in the checkpoint, read as float64."""
 
     def __init__(self, seed, prefix):
         self.draw, self.prefix, self.tensors = torch.Generator().manual_seed(seed), prefix, {}
@@ -78,7 +78,7 @@ def by_heads(x):
 
 
 def attention(q, k, v, mask=None):
-    """q, k, v [..., rows, hidden]; mask [..., keys], 1 where a key counts."""
+    """q, k, v [..., rows, hidden]; mask [..., keys], 1 if a key counts."""
     scores = by_heads(q) @ by_heads(k).transpose(-1, -2) / math.sqrt(HIDDEN // HEADS)
     if mask is not None:
         scores = scores + (1 - mask.double())[..., None, None, :] * HIDDEN_BY_MASK

@@ -2,11 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the checkpoints and scores of tests/golden/models: make_models.py [FOLDER]
 
-Small random models of Hugging Face's own classes, saved as they save themselves, and beside each a
-cases.json: token ids of pairs, each part with its [SEP], and the scores the class gives them. Pairs of
-several lengths go through in one padded batch, so that padding is part of what is compared. The sparse
-pattern's scores are the full model's in float64 under its mask. By hand, in an environment of
-scripts/dev/golden/requirements.txt.
+Writes small random models with save_pretrained() of Hugging Face's classes, each with a cases.json: token ids of pairs,
+each part with its [SEP], and the scores that the class computes. Pairs of several lengths are computed in one padded
+batch, so that padding is tested too. The scores of the sparse pattern are those of the full model in float64 with a mask.
+Run it by hand in an environment of scripts/dev/golden/requirements.txt.
 """
 import json
 import pathlib
@@ -43,7 +42,7 @@ def padded(pairs, token_types):
 
 
 def stirred(model, seed):
-    """Biases and LayerNorms begin at 0 and 1, where leaving one out would not be noticed."""
+    """Changes biases and LayerNorms, whose initial values 0 and 1 would hide that one is not used."""
     torch.manual_seed(seed)
     with torch.no_grad():
         for name, weight in model.named_parameters():
@@ -53,8 +52,8 @@ def stirred(model, seed):
 
 
 def sparse_mask(pair, window, independent_query):
-    """The paper's Fig. 1(d) as a table of pairs: [CLS] sees all, the query itself (or all), the document [CLS],
-    the query and its window."""
+    """The paper's Fig. 1(d) as a table of pairs: [CLS] attends to all, the query to itself (or to all), the document
+    to [CLS], the query and its window."""
     query, document = len(pair["query"]), len(pair["document"])
     first = 1 + query
     tokens = first + document
@@ -138,8 +137,8 @@ def electra(folder, pairs):
 
 
 def mono(backbone_class, config_class, more):
-    """Lightning IR's mono cross-encoders write a backbone's tensors without a prefix beside `linear`; its own
-    classes need packages that are not needed here, so this is a second writing of them."""
+    """A second implementation of Lightning IR's mono cross-encoders, whose files have the backbone's tensors without a
+    prefix and `linear`; its own classes need further packages."""
     def make(folder, pairs):
         config = config_class(**{**SHAPE, **more}, max_position_embeddings=128)
         body = stirred(backbone_class(config), 5)
@@ -158,8 +157,8 @@ def mono(backbone_class, config_class, more):
 
 
 def set_encoder(interaction):
-    """Documents of one query: in every layer keys and values of a document are its own and those of one token of
-    each other, which Lightning IR's class reads from hidden states in the same way."""
+    """Documents of one query: in every layer the keys and values of a document are its own and those of one token of
+    each other document, which Lightning IR's class also computes from hidden states."""
     def make(folder, pairs):
         config = transformers.BertConfig(**SHAPE, max_position_embeddings=128, attn_implementation="eager")
         body = stirred(transformers.BertModel(config, add_pooling_layer=False), 11)
@@ -196,7 +195,7 @@ MODERN = {"vocab_size": SHAPE["vocab_size"], "hidden_size": 32, "intermediate_si
           "num_attention_heads": 2, "max_position_embeddings": 320, "pad_token_id": PAD, "cls_token_id": CLS,
           "sep_token_id": SEP, "bos_token_id": CLS, "eos_token_id": SEP, "initializer_range": 0.3,
           "classifier_dropout": 0.0, "num_labels": 1}
-MODERN_SIZES = [(5, 61), (1, 130), (9, 1), (3, 190)]  # beyond 64 tokens to each side
+MODERN_SIZES = [(5, 61), (1, 130), (9, 1), (3, 190)]  # beyond 64 tokens on each side
 
 
 def modern(fields, older_layout=False):
@@ -218,7 +217,7 @@ def modern(fields, older_layout=False):
 
 
 def modern_modules(folder, pairs):
-    """sentence-transformers' layout: an encoder without a prefix, and the modules that make the score."""
+    """sentence-transformers' layout: an encoder without a prefix, and the modules that compute the score."""
     modules = sentence_transformers.sentence_transformer.modules
     config = transformers.ModernBertConfig(**MODERN, attn_implementation="sdpa")
     backbone = stirred(transformers.ModernBertModel(config), 8)

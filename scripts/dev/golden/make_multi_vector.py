@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Late-interaction encoders of ColBERT's kind with random weights, and the scores that their libraries compute.
+"""Makes late-interaction encoders like ColBERT with random weights, and the scores that their libraries compute.
 
     python scripts/dev/golden/make_multi_vector.py pylate tests/golden/checkpoints  # requirements-pylate.txt
     python scripts/dev/golden/make_multi_vector.py sentence-transformers tests/golden/checkpoints  # requirements.txt
 
-Adds folders to those of make_checkpoints.py, which writes all of them anew and has to run first.
+Adds folders to those of make_checkpoints.py, which replaces all of them and must run first.
 """
 
 import json
@@ -26,7 +26,7 @@ def dense(modules, *sizes):
 
 
 def listed(folder, prefix, modules):
-    """modules.json and the folders that it lists; `prefix` of their classes' names."""
+    """Writes modules.json and the folders that it lists; `prefix` is that of the classes' names."""
     entries = [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}]
     for number, module in enumerate(modules, 1):
         kind = type(module).__name__

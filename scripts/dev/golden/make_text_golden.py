@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the fixtures of tests/text/golden: make_text_golden.py [FOLDER]
 
-What Hugging Face's `tokenizers` makes of texts in many scripts, hostile ones among them:
+They have the results of Hugging Face's `tokenizers` for texts in many scripts, including hostile ones:
 
-  vocab.txt         pieces found in the texts themselves, so that words fall into one, several or no piece
-  texts.jsonl.gz    a line a text: {"text", "ids"} without special tokens of our own
-  pairs.jsonl       {"query", "document", "most", "ids", "types"}: a pair, the longer text cut first
-  code_points.txt   for every 4096 code points the CRC-32 of how each falls into words between two letters
+  vocab.txt         pieces taken from the texts, so that words are made of one, several or no pieces
+  texts.jsonl.gz    a text per line: {"text", "ids"} without special tokens
+  pairs.jsonl       {"query", "document", "most", "ids", "types"}: a pair, truncated in the longer text first
+  code_points.txt   for every 4096 code points the CRC-32 of how each, between two letters, is split into words
 
-By hand, in an environment of scripts/dev/golden/requirements.txt; the same version writes the same bytes.
+Run it by hand in an environment of scripts/dev/golden/requirements.txt; the same version writes the same bytes.
 """
 import collections
 import gzip
@@ -61,7 +61,7 @@ SENTENCES = [
     "[SEP] [CLS]x[MASK]y [PAD] [UNK] [sep] [ SEP ] [SEP][SEP] [[SEP]] [SEP", "text [SEP] injected [CLS] tokens",
     "##ing ## # ##a [unused0]", "[CLS", "", " ", "\n\n\t", "\u00ad", "\u0301", ".", "...", "?!", "a", "é", "中", "😀",
 ]
-# Ranges to draw characters from, scripts apart.
+# Ranges of characters, by script.
 SCRIPTS = [(0x20, 0x7E), (0xA1, 0x17F), (0x180, 0x24F), (0x250, 0x36F), (0x370, 0x3FF), (0x400, 0x52F), (0x530, 0x58F),
            (0x590, 0x5FF), (0x600, 0x6FF), (0x700, 0x7FF), (0x800, 0x8FF), (0x900, 0x97F), (0x980, 0xA7F),
            (0xA80, 0xBFF), (0xC00, 0xD7F), (0xD80, 0xDFF), (0xE00, 0xEFF), (0xF00, 0xFFF), (0x1000, 0x109F),
@@ -80,7 +80,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def drawn_text(draw):
-    """Words of one script or a mixture, with ASCII between."""
+    """Words of one script or several, separated by ASCII."""
     scripts = draw.sample(SCRIPTS, draw.choice((1, 1, 1, 2, 4)))
     text = ""
     for _ in range(draw.randint(1, 7)):
@@ -100,7 +100,7 @@ def cut_and_joined(draw):
 
 
 def marked(draw):
-    """Latin letters under piles of marks in any order."""
+    """Latin letters with many combining marks in any order."""
     marks = [chr(draw.randint(0x300, 0x36F)) for _ in range(4)] + ["\u0345", "\u08d4", "\u1dfb", "\u3099", "\u20d0", "\u05b0"]
     return "".join(draw.choice("aeiouAOU ") + "".join(draw.choice(marks) for _ in range(draw.randint(0, 3)))
                    for _ in range(8))
@@ -115,12 +115,12 @@ def texts():
     listed += [drawn_text(draw) for _ in range(1500)]
     listed += [cut_and_joined(draw) for _ in range(500)]
     listed += [marked(draw) for _ in range(200)]
-    # Surrogates are no characters.
+    # Surrogates are not characters.
     return ["".join(c for c in text if not 0xD800 <= ord(c) < 0xE000) for text in listed]
 
 
 def vocabulary(all_texts):
-    """Frequent beginnings, inner parts and characters of the words; some scripts stay without pieces."""
+    """Frequent beginnings, inner parts and characters of the words; some scripts have no pieces."""
     normaliser, splitter = BertNormalizer(), BertPreTokenizer()
     pieces = collections.Counter()
     for text in all_texts:
@@ -148,7 +148,7 @@ def tokenizer_of(pieces):
 
 
 def pairs(tokenizer):
-    """Cut as `longest_first` does, the query where it is longer."""
+    """Pairs truncated like `longest_first`, with long queries too."""
     draw = random.Random(10)
     for number in range(200):
         query = " ".join(draw.choice(SENTENCES) for _ in range(draw.randint(1, 2)))

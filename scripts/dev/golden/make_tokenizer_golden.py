@@ -2,18 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the fixtures of tests/text/golden/tokenizers: make_tokenizer_golden.py [FOLDER]
 
-Small tokenizers of the kinds that re-rankers have, trained here, and what Hugging Face's `tokenizers`
-makes with them of the texts and pairs of make_text_golden.py:
+They have small tokenizers of the kinds that re-rankers use, trained here, and the results of Hugging Face's `tokenizers`
+for the texts and pairs of make_text_golden.py:
 
   NAME.json    a tokenizer.json
-  NAME.sums    a line "text CRC" a text of texts.jsonl: the CRC-32 of its ids in decimal with a space between, without
-               special tokens of our own; a line "pair CRC" a pair of pairs.jsonl, of the document's token type and all
-               ids, or "pair -" where there is no room; a line "code-points CRC" for every 4096 code points, of the ids
-               of all their "A?b ? " in one text
-  parts.jsonl  a line a normalizer or pre-tokenizer: what becomes of all texts, and of all code points (null: not
-               looked at), as CRC-32s of lines
+  NAME.sums    a line "text CRC" for each text of texts.jsonl: the CRC-32 of its ids, in decimal and separated by spaces,
+               without special tokens; a line "pair CRC" for each pair of pairs.jsonl, of the document's token type and
+               all ids, or "pair -" if the limit is too small; a line "code-points CRC" for every 4096 code points, of the
+               ids of all their "A?b ? " in one text
+  parts.jsonl  a normalizer or pre-tokenizer per line, with its results for all texts, and for all code points (null: not
+               tested), as CRC-32s of lines
 
-By hand, in an environment of scripts/dev/golden/requirements.txt; the same versions write the same bytes.
+Run it by hand in an environment of scripts/dev/golden/requirements.txt; the same versions write the same bytes.
 """
 import io
 import json
@@ -51,7 +51,7 @@ def roberta(all_texts):
 
 
 def modern(all_texts):
-    """ModernBERT's kind: NFC, runs of spaces and other tokens behind the vocabulary."""
+    """ModernBERT's kind: NFC, and runs of spaces and other tokens after the vocabulary."""
     tokenizer = trained_bytes(all_texts, pre_tokenizers.ByteLevel(add_prefix_space=False), normalizers.NFC(),
                               special=["[UNK]", "[PAD]"])
     tokenizer.add_tokens([AddedToken(" " * n, normalized=True) for n in range(24, 1, -1)])
@@ -68,7 +68,7 @@ def modern(all_texts):
 
 
 def split(all_texts):
-    """Words by an expression of its own, as of larger models; whole words win over merges; merges as lists."""
+    """Split by another expression, as in larger models; whole words precede merges; merges are lists."""
     expression = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
                   r"|\s*[\r\n]+|\s+(?!\S)|\s+")
     splitter = pre_tokenizers.Sequence([
@@ -83,7 +83,7 @@ def split(all_texts):
 
 
 def characters():
-    """Byte pairs of characters over the whole text; bytes stand for what is in no piece, or else one unknown."""
+    """BPE of characters over the whole text; what is in no piece becomes bytes, or one unknown token."""
     normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
     trained = Tokenizer(BPE())
     trained.normalizer = normalizers.Sequence([normalizer, normalizers.Replace("▁", " ▁")])
@@ -103,7 +103,7 @@ def characters():
 
 
 def sentence_pieces(rules, all_texts=SENTENCES, size=2200):
-    """Pieces with scores, and SentencePiece's own table of normalizations, which is in every model that it trains."""
+    """Pieces with scores, and SentencePiece's table of normalizations, which every model trained by it has."""
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter([text for text in all_texts if text.strip() and "\0" not in text] * 2),
@@ -115,7 +115,7 @@ def sentence_pieces(rules, all_texts=SENTENCES, size=2200):
 
 
 def own_table():
-    """Rules of our own: characters in a row, and some that go."""
+    """A table of other rules: sequences of characters, and characters that are removed."""
     rules = ["41 301\t61", "E9\t65", "65 301\t65", "3A3\t3C3", "66 66 69\tFB03", "AD\t", "200B\t20", "A\t20",
              "4E2D 6587\t6587 4E2D", "1F600\t3A 29"]
     with tempfile.NamedTemporaryFile("w", suffix=".tsv") as file:
@@ -125,7 +125,7 @@ def own_table():
 
 
 def fields(message):
-    """Of a protocol buffer's message: number and value of those that have a length."""
+    """Number and value of the length-delimited fields of a protocol buffer message."""
     def varint(at):
         value = shift = 0
         while True:
@@ -166,7 +166,7 @@ def xlm_roberta(pieces, table):
 
 
 def metaspace(pieces, table):
-    """The later files' kind: the whole text is one word; bytes stand for what is in no piece."""
+    """The kind of newer files: the whole text is one word; what is in no piece becomes bytes."""
     special = ["[PAD]", "[CLS]", "[SEP]", "[UNK]"]
     listed = [(name, 0.0) for name in special] + [(f"<0x{byte:02X}>", -20.0) for byte in range(256)] + pieces[:900]
     tokenizer = Tokenizer(Unigram(listed, unk_id=3, byte_fallback=True))
@@ -216,7 +216,7 @@ def sums(tokenizer, all_texts, with_code_points):
 
 def write_tokenizer(folder, name, tokenizer, all_texts):
     said = json.loads(tokenizer.to_str())
-    if name == "modern":  # as strings "a b", which older files have
+    if name == "modern":  # as strings "a b", as in older files
         said["model"]["merges"] = [" ".join(merge) for merge in said["model"]["merges"]]
     said["padding"] = {"strategy": {"Fixed": 8000}, "direction": "Right", "pad_to_multiple_of": None, "pad_id": 0,
                        "pad_type_id": 0, "pad_token": "x"}
@@ -229,7 +229,7 @@ def write_tokenizer(folder, name, tokenizer, all_texts):
 
 
 def parts():
-    """Normalizers and pre-tokenizers one by one, and whether all code points are looked at."""
+    """Normalizers and pre-tokenizers one by one, and whether they are tested on all code points."""
     for form in (normalizers.NFC(), normalizers.NFD(), normalizers.NFKC(), normalizers.NFKD(), normalizers.Lowercase(),
                  normalizers.StripAccents(), normalizers.BertNormalizer()):
         yield form, True

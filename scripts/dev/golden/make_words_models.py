@@ -5,13 +5,13 @@
     make_words_models.py [FOLDER]
     make_words_models.py --time tkl 2000
 
-A second writing of TKL, TK, KNRM, CONV-KNRM, MatchPyramid, PACRR and CO-PACRR as PyTorch modules over padded batches
-with masks, as their authors' programs have them: whole tensors of kernels, packed windows, region sums by unfold. The
+This is a second implementation of TKL, TK, KNRM, CONV-KNRM, MatchPyramid, PACRR and CO-PACRR as PyTorch modules on padded
+batches with masks, as in their authors' programs: whole tensors of kernels, packed windows, region sums by unfold. The
 fixtures are computed in float64 and one pair at a time, because a score must not depend on the longest document of a
-batch. Each folder holds a small random checkpoint, its words and a cases.json: word ids of pairs and the score of each.
+batch. Each folder has a small random checkpoint, its words and a cases.json: word ids of pairs and the score of each.
 
-`--time FAMILY WORDS` prints milliseconds per document of the modules at their papers' sizes, in float32 and eager
-mode: batches of 32 documents of so many words, a query of 10, 2 threads. By hand, in an environment of
+`--time FAMILY WORDS` prints milliseconds per document of the modules at their papers' sizes, in float32 and eager mode, for
+batches of 32 documents with this number of words, a query of 10 and 2 threads. Run it by hand in an environment of
 scripts/dev/golden/requirements.txt.
 """
 import argparse
@@ -38,7 +38,7 @@ def cosines(a, b):
 
 
 class Words(nn.Module):
-    """What all have: word vectors, and which ids are words."""
+    """The shared part: word vectors, and which ids are words."""
     sigma_of_first = 0.1
 
     def __init__(self, vocabulary, hidden, idfs=False):
@@ -240,7 +240,7 @@ class Pacrr(OfMap):
     WORDS, BEST = 200, 5
 
     def __init__(self, context=False, **sizes):
-        super().__init__(idfs=True, **sizes)  # they have no part in scores
+        super().__init__(idfs=True, **sizes)  # they do not affect scores
         self.context = context
         self.views = [50, 100, 150, 200] if context else [200]
         self.convolutions = nn.ModuleList(
@@ -259,7 +259,7 @@ class Pacrr(OfMap):
         parts = []
         for conv in [nn.Identity(), *self.convolutions]:
             seen = conv(picture)[:, 0]
-            # Of equal values the first counts, where torch.topk takes any; rounding alone makes none unequal.
+            # The first of equal values counts, while torch.topk takes any; rounding does not make equal values unequal.
             order = [(seen[..., :view] * 1e9).round().sort(dim=-1, descending=True, stable=True).indices[..., :self.BEST]
                      for view in self.views]
             parts += [seen.gather(2, one) for one in order]
@@ -286,7 +286,7 @@ FIXTURES = {
 
 
 def draw(model, seed):
-    """Values that tell right from wrong, in every tensor; as halves take them, so that files stay small."""
+    """Random values for every tensor, so that errors show; they are representable in float16, to keep files small."""
     generator = torch.Generator().manual_seed(seed)
     normal = lambda tensor: torch.randn(tensor.shape, generator=generator)
     with torch.no_grad():
@@ -302,7 +302,7 @@ def draw(model, seed):
                 tensor.copy_(0.4 + 0.1 * normal(tensor))
             elif "norm" in name and name.endswith("weight") or name.startswith(("kernel_mult", "chunk_scoring")):
                 tensor.copy_(1 + 0.25 * normal(tensor))
-            elif name == "dense.weight" and tensor.shape[0] > 1:  # every feature once
+            elif name == "dense.weight" and tensor.shape[0] > 1:  # each feature once
                 every = torch.arange(tensor.shape[1])
                 tensor.zero_()[every % tensor.shape[0], every] = torch.randn(tensor.shape[1], generator=generator)
             else:
@@ -320,7 +320,7 @@ def pairs():
 
 
 def score(model, pair):
-    """A text without words is a word of padding."""
+    """A text without words counts as one word of padding."""
     batch = [torch.tensor([pair[part] or [0]]) for part in ("query", "document")]
     return model(*batch).item()
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The papers' own attention layers, given q, k and v in place of their projections.
+"""The papers' own attention layers, applied to q, k and v instead of projections.
 
 Each function takes tensors [batch, tokens, heads, head_dim] of a padded batch and returns the layer's
-output of that shape, differentiable with respect to all three. Padded rows hold anything.
+output of that shape, differentiable with respect to all three. Padded rows are undefined.
 """
 import math
 from types import MethodType
@@ -15,10 +15,10 @@ from transformers.models.longformer.modeling_longformer import LongformerSelfAtt
 
 
 class LookUp(torch.nn.Module):
-    """Stands for a projection: hidden states carry batch index and position, and it returns what is stored there.
+    """Replaces a projection: the hidden states are batch index and position, and it returns the stored vector.
 
-    So the projections of the global tokens, which the layer gathers first, find the same vectors as the
-    others, and gradients of both arrive in the one stored tensor.
+    The projections of global tokens, which the layer gathers first, thereby get the same vectors as the others, and
+    the gradients of both are added in the one stored tensor.
     """
 
     def __init__(self, stored):
@@ -39,7 +39,7 @@ def positions(batch, tokens, width):
 def longformer(q, k, v, window, real, is_global):
     """LongformerSelfAttention in evaluation; `real` and `is_global` are [batch, tokens].
 
-    tokens must be a multiple of 2 * window, as the layer asks.
+    tokens must be a multiple of 2 * window, as the layer requires.
     """
     batch, tokens, heads, head_dim = q.shape
     config = LongformerConfig(hidden_size=heads * head_dim, num_attention_heads=heads,
@@ -55,10 +55,10 @@ def longformer(q, k, v, window, real, is_global):
 
 
 def bigbird(q, k, v, block, random_blocks, seed, real):
-    """BigBirdBlockSparseAttention and the blocks it drew: [heads, blocks - 2, random_blocks].
+    """BigBirdBlockSparseAttention and the random blocks it used: [heads, blocks - 2, random_blocks].
 
-    In training without dropout, because in evaluation every random block is block 0, which then counts
-    several times in the softmax. tokens must be a multiple of the block's length, as the layer asks.
+    It runs in training mode without dropout, because in evaluation every random block is block 0, which then counts
+    several times in the softmax. tokens must be a multiple of the block's length, as the layer requires.
     """
     batch, tokens, heads, head_dim = q.shape
     config = BigBirdConfig(hidden_size=heads * head_dim, num_attention_heads=heads, block_size=block,
@@ -83,7 +83,7 @@ def bigbird(q, k, v, block, random_blocks, seed, real):
 
 
 def check_block_lists(lists):
-    """A block that a row sees twice would count twice in the original's softmax: no set of keys says that."""
+    """A block that a row attends to twice counts twice in the original's softmax, which no set of keys describes."""
     blocks = lists.shape[1] + 2
     for head in lists:
         for row, drawn in enumerate(head, start=1):

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Sets the speed of our tokenizers beside that of Hugging Face's: tokenizer_speed.py [FILE...]
+"""Compares the speed of AttnScope's tokenizers with Hugging Face's: tokenizer_speed.py [FILE...]
 
-Both read the same tokenizer.json (WordPiece, byte-level BPE and Unigram, trained on the texts), and tokenize the
-same texts in turn on one thread: stretches of 30 to 190 words of the files, of docs/*.md unless told. What counts is
-the least processor time of several rounds; the ids must be the same. First build the program:
+Both read the same tokenizer.json (WordPiece, byte-level BPE and Unigram, trained on the texts) and tokenize the same texts
+in turn on one thread: pieces of 30 to 190 words of the files, by default docs/*.md. The result is the smallest processor
+time of several rounds; the ids must be equal. Build the program first:
 
     ninja -C build/release attnscope_tokenizer_speed
 
-In an environment of scripts/dev/golden/requirements.txt.
+Run it in an environment of scripts/dev/golden/requirements.txt.
 """
 import json
 import os
@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 
-os.environ["TOKENIZERS_PARALLELISM"] = "false"  # before the library is there
+os.environ["TOKENIZERS_PARALLELISM"] = "false"  # before the library is imported
 from make_tokenizer_golden import sentence_pieces, trained_bytes, xlm_roberta  # noqa: E402
 from tokenizers import Tokenizer, normalizers, pre_tokenizers, processors  # noqa: E402
 from tokenizers.models import WordPiece  # noqa: E402
