@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the walks' kernels (kernels/cuda/segment) issue on their hot path, and the bound that follows.
+"""Counts the instructions on the hot path of the walks' kernels (kernels/cuda/segment), and computes the time bound.
 
-A kernel's machine code is cut into basic blocks; those that are always executed together are executed as often
-as the part of the source that most of their instructions come from. The parts are listed here by the text that
-they begin with; how often warps execute them follows from the real work lists (scripts/dev/compiler/walk_counts.cpp).
-What is rare - numbers that are not finite, maxima that rise, lanes that have to find together again - counts as
-never executed, and so do the small launches that merge parts. Of two sides of a branch that is in no part of its
-own both are counted, so that what a walk begins and ends with is counted somewhat too high.
+A kernel's machine code is divided into basic blocks. Blocks that are always executed together are counted as often as
+the part of the source from which most of their instructions come. The parts are listed here by the text with which they
+begin; how often warps execute them is computed from the real work lists (scripts/dev/compiler/walk_counts.cpp). Rare code
+(numbers that are not finite, new maxima, reconvergence of lanes) counts as never executed, as do the small launches that
+merge parts. For a branch that is not a part, both sides are counted, so the beginning and the end of a walk are counted
+somewhat too high.
 """
 import collections
 import dataclasses
@@ -23,10 +23,10 @@ HOME = pathlib.Path(__file__).resolve().parents[2]
 SEGMENT = HOME / "kernels/cuda/segment"
 NVDISASM = HOME / ".deps/nvdisasm/nvdisasm"
 
-# An H200: multiprocessors, each with 4 schedulers that issue an instruction of a warp a cycle, and its boost clock.
-# No kernel issues in every cycle: 60 % is assumed to be within reach. COPY_BYTES a second is what a copy moves
-# there, reads and writes. Exponentials, and what else the same unit computes, are of a cycle and multiprocessor:
-# CUDA C++ Programming Guide, "Throughput of Native Arithmetic Instructions", compute capability 9.0.
+# An H200: its multiprocessors, the 4 schedulers of each, which issue one warp instruction per cycle, and its boost clock.
+# No kernel issues in every cycle: 60 % is assumed to be possible. COPY_BYTES is the rate of a copy per second, reads and
+# writes. EXPONENTIALS, which includes other operations of the same unit, is per cycle and multiprocessor: CUDA C++
+# Programming Guide, "Throughput of Native Arithmetic Instructions", compute capability 9.0.
 PROCESSORS, SCHEDULERS, HERTZ, ISSUED = 132, 4, 1.755e9, 0.60
 COPY_BYTES = 4.3e12
 EXPONENTIALS = 16
@@ -34,8 +34,8 @@ EXPONENTIALS = 16
 # The cases (walk_counts.cpp): documents, heads, bytes of a head's row.
 DOCUMENTS, HEADS, ROW_BYTES = 100, 12, 64
 
-# What is aimed at: instructions a strip by window; share of the copy's rate by (tokens, window), forward; registers
-# of w = 4; time of backward over forward's; how much worse than recorded is a regression.
+# Targets: instructions per strip by window; fraction of the copy rate by (tokens, window), forward; registers at w = 4;
+# time of backward over forward. TOLERANCE: a number that is worse by more than this factor is a regression.
 MOST_INSTRUCTIONS = {4: 450, 64: 900}
 LEAST_OF_COPY = {(4096, 4): 0.70, (4096, 64): 0.45, (174, 4): 0.50}
 MOST_REGISTERS = {4: 128}
@@ -43,9 +43,9 @@ MOST_OF_FORWARD = 3.0
 TOLERANCE = 1.10
 
 
-# The parts of each kernel, outer loops first: how they are called in walk_counts.cpp, the file and the text that
-# they begin with; they end with the statement or block. A kernel as a whole is "walk"; what is no loop is executed
-# at most as often as the loop around it.
+# The parts of each kernel, outer loops first: the name in walk_counts.cpp, the file and the text with which it begins; a
+# part ends with its statement or block. The whole kernel is "walk". A part that is not a loop is executed at most as
+# often as the loop around it.
 LOOPS = ("strip", "step", "globals", "band", "stretch", "whole")
 RARE = [("never", "walk.cuh", "unsigned clean() {"),
         ("never", "walk.cuh", "void raise("),
@@ -105,7 +105,7 @@ PARTS = {
 
 @dataclasses.dataclass
 class Block:
-    """Instructions without a label or branch between them; of each the lines it comes from, inlined one first."""
+    """Instructions without a label or branch between them, each with its source lines, the inlined one first."""
     labels: list
     instructions: list = dataclasses.field(default_factory=list)
     lines: list = dataclasses.field(default_factory=list)
@@ -140,8 +140,8 @@ def ends_block(instruction):
 
 
 def ways_on(blocks):
-    """Of each block the numbers of those that a warp whose lanes are together goes on with, None where it ends. What
-    a kernel calls - the slow ways of divisions - is not reached."""
+    """For each block the numbers of the next blocks of a converged warp, and None if it ends. Functions that a kernel
+    calls (the slow path of a division) are not followed."""
     at = {label: i for i, block in enumerate(blocks) for label in block.labels}
     ways = []
     for i, block in enumerate(blocks):
@@ -158,7 +158,7 @@ def ways_on(blocks):
 
 
 def passed(ways, roots):
-    """Of each block that ways lead to from the roots, as bits: the blocks that all of them pass."""
+    """For each block that is reached from the roots: the blocks on every path to it, as bits."""
     bits = {root: 1 << root for root in roots}
     left = list(roots)
     while left:
@@ -172,8 +172,7 @@ def passed(ways, roots):
 
 
 def executed_together(blocks):
-    """Groups of the blocks that are reached: each of them is executed exactly when the others are; and in how many
-    loops, one in the other, each group is."""
+    """Groups of reached blocks that are always executed together, each with its depth of nested loops."""
     ways = ways_on(blocks)
     before = passed([[j for j in of if j is not None] for of in ways], {0})
     back = [[] for _ in blocks]
@@ -200,7 +199,7 @@ def executed_together(blocks):
 
 
 def loop_of(back, end, begin):
-    """Blocks of the loop whose last one goes back to its first."""
+    """The blocks of the loop from `begin` to `end`, which branches back to `begin`."""
     found, left = {begin}, [end]
     while left:
         i = left.pop()
@@ -212,11 +211,11 @@ def loop_of(back, end, begin):
 
 @functools.cache
 def lines_of(file, beginning):
-    """First and last line of the statement or block that begins with a text, which the file has once."""
+    """First and last line of the statement or block that begins with a text, which must occur once in the file."""
     text = re.sub(r"//.*", "", (SEGMENT / file).read_text())
     if text.count(beginning) != 1:
-        raise ValueError(f"{file} has {text.count(beginning)} times the text '{beginning}'; scripts/dev/hot_path.py "
-                         "names the parts of the kernels by their texts: change it there, too")
+        raise ValueError(f"{file} contains the text '{beginning}' {text.count(beginning)} times; scripts/dev/hot_path.py "
+                         "finds the parts of the kernels by their texts: change it there too")
     begin = end = text.index(beginning)
     depth = 0
     while True:
@@ -227,8 +226,8 @@ def lines_of(file, beginning):
 
 
 def executions(lines, depth, parts, counts):
-    """Of an instruction, by all warps of a launch; one that the compiler took out of a loop of the source is in fewer
-    of the machine code's, `depth`."""
+    """How often all warps of a launch execute an instruction. `depth`, its loops in the machine code, is less than
+    in the source if the compiler moved it out of a loop."""
     def has(file, beginning):
         first, last = lines_of(file, beginning)
         return any(of == file and first <= line <= last for of, line in lines)
@@ -245,10 +244,10 @@ def executions(lines, depth, parts, counts):
 
 @dataclasses.dataclass
 class Issued:
-    """By all warps of a launch."""
+    """Numbers over all warps of a launch."""
     instructions: float = 0
     exponentials: float = 0  # and reciprocals, logarithms
-    products: float = 0      # of the tensor cores
+    products: float = 0      # on the tensor cores
 
 
 def issued(blocks, parts, counts):
@@ -275,9 +274,9 @@ def read_counts(text):
 
 
 def moved_bytes(tokens, direction):
-    """(what the launches read and write, what has to be read and written): rows and log-sum-exps, each read once a
-    launch. Backward has two launches: q, k, v, o, grad_o, lse -> grad_q, lse and D; q, k, v, grad_o, lse and D ->
-    grad_k, grad_v."""
+    """(bytes that the launches read and write, bytes that must be read and written) of rows and log-sum-exps, each read
+    once per launch. Backward has two launches: q, k, v, o, grad_o, lse -> grad_q, lse and D; q, k, v, grad_o, lse and
+    D -> grad_k, grad_v."""
     rows = DOCUMENTS * tokens * HEADS
     if direction == "forward":
         return rows * (4 * ROW_BYTES + 4), rows * 4 * ROW_BYTES
@@ -286,11 +285,11 @@ def moved_bytes(tokens, direction):
 
 @dataclasses.dataclass
 class Bound:
-    """Milliseconds of an H200."""
+    """Milliseconds on an H200."""
     issue: float
     memory: float
     exponentials: float
-    least: float  # copying what has to be read and written
+    least: float  # a copy of what must be read and written
 
     @property
     def time(self):
@@ -306,7 +305,7 @@ class Bound:
 
 
 def bound(launches, tokens, direction):
-    """Of launches (each what it has issued) one after the other."""
+    """The bound of launches one after the other."""
     moved, least = moved_bytes(tokens, direction)
     return Bound(
         issue=1e3 * sum(one.instructions for one in launches) / (PROCESSORS * SCHEDULERS * HERTZ * ISSUED),
@@ -320,7 +319,7 @@ def find_nvdisasm():
 
 
 def fetch_nvdisasm():
-    """Into .deps/nvdisasm, where there is none; nothing where it cannot be had."""
+    """Finds nvdisasm, or downloads it into .deps/nvdisasm; None if that fails."""
     if find_nvdisasm():
         return find_nvdisasm()
     with tempfile.TemporaryDirectory() as folder:
@@ -341,7 +340,7 @@ def fetch_nvdisasm():
 
 
 def compile_kernels(folder, includes=()):
-    """Compiles what the cases launch, for sm_90; returns the cubin and what the compiler said of registers."""
+    """Compiles what the cases launch, for sm_90; returns the cubin and the compiler's log."""
     instantiation = (SEGMENT / "instantiation.cu.in").read_text()
     source, cubin = folder / "bfloat16_32.cu", folder / "bfloat16_32.cubin"
     source.write_text(instantiation.replace("@type@", "bfloat16").replace("@columns@", "32"))
@@ -366,7 +365,7 @@ def walk_counts(includes=()):
 
 
 def measure(cubin, cases, demangle):
-    """{case: {direction: {kernel: Issued}}} and the strips of each case."""
+    """{case: {direction: {kernel: Issued}}}."""
     text = subprocess.run([find_nvdisasm(), "-c", "-gi", cubin], capture_output=True, text=True, check=True).stdout
     found = read_kernels(text)
     names = demangle(list(found))
@@ -378,7 +377,7 @@ def measure(cubin, cases, demangle):
 
 
 def strips_of(directions):
-    """Of a case: strips of 16 rows that the forward kernel computes, by all heads."""
+    """Strips of 16 rows that the forward kernel computes in all heads of a case."""
     return next(iter(directions["forward"].values()))["strip"]
 
 
@@ -386,15 +385,15 @@ def name_of(case):
     return f"{DOCUMENTS} x {case[0]}, w = {case[1]}"
 
 
-def beside(text, target):
+def with_target(text, target):
     return f"{text} ({target})" if target else text
 
 
 def launch_rows(measured, cases, resources):
-    """A row for each launch of each case. resources: by kernel (registers, spilled bytes, shared bytes, blocks and
-    warps of a multiprocessor as launched). Waves: the launch's warps over those that the machine holds."""
-    header = ["case", "direction", "kernel", "registers", "spilled bytes", "shared bytes", "blocks an SM",
-              "warps an SM", "waves", "instructions a strip", "tensor-core products", "exponentials and the like"]
+    """A row for each launch of each case. resources: by kernel (registers, spilled bytes, shared bytes, blocks and warps
+    on a multiprocessor). Waves: the launch's warps over those that fit on the machine."""
+    header = ["case", "direction", "kernel", "registers", "spilled bytes", "shared bytes", "blocks per SM",
+              "warps per SM", "waves", "instructions per strip", "tensor-core products", "exponentials and similar"]
     rows = []
     for case, directions in measured.items():
         strips = strips_of(cases[case])
@@ -405,9 +404,9 @@ def launch_rows(measured, cases, resources):
                 forward = direction == "forward"
                 most = MOST_REGISTERS.get(case[1]) if forward else None
                 most_instructions = MOST_INSTRUCTIONS.get(case[1]) if forward else None
-                rows.append([name_of(case), direction, kernel, beside(str(registers), most and f"<= {most}"),
+                rows.append([name_of(case), direction, kernel, with_target(str(registers), most and f"<= {most}"),
                              *(str(value) for value in [*others, warps]), f"{waves:.2f}",
-                             beside(f"{one.instructions / strips:.0f}",
+                             with_target(f"{one.instructions / strips:.0f}",
                                     most_instructions and f"<= {most_instructions}"),
                              f"{one.products / strips:.1f}", f"{one.exponentials / strips:.1f}"])
     return header, rows
@@ -415,8 +414,8 @@ def launch_rows(measured, cases, resources):
 
 def bound_rows(measured, cases):
     """A row for each direction of each case."""
-    header = ["case", "direction", "instructions a strip", "million instructions", "GB moved", "ms by issue",
-              "by memory", "by exponentials", "bound by", "share of copy", "backward over forward"]
+    header = ["case", "direction", "instructions per strip", "million instructions", "GB moved", "ms by issue",
+              "by memory", "by exponentials", "bound by", "fraction of copy", "backward over forward"]
     rows = []
     for case, directions in measured.items():
         forward = None
@@ -428,13 +427,13 @@ def bound_rows(measured, cases):
             rows.append([name_of(case), direction, f"{instructions / strips_of(cases[case]):.0f}",
                          f"{instructions / 1e6:.1f}", f"{moved_bytes(case[0], direction)[0] / 1e9:.3f}",
                          f"{of.issue:.4f}", f"{of.memory:.4f}", f"{of.exponentials:.4f}", of.name,
-                         beside(f"{100 * of.of_copy:.0f} %", least and f">= {100 * least:.0f} %"),
+                         with_target(f"{100 * of.of_copy:.0f} %", least and f">= {100 * least:.0f} %"),
                          "" if of is forward else f"{of.time / forward.time:.1f} (<= {MOST_OF_FORWARD:.0f})"])
     return header, rows
 
 
 def record(measured, cases, resources):
-    """What is kept to compare with: by case and kernel."""
+    """The numbers to compare with later, by case and kernel."""
     kept = {}
     for case, directions in measured.items():
         for launches in directions.values():
@@ -448,13 +447,13 @@ def record(measured, cases, resources):
 
 
 def regressions(recorded, found):
-    """A sentence for each number that is more than 10 % worse than it was recorded."""
+    """A sentence for each number that is more than 10 % worse than the recorded one."""
     worse = []
     for case, kernels in recorded.items():
         for kernel, numbers in kernels.items():
             now = found.get(case, {}).get(kernel)
             if now is None:
-                worse.append(f"{case}: {kernel} is not launched any more; record the new kernels")
+                worse.append(f"{case}: {kernel} is no longer launched; record the new kernels")
                 continue
             for name, before in numbers.items():
                 grew = now[name] < before / TOLERANCE if name == "blocks an SM" else now[name] > before * TOLERANCE

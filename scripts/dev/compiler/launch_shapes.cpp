@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each instantiation of the CUDA kernels asks of a launch, from the constants that launch it:
-// a line `KERNEL<ARGUMENTS> TAB threads of a block TAB bytes of dynamic shared memory`, at their
-// most. Compiled for the host by scripts/dev/compiler_report; nothing runs.
+// Prints the largest block of each instantiation of the CUDA kernels, from the constants with which
+// it is launched: lines `KERNEL<ARGUMENTS> TAB threads TAB bytes of dynamic shared memory`.
+// scripts/dev/compiler_report compiles it for the host; no kernel runs.
 
 #include <cstdio>
 
@@ -53,7 +53,7 @@ void print_walks() {
   }
 }
 
-/// The unfused steps, of the longest rows.
+/// The unfused steps, for the longest rows.
 template <DType dtype>
 void print_windowed() {
   using namespace windowed;
@@ -73,8 +73,8 @@ void print_class() {
   print_walks<DType::bfloat16, columns>();
 }
 
-/// Kernels of one instantiation, and those that launch alike whatever their arguments: segment
-/// attention's plain ones and dense attention's (kernels/cuda/dense/softmax.cu).
+/// Kernels of one instantiation, and those with the same launch for all template arguments: segment
+/// attention's plain kernels and dense attention's (kernels/cuda/dense/softmax.cu).
 void print_others() {
   constexpr long rows = plain_warps * (plain_floats + 2 * 256) * static_cast<long>(sizeof(float));
   std::printf("segment_forward_kernel\t%d\t%ld\n", 32 * plain_warps, rows);
@@ -91,7 +91,7 @@ void print_others() {
   }
 }
 
-/// The banded kernels, alike for all types (engine/attention/longformer_banded).
+/// The banded kernels, the same for all types (engine/attention/longformer_banded).
 void print_banded() {
   using namespace longformer_banded;
   std::printf("banded_cells_kernel\t%d\t%zu\n", block_threads, sizeof(FirstCell));

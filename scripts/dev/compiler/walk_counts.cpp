@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How often warps execute the parts of the walks' kernels, from the work lists of 100 documents
-// beside their queries (sparse pattern, 12 heads of 32, bfloat16): a line
-// `TOKENS TAB WINDOW TAB DIRECTION TAB KERNEL TAB PART TAB EXECUTIONS`, by all warps of a launch.
-// The parts are those of scripts/dev/hot_path.py. Compiled for the host by it; counts, and runs
-// nothing.
+// Prints how often warps execute the parts of the walks' kernels, from the work lists of 100
+// documents with their queries (sparse pattern, 12 heads of 32, bfloat16): lines
+// `TOKENS TAB WINDOW TAB DIRECTION TAB KERNEL TAB PART TAB EXECUTIONS`, over all warps of a launch.
+// The parts are those of scripts/dev/hot_path.py, which compiles it for the host; no kernel runs.
 
 #include <algorithm>
 #include <cstdint>
@@ -20,12 +19,12 @@ namespace attnscope::cuda {
 namespace {
 
 constexpr std::int64_t documents = 100;
-constexpr std::int64_t query_tokens = 11;  // its [SEP] among them; [CLS] is one more
+constexpr std::int64_t query_tokens = 11;  // with its [SEP]; [CLS] is one more
 constexpr std::int32_t heads = 12;
 constexpr std::int64_t head_dim = 32;
 constexpr int strip_tokens = 16;
 
-/// The sparse pattern, as kernels/plan/attention_plan.h shows it.
+/// The sparse pattern, as in kernels/plan/attention_plan.h.
 AttentionPlan sparse_plan(std::int64_t item_tokens, std::int64_t window) {
   AttentionPlan plan;
   plan.tokens = documents * item_tokens;
@@ -51,10 +50,10 @@ AttentionPlan sparse_plan(std::int64_t item_tokens, std::int64_t window) {
   return plan;
 }
 
-/// Executions by part, of one head.
+/// Executions by part in one head.
 using Counts = std::map<std::string, std::int64_t>;
 
-/// Tokens counted from the walk's first row on.
+/// Tokens relative to the walk's first row.
 struct OwnTokens {
   std::int32_t rows, keys_begin, keys_end, wide_begin, wide_end;
 
@@ -66,7 +65,7 @@ struct OwnTokens {
         wide_end(walk.wide_end - walk.rows.begin) {}
 };
 
-/// Of strips whose windows are held at once (walk.cuh).
+/// Executions for strips whose windows are held at once (walk.cuh).
 void count_narrow(const WorkWalk& walk, bool far, Counts& counts) {
   const OwnTokens own(walk);
   const int radius = radius_of(far);
@@ -80,11 +79,11 @@ void count_narrow(const WorkWalk& walk, bool far, Counts& counts) {
   }
 }
 
-/// Of steps of some strips side by side (broad_walk.cuh).
+/// Executions for steps of several strips (broad_walk.cuh).
 void count_broad(const WorkWalk& walk, std::int32_t strips, Counts& counts) {
   const OwnTokens own(walk);
   const std::int32_t step = strip_tokens * strips, window = walk.window;
-  // Of strips, whose code stands there `strips` times, and twice that of a window's two edges.
+  // The code of a strip occurs `strips` times, that of a window's two edges twice as often.
   std::int64_t seen = 0, edges = 0, cuts = 0;
   for (std::int32_t row = 0; row < own.rows; row += step) {
     const std::int64_t globals = (walk.globals.count + 15) / 16;
@@ -134,7 +133,7 @@ void count_broad(const WorkWalk& walk, std::int32_t strips, Counts& counts) {
   counts["band, cut"] += cuts / strips;
 }
 
-/// Of the same backward, whatever the windows (walk_backward.cuh).
+/// Executions of the backward kernel, for any window (walk_backward.cuh).
 void count_backward(const WorkWalk& walk, std::int32_t strips, Counts& counts) {
   const OwnTokens own(walk);
   const std::int32_t step = strip_tokens * strips, window = walk.window, phase = (window + 7) & 8;
@@ -176,7 +175,7 @@ void count_backward(const WorkWalk& walk, std::int32_t strips, Counts& counts) {
       }
     }
   }
-  // A strip's code stands there `strips` times, and twice that of a window's two edges.
+  // The code of a strip occurs `strips` times, that of a window's two edges twice as often.
   counts["band, seen"] += seen / strips;
   counts["band, edge"] += edges / (2 * strips);
   counts["band, cut"] += cuts / strips;
@@ -244,7 +243,7 @@ class Launches {
 int print_case(std::int64_t tokens, std::int32_t window) {
   const auto walks = cut_into_walks(sparse_plan(tokens, window), head_dim, DType::bfloat16,
                                     Passes::forward_backward);
-  // What walks do not take is not counted.
+  // Work that is not done by walks is not counted.
   if (!walks || !walks->keys || !walks->rest.units.empty()) {
     std::fprintf(stderr,
                  "walk_counts: walks do not take all of %ld tokens, window %d (%zu units)\n",

@@ -223,7 +223,7 @@ def write_tokenizer(folder, name, tokenizer, all_texts):
     (folder / f"{name}.json").write_text(json.dumps(said, ensure_ascii=False, separators=(",", ":")))
     read = Tokenizer.from_file(str(folder / f"{name}.json"))
     read.no_padding()
-    # An expression's \\p{L} is of the version of Unicode that its engine has.
+    # \\p{L} in an expression depends on the Unicode version of the engine.
     write_lines(folder / f"{name}.sums", sums(read, all_texts, name != "split"))
     print(f"{name}: {read.get_vocab_size()} pieces")
 
