@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Compares the estimates of `attnscope estimate` for the named sweeps in results/estimates/sweeps.json with the time that
-`attnscope run` then takes.
+"""Compares the estimates of `attnscope estimate` for the named sweeps in results/estimates/sweeps.json with the time
+that `attnscope run` then takes.
 
     results/tools/estimates.py ./attnscope quiet.csv                   # on an idle machine
     results/tools/estimates.py ./attnscope busy.csv --busy             # alongside one program that keeps a core busy

@@ -6,10 +6,10 @@
 
 bfloat16, forward, 12 heads of 32, a query of 10 tokens, as in the sweep kernels-cuda. FlexAttention is compiled with
 `dynamic=False` for every shape; its block mask is created in advance, like a plan. For each length and window the two
-contenders run in alternating rounds. A time is the median over rounds, measured between two events, with the 95 % interval
-from order statistics. Caches are warm: calls follow one another on the same buffers. The output is compared with
-scaled_dot_product_attention in float32 with a mask; a wrong result is reported and not timed. Lines are written as they
-are measured. Exit status 1: a result was wrong; 2: there is no CUDA device.
+contenders run in alternating rounds. A time is the median over rounds, measured between two events, with the 95 %
+interval from order statistics. Caches are warm: calls follow one another on the same buffers. The output is compared
+with scaled_dot_product_attention in float32 with a mask; a wrong result is reported and not timed. Lines are written as
+they are measured. Exit status 1: a result was wrong; 2: there is no CUDA device.
 """
 import argparse
 import csv

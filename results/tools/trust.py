@@ -10,9 +10,9 @@ tool itself costs, and whether other tools measure the same times.
     trust.py crosscheck  one kernel call measured by AttnScope, Google Benchmark and perf stat
     trust.py readme      writes results/trust/README.md from the figures that are there
 
-Each command first prints how long it takes, continues where it was stopped, and writes results/trust/NAME.json. They need
-a quiet machine. With `aa --launcher CMD` another program starts the runs (`CMD DATABASE SWEEP COUNT`), for example one
-that drives the window; its figures are written under the name `--name`, next to the headless ones.
+Each command first prints how long it takes, continues where it was stopped, and writes results/trust/NAME.json. They
+need a quiet machine. With `aa --launcher CMD` another program starts the runs (`CMD DATABASE SWEEP COUNT`), for example
+one that drives the window; its figures are written under the name `--name`, next to the headless ones.
 
 Build first: ninja -C build/release attnscope attnscope-worker trial_worker attnscope_identical_call
 """

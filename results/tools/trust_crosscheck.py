@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times one kernel call (segment, forward, sparse pattern, 1024 tokens) with three tools in turn: AttnScope, Google
-Benchmark, and perf stat on a loop. The location of buffers changes a time by several percent. Each round therefore starts
-new processes of every tool, and a tool's figure is the median over rounds of its medians."""
+Benchmark, and perf stat on a loop. The location of buffers changes a time by several percent. Each round therefore
+starts new processes of every tool, and a tool's figure is the median over rounds of its medians."""
 import json
 import random
 import statistics

@@ -3,8 +3,8 @@
 
 The timed part is the sum over all samples of the time of a call times the number of calls. All other time is attributed
 to phases; a phase lasts from the event that begins it to the next event. A part of it is unavoidable: the first call of
-each contender in each process, which warms up, is metered and is checked. It is estimated by the cell's median (it takes
-longer, because of page faults). The rest is the tool's own time.
+each contender in each process, which warms up, is metered and is checked. It is estimated by the cell's median (it
+takes longer, because of page faults). The rest is the tool's own time.
 """
 import json
 import subprocess

@@ -3,10 +3,10 @@
 
 A kernel's machine code is divided into basic blocks. Blocks that are always executed together are counted as often as
 the part of the source from which most of their instructions come. The parts are listed here by the text with which they
-begin; how often warps execute them is computed from the real work lists (scripts/dev/compiler/walk_counts.cpp). Rare code
-(numbers that are not finite, new maxima, reconvergence of lanes) counts as never executed, as do the small launches that
-merge parts. For a branch that is not a part, both sides are counted, so the beginning and the end of a walk are counted
-somewhat too high.
+begin; how often warps execute them is computed from the real work lists (scripts/dev/compiler/walk_counts.cpp). Rare
+code (numbers that are not finite, new maxima, reconvergence of lanes) counts as never executed, as do the small
+launches that merge parts. For a branch that is not a part, both sides are counted, so the beginning and the end of a
+walk are counted somewhat too high.
 """
 import collections
 import dataclasses
@@ -23,10 +23,10 @@ HOME = pathlib.Path(__file__).resolve().parents[2]
 SEGMENT = HOME / "kernels/cuda/segment"
 NVDISASM = HOME / ".deps/nvdisasm/nvdisasm"
 
-# An H200: its multiprocessors, the 4 schedulers of each, which issue one warp instruction per cycle, and its boost clock.
-# No kernel issues in every cycle: 60 % is assumed to be possible. COPY_BYTES is the rate of a copy per second, reads and
-# writes. EXPONENTIALS, which includes other operations of the same unit, is per cycle and multiprocessor: CUDA C++
-# Programming Guide, "Throughput of Native Arithmetic Instructions", compute capability 9.0.
+# An H200: its multiprocessors, the 4 schedulers of each, which issue one warp instruction per cycle, and its boost
+# clock. No kernel issues in every cycle: 60 % is assumed to be possible. COPY_BYTES is the rate of a copy per second,
+# reads and writes. EXPONENTIALS, which includes other operations of the same unit, is per cycle and multiprocessor:
+# CUDA C++ Programming Guide, "Throughput of Native Arithmetic Instructions", compute capability 9.0.
 PROCESSORS, SCHEDULERS, HERTZ, ISSUED = 132, 4, 1.755e9, 0.60
 COPY_BYTES = 4.3e12
 EXPONENTIALS = 16
@@ -43,8 +43,8 @@ MOST_OF_FORWARD = 3.0
 TOLERANCE = 1.10
 
 
-# The parts of each kernel, outer loops first: the name in walk_counts.cpp, the file and the text with which it begins; a
-# part ends with its statement or block. The whole kernel is "walk". A part that is not a loop is executed at most as
+# The parts of each kernel, outer loops first: the name in walk_counts.cpp, the file and the text with which it begins;
+# a part ends with its statement or block. The whole kernel is "walk". A part that is not a loop is executed at most as
 # often as the loop around it.
 LOOPS = ("strip", "step", "globals", "band", "stretch", "whole")
 RARE = [("never", "walk.cuh", "unsigned clean() {"),
@@ -390,8 +390,8 @@ def with_target(text, target):
 
 
 def launch_rows(measured, cases, resources):
-    """A row for each launch of each case. resources: by kernel (registers, spilled bytes, shared bytes, blocks and warps
-    on a multiprocessor). Waves: the launch's warps over those that fit on the machine."""
+    """A row for each launch of each case. resources: by kernel (registers, spilled bytes, shared bytes, blocks and
+    warps on a multiprocessor). Waves: the launch's warps over those that fit on the machine."""
     header = ["case", "direction", "kernel", "registers", "spilled bytes", "shared bytes", "blocks per SM",
               "warps per SM", "waves", "instructions per strip", "tensor-core products", "exponentials and similar"]
     rows = []

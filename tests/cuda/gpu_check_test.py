@@ -176,7 +176,7 @@ class Calls(WithStandIns):
 
     def test_a_sweep_that_does_not_begin_does_not_take_the_rows_of_the_one_before(self):
         _, summary = self.call("B", STAND_IN_FAILS="run kernels-cuda --only sequence_tokens=174")
-        self.assertIn("no run was begun", summary)
+        self.assertIn("no run was started", summary)
         self.assertEqual(len((self.out / "kernels-cuda.csv").read_text().splitlines()), 2)
 
     def test_a_sweep_of_which_nothing_could_be_measured_fails(self):

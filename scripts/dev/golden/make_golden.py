@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the fixtures of tests/golden: make_golden.py [FOLDER]
 
-Each file has one attention: q, k, v and the incoming gradient, and the results of the authors' code, the output and three
-gradients. All are packed [tokens, heads, head_dim] without padding. The metadata has pattern, window and layout in
-AttnScope's format. Run it by hand in an environment of scripts/dev/golden/requirements.txt; the same versions on the same
-kind of processor write the same bytes.
+Each file has one attention: q, k, v and the incoming gradient, and the results of the authors' code, the output and
+three gradients. All are packed [tokens, heads, head_dim] without padding. The metadata has pattern, window and layout
+in AttnScope's format. Run it by hand in an environment of scripts/dev/golden/requirements.txt; the same versions on the
+same kind of processor write the same bytes.
 """
 import json
 import pathlib
@@ -105,7 +105,8 @@ def make_bigbird(folder, name, items, heads, head_dim, block, seed):
 
 
 def sparse_pairs(item, window):
-    """The paper's Fig. 1d: [CLS] attends to all, the query to itself, the document to [CLS], the query and its window."""
+    """The paper's Fig. 1d: [CLS] attends to all, the query to itself, the document to [CLS], the query and its
+    window."""
     token = torch.arange(item.tokens)
     in_document = token >= item.first_of_document
     in_query = (token > 0) & ~in_document

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the checkpoints and scores of tests/golden/models of the late-interaction families: make_late_models.py [FOLDER]
+"""Makes the checkpoints and scores of tests/golden/models of the late-interaction families: make_late_models.py
+[FOLDER]
 
 This is a second implementation of MixEncoder and of the models it is compared with, in PyTorch and float64, on padded
-batches with masks as in the papers' code; AttnScope packs without padding. Each folder has a small random checkpoint and a
-cases.json: token ids of pairs, each part with its [SEP], and the score of each pair. Run it by hand in an environment of
-scripts/dev/golden/requirements.txt.
+batches with masks as in the papers' code; AttnScope packs without padding. Each folder has a small random checkpoint
+and a cases.json: token ids of pairs, each part with its [SEP], and the score of each pair. Run it by hand in an
+environment of scripts/dev/golden/requirements.txt.
 """
 import json
 import math

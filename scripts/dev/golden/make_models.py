@@ -4,8 +4,8 @@
 
 Writes small random models with save_pretrained() of Hugging Face's classes, each with a cases.json: token ids of pairs,
 each part with its [SEP], and the scores that the class computes. Pairs of several lengths are computed in one padded
-batch, so that padding is tested too. The scores of the sparse pattern are those of the full model in float64 with a mask.
-Run it by hand in an environment of scripts/dev/golden/requirements.txt.
+batch, so that padding is tested too. The scores of the sparse pattern are those of the full model in float64 with a
+mask. Run it by hand in an environment of scripts/dev/golden/requirements.txt.
 """
 import json
 import pathlib

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the fixtures of tests/text/golden/tokenizers: make_tokenizer_golden.py [FOLDER]
 
-They have small tokenizers of the kinds that re-rankers use, trained here, and the results of Hugging Face's `tokenizers`
-for the texts and pairs of make_text_golden.py:
+They have small tokenizers of the kinds that re-rankers use, trained here, and the results of Hugging Face's
+`tokenizers` for the texts and pairs of make_text_golden.py:
 
   NAME.json    a tokenizer.json
   NAME.sums    a line "text CRC" for each text of texts.jsonl: the CRC-32 of its ids, in decimal and separated by spaces,
                without special tokens; a line "pair CRC" for each pair of pairs.jsonl, of the document's token type and
-               all ids, or "pair -" if the limit is too small; a line "code-points CRC" for every 4096 code points, of the
+all ids, or "pair -" if the limit is too small; a line "code-points CRC" for every 4096 code points, of the
                ids of all their "A?b ? " in one text
   parts.jsonl  a normalizer or pre-tokenizer per line, with its results for all texts, and for all code points (null: not
                tested), as CRC-32s of lines

@@ -5,13 +5,14 @@
     make_words_models.py [FOLDER]
     make_words_models.py --time tkl 2000
 
-This is a second implementation of TKL, TK, KNRM, CONV-KNRM, MatchPyramid, PACRR and CO-PACRR as PyTorch modules on padded
-batches with masks, as in their authors' programs: whole tensors of kernels, packed windows, region sums by unfold. The
-fixtures are computed in float64 and one pair at a time, because a score must not depend on the longest document of a
-batch. Each folder has a small random checkpoint, its words and a cases.json: word ids of pairs and the score of each.
+This is a second implementation of TKL, TK, KNRM, CONV-KNRM, MatchPyramid, PACRR and CO-PACRR as PyTorch modules on
+padded batches with masks, as in their authors' programs: whole tensors of kernels, packed windows, region sums by
+unfold. The fixtures are computed in float64 and one pair at a time, because a score must not depend on the longest
+document of a batch. Each folder has a small random checkpoint, its words and a cases.json: word ids of pairs and the
+score of each.
 
-`--time FAMILY WORDS` prints milliseconds per document of the modules at their papers' sizes, in float32 and eager mode, for
-batches of 32 documents with this number of words, a query of 10 and 2 threads. Run it by hand in an environment of
+`--time FAMILY WORDS` prints milliseconds per document of the modules at their papers' sizes, in float32 and eager mode,
+for batches of 32 documents with this number of words, a query of 10 and 2 threads. Run it by hand in an environment of
 scripts/dev/golden/requirements.txt.
 """
 import argparse

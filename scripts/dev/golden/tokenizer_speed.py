@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the speed of AttnScope's tokenizers with Hugging Face's: tokenizer_speed.py [FILE...]
 
-Both read the same tokenizer.json (WordPiece, byte-level BPE and Unigram, trained on the texts) and tokenize the same texts
-in turn on one thread: pieces of 30 to 190 words of the files, by default docs/*.md. The result is the smallest processor
-time of several rounds; the ids must be equal. Build the program first:
+Both read the same tokenizer.json (WordPiece, byte-level BPE and Unigram, trained on the texts) and tokenize the same
+texts in turn on one thread: pieces of 30 to 190 words of the files, by default docs/*.md. The result is the smallest
+processor time of several rounds; the ids must be equal. Build the program first:
 
     ninja -C build/release attnscope_tokenizer_speed
 
