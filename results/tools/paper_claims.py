@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the ECIR 2024 paper says of its Figure 2a, beside what was measured: yes or no, with the numbers.
+"""Compares the ECIR 2024 paper's claims on its Figure 2a with what was measured: yes or no, with the numbers.
 
     attnscope table RUN --format csv --baseline sparse/windowed/4  > products-4.csv     # paper-fig2a
     attnscope table RUN --format csv --baseline sparse/windowed/64 > products-64.csv
@@ -7,25 +7,25 @@
     attnscope table RUN --format csv --baseline sparse/segment/64  > attention-64.csv
     results/tools/paper_claims.py products-*.csv attention-*.csv > docs/paper-claims.md
 
-A table is read by what it holds: its operation, and its baseline, which is the row with the ratio 1 and
-no interval. One window needs one table, because intervals of ratios are those of pairs that were
-measured side by side. Every word of the answer is made from the numbers: A takes longer than B only
-where the whole 95 % interval of their ratio lies above 1. Exit status 2: a table cannot be used.
+The script recognizes a table by its operation and its baseline, the row with the ratio 1 and no interval. Each window
+needs a table, because the intervals of ratios are those of pairs from the same rounds. All answers follow from the
+numbers: A takes longer than B only if the whole 95 % interval of their ratio is above 1. Exit status 2: a table cannot
+be used.
 """
 import csv
 import sys
 from collections import namedtuple
 
-# Earlier kernels in the paper's order, with the part that each plays there.
+# Earlier kernels in the paper's order, each with its name there.
 EARLIER = {"longformer-chunks": "PyTorch block-sparse (Longformer)", "bigbird": "PyTorch block-sparse (BigBird)",
            "longformer-banded": "TVM"}
 BLOCK_SPARSE, BANDED = ("longformer-chunks", "bigbird"), "longformer-banded"
 OURS = {"windowed-matmul": "windowed", "attention": "segment"}
 SETTING = ["device", "threads", "dtype", "memory_order", "cache", "direction", "heads", "head_dim", "batch_max"]
-SIMILAR = 1.5  # times as long, or as short: what "similar time efficiency" is taken to be
+SIMILAR = 1.5  # the largest ratio, in either direction, that counts as "similar time efficiency"
 
 Ratio = namedtuple("Ratio", "value low high")
-# verdict: yes, no, or None where nothing that decides it was measured
+# verdict: yes, no, or None if nothing that decides it was measured
 Claim = namedtuple("Claim", "says verdict because table")
 
 
@@ -65,9 +65,9 @@ class Products:
         known = self.windows.setdefault(window, {})
         for row in rows:
             if row.window and row.window != window:
-                continue  # another window's, which its own table compares
+                continue  # of another window, which has its own table
             if row.pattern not in ("full", "sparse", row.implementation):
-                continue  # other patterns by these implementations are none of the claims
+                continue  # no claim is about other patterns of these implementations
             key = "full/" + row.implementation if row.pattern == "full" else row.implementation
             if row.pattern == "full" and key not in self.full:
                 self.full.append(key)
@@ -98,7 +98,7 @@ def read_table(path):
 
 
 def read_all(paths):
-    """Every setting's tables: {setting: {operation: Products}}."""
+    """The tables of every setting: {setting: {operation: Products}}."""
     found = {}
     for path in paths:
         rows = read_table(path)
@@ -138,7 +138,7 @@ def places(cells):
 
 
 def all_of(says, checks, table, otherwise):
-    """A claim of many cells: `checks` are (where, holds or None, what was measured)."""
+    """A claim about many cells: `checks` are (where, whether it holds or None, what was measured)."""
     known = [check for check in checks if check[1] is not None]
     against = [f"{where} ({measured})" for where, holds, measured in checks if holds is False]
     unknown = [where for where, holds, _ in checks if holds is None]
@@ -158,7 +158,7 @@ def where(products, window, tokens, implementation=None):
 
 
 def ratio_table(products, others):
-    """Time of the others over ours."""
+    """A table of the others' times relative to ours."""
     rows = []
     for window in products.windows:
         for tokens in products.lengths(window):
@@ -229,14 +229,14 @@ def slower_than_full_only_at_the_edge(products):
 
 
 def quotient(a, b):
-    """Of two times, from both intervals: wider than a pair's own, never narrower."""
+    """The ratio of two times from both intervals; it is never narrower than that of a pair."""
     if not a or not b or not a.time or not b.time:
         return None
     return Ratio(a.time.value / b.time.value, a.time.low / b.time.high, a.time.high / b.time.low)
 
 
 def block_sparse_against_banded(products, window):
-    """At the wide window the block-sparse ones are fast and large, the banded one is the opposite."""
+    """At the wide window the block-sparse implementations take less time and more memory than the banded one."""
     checks = []
     for tokens in products.lengths(window):
         banded = products.row(window, BANDED, tokens)
@@ -293,7 +293,7 @@ def fused_never_slower_than_full(products):
             for full in products.full:
                 row = products.row(window, full, tokens)
                 if row and row.status == "unsupported":
-                    continue  # not an implementation of this machine
+                    continue  # not supported on this machine
                 ratio = row.ratio if row else None
                 checks.append((where(products, window, tokens, full), ratio.high >= 1 if ratio else None, in_times(ratio)))
     claim = all_of("`segment`, one kernel with the softmax, is never slower than full attention, not even where the "
