@@ -215,12 +215,12 @@ def sums(tokenizer, all_texts, with_code_points):
 
 
 def write_tokenizer(folder, name, tokenizer, all_texts):
-    said = json.loads(tokenizer.to_str())
+    content = json.loads(tokenizer.to_str())
     if name == "modern":  # as strings "a b", as in older files
-        said["model"]["merges"] = [" ".join(merge) for merge in said["model"]["merges"]]
-    said["padding"] = {"strategy": {"Fixed": 8000}, "direction": "Right", "pad_to_multiple_of": None, "pad_id": 0,
+        content["model"]["merges"] = [" ".join(merge) for merge in content["model"]["merges"]]
+    content["padding"] = {"strategy": {"Fixed": 8000}, "direction": "Right", "pad_to_multiple_of": None, "pad_id": 0,
                        "pad_type_id": 0, "pad_token": "x"}
-    (folder / f"{name}.json").write_text(json.dumps(said, ensure_ascii=False, separators=(",", ":")))
+    (folder / f"{name}.json").write_text(json.dumps(content, ensure_ascii=False, separators=(",", ":")))
     read = Tokenizer.from_file(str(folder / f"{name}.json"))
     read.no_padding()
     # \\p{L} in an expression depends on the Unicode version of the engine.
@@ -258,8 +258,8 @@ def part_line(part, with_code_points, all_texts):
     def lines_of(some):
         for text in some:
             yield from [word for word, _ in part.pre_tokenize_str(text)] + [""] if cuts else [part.normalize_str(text)]
-    said = json.loads(part.__getstate__())
-    return json.dumps({"json": said, "cuts": cuts, "texts": crc(lines_of(all_texts)),
+    content = json.loads(part.__getstate__())
+    return json.dumps({"json": content, "cuts": cuts, "texts": crc(lines_of(all_texts)),
                        "code_points": crc(lines_of(code_point_texts())) if with_code_points else None})
 
 

@@ -371,7 +371,7 @@ def time_family(family, words):
     trained = sum(p.numel() for name, p in model.named_parameters() if not name.startswith("word_"))
     print(f"{family}, {words} words, batches of {batch}, {torch.get_num_threads()} threads, torch {torch.__version__}: "
           f"{statistics.median(times) / batch * 1e3:.4f} ms per document (least {min(times) / batch * 1e3:.4f}; "
-          f"{len(times)} batches); {trained} parameters beside words")
+          f"{len(times)} batches); {trained} parameters without word vectors")
 
 
 def main():

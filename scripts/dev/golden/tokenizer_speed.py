@@ -78,16 +78,16 @@ def main():
     size = sum(len(text.encode()) for text in texts)
     program = ROOT / "build/release/attnscope_tokenizer_speed"
     with tempfile.TemporaryDirectory() as folder:
-        listed, said = pathlib.Path(folder) / "texts", pathlib.Path(folder) / "tokenizer.json"
-        listed.write_text("".join(f"{text}\n" for text in texts))
+        text_list, tokenizer_file = pathlib.Path(folder) / "texts", pathlib.Path(folder) / "tokenizer.json"
+        text_list.write_text("".join(f"{text}\n" for text in texts))
         print(f"{len(texts)} texts, {size} bytes; million tokens a second of processor time, one thread")
         for name, make in (("WordPiece", word_piece), ("byte-level BPE", byte_pairs), ("Unigram", unigram)):
             made = make(texts)
-            made.save(str(said))
-            tokenizer = Tokenizer.from_file(str(said))
+            made.save(str(tokenizer_file))
+            tokenizer = Tokenizer.from_file(str(tokenizer_file))
             best = {"ours": float("inf"), "encode_batch": float("inf"), "encode_batch_fast": float("inf")}
             for _ in range(TURNS):
-                ours = json.loads(subprocess.run([program, said, listed, str(ROUNDS)], check=True,
+                ours = json.loads(subprocess.run([program, tokenizer_file, text_list, str(ROUNDS)], check=True,
                                                  capture_output=True, text=True).stdout)
                 best["ours"] = min(best["ours"], ours["seconds"])
                 for way in ("encode_batch", "encode_batch_fast"):
