@@ -148,9 +148,9 @@ def mono(backbone_class, config_class, more):
         safetensors.torch.save_file({name: tensor.contiguous() for name, tensor in tensors.items()},
                                     folder / "model.safetensors", {"format": "pt"})
         config_json = config.to_dict() | {"model_type": "mono", "backbone_model_type": config.model_type,
-                                   "architectures": [f"Mono{type(body).__name__}"], "query_length": 32,
-                                   "doc_length": 256, "pooling_strategy": "first", "linear_bias": False,
-                                   "scoring_strategy": "rank"}
+                                          "architectures": [f"Mono{type(body).__name__}"], "query_length": 32,
+                                          "doc_length": 256, "pooling_strategy": "first", "linear_bias": False,
+                                          "scoring_strategy": "rank"}
         (folder / "config.json").write_text(json.dumps(config_json, indent=1) + "\n")
         return {"full": head(body(**padded(pairs, token_types=True)).last_hidden_state[:, 0])[:, 0].tolist()}
     return make
@@ -168,9 +168,9 @@ def set_encoder(interaction):
         safetensors.torch.save_file(tensors | {"linear.weight": head.weight.contiguous()}, folder / "model.safetensors",
                                     {"format": "pt"})
         config_json = config.to_dict() | {"model_type": "set-encoder", "backbone_model_type": "bert",
-                                   "architectures": ["SetEncoderBertModel"], "depth": 100, "sample_missing_docs": True,
-                                   "add_extra_token": interaction, "pooling_strategy": "first", "linear_bias": False,
-                                   "scoring_strategy": "rank"}
+                                          "architectures": ["SetEncoderBertModel"], "depth": 100, "sample_missing_docs": True,
+                                          "add_extra_token": interaction, "pooling_strategy": "first", "linear_bias": False,
+                                          "scoring_strategy": "rank"}
         (folder / "config.json").write_text(json.dumps(config_json, indent=1) + "\n")
         for pair in pairs:
             pair["query"] = list(pairs[0]["query"])
@@ -208,9 +208,9 @@ def modern(fields, older_layout=False):
             rotary = config_json.pop("rope_parameters")
             del config_json["layer_types"]
             config_json |= {"global_attn_every_n_layers": 3,
-                     "global_rope_theta": rotary["full_attention"]["rope_theta"],
-                     "local_rope_theta": rotary["sliding_attention"]["rope_theta"],
-                     "position_embedding_type": "absolute", "layer_norm_eps": 1e-5}
+                            "global_rope_theta": rotary["full_attention"]["rope_theta"],
+                            "local_rope_theta": rotary["sliding_attention"]["rope_theta"],
+                            "position_embedding_type": "absolute", "layer_norm_eps": 1e-5}
             (folder / "config.json").write_text(json.dumps(config_json, indent=1) + "\n")
         return {"full": scores_of(model, pairs, token_types=False)}
     return make
