@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/dev/gpu_check with stand-ins (gpu_stand_in.py) for the programs that it runs: the calls' limits, their order,
-what they leave when a step fails, is cut or is stopped, and what the dry run finds."""
+"""Tests scripts/dev/gpu_check with stand-ins (gpu_stand_in.py) for the programs that it runs: limits and order of the
+calls, their output if a step fails, is cut or is stopped, and what the dry run finds."""
 import contextlib
 import importlib.machinery
 import importlib.util
@@ -23,7 +23,7 @@ loader = importlib.machinery.SourceFileLoader("gpu_check", str(SCRIPT))
 gpu_check = importlib.util.module_from_spec(importlib.util.spec_from_loader("gpu_check", loader))
 sys.modules["gpu_check"] = gpu_check
 loader.exec_module(gpu_check)
-gpu_check.adopt_orphans()  # as its own process does
+gpu_check.adopt_orphans()  # like the process of the script
 
 STAND_IN = f"#!{sys.executable}\n" + (HOME / "tests/cuda/gpu_stand_in.py").read_text()
 
@@ -41,7 +41,7 @@ def is_alive(number):
 
 
 class WithStandIns(unittest.TestCase):
-    """A copy of the script in a tree of its own, with the packages of both calls made of stand-ins."""
+    """A copy of the script in a separate tree, with the packages of both calls made of stand-ins."""
 
     def setUp(self):
         temporary = tempfile.TemporaryDirectory()
@@ -77,7 +77,7 @@ class WithStandIns(unittest.TestCase):
         return process.returncode, self.summary()
 
     def call_here(self, name, **environment):
-        """The same in this process, where limits can be changed."""
+        """Like call(), but in this process, where limits can be changed."""
         with mock.patch.dict(os.environ, dict(self.environment, **environment)), \
              tempfile.TemporaryDirectory(dir=self.folder) as work, contextlib.redirect_stdout(io.StringIO()):
             return gpu_check.Call(name, self.out, work, self.package).run(), self.summary()
@@ -244,7 +244,7 @@ class Stops(WithStandIns):
                 shutil.rmtree(self.out, ignore_errors=True)
                 os.mkfifo(self.folder / "hangs")
                 process = self.start(name, STAND_IN_HANGS=hangs)
-                started = (self.folder / "hangs").read_text().split()  # waits until they are there
+                started = (self.folder / "hangs").read_text().split()  # waits until they exist
                 process.send_signal(number)
                 output, _ = process.communicate()
                 self.assertEqual(process.returncode, 128 + number, output)
@@ -271,7 +271,7 @@ class Stops(WithStandIns):
 
 
 class DryRuns(unittest.TestCase):
-    """Packing and starting programs is for a build; here are the limits."""
+    """The limits; packing and starting programs needs a build."""
 
     def setUp(self):
         temporary = tempfile.TemporaryDirectory()

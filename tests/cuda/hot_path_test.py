@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/dev/hot_path.py on a small kernel's machine code; and, where nvcc and nvdisasm are there, on ours: not worse
-than recorded in hot_path.json (scripts/dev/compiler_report --hot-path --record tests/cuda/hot_path.json)."""
+"""Tests scripts/dev/hot_path.py on the machine code of a small kernel; and, if nvcc and nvdisasm are there, that the
+project's kernels are not worse than in hot_path.json, which is written by
+scripts/dev/compiler_report --hot-path --record tests/cuda/hot_path.json."""
 import contextlib
 import importlib.machinery
 import importlib.util
@@ -39,7 +40,7 @@ PARTS = [("strip", "kernel.cuh", "for (int row = 0; row < rows; ++row) {"),
          ("never", "kernel.cuh", "float clean(float x) {")]
 
 # As nvdisasm -c -gi writes it: a loop of lines 6 to 10 in which clean() is inlined behind a branch, whose BSYNC
-# still has clean's line; a branch to where lanes find together again; a call of a slow division.
+# still has clean's line; a branch to a point of reconvergence; a call of a slow division.
 SASS = """
 	.section	.text._Z6kernelPfi,"ax",@progbits
 .text._Z6kernelPfi:
@@ -176,7 +177,8 @@ class OurKernels(unittest.TestCase):
         # 4,084 rows of a document are 256 strips, in walks of 16; the query's 11 are one more.
         counts = cases[4096, 4]["forward"]["segment_walk_kernel<__nv_bfloat16, 32, false, false>"]
         self.assertEqual((counts["strip"], counts["walk"]), (1200 * 257, 1200 * 17))
-        # A step's 32 rows and 64 keys to both sides are 10 chunks of 16, at the rims or within, and what a document's ends cut off is missing.
+        # A step's 32 rows and 64 keys to both sides are 10 chunks of 16, at the rims or within, and what a document's
+        # ends cut off is missing.
         counts = cases[4096, 64]["forward"]["segment_broad_walk_kernel<__nv_bfloat16, 32, false>"]
         self.assertEqual(counts["step"], 1200 * (128 + 1))
         chunks = counts["band, rim"] + counts["stretch"] + counts["whole"]
@@ -200,8 +202,8 @@ class OurKernels(unittest.TestCase):
         with contextlib.redirect_stdout(io.StringIO()):
             counted = report.count_hot_path(report.launch_shapes())
         self.assertEqual(hot_path.regressions(json.loads(RECORDED.read_text()), hot_path.record(*counted)), [])
-        # Whether the parts are still told apart: 10 products for the scores of a strip, 12 for its sums,
-        # 6 for those of [CLS], 4 for a walk's last keys. Only the tensor cores' are known beforehand.
+        # Whether the parts are still distinguished: 10 products for the scores of a strip, 12 for its sums,
+        # 6 for those of [CLS], 4 for a walk's last keys. Only those of the tensor cores are known in advance.
         measured, cases, _ = counted
         kernel, one = next(iter(measured[4096, 4]["forward"].items()))
         counts = cases[4096, 4]["forward"][kernel]

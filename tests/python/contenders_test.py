@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Python functions are measured beside the built-in implementations and models, and spoil nothing.
+"""Tests that Python functions are measured like the built-in implementations and models, and affect no others.
 
 contenders_test.py BUILD_FOLDER
 """
@@ -37,7 +37,7 @@ class Contenders(unittest.TestCase):
         self.addCleanup(scratch.cleanup)
         self.folder = pathlib.Path(scratch.name)
         self.environment = {**os.environ, "ATTNSCOPE_PYTHON": sys.executable, "PYTHONDONTWRITEBYTECODE": "1"}
-        # As somebody has it who has installed the package; a build elsewhere than in build/ finds it so, too.
+        # As with an installed package; a build outside of build/ finds it in the same way.
         self.environment["PYTHONPATH"] = str(HERE.parents[1] / "python")
         self.environment["TMPDIR"] = str(self.folder)
 
@@ -65,13 +65,13 @@ class Contenders(unittest.TestCase):
         return {row["contender"]: row for row in json.loads(table.stdout)}
 
     def left_over(self):
-        """Folders with a model's weights."""
+        """Folders with a model's weights that were not removed."""
         return list(self.folder.glob("attnscope-*"))
 
     def models(self, contenders, code=0, **changes):
         return self.cells(contenders, code, **{"operation": "model", "layers": 2, "feed_forward": 32, **changes})
 
-    def test_measured_beside_the_built_in_ones_in_both_memory_orders(self):
+    def test_python_contenders_are_measured_in_both_memory_orders(self):
         for order in ("head-major", "token-major"):
             cells = self.cells(["full/sdpa", "full/by-hand", "sparse/by-hand", "longformer/by-hand", "full/in-place"]
                                if order == "head-major" else ["full/sdpa", "full/by-hand", "sparse/by-hand"],
@@ -89,14 +89,14 @@ class Contenders(unittest.TestCase):
         self.assertRegex(words, r"to another process and back: [\d.]+ us of each")
         self.assertIn(f"--with {CONTENDERS}", words)
 
-    def test_who_misbehaves_costs_one_cell_and_says_why(self):
+    def test_a_wrong_contender_costs_one_cell_with_the_reason(self):
         expected = {"copies": ("wrong", "the relative error of its output"),
-                    "shape": ("crashed", "it returned the shape [3, 2, 24, 1] where [3, 2, 24, 8] is asked for"),
+                    "shape": ("crashed", "it returned the shape [3, 2, 24, 1] where [3, 2, 24, 8] is required"),
                     "dtype": ("crashed", "it returned float64, not float32"),
                     "nothing": ("crashed", "it returned nothing"),
                     "lazy": ("crashed", "it returned a __main__.Later, not a numpy.ndarray"),
                     "derived": ("crashed", "it returned a __main__.Derived, not a numpy.ndarray"),
-                    # A look at an earlier call finds what comes of it first.
+                    # The comparison of an earlier call may find its effect first.
                     "spoils-later": ("wrong", ("it changed its inputs after it was checked",
                                                "wrong in timed calls: the relative error of its output")),
                     "raises": ("crashed", "ValueError: not my day (contenders.py:"),
@@ -124,7 +124,7 @@ class Contenders(unittest.TestCase):
 
     def test_no_timed_call_has_inputs_that_were_there_before(self):
         names = ["bytes", "queries", "keys", "values", "a-row", "sums", "sizes"]
-        # With 16 channels the same signs would be drawn again now and then.
+        # With 16 channels the same signs would be drawn again at times.
         for name, cell in self.cells([f"full/knows-{name}" for name in names], head_dim=64).items():
             with self.subTest(contender=name):
                 self.assertEqual(cell["status"], "ok", cell["reason"])
@@ -150,7 +150,7 @@ class Contenders(unittest.TestCase):
         self.assertEqual(cells["full/bert"]["error_bound"], bound)
         self.assertLess(cells["full/bert"]["relative_error"], bound / 10)
         self.assertEqual(cells["full/bert"]["useful_flop"], cells["full/sdpa"]["useful_flop"])
-        # What is rounded may be further off, and says by how much.
+        # A rounded result may have a larger error, which is reported.
         self.assertGreater(cells["full/bert-off-int8"]["relative_error"], 10 * bound)
         self.assertGreater(cells["full/bert-off-int8"]["error_bound"], 100 * bound)
         shown = " ".join(self.attnscope("show", "last", "--db", "runs.db").stdout.split())
@@ -167,7 +167,7 @@ class Contenders(unittest.TestCase):
 
     def test_models_of_their_own_weights_are_held_against_themselves(self):
         cells = self.models(["full/sdpa", "sparse/own", "full/own-drifts", "full/own-remembers"], windows=[4], code=1)
-        # Pairs stand elsewhere in every call.
+        # Pairs are in other places in every call.
         self.assertIn("it scores the same ids otherwise in its next call", cells["full/own-remembers"]["reason"])
         self.assertEqual(cells["sparse/own/4"]["status"], "ok", cells["sparse/own/4"]["reason"])
         self.assertEqual(cells["sparse/own/4"]["relative_error"], 0)
@@ -186,7 +186,7 @@ class Contenders(unittest.TestCase):
     def test_models_that_misbehave_cost_one_cell_and_say_why(self):
         expected = {"bert-off": ("wrong", "scores differ from the float64 model's"),
                     "bert-of-one-text": ("wrong", "scores differ from the float64 model's"),
-                    "bert-shape": ("crashed", "it returned the shape [3, 1] where [3] is asked for"),
+                    "bert-shape": ("crashed", "it returned the shape [3, 1] where [3] is required"),
                     "bert-derived": ("crashed", "it returned a __main__.Derived, not a numpy.ndarray"),
                     "bert-nan-now-and-then": ("wrong", "a score is not a number"),
                     "bert-stale-now-and-then": ("wrong", ""),
@@ -264,7 +264,7 @@ class Contenders(unittest.TestCase):
         model = {"operation": "model", "memory_order": "token-major", "layers": 1, "feed_forward": 16}
         self.kill_while_it_hangs("bert-hangs", model)
         self.assertEqual(len(self.left_over()), 1)
-        self.models(["full/bert"])  # which looks that nothing is left over
+        self.models(["full/bert"])  # which also checks that nothing is left
 
     def kill_while_it_hangs(self, implementation, changes):
         point = {"operation": "attention", "direction": "forward", "sequence_tokens": 16, "query_tokens": 4,
@@ -287,7 +287,7 @@ class Contenders(unittest.TestCase):
             worker.stdin.flush()
             hanging = int(next(line for line in worker.stderr if line.strip().isdigit()))
             os.killpg(worker.pid, signal.SIGKILL)
-            # The pipe of its errors is closed when the last process is gone that has it.
+            # The pipe of its errors is closed when the last process that has it ends.
             self.assertEqual([line for line in worker.stderr if line.strip().isdigit()], [])
         with self.assertRaises(ProcessLookupError):
             while os.kill(hanging, 0) is None:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""attnscope.open: what DataFrames hold is what is stored and what the program shows, and what cannot be is refused.
+"""Tests of attnscope.open: DataFrames have the stored values and those that the program shows; errors are refused.
 
 store_test.py BUILD_FOLDER    skipped (77) without pandas
 """
@@ -47,7 +47,7 @@ class Folder(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def copy(self, *statements, name="run.attn"):
-        """A copy of the small run, changed by SQL."""
+        """A copy of the small run that is changed by SQL."""
         file = self.folder / name
         shutil.copy(SMALL, file)
         with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as connection:
@@ -255,7 +255,7 @@ class Reading(Folder):
         with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as writer:
             writer.execute("UPDATE runs SET note = 'new'")
             self.assertEqual(attnscope.open(file).runs()["note"][0], "new")
-            writer.execute("BEGIN IMMEDIATE")  # holds no reader up
+            writer.execute("BEGIN IMMEDIATE")  # does not block readers
             writer.execute("UPDATE runs SET note = 'newer'")
             self.assertEqual(attnscope.open(file).runs()["note"][0], "new")
 
@@ -268,7 +268,7 @@ class Reading(Folder):
 
 
 class Agreement(unittest.TestCase):
-    """What stands in Python a second time is the same there."""
+    """Tests that what Python and C++ both define is the same."""
 
     def test_the_axes_are_the_engine_s(self):
         text = (SOURCE / "engine/heat/axes.h").read_text()

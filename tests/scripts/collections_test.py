@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""results/tools/debian_packages on a made-up index, results/tools/minilm on a made-up file of weights."""
+"""Tests results/tools/debian_packages with a made-up index, and results/tools/minilm with made-up weights."""
 import collections
 import gzip
 import hashlib
@@ -17,7 +17,7 @@ import unittest.mock
 import zipfile
 
 HOME = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.dont_write_bytecode = True  # nothing beside the scripts
+sys.dont_write_bytecode = True  # writes no files next to the scripts
 
 
 def script(name):
@@ -38,7 +38,7 @@ def package(name, query, text, source=None, section="utils"):
 
 
 def made_up(count):
-    """So many packages of two siblings each, whose queries are words of their documents, mostly."""
+    """`count` pairs of packages of one source, most with queries made of words of their documents."""
     draw = random.Random(7)
     made = []
     for at in range(count):
@@ -49,7 +49,7 @@ def made_up(count):
 
 
 class Index:
-    """Both files of it, and the folder that the script makes of them."""
+    """The two files of an index, and the folder that the script creates from them."""
 
     def __init__(self, made, *options, packed=False):
         self.folder = tempfile.TemporaryDirectory()
@@ -191,7 +191,7 @@ class DebianPackages(unittest.TestCase):
     def test_a_triple_has_as_many_negatives_as_asked_for_and_none_twice(self):
         with Index(made_up(120), "--negatives", "3") as made:
             rows = made.rows("triples.tsv")
-            self.assertGreater(len(rows), len({row[0] for row in rows}))  # a query comes again
+            self.assertGreater(len(rows), len({row[0] for row in rows}))  # a query occurs again
             self.assertEqual({len(row) for row in rows}, {5})
             pairs = [(row[0], text) for row in rows for text in row[2:]]
             self.assertEqual(len(pairs), len(set(pairs)))

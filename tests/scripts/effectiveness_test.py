@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""results/tools/effectiveness with a program that stands in for training and ranking: effectiveness_test.py BUILD_FOLDER"""
+"""Tests results/tools/effectiveness with a stand-in for training and ranking: effectiveness_test.py BUILD_FOLDER"""
 import gzip
 import json
 import os
@@ -14,7 +14,7 @@ import unittest
 HOME = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(sys.argv.pop()) if len(sys.argv) > 1 else HOME / "build/release"
 
-# Notes its arguments; trains by writing a folder, ranks worse the smaller the window, and evaluates as attnscope.
+# Records its arguments; trains by writing a folder, ranks worse with smaller windows, and evaluates with attnscope.
 STAND_IN = """#!/usr/bin/env python3
 import gzip, os, pathlib, random, signal, sys
 home = pathlib.Path(__file__).parent

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/ir_datasets on a data set that is registered here; skipped without the package."""
+"""Tests scripts/ir_datasets with a data set that is registered here; skipped without the package."""
 import contextlib
 import importlib.machinery
 import importlib.util
@@ -14,7 +14,7 @@ import unittest
 
 HOME = pathlib.Path(__file__).resolve().parent.parent.parent
 SCRIPT = HOME / "scripts/ir_datasets"
-sys.dont_write_bytecode = True  # nothing beside the scripts
+sys.dont_write_bytecode = True  # writes no files next to the scripts
 try:
     import ir_datasets
 except ImportError:
@@ -27,7 +27,7 @@ loader.exec_module(script)
 
 class NoPackage(unittest.TestCase):
     def test_the_pip_command_is_named(self):
-        # Without the site's packages none is found.
+        # Without site packages ir_datasets is not found.
         done = subprocess.run([sys.executable, "-I", "-S", SCRIPT, "any", "/nowhere"], capture_output=True, text=True)
         self.assertEqual(done.returncode, 2)
         self.assertIn("-m pip install ir_datasets", done.stderr)
@@ -58,7 +58,7 @@ def handler(base, **members):
 
 
 def registered(name, documents, scores=(("1", "b", 2.0), ("1", "a", 3.0))):
-    """The id of a data set of these documents, two queries and a judgement of each."""
+    """Registers a data set of these documents, with two queries and a judgement for each; returns its id."""
     formats = ir_datasets.formats
     dataset = ir_datasets.Dataset(
         handler(formats.BaseDocs, docs_iter=documents),

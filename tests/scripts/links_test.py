@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every relative link of a Markdown file leads to a file, and to a heading of it; every path of a script that a file
-names exists."""
+"""Tests that every relative link of a Markdown file leads to a file and a heading of it, and that every script that a
+file names exists."""
 import pathlib
 import re
 import subprocess
@@ -25,7 +25,7 @@ def tracked_files():
 
 
 def anchors(text):
-    """The anchors of a Markdown text's headings, as GitHub makes them."""
+    """The anchors of a Markdown text's headings, as GitHub creates them."""
     headings = re.findall(r"^#+ +(.*?) *$", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S), re.M)
     return {re.sub(r"[^\w\- ]", "", re.sub(r"\[(.*?)\]\(.*?\)", r"\1", heading)).lower().replace(" ", "-")
             for heading in headings}

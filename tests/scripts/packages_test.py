@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/lib/packages: the names of each release, and one sentence where there are none."""
+"""Tests scripts/lib/packages: the names of each release, and one sentence if there are none."""
 import os
 import pathlib
 import subprocess
