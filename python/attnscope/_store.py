@@ -259,7 +259,7 @@ class Store:
             return (f"{self.file} was left in the middle of a change by a program that ended; "
                     f"attnscope list runs --db {self.file} takes the change back")
         if "unable to open" in words:
-            return f"{self.file} cannot be read ({words}); make it and what lies beside it readable, or copy them elsewhere"
+            return f"{self.file} cannot be read ({words}); make it and the files next to it readable, or copy them elsewhere"
         return (f"the database {self.file} is damaged ({words}); attnscope check-store --db {self.file} tells what can be "
                 "saved, and how")
 

@@ -232,8 +232,8 @@ def tensors_of(folder):
     """The tensors of a safetensors file by name."""
     data = pathlib.Path(folder, "model.safetensors").read_bytes()
     begin = 8 + int.from_bytes(data[:8], "little")
-    return {name: numpy.frombuffer(data, "float32", math.prod(told["shape"]), begin + told["data_offsets"][0])
-            .reshape(told["shape"]) for name, told in json.loads(data[8:begin]).items() if name != "__metadata__"}
+    return {name: numpy.frombuffer(data, "float32", math.prod(entry["shape"]), begin + entry["data_offsets"][0])
+            .reshape(entry["shape"]) for name, entry in json.loads(data[8:begin]).items() if name != "__metadata__"}
 
 
 class Bert:

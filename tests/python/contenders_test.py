@@ -247,10 +247,10 @@ class Contenders(unittest.TestCase):
         other = "import json, socket\ns = socket.socket(fileno=3)\ns.recv(999)\ns.sendall({!r})\nwhile s.recv(99): s.sendall(b'd\\n')\n"
         self.assertIn("speaks version 3 of the contenders' protocol, this program version 2",
                       self.refused(*run, self.script("new.py", other.format(b'{"protocol": 3}\n'))))
-        for said in (b"[1]\n", b"hello\n", b'{"protocol": 2, "implementations": [7]}\n',
+        for answer in (b"[1]\n", b"hello\n", b'{"protocol": 2, "implementations": [7]}\n',
                      b'{"protocol": 2, "implementations": [{"id": 7}]}\n'):
-            with self.subTest(said=said):
-                self.assertIn("contenders' protocol", self.refused(*run, self.script("lies.py", other.format(said))))
+            with self.subTest(answer=answer):
+                self.assertIn("contenders' protocol", self.refused(*run, self.script("lies.py", other.format(answer))))
 
     def test_the_file_alone_says_how_it_is_used(self):
         done = subprocess.run([sys.executable, CONTENDERS], capture_output=True, text=True, env=self.environment)

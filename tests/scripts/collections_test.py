@@ -224,14 +224,14 @@ class DebianPackages(unittest.TestCase):
                              {"triples.tsv", "long/triples.tsv"})
 
     def test_an_index_that_cannot_be_read_is_said(self):
-        for options, said in ((["--packages", "nowhere", "--descriptions", "nowhere"], "nowhere"),
+        for options, message in ((["--packages", "nowhere", "--descriptions", "nowhere"], "nowhere"),
                               (["--packages", "/dev/null", "--descriptions", "/dev/null"], "no package"),
                               (["--packages", "/dev/null"], "must be given together")):
             with tempfile.TemporaryDirectory() as folder:
                 done = subprocess.run([sys.executable, HOME / "results/tools/debian_packages", folder + "/out",
                                        *options], capture_output=True, text=True)
                 self.assertEqual(done.returncode, 2)
-                self.assertRegex(done.stderr, rf"^debian_packages: .*{said}.*\n$")
+                self.assertRegex(done.stderr, rf"^debian_packages: .*{message}.*\n$")
                 self.assertEqual(list(pathlib.Path(folder).iterdir()), [])
 
 

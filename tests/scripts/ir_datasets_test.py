@@ -79,19 +79,19 @@ class IrDatasets(unittest.TestCase):
         self.out = pathlib.Path(folder.name) / "out"
 
     def written(self, *arguments):
-        said, wrong = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(wrong):
+        output, wrong = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(wrong):
             code = script.main([*arguments[:1], str(self.out), *arguments[1:]])
-        return code, said.getvalue(), wrong.getvalue()
+        return code, output.getvalue(), wrong.getvalue()
 
     def lines(self, name):
         return (self.out / name).read_text(encoding="utf-8").splitlines()
 
     def test_a_folder_as_beirs(self):
-        code, said, wrong = self.written(registered("made-up/titled", [Titled("a", "rye bread", "Bread"),
+        code, output, wrong = self.written(registered("made-up/titled", [Titled("a", "rye bread", "Bread"),
                                                                        Titled("b", "bees", "")]), "--split", "dev")
         self.assertEqual((code, wrong), (0, ""))
-        self.assertIn("2 documents, 2 queries, 2 judgements, 2 candidates of a first stage", said)
+        self.assertIn("2 documents, 2 queries, 2 judgements, 2 candidates of a first stage", output)
         self.assertEqual([json.loads(line) for line in self.lines("corpus.jsonl")],
                          [{"_id": "a", "title": "Bread", "text": "rye bread"},
                           {"_id": "b", "title": "", "text": "bees"}])
@@ -104,10 +104,10 @@ class IrDatasets(unittest.TestCase):
         self.assertIn("is not an empty folder", wrong)
 
     def test_other_documents_have_their_default_text(self):
-        code, said, _ = self.written(registered("made-up/parts", [Parts("a", "T", "H", "b")],
+        code, output, _ = self.written(registered("made-up/parts", [Parts("a", "T", "H", "b")],
                                                 [("1", "a", 0), ("1", "b", 0)]))
         self.assertEqual(code, 0)
-        self.assertIn("all with equal scores", said)
+        self.assertIn("all with equal scores", output)
         self.assertEqual(json.loads(self.lines("corpus.jsonl")[0]), {"_id": "a", "title": "", "text": "T H b"})
 
     def test_what_cannot_be_written_is_a_sentence(self):
