@@ -225,8 +225,8 @@ class DebianPackages(unittest.TestCase):
 
     def test_an_index_that_cannot_be_read_is_said(self):
         for options, message in ((["--packages", "nowhere", "--descriptions", "nowhere"], "nowhere"),
-                              (["--packages", "/dev/null", "--descriptions", "/dev/null"], "no package"),
-                              (["--packages", "/dev/null"], "must be given together")):
+                                 (["--packages", "/dev/null", "--descriptions", "/dev/null"], "no package"),
+                                 (["--packages", "/dev/null"], "must be given together")):
             with tempfile.TemporaryDirectory() as folder:
                 done = subprocess.run([sys.executable, HOME / "results/tools/debian_packages", folder + "/out",
                                        *options], capture_output=True, text=True)
