@@ -131,7 +131,7 @@ class Contenders(unittest.TestCase):
         (cell,) = self.models(["full/bert-knows-pairs"]).values()
         self.assertEqual(cell["status"], "ok", cell["reason"])
 
-    def test_what_it_does_not_take_is_unsupported_with_the_reason(self):
+    def test_what_it_does_not_support_is_unsupported_with_the_reason(self):
         (cell,) = self.cells(["sparse/in-place"], windows=[2]).values()
         self.assertEqual((cell["status"], cell["reason"]), ("unsupported", "in-place takes the patterns full, not sparse"))
         (cell,) = self.cells(["full/in-place"], dtype="bfloat16").values()
@@ -139,7 +139,7 @@ class Contenders(unittest.TestCase):
         (cell,) = self.cells(["full/in-place"], direction="forward-backward").values()
         self.assertEqual((cell["status"], cell["reason"]), ("unsupported", "in-place has no backward pass"))
 
-    def test_models_are_measured_beside_the_built_in_ones(self):
+    def test_models_are_measured_with_the_built_in_ones(self):
         cells = self.models(["full/sdpa", "full/bert", "full/bert-off-int8"])
         for cell in cells.values():
             self.assertEqual(cell["status"], "ok", cell["reason"])
@@ -157,7 +157,7 @@ class Contenders(unittest.TestCase):
         self.assertRegex(shown, r"bert computed by \S+contenders\.py \(numpy [\d.]+, python [\d.]+\)")
         self.assertRegex(shown, r"bert-off-int8 computed by \S+contenders\.py \(numpy [\d.]+, precision int8, python")
 
-    def test_documents_of_several_lengths_are_filled_up(self):
+    def test_documents_of_several_lengths_are_padded(self):
         del SWEEP["sequence_tokens"]
         self.addCleanup(SWEEP.update, sequence_tokens=24)
         (cell,) = self.models(["full/bert"], document_tokens={"lognormal": [8, 14], "max": 20}).values()
@@ -165,7 +165,7 @@ class Contenders(unittest.TestCase):
         (cell,) = self.models(["full/bert"], document_tokens=16, candidates=7, batch={"memory_mb": 1}).values()
         self.assertEqual((cell["status"], cell["batch"]), ("ok", 7), cell["reason"])
 
-    def test_models_of_their_own_weights_are_held_against_themselves(self):
+    def test_models_of_their_own_weights_are_compared_with_themselves(self):
         cells = self.models(["full/sdpa", "sparse/own", "full/own-drifts", "full/own-remembers"], windows=[4], code=1)
         # Pairs are in other places in every call.
         self.assertIn("it scores the same ids otherwise in its next call", cells["full/own-remembers"]["reason"])
@@ -183,7 +183,7 @@ class Contenders(unittest.TestCase):
                 cell = self.models(["full/bert", f"full/{name}"], code=1, batch={"max": pairs})[f"full/{name}"]
                 self.assertEqual((cell["status"], cell["reason"]), ("wrong", reason))
 
-    def test_models_that_misbehave_cost_one_cell_and_say_why(self):
+    def test_a_wrong_model_costs_one_cell_with_the_reason(self):
         expected = {"bert-off": ("wrong", "scores differ from the float64 model's"),
                     "bert-of-one-text": ("wrong", "scores differ from the float64 model's"),
                     "bert-shape": ("crashed", "it returned the shape [3, 1] where [3] is required"),
@@ -252,7 +252,7 @@ class Contenders(unittest.TestCase):
             with self.subTest(answer=answer):
                 self.assertIn("contenders' protocol", self.refused(*run, self.script("lies.py", other.format(answer))))
 
-    def test_the_file_alone_says_how_it_is_used(self):
+    def test_the_file_alone_explains_its_use(self):
         done = subprocess.run([sys.executable, CONTENDERS], capture_output=True, text=True, env=self.environment)
         self.assertEqual(done.returncode, 1)
         self.assertIn("attnscope run SWEEP.json --with contenders.py", done.stderr)
