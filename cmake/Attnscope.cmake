@@ -40,7 +40,7 @@ target_link_options(attnscope_openmp INTERFACE -fopenmp)
 #   data     nlohmann-json and fmt       command  the same with CLI11       window  Qt
 #   torch    LibTorch's core             test     GoogleTest with data
 # and such for tests of each kind; kernel_test is for what is compiled with OpenMP.
-# Every file still names what it includes: scripts/lint reads them without.
+# Every file still names what it includes: scripts/dev/lint reads them without.
 set(headers_data <nlohmann/json.hpp> <fmt/format.h> <fmt/ranges.h> <tl/expected.hpp> <algorithm> <array>
     <chrono> <cmath> <cstdint> <filesystem> <fstream> <functional> <map> <memory> <optional> <set> <span>
     <sstream> <string> <string_view> <unordered_map> <utility> <variant> <vector>)
@@ -130,7 +130,7 @@ function(attnscope_test name)
   endif()
   add_executable(${name} ${SUITE_SOURCES})
   attnscope_compile_together(${name})
-  # Suites know nothing of each other: a local name may be another's constant. scripts/lint, which reads
+  # Suites know nothing of each other: a local name may be another's constant. scripts/dev/lint, which reads
   # each by itself, looks for what is hidden within one.
   set_target_properties(${name} PROPERTIES ATTNSCOPE_OF_STRANGERS ${ATTNSCOPE_UNITY})
   target_link_libraries(${name} PRIVATE attnscope_settings ${SUITE_LINK} GTest::gtest GTest::gmock

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a cross-encoder's queries, keys and values, with layout and tokens, for AttnScope's page Attention
-(docs/attention-dumps.md). BERT, models with its attention modules (RoBERTa, ELECTRA, ...), Longformer.
+"""Writes a cross-encoder's queries, keys and values, with layout and tokens, for AttnScope's Attention page
+(docs/attention-dumps.md). Supports BERT, models with its attention modules (RoBERTa, ELECTRA, ...) and Longformer.
 
   attnscope_dump.py MODEL --query "how tall is it" --document-file page.txt -o dump.safetensors
 """
@@ -31,8 +31,8 @@ parser.add_argument("--query", required=True)
 document = parser.add_mutually_exclusive_group(required=True)
 document.add_argument("--document")
 document.add_argument("--document-file", type=argparse.FileType(encoding="utf-8"))
-parser.add_argument("--layers", help="as 0,5,11; all when left out")
-parser.add_argument("--max-length", type=int, help="of tokens; the document's end is cut off")
+parser.add_argument("--layers", help="for example 0,5,11 (default: all)")
+parser.add_argument("--max-length", type=int, help="number of tokens to which the document is truncated")
 parser.add_argument("--sentences", action="store_true", help="note where sentences start, for QDS patterns")
 parser.add_argument("--half", action="store_true", help="write float16: half the size")
 parser.add_argument("-o", required=True, metavar="FILE", dest="output")
@@ -46,7 +46,7 @@ tokens = tokenizer.convert_ids_to_tokens(inputs["input_ids"][0].tolist())
 layout = layout_of(tokens, tokenizer.sep_token, options.sentences)
 metadata = {"attnscope_dump": "1", "model": options.model, "layout": json.dumps(layout), "tokens": json.dumps(tokens)}
 global_tokens = 1 + layout["items"][0]["query"]
-if model.config.model_type == "longformer":  # its window counts both sides; [CLS] and query are global
+if model.config.model_type == "longformer":  # its window counts both sides; [CLS] and query become global
     inputs["global_attention_mask"] = (torch.arange(len(tokens)) < global_tokens).long()[None]
     window = model.config.attention_window
     metadata["global_rows"] = json.dumps(list(range(global_tokens)))
@@ -55,9 +55,9 @@ wanted = {int(layer) for layer in options.layers.split(",")} if options.layers e
 tensors, layers = {}, set()
 
 def keep(layer, name):
-    def hook(module, given, output):
+    def hook(module, inputs, output):
         rows = output.detach().reshape(-1, heads, output.shape[-1] // heads)
-        full = torch.zeros(len(tokens), *rows.shape[1:])  # query_global projects the global tokens alone
+        full = torch.zeros(len(tokens), *rows.shape[1:])  # query_global projects only the global tokens
         full[: len(rows)] = rows[: len(tokens)]
         tensors[name] = full.to(torch.float16 if options.half else torch.float32).contiguous()
         layers.add(layer)
@@ -70,7 +70,7 @@ for path, module in model.named_modules():
 with torch.no_grad():
     model(**inputs)
 if not layers or (wanted and wanted != layers):
-    raise SystemExit(f"{options.model}: has no attention as BERT's in layers {options.layers or 'at all'}")
+    raise SystemExit(f"{options.model}: has no attention like BERT's in layers {options.layers or 'at all'}")
 if "global_rows" in metadata:
     windows = window if isinstance(window, list) else [window] * (max(layers) + 1)
     metadata["window"] = ",".join(str(windows[layer] // 2) for layer in sorted(layers))

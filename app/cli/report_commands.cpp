@@ -254,7 +254,7 @@ void add_table_command(CLI::App& app, Session& session) {
   CLI::App* command = app.add_subcommand("table", "Print a run as a table");
   command->footer(
       "Marks: ~ drifted while it was measured, ! disturbed by other programs; a note below the "
-      "block gives the reason (docs/sweeps.md).");
+      "block gives the reason (docs/measurement.md).");
   add_table_arguments(*command, *arguments);
   add_format_option(*command, arguments->format);
   command
@@ -336,7 +336,7 @@ void add_compare_command(CLI::App& app, Session& session) {
       ->required();
   command->footer(
       "Intervals include what may have changed between the runs: a shift of all cells, bounded by "
-      "that of the machine's ceilings, and changes of single cells (docs/sweeps.md).");
+      "that of the machine's ceilings, and changes of single cells (docs/measurement.md).");
   command->add_flag("--json", arguments->as_json, "Print a JSON object");
   add_format_option(*command, arguments->format);
   add_database_option(*command, arguments->database);

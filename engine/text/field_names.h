@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// Common names of JSON fields and TSV columns, by their content (docs/models.md, Scoring pairs). A
-// first line of TSV is a header if it consists of these names.
+// Common names of JSON fields and TSV columns, by their content (docs/scoring.md). A first line of
+// TSV is a header if it consists of these names.
 
 #include <array>
 #include <span>

@@ -180,7 +180,7 @@ Result<std::vector<std::string>> column_names_in(std::string_view first_line) {
   if (!are_names && (known < 2 || clear == 0)) {
     return fail(
         "may name columns or be a text: '{}' is no known name of a column; name the columns as "
-        "docs/models.md has them, or set the format tsv-names or tsv-texts ({})",
+        "docs/scoring.md has them, or set the format tsv-names or tsv-texts ({})",
         in_a_sentence(unknown), format_option);
   }
   if (const auto in_quotes = std::ranges::find_if(*fields, is_quoted); in_quotes != fields->end())
@@ -324,7 +324,7 @@ Status TextFile::check_columns(const std::function<Result<std::string>(const jso
   const auto record = record_of(object);
   if (!record) {
     return fail(
-        "{} names columns and {}; name them as docs/models.md has them, or, if it is a text, set "
+        "{} names columns and {}; name them as docs/scoring.md has them, or, if it is a text, set "
         "the format tsv-texts ({})",
         place(1), record.error().message, format_option);
   }

@@ -4,16 +4,15 @@
     import attnscope
     cells = attnscope.open("store.db").cells("last")            # a pandas DataFrame with units
 
-    from attnscope import implementation, model, serve          # contenders of one's own
+    from attnscope import implementation, model, serve          # your own contenders
 
-Importing it needs the standard library alone: what needs pandas, NumPy or torch is loaded with its
-first use.
+The import needs only the standard library; pandas, NumPy and torch are imported when they are first needed.
 """
 import importlib
 
-__version__ = "0.1.0"  # CMakeLists.txt has the same
+__version__ = "0.1.0"  # the same as in CMakeLists.txt
 
-# Where each name lives.
+# The module of each name.
 _homes = {
     "open": "._store", "Store": "._store", "StoreError": "._errors", "AttnScopeError": "._errors",
     "ProgramError": "._errors", "Figure": "._program",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that AttnScope measures beside its own implementations and models (docs/python.md).
+"""Python functions that AttnScope measures like its own implementations and models (docs/python.md).
 
     from attnscope import implementation, serve
 
@@ -16,9 +16,9 @@
 
     serve()
 
-The program starts the file as `attnscope run sweep.json --with mine.py`, gives it a socket and maps the memory in
-which q, k, v and o lie, or token ids and scores: nothing is copied on the way there. What is spoken over the socket: a
-JSON object a line, and a letter alone for what is asked again and again.
+`attnscope run sweep.json --with mine.py` starts the file with a socket. Both processes map the memory of q, k, v and o,
+or of token ids and scores, so nothing is copied. Over the socket they exchange JSON objects, one per line, and single
+letters for the frequent requests.
 """
 import ctypes
 import json
@@ -35,23 +35,24 @@ _offers = {}
 
 
 class Unusable(Exception):
-    """One sentence for whoever measures."""
+    """An error whose text, one sentence, is reported to the program."""
 
 
 def implementation(id, patterns=("full",), summary="", library=None, dtypes=None, supports=None,
                    prepare=None, peak_bytes=None):
     """Marks a function `(q, k, v, plan) -> o` as the implementation `id`.
 
-    Arrays are torch tensors where the file has imported torch, else NumPy's; `library` ("torch", "numpy") decides
-    otherwise. They have the shape [batch, heads, tokens, head_dim] where the sweep's memory order is head-major, else
+    Arrays are torch tensors if the file has imported torch, otherwise NumPy's; `library` ("torch", "numpy") overrides
+    this. Their shape is [batch, heads, tokens, head_dim] if the sweep's memory order is head-major, otherwise
     [tokens, heads, head_dim] over the packed batch. o has the shape and dtype of q. A function with a parameter `out`
-    may write there instead, and return nothing. With torch, gradients come from its autograd.
+    may write to it and return nothing. With torch, gradients come from its autograd.
 
-    patterns    names of the patterns it takes; ["*"]: every one, by what `plan.mask()` says
-    dtypes      of float32, float16, bfloat16; else all that the library has
-    supports    a function `plan -> None or a sentence` that says why it does not take this one
-    prepare     a function `plan -> anything`, called once a plan outside the timed calls; `plan.prepared` has it
-    peak_bytes  a function `plan -> bytes` that a call needs beside its tensors; else room for dense scores is assumed
+    patterns    names of the patterns it supports; ["*"]: all, by `plan.mask()`
+    dtypes      of float32, float16, bfloat16; default: all that the library has
+    supports    a function `plan -> None`, or the reason, a sentence, why the plan is not supported
+    prepare     a function `plan -> anything`, called once per plan outside the timed calls; the result is
+                `plan.prepared`
+    peak_bytes  a function `plan -> bytes` that a call needs in addition to its tensors; default: those of dense scores
     """
     if library is not None and library not in DTYPES:
         raise ValueError(f"library is '{library}'; it is 'torch' or 'numpy'")
@@ -72,23 +73,23 @@ def model(id, patterns=("full",), summary="", library=None, dtypes=("float32",),
           supports=None, peak_bytes=None):
     """Marks a function or class as the re-ranker `id`, which sweeps of operation model have as PATTERN/id.
 
-    Called as `(folder, plan)` it loads the sweep's weights from a checkpoint as Hugging Face lays it out (config.json,
-    model.safetensors; no tokenizer, for sweeps have token ids) and returns what is called with `(ids, mask, types)` in
-    every timed call: int64, [pairs, tokens], filled up with 0 behind each pair. That returns the scores, [pairs]. The
-    arrays are torch tensors or NumPy's as an implementation's are. What is written into the folder beside the
-    checkpoint is there when the same weights are loaded again.
+    `(folder, plan)` loads the sweep's weights from a checkpoint in Hugging Face's layout (config.json,
+    model.safetensors; no tokenizer, because sweeps have token ids). It returns a function that every timed call calls
+    with `(ids, mask, types)`, int64 [pairs, tokens], padded with 0 after each pair, and that returns the scores,
+    [pairs]. The arrays are torch tensors or NumPy's, as for an implementation. Files that it writes into the folder are
+    there when the same weights are loaded again.
 
-    patterns     names of the patterns it takes, as an implementation has them; ["*"]: every one
-    dtypes       of the sweeps that it can stand in
-    precision    "int8" where it rounds to that: its scores may be further off, and the error is told
-    own_weights  it has its own weights: `folder` is None, and its scores are held against its own of another call
-    supports     a function `plan -> None or a sentence` that says why it does not take this one
-    peak_bytes   a function `(plan, pairs, tokens) -> bytes` that a call needs beside the weights
+    patterns     names of the patterns it supports, as for an implementation; ["*"]: all
+    dtypes       of the sweeps in which it can be measured
+    precision    "int8" if it rounds to int8: a larger error of its scores is accepted, and reported
+    own_weights  it has its own weights: `folder` is None, and its scores are compared with its own of another call
+    supports     a function `plan -> None`, or the reason, a sentence, why the plan is not supported
+    peak_bytes   a function `(plan, pairs, tokens) -> bytes` that a call needs in addition to the weights
     """
     if library is not None and library not in DTYPES:
         raise ValueError(f"library is '{library}'; it is 'torch' or 'numpy'")
     if precision not in (None, "int8"):
-        raise ValueError(f"precision is '{precision}'; it is left out or 'int8', floats are in dtypes")
+        raise ValueError(f"precision is '{precision}'; it is 'int8' or omitted; dtypes has the types of floats")
     if isinstance(patterns, str) or isinstance(dtypes, str):
         raise ValueError("patterns and dtypes are lists of names, not one name")
 
@@ -102,67 +103,67 @@ def model(id, patterns=("full",), summary="", library=None, dtypes=("float32",),
 
 def _offer(id, offer):
     if id in _offers:
-        raise ValueError(f"there are two contenders '{id}'; give one another id")
+        raise ValueError(f"there are two contenders '{id}'; change the id of one")
     offer["summary"] = offer["summary"] or (offer["function"].__doc__ or "").strip().split("\n")[0]
     _offers[id] = offer
 
 
-class _Asked:
-    """What every plan tells."""
+class _Problem:
+    """The part that plans of implementations and of models share."""
 
-    def __init__(self, told):
-        self.pattern = told["pattern"]          # as its JSON file
+    def __init__(self, fields):
+        self.pattern = fields["pattern"]          # the content of its JSON file
         self.pattern_name = self.pattern["name"]
-        window = told["window"]
+        window = fields["window"]
         self.window = None if window is None else math.inf if window == "inf" else int(window)
-        self.dtype, self.threads = told["dtype"], told["threads"]
+        self.dtype, self.threads = fields["dtype"], fields["threads"]
 
 
-class ModelPlan(_Asked):
-    """What a model is to be; the same object for all of its calls."""
+class ModelPlan(_Problem):
+    """The model to load; the same object for all of its calls."""
 
-    def __init__(self, told):
-        super().__init__(told)
-        self.layers, self.hidden, self.heads = told["layers"], told["hidden"], told["heads"]
-        self.feed_forward, self.vocabulary = told["feed_forward"], told["vocabulary"]
-        self.positions = told["positions"]      # tokens that the weights tell apart; as long a pair may be
+    def __init__(self, fields):
+        super().__init__(fields)
+        self.layers, self.hidden, self.heads = fields["layers"], fields["hidden"], fields["heads"]
+        self.feed_forward, self.vocabulary = fields["feed_forward"], fields["vocabulary"]
+        self.positions = fields["positions"]      # of the weights: the longest possible pair
 
 
-class Plan(_Asked):
-    """What one call is to compute; the same object for all calls of a contender at one point of a sweep."""
+class Plan(_Problem):
+    """The problem of a call; the same object for all calls of a contender at one point of a sweep."""
 
-    def __init__(self, told, ask):
-        super().__init__(told)
-        self.layout = told["layout"]            # {"items": [{"cls": 1, "query": 11, "document": 500}, ...]}
-        self.tokens = told["tokens"]            # of the whole batch
-        self.heads, self.head_dim, self.scale = told["heads"], told["head_dim"], told["scale"]
-        self.memory_order, self.direction = told["memory_order"], told["direction"]
+    def __init__(self, fields, ask):
+        super().__init__(fields)
+        self.layout = fields["layout"]            # {"items": [{"cls": 1, "query": 11, "document": 500}, ...]}
+        self.tokens = fields["tokens"]            # of the whole batch
+        self.heads, self.head_dim, self.scale = fields["heads"], fields["head_dim"], fields["scale"]
+        self.memory_order, self.direction = fields["memory_order"], fields["direction"]
         self.items = len(self.layout["items"])
         self.prepared = None
         self._ask, self._rows = ask, {}
 
     @property
     def item_tokens(self):
-        """Tokens of an item where all have as many."""
+        """Tokens of an item, if all items have the same number."""
         return self.tokens // max(self.items, 1)
 
     @property
     def is_uniform(self):
-        """Whether all items are alike, each with its own query."""
+        """Whether all items have the same layout, each with its own query."""
         items = self.layout["items"]
         return not self.layout.get("shared_query") and all(item == items[0] for item in items)
 
     @property
     def mask_heads(self):
-        """Heads whose masks differ: all of them, or 1."""
+        """The number of heads with different masks: all, or 1."""
         return self.heads if "blocks" in self.pattern else 1
 
     def rows(self, item=0, head=0):
-        """For each token of the item the ranges of keys that it sees: [begin, end, begin, end, ...]."""
+        """For each token of the item the ranges of keys to which it attends: [begin, end, begin, end, ...]."""
         if (item, head) not in self._rows:
             answer = self._ask({"question": "rows", "item": item, "head": head})
             if "rows" not in answer:
-                raise Unusable(answer.get("error", "the rows were not told"))
+                raise Unusable(answer.get("error", "the program did not send the rows"))
             self._rows[item, head] = answer["rows"]
         return self._rows[item, head]
 
@@ -177,13 +178,13 @@ class Plan(_Asked):
         return allowed
 
     def masks(self, item=0):
-        """The same of all heads that differ, [mask_heads, tokens, tokens]."""
+        """The masks of all heads that differ, [mask_heads, tokens, tokens]."""
         import numpy
         return numpy.stack([self.mask(item, head) for head in range(self.mask_heads)])
 
 
 class _Memory:
-    """What this process grows by during a call, as the kernel sees it."""
+    """By how much this process grows during a call, as counted by the kernel."""
 
     def __init__(self):
         self.before, self.of_files = None, 0
@@ -196,26 +197,26 @@ class _Memory:
                     return int(line.split()[1]) * 1024
         return 0
 
-    def start(self, anew=True):
-        """The peak begins here; what has grown does, too, unless `anew` is false: then where it did before."""
+    def start(self, reset=True):
+        """Resets the peak, and the size from which growth is counted unless `reset` is false."""
         try:
-            ctypes.CDLL(None).malloc_trim(0)  # what is kept of earlier calls is not this one's
+            ctypes.CDLL(None).malloc_trim(0)  # releases memory kept from earlier calls
             with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
                 file.write("5")
-            if anew:
+            if reset:
                 self.before, self.of_files = self.read("VmRSS:"), self.read("RssFile:")
         except OSError:
             self.before = None
 
     def grown(self):
-        """Pages of files are code that runs the first time."""
+        """The growth, without pages of files, which are code that runs for the first time."""
         if self.before is None:
             return None
         return max(self.read("VmHWM:") - self.before - max(self.read("RssFile:") - self.of_files, 0), 0)
 
 
-class _Called:
-    """What is called again and again, on arrays over memory that both processes have mapped."""
+class _Callable:
+    """A contender that is called repeatedly, on arrays over memory that both processes have mapped."""
 
     def __init__(self, offer, plan, library):
         self.offer, self.plan, self.library = offer, plan, library
@@ -224,7 +225,7 @@ class _Called:
         self.memory = _Memory()
 
     def flat(self, file, offset, count, dtype):
-        """An array of `count` numbers that lie there."""
+        """An array of `count` numbers at `offset` in the file."""
         if file not in self.maps:
             try:
                 with open(file, "r+b") as opened:
@@ -241,7 +242,7 @@ class _Called:
         return numpy.frombuffer(self.maps[file], dtype=numpy.dtype(dtype), count=count, offset=offset)
 
     def forward(self):
-        """None, or what was learnt from the first call."""
+        """Calls the contender; returns its memory after the first call, otherwise None."""
         if self.is_ready:
             self.compute()
             return None
@@ -249,61 +250,61 @@ class _Called:
         self.touch()
         if self.keeps_blocks:
             self.memory.start()
-        self.compute()  # imports and compiles whatever it needs once
+        self.compute()  # imports and compiles what it needs once
         self.forget()
-        self.memory.start(anew=not self.keeps_blocks)
+        self.memory.start(reset=not self.keeps_blocks)
         self.compute()
         self.is_ready = True
         return self.grown()
 
     def begin(self):
-        """Before the first call."""
+        """Called before the first call."""
 
     def forget(self):
-        """What a call has left is not the next one's memory."""
+        """Releases the results of a call, so that they do not count for the next one."""
 
     def grown(self):
         grown = self.memory.grown()
         return None if grown is None else {"peak_bytes": grown}
 
     def touch(self):
-        """Pages that are mapped but not looked at yet are not the call's memory."""
+        """Reads all arrays, because pages that are first read in a call would count as its memory."""
         for array in self.arrays.values():
             array.sum()
 
     def plain_types(self):
-        """Tests of which a result passes one."""
+        """Tests for array types; a result must pass one of them."""
         return [PLAIN[self.library][1]]
 
     def check_array(self, result, expected):
-        """Its exact type and its shape: what computes when it is read would not be timed."""
+        """Checks exact type and shape, because a type that computes when it is read would not be timed."""
         if not any(is_plain(result) for is_plain in self.plain_types()):
-            raise Unusable(f"it returned {name_of_type(result)}, not {PLAIN[self.library][0]}: what is computed only "
-                           "when it is read would not be timed")
+            raise Unusable(f"it returned {name_of_type(result)}, not {PLAIN[self.library][0]}: a result that is "
+                           "computed only when it is read would not be timed")
         if tuple(result.shape) != tuple(expected):
-            raise Unusable(f"it returned the shape {list(result.shape)} where {list(expected)} is asked for")
+            raise Unusable(f"it returned the shape {list(result.shape)} where {list(expected)} is required")
 
 
-class _LoadedModel(_Called):
+class _LoadedModel(_Callable):
     """A re-ranker with its weights."""
 
     def plain_types(self):
-        return [is_torch_tensor, is_numpy_array]  # runtimes return NumPy's arrays also to programs with torch
+        return [is_torch_tensor, is_numpy_array]  # runtimes return NumPy arrays even if torch is imported
 
     def __init__(self, offer, plan, library, folder):
         super().__init__(offer, plan, library)
-        self.keeps_blocks = True  # runtimes never give back what their first call has taken
+        self.keeps_blocks = True  # runtimes never release the memory of their first call
         self.score = offer["function"](folder, plan)
         if not callable(self.score):
-            raise Unusable(f"it returned {type(self.score).__name__} when it loaded the model, and nothing that can be "
-                           "called with (ids, mask, types)")
+            raise Unusable(f"it returned {type(self.score).__name__} when it loaded the model, which cannot be called "
+                           "with (ids, mask, types)")
 
     def peak_bytes(self, pairs, tokens):
         peak_bytes = self.offer["peak_bytes"]
         return {"peak_bytes": None if peak_bytes is None else count_of_bytes(peak_bytes(self.plan, pairs, tokens))}
 
     def bind(self, request):
-        """Three rectangles of ids, mask and types, one behind the other, and the scores."""
+        """The arrays ids, mask and types follow each other in the file, then the scores."""
         self.maps = {}
         self.shape = (request["pairs"], request["tokens"])
         count = self.shape[0] * self.shape[1]
@@ -332,14 +333,14 @@ class _LoadedModel(_Called):
             raise Unusable(f"it returned scores of {dtype}; float32 or {self.plan.dtype} is required")
 
 
-class _Prepared(_Called):
-    """A plan of an implementation with the arrays that it was bound to."""
+class _Prepared(_Callable):
+    """A plan of an implementation with its arrays."""
 
     def __init__(self, offer, plan, library):
         super().__init__(offer, plan, library)
-        self.has_gone_back = self.keeps = False
+        self.has_run_backward = self.keeps = False
         self.result = self.gradients = None
-        self.goes_back = plan.direction == "forward-backward"
+        self.has_backward = plan.direction == "forward-backward"
 
     def bind(self, request):
         tensors = request["tensors"]
@@ -349,7 +350,7 @@ class _Prepared(_Called):
         if {"q", "o"} & {tensor["name"] for tensor in tensors}:
             self.is_ready = False
         else:
-            self.has_gone_back = False
+            self.has_run_backward = False
 
     def array_over(self, tensor):
         plan = self.plan
@@ -381,7 +382,7 @@ class _Prepared(_Called):
         more = {"out": arrays["o"]} if self.offer["takes_out"] else {}
         if self.library == "torch":
             import torch
-            if self.goes_back:
+            if self.has_backward:
                 inputs = [tensor.detach().requires_grad_() for tensor in inputs]
                 self.inputs = inputs
                 result = self.offer["function"](*inputs, plan)
@@ -391,12 +392,12 @@ class _Prepared(_Called):
         else:
             result = self.offer["function"](*inputs, plan, **more)
         if result is None and not more:
-            raise Unusable("it returned nothing; it returns o, or has a parameter 'out' to write to")
+            raise Unusable("it returned nothing; it must return o, or have a parameter 'out' to write to")
         if result is not None:
             self.check(result)
         self.result = result
         if not self.keeps:
-            self.bring()
+            self.copy_results()
 
     def check(self, result):
         expected = self.arrays["o"]
@@ -407,16 +408,16 @@ class _Prepared(_Called):
     def backward(self):
         self.differentiate()
         answer = None
-        if not self.has_gone_back:  # both passes once more, now that all is loaded
+        if not self.has_run_backward:  # both passes again, with everything loaded
             self.touch()
             self.forget()
             self.memory.start()
             self.compute()
             self.differentiate()
-            self.has_gone_back = True
+            self.has_run_backward = True
             answer = self.grown()
         if not self.keeps:
-            self.bring()
+            self.copy_results()
         return answer
 
     def differentiate(self):
@@ -427,11 +428,11 @@ class _Prepared(_Called):
 
     def keep(self, keeps):
         if self.keeps and not keeps:
-            self.bring()
+            self.copy_results()
         self.keeps = keeps
 
-    def bring(self):
-        """What stands in a result of its own goes where the program looks for it."""
+    def copy_results(self):
+        """Copies output and gradients to the arrays that the program reads."""
         if self.library == "torch":
             import torch
             with torch.no_grad():
@@ -457,24 +458,24 @@ class _Server:
         while b"\n" not in self.arrived:
             chunk = self.channel.recv(1 << 16)
             if not chunk:
-                os._exit(0)  # whoever measured is gone
+                os._exit(0)  # the program has ended
             self.arrived += chunk
         text, _, self.arrived = self.arrived.partition(b"\n")
         return text
 
-    def tell(self, message):
+    def send(self, message):
         if os.getpid() != self.process:
-            os._exit(0)  # a fork of ours that came back
+            os._exit(0)  # a fork of this process that returned here
         self.channel.sendall(json.dumps(message).encode() + b"\n")
 
     def ask(self, question):
-        self.tell(question)
+        self.send(question)
         return json.loads(self.line())
 
     # Requests
 
     def serve(self):
-        # A call's letters come one by one, and answers go out as soon.
+        # The letters of calls arrive one by one and are answered at once.
         channel, done = self.channel, b"d\n"
         while True:
             request = self.line()
@@ -491,12 +492,12 @@ class _Server:
                     answer = self.answer(json.loads(request))
             except Unusable as error:
                 answer = {"error": str(error)}
-            except BaseException as error:  # also SystemExit: it is the contender's, not ours
+            except BaseException as error:  # also SystemExit, which the contender has raised
                 answer = {"error": sentence(error)}
             if answer is None and os.getpid() == self.process:
                 channel.sendall(done)
             else:
-                self.tell(answer)
+                self.send(answer)
 
     def answer(self, request):
         kind = request["request"]
@@ -527,17 +528,17 @@ class _Server:
 
     def greeting(self, request):
         if request["protocol"] != PROTOCOL:
-            raise Unusable(f"the program speaks version {request['protocol']} of the contenders' protocol, this "
-                           f"package {PROTOCOL}: take the package that came with the program")
+            raise Unusable(f"the program has version {request['protocol']} of the contenders' protocol, this "
+                           f"package {PROTOCOL}: use the package that came with the program")
         offers = {"implementation": [], "model": []}
         for id, offer in _offers.items():
-            told = {"id": id, "summary": offer["summary"], "patterns": offer["patterns"],
-                    "dtypes": offer["dtypes"] or DTYPES[library_of(offer)]}
+            fields = {"id": id, "summary": offer["summary"], "patterns": offer["patterns"],
+                      "dtypes": offer["dtypes"] or DTYPES[library_of(offer)]}
             if offer["kind"] == "model":
-                told.update({field: offer[field] for field in ("precision", "weights") if offer[field]})
+                fields.update({field: offer[field] for field in ("precision", "weights") if offer[field]})
             else:
-                told["backward"] = library_of(offer) == "torch" and not offer["takes_out"]
-            offers[offer["kind"]].append(told)
+                fields["backward"] = library_of(offer) == "torch" and not offer["takes_out"]
+            offers[offer["kind"]].append(fields)
         about = {"python": ".".join(map(str, sys.version_info[:3]))}
         for name in ("numpy", "torch", "transformers", "sentence_transformers", "onnxruntime", "openvino"):
             if name in sys.modules:
@@ -580,7 +581,7 @@ def is_torch_tensor(result):
             and result.device.type == "cpu")
 
 
-# By library: an array of that very class, of none derived from it, and a test of that.
+# By library: the name of its array type, and a test for exactly this type, not a derived one.
 PLAIN = {"numpy": ("a numpy.ndarray", is_numpy_array), "torch": ("a torch.Tensor", is_torch_tensor)}
 
 
@@ -592,18 +593,18 @@ def name_of_type(result):
 def reason_against(offer, plan):
     reason = offer["supports"](plan) if offer["supports"] is not None else None
     if reason is not None and not isinstance(reason, str):
-        raise Unusable(f"its supports() returned {type(reason).__name__}, and a sentence or None is asked for")
+        raise Unusable(f"its supports() returned {type(reason).__name__}, where a sentence or None is required")
     return reason
 
 
 def count_of_bytes(count):
     if not isinstance(count, (int, float)) or not 0 <= count < 2**62:
-        raise Unusable(f"its peak_bytes() returned {count!r:.80}, and a number of bytes is asked for")
+        raise Unusable(f"its peak_bytes() returned {count!r:.80}, where a number of bytes is required")
     return int(count)
 
 
 def ready_library(offer, plan):
-    """Its name, with as many threads as the plan says."""
+    """The name of the offer's library, after setting its number of threads."""
     library = library_of(offer)
     if library == "torch":
         import torch
@@ -616,7 +617,7 @@ def library_of(offer):
 
 
 def sentence(error):
-    """What was raised, and the last place in a file of the contender's own."""
+    """The exception, and the last line in a file of the contender."""
     here = os.path.abspath(__file__)
     places = [frame for frame in traceback.extract_tb(error.__traceback__) if os.path.abspath(frame.filename) != here]
     text = " ".join(traceback.format_exception_only(type(error), error)[-1].split())
@@ -626,21 +627,21 @@ def sentence(error):
 
 
 def serve():
-    """Answers the program that started this file, until it is done. Never returns then.
+    """Answers the program that started this file until that ends, and never returns.
 
-    Called without such a program, it says how the file is meant to be used.
+    If no program started the file, it explains how to use it.
     """
     number = os.environ.pop("ATTNSCOPE_SERVE", None)
     if number is None:
-        sys.exit("attnscope.serve() answers a program that measures: attnscope run SWEEP.json --with "
-                 f"{os.path.basename(sys.argv[0])}; on another machine name the worker there as well: --worker 'ssh "
+        sys.exit("attnscope.serve() needs a program that measures: attnscope run SWEEP.json --with "
+                 f"{os.path.basename(sys.argv[0])}; on another machine also name the worker there: --worker 'ssh "
                  "HOST attnscope-worker'")
     try:
         channel = socket.socket(fileno=int(number))
     except (ValueError, OSError):
-        sys.exit("attnscope.serve() was given no socket to answer on; let attnscope start this file itself")
+        sys.exit("attnscope.serve() got no socket; let attnscope start this file")
     os.set_inheritable(channel.fileno(), False)
-    try:  # ends with the program, also when it is killed in the middle of a call
+    try:  # this process ends with the program, even if that is killed during a call
         ctypes.CDLL(None).prctl(1, 9, 0, 0, 0)
     except OSError:
         pass

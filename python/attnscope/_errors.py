@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong, each in one sentence that says what, where and how to mend it."""
+"""The errors; the text of each is a sentence with what failed, where, and how to fix it."""
 
 
 class AttnScopeError(Exception):
-    """Any of them."""
+    """The base class."""
 
 
 class StoreError(AttnScopeError):
-    """A database that is not there, not AttnScope's, of another version, locked or damaged; a run that is not in it."""
+    """The database does not exist, is not AttnScope's, of another version, locked or damaged; or it lacks the run."""
 
 
 class ProgramError(AttnScopeError):
-    """The program attnscope is not there, or refused; `exit_code` is then its own (2 wrong use, 3 the store)."""
+    """The program attnscope was not found, or it failed with `exit_code` (2: wrong use, 3: the store)."""
 
     def __init__(self, sentence, exit_code=None):
         super().__init__(sentence)

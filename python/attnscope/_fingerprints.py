@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fingerprints of stored rows, as engine/store/fingerprint.h and fields.cpp make them.
+"""The fingerprints of stored rows, computed like in engine/store/fingerprint.h and fields.cpp.
 
-FNV-1a of 64 bits over a row's values: integers as 8 bytes, least significant first; reals as their IEEE 754
-bits, every NaN alike; texts as their length and bytes; a missing value as the byte 0, and a present one that
-may be missing with the byte 1 before it.
+They are 64-bit FNV-1a over a row's values: integers as 8 bytes, least significant first; reals as their IEEE 754 bits,
+the same for every NaN; texts as their length and bytes. A missing value is the byte 0; one that may be missing but is
+not has the byte 1 before it.
 """
 import json
 import math
@@ -12,8 +12,8 @@ from typing import NamedTuple, Optional, Union
 
 
 class Axis(NamedTuple):
-    """A column of heats. One with a `neutral` value may be missing in a file from before it, and is no part of a
-    fingerprint at that value - but of whole models, where it was there with the first of them."""
+    """A column of heats. One with a `neutral` value may be missing in an older file, and is not part of a fingerprint
+    at that value, except for whole models, which have always had it."""
     key: str
     neutral: Optional[Union[int, str]] = None
     always_of_models: bool = False
@@ -32,11 +32,11 @@ def fnv(data):
     state = 0xCBF29CE484222325
     for byte in data:
         state = ((state ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
-    return state - (1 << 64) if state >> 63 else state  # as SQLite keeps it
+    return state - (1 << 64) if state >> 63 else state  # as stored by SQLite
 
 
 def real(value):
-    """As a database has it: a REAL that is no number is the text 'nan'."""
+    """The value from the database, where a REAL that is NaN is the text 'nan'."""
     return math.nan if value == "nan" else float(value)
 
 
@@ -69,14 +69,14 @@ def _value(value):
 
 
 def of_run(run):
-    """Of the values that a run started with."""
+    """The fingerprint of the values with which a run started."""
     return fnv(b"".join(_value(run[key]) for key in (
         "uuid", "sweep_name", "sweep_text", "command_line", "provenance", "device", "heats_planned", "process_id",
         "process_start_ticks")))
 
 
 def of_state(run):
-    """Of what changes after a run began: two, the second from before the number of ceilings was part of it."""
+    """The fingerprints of the values that change during a run: the current one and an older one without ceilings."""
     data = b"".join(_value(run[key]) for key in (
         "uuid", "status", "tag", "note", "started_unix_ms", "finished_unix_ms", "name", "trashed_unix_ms", "restarts"))
     return fnv(data + _integer(run["ceilings"])), fnv(data)
@@ -98,7 +98,7 @@ def of_samples(samples):
 
 
 def of_cell(uuid, point, cell):
-    """`point` has the columns of the axes."""
+    """The fingerprint of a cell; `point` has the columns of the axes."""
     is_model = point["operation"] == "model"
     data = [_text(uuid)]
     data += [_value(point[axis.key]) for axis in AXES

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program attnscope, which draws figures and has the one rule for every table."""
+"""Runs the program attnscope, which computes tables and draws figures."""
 import os
 import pathlib
 import shutil
@@ -10,11 +10,11 @@ from ._errors import ProgramError
 
 
 def find():
-    """$ATTNSCOPE, else the one on PATH, else build/release of the checkout that this package lies in."""
+    """$ATTNSCOPE, otherwise the program on PATH, otherwise that in build/release of the checkout of this package."""
     named = os.environ.get("ATTNSCOPE")
     if named:
         if shutil.which(named) is None:
-            raise ProgramError(f"$ATTNSCOPE names {named}, which is no program that can be run; "
+            raise ProgramError(f"$ATTNSCOPE names {named}, which cannot be run; "
                                "set it to the path of attnscope")
         return named
     built = pathlib.Path(__file__).resolve().parents[2] / "build" / "release" / "attnscope"
@@ -26,7 +26,7 @@ def find():
 
 
 def run(*arguments):
-    """What the program prints. Its own sentence is the error."""
+    """The output of the program. An error has the program's message."""
     try:
         done = subprocess.run([find(), *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True)
     except OSError as error:
@@ -34,7 +34,7 @@ def run(*arguments):
                            "one that can") from None
     if done.returncode != 0:
         lines = done.stderr.decode(errors="replace").strip().splitlines()
-        sentence = lines[-1] if lines else f"the program attnscope ended with {done.returncode} and said nothing"
+        sentence = lines[-1] if lines else f"the program attnscope ended with {done.returncode} without a message"
         raise ProgramError(sentence[len("attnscope: "):] if sentence.startswith("attnscope: ") else sentence,
                            done.returncode)
     return done.stdout.decode()
@@ -54,5 +54,5 @@ class Figure:
         return self.svg
 
     def save(self, path):
-        """Draws it into a file: .svg, .pdf or .png."""
+        """Writes the figure to a file: .svg, .pdf or .png."""
         run(*self._plot, "-o", path)

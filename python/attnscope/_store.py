@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs, cells and samples of a database as pandas DataFrames.
 
-Databases are only read. Runs and samples come from the tables that engine/store/schema.sql documents, each
-row held against its fingerprint. Cells come from `attnscope table --format json`: medians, intervals and what
-follows from them are made of the samples whenever they are shown, by rules that stand in the program alone.
+Databases are only read. Runs and samples come from the tables that engine/store/schema.sql documents; the fingerprint
+of each row is checked. Cells come from `attnscope table --format json`, because only the program computes medians,
+intervals and what follows from them.
 """
 import contextlib
 import gzip
@@ -41,14 +41,14 @@ _LATER = {"cells": ("cache_bytes", "parts", "disturbed_by"), "samples": ("cpu_ns
           "runs": ("state_fingerprint",)}
 _BESIDE_AXES = {"id", "run_number", "heat_index", "cell_count", "fingerprint", "restart"}
 _TRUTHS = ("shared_query", "batch_per_contender")
-# What comes of a value of another kind than the schema's: a damaged row.
+# Errors from values of other types than the schema's: the row is damaged.
 _OTHER_KINDS = (AttributeError, OverflowError, TypeError, ValueError, struct.error)
 
 
 def open(file=None):  # attnscope.open
-    """The store in a database or an exported file, .attn or .attn.gz; by default the one that the program uses."""
+    """The store in a database or an exported file, .attn or .attn.gz; default: the program's database."""
     store = Store(default_database() if file is None else file)
-    store._read(lambda connection: None)  # what is refused is refused now
+    store._read(lambda connection: None)  # raises errors now, not at the first use
     return store
 
 
@@ -62,7 +62,7 @@ def default_database():
 
 
 class Store:
-    """Use attnscope.open. Nothing is kept open between calls."""
+    """A store, from attnscope.open(). No file stays open between calls."""
 
     def __init__(self, file):
         self.file = pathlib.Path(file)
@@ -71,8 +71,8 @@ class Store:
         return f"attnscope.open({str(self.file)!r})"
 
     def runs(self, trash=False):
-        """A row for each run, the newest first; `trash`: those in the trash in place of the others. What is damaged
-        has the status `damaged`."""
+        """A row for each run, the newest first; with `trash`, those in the trash instead. A damaged run has the status
+        `damaged`."""
         pandas = _pandas()
         rows = [{
             "uuid": run["uuid"], "number": run["number"], "name": run["name"] or run["sweep_name"],
@@ -87,9 +87,9 @@ class Store:
 
     def cells(self, run=None, baseline=None, only=None):
         """A row for each cell, with the columns and values of `attnscope table RUN --format json`; `attrs["units"]` has
-        the units. Without a run: of every run that is not in the trash. `baseline` (a contender) adds ratios, `only`
-        ("device=cpu,window=4") chooses. What has no time says so in `status` and `reason`; damaged cells are
-        `damaged`. A window of "inf" is infinity here."""
+        the units. Without `run`, the cells of every run that is not in the trash. `baseline` (a contender) adds ratios,
+        `only` ("device=cpu,window=4") selects cells. A cell without a time has a `status` and a `reason`; damaged cells
+        have the status `damaged`. The window "inf" is infinity."""
         pandas = _pandas()
         listed = self._read(_runs)
         chosen = [one for one in listed if one["trashed_unix_ms"] == 0] if run is None else [self._find(listed, run)]
@@ -101,9 +101,8 @@ class Store:
         return _frame(pandas, rows)
 
     def samples(self, run="last"):
-        """A row for each timed sample as it was measured, with the cell and heat it is of. A cell that does not match
-        its fingerprints has one row, of status `damaged` and without numbers. `heat` and `cell` count from 0 within
-        the sweep and the heat."""
+        """A row for each timed sample, with its cell and heat. A cell that does not match its fingerprints has one row
+        with the status `damaged` and without numbers. `heat` and `cell` count from 0 within the sweep and the heat."""
         pandas = _pandas()
         chosen = self._find(self._read(_runs), run)
         cells = self._read(lambda connection: _cells_with_samples(connection, chosen["number"]))
@@ -130,7 +129,7 @@ class Store:
         return _program.Figure(chosen["uuid"], ["--db", self.file, *_options(y=y, facet=facet, **options)])
 
     def _find(self, runs, text):
-        """As the program finds one: "last", a number, the start of a UUID of at least 4 characters, or a run's name."""
+        """Finds a run like the program: "last", a number, at least 4 characters of a UUID's start, or a run's name."""
         text = str(text)
         if text == "last":
             found = [run for run in runs if run["trashed_unix_ms"] == 0][:1]
@@ -149,10 +148,10 @@ class Store:
                          "lists them")
 
     def _read(self, work):
-        """work(connection), on one state of the database.
+        """Returns work(connection), on one state of the database.
 
-        A database at rest is read as one that nobody changes, because SQLite would else make the files that lie beside
-        one in use; if somebody began to write it meanwhile, it is read again as one that is."""
+        A database that is not in use is opened as immutable, because otherwise SQLite would create further files next
+        to it. If another process begins to write meanwhile, it is read again as a database in use."""
         state = self._state()
         for in_use in ([True] if self._company() else [False, True]):
             try:
@@ -176,7 +175,7 @@ class Store:
         try:
             connection.execute("SELECT count(*) FROM sqlite_master")
         except sqlite3.Error as error:
-            # Only what is no database is opened by another way: closing that would drop the locks of one in use.
+            # Only a file that is not a database is opened directly: closing a database's file would drop its locks.
             if "not a database" not in str(error) or not self._is_packed():
                 connection.close()
                 raise
@@ -189,7 +188,7 @@ class Store:
             return file.read(2) == b"\x1f\x8b"
 
     def _connect_unpacked(self):
-        """To a copy whose name is gone as soon as it is open."""
+        """A connection to an unpacked copy, whose file is deleted once it is open."""
         with tempfile.NamedTemporaryFile(prefix="attnscope-") as copy:
             try:
                 with gzip.open(self.file) as packed:
@@ -213,7 +212,7 @@ class Store:
             return connection
 
     def _company(self):
-        """Whether what SQLite keeps beside a database in use is there."""
+        """Whether the files that SQLite keeps for a database in use exist."""
         return any(os.path.exists(f"{self.file.resolve()}{ending}") for ending in ("-wal", "-journal"))
 
     def _state(self):
@@ -260,7 +259,7 @@ class Store:
             return (f"{self.file} was left in the middle of a change by a program that ended; "
                     f"attnscope list runs --db {self.file} takes the change back")
         if "unable to open" in words:
-            return f"{self.file} cannot be read ({words}); make it and what lies beside it readable, or copy them elsewhere"
+            return f"{self.file} cannot be read ({words}); make it and the files next to it readable, or copy them elsewhere"
         return (f"the database {self.file} is damaged ({words}); attnscope check-store --db {self.file} tells what can be "
                 "saved, and how")
 
@@ -287,7 +286,7 @@ def _shown(sample):
 
 
 def _runs(connection):
-    """Newest first, as dicts of their columns, with what belongs to them counted."""
+    """The runs, newest first, as dicts of their columns and the numbers of their parts."""
     return [dict(row) for row in connection.execute(
         f"SELECT {_list(connection, 'runs')}, (SELECT count(*) FROM heats WHERE run_number = number) AS heats_done, "
         "(SELECT count(*) FROM restarts WHERE run_number = number) AS restarts, "
@@ -296,7 +295,7 @@ def _runs(connection):
 
 
 def _cells_with_samples(connection, number):
-    """Heat, cell, samples: of every cell, in the order of measuring."""
+    """Heat, cell and samples of every cell, in the order of measurement."""
     present = _columns(connection, "heats")
     missing = {axis.key: axis.neutral for axis in _fingerprints.AXES
                if axis.neutral is not None and axis.key not in present}
@@ -312,7 +311,7 @@ def _columns(connection, table):
 
 
 def _list(connection, table):
-    """All columns, those that came later as NULL in a file from before them."""
+    """The list of all columns; those that an older file lacks are NULL."""
     present = _columns(connection, table)
     missing = [f"NULL AS {name}" for name in _LATER[table] if name not in present]
     return ", ".join([f"{table}.*", *missing])
@@ -341,7 +340,7 @@ def _status(run):
 
 
 def _is_alive(process, start_ticks):
-    """Whether the process that measures is there, and not a later one of its number."""
+    """Whether the measuring process still runs, and not a later one with the same number."""
     try:
         fields = pathlib.Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:
@@ -350,7 +349,7 @@ def _is_alive(process, start_ticks):
 
 
 def _commit(provenance):
-    """Of the program that drove the run; None where it is not known."""
+    """The commit of the program that started the run, or None if it is not known."""
     try:
         return json.loads(provenance)["driver"]["commit"]
     except (ValueError, KeyError, TypeError):
@@ -362,12 +361,12 @@ def _time(pandas, unix_ms):
 
 
 def _window(value):
-    """Tokens; infinity where everything is seen, None of a pattern without windows."""
+    """The window in tokens: infinity if it covers everything, None for a pattern without windows."""
     return None if value is None else float(value)
 
 
 def _options(**values):
-    """baseline="full/sdpa", crossovers=True as --baseline=full/sdpa --crossovers."""
+    """Converts baseline="full/sdpa", crossovers=True to --baseline=full/sdpa --crossovers."""
     options = []
     for name, value in values.items():
         option = "--" + name.replace("_", "-")
@@ -388,7 +387,7 @@ def _pandas():
 
 
 def _frame(pandas, rows, columns=None):
-    if columns is None:  # in the order of the first row, then what only later ones have
+    if columns is None:  # in the order of the first row, then those that only later rows have
         columns = list(dict.fromkeys(key for row in rows for key in row))
     frame = pandas.DataFrame.from_records(rows, columns=list(columns))
     if "window" in frame:

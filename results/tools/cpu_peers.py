@@ -1,25 +1,27 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`attnscope score` beside what else scores pairs on a CPU: time, ranks and the first score.
+"""Compares `attnscope score` with other programs that score pairs on a CPU: time, ranks, time to the first score.
 
     python3.11 -m venv peers && peers/bin/pip install -r results/tools/cpu_peers_requirements.txt
     peers/bin/python results/tools/cpu_peers.py --checkpoint MINILM --pairs PAIRS.tsv --json FILE > table.md
 
-MINILM is a folder with a BertForSequenceClassification, as Hugging Face lays it out; PAIRS.tsv has QUERY, DOCUMENT
-or QID, DOCID, QUERY, DOCUMENT a line. Peers: sentence-transformers' CrossEncoder, transformers, ONNX Runtime (the
-graph fused for BERT; int8 by dynamic quantization per channel) and OpenVINO (int8 by NNCF's post-training quantization
-of weights and activations, calibrated on 64 of the pairs, which is in its favour, and by int8 weights with
-activations quantized as they come). Then ModernBERT-base with drawn weights, on ragged pairs of up to 512 tokens and
-on pairs of 4096, beside transformers (sdpa). At last the time from a process's start to its first score.
+MINILM is a folder with a BertForSequenceClassification in Hugging Face's layout. Lines of PAIRS.tsv are QUERY, DOCUMENT
+or QID, DOCID, QUERY, DOCUMENT. The other programs are sentence-transformers' CrossEncoder, transformers, ONNX Runtime
+(the graph fused for BERT; int8 by dynamic quantization per channel) and OpenVINO. OpenVINO's int8 is measured with
+NNCF's post-training quantization of weights and activations, calibrated on 64 of the pairs, which favours it, and with
+int8 weights and dynamic quantization of activations. A second part compares ModernBERT-base with random weights with
+transformers (sdpa), on pairs of different lengths up to 512 tokens and on pairs of 4096. A third part measures the time
+from the start of a process to its first score.
 
-Everyone is a process that stays: it loads its model, scores the pairs once to warm up, and once a round when it is
-asked to, in shuffled order, while the others sleep. `attnscope score` reads standard input with --read-ahead of as
-many pairs as there are, so a round is what it takes from the first line sent to the last score read. Tokenizing is
-in everyone's time, loading in none. The same threads for all. Peers get pairs sorted by length in the number a batch
-(and way to use the threads, and with freed memory kept on huge pages, by glibc's settings) that was fastest for them
-before the rounds; ours runs with its defaults. Who says float32 must score within 1e-3 of ours, or its time does not
-count. Times are medians over rounds, ratios ours / theirs of the same precision with a bootstrap over rounds; RBO
-(p = 0.9) is of the ranks against the same program's in float32, a mean over queries with 5 documents or more.
+Each program is a process that loads its model, scores the pairs once to warm up, and then scores them once per round on
+request, in shuffled order, while the others sleep. `attnscope score` reads standard input with a --read-ahead of all
+pairs, so the time of a round is from the first line sent to the last score read. Times include tokenization but not
+loading. All programs use the same number of threads. The others get pairs sorted by length, with the batch size, the
+use of threads and the allocation (freed memory kept on huge pages, by glibc's settings) that were fastest for them
+before the rounds; attnscope runs with its defaults. In float32 scores must be within 1e-3 of attnscope's, otherwise the
+time does not count. Times are medians over rounds, ratios are attnscope / other of the same precision with a bootstrap
+over rounds. RBO (p = 0.9) compares the ranks with those of the same program in float32, as a mean over queries with at
+least 5 documents.
 """
 import argparse
 import importlib.metadata
@@ -40,9 +42,9 @@ MEMORY_KEPT = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**40),
                "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 PERSISTENCE = 0.9
 CALIBRATION = 64
-LONG_RUN = 20  # seconds, beside which a warm-up is nothing
+LONG_RUN = 20  # seconds, compared with which a warm-up is negligible
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
-# Name, precision, engine, what the engine is told, ways to use the threads.
+# Name, precision, engine, the engine's settings, ways to use the threads.
 BERT_PEERS = [
     ("sentence-transformers", "float32", "cross_encoder", {}, ("as it comes", "memory kept")),
     ("sentence-transformers", "bfloat16", "cross_encoder", {}, ("as it comes", "memory kept")),
@@ -66,7 +68,7 @@ MODERN_PEERS = [
 ]
 
 
-# In a peer's process: an engine is made of a request and gives a function (pairs, batch) -> scores.
+# In a peer's process: each engine takes a request and returns a function (pairs, batch) -> scores.
 
 def cross_encoder(request):
     import torch
@@ -80,7 +82,7 @@ def cross_encoder(request):
 
 
 def sorted_batches(request):
-    """Pairs -> batches of (places, inputs), longest first, so that a batch has pairs of much the same length."""
+    """Pairs -> batches of (places, inputs), longest first, so that the pairs of a batch have similar lengths."""
     import numpy
     from tokenizers import Tokenizer
     tokenizer = Tokenizer.from_file(str(pathlib.Path(request["model"]) / "tokenizer.json"))
@@ -128,7 +130,7 @@ def onnx(request):
     options = onnxruntime.SessionOptions()
     at_once = 1 if request["way"] == "latency" else request["threads"]
     options.intra_op_num_threads = request["threads"] // at_once
-    # Threads spin while a call runs, which is the default and the fastest, but not behind it: others are timed then.
+    # Threads spin during a call, which is the default and the fastest, but not after it, when others are timed.
     options.add_session_config_entry("session.force_spinning_stop", "1")
     session = onnxruntime.InferenceSession(str(pathlib.Path(request["work"]) / request["file"]), options,
                                            providers=["CPUExecutionProvider"])
@@ -178,7 +180,7 @@ def openvino(request):
 
 def serve(request):
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what libraries print is no answer
+    os.dup2(2, 1)  # the output of libraries is not part of the answers
     pairs = [tuple(pair) for pair in request["pairs"]]
     run = {"cross_encoder": cross_encoder, "transformers": transformers, "onnx": onnx,
            "openvino": openvino}[request["engine"]](request)
@@ -192,7 +194,7 @@ def serve(request):
 
 
 def prepare(request):
-    """Writes the files that ONNX Runtime and OpenVINO read, by the route that each documents."""
+    """Writes the files that ONNX Runtime and OpenVINO read, in the way that each documents."""
     import nncf
     import numpy
     import onnx
@@ -208,7 +210,7 @@ def prepare(request):
             request["model"], attn_implementation=attention, dtype=torch.float32).eval()
 
     example = {name: torch.ones(2, 9, dtype=torch.int64) for name in INPUTS}
-    # The optimizer knows this exporter's graph of this attention; of others it fuses no attention.
+    # The optimizer fuses attention only in the graph of this exporter with this attention.
     eager = model("eager")
     torch.onnx.export(eager, (), work / "exported.onnx", kwargs=example, input_names=list(INPUTS),
                       output_names=["logits"], dynamic_axes={name: {0: "pairs", 1: "tokens"} for name in INPUTS},
@@ -238,12 +240,12 @@ def prepare(request):
 
 
 def write_modern(folder, tokenizer):
-    """ModernBERT-base's shape with drawn weights; scores of different pairs are to be apart."""
+    """ModernBERT-base's shape with random weights, scaled so that scores of pairs differ."""
     import torch
     from transformers import ModernBertConfig, ModernBertForSequenceClassification
     torch.manual_seed(1)
-    said = json.loads(pathlib.Path(tokenizer).read_text())
-    ids = {token["content"]: token["id"] for token in said["added_tokens"]}
+    added = json.loads(pathlib.Path(tokenizer).read_text())["added_tokens"]
+    ids = {token["content"]: token["id"] for token in added}
     config = ModernBertConfig(num_labels=1, cls_token_id=ids["[CLS]"], bos_token_id=ids["[CLS]"],
                               sep_token_id=ids["[SEP]"], eos_token_id=ids["[SEP]"], pad_token_id=ids["[PAD]"])
     model = ModernBertForSequenceClassification(config)
@@ -254,7 +256,7 @@ def write_modern(folder, tokenizer):
 
 
 def drawn_pairs(pairs, tokenizer, count, fewest, most):
-    """Pairs of `fewest` to `most` tokens: queries as they are, documents joined and cut."""
+    """Pairs of `fewest` to `most` tokens, with unchanged queries and with documents that are joined and truncated."""
     from tokenizers import Tokenizer
     tokenizer = Tokenizer.from_file(str(tokenizer))
     tokenizer.no_padding()
@@ -262,14 +264,14 @@ def drawn_pairs(pairs, tokenizer, count, fewest, most):
     queries = list(dict.fromkeys(query for query, _ in pairs))
     made = []
     for place in range(count):
-        query, asked = queries[place % len(queries)], draw.randint(fewest, most)
+        query, wanted = queries[place % len(queries)], draw.randint(fewest, most)
         words = []
-        while len(words) < asked:  # no token has more than a word
+        while len(words) < wanted:  # a token has at most one word
             words += draw.choice(pairs)[1].split()
         low, high = 1, len(words)
         while low < high:
             middle = (low + high + 1) // 2
-            fits = len(tokenizer.encode(query, " ".join(words[:middle]))) <= asked
+            fits = len(tokenizer.encode(query, " ".join(words[:middle]))) <= wanted
             low, high = (middle, high) if fits else (low, middle - 1)
         made.append((query, " ".join(words[:low])))
     return made
@@ -282,7 +284,7 @@ def environment(threads, **more):
 
 
 def interval(ours, theirs, chance):
-    """95%, of the ratio of medians over rounds, resampled in pairs."""
+    """The 95 % interval of the ratio of medians over rounds, resampled in pairs."""
     rounds = range(len(ours))
     ratios = []
     for _ in range(2000):
@@ -296,8 +298,8 @@ def peer_command(request):
     return [sys.executable, __file__, "--serve", json.dumps({**request, "pairs": None})]
 
 
-class Contestant:
-    """A process that scores the same pairs whenever it is asked to."""
+class Program:
+    """A process that scores the same pairs on request."""
 
     def __init__(self, command, pairs, more):
         self.process = subprocess.Popen(command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -310,7 +312,7 @@ class Contestant:
         self.process.stdout.close()
 
 
-class Peer(Contestant):
+class Peer(Program):
     def __init__(self, request, way):
         more = environment(request["threads"], RAYON_NUM_THREADS=str(request["threads"]),
                            TOKENIZERS_PARALLELISM="true", **(MEMORY_KEPT if way == "memory kept" else {}))
@@ -326,7 +328,7 @@ class Peer(Contestant):
             raise RuntimeError(f"ended with {self.process.wait()}") from None
 
 
-class Ours(Contestant):
+class Ours(Program):
     def __init__(self, arguments, model, pairs, most_tokens, precision):
         command = [arguments.attnscope, "score", "--checkpoint", model, "--device", "cpu", "--threads",
                    str(arguments.threads), "--max-tokens", str(most_tokens), "--read-ahead", str(len(pairs)),
@@ -348,7 +350,7 @@ class Ours(Contestant):
 
 
 def tuned(request, ways, batches):
-    """The fastest way and batch: [seconds, way, batch], and all that was tried."""
+    """The fastest way and batch size as [seconds, way, batch], and all that were tried."""
     if len(ways) == len(batches) == 1:
         return [None, ways[0], batches[0]], []
     tried = []
@@ -357,7 +359,7 @@ def tuned(request, ways, batches):
         try:
             for batch in batches:
                 seconds = peer.run(batch)[0]
-                if seconds < LONG_RUN:  # shapes that are seen for the first time are compiled
+                if seconds < LONG_RUN:  # new shapes are compiled first
                     seconds = peer.run(batch)[0]
                 tried.append([seconds, way, batch])
                 if tried[-1][0] > 1.15 * min(seconds for seconds, of, _ in tried if of == way):
@@ -372,7 +374,7 @@ def tuned(request, ways, batches):
 
 
 def overlap(a, b):
-    """Rank-biased overlap of two rankings of the same documents, as engine/effectiveness/rank_agreement.h."""
+    """Rank-biased overlap of two rankings of the same documents, as in engine/effectiveness/rank_agreement.h."""
     total, weight, seen_a, seen_b, share = 0.0, 1.0, set(), set(), 1.0
     for depth, (one, other) in enumerate(zip(a, b), 1):
         seen_a.add(one)
@@ -398,10 +400,10 @@ def section(title, arguments, model, pairs, most_tokens, peers, batches, chance)
     common = {"model": str(model), "work": str(arguments.work), "most_tokens": most_tokens, "pairs": pairs,
               "padding": config["pad_token_id"], "threads": arguments.threads, "once": False}
     rows, running = [], []
-    for name, precision, engine, told, ways in peers:
-        if precision not in arguments.precisions or told.get("hint") not in arguments.hints:
+    for name, precision, engine, settings, ways in peers:
+        if precision not in arguments.precisions or settings.get("hint") not in arguments.hints:
             continue
-        request = {**common, **told, "name": name, "precision": precision, "engine": engine}
+        request = {**common, **settings, "name": name, "precision": precision, "engine": engine}
         row = {"name": name, "precision": precision, "seconds": [], "failed": None}
         rows.append(row)
         try:
@@ -416,20 +418,20 @@ def section(title, arguments, model, pairs, most_tokens, peers, batches, chance)
                "failed": None}
         rows.append(row)
         running.append((row, Ours(arguments, str(model), pairs, most_tokens, precision)))
-    for number in range(arguments.rounds + 1):  # the first warms up
-        for row, contestant in chance.sample(running, len(running)):
+    for number in range(arguments.rounds + 1):  # the first one warms up
+        for row, program in chance.sample(running, len(running)):
             if row["failed"]:
                 continue
             try:
-                seconds, row["scores"] = contestant.run(row["batch"])
+                seconds, row["scores"] = program.run(row["batch"])
             except RuntimeError as error:
                 row["failed"] = str(error)
                 continue
             if number > 0:
                 row["seconds"].append(seconds)
-            time.sleep(0.2)  # threads that spin behind their work go to sleep
-    for _, contestant in running:
-        contestant.close()
+            time.sleep(0.2)  # threads that spin after their work go to sleep
+    for _, program in running:
+        program.close()
     ours = {row["precision"]: row for row in rows if row["name"] == OURS}
     if "float32" in ours and ours["float32"]["failed"]:
         sys.exit(f"cpu_peers: {OURS} {ours['float32']['failed']}")
@@ -449,7 +451,7 @@ def judge(rows, ours, pairs):
             row["rbo"] = agreement(pairs, row["scores"], reference)
         row["apart"] = max(abs(a - b) for a, b in zip(row["scores"], reference))
         if row["precision"] == "float32" and not row["apart"] <= MOST_APART:
-            row["failed"] = f"scores are {row['apart']:.2g} from ours"
+            row["failed"] = f"scores differ from {OURS}'s by {row['apart']:.2g}"
     for row in rows:
         mine = ours.get(row["precision"])
         if not row["failed"] and mine and not mine["failed"] and row is not mine:
@@ -462,8 +464,8 @@ def print_section(result):
     scores = next(row["scores"] for row in result["rows"] if row["name"] == OURS)
     print(f"\n## {result['title']}\n\n{result['pairs']} pairs; their scores are from {min(scores):.3g} to "
           f"{max(scores):.3g}.\n")
-    print("| program | precision | threads used for | pairs a batch | pairs a second | ours / theirs | scores apart, "
-          "at most | RBO |")
+    print("| program | precision | threads used for | pairs per batch | pairs per second | attnscope / program "
+          "| largest score difference | RBO |")
     print("| :-- | :-- | :-- " + "| --: " * 5 + "|")
     for row in sorted(result["rows"], key=lambda row: (row["precision"], row["name"])):
         cells = [row["name"], row["precision"]]
@@ -480,16 +482,16 @@ def print_section(result):
 
 
 def cold_start(arguments, pairs, most_tokens, padding, chance):
-    """Seconds from a process's start to the first score of one pair; files are in the system's cache."""
+    """Seconds from the start of a process to the first score of one pair, with files in the system's cache."""
     say("First score")
     pair = arguments.work / "one.tsv"
     pair.write_text("\t".join(pairs[0]) + "\n")
     commands = {OURS: [arguments.attnscope, "score", "--checkpoint", arguments.checkpoint, "--device", "cpu",
                        "--threads", str(arguments.threads), "--pairs", str(pair)]}
-    for name, _, engine, told, ways in BERT_PEERS:
+    for name, _, engine, settings, ways in BERT_PEERS:
         if name not in commands and "," not in name:
             commands[name] = peer_command({
-                **told, "model": arguments.checkpoint, "work": str(arguments.work), "most_tokens": most_tokens,
+                **settings, "model": arguments.checkpoint, "work": str(arguments.work), "most_tokens": most_tokens,
                 "padding": padding, "precision": "float32", "engine": engine, "way": ways[0],
                 "threads": arguments.threads, "once": True})
     seconds = {name: [] for name in commands}
@@ -512,8 +514,8 @@ def cold_start(arguments, pairs, most_tokens, padding, chance):
 
 
 def print_cold(seconds):
-    print("\n## First score\n\nFrom the process's start to the score of one pair, the checkpoint in the system's "
-          "cache.\n\n| program | seconds | ours / theirs |\n| :-- | --: | --: |")
+    print("\n## First score\n\nFrom the start of the process to the score of one pair, with the checkpoint in the "
+          "system's cache.\n\n| program | seconds | attnscope / program |\n| :-- | --: | --: |")
     for name, each in sorted(seconds.items()):
         ratio = "-"
         if name != OURS:
@@ -523,7 +525,7 @@ def print_cold(seconds):
 
 
 def prepare_once(arguments, pairs, request, versions):
-    """Unless the files are there already, of this checkpoint, these pairs and these versions."""
+    """Calls prepare(), unless the files of this checkpoint, these pairs and these versions exist."""
     weights = max(pathlib.Path(arguments.checkpoint).glob("*.safetensors"), default=None)
     made_of = json.dumps([os.path.realpath(arguments.checkpoint), weights and weights.stat().st_mtime, pairs,
                           {name: version for name, version in versions.items() if name != OURS}])
@@ -543,8 +545,8 @@ def say(text):
 
 
 def processor():
-    said = pathlib.Path("/proc/cpuinfo").read_text()
-    fields = dict(line.split("\t:", 1) if "\t:" in line else (line, "") for line in said.splitlines())
+    text = pathlib.Path("/proc/cpuinfo").read_text()
+    fields = dict(line.split("\t:", 1) if "\t:" in line else (line, "") for line in text.splitlines())
     fields = {name.strip(): value.strip() for name, value in fields.items()}
     wanted = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16", "amx_int8")
     flags = fields.get("flags", "").split()
@@ -608,27 +610,27 @@ VERBOSE = bool(os.environ.get("CPU_PEERS_VERBOSE"))
 
 if __name__ == "__main__":
     if sys.argv[1:2] in (["--serve"], ["--prepare"]):
-        asked = {**json.loads(sys.argv[2]), "pairs": json.loads(sys.stdin.readline())}
-        sys.exit({"--serve": serve, "--prepare": prepare}[sys.argv[1]](asked))
+        request = {**json.loads(sys.argv[2]), "pairs": json.loads(sys.stdin.readline())}
+        sys.exit({"--serve": serve, "--prepare": prepare}[sys.argv[1]](request))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--checkpoint", required=True, help="folder with a BertForSequenceClassification")
     parser.add_argument("--pairs", required=True, help="[QID, DOCID,] QUERY, DOCUMENT")
     parser.add_argument("--attnscope", default=str(HOME / "build/release/attnscope"))
     parser.add_argument("--work", type=pathlib.Path, default=HOME / "build/cpu-peers",
-                        help="keeps models of the peers")
+                        help="folder for the models of the other programs")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--batches", type=int, nargs="+", default=[8, 16, 32, 64, 128], help="pairs, tried for peers")
+    parser.add_argument("--batches", type=int, nargs="+", default=[8, 16, 32, 64, 128], help="batch sizes that are tried for the other programs")
     parser.add_argument("--precisions", nargs="+", choices=("float32", "bfloat16", "int8"),
                         default=["float32", "bfloat16", "int8"],
-                        help="without bfloat16 where the processor has no instructions for it")
-    parser.add_argument("--most-pairs", type=int, help="only the first of the file")
+                        help="omit bfloat16 if the processor has no instructions for it")
+    parser.add_argument("--most-pairs", type=int, help="use only the first pairs of the file")
     parser.add_argument("--modern-tokenizer", default=str(HOME / "tests/text/golden/tokenizers/modern.json"))
     parser.add_argument("--sections", nargs="+", choices=("minilm", "modern", "cold"),
                         default=["minilm", "modern", "cold"])
-    parser.add_argument("--quick", action="store_true", help="whether it works: 20 pairs, two rounds, nothing chosen")
-    parser.add_argument("--json", help="everything, too")
-    asked = parser.parse_args()
-    if asked.quick:
-        asked.rounds, asked.batches, asked.most_pairs = 2, [8], 20
-    main(asked)
+    parser.add_argument("--quick", action="store_true", help="only test that it works: 20 pairs, two rounds, one setting")
+    parser.add_argument("--json", help="also write all data to this file")
+    arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.rounds, arguments.batches, arguments.most_pairs = 2, [8], 20
+    main(arguments)

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Compares what `attnscope estimate` says of the named sweeps in results/estimates/sweeps.json with how long
-`attnscope run` then takes.
+"""Compares the estimates of `attnscope estimate` for the named sweeps in results/estimates/sweeps.json with the time
+that `attnscope run` then takes.
 
-    results/tools/estimates.py ./attnscope quiet.csv                   # on a machine that does nothing else
+    results/tools/estimates.py ./attnscope quiet.csv                   # on an idle machine
     results/tools/estimates.py ./attnscope busy.csv --busy             # alongside one program that keeps a core busy
-    results/tools/estimates.py ./attnscope some.csv --sweep long       # this sweep only; repeats
+    results/tools/estimates.py ./attnscope some.csv --sweep long       # only this sweep; may be repeated
 
 Writes a row for each sweep: estimated and measured seconds, their ratio, and the seconds that the estimate itself
-took. Prints how many lie within 1.5x and 2x.
+took. Prints how many ratios are within 1.5x and 2x.
 """
 import argparse
 import csv
@@ -26,7 +26,7 @@ def timed(command):
     start = time.monotonic()
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     seconds = time.monotonic() - start
-    if done.returncode not in (0, 1):  # 1: some cell was wrong, which is no matter of time
+    if done.returncode not in (0, 1):  # 1: some cell was wrong, which does not affect the time
         sys.exit(f"{' '.join(map(str, command))} ended with {done.returncode}: {done.stderr.strip()}")
     return done.stdout, seconds
 
@@ -46,7 +46,7 @@ def main():
     parser.add_argument("program")
     parser.add_argument("output", help="CSV file to write")
     parser.add_argument("--busy", action="store_true", help="run a program that keeps one core busy alongside")
-    parser.add_argument("--sweep", action="append", help="name of a sweep to measure; all without")
+    parser.add_argument("--sweep", action="append", help="name of a sweep to measure (default: all)")
     arguments = parser.parse_args()
     sweeps = [s for s in json.loads(SWEEPS.read_text()) if not arguments.sweep or s["name"] in arguments.sweep]
     busy = subprocess.Popen([sys.executable, "-c", BUSY]) if arguments.busy else None

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The sparse pattern by PyTorch's compiled FlexAttention, and its flash attention over everything for comparison.
+"""Times the sparse pattern in PyTorch's compiled FlexAttention, and full attention in its flash kernel for comparison.
 
     flex_attention.py [--tokens 4096 174] [--windows 4 64] [--batch 100] > flex_attention.csv
 
-bfloat16, forward, 12 heads of 32, a query of 10 tokens, as the sweep kernels-cuda has it. FlexAttention is
-compiled with `dynamic=False` for every shape; its block mask is made beforehand, as a plan is. For each length
-and window the two contenders take turns, a round each; a time is the median over rounds between two events, the
-interval that of its order statistics (95 %). Warm: calls follow one another on the same buffers. What is
-computed is held against scaled_dot_product_attention in float32 with a mask; a wrong result is named and not
-timed. Lines are written as they are measured. Exit status 1: a result was wrong; 2: there is no CUDA device.
+bfloat16, forward, 12 heads of 32, a query of 10 tokens, as in the sweep kernels-cuda. FlexAttention is compiled with
+`dynamic=False` for every shape; its block mask is created in advance, like a plan. For each length and window the two
+contenders run in alternating rounds. A time is the median over rounds, measured between two events, with the 95 %
+interval from order statistics. Caches are warm: calls follow one another on the same buffers. The output is compared
+with scaled_dot_product_attention in float32 with a mask; a wrong result is reported and not timed. Lines are written as
+they are measured. Exit status 1: a result was wrong; 2: there is no CUDA device.
 """
 import argparse
 import csv
@@ -29,7 +29,7 @@ MOST_ERROR = 0.02  # of the largest value
 DOCUMENT_BEGINS = 1 + QUERY_TOKENS + 1  # after [CLS], the query and its [SEP]
 
 
-def seen(window):
+def mask_rule(window):
     """Fig. 1d of Schlatt et al. (ECIR 2024), on indices that may be tensors."""
     def rule(batch, head, row, column):
         of_cls = row == 0
@@ -40,9 +40,9 @@ def seen(window):
 
 
 def worst_error(output, q, k, v, window):
-    """Largest difference from float32 with a mask, over the first item, in parts of the largest value."""
+    """Largest difference from float32 with a mask in the first item, relative to the largest value."""
     rows = torch.arange(q.shape[2], device=q.device)
-    mask = seen(window)(0, 0, rows[:, None], rows[None, :])
+    mask = mask_rule(window)(0, 0, rows[:, None], rows[None, :])
     q, k, v = (tensor[:1].float() for tensor in (q, k, v))
     expected = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
     return ((output[:1].float() - expected).abs().max() / expected.abs().max()).item()
@@ -57,8 +57,8 @@ def time_ms(call):
     return begin.elapsed_time(end)
 
 
-def in_turn(calls, rounds):
-    """Name -> sorted times, every contender once a round."""
+def alternate(calls, rounds):
+    """Times every call once per round; returns sorted times by name."""
     times = {name: [] for name in calls}
     for round_number in range(rounds + 3):
         for name, call in calls.items():
@@ -76,10 +76,10 @@ def interval(values):
 
 
 def measure(arguments, tokens, window, write):
-    """Both contenders of one length and window; whether FlexAttention was right."""
+    """Measures both contenders at one length and window; returns whether FlexAttention was right."""
     q, k, v = (torch.randn(arguments.batch, HEADS, tokens, HEAD_DIM, device="cuda", dtype=torch.bfloat16)
                for _ in range(3))
-    mask = create_block_mask(seen(window), None, None, tokens, tokens, device="cuda")
+    mask = create_block_mask(mask_rule(window), None, None, tokens, tokens, device="cuda")
     compiled = torch.compile(flex_attention, dynamic=False)
 
     def flash():
@@ -93,7 +93,7 @@ def measure(arguments, tokens, window, write):
     if not error < MOST_ERROR:
         write(tokens, window, "FlexAttention", "wrong", "", "", "", f"{error:.1e}")
         return False
-    for name, values in in_turn({"FlexAttention": flex, "flash, full": flash}, arguments.rounds).items():
+    for name, values in alternate({"FlexAttention": flex, "flash, full": flash}, arguments.rounds).items():
         times = (f"{value:.5f}" for value in (statistics.median(values), *interval(values)))
         write(tokens, window, name, "ok", *times, f"{error:.1e}" if name == "FlexAttention" else "")
     return True
@@ -107,7 +107,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=51)
     arguments = parser.parse_args()
     if torch is None:
-        print("flex_attention.py: this Python has no PyTorch; run it with one that has", file=sys.stderr)
+        print("flex_attention.py: this Python has no PyTorch; use one that has", file=sys.stderr)
         return 2
     if not torch.cuda.is_available():
         print("flex_attention.py: there is no CUDA device here", file=sys.stderr)

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The proofs behind docs/trust.md: how often verdicts are wrong, whether a planted slowdown is found, what the
-tool itself costs, and whether its times are those of other tools.
+"""Measures the figures of docs/trust.md: how often verdicts are wrong, whether a planted slowdown is found, what the
+tool itself costs, and whether other tools measure the same times.
 
     trust.py aa          one sweep against itself: false verdicts within runs (twins) and between runs
-    trust.py slowdown    segment beside a copy of it that takes 3% longer: how often that is found
-    trust.py busy        equal code, and code that takes twice as long, beside five kinds of load
+    trust.py slowdown    segment and a copy of it that takes 3% longer: how often this is found
+    trust.py busy        equal code, and code that takes twice as long, under five kinds of load
     trust.py overhead    time outside timed calls, on cells of 100 ms and more, and where it goes
-    trust.py crosscheck  one kernel call by AttnScope, Google Benchmark and perf stat
-    trust.py readme      results/trust/README.md from the figures that are there
+    trust.py crosscheck  one kernel call measured by AttnScope, Google Benchmark and perf stat
+    trust.py readme      writes results/trust/README.md from the figures that are there
 
-Each says first how long it takes, goes on where it was stopped, and writes results/trust/NAME.json. They want a
-quiet machine. `aa --launcher CMD` has another program start the runs (`CMD DATABASE SWEEP COUNT`), such as
-one that drives the window: its figures are kept beside the headless ones, under the name `--name` gives.
+Each command first prints how long it takes, continues where it was stopped, and writes results/trust/NAME.json. They
+need a quiet machine. With `aa --launcher CMD` another program starts the runs (`CMD DATABASE SWEEP COUNT`), for example
+one that drives the window; its figures are written under the name `--name`, next to the headless ones.
 
-Built first: ninja -C build/release attnscope attnscope-worker trial_worker attnscope_identical_call
+Build first: ninja -C build/release attnscope attnscope-worker trial_worker attnscope_identical_call
 """
 import argparse
 import json
@@ -25,7 +25,7 @@ import trust_crosscheck
 import trust_overhead
 import trust_readme
 import trust_verdicts
-from trust_runs import HOME, tell
+from trust_runs import HOME, report
 
 
 def main():
@@ -33,12 +33,12 @@ def main():
     parser.add_argument("command", choices=["aa", "slowdown", "busy", "overhead", "crosscheck",
                                             "readme"])
     parser.add_argument("--build", type=pathlib.Path, default=HOME / "build/release")
-    parser.add_argument("--work", type=pathlib.Path, help="where runs are kept; the build's folder trust")
+    parser.add_argument("--work", type=pathlib.Path, help="folder of the runs (default: trust in the build folder)")
     parser.add_argument("--out", type=pathlib.Path, default=HOME / "results/trust")
-    parser.add_argument("--repeats", type=int, help="20 of aa, slowdown and busy, 1 of overhead, 9 of crosscheck")
-    parser.add_argument("--launcher", help="aa: CMD that is given DATABASE SWEEP COUNT and starts the runs")
-    parser.add_argument("--name", help="aa: name of the figures, aa unless given")
-    parser.add_argument("--quick", action="store_true", help="small and short, to see that it works; no figures kept")
+    parser.add_argument("--repeats", type=int, help="default: 20 for aa, slowdown and busy, 1 for overhead, 9 for crosscheck")
+    parser.add_argument("--launcher", help="aa: CMD, which is called with DATABASE SWEEP COUNT and starts the runs")
+    parser.add_argument("--name", help="aa: name of the figures (default: aa)")
+    parser.add_argument("--quick", action="store_true", help="a small and short test; no figures are written")
     arguments = parser.parse_args()
     if arguments.command == "readme":
         return trust_readme.write(arguments.out)
@@ -53,7 +53,7 @@ def main():
     file = arguments.out / f"{figures['name']}.json"
     file.write_text(text)
     trust_readme.write(arguments.out)
-    tell(f"{file} and README.md beside it are written")
+    report(f"wrote {file} and the README.md next to it")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts beside other programs: equal code, code that takes twice as long, and whether ratios stay where a quiet
-machine has them.
+"""Verdicts under load: equal code, code that takes twice as long, and whether ratios are those of a quiet machine.
 
     quiet      nothing else
     one        a program that keeps one core busy
@@ -18,7 +17,7 @@ import sys
 import threading
 
 from trust_runs import Bench
-from trust_verdicts import NO_DIFFERENCE, counted, tells_apart, wilson
+from trust_verdicts import NO_DIFFERENCE, counted, is_difference, wilson
 
 LOADS = {"quiet": "nothing else", "one": "a program that keeps one core busy",
          "two": "one for every core", "bursts": "one for every core, 0.3 s of every second",
@@ -31,7 +30,7 @@ while True:
     end = time.monotonic() + 0.3
     while time.monotonic() < end: pass
     time.sleep(0.7)"""
-WIDEST_KNOWN = 10  # above, tables say "too few samples" (is_known in engine/statistics/summary.h)
+WIDEST_KNOWN = 10  # above this, tables show "too few samples" (is_known in engine/statistics/summary.h)
 
 
 def workers_of(program):
@@ -45,7 +44,7 @@ def workers_of(program):
 
 
 class Stopper:
-    """Stops a worker for 3 of every 10 ms, as a machine does that must cool down."""
+    """Stops a worker for 3 of every 10 ms, like a machine that is throttled."""
 
     def __init__(self, program):
         self.program = program
@@ -59,16 +58,16 @@ class Stopper:
             if turns % 50 == 0:
                 workers = workers_of(self.program)
             turns += 1
-            self.tell(workers, signal.SIGSTOP)
+            self.send(workers, signal.SIGSTOP)
             self.ended.wait(0.003)
-            self.tell(workers, signal.SIGCONT)
+            self.send(workers, signal.SIGCONT)
             self.ended.wait(0.007)
 
     @staticmethod
-    def tell(workers, what):
+    def send(workers, signal_number):
         for worker in workers:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(worker, what)
+                os.kill(worker, signal_number)
 
     def end(self):
         self.ended.set()
@@ -92,7 +91,7 @@ def load(name, bench):
 
 
 def verdicts_of(bench, run):
-    """Every twin and the planted one against what they are made of."""
+    """The verdicts of each twin and of the slower copy relative to their original."""
     kept = []
     for contender, original in [*TWINS.items(), (TWICE, ONCE)]:
         for row in bench.table(run, original):
@@ -114,7 +113,7 @@ def of_load(name, bench, runs):
     found = sum(1 for one in planted if one["verdict"] == "slower")
     known = [one for one in verdicts if is_known(one)]
     return {"load": name, "repeats": len(runs), "machine": bench.machine(runs[-1]),
-            "equal": counted(equal, tells_apart),
+            "equal": counted(equal, is_difference),
             "planted": {"cells": len(planted), "found": found, "interval": wilson(found, len(planted)),
                         "wrong_way": sum(1 for one in planted if one["verdict"] == "faster"),
                         "median_ratio": statistics.median(one["ratio"] for one in planted)},
@@ -125,7 +124,7 @@ def of_load(name, bench, runs):
 
 
 def hold_the_quiet_ratio(loads):
-    """Of the intervals of each load, the share that holds the median of the quiet ratios at its place."""
+    """Adds to each load how many of its intervals contain the median ratio of the quiet machine."""
     quiet = {}
     for one in loads["quiet"]["verdicts"]:
         quiet.setdefault((one["kind"], one["tokens"]), []).append(one["ratio"])

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One kernel call - segment, forward, sparse pattern, 1024 tokens - timed by three tools in turn: AttnScope, Google
-Benchmark, and perf stat around a plain loop. Where buffers lie moves a time by percents, so each round has fresh
-processes of every tool, and a tool's figure is the median over rounds of its medians."""
+"""Times one kernel call (segment, forward, sparse pattern, 1024 tokens) with three tools in turn: AttnScope, Google
+Benchmark, and perf stat on a loop. The location of buffers changes a time by several percent. Each round therefore
+starts new processes of every tool, and a tool's figure is the median over rounds of its medians."""
 import json
 import random
 import statistics
 import subprocess
 
-from trust_runs import Bench, tell
+from trust_runs import Bench, report
 
 TOKENS, WINDOW, ITEMS, THREADS = 1024, 64, 8, 1
 PLACES = 5  # as many as a cell has by default
@@ -23,7 +23,7 @@ def output_of(command):
 
 
 def identical_call(bench):
-    """The program, its buffers shifted as no process before."""
+    """The program, with its buffers shifted by a new offset."""
     return [str(bench.build / "attnscope_identical_call"), "--place", str(PLACE.randrange(1 << 30))]
 
 
@@ -36,7 +36,7 @@ def by_attnscope(bench, _):
 
 
 def by_google_benchmark(bench, calls):
-    """Median over processes, as AttnScope pools placements: a process has one."""
+    """Median over processes, which have one placement each, as AttnScope pools placements."""
     medians = []
     for _ in range(PLACES):
         done = output_of([*identical_call(bench), "--benchmark_repetitions=15",
@@ -49,7 +49,7 @@ def by_google_benchmark(bench, calls):
 
 
 def by_perf_stat(bench, calls):
-    """A loop of so many calls and one of three times as many: the difference is without start and set-up."""
+    """From the difference between a loop of `calls` calls and one of three times as many, without start and set-up."""
     times = []
     for _ in range(PLACES):
         program = identical_call(bench)
@@ -73,14 +73,14 @@ def measure(arguments):
              "batch": {"max": ITEMS}, "contenders": ["sparse/segment"],
              "stop": {"max_seconds": 1 if arguments.quick else 3}}
     bench = Bench(arguments, "crosscheck" + ("-quick" if arguments.quick else ""), sweep)
-    tell(f"crosscheck: {rounds} rounds of {len(TOOLS)} tools, about {rounds * (PLACES * calls * 0.14 + 10) / 60:.0f} min")
+    report(f"crosscheck: {rounds} rounds of {len(TOOLS)} tools, about {rounds * (PLACES * calls * 0.14 + 10) / 60:.0f} min")
     order = random.Random(1)
     figures = {name: [] for name in TOOLS}
     for number in range(rounds):
         for name in order.sample(list(TOOLS), len(TOOLS)):
             figures[name].append(TOOLS[name](bench, calls))
-        tell("  round {} of {}: ".format(number + 1, rounds)
-             + ", ".join(f"{name} {values[-1]:.4f} ms" for name, values in figures.items()))
+        report("  round {} of {}: ".format(number + 1, rounds)
+               + ", ".join(f"{name} {values[-1]:.4f} ms" for name, values in figures.items()))
     medians = {name: statistics.median(values) for name, values in figures.items()}
     return {"name": "crosscheck", "sweep": sweep, "machine": bench.machine("last"), "rounds": rounds,
             "median_ms": medians, "times_ms": figures,

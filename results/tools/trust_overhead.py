@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a sweep's time went into, from the events of `attnscope run --events` as they arrive.
+"""Where the time of a sweep goes, by the times at which the events of `attnscope run --events` arrive.
 
-Timed is what samples hold: their time of one call times their calls. Everything else lies outside, put down to the
-phase in which it was spent: a phase lasts from the event that opens it to the next event. A part of it no tool can
-save: each contender's first call in each process, which warms up, is metered and is checked, and is estimated here
-by the cell's median (it really takes longer, for it meets page faults). The rest is the tool's own.
+The timed part is the sum over all samples of the time of a call times the number of calls. All other time is attributed
+to phases; a phase lasts from the event that begins it to the next event. A part of it is unavoidable: the first call of
+each contender in each process, which warms up, is metered and is checked. It is estimated by the cell's median (it
+takes longer, because of page faults). The rest is the tool's own time.
 """
 import json
 import subprocess
 import time
 
-from trust_runs import Bench, tell
+from trust_runs import Bench, report
 
 LEAST_MS = 100
 SAMPLE_TIME, SAMPLE_ITERATIONS = 3, 4  # places in a sample's list (docs/protocol.md)
@@ -22,7 +22,7 @@ def phase_of(event):
     kind = event["event"]
     if kind == "contender":
         return PHASES.get(event["text"].rsplit(": ", 1)[-1], "other")
-    # After these the driver waits for a worker to start, or for ceilings.
+    # After these events the driver waits for a worker to start, or for ceilings.
     return {"started": "ceilings before", "ceilings": "ceilings before", "heat-started": "worker starts",
             "heat-finished": "between heats"}.get(kind, "other")
 
@@ -76,7 +76,7 @@ def measure_one(arguments, name):
     sweep = {"name": f"overhead-{name}", "sequence_tokens": [2048] if quick else [2048, 3072, 4096], "windows": [64],
              "batch": {"max": 4, "memory_mb": 12288}, "contenders": contenders}
     bench = Bench(arguments, f"overhead-{name}" + ("-quick" if quick else ""), sweep)
-    tell(f"overhead, {title}: at most {bench.seconds_of_one() / 60:.1f} min")
+    report(f"overhead, {title}: at most {bench.seconds_of_one() / 60:.1f} min")
     command = [str(bench.build / "attnscope"), "run", str(bench.sweep_file), "--events", "--db", str(bench.database)]
     spent, heats, wall = follow(bench, command)
     cells = [{"contender": f"{cell['contender']['pattern']}/{cell['contender']['implementation']}",
@@ -86,7 +86,7 @@ def measure_one(arguments, name):
              for heat in heats for cell in heat["cells"] if cell["status"] == "ok"]
     short = [cell for cell in cells if cell["call_ms"] < LEAST_MS]
     if short:
-        tell(f"{len(short)} cells are shorter than {LEAST_MS} ms a call: {short}")
+        report(f"{len(short)} cells are shorter than {LEAST_MS} ms a call: {short}")
     timed = sum(cell["timed_s"] for cell in cells)
     first_calls = sum(cell["call_ms"] * cell["processes"] for cell in cells) / 1e3
     spent[PHASES["time"]] -= timed

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""results/trust/README.md, made from the figures beside it, so that no number in it is typed."""
+"""Writes results/trust/README.md from the JSON files next to it, so that no number is typed."""
 import json
 
 from trust_busy import LOADS
 
 HEAD = """# Whether the numbers can be trusted
 
-Made by `results/tools/trust.py` on a quiet machine; every figure below is in the JSON file beside it, verdict by
-verdict. What is promised, and the tests that hold it: [docs/trust.md](../../docs/trust.md).
+Written by `results/tools/trust.py` on a quiet machine; the JSON files in this folder have all figures, verdict by
+verdict. [docs/trust.md](../../docs/trust.md) lists what is promised and the tests that check it.
 """
 
 
@@ -38,10 +38,10 @@ def false_rows(title, counts):
 def same_against_same(figures):
     how = f"runs started by `{figures['launcher']}`" if figures["launcher"] else "headless"
     lines = [f"## One sweep against itself, {figures['repeats']} times ({how})", "", machine_line(figures),
-             "Within a run a twin - the same code under another id - is set against what it is a twin of; between "
-             "runs every cell against itself in the repeat before. At most 5 % of verdicts may be `faster` or "
-             "`slower`. Verdicts of one run share its luck, so the intervals (Wilson, 95 %) are too narrow.", "",
-             "| | verdicts | false | share | 95 % |", "| :-- | --: | --: | --: | --: |"]
+             "Within a run a twin (the same code under another id) is compared with its original; between runs every "
+             "cell is compared with itself in the previous repeat. At most 5 % of verdicts may be `faster` or `slower`. "
+             "Verdicts of one run are not independent, so the intervals (Wilson, 95 %) are too narrow.", "",
+             "| | verdicts | false | fraction | 95 % |", "| :-- | --: | --: | --: | --: |"]
     return lines + false_rows("**within a run**", figures["within"]) + false_rows("**between runs**",
                                                                               figures["between"])
 
@@ -49,9 +49,9 @@ def same_against_same(figures):
 def planted_slowdown(figures):
     lines = [f"## A slowdown of {percent(figures['planted'], 0)}, planted, {figures['repeats']} times", "",
              machine_line(figures),
-             "`segment-slowed` is `segment`, then waits for 3 % of its own time; default settings.", "",
-             "| tokens | found | 95 % | the wrong way | ratio, median (interval, medians of its ends) "
-             "| intervals that hold 3 % |", "| --: | --: | --: | --: | --: | --: |"]
+             "`segment-slowed` runs `segment`, then waits for 3 % of its time; default settings.", "",
+             "| tokens | found | 95 % | wrong direction | ratio, median (interval, medians of its ends) "
+             "| intervals that contain 3 % |", "| --: | --: | --: | --: | --: | --: |"]
     for one in figures["by_length"]:
         lines.append(f"| {one['tokens']} | {one['found']} of {one['repeats']} | {interval(one['interval'])} "
                      f"| {one['wrong_way']} | {one['median_ratio'] - 1:+.1%} ({one['median_low'] - 1:+.1%} to "
@@ -61,13 +61,13 @@ def planted_slowdown(figures):
 
 def busy(figures):
     stop = figures["sweep"]["stop"]["max_seconds"]
-    lines = ["## Beside other programs", "", machine_line(figures),
+    lines = ["## Under load", "", machine_line(figures),
              f"Twins, and a copy of `segment` that takes exactly twice as long, at "
-             f"{', '.join(map(str, figures['sweep']['sequence_tokens']))} tokens, {stop} s a cell. Disturbed cells "
-             "are marked as such; an interval that is wider than 10x is shown as \"too few samples\". The last column "
-             "counts the intervals that hold the median of the quiet machine's ratios.", "",
+             f"{', '.join(map(str, figures['sweep']['sequence_tokens']))} tokens, {stop} s per cell. An interval that "
+             "is wider than 10x is shown as \"too few samples\". The last column counts the intervals that contain the median "
+             "ratio of the quiet machine.", "",
              "| load | repeats | equal code: false verdicts | twice the time: found | ratio, median | widest interval "
-             "| too few samples | disturbed cells | hold the quiet ratio |",
+             "| too few samples | disturbed cells | contain the quiet ratio |",
              "| :-- | --: | --: | --: | --: | --: | --: | --: | --: |"]
     for one in figures["loads"].values():
         equal, planted, holds = one["equal"], one["planted"], one["holds_quiet"]
@@ -82,9 +82,9 @@ def busy(figures):
 
 def overhead(figures):
     lines = ["## The tool's own time", "", machine_line(figures),
-             "Outside the timed calls lie the first call of each contender in each process, which warms up, is metered "
-             "and is checked (below by the cell's median: page faults come on top), and the tool's own time.", "",
-             "| sweep | cells | least call | whole | timed | first calls | the tool's own |",
+             "Not timed are the first call of each contender in each process, which warms up, is metered and is checked "
+             "(counted by the cell's median, without page faults), and the tool's own time.", "",
+             "| sweep | cells | shortest call | total | timed | first calls | the tool's own |",
              "| :-- | --: | --: | --: | --: | --: | --: |"]
     for one in figures["sweeps"].values():
         lines.append(f"| {one['title']} | {len(one['cells'])} | {one['least_call_ms']:.0f} ms | {one['wall_s']:.1f} s "
@@ -103,8 +103,8 @@ def crosscheck(figures):
              f"`segment`, forward, sparse pattern, {figures['sweep']['sequence_tokens'][0]} tokens, window "
              f"{figures['sweep']['windows'][0]}, {figures['sweep']['batch']['max']} items, one thread; "
              f"{figures['rounds']} rounds of fresh processes in shuffled order; medians of their figures, which are "
-             "medians but for perf stat's: that is a mean, disturbed calls and all.", "",
-             "| tool | ms | AttnScope against it |", "| :-- | --: | --: |"]
+             "medians, except for perf stat's, which is a mean over all calls.", "",
+             "| tool | ms | AttnScope relative to it |", "| :-- | --: | --: |"]
     for name, value in figures["median_ms"].items():
         against = figures["against"].get(name)
         lines.append(f"| {name} | {value:.4f} | {'' if against is None else f'{against:+.2%}'} |")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Running attnscope for trust.py: repeats that go on where they were left, and what the store says of them."""
+"""Runs attnscope for trust.py in repeats that can be resumed, and reads the results from the store."""
 import json
 import os
 import pathlib
@@ -10,7 +10,7 @@ import time
 HOME = pathlib.Path(__file__).resolve().parents[2]
 
 
-def tell(text):
+def report(text):
     print(text, file=sys.stderr, flush=True)
 
 
@@ -26,8 +26,8 @@ class Bench:
         self.sweep_file = self.folder / "sweep.json"
         text = json.dumps(sweep, indent=1)
         if self.sweep_file.exists() and self.sweep_file.read_text() != text and self.runs():
-            sys.exit(f"{self.sweep_file} is of another experiment, whose runs are beside it; name another folder "
-                     "with --work, or remove this one")
+            sys.exit(f"{self.sweep_file} belongs to another experiment, whose runs are in the same folder; name another "
+                     "folder with --work, or remove this one")
         self.sweep_file.write_text(text)
 
     def environment(self, trial_worker=False):
@@ -54,19 +54,18 @@ class Bench:
         return [run["uuid"] for run in reversed(listed) if run["status"] == "done"]
 
     def seconds_of_one(self):
-        """The most one repeat may take: a cell's time limit is the sweep's, worker starts, checks and ceilings
-        come on top of it."""
+        """The most that one repeat may take: the time limits of all cells, and worker starts, checks and ceilings."""
         stop = {"max_seconds": 3, **self.sweep.get("stop", {})}
         contenders = len(self.sweep["contenders"])
         lengths = len(self.sweep["sequence_tokens"])
         return lengths * contenders * stop["max_seconds"] + lengths * 4 + 8
 
     def repeat(self, count, launcher=None):
-        """Measures until there are `count` finished runs. `launcher DB SWEEP N` may drive them instead."""
+        """Measures until there are `count` finished runs, or lets `launcher DB SWEEP N` measure them."""
         there = len(self.runs())
         left = max(0, count - there)
-        tell(f"{self.folder.name}: {there} of {count} repeats are there; {left} to measure, at most "
-             f"{self.seconds_of_one():.0f} s each, {left * self.seconds_of_one() / 60:.0f} min in all")
+        report(f"{self.folder.name}: {there} of {count} repeats exist; {left} to measure, at most "
+               f"{self.seconds_of_one():.0f} s each, {left * self.seconds_of_one() / 60:.0f} min in all")
         environment = self.environment(trial_worker=True)
         if launcher and left:
             subprocess.run([*launcher.split(), str(self.database), str(self.sweep_file), str(left)], check=True,
@@ -76,11 +75,11 @@ class Bench:
             done = self.attnscope("run", self.sweep_file, "--quiet", check=False, env=environment)
             if done.returncode != 0:
                 sys.exit(f"repeat {there + number + 1} ended with {done.returncode}: {done.stderr.strip()}\n"
-                         "The finished ones are kept: start again to go on.")
-            tell(f"  repeat {there + number + 1} of {count}: {time.monotonic() - started:.0f} s")
+                         "The finished ones are kept: start again to continue.")
+            report(f"  repeat {there + number + 1} of {count}: {time.monotonic() - started:.0f} s")
         runs = self.runs()
         if len(runs) < count:
-            sys.exit(f"only {len(runs)} of {count} repeats are finished; start again to go on")
+            sys.exit(f"only {len(runs)} of {count} repeats are finished; start again to continue")
         return runs[:count]
 
     def table(self, run, baseline=None):
@@ -91,7 +90,7 @@ class Bench:
         return json.loads(self.attnscope("compare", a, b, "--json").stdout)
 
     def machine(self, run):
-        """What a reader has to know of where a figure comes from."""
+        """Machine and build of a run."""
         shown = json.loads(self.attnscope("show", run, "--json").stdout)
         build = shown["provenance"]["build"]
         device = shown["provenance"]["device"]

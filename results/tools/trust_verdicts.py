@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts against what is known: the same code is not faster than itself, and a copy slowed by 3% is slower."""
+"""Counts wrong verdicts: code is not faster than itself, and a copy that takes 3% longer is slower."""
 import math
 import statistics
 
@@ -10,13 +10,13 @@ SLOWED = "sparse/segment-slowed/4"
 NO_DIFFERENCE = "no difference shown"
 
 
-def tells_apart(verdict):
+def is_difference(verdict):
     """Neither "no difference shown" nor "too few samples"."""
     return verdict in ("faster", "slower")
 
 
 def wilson(hits, trials, z=1.96):
-    """95% interval of a share. Verdicts of one run share its luck: it is narrower than it should be for them."""
+    """95% interval of a fraction. It is too narrow for verdicts of one run, which are not independent."""
     if trials == 0:
         return [0.0, 1.0]
     share = hits / trials
@@ -26,7 +26,7 @@ def wilson(hits, trials, z=1.96):
 
 
 def counted(verdicts, wrong):
-    """How many of (group, verdict, ratio) are wrong: in all and by group."""
+    """How many verdicts are wrong: of all, and by length and kind."""
     def count(chosen):
         hits = sum(1 for one in chosen if wrong(one["verdict"]))
         return {"verdicts": len(chosen), "false": hits, "share": hits / len(chosen) if chosen else None,
@@ -39,7 +39,7 @@ def counted(verdicts, wrong):
 
 
 def within_run(bench, run):
-    """Every twin against what it is a twin of, in the heats they shared."""
+    """The verdicts of each twin relative to its original, in the same heats."""
     verdicts = []
     for twin, original in TWINS.items():
         for row in bench.table(run, original):
@@ -60,7 +60,7 @@ def same_against_same(arguments):
     lengths = [128, 512] if arguments.quick else [128, 256, 512, 1024, 2048]
     repeats = arguments.repeats or (2 if arguments.quick else 20)
     name = arguments.name or ("aa-window" if arguments.launcher else "aa")
-    # The stop rule is the default one but for the time, so that a repeat stays under 40 s.
+    # The default stop rule, with less time, so that a repeat takes less than 40 s.
     sweep = {"name": name, "sequence_tokens": lengths, "windows": [4], "batch": {"max": 4},
              "contenders": ["full/sdpa", "full/sdpa-twin", "sparse/segment", "sparse/segment-twin",
                             "sparse/windowed", "sparse/windowed-twin"],
@@ -70,8 +70,8 @@ def same_against_same(arguments):
     within = [one for run in runs for one in within_run(bench, run)]
     between = [one for a, b in zip(runs, runs[1:]) for one in between_runs(bench, a, b)]
     return {"name": name, "repeats": len(runs), "launcher": arguments.launcher, "sweep": sweep,
-            "machine": bench.machine(runs[-1]), "within": counted(within, tells_apart),
-            "between": counted(between, tells_apart), "verdicts_within": within, "verdicts_between": between}
+            "machine": bench.machine(runs[-1]), "within": counted(within, is_difference),
+            "between": counted(between, is_difference), "verdicts_within": within, "verdicts_between": between}
 
 
 def planted_slowdown(arguments):

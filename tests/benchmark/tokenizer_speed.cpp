@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How long a tokenizer.json's tokenizer takes for texts, a line each, on one thread, and which ids
-// it gives: one line of JSON for scripts/golden/tokenizer_speed.py, which sets Hugging Face's
+// it gives: one line of JSON for scripts/dev/golden/tokenizer_speed.py, which sets Hugging Face's
 // beside it.
 //
 //   attnscope_tokenizer_speed TOKENIZER.json TEXTS ROUNDS

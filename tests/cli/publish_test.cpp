@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// scripts/publish: a published run's tables and figures, made again from the run itself.
+// results/tools/publish: a published run's tables and figures, made again from the run itself.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ const fs::path source = ATTNSCOPE_SOURCE_DIR;
 int publish(const Program& program, const std::string& arguments) {
   const std::string folder = program.path(".").string();
   const std::string command = "cd '" + folder + "' && ATTNSCOPE='" + ATTNSCOPE_PROGRAM + "' '" +
-                              (source / "scripts/publish").string() + "' " + arguments +
+                              (source / "results/tools/publish").string() + "' " + arguments +
                               " > out 2> err";
   return WEXITSTATUS(std::system(command.c_str()));
 }
@@ -106,7 +106,7 @@ TEST(Publish, WrongUse_IsOneSentenceAndLeavesTheOldFiles) {
   EXPECT_EQ(program.read("page/table.md"), "the old one");
   for (const std::string file : {"run.attn.gz", "outputs", "./outputs", "README.md"}) {
     static_cast<void>(program.write("page/outputs", file + " table --format markdown\n"));
-    refused("page", file + " would be written over");
+    refused("page", file + " would be overwritten");
     EXPECT_EQ(program.read("page/run.attn.gz"), packed_run());
   }
 }

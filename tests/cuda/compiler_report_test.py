@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/compiler_report on logs as ptxas writes them."""
+"""Tests scripts/dev/compiler_report with logs of ptxas."""
 import contextlib
 import importlib.machinery
 import importlib.util
@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 HOME = pathlib.Path(__file__).resolve().parent.parent.parent
-loader = importlib.machinery.SourceFileLoader("compiler_report", str(HOME / "scripts/compiler_report"))
+loader = importlib.machinery.SourceFileLoader("compiler_report", str(HOME / "scripts/dev/compiler_report"))
 report = importlib.util.module_from_spec(importlib.util.spec_from_loader("compiler_report", loader))
 loader.exec_module(report)
 
@@ -87,7 +87,7 @@ class CompilerReport(unittest.TestCase):
 
 
 class Occupancy(unittest.TestCase):
-    """Against the table of the CUDA occupancy calculator's own examples, worked by hand."""
+    """Compares with examples of the CUDA occupancy calculator, computed by hand."""
 
     def expect(self, architecture, registers, threads, shared, blocks, share, limit):
         kernel = report.Kernel("k", architecture, registers=registers)
@@ -102,13 +102,13 @@ class Occupancy(unittest.TestCase):
         self.expect("sm_80", 16, 32, 0, 32, 0.5, "blocks")
 
     def test_registers_run_out_first(self):
-        # 128 registers of 32 lanes are 4096; a quarter of the processor's file holds 4 such warps.
+        # 128 registers of 32 lanes are 4096; a quarter of the register file has room for 4 such warps.
         self.expect("sm_80", 128, 256, 0, 2, 0.25, "registers")
-        # 72 registers: 2304 a warp; 7 of them in a quarter, 28 in all, 3 blocks of 8.
+        # 72 registers are 2304 per warp: 7 warps in a quarter, 28 in all, 3 blocks of 8.
         self.expect("sm_90", 72, 256, 0, 3, 0.375, "registers")
 
     def test_shared_memory_runs_out_first(self):
-        # 33,280 bytes and the kilobyte that each block is charged: 4 fit in 164 kB, 6 in 228 kB.
+        # 33,280 bytes and a reserved kilobyte per block: 4 blocks fit in 164 kB, 6 in 228 kB.
         self.expect("sm_80", 32, 128, 33280, 4, 0.25, "shared memory")
         self.expect("sm_90", 32, 128, 33280, 6, 0.375, "shared memory")
 

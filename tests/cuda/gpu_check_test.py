@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/gpu_check with stand-ins (gpu_stand_in.py) for the programs that it runs: the calls' limits, their order,
-what they leave when a step fails, is cut or is stopped, and what the dry run finds."""
+"""Tests scripts/dev/gpu_check with stand-ins (gpu_stand_in.py) for the programs that it runs: limits and order of the
+calls, their output if a step fails, is cut or is stopped, and what the dry run finds."""
 import contextlib
 import importlib.machinery
 import importlib.util
@@ -18,12 +18,12 @@ import unittest
 from unittest import mock
 
 HOME = pathlib.Path(__file__).resolve().parent.parent.parent
-SCRIPT = HOME / "scripts/gpu_check"
+SCRIPT = HOME / "scripts/dev/gpu_check"
 loader = importlib.machinery.SourceFileLoader("gpu_check", str(SCRIPT))
 gpu_check = importlib.util.module_from_spec(importlib.util.spec_from_loader("gpu_check", loader))
 sys.modules["gpu_check"] = gpu_check
 loader.exec_module(gpu_check)
-gpu_check.adopt_orphans()  # as its own process does
+gpu_check.adopt_orphans()  # like the process of the script
 
 STAND_IN = f"#!{sys.executable}\n" + (HOME / "tests/cuda/gpu_stand_in.py").read_text()
 
@@ -41,15 +41,15 @@ def is_alive(number):
 
 
 class WithStandIns(unittest.TestCase):
-    """A copy of the script in a tree of its own, with the packages of both calls made of stand-ins."""
+    """A copy of the script in a separate tree, with the packages of both calls made of stand-ins."""
 
     def setUp(self):
         temporary = tempfile.TemporaryDirectory()
         self.addCleanup(temporary.cleanup)
         self.folder = pathlib.Path(temporary.name)
         self.tree, self.out = self.folder / "tree", self.folder / "out"
-        (self.tree / "scripts").mkdir(parents=True)
-        self.script = self.tree / "scripts/gpu_check"
+        (self.tree / "scripts/dev").mkdir(parents=True)
+        self.script = self.tree / "scripts/dev/gpu_check"
         self.script.write_text(SCRIPT.read_text())
         gpu_check.install(self.folder / "bin", ("nvidia-smi", "ncu", "compute-sanitizer", "python3"), STAND_IN)
         self.package = self.tree / "build/gpu-package"
@@ -77,7 +77,7 @@ class WithStandIns(unittest.TestCase):
         return process.returncode, self.summary()
 
     def call_here(self, name, **environment):
-        """The same in this process, where limits can be changed."""
+        """Like call(), but in this process, where limits can be changed."""
         with mock.patch.dict(os.environ, dict(self.environment, **environment)), \
              tempfile.TemporaryDirectory(dir=self.folder) as work, contextlib.redirect_stdout(io.StringIO()):
             return gpu_check.Call(name, self.out, work, self.package).run(), self.summary()
@@ -176,7 +176,7 @@ class Calls(WithStandIns):
 
     def test_a_sweep_that_does_not_begin_does_not_take_the_rows_of_the_one_before(self):
         _, summary = self.call("B", STAND_IN_FAILS="run kernels-cuda --only sequence_tokens=174")
-        self.assertIn("no run was begun", summary)
+        self.assertIn("no run was started", summary)
         self.assertEqual(len((self.out / "kernels-cuda.csv").read_text().splitlines()), 2)
 
     def test_a_sweep_of_which_nothing_could_be_measured_fails(self):
@@ -244,7 +244,7 @@ class Stops(WithStandIns):
                 shutil.rmtree(self.out, ignore_errors=True)
                 os.mkfifo(self.folder / "hangs")
                 process = self.start(name, STAND_IN_HANGS=hangs)
-                started = (self.folder / "hangs").read_text().split()  # waits until they are there
+                started = (self.folder / "hangs").read_text().split()  # waits until they exist
                 process.send_signal(number)
                 output, _ = process.communicate()
                 self.assertEqual(process.returncode, 128 + number, output)
@@ -271,7 +271,7 @@ class Stops(WithStandIns):
 
 
 class DryRuns(unittest.TestCase):
-    """Packing and starting programs is for a build; here are the limits."""
+    """The limits; packing and starting programs needs a build."""
 
     def setUp(self):
         temporary = tempfile.TemporaryDirectory()

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stands in for each program that a call of scripts/gpu_check runs, by the name under which it is started.
+"""Replaces each program that a call of scripts/dev/gpu_check runs, depending on the name with which it is started.
 
-STAND_IN_STATE    a folder for what is kept between programs
-STAND_IN_FAILS    programs end with 1 whose command line this regular expression matches
-STAND_IN_HANGS    programs whose command line it matches never end, and have a child in a session of its own; the
-                  file STAND_IN_HANGING (STATE/hangs) says that both are there
-STAND_IN_STATUS   the status of cells that sweeps measure (ok)
-STAND_IN_REFUSES  tools that this machine refuses
+STAND_IN_STATE    a folder for the state between programs
+STAND_IN_FAILS    programs whose command line matches this regular expression end with 1
+STAND_IN_HANGS    programs whose command line matches this one never end, and have a child in another session; they write
+                  their process ids to the file STAND_IN_HANGING (default: STATE/hangs)
+STAND_IN_STATUS   the status of measured cells (default: ok)
+STAND_IN_REFUSES  tools that are not permitted on this machine
 """
 import json
 import os

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/hot_path.py on a small kernel's machine code; and, where nvcc and nvdisasm are there, on ours: not worse
-than recorded in hot_path.json (scripts/compiler_report --hot-path --record tests/cuda/hot_path.json)."""
+"""Tests scripts/dev/hot_path.py on the machine code of a small kernel; and, if nvcc and nvdisasm are there, that the
+project's kernels are not worse than in hot_path.json, which is written by
+scripts/dev/compiler_report --hot-path --record tests/cuda/hot_path.json."""
 import contextlib
 import importlib.machinery
 import importlib.util
@@ -13,10 +14,10 @@ import tempfile
 import unittest
 
 HOME = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(HOME / "scripts"))
+sys.path.insert(0, str(HOME / "scripts/dev"))
 import hot_path  # noqa: E402
 
-loader = importlib.machinery.SourceFileLoader("compiler_report", str(HOME / "scripts/compiler_report"))
+loader = importlib.machinery.SourceFileLoader("compiler_report", str(HOME / "scripts/dev/compiler_report"))
 report = importlib.util.module_from_spec(importlib.util.spec_from_loader("compiler_report", loader))
 loader.exec_module(report)
 
@@ -39,7 +40,7 @@ PARTS = [("strip", "kernel.cuh", "for (int row = 0; row < rows; ++row) {"),
          ("never", "kernel.cuh", "float clean(float x) {")]
 
 # As nvdisasm -c -gi writes it: a loop of lines 6 to 10 in which clean() is inlined behind a branch, whose BSYNC
-# still has clean's line; a branch to where lanes find together again; a call of a slow division.
+# still has clean's line; a branch to a point of reconvergence; a call of a slow division.
 SASS = """
 	.section	.text._Z6kernelPfi,"ax",@progbits
 .text._Z6kernelPfi:
@@ -176,7 +177,8 @@ class OurKernels(unittest.TestCase):
         # 4,084 rows of a document are 256 strips, in walks of 16; the query's 11 are one more.
         counts = cases[4096, 4]["forward"]["segment_walk_kernel<__nv_bfloat16, 32, false, false>"]
         self.assertEqual((counts["strip"], counts["walk"]), (1200 * 257, 1200 * 17))
-        # A step's 32 rows and 64 keys to both sides are 10 chunks of 16, at the rims or within, and what a document's ends cut off is missing.
+        # A step's 32 rows and 64 keys to both sides are 10 chunks of 16, at the rims or within, and what a document's
+        # ends cut off is missing.
         counts = cases[4096, 64]["forward"]["segment_broad_walk_kernel<__nv_bfloat16, 32, false>"]
         self.assertEqual(counts["step"], 1200 * (128 + 1))
         chunks = counts["band, rim"] + counts["stretch"] + counts["whole"]
@@ -196,12 +198,12 @@ class OurKernels(unittest.TestCase):
 
     def test_nothing_is_more_than_ten_percent_worse_than_recorded(self):
         if not shutil.which("nvcc") or not hot_path.find_nvdisasm():
-            self.skipTest("nvcc or nvdisasm is not here (scripts/compiler_report fetches the latter)")
+            self.skipTest("nvcc or nvdisasm is not here (scripts/dev/compiler_report fetches the latter)")
         with contextlib.redirect_stdout(io.StringIO()):
             counted = report.count_hot_path(report.launch_shapes())
         self.assertEqual(hot_path.regressions(json.loads(RECORDED.read_text()), hot_path.record(*counted)), [])
-        # Whether the parts are still told apart: 10 products for the scores of a strip, 12 for its sums,
-        # 6 for those of [CLS], 4 for a walk's last keys. Only the tensor cores' are known beforehand.
+        # Whether the parts are still distinguished: 10 products for the scores of a strip, 12 for its sums,
+        # 6 for those of [CLS], 4 for a walk's last keys. Only those of the tensor cores are known in advance.
         measured, cases, _ = counted
         kernel, one = next(iter(measured[4096, 4]["forward"].items()))
         counts = cases[4096, 4]["forward"][kernel]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kernels_bench, built for the emulation of the machine: its arguments, the order of its cases, its lines.
+"""Tests kernels_bench, built for the emulation: its arguments, the order of its cases, its lines.
 
 usage: kernels_bench_test.py PROGRAM
 """

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// trec_eval's own answers on 1,000 random rankings (scripts/golden/make_effectiveness.py), to the
-// last digit.
+// trec_eval's own answers on 1,000 random rankings (scripts/dev/golden/make_effectiveness.py), to
+// the last digit.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Scores that transformers, sentence-transformers and PyLate compute from folders as people have
-// them (scripts/golden/make_checkpoints.py, make_multi_vector.py).
+// them (scripts/dev/golden/make_checkpoints.py, make_multi_vector.py).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

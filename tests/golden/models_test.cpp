@@ -1,5 +1,5 @@
 // Scores of Hugging Face's own classes, and of second writings, on small checkpoints
-// (scripts/golden/make_models.py, make_late_models.py, make_words_models.py).
+// (scripts/dev/golden/make_models.py, make_late_models.py, make_words_models.py).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -209,14 +209,14 @@ void expect_second_writing(const std::string& name) {
   }
 }
 
-/// scripts/golden/make_late_models.py.
+/// scripts/dev/golden/make_late_models.py.
 TEST(GoldenModels, LateInteractionsAreTheirSecondWriting) {
   for (const char* name : {"dual-bert", "poly-encoder", "colbert", "deformer", "cross-bert",
                            "virt-like", "mixencoder-a", "mixencoder-c", "mixencoder-composed"})
     expect_second_writing(name);
 }
 
-/// scripts/golden/make_words_models.py.
+/// scripts/dev/golden/make_words_models.py.
 TEST(GoldenModels, ReRankersOverWordVectorsAreTheirSecondWriting) {
   for (const char* name : {"tkl", "tkl-as-published", "tkl-idf", "tkl-linear", "tkl-log", "tk",
                            "knrm", "conv-knrm", "match-pyramid", "pacrr", "co-pacrr"})

@@ -69,7 +69,7 @@ TEST(InstructionSet, OneThatTheProcessorLacksIsDeclined) {
             "avx2");
 }
 
-/// The tests of the kernels go through the same sets; scripts/instruction_sets prints the line.
+/// The tests of the kernels go through the same sets; scripts/dev/instruction_sets prints the line.
 TEST(InstructionSet, SelectTakesExactlyThoseTheProcessorHas) {
   using enum cpu::InstructionSet;
   const std::vector<cpu::InstructionSet> here = cpu::available_sets();

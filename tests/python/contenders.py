@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Implementations and models that behave, and such that do not, each in its own way."""
+"""Contenders for the tests: some are correct, the others are wrong in one way each."""
 import json
 import math
 import os
@@ -21,7 +21,7 @@ def attention(q, k, v, plan, allowed):
 
 
 def masked(q, k, v, plan):
-    """Of one item after the other, in either memory order."""
+    """Masked attention, item by item, in either memory order."""
     head_major = plan.memory_order == "head-major"
     o = numpy.empty(q.shape, q.dtype)
     for item in range(plan.items):
@@ -97,14 +97,14 @@ REMEMBERED = {}
 
 @implementation("remembers", patterns=["full"])
 def remembers(q, k, v, plan):
-    """By where the inputs lie, as if they were the same there for ever."""
+    """Remembers results by the address of the inputs, as if they never changed."""
     if q.ctypes.data not in REMEMBERED:
         REMEMBERED[q.ctypes.data] = masked(q, k, v, plan)
     return REMEMBERED[q.ctypes.data]
 
 
 class Later:
-    """What NumPy computes when it looks."""
+    """Computes when NumPy reads it."""
     shape = property(lambda self: self.arrays[0].shape)
     dtype = property(lambda self: self.arrays[0].dtype)
 
@@ -121,7 +121,7 @@ def lazy(q, k, v, plan):
 
 
 class Derived(numpy.ndarray):
-    """May compute whenever somebody reads it."""
+    """A derived type, which may compute when it is read."""
 
 
 @implementation("derived", patterns=["full"])
@@ -130,14 +130,14 @@ def derived(q, k, v, plan):
 
 
 def remembering(id, key):
-    """What is asked for a second time is not a number: a cell that is ok has never had the same key twice."""
+    """Returns NaN for a key that it has seen before: if the cell is ok, no key came twice."""
     known = set()
 
     @implementation(id, patterns=["full"])
     def by_key(q, k, v, plan):
         seen, calls = key(q, k, v), len(known)
         o = masked(q, k, v, plan)
-        if seen in known and calls > 1:  # what is checked is what it was prepared with
+        if seen in known and calls > 1:  # the check uses the data with which it was prepared
             o[...] = numpy.nan
         known.add(seen)
         return o
@@ -153,7 +153,7 @@ remembering("knows-sizes", lambda q, k, v: numpy.abs(v).tobytes())
 
 
 def now_and_then(id, spoil):
-    """Right in its first calls, and then in one of seven."""
+    """Right in its first calls, then wrong in most."""
     calls, draws = [], random.Random(7)
 
     @implementation(id, patterns=["full"])
@@ -179,7 +179,7 @@ now_and_then("row-now-and-then", spoil_a_row)
 
 @implementation("later", patterns=["full"])
 def later(q, k, v, plan):
-    """Returns at once; a thread computes."""
+    """Returns at once, while a thread computes."""
     CALLS.append(1)
     if len(CALLS) < 8:
         return masked(q, k, v, plan)
@@ -229,15 +229,15 @@ def hangs(q, k, v, plan):
 
 
 def tensors_of(folder):
-    """Of a safetensors file, by their names."""
+    """The tensors of a safetensors file by name."""
     data = pathlib.Path(folder, "model.safetensors").read_bytes()
     begin = 8 + int.from_bytes(data[:8], "little")
-    return {name: numpy.frombuffer(data, "float32", math.prod(told["shape"]), begin + told["data_offsets"][0])
-            .reshape(told["shape"]) for name, told in json.loads(data[8:begin]).items() if name != "__metadata__"}
+    return {name: numpy.frombuffer(data, "float32", math.prod(entry["shape"]), begin + entry["data_offsets"][0])
+            .reshape(entry["shape"]) for name, entry in json.loads(data[8:begin]).items() if name != "__metadata__"}
 
 
 class Bert:
-    """BERT's sequence classifier, as the files of transformers have it."""
+    """BERT's sequence classifier, from a checkpoint of transformers."""
 
     def __init__(self, folder, plan):
         self.config = json.loads(pathlib.Path(folder, "config.json").read_text())
@@ -290,7 +290,7 @@ model("bert-off-int8", precision="int8")(bert_off)
 
 
 def bert_remembers(folder, plan):
-    """By the shape alone."""
+    """Remembers scores only by the shape of the inputs."""
     bert, known = Bert(folder, plan), {}
 
     def score(ids, mask, types):
@@ -312,7 +312,7 @@ def of_one_for_all(folder, plan):
 
 @model("bert-knows-pairs")
 def bert_knows_pairs(folder, plan):
-    """As a service with a cache: a pair that is asked for again is not a number."""
+    """Returns NaN for a pair that it has seen before, like a service with a cache would return a stored score."""
     bert, known = Bert(folder, plan), set()
 
     def score(ids, mask, types):
@@ -341,7 +341,7 @@ def bert_nan(folder, plan):
 
 @model("bert-stale-now-and-then")
 def bert_stale(folder, plan):
-    """Every second call has the scores of the one before."""
+    """Every second call returns the scores of the previous one."""
     bert, scores = Bert(folder, plan), []
 
     def score(*inputs):

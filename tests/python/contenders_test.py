@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Python functions are measured beside the built-in implementations and models, and spoil nothing.
+"""Tests that Python functions are measured like the built-in implementations and models, and affect no others.
 
 contenders_test.py BUILD_FOLDER
 """
@@ -37,7 +37,7 @@ class Contenders(unittest.TestCase):
         self.addCleanup(scratch.cleanup)
         self.folder = pathlib.Path(scratch.name)
         self.environment = {**os.environ, "ATTNSCOPE_PYTHON": sys.executable, "PYTHONDONTWRITEBYTECODE": "1"}
-        # As somebody has it who has installed the package; a build elsewhere than in build/ finds it so, too.
+        # As with an installed package; a build outside of build/ finds it in the same way.
         self.environment["PYTHONPATH"] = str(HERE.parents[1] / "python")
         self.environment["TMPDIR"] = str(self.folder)
 
@@ -65,13 +65,13 @@ class Contenders(unittest.TestCase):
         return {row["contender"]: row for row in json.loads(table.stdout)}
 
     def left_over(self):
-        """Folders with a model's weights."""
+        """Folders with a model's weights that were not removed."""
         return list(self.folder.glob("attnscope-*"))
 
     def models(self, contenders, code=0, **changes):
         return self.cells(contenders, code, **{"operation": "model", "layers": 2, "feed_forward": 32, **changes})
 
-    def test_measured_beside_the_built_in_ones_in_both_memory_orders(self):
+    def test_python_contenders_are_measured_in_both_memory_orders(self):
         for order in ("head-major", "token-major"):
             cells = self.cells(["full/sdpa", "full/by-hand", "sparse/by-hand", "longformer/by-hand", "full/in-place"]
                                if order == "head-major" else ["full/sdpa", "full/by-hand", "sparse/by-hand"],
@@ -89,14 +89,14 @@ class Contenders(unittest.TestCase):
         self.assertRegex(words, r"to another process and back: [\d.]+ us of each")
         self.assertIn(f"--with {CONTENDERS}", words)
 
-    def test_who_misbehaves_costs_one_cell_and_says_why(self):
+    def test_a_wrong_contender_costs_one_cell_with_the_reason(self):
         expected = {"copies": ("wrong", "the relative error of its output"),
-                    "shape": ("crashed", "it returned the shape [3, 2, 24, 1] where [3, 2, 24, 8] is asked for"),
+                    "shape": ("crashed", "it returned the shape [3, 2, 24, 1] where [3, 2, 24, 8] is required"),
                     "dtype": ("crashed", "it returned float64, not float32"),
                     "nothing": ("crashed", "it returned nothing"),
                     "lazy": ("crashed", "it returned a __main__.Later, not a numpy.ndarray"),
                     "derived": ("crashed", "it returned a __main__.Derived, not a numpy.ndarray"),
-                    # A look at an earlier call finds what comes of it first.
+                    # The comparison of an earlier call may find its effect first.
                     "spoils-later": ("wrong", ("it changed its inputs after it was checked",
                                                "wrong in timed calls: the relative error of its output")),
                     "raises": ("crashed", "ValueError: not my day (contenders.py:"),
@@ -124,14 +124,14 @@ class Contenders(unittest.TestCase):
 
     def test_no_timed_call_has_inputs_that_were_there_before(self):
         names = ["bytes", "queries", "keys", "values", "a-row", "sums", "sizes"]
-        # With 16 channels the same signs would be drawn again now and then.
+        # With 16 channels the same signs would be drawn again at times.
         for name, cell in self.cells([f"full/knows-{name}" for name in names], head_dim=64).items():
             with self.subTest(contender=name):
                 self.assertEqual(cell["status"], "ok", cell["reason"])
         (cell,) = self.models(["full/bert-knows-pairs"]).values()
         self.assertEqual(cell["status"], "ok", cell["reason"])
 
-    def test_what_it_does_not_take_is_unsupported_with_the_reason(self):
+    def test_what_it_does_not_support_is_unsupported_with_the_reason(self):
         (cell,) = self.cells(["sparse/in-place"], windows=[2]).values()
         self.assertEqual((cell["status"], cell["reason"]), ("unsupported", "in-place takes the patterns full, not sparse"))
         (cell,) = self.cells(["full/in-place"], dtype="bfloat16").values()
@@ -139,7 +139,7 @@ class Contenders(unittest.TestCase):
         (cell,) = self.cells(["full/in-place"], direction="forward-backward").values()
         self.assertEqual((cell["status"], cell["reason"]), ("unsupported", "in-place has no backward pass"))
 
-    def test_models_are_measured_beside_the_built_in_ones(self):
+    def test_models_are_measured_with_the_built_in_ones(self):
         cells = self.models(["full/sdpa", "full/bert", "full/bert-off-int8"])
         for cell in cells.values():
             self.assertEqual(cell["status"], "ok", cell["reason"])
@@ -150,14 +150,14 @@ class Contenders(unittest.TestCase):
         self.assertEqual(cells["full/bert"]["error_bound"], bound)
         self.assertLess(cells["full/bert"]["relative_error"], bound / 10)
         self.assertEqual(cells["full/bert"]["useful_flop"], cells["full/sdpa"]["useful_flop"])
-        # What is rounded may be further off, and says by how much.
+        # A rounded result may have a larger error, which is reported.
         self.assertGreater(cells["full/bert-off-int8"]["relative_error"], 10 * bound)
         self.assertGreater(cells["full/bert-off-int8"]["error_bound"], 100 * bound)
         shown = " ".join(self.attnscope("show", "last", "--db", "runs.db").stdout.split())
         self.assertRegex(shown, r"bert computed by \S+contenders\.py \(numpy [\d.]+, python [\d.]+\)")
         self.assertRegex(shown, r"bert-off-int8 computed by \S+contenders\.py \(numpy [\d.]+, precision int8, python")
 
-    def test_documents_of_several_lengths_are_filled_up(self):
+    def test_documents_of_several_lengths_are_padded(self):
         del SWEEP["sequence_tokens"]
         self.addCleanup(SWEEP.update, sequence_tokens=24)
         (cell,) = self.models(["full/bert"], document_tokens={"lognormal": [8, 14], "max": 20}).values()
@@ -165,9 +165,9 @@ class Contenders(unittest.TestCase):
         (cell,) = self.models(["full/bert"], document_tokens=16, candidates=7, batch={"memory_mb": 1}).values()
         self.assertEqual((cell["status"], cell["batch"]), ("ok", 7), cell["reason"])
 
-    def test_models_of_their_own_weights_are_held_against_themselves(self):
+    def test_models_of_their_own_weights_are_compared_with_themselves(self):
         cells = self.models(["full/sdpa", "sparse/own", "full/own-drifts", "full/own-remembers"], windows=[4], code=1)
-        # Pairs stand elsewhere in every call.
+        # Pairs are in other places in every call.
         self.assertIn("it scores the same ids otherwise in its next call", cells["full/own-remembers"]["reason"])
         self.assertEqual(cells["sparse/own/4"]["status"], "ok", cells["sparse/own/4"]["reason"])
         self.assertEqual(cells["sparse/own/4"]["relative_error"], 0)
@@ -183,10 +183,10 @@ class Contenders(unittest.TestCase):
                 cell = self.models(["full/bert", f"full/{name}"], code=1, batch={"max": pairs})[f"full/{name}"]
                 self.assertEqual((cell["status"], cell["reason"]), ("wrong", reason))
 
-    def test_models_that_misbehave_cost_one_cell_and_say_why(self):
+    def test_a_wrong_model_costs_one_cell_with_the_reason(self):
         expected = {"bert-off": ("wrong", "scores differ from the float64 model's"),
                     "bert-of-one-text": ("wrong", "scores differ from the float64 model's"),
-                    "bert-shape": ("crashed", "it returned the shape [3, 1] where [3] is asked for"),
+                    "bert-shape": ("crashed", "it returned the shape [3, 1] where [3] is required"),
                     "bert-derived": ("crashed", "it returned a __main__.Derived, not a numpy.ndarray"),
                     "bert-nan-now-and-then": ("wrong", "a score is not a number"),
                     "bert-stale-now-and-then": ("wrong", ""),
@@ -247,12 +247,12 @@ class Contenders(unittest.TestCase):
         other = "import json, socket\ns = socket.socket(fileno=3)\ns.recv(999)\ns.sendall({!r})\nwhile s.recv(99): s.sendall(b'd\\n')\n"
         self.assertIn("speaks version 3 of the contenders' protocol, this program version 2",
                       self.refused(*run, self.script("new.py", other.format(b'{"protocol": 3}\n'))))
-        for said in (b"[1]\n", b"hello\n", b'{"protocol": 2, "implementations": [7]}\n',
+        for answer in (b"[1]\n", b"hello\n", b'{"protocol": 2, "implementations": [7]}\n',
                      b'{"protocol": 2, "implementations": [{"id": 7}]}\n'):
-            with self.subTest(said=said):
-                self.assertIn("contenders' protocol", self.refused(*run, self.script("lies.py", other.format(said))))
+            with self.subTest(answer=answer):
+                self.assertIn("contenders' protocol", self.refused(*run, self.script("lies.py", other.format(answer))))
 
-    def test_the_file_alone_says_how_it_is_used(self):
+    def test_the_file_alone_explains_its_use(self):
         done = subprocess.run([sys.executable, CONTENDERS], capture_output=True, text=True, env=self.environment)
         self.assertEqual(done.returncode, 1)
         self.assertIn("attnscope run SWEEP.json --with contenders.py", done.stderr)
@@ -264,7 +264,7 @@ class Contenders(unittest.TestCase):
         model = {"operation": "model", "memory_order": "token-major", "layers": 1, "feed_forward": 16}
         self.kill_while_it_hangs("bert-hangs", model)
         self.assertEqual(len(self.left_over()), 1)
-        self.models(["full/bert"])  # which looks that nothing is left over
+        self.models(["full/bert"])  # which also checks that nothing is left
 
     def kill_while_it_hangs(self, implementation, changes):
         point = {"operation": "attention", "direction": "forward", "sequence_tokens": 16, "query_tokens": 4,
@@ -287,7 +287,7 @@ class Contenders(unittest.TestCase):
             worker.stdin.flush()
             hanging = int(next(line for line in worker.stderr if line.strip().isdigit()))
             os.killpg(worker.pid, signal.SIGKILL)
-            # The pipe of its errors is closed when the last process is gone that has it.
+            # The pipe of its errors is closed when the last process that has it ends.
             self.assertEqual([line for line in worker.stderr if line.strip().isdigit()], [])
         with self.assertRaises(ProcessLookupError):
             while os.kill(hanging, 0) is None:

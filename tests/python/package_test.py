@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The Python package can be built, installed and imported with nothing but Python.
+"""Tests that the Python package can be built, installed and imported with only Python.
 
 package_test.py BUILD_FOLDER
 """
@@ -28,7 +28,7 @@ class Package(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         root = pathlib.Path(cls.folder.name)
-        # setuptools writes beside what it builds.
+        # setuptools writes next to the sources.
         shutil.copytree(SOURCE / "python", root / "python", ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))
         run(sys.executable, "-m", "pip", "wheel", "--no-index", "--no-build-isolation", "--no-deps", "-w", root, root / "python")
         (cls.wheel,) = root.glob("*.whl")

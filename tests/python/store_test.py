@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""attnscope.open: what DataFrames hold is what is stored and what the program shows, and what cannot be is refused.
+"""Tests of attnscope.open: DataFrames have the stored values and those that the program shows; errors are refused.
 
 store_test.py BUILD_FOLDER    skipped (77) without pandas
 """
@@ -47,7 +47,7 @@ class Folder(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def copy(self, *statements, name="run.attn"):
-        """A copy of the small run, changed by SQL."""
+        """A copy of the small run that is changed by SQL."""
         file = self.folder / name
         shutil.copy(SMALL, file)
         with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as connection:
@@ -55,7 +55,7 @@ class Folder(unittest.TestCase):
                 connection.execute(statement).fetchall()
         return file
 
-    def beside(self):
+    def file_names(self):
         return sorted(path.name for path in self.folder.iterdir())
 
 
@@ -91,7 +91,7 @@ class Packed(Folder):
                 file.write_bytes(whole)
                 with self.assertRaisesRegex(attnscope.StoreError, "unpacks to more than"):
                     attnscope.open(file)
-            self.assertEqual(self.beside(), ["run.attn.gz"])
+            self.assertEqual(self.file_names(), ["run.attn.gz"])
 
 
 class Frames(Folder):
@@ -231,7 +231,7 @@ class Refusals(Folder):
         self.refused(self.folder / "other", "of another program")
         self.refused(self.folder / "none", "there is no file")
         self.refused(self.folder, "is a folder")
-        self.assertEqual(self.beside(), ["empty", "other", "text"])
+        self.assertEqual(self.file_names(), ["empty", "other", "text"])
 
     def test_other_versions_unknown_axes_and_code_are_refused(self):
         self.refused(self.copy("PRAGMA user_version = 9"), "a newer AttnScope .database version 9")
@@ -243,11 +243,11 @@ class Refusals(Folder):
 class Reading(Folder):
     def test_a_database_at_rest_stays_alone_and_as_it_was(self):
         file = self.copy("PRAGMA journal_mode = WAL", name="store.db")
-        self.assertEqual(self.beside(), ["store.db"])
+        self.assertEqual(self.file_names(), ["store.db"])
         before = file.read_bytes()
         store = attnscope.open(file)
         self.assertEqual((len(store.runs()), len(store.samples())), (1, 16))
-        self.assertEqual(self.beside(), ["store.db"])
+        self.assertEqual(self.file_names(), ["store.db"])
         self.assertEqual(file.read_bytes(), before)
 
     def test_what_another_process_has_just_written_is_seen(self):
@@ -255,7 +255,7 @@ class Reading(Folder):
         with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as writer:
             writer.execute("UPDATE runs SET note = 'new'")
             self.assertEqual(attnscope.open(file).runs()["note"][0], "new")
-            writer.execute("BEGIN IMMEDIATE")  # holds no reader up
+            writer.execute("BEGIN IMMEDIATE")  # does not block readers
             writer.execute("UPDATE runs SET note = 'newer'")
             self.assertEqual(attnscope.open(file).runs()["note"][0], "new")
 
@@ -268,7 +268,7 @@ class Reading(Folder):
 
 
 class Agreement(unittest.TestCase):
-    """What stands in Python a second time is the same there."""
+    """Tests that what Python and C++ both define is the same."""
 
     def test_the_axes_are_the_engine_s(self):
         text = (SOURCE / "engine/heat/axes.h").read_text()

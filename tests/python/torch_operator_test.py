@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""attnscope.torch: the operator against a mask in float64 and PyTorch's own checks, sparsify against
-`attnscope score` and the golden scores. torch_operator_test.py BUILD_FOLDER
+"""Tests of attnscope.torch: the operator is compared with a mask in float64 and tested by PyTorch's own checks,
+sparsify is compared with `attnscope score` and the golden scores. torch_operator_test.py BUILD_FOLDER
 
-Needs torch of the version that the operator was built for, and transformers; without them it says so and is skipped
-(77). ATTNSCOPE_PYTHON names a Python that has them, scripts/golden/requirements.txt what to install.
+Needs transformers and the torch for which the operator was built; without them it prints this and is skipped (77).
+ATTNSCOPE_PYTHON names a Python that has them; scripts/dev/golden/requirements.txt lists what to install.
 """
 import json
 import os
@@ -47,7 +47,7 @@ def qkv(dtype=torch.float32, requires_grad=True):
 
 
 def sparse_mask(layout, window):
-    """The paper's Fig. 1d as a table of pairs."""
+    """The pattern of the paper's Fig. 1d, pair by pair."""
     tokens = sum(map(sum, layout))
     allowed = torch.zeros(tokens, tokens, dtype=torch.bool)
     begin = 0
@@ -203,7 +203,7 @@ class Operator(unittest.TestCase):
             thread.join()
         self.assertEqual(wrong, [])
 
-    def test_what_does_not_fit_is_told_in_a_sentence(self):
+    def test_invalid_arguments_raise_one_sentence(self):
         q, k, v = qkv()
 
         def call(q=q, k=k, v=v, pattern="sparse", layout=LAYOUT, window=4):
@@ -365,7 +365,7 @@ class Sparsify(unittest.TestCase):
             logits = model(**self.batch()).logits[:, 0]
         self.assertLess((logits - torch.tensor(self.scores["full"])).abs().max().item(), 1e-5)
 
-    def test_what_does_not_fit_is_told_in_a_sentence(self):
+    def test_invalid_arguments_raise_one_sentence(self):
         model, batch = sparsify(self.model()), self.batch()
         swapped = 1 - batch["token_type_ids"]
         cube = batch["attention_mask"][:, None, None]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/attnscope_dump.py on tiny random models made from configurations, without network: what
-a dump holds gives the very outputs that the model's own attention computed.
+"""Tests scripts/attnscope_dump.py on tiny random models, without network: the outputs computed from a dump are those
+of the model's own attention.
 
-Needs torch and transformers; without them it says so and is skipped (77).
+Needs torch and transformers; without them it prints this and is skipped (77).
 `attnscope_dump_test.py --golden FOLDER` makes the dumps of tests/inspect/golden.
 """
 import json
@@ -36,7 +36,7 @@ def make_model(folder, config):
     try:
         tokenizer = BertTokenizerFast(vocab_file=str(file))
         assert tokenizer.convert_tokens_to_ids("tower") == vocabulary.index("tower")
-    except Exception:  # from version 5 on the vocabulary is handed over as a mapping
+    except Exception:  # from version 5 on the vocabulary is passed as a mapping
         tokenizer = BertTokenizerFast(vocab={word: i for i, word in enumerate(vocabulary)})
     tokenizer.save_pretrained(folder)
     config.vocab_size = len(vocabulary)
@@ -61,7 +61,7 @@ def longformer():
 
 
 def dump(config, *arguments):
-    """The dump's metadata and tensors, and what each layer's attention itself put out."""
+    """The dump's metadata and tensors, and the output of each layer's attention."""
     with tempfile.TemporaryDirectory() as folder:
         make_model(folder, config)
         output = pathlib.Path(folder) / "dump.safetensors"

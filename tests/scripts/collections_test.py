@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/collections/debian_packages on a made-up index, scripts/collections/minilm on a made-up file of weights."""
+"""Tests results/tools/debian_packages with a made-up index, and results/tools/minilm with made-up weights."""
 import collections
 import gzip
 import hashlib
@@ -17,11 +17,11 @@ import unittest.mock
 import zipfile
 
 HOME = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.dont_write_bytecode = True  # nothing beside the scripts
+sys.dont_write_bytecode = True  # writes no files next to the scripts
 
 
 def script(name):
-    loader = importlib.machinery.SourceFileLoader(name, str(HOME / "scripts/collections" / name))
+    loader = importlib.machinery.SourceFileLoader(name, str(HOME / "results/tools" / name))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
     loader.exec_module(module)
     return module
@@ -38,7 +38,7 @@ def package(name, query, text, source=None, section="utils"):
 
 
 def made_up(count):
-    """So many packages of two siblings each, whose queries are words of their documents, mostly."""
+    """`count` pairs of packages of one source, most with queries made of words of their documents."""
     draw = random.Random(7)
     made = []
     for at in range(count):
@@ -49,7 +49,7 @@ def made_up(count):
 
 
 class Index:
-    """Both files of it, and the folder that the script makes of them."""
+    """The two files of an index, and the folder that the script creates from them."""
 
     def __init__(self, made, *options, packed=False):
         self.folder = tempfile.TemporaryDirectory()
@@ -69,7 +69,7 @@ class Index:
             file.write_bytes(gzip.compress(content) if packed else content)
             files.append(file)
         self.out = home / "out"
-        self.done = subprocess.run([sys.executable, HOME / "scripts/collections/debian_packages", self.out,
+        self.done = subprocess.run([sys.executable, HOME / "results/tools/debian_packages", self.out,
                                     "--packages", files[0], "--descriptions", files[1], *options],
                                    capture_output=True, text=True)
 
@@ -191,7 +191,7 @@ class DebianPackages(unittest.TestCase):
     def test_a_triple_has_as_many_negatives_as_asked_for_and_none_twice(self):
         with Index(made_up(120), "--negatives", "3") as made:
             rows = made.rows("triples.tsv")
-            self.assertGreater(len(rows), len({row[0] for row in rows}))  # a query comes again
+            self.assertGreater(len(rows), len({row[0] for row in rows}))  # a query occurs again
             self.assertEqual({len(row) for row in rows}, {5})
             pairs = [(row[0], text) for row in rows for text in row[2:]]
             self.assertEqual(len(pairs), len(set(pairs)))
@@ -224,14 +224,14 @@ class DebianPackages(unittest.TestCase):
                              {"triples.tsv", "long/triples.tsv"})
 
     def test_an_index_that_cannot_be_read_is_said(self):
-        for options, said in ((["--packages", "nowhere", "--descriptions", "nowhere"], "nowhere"),
-                              (["--packages", "/dev/null", "--descriptions", "/dev/null"], "no package"),
-                              (["--packages", "/dev/null"], "go together")):
+        for options, message in ((["--packages", "nowhere", "--descriptions", "nowhere"], "nowhere"),
+                                 (["--packages", "/dev/null", "--descriptions", "/dev/null"], "no package"),
+                                 (["--packages", "/dev/null"], "must be given together")):
             with tempfile.TemporaryDirectory() as folder:
-                done = subprocess.run([sys.executable, HOME / "scripts/collections/debian_packages", folder + "/out",
+                done = subprocess.run([sys.executable, HOME / "results/tools/debian_packages", folder + "/out",
                                        *options], capture_output=True, text=True)
                 self.assertEqual(done.returncode, 2)
-                self.assertRegex(done.stderr, rf"^debian_packages: .*{said}.*\n$")
+                self.assertRegex(done.stderr, rf"^debian_packages: .*{message}.*\n$")
                 self.assertEqual(list(pathlib.Path(folder).iterdir()), [])
 
 
@@ -293,7 +293,7 @@ class MiniLM(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             wheel = pathlib.Path(folder) / "other.whl"
             wheel.write_bytes(b"none")
-            done = subprocess.run([sys.executable, HOME / "scripts/collections/minilm", folder + "/out", "--wheel",
+            done = subprocess.run([sys.executable, HOME / "results/tools/minilm", folder + "/out", "--wheel",
                                    wheel], capture_output=True, text=True)
             self.assertEqual(done.returncode, 2)
             self.assertIn("SHA-256", done.stderr)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/effectiveness with a program that stands in for training and ranking: effectiveness_test.py BUILD_FOLDER"""
+"""Tests results/tools/effectiveness with a stand-in for training and ranking: effectiveness_test.py BUILD_FOLDER"""
 import gzip
 import json
 import os
@@ -14,7 +14,7 @@ import unittest
 HOME = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(sys.argv.pop()) if len(sys.argv) > 1 else HOME / "build/release"
 
-# Notes its arguments; trains by writing a folder, ranks worse the smaller the window, and evaluates as attnscope.
+# Records its arguments; trains by writing a folder, ranks worse with smaller windows, and evaluates with attnscope.
 STAND_IN = """#!/usr/bin/env python3
 import gzip, os, pathlib, random, signal, sys
 home = pathlib.Path(__file__).parent
@@ -82,7 +82,7 @@ class Effectiveness(unittest.TestCase):
                                  for rank, other in enumerate([*[one for one in ids if one != id][:3], id], 1)))
 
     def run_it(self, *options):
-        return subprocess.run([HOME / "scripts/effectiveness", self.folder, "--queries", "30", *options],
+        return subprocess.run([HOME / "results/tools/effectiveness", self.folder, "--queries", "30", *options],
                               env={**os.environ, "ATTNSCOPE": str(self.program)}, capture_output=True, text=True)
 
     def calls(self):
@@ -143,11 +143,11 @@ class Effectiveness(unittest.TestCase):
 
     def test_a_signal_stops_the_program_and_waits_until_it_has_saved(self):
         os.mkfifo(self.home / "ready")
-        with subprocess.Popen([HOME / "scripts/effectiveness", self.folder], stderr=subprocess.PIPE, text=True,
+        with subprocess.Popen([HOME / "results/tools/effectiveness", self.folder], stderr=subprocess.PIPE, text=True,
                               env={**os.environ, "ATTNSCOPE": str(self.program)}) as running:
             self.assertEqual((self.home / "ready").read_text(), "ready")
             running.send_signal(signal.SIGTERM)
-            self.assertIn("train full-seed1 was not finished; the same command goes on", running.communicate()[1])
+            self.assertIn("train full-seed1 was not finished; the same command continues", running.communicate()[1])
         self.assertEqual(running.returncode, 2)
         self.assertTrue((self.folder / "models/full-seed1/saved").exists())
 

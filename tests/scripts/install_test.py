@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An installation works wherever it is put, and tells the desktop what it is.
+"""Tests that an installation works in any folder, and registers with the desktop.
 
 install_test.py BUILD_FOLDER
 """
@@ -29,7 +29,7 @@ class Installation(unittest.TestCase):
         done = run("cmake", "--install", BUILD, "--prefix", first)
         assert done.returncode == 0, done.stderr
         cls.root = pathlib.Path(cls.folder.name) / "moved"
-        first.rename(cls.root)  # nothing may hang on the place it was made for
+        first.rename(cls.root)  # nothing may depend on the configured prefix
         cls.program = cls.root / "bin" / "attnscope"
         cls.has_worker = (cls.root / "bin" / "attnscope-worker").exists()
         cls.has_window = (cls.root / "share/applications/attnscope.desktop").exists()
@@ -90,7 +90,7 @@ class Installation(unittest.TestCase):
         self.assertEqual(packed.find(space + "glob").get("pattern"), "*.attn.gz")
         entry = (self.root / "share/applications/attnscope.desktop").read_text()
         self.assertIn(f"MimeType={kind.get('type')};{packed.get('type')};", entry)
-        # Its magic number is the one in the files themselves.
+        # The magic number is that of the files.
         file = next(self.root.glob("share/attnscope/results/*/run.attn.gz"))
         number = kind.find(f"{space}magic/{space}match/{space}match")
         offset = int(number.get("offset"))
@@ -112,7 +112,7 @@ class Installation(unittest.TestCase):
         window = subprocess.Popen([self.program], env=environment, stdout=subprocess.DEVNULL,
                                   stderr=subprocess.DEVNULL)
         try:
-            for _ in range(600):  # until it has made its database
+            for _ in range(600):  # until it has created its database
                 if (home / "attnscope/attnscope.db").exists() or window.poll() is not None:
                     break
                 try:

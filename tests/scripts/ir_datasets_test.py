@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/collections/ir_datasets on a data set that is registered here; skipped without the package."""
+"""Tests scripts/ir_datasets with a data set that is registered here; skipped without the package."""
 import contextlib
 import importlib.machinery
 import importlib.util
@@ -13,8 +13,8 @@ import typing
 import unittest
 
 HOME = pathlib.Path(__file__).resolve().parent.parent.parent
-SCRIPT = HOME / "scripts/collections/ir_datasets"
-sys.dont_write_bytecode = True  # nothing beside the scripts
+SCRIPT = HOME / "scripts/ir_datasets"
+sys.dont_write_bytecode = True  # writes no files next to the scripts
 try:
     import ir_datasets
 except ImportError:
@@ -27,7 +27,7 @@ loader.exec_module(script)
 
 class NoPackage(unittest.TestCase):
     def test_the_pip_command_is_named(self):
-        # Without the site's packages none is found.
+        # Without site packages ir_datasets is not found.
         done = subprocess.run([sys.executable, "-I", "-S", SCRIPT, "any", "/nowhere"], capture_output=True, text=True)
         self.assertEqual(done.returncode, 2)
         self.assertIn("-m pip install ir_datasets", done.stderr)
@@ -58,7 +58,7 @@ def handler(base, **members):
 
 
 def registered(name, documents, scores=(("1", "b", 2.0), ("1", "a", 3.0))):
-    """The id of a data set of these documents, two queries and a judgement of each."""
+    """Registers a data set of these documents, with two queries and a judgement for each; returns its id."""
     formats = ir_datasets.formats
     dataset = ir_datasets.Dataset(
         handler(formats.BaseDocs, docs_iter=documents),
@@ -79,19 +79,19 @@ class IrDatasets(unittest.TestCase):
         self.out = pathlib.Path(folder.name) / "out"
 
     def written(self, *arguments):
-        said, wrong = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(wrong):
+        output, wrong = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(wrong):
             code = script.main([*arguments[:1], str(self.out), *arguments[1:]])
-        return code, said.getvalue(), wrong.getvalue()
+        return code, output.getvalue(), wrong.getvalue()
 
     def lines(self, name):
         return (self.out / name).read_text(encoding="utf-8").splitlines()
 
     def test_a_folder_as_beirs(self):
-        code, said, wrong = self.written(registered("made-up/titled", [Titled("a", "rye bread", "Bread"),
+        code, output, wrong = self.written(registered("made-up/titled", [Titled("a", "rye bread", "Bread"),
                                                                        Titled("b", "bees", "")]), "--split", "dev")
         self.assertEqual((code, wrong), (0, ""))
-        self.assertIn("2 documents, 2 queries, 2 judgements, 2 candidates of a first stage", said)
+        self.assertIn("2 documents, 2 queries, 2 judgements, 2 candidates of a first stage", output)
         self.assertEqual([json.loads(line) for line in self.lines("corpus.jsonl")],
                          [{"_id": "a", "title": "Bread", "text": "rye bread"},
                           {"_id": "b", "title": "", "text": "bees"}])
@@ -101,13 +101,13 @@ class IrDatasets(unittest.TestCase):
         self.assertEqual(self.lines("run.trec"), ["1 Q0 a 1 3.0 ir_datasets", "1 Q0 b 2 2.0 ir_datasets"])
         code, _, wrong = self.written("made-up/titled")
         self.assertEqual(code, 2)
-        self.assertIn("is no empty folder", wrong)
+        self.assertIn("is not an empty folder", wrong)
 
     def test_other_documents_have_their_default_text(self):
-        code, said, _ = self.written(registered("made-up/parts", [Parts("a", "T", "H", "b")],
+        code, output, _ = self.written(registered("made-up/parts", [Parts("a", "T", "H", "b")],
                                                 [("1", "a", 0), ("1", "b", 0)]))
         self.assertEqual(code, 0)
-        self.assertIn("which it does not rank", said)
+        self.assertIn("all with equal scores", output)
         self.assertEqual(json.loads(self.lines("corpus.jsonl")[0]), {"_id": "a", "title": "", "text": "T H b"})
 
     def test_what_cannot_be_written_is_a_sentence(self):
@@ -116,7 +116,7 @@ class IrDatasets(unittest.TestCase):
         self.assertIn("has no data set 'made-up/none'", wrong)
         code, _, wrong = self.written(registered("made-up/ids", [Titled("a\tb", "t", "")]))
         self.assertEqual(code, 2)
-        self.assertIn("which no line of TSV can hold", wrong)
+        self.assertIn("which cannot be written to a TSV file", wrong)
 
 
 if __name__ == "__main__":

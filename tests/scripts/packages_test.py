@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/packages: the names of each release, and one sentence where there are none."""
+"""Tests scripts/lib/packages: the names of each release, and one sentence if there are none."""
 import os
 import pathlib
 import subprocess
@@ -9,7 +9,7 @@ HOME = pathlib.Path(__file__).resolve().parent.parent.parent
 
 
 def packages(release, *roles):
-    return subprocess.run([HOME / "scripts/packages", *roles], capture_output=True, text=True,
+    return subprocess.run([HOME / "scripts/lib/packages", *roles], capture_output=True, text=True,
                           env=dict(os.environ, ATTNSCOPE_RELEASE=release))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/paper_claims.py on tables with made-up times and memory."""
+"""Tests results/tools/paper_claims.py with tables of made-up times and memory."""
 import contextlib
 import csv
 import importlib.util
@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 HOME = pathlib.Path(__file__).resolve().parent.parent.parent
-spec = importlib.util.spec_from_file_location("paper_claims", HOME / "scripts/paper_claims.py")
+spec = importlib.util.spec_from_file_location("paper_claims", HOME / "results/tools/paper_claims.py")
 claims = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(claims)
 
@@ -18,7 +18,7 @@ COLUMNS = ["contender", "name", "implementation", "pattern", "window", "sequence
            "median_ms", "low_ms", "high_ms", "ms_per_document", "peak_bytes_per_document", "ratio", "ratio_low",
            "ratio_high", "provenance", *claims.SETTING]
 SETTING = dict(zip(claims.SETTING, ["cpu", "2", "float32", "head-major", "warm", "forward", "12", "32", "16"]))
-# Times in ms and memory in bytes of one document, as the paper has them: by window and length.
+# Times in ms and memory in bytes of one document, by window and length, as in the paper.
 PAPER = {
     ("full", "dense"): lambda w, n: (n * n / 1e4, n * n),
     ("sparse", "windowed"): lambda w, n: (n * max(w, n < 2 * w + 1 and 150) / 1e4, n * w),
@@ -34,7 +34,7 @@ def row(pattern, implementation, window, tokens, time, size, base, spread=0.01):
     return {"contender": f"{pattern}/{implementation}", "implementation": implementation, "pattern": pattern,
             "name": implementation.capitalize() + (f", w = {window}" if window else ""), "window": window,
             "sequence_tokens": tokens, "status": "ok", "operation": "windowed-matmul",
-            # A call holds two documents.
+            # A call has two documents.
             "median_ms": 2 * time, "low_ms": 2 * time * (1 - spread), "high_ms": 2 * time * (1 + spread),
             "ms_per_document": time, "peak_bytes_per_document": size, "ratio": ratio,
             "ratio_low": ratio * (1 - width), "ratio_high": ratio * (1 + width), "provenance": "Run 7, made up",
@@ -57,7 +57,7 @@ def attention(window, factor):
 
 
 def page_of(*tables):
-    """Exit status, the page, what went wrong."""
+    """Exit status, page and error message."""
     with tempfile.TemporaryDirectory() as folder:
         paths = []
         for i, rows in enumerate(tables):
@@ -73,7 +73,7 @@ def page_of(*tables):
 
 
 def verdicts(page):
-    """{claim: (yes, no or –, why)} of the page's summary."""
+    """{claim: (yes, no or –, reason)} of the page's summary."""
     lines = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| ") and "w =" not in line[:6]]
     return {line[0]: (line[1], line[2]) for line in lines if len(line) == 3 and line[1] in ("yes", "no", "–")}
 

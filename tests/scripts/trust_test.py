@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What results/tools/trust.py makes of verdicts, events and figures."""
+"""Tests the evaluation of verdicts, events and figures by results/tools/trust.py."""
 import json
 import pathlib
 import sys

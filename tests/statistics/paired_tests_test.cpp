@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The paired tests against scipy (scripts/golden/make_effectiveness.py).
+// The paired tests against scipy (scripts/dev/golden/make_effectiveness.py).
 
 #include "engine/statistics/paired_tests.h"
 

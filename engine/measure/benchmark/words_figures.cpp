@@ -79,8 +79,8 @@ class WordsFigures : public Figures {
   /// Time per document in PyTorch's eager mode, by the golden script's module: that of its fastest
   /// batch, since disturbances are unknown here.
   Case& eager(const std::string& python, const std::string& family, std::int64_t words) {
-    const std::string command =
-        fmt::format("{} scripts/golden/make_words_models.py --time {} {}", python, family, words);
+    const std::string command = fmt::format(
+        "{} scripts/dev/golden/make_words_models.py --time {} {}", python, family, words);
     return add_timed(fmt::format("PyTorch's {}, a document of {} words", family, words), [command] {
       std::string said;
       std::FILE* const output = popen(command.c_str(), "r");

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How re-rankers are called: pairs sorted by length, some at a time, each batch as wide as its longest."""
+"""Calls re-rankers with pairs sorted by length, in batches that are padded to their longest pair."""
 
 
 def in_batches(score, pairs):
-    """`score(ids, mask, types)` of any number of pairs as one of `pairs` at a time; torch or NumPy alike."""
+    """A function that calls `score(ids, mask, types)` with `pairs` pairs at a time; for torch and NumPy."""
     def of_all(ids, mask, types):
         lengths = mask.sum(1)
         order = (-lengths).argsort()
@@ -17,7 +17,7 @@ def in_batches(score, pairs):
 
 
 def peak_bytes_of(most_pairs):
-    """Of one batch of so many, and layers that keep dense scores: generous, for a sweep's batch is chosen by it."""
+    """An upper estimate for a batch of `pairs` and layers with dense scores, from which a sweep's batch is chosen."""
     def peak_bytes(plan, pairs, tokens):
         pairs = min(pairs, most_pairs)
         rows = pairs * tokens

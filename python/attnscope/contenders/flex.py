@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's FlexAttention, compiled for each shape; its block mask is made beforehand, as a plan is.
+"""PyTorch's FlexAttention, compiled for each shape; its block mask is created in advance, like a plan.
 
-Full attention and the patterns of [CLS], query and a windowed document are rules of indices, as its users write
-them; every other pattern is looked up in a table of pairs, one for each head where heads differ.
+Full attention and the patterns of [CLS], query and a windowed document are rules of indices, as its users write them.
+Every other pattern is looked up in a table of pairs, with one for each head if heads differ.
 """
 import math
 
@@ -11,16 +11,16 @@ from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 from attnscope import implementation, serve
 
-# Each shape and mask is compiled anew; what is not compiled would be computed in another way, without a word.
+# Compiles each shape and mask; beyond the limit torch would silently compute without compilation.
 torch._dynamo.config.recompile_limit = torch._dynamo.config.accumulated_recompile_limit = 1 << 20
 torch._dynamo.config.fail_on_recompile_limit_hit = True
 compiled = torch.compile(flex_attention, dynamic=False)
 
 
 def rule_of(plan):
-    """A mask_mod, or None where everything is allowed."""
+    """A mask_mod, or None if everything is allowed."""
     item = plan.layout["items"][0]
-    begins = item["cls"] + item["query"]  # where the document does
+    begins = item["cls"] + item["query"]  # the beginning of the document
     window = plan.item_tokens if plan.window in (None, math.inf) else plan.window
     if plan.pattern_name == "full":
         return None
@@ -51,15 +51,15 @@ def prepare(plan):
 
 def why_not(plan):
     if plan.memory_order != "head-major":
-        return "flex takes memory_order head-major"
+        return "flex supports memory_order head-major"
     if not plan.is_uniform:
-        return "flex takes items of one length"
+        return "flex supports items of one length"
     return None
 
 
 @implementation("flex", patterns=["*"], prepare=prepare, supports=why_not,
                 peak_bytes=lambda plan: 2 * plan.tokens * plan.heads * plan.head_dim * 4,
-                summary="PyTorch's FlexAttention, compiled for the shape, its block mask made beforehand")
+                summary="PyTorch's FlexAttention, compiled for the shape, with its block mask created in advance")
 def flex(q, k, v, plan):
     return compiled(q, k, v, block_mask=plan.prepared, scale=plan.scale)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """BigBird's block-sparse attention in Hugging Face's transformers, without its projections, on the plan's blocks.
 
-Which random blocks a row sees the library draws itself, in training alone; here it is given those of the plan.
+The library draws the random blocks of a row itself, and only in training; here it gets those of the plan.
 """
 import numpy
 import torch
@@ -14,18 +14,19 @@ from attnscope import implementation, serve
 def why_not(plan):
     blocks = plan.pattern.get("blocks")
     if blocks is None:
-        return "hf-bigbird takes patterns of blocks"
+        return "hf-bigbird supports patterns of blocks"
     length, random = blocks["length"], blocks["random"]
     if plan.memory_order != "head-major" or not plan.is_uniform:
-        return "hf-bigbird takes memory_order head-major and items of one length"
+        return "hf-bigbird supports memory_order head-major and items of one length"
     if random < 1 or plan.item_tokens % length != 0 or plan.item_tokens <= (5 + 2 * random) * length:
-        return (f"hf-bigbird takes lengths above {(5 + 2 * random) * length} that a block's {length} tokens divide, and "
+        return (f"hf-bigbird supports lengths above {(5 + 2 * random) * length} that a block's {length} tokens divide, and "
                 "random blocks")
     return None
 
 
 def random_blocks(plan):
-    """[heads, blocks - 2, random]: for each block row but the first and the last what it sees beyond the fixed ones."""
+    """[heads, blocks - 2, random]: the blocks of each block row except the first and the last, beyond the fixed
+    ones."""
     length, random = plan.pattern["blocks"]["length"], plan.pattern["blocks"]["random"]
     blocks = plan.item_tokens // length
     table = numpy.zeros((plan.heads, blocks - 2, random), dtype=numpy.int64)
@@ -49,7 +50,7 @@ def prepare(plan):
     def of_all_heads(**_):
         return list(table)
 
-    def of_one_head(*_, **__):  # asked for head by head, in their order
+    def of_one_head(*_, **__):  # requested for each head, in order
         nonlocal rows
         row = next(rows, None)
         if row is None:

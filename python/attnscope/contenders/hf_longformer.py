@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Longformer's layer in Hugging Face's transformers, its projections left out: q, k and v are what they would leave.
+"""Longformer's layer in Hugging Face's transformers without its projections: q, k and v are their outputs.
 
-The layer scales the queries where they lie, so it is given a copy of them, as its projection makes one.
+The layer scales the queries in place, so it gets a copy of them, like the output of its projection.
 """
 import math
 
@@ -13,7 +13,7 @@ from attnscope import implementation, serve
 
 
 class HandOut(torch.nn.Module):
-    """Stands for a projection and hands out what it would have made."""
+    """Replaces a projection and returns its output."""
 
     result = None
 
@@ -23,18 +23,18 @@ class HandOut(torch.nn.Module):
 
 def why_not(plan):
     if plan.memory_order != "token-major":
-        return "hf-longformer takes memory_order token-major, as its projections leave it"
+        return "hf-longformer supports memory_order token-major, as its projections leave it"
     if not plan.is_uniform:
-        return "hf-longformer takes items of one length, each with its own query"
+        return "hf-longformer supports items of one length, each with its own query"
     if plan.window in (None, math.inf) or plan.window < 1:
-        return "hf-longformer takes finite windows of 1 and more"
+        return "hf-longformer supports finite windows of 1 and more"
     if plan.item_tokens % (2 * plan.window) != 0:
-        return f"hf-longformer takes lengths that 2w = {2 * plan.window} divides: its model pads to them"
+        return f"hf-longformer supports lengths that 2w = {2 * plan.window} divides: its model pads to them"
     return None
 
 
 def prepare(plan):
-    """The layer, and what a model makes once for all of its layers."""
+    """The layer, and what a model computes once for all of its layers."""
     hidden = plan.heads * plan.head_dim
     item = plan.layout["items"][0]
     layer = LongformerSelfAttention(
@@ -55,7 +55,7 @@ def prepare(plan):
                 summary="LongformerSelfAttention of Hugging Face's transformers, without its projections")
 def hf_longformer(q, k, v, plan):
     layer, states, arguments, of_globals = plan.prepared
-    # [tokens, heads, dim] of the batch, seen as a projection of [tokens of an item, batch, hidden].
+    # [tokens, heads, dim] of the batch, viewed as a projection of [tokens of an item, batch, hidden].
     q, k, v = (tensor.reshape(plan.items, plan.item_tokens, -1).transpose(0, 1) for tensor in (q, k, v))
     layer.query.result, layer.query_global.result = q.clone(), q[:of_globals].clone()
     layer.key.result = layer.key_global.result = k

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ONNX Runtime: transformers' model exported by torch, its graph fused for BERT by the optimizer that comes with the
-runtime; int8 by its dynamic quantization, per channel."""
+"""ONNX Runtime: transformers' model, exported by torch, with the graph fused for BERT by the runtime's optimizer; int8
+by its dynamic quantization, per channel."""
 import pathlib
 
 import onnxruntime
@@ -13,14 +13,14 @@ INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
 def fused_graph(folder):
-    """The file, made when it is not there yet."""
+    """The path of the file, which is created if it does not exist."""
     file = pathlib.Path(folder, "fused.onnx")
     if file.exists():
         return file
     import torch
     from onnxruntime.transformers import optimizer
     from transformers import AutoModelForSequenceClassification
-    # The optimizer knows this exporter's graph of this attention; of others it fuses no attention.
+    # The optimizer fuses attention only in the graph of this exporter with this attention.
     eager = AutoModelForSequenceClassification.from_pretrained(folder, attn_implementation="eager",
                                                                dtype=torch.float32).eval()
     exported = file.with_name("exported.onnx")
@@ -50,7 +50,7 @@ def int8_graph(folder):
 def session_of(file, plan):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = plan.threads
-    # Threads spin while a call runs, which is the default and the fastest, but not behind it: others are timed then.
+    # Threads spin during a call, which is the default and the fastest, but not after it, when others are timed.
     options.add_session_config_entry("session.force_spinning_stop", "1")
     session = onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
     return in_batches(lambda *inputs: session.run(None, dict(zip(INPUTS, inputs)))[0][:, 0], PAIRS)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OpenVINO: transformers' model as its converter takes it from torch, products in float32 unless int8 is asked for;
-int8 by NNCF's compression of weights, activations quantized as they come."""
+"""OpenVINO: transformers' model, converted from torch, with products in float32 or int8; int8 by NNCF's compression of
+weights and dynamic quantization of activations."""
 import pathlib
 
 import openvino as ov
@@ -13,7 +13,7 @@ INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
 def converted(folder):
-    """The file, made when it is not there yet."""
+    """The path of the file, which is created if it does not exist."""
     file = pathlib.Path(folder, "openvino.xml")
     if not file.exists():
         import torch
@@ -35,7 +35,7 @@ def compressed(folder):
 
 
 def compiled(file, plan):
-    # Unless it is told, it computes in bfloat16 on processors that have it.
+    # The default is bfloat16 on processors that support it.
     network = ov.Core().compile_model(str(file), "CPU", {
         "PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": plan.threads, "INFERENCE_PRECISION_HINT": "f32"})
     request = network.create_infer_request()

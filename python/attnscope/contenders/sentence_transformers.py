@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""sentence-transformers' CrossEncoder from its tokenizer's output on: its forward pass, a batch after the other."""
+"""sentence-transformers' CrossEncoder from token ids on: its forward pass, batch by batch."""
 import pathlib
 
 import torch
@@ -8,12 +8,12 @@ from sentence_transformers import CrossEncoder
 from attnscope import model, serve
 from attnscope.contenders._batches import in_batches, peak_bytes_of
 
-PAIRS = 32  # its predict's own
+PAIRS = 32  # the default of its predict()
 SPECIAL = {0: "[PAD]", 100: "[UNK]", 101: "[CLS]", 102: "[SEP]", 103: "[MASK]"}
 
 
 def write_words(folder, count):
-    """It opens no checkpoint without a tokenizer. Nothing is tokenized."""
+    """Writes a tokenizer, without which it opens no checkpoint, although nothing is tokenized."""
     words = (SPECIAL.get(word, f"[unused{word}]") for word in range(count))
     pathlib.Path(folder, "vocab.txt").write_text("".join(f"{word}\n" for word in words), encoding="utf-8")
 

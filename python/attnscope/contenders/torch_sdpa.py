@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's scaled_dot_product_attention as it is called from Python: full attention without a mask, every other
-pattern under a mask of bool that is made beforehand."""
+"""PyTorch's scaled_dot_product_attention, called from Python: full attention without a mask, every other pattern with a
+boolean mask that is created in advance."""
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
@@ -8,7 +8,7 @@ from attnscope import implementation, serve
 
 
 def why_not(plan):
-    return None if plan.is_uniform else "torch-sdpa takes items of one length, each with its own query"
+    return None if plan.is_uniform else "torch-sdpa supports items of one length, each with its own query"
 
 
 def prepare(plan):
@@ -16,7 +16,7 @@ def prepare(plan):
 
 
 def peak_bytes(plan):
-    """A float in place of every bool, which the CPU's kernel adds to the scores of each item and head."""
+    """The mask as floats, into which the CPU's kernel converts it to add it to the scores of each item and head."""
     tensors = 2 * plan.tokens * plan.heads * plan.head_dim * 4
     return tensors if plan.pattern_name == "full" else tensors + 5 * plan.mask_heads * plan.item_tokens**2
 
@@ -26,7 +26,7 @@ def peak_bytes(plan):
 def torch_sdpa(q, k, v, plan):
     if plan.memory_order == "head-major":
         return scaled_dot_product_attention(q, k, v, plan.prepared, scale=plan.scale)
-    # As a model's projections leave them: [tokens, heads, dim] of the batch, seen item by item.
+    # The layout of a model's projections: [tokens, heads, dim] of the batch, viewed item by item.
     shape = (plan.items, plan.item_tokens, plan.heads, plan.head_dim)
     q, k, v = (tensor.reshape(shape).transpose(1, 2) for tensor in (q, k, v))
     o = scaled_dot_product_attention(q, k, v, plan.prepared, scale=plan.scale)

@@ -3,14 +3,14 @@
 
     from attnscope.torch import segment_attention, sparsify
 
-    # Two items one behind the other, without padding: [CLS], query, document.
+    # Two items, packed without padding: [CLS], query, document.
     layout = [(1, 11, 162), (1, 11, 90)]
     o = segment_attention(q, k, v, "sparse", layout, window=4)     # q, k, v: [276, heads, head_dim]
 
     sparsify(model, window=4)                                      # a Hugging Face BERT
 
-The operator itself, torch.ops.attnscope.segment_attention, is compiled (docs/torch-operator.md); its
-gradients, shapes without values and autocast stand there, too, so that no call goes through Python.
+The operator itself, torch.ops.attnscope.segment_attention, is compiled (docs/torch-operator.md), including gradients,
+meta shapes and autocast, so that no call goes through Python.
 """
 import json
 import operator
@@ -27,8 +27,8 @@ _BUILD = "run 'python -m attnscope.torch' in a checkout of AttnScope, which buil
 
 
 def _libraries():
-    """The compiled operators there are, the first to be preferred: one that the person names, the wheel's,
-    what was last built in the checkout."""
+    """The paths of compiled operators, in order of preference: the one in the environment, that of the wheel, those
+    built in the checkout, the newest first."""
     named = os.environ.get("ATTNSCOPE_TORCH_LIBRARY")
     if named:
         return [pathlib.Path(named)]
@@ -39,13 +39,12 @@ def _libraries():
 
 
 def _fitting(version, found):
-    """The library whose name says that it is for this torch; ImportError in one sentence."""
+    """The library that has this torch's version in its name; otherwise an ImportError."""
     for file in found:
         if file.name == f"attnscope_torch-{version}.so":
             return file
     if found:
-        raise ImportError(f"attnscope.torch: {found[0]} is not for torch {version}, which this Python has and which "
-                          f"the file's name would say; {_BUILD}")
+        raise ImportError(f"attnscope.torch: {found[0]} is not for torch {version}, which this Python has; {_BUILD}")
     raise ImportError(f"attnscope.torch: the operator is not compiled for torch {version}; {_BUILD}")
 
 
@@ -63,7 +62,7 @@ try:
     _load()
     _operator = torch.ops.attnscope.segment_attention.default
     _missing = None
-except ImportError as error:  # told by the first call: what builds the library is part of the package
+except ImportError as error:  # raised by the first call, since the command that builds the library is in this package
     _missing = str(error)
 
 
@@ -78,7 +77,7 @@ def _is_file(value):
 
 
 def _pattern_text(pattern):
-    """The name of a built-in, or a pattern's JSON."""
+    """The name of a built-in pattern, or the JSON of a pattern."""
     if isinstance(pattern, dict):
         return json.dumps(pattern)
     if _is_file(pattern):
@@ -100,9 +99,10 @@ def _item_text(item):
 
 
 def layout_text(layout):
-    """The JSON of a layout, as segment_attention makes it in every call: worth keeping where one layout of many items
-    serves many calls. Takes JSON, the path of a JSON file, a dict of it, or a list of items, each the tokens of its
-    [CLS], query and documents, (1, 11, 162), or a dict {"cls": 1, "query": 11, "document": 162, "sentences": [0, 30]}.
+    """The JSON of a layout, which segment_attention otherwise creates in every call: keep it if one layout of many
+    items serves many calls. The argument is JSON, the path of a JSON file, a dict of it, or a list of items. An item is
+    the numbers of tokens of its [CLS], query and documents, (1, 11, 162), or a dict {"cls": 1, "query": 11, "document":
+    162, "sentences": [0, 30]}.
     """
     if isinstance(layout, (list, tuple)):
         return f'{{"items":[{",".join([_item_text(item) for item in layout])}]}}'
@@ -126,18 +126,18 @@ def _check(name, tensor):
 
 
 def segment_attention(q, k, v, pattern, layout, window=None, *, scale=None, return_lse=False):
-    """softmax(scale q k^T over the pairs that the pattern allows) v, fused, in memory of O(tokens).
+    """Computes softmax(scale q k^T over the pairs that the pattern allows) v in one kernel, with O(tokens) memory.
 
-    q, k, v: [tokens, heads, head_dim], the items of the batch one behind the other without padding; float32, float16
-        or bfloat16 alike, on the CPU or one CUDA device; of any strides whose last is 1, read where they lie. float64
-        is taken on the CPU, slowly, for gradcheck.
+    q, k, v: [tokens, heads, head_dim], the items of the batch packed without padding; all float32, float16 or bfloat16,
+        on the CPU or one CUDA device. Strides are arbitrary except for the last, which is 1; inputs are not copied.
+        float64 is supported on the CPU, slowly, for gradcheck.
     pattern: "sparse", "full", "longformer", ... (`attnscope list patterns`), the path of a JSON file, or a dict of it.
     layout: see layout_text.
-    window: tokens to each side, "inf", or None for patterns without.
-    scale: 1/sqrt(head_dim) when None.
+    window: tokens on each side, "inf", or None for patterns without a window.
+    scale: default 1/sqrt(head_dim).
 
-    Returns o, contiguous; with return_lse also the log-sum-exps [tokens, heads], float32, -inf for a row that sees
-    nothing, through which no gradient goes. What does not fit is a ValueError or TypeError in one sentence.
+    Returns o, contiguous; with return_lse also the log-sum-exps [tokens, heads] in float32, -inf for a row that attends
+    to nothing. They have no gradient. Invalid arguments raise a ValueError or TypeError with one sentence.
     """
     if _missing is not None:
         raise ImportError(_missing)
@@ -150,7 +150,7 @@ def segment_attention(q, k, v, pattern, layout, window=None, *, scale=None, retu
 
 
 def sparsify(model, window=4, pattern="sparse"):
-    """Has the self-attention of a Hugging Face BERT computed by segment_attention; see attnscope.torch.bert."""
+    """Replaces the self-attention of a Hugging Face BERT by segment_attention; see attnscope.torch.bert."""
     from attnscope.torch import bert
 
     return bert.sparsify(model, window, pattern)

@@ -2,7 +2,7 @@
 """Builds the operator for the torch of this Python, in a checkout: python -m attnscope.torch [CMAKE OPTIONS]
 
 Needs what scripts/setup installs (a C++20 compiler, CMake, Ninja, fmt, nlohmann-json, ...); with nvcc on PATH and a
-torch with CUDA the operator has CUDA, too. Compiles the kernels, which takes minutes, once for each torch.
+torch with CUDA the operator also supports CUDA. Compiles the kernels once for each torch, which takes minutes.
 """
 import pathlib
 import subprocess
@@ -15,7 +15,7 @@ from attnscope.torch import _CHECKOUT
 
 def main(options):
     if not (_CHECKOUT / "CMakePresets.json").exists():
-        sys.exit(f"attnscope.torch: {_CHECKOUT} is no checkout of AttnScope; run this in one, with its python/ on "
+        sys.exit(f"attnscope.torch: {_CHECKOUT} is not a checkout of AttnScope; run this in one, with its python/ on "
                  "PYTHONPATH")
     if not torch.compiled_with_cxx11_abi():
         sys.exit("attnscope.torch: this torch was compiled with the C++ ABI from before 2011, which the operator "
@@ -34,7 +34,7 @@ def main(options):
         except FileNotFoundError:
             sys.exit("attnscope.torch: cmake is not on PATH; scripts/setup installs it")
         if done != 0:
-            sys.exit(f"attnscope.torch: {' '.join(map(str, command[:2]))} failed as the lines above say; scripts/setup "
+            sys.exit(f"attnscope.torch: {' '.join(map(str, command[:2]))} failed, see the lines above; scripts/setup "
                      "installs what a build needs")
     print(folder / f"attnscope_torch-{version}.so")
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Hugging Face BERT whose self-attention segment_attention computes: sparsify(model, window=4).
+"""Replaces the self-attention of a Hugging Face BERT by segment_attention: sparsify(model, window=4).
 
-Padding never gets into the layers: the embeddings' tokens that attention_mask keeps are packed one behind the other,
-[CLS], query and document of each item as token_type_ids say, and put back where they were behind the last layer, with
-zeros in the padding's place. Scores are those of `attnscope score --pattern sparse --window 4`.
+Padding never reaches the layers: after the embeddings, the tokens that attention_mask keeps are packed, as [CLS], query
+and document of each item by token_type_ids. After the last layer they are unpacked, with zeros for padding. Scores are
+those of `attnscope score --pattern sparse --window 4`.
 """
 import torch
 
@@ -19,7 +19,7 @@ _NAME = "attnscope"
 
 
 class _Packing:
-    """Where the tokens of one batch lie: kept is None where there is no padding."""
+    """The positions of the tokens of a batch; `kept` is None if there is no padding."""
 
     def __init__(self, attention_mask, token_type_ids, shape, pattern, window):
         self.shape = shape
@@ -29,7 +29,7 @@ class _Packing:
         mask = torch.ones(shape, dtype=torch.bool) if attention_mask is None else attention_mask.cpu().bool()
         item, place = mask.nonzero(as_tuple=True)
         if len(item) == 0:
-            raise ValueError("attnscope: the batch has no tokens, which transformers' BERT does not take; leave it out")
+            raise ValueError("attnscope: the batch has no tokens, which transformers' BERT does not accept; omit it")
         of_kept = types[item, place]
         tokens = mask.sum(1)
         documents = (mask & (types == 1)).sum(1)
@@ -48,7 +48,7 @@ class _Packing:
             self.kept = (item * shape[1] + place).to(token_type_ids.device)
 
     def pack(self, states):
-        """[batch, tokens, hidden] -> [1, kept tokens, hidden]; a view where there is no padding."""
+        """[batch, tokens, hidden] -> [1, kept tokens, hidden]; a view if there is no padding."""
         rows = states.flatten(0, 1)
         return (rows if self.kept is None else rows.index_select(0, self.kept)).unsqueeze(0)
 
@@ -62,7 +62,7 @@ class _Packing:
 
 
 class _Hooks:
-    """What stands at the doors of one BertModel and of its encoder."""
+    """The hooks of a BertModel and of its encoder."""
 
     def __init__(self, bert, pattern, window):
         self.pattern = pattern
@@ -74,7 +74,7 @@ class _Hooks:
             bert.encoder.register_forward_hook(self.leave_encoder, with_kwargs=True)]
 
     def enter_model(self, bert, args, kwargs):
-        if bert.config._attn_implementation != _NAME:  # the person chose another since
+        if bert.config._attn_implementation != _NAME:  # the user has set another implementation since
             return None
         names = ("input_ids", "attention_mask", "token_type_ids", "position_ids", "inputs_embeds")
         given = dict(zip(names, args)) | kwargs
@@ -82,7 +82,7 @@ class _Hooks:
         if tokens is None:
             tokens = given.get("inputs_embeds")
         if tokens is None:
-            return None  # transformers says what is missing
+            return None  # transformers reports what is missing
         mask, types = given.get("attention_mask"), given.get("token_type_ids")
         shape = tokens.shape[:2]
         if types is None:
@@ -92,7 +92,7 @@ class _Hooks:
             raise ValueError(f"attnscope: token_type_ids have shape {list(types.shape)}, and the batch has {list(shape)}")
         if mask is not None and mask.shape != shape:
             raise ValueError(f"attnscope: attention_mask has shape {list(mask.shape)}; the padding's, {list(shape)}, is "
-                             "needed, as the pattern says who sees whom")
+                             "required, because the pattern determines the mask")
         if given.get("output_attentions") or bert.config.output_attentions:
             raise ValueError("attnscope: weights are never stored, so there are no output_attentions; "
                              "'attnscope inspect' shows them")
@@ -102,7 +102,7 @@ class _Hooks:
         if _NAME not in kwargs:
             return output
 
-        def unpacked(value):  # of output_hidden_states
+        def unpacked(value):  # for output_hidden_states
             if not isinstance(value, tuple):
                 return value
             return tuple(None if one is None else kwargs[_NAME].unpack(one) for one in value)
@@ -139,9 +139,9 @@ def _attention(module, query, key, value, attention_mask, scaling=None, dropout=
 
 
 def sparsify(model, window=4, pattern="sparse"):
-    """The model, changed in place: every BertModel in it attends by the pattern. Again with another window or pattern
-    replaces what was set; model.set_attn_implementation("sdpa") gives full attention back. pattern and window are
-    segment_attention's. What cannot be is a TypeError or ValueError in one sentence."""
+    """Changes the model in place, so that every BertModel in it attends by the pattern, and returns it. Another call
+    replaces pattern and window; model.set_attn_implementation("sdpa") restores full attention. pattern and window are
+    those of segment_attention. Invalid arguments raise a TypeError or ValueError with one sentence."""
     bodies = [module for module in model.modules() if isinstance(module, BertModel)]
     if not bodies:
         raise TypeError(f"attnscope.torch.sparsify takes Hugging Face's BERT (BertModel, "
@@ -150,7 +150,7 @@ def sparsify(model, window=4, pattern="sparse"):
         raise ImportError(f"attnscope.torch.sparsify needs a transformers whose BERT has the attention interface, and "
                           f"this is {transformers.__version__}; install 5.23.0")
     nothing = torch.empty(0, 1, 8)
-    segment_attention(nothing, nothing, nothing, pattern, [], window)  # both are known and belong together
+    segment_attention(nothing, nothing, nothing, pattern, [], window)  # both are valid and fit together
     transformers.AttentionInterface.register(_NAME, _attention)
     for bert in bodies:
         if bert.config.is_decoder:
