@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "app/cli/command_line.h"
+#include "app/cli/program.h"
 #ifdef ATTNSCOPE_HAS_GUI
 #include "app/gui/window.h"
 #endif

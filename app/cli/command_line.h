@@ -43,9 +43,6 @@ struct Session {
   void fail(const Error& error);
 };
 
-/// Runs a whole command line; returns the process's exit code. Never opens the window.
-int run_command_line(int argc, char** argv);
-
 /// Counts Ctrl-C (SIGINT), SIGTERM and SIGHUP from now on; they no longer end the process. SIGHUP
 /// stays ignored if the program was started to outlive its terminal (nohup).
 void catch_interrupts();

@@ -16,7 +16,6 @@
 #include "app/cli/scored_pairs.h"
 #include "base/result.h"
 #include "engine/documents/document_cache.h"
-#include "engine/documents/document_numbers.h"
 #include "engine/effectiveness/trec_files.h"
 #include "engine/ranking/passages.h"
 #include "engine/ranking/scoring_model.h"

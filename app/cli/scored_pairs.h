@@ -13,7 +13,6 @@
 #include "app/cli/cut_texts.h"
 #include "base/result.h"
 #include "engine/documents/document_cache.h"
-#include "engine/documents/document_numbers.h"
 #include "engine/effectiveness/trec_files.h"
 #include "engine/ranking/score_lines.h"
 #include "engine/ranking/scoring_model.h"

@@ -109,18 +109,6 @@ void read_embedding_width(const JsonField& config, ModelShape& shape) {
   shape.embedding = tokens == shape.hidden ? 0 : tokens;
 }
 
-void append_linear(std::string_view name, std::string_view in_file, std::int64_t out,
-                   std::int64_t in, std::vector<TensorSpec>& specs) {
-  specs.push_back({fmt::format("{}.weight", name), fmt::format("{}.weight", in_file), {out, in}});
-  specs.push_back({fmt::format("{}.bias", name), fmt::format("{}.bias", in_file), {out}});
-}
-
-void append_norm(std::string_view name, std::string_view in_file, std::int64_t width,
-                 std::vector<TensorSpec>& specs) {
-  specs.push_back({fmt::format("{}.weight", name), fmt::format("{}.weight", in_file), {width}, 1});
-  specs.push_back({fmt::format("{}.bias", name), fmt::format("{}.bias", in_file), {width}});
-}
-
 void append_bert_body(const ModelShape& shape, std::string_view prefix,
                       std::vector<TensorSpec>& specs) {
   const std::int64_t width = shape.embedding > 0 ? shape.embedding : shape.hidden;

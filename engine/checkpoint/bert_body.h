@@ -54,12 +54,6 @@ void read_bert_shape(const JsonField& config, ModelShape& shape);
 /// Reads 'embedding_size' (128), where it differs from the width of the layers (ELECTRA).
 void read_embedding_width(const JsonField& config, ModelShape& shape);
 
-/// Appends weight [out, in] and bias [out].
-void append_linear(std::string_view name, std::string_view in_file, std::int64_t out,
-                   std::int64_t in, std::vector<TensorSpec>& specs);
-/// Appends weight and bias [width] of a LayerNorm.
-void append_norm(std::string_view name, std::string_view in_file, std::int64_t width,
-                 std::vector<TensorSpec>& specs);
 /// Appends embeddings and all layers, with `prefix` before their names in files, without a pooler.
 void append_bert_body(const ModelShape& shape, std::string_view prefix,
                       std::vector<TensorSpec>& specs);

@@ -25,9 +25,9 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "engine/checkpoint/head_config.h"
+#include "engine/checkpoint/tensor_spec.h"
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/window.h"
-#include "engine/safetensors/safetensors.h"
 #include "kernels/plan/products.h"
 
 namespace attnscope {
@@ -102,19 +102,10 @@ inline constexpr std::string_view multi_vector_id = "multi-vector";
 [[nodiscard]] std::vector<AttentionPattern> layer_patterns(const ModelConfig& config,
                                                            std::string_view name);
 
-struct TensorSpec {
-  std::string name;     // the family's name for it
-  std::string in_file;  // its name in the checkpoint
-  std::vector<std::int64_t> shape;
-  double around = 0;  // mean of random weights: 1 for a LayerNorm's factor
-};
-
 struct ModelTensors {
   std::vector<TensorSpec> specs;  // in the order in which random weights are drawn
   bool gives_scores = true;       // false: an encoder without a head, for inspection
 };
-
-using TensorViews = std::map<std::string, TensorView, std::less<>>;
 
 /// Deviations of a model from its family's default, by the family's names: "cls-only-last-layer".
 using ModelOptions = std::set<std::string, std::less<>>;

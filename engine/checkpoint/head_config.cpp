@@ -7,8 +7,6 @@
 #include <utility>
 
 #include "base/sentences.h"
-#include "engine/checkpoint/bert_body.h"
-#include "engine/checkpoint/family_description.h"
 
 namespace attnscope {
 namespace {

@@ -18,11 +18,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/safetensors/safetensors.h"
+#include "engine/checkpoint/tensor_spec.h"
 
 namespace attnscope {
-
-struct TensorSpec;
 
 /// Pooling over the tokens of a pair, special tokens included; in the weighted mean [CLS] has
 /// weight 1, the next token 2, and so on.
@@ -127,10 +125,9 @@ struct ClassifierNames {
 [[nodiscard]] HeadConfig classifier_head(const ClassifierNames& names);
 
 /// Whether the files contain the tensors of the head's last layer.
-[[nodiscard]] bool has_head(const HeadConfig& head,
-                            const std::map<std::string, TensorView, std::less<>>& files);
+[[nodiscard]] bool has_head(const HeadConfig& head, const TensorViews& files);
 /// Takes the number of labels from the files, where config.json does not state it.
-void take_labels(const std::map<std::string, TensorView, std::less<>>& files, HeadConfig& head);
+void take_labels(const TensorViews& files, HeadConfig& head);
 /// Appends its tensors; `prefix` precedes the names of those in the body.
 void append_head(const HeadConfig& head, std::string_view prefix, std::vector<TensorSpec>& specs);
 

@@ -12,7 +12,8 @@
 
 #include "engine/checkpoint/head_config.h"
 #include "engine/model/bert/encoder_layer.h"
-#include "engine/model/bert/reference.h"
+#include "engine/model/bert/wide_weights.h"
+#include "engine/model/family.h"
 #include "engine/pattern/sequence_layout.h"
 
 namespace attnscope {

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/statistics/heat_basis.h"
+#include "engine/statistics/observation.h"
 
 namespace attnscope::statistics {
 

@@ -14,7 +14,6 @@
 #include <utility>
 
 #include "engine/attention/sdpa/sdpa.h"
-#include "engine/attention/sdpa/sdpa_kernels.h"
 #include "engine/attention/torch_tensors.h"
 
 namespace attnscope {

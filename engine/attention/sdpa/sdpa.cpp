@@ -1,19 +1,108 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/attention/sdpa/sdpa.h"
 
+#include <ATen/detail/CUDAHooksInterface.h>
+#include <ATen/ops/_scaled_dot_product_cudnn_attention.h>
+#include <ATen/ops/_scaled_dot_product_efficient_attention.h>
+#include <ATen/ops/_scaled_dot_product_flash_attention.h>
+#include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
+#include <ATen/ops/constant_pad_nd.h>
+#include <ATen/ops/scaled_dot_product_attention.h>
+
 #include <algorithm>
 #include <array>
 #include <limits>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "engine/attention/blocks.h"
+#include "engine/attention/cuda_runtime.h"
 #include "engine/attention/prepared_blocks.h"
 #include "engine/attention/sdpa/flash_tiles.h"
-#include "engine/attention/sdpa/packed_windows.h"
-#include "engine/attention/sdpa/sdpa_kernels.h"
 
 namespace attnscope {
+
+namespace {
+
+constexpr double no_dropout = 0.0;
+constexpr bool not_causal = false;
+
+/// A single mask for all items and heads (or all items) is stored once; strides of 0 repeat it.
+std::optional<at::Tensor> repeated(const SdpaOperands& operands) {
+  if (!operands.bias) return std::nullopt;
+  const at::Tensor& q = operands.q;
+  return operands.bias->expand({q.size(0), q.size(1), q.size(2), operands.k.size(2)});
+}
+
+SdpaResult on_cpu(const SdpaOperands& operands, double scale) {
+  auto [o, lse] = at::_scaled_dot_product_flash_attention_for_cpu(
+      operands.q, operands.k, operands.v, no_dropout, not_causal, repeated(operands), scale);
+  return {.o = o, .lse = lse};
+}
+
+/// The kernel needs multiples of 8; LibTorch pads to them in every call, and so does this.
+SdpaResult flash(const SdpaOperands& operands, double scale) {
+  const std::int64_t dim = operands.q.size(3);
+  const std::int64_t missing = (8 - dim % 8) % 8;
+  const auto padded = [&](const at::Tensor& tensor) {
+    return missing == 0 ? tensor : at::constant_pad_nd(tensor, {0, missing});
+  };
+  const auto result = at::_scaled_dot_product_flash_attention(
+      padded(operands.q), padded(operands.k), padded(operands.v), no_dropout, not_causal,
+      /*return_debug_mask=*/false, scale);
+  const at::Tensor& o = std::get<0>(result);
+  return {.o = missing == 0 ? o : o.narrow(3, 0, dim), .lse = std::get<1>(result)};
+}
+
+SdpaResult efficient(const SdpaOperands& operands, double scale, bool with_lse) {
+  auto [o, lse, seed, offset] = at::_scaled_dot_product_efficient_attention(
+      operands.q, operands.k, operands.v, repeated(operands), with_lse, no_dropout, not_causal,
+      scale);
+  // The log-sum-exps are padded to whole tiles.
+  return {.o = o, .lse = with_lse ? lse.narrow(2, 0, operands.q.size(2)) : at::Tensor()};
+}
+
+/// The operator broadcasts a bias of one item or head itself.
+SdpaResult cudnn(const SdpaOperands& operands, double scale, bool with_lse) {
+  const auto result = at::_scaled_dot_product_cudnn_attention(
+      operands.q, operands.k, operands.v, operands.bias, with_lse, no_dropout, not_causal,
+      /*return_debug_mask=*/false, scale);
+  // [batch, heads, rows, 1]
+  const at::Tensor& lse = std::get<1>(result);
+  const at::Tensor& q = operands.q;
+  return {.o = std::get<0>(result),
+          .lse = with_lse ? lse.view({q.size(0), q.size(1), q.size(2)}) : at::Tensor()};
+}
+
+}  // namespace
+
+SdpaResult run_sdpa_kernel(SdpaKernel kernel, const SdpaOperands& operands, double scale,
+                           bool with_lse) {
+  switch (kernel) {
+    case SdpaKernel::flash:
+      return operands.q.is_cpu() ? on_cpu(operands, scale) : flash(operands, scale);
+    case SdpaKernel::efficient:
+      return efficient(operands, scale, with_lse);
+    case SdpaKernel::cudnn:
+      return cudnn(operands, scale, with_lse);
+    case SdpaKernel::chosen_by_libtorch:
+      break;
+  }
+  return {.o = at::scaled_dot_product_attention(operands.q, operands.k, operands.v,
+                                                repeated(operands), no_dropout, not_causal, scale),
+          .lse = {}};
+}
+
+SdpaDevice current_sdpa_device() {
+  if (!cuda::usable()) return {};
+  const CudaDevice device = cuda_devices().devices.front();
+  const at::CUDAHooksInterface& hooks = at::detail::getCUDAHooks();
+  return {.compute_major = device.compute_major,
+          .compute_minor = device.compute_minor,
+          .cudnn_version = hooks.hasCuDNN() ? hooks.versionRuntimeCuDNN() : 0};
+}
+
 namespace {
 
 // LibTorch's CPU kernel works in tiles of at most this many rows and keys, one set per thread
@@ -161,89 +250,6 @@ std::int64_t sdpa_tile_bytes(const Problem& problem, std::int64_t rows, std::int
 std::unique_ptr<PreparedAttention> prepare_sdpa(const Problem& problem, SdpaKernel kernel,
                                                 bool masked) {
   return std::make_unique<PreparedSdpa>(problem, kernel, masked);
-}
-
-namespace {
-
-/// The kernels of LibTorch's fused attention, one implementation each.
-struct Kind {
-  std::string_view id;
-  SdpaKernel kernel;
-  enum class Mask : std::uint8_t { never, always, unless_full } mask;
-  std::string_view summary;
-};
-
-constexpr std::array kinds{
-    Kind{"sdpa", SdpaKernel::chosen_by_libtorch, Kind::Mask::never,
-         "LibTorch scaled_dot_product_attention without a mask: full attention over each item, one "
-         "call for a uniform batch and one an item otherwise, result copied into place; documents "
-         "in chunks as TKL's authors do, one call over all windows (a chunk and its overlap) with "
-         "a mask of their padding, made once a layout, the packing of windows and unpacking of "
-         "centres timed; backward by autograd, gradients copied or summed too"},
-    Kind{"sdpa-mask", SdpaKernel::chosen_by_libtorch, Kind::Mask::always,
-         "LibTorch scaled_dot_product_attention with the pattern as its mask, made once a layout "
-         "as LibTorch would convert a boolean one, and not timed; result copied into place; "
-         "backward by autograd, gradients copied too"},
-    Kind{"sdpa-flash", SdpaKernel::flash, Kind::Mask::unless_full,
-         "LibTorch's flash attention, and no other kernel: full attention on CUDA, any pattern as "
-         "a mask on the CPU, made once a layout, not timed; one call for a uniform batch and one "
-         "an item otherwise, result copied into place; backward by autograd, gradients copied too"},
-    Kind{"sdpa-efficient", SdpaKernel::efficient, Kind::Mask::unless_full,
-         "LibTorch's memory-efficient attention, and no other kernel, on CUDA: any pattern as an "
-         "additive mask made once a layout, not timed; one call for a uniform batch and one an "
-         "item otherwise, result copied into place; backward by autograd, gradients copied too"},
-    Kind{"sdpa-cudnn", SdpaKernel::cudnn, Kind::Mask::unless_full,
-         "LibTorch's cuDNN attention, and no other kernel, on CUDA: any pattern as an additive "
-         "mask made once a layout, not timed; one call for a uniform batch and one an item "
-         "otherwise, result copied into place; backward by autograd, gradients copied too"},
-};
-
-Status takes(const Kind& kind, const Problem& problem) {
-  if (kind.kernel != SdpaKernel::chosen_by_libtorch) {
-    return sdpa_kernel_takes(kind.kernel, problem, current_sdpa_device());
-  }
-  if (kind.mask == Kind::Mask::always) return {};
-  if (problem.pattern.has_chunks()) {
-    const Result<PackedWindows> windows = packed_windows(problem);
-    return windows ? Status() : tl::unexpected(windows.error());
-  }
-  if (problem.layout.shares_query()) {
-    return fail("sdpa knows only full attention within an item, and a shared query stands outside");
-  }
-  if (!is_full_attention(problem.layout, problem.plan)) {
-    return fail("sdpa knows only full attention; sdpa-mask takes pattern {}", problem.pattern.name);
-  }
-  return {};
-}
-
-}  // namespace
-
-std::string_view id_of(SdpaKernel kernel) {
-  return std::ranges::find(kinds, kernel, &Kind::kernel)->id;
-}
-
-std::vector<Implementation> sdpa_implementations() {
-  std::vector<Implementation> rows;
-  rows.reserve(kinds.size());
-  for (const Kind& kind : kinds) {
-    rows.push_back(
-        {.id = kind.id,
-         .summary = kind.summary,
-         .is_fused = true,
-         .supports = [kind](const Problem& problem) { return takes(kind, problem); },
-         .prepare = [kind](const Problem& problem) -> Result<std::unique_ptr<PreparedAttention>> {
-           if (kind.mask == Kind::Mask::never && problem.pattern.has_chunks()) {
-             return packed_windows(problem).map([&](PackedWindows windows) {
-               return prepare_packed_windows(problem, std::move(windows));
-             });
-           }
-           const bool masked = kind.mask == Kind::Mask::unless_full
-                                   ? !is_full_attention(problem.layout, problem.plan)
-                                   : kind.mask == Kind::Mask::always;
-           return prepare_sdpa(problem, kind.kernel, masked);
-         }});
-  }
-  return rows;
 }
 
 }  // namespace attnscope

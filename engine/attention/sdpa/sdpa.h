@@ -7,8 +7,11 @@
 //   const SdpaDevice device{.compute_major = 9, .compute_minor = 0, .cudnn_version = 91300};
 //   Status ok = sdpa_kernel_takes(SdpaKernel::flash, problem, device);   // "sdpa-flash takes ..."
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "engine/attention/implementation.h"
@@ -18,7 +21,19 @@ namespace attnscope {
 enum class SdpaKernel : std::uint8_t { chosen_by_libtorch, flash, efficient, cudnn };
 
 /// The id of the implementation that uses this kernel.
-[[nodiscard]] std::string_view id_of(SdpaKernel kernel);
+[[nodiscard]] constexpr std::string_view id_of(SdpaKernel kernel) {
+  switch (kernel) {
+    case SdpaKernel::flash:
+      return "sdpa-flash";
+    case SdpaKernel::efficient:
+      return "sdpa-efficient";
+    case SdpaKernel::cudnn:
+      return "sdpa-cudnn";
+    case SdpaKernel::chosen_by_libtorch:
+      break;
+  }
+  return "sdpa";
+}
 
 /// The properties of the device that decide which problems a kernel supports.
 struct SdpaDevice {
@@ -47,5 +62,21 @@ struct SdpaDevice {
 /// The kernel must support the problem.
 [[nodiscard]] std::unique_ptr<PreparedAttention> prepare_sdpa(const Problem& problem,
                                                               SdpaKernel kernel, bool masked);
+
+struct SdpaOperands {
+  at::Tensor q;     // [batch, heads, rows, dim]
+  at::Tensor k, v;  // [batch, heads, columns, dim]
+  std::optional<at::Tensor>
+      bias;  // added to the scores, [1, 1 or heads, rows, columns], in q's dtype
+};
+
+struct SdpaResult {
+  at::Tensor o;    // [batch, heads, rows, dim]
+  at::Tensor lse;  // [batch, heads, rows], float32; undefined if the operator returns none
+};
+
+/// `with_lse`: some kernels write it only on request, and their backward needs it.
+[[nodiscard]] SdpaResult run_sdpa_kernel(SdpaKernel kernel, const SdpaOperands& operands,
+                                         double scale, bool with_lse);
 
 }  // namespace attnscope

@@ -85,21 +85,6 @@ ReferenceEncoder::ReferenceEncoder(const ModelWeights& weights, const ModelVaria
   if (variant.options.contains(with_global_projections)) find_global_rows();
 }
 
-at::Tensor WideWeights::wide(const at::Tensor& weight) const {
-  return weight.to(scalar_type(dtype_)).to(at::kDouble);
-}
-
-at::Tensor WideWeights::linear(const std::string& name, const at::Tensor& x) const {
-  const LinearWeights weights = weights_.linear(name);
-  return at::linear(x, wide(weights.weight), wide(weights.bias));
-}
-
-at::Tensor WideWeights::norm(const std::string& name, const at::Tensor& x) const {
-  const NormWeights weights = weights_.norm(name);
-  return at::layer_norm(x, {x.size(1)}, wide(weights.weight), wide(weights.bias),
-                        weights_.shape().norm_epsilon);
-}
-
 at::Tensor ReferenceEncoder::embed(const PackedBatch& batch, const std::string& learned) const {
   const auto look_up = [](const at::Tensor& table, const std::vector<std::int64_t>& rows) {
     return at::embedding(table, at::tensor(rows, at::kLong));
@@ -175,12 +160,6 @@ Result<ReferenceOutput> bert_reference(const ModelWeights& weights, const ModelV
   if (!packed) return tl::unexpected(packed.error());
   return score_reference(WideWeights(weights, variant.dtype),
                          bert_reference_states(weights, variant, *packed), packed->layout);
-}
-
-std::vector<double> doubles_of(const at::Tensor& tensor) {
-  const at::Tensor dense = tensor.contiguous();
-  const double* first = dense.const_data_ptr<double>();
-  return {first, first + dense.numel()};
 }
 
 }  // namespace attnscope

@@ -15,26 +15,12 @@
 #include <vector>
 
 #include "engine/model/bert/packed_batch.h"
+#include "engine/model/bert/wide_weights.h"
 #include "engine/model/family.h"
 #include "engine/model/model_weights.h"
 #include "engine/pattern/oracle.h"
 
 namespace attnscope {
-
-/// A model's weights in float64, first rounded to the variant's dtype, as the inputs of every
-/// comparison are.
-class WideWeights {
- public:
-  WideWeights(const ModelWeights& weights, DType dtype) : weights_(weights), dtype_(dtype) {}
-  [[nodiscard]] at::Tensor wide(const at::Tensor& weight) const;
-  [[nodiscard]] at::Tensor linear(const std::string& name, const at::Tensor& x) const;
-  [[nodiscard]] at::Tensor norm(const std::string& name, const at::Tensor& x) const;
-  [[nodiscard]] const ModelWeights& weights() const { return weights_; }
-
- private:
-  const ModelWeights& weights_;
-  DType dtype_;
-};
 
 /// Attention in float64 under the oracle's mask, by head and by block of rows: the scores of a
 /// whole long item do not fit in memory.
@@ -90,8 +76,5 @@ class ReferenceEncoder : public WideWeights {
 [[nodiscard]] Result<ReferenceOutput> bert_reference(const ModelWeights& weights,
                                                      const ModelVariant& variant,
                                                      const PairBatch::Item& item, std::int32_t cls);
-
-/// Values of a float64 tensor, in row-major order.
-[[nodiscard]] std::vector<double> doubles_of(const at::Tensor& tensor);
 
 }  // namespace attnscope

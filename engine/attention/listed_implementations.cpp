@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/attention/implementation.h"
-
 #include <utility>
 
 #include "base/sentences.h"
