@@ -49,7 +49,7 @@ std::string closed_door(const std::string& file, const std::string& header) {
       !starts_with_any(file, {"engine/text/", "tests/text/"})) {
     return "ICU and Oniguruma belong to engine/text";
   }
-  if (starts_with_any(header, {"CLI/"}) && !starts_with_any(file, {"app/cli/", "tests/cli/"})) {
+  if (starts_with_any(header, {"CLI/"}) && !starts_with_any(file, {"app/cli/", "tests/"})) {
     return "CLI11 belongs to app/cli";
   }
   if (starts_with_any(file, {"base/"}) &&
