@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "engine/report/crossovers.h"
+#include "engine/report/effectiveness_figure.h"
 #include "engine/report/length_curve.h"
 #include "engine/report/measured_effectiveness.h"
 #include "engine/report/published.h"

@@ -15,6 +15,7 @@
 #include "engine/report/conditions.h"
 #include "engine/report/number_text.h"
 #include "engine/report/provenance.h"
+#include "engine/report/run_figures.h"
 #include "engine/report/slice.h"
 #include "engine/statistics/placements.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/report/table.h"
+#include "engine/report/row.h"
 
 namespace attnscope::report {
 

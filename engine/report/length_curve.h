@@ -15,7 +15,7 @@
 #include <optional>
 #include <vector>
 
-#include "engine/report/table.h"
+#include "engine/report/row.h"
 
 namespace attnscope::report {
 

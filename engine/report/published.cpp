@@ -11,8 +11,6 @@
 
 #include "engine/checkpoint/family_description.h"
 #include "engine/heat/model_row.h"
-#include "engine/report/axes_in_words.h"
-#include "engine/report/conditions.h"
 #include "engine/report/published_sources.h"
 
 namespace attnscope::report {

@@ -18,7 +18,7 @@
 #include "engine/report/axes_in_words.h"
 #include "engine/report/conditions.h"
 #include "engine/report/crossovers.h"
-#include "engine/report/figure.h"
+#include "engine/report/run_figures.h"
 #include "engine/report/number_text.h"
 #include "engine/report/provenance.h"
 #include "engine/report/slice.h"

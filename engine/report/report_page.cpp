@@ -8,12 +8,12 @@
 
 #include "base/sentences.h"
 #include "engine/report/conditions.h"
+#include "engine/report/html_page.h"
 #include "engine/report/number_text.h"
-#include "engine/report/page_parts.h"
 #include "engine/report/provenance.h"
 #include "engine/report/report_charts.h"
 #include "engine/report/report_parts.h"
-#include "engine/report/sheet_html.h"
+#include "engine/report/sheet.h"
 
 namespace attnscope::report {
 namespace {

@@ -12,6 +12,7 @@
 #include "engine/heat/axes.h"
 #include "engine/report/conditions.h"
 #include "engine/report/measured_effectiveness.h"
+#include "engine/report/number_text.h"
 #include "engine/worker/protocol.h"
 
 namespace attnscope::report {

@@ -95,6 +95,9 @@ struct Sheet {
 };
 
 [[nodiscard]] std::string write_sheet(const Sheet& sheet, TableFormat format);
+/// Only the columns and blocks of the sheet, in a box that scrolls if the page is narrower: a part
+/// of an HTML page (html_page.h).
+[[nodiscard]] std::string html_table(const Sheet& sheet);
 /// Titles and cells separated by tabs, as spreadsheets paste them from the clipboard.
 [[nodiscard]] std::string write_tabbed(const Sheet& sheet);
 

@@ -17,7 +17,6 @@
 #include "engine/heat/model_row.h"
 #include "engine/report/axes_in_words.h"
 #include "engine/report/conditions.h"
-#include "engine/report/report_parts.h"
 #include "engine/report/row_values.h"
 #include "engine/report/table.h"
 #include "engine/report/where_measured.h"
@@ -337,14 +336,6 @@ std::string widest_intervals(const std::vector<const Row*>& rows) {
 }
 
 }  // namespace
-
-Outcome outcome_of(const Row& row) {
-  if (row.cell.damaged) return {std::string(damaged_status), damage_in_words(row.cell)};
-  if (row.cell.cell.status == CellStatus::ok && row.cell.summary.samples == 0) {
-    return {"no samples", "it was found right but not timed"};
-  }
-  return {std::string(name_of(row.cell.cell.status)), row.cell.cell.reason};
-}
 
 Sheet sheet_of(const Table& table) {
   const std::vector<bool> varying = varying_beside_length(table);

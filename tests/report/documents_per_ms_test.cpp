@@ -9,8 +9,8 @@
 
 #include "engine/report/answer.h"
 #include "engine/report/beside.h"
-#include "engine/report/figure.h"
 #include "engine/report/published.h"
+#include "engine/report/run_figures.h"
 #include "engine/report/slice.h"
 #include "tests/report/measured_run.h"
 

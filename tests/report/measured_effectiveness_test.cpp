@@ -15,6 +15,7 @@
 
 #include "engine/report/answer.h"
 #include "engine/report/pivot.h"
+#include "engine/report/run_figures.h"
 #include "engine/sweep/run_plan.h"
 #include "tests/report/measured_run.h"
 

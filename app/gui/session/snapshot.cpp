@@ -13,6 +13,7 @@
 #include "engine/report/answer.h"
 #include "engine/report/axes_in_words.h"
 #include "engine/report/row_values.h"
+#include "engine/report/run_figures.h"
 
 namespace attnscope::gui {
 namespace {
