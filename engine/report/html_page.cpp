@@ -33,13 +33,13 @@ std::string base64_of_hex(std::string_view hex) {
   return text;
 }
 
-std::string allowed(const PagePart& part) {
+std::string allowed(const Resource& part) {
   return fmt::format(" 'sha256-{}'", base64_of_hex(part.sha256));
 }
 
 std::string policy_of(const PageParts& parts) {
   std::string policy = "default-src 'none'; base-uri 'none'; form-action 'none'; style-src";
-  for (const PagePart& style : parts.styles) policy += allowed(style);
+  for (const Resource& style : parts.styles) policy += allowed(style);
   if (parts.script) policy += "; script-src" + allowed(*parts.script);
   return policy;
 }
@@ -85,7 +85,7 @@ std::string html_page(std::string_view title, std::string_view body, const PageP
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<title>{}</title>\n",
       policy_of(parts), html_escaped(title));
-  for (const PagePart& style : parts.styles)
+  for (const Resource& style : parts.styles)
     text.append("<style>").append(style.text).append("</style>\n");
   text.append("</head>\n<body>\n").append(body);
   if (parts.script) text.append("<script>").append(parts.script->text).append("</script>\n");

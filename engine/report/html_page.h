@@ -4,7 +4,7 @@
 // HTML pages. A page is a single file: it refers to no other file, its policy forbids the browser
 // to load any, and it allows only its own scripts and styles, by their hash.
 //
-//   const PageParts parts{.styles = {page_part("page.css")}};
+//   const PageParts parts{.styles = {resource("page.css")}};
 //   write_file("t.html", html_page("Run 3", html_table(sheet), parts));
 
 #include <optional>
@@ -12,19 +12,13 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/report/resources.h"
+
 namespace attnscope::report {
 
-/// A file of resources/report, compiled in: styles or the script of pages for a browser.
-struct PagePart {
-  std::string_view text;
-  std::string_view sha256;  // of the text, in hexadecimal
-};
-/// The part with this name, such as "report.js"; empty if there is no such file.
-[[nodiscard]] PagePart page_part(std::string_view name);
-
 struct PageParts {
-  std::vector<PagePart> styles = {};
-  std::optional<PagePart> script = {};  // runs after everything else is loaded
+  std::vector<Resource> styles = {};
+  std::optional<Resource> script = {};  // runs after everything else is loaded
 };
 /// `title` is plain text, which is escaped; `body` is HTML.
 [[nodiscard]] std::string html_page(std::string_view title, std::string_view body,

@@ -44,6 +44,9 @@ inline constexpr std::string_view too_few_samples = "too few samples";
 /// Padded with blanks to a width, on the right for left-aligned text.
 [[nodiscard]] std::string padded(std::string_view text, std::size_t width, bool left);
 
+/// Without the full stop at its end, so that the sentence can be a part of another.
+[[nodiscard]] std::string without_stop(std::string text);
+
 [[nodiscard]] std::string without_trailing_blanks(std::string text);
 
 /// Wrapped at blanks to line_width, with later lines indented; ends with a newline. A command that

@@ -71,6 +71,14 @@ double documents_of(const Row& row) {
   return items_of(row) * static_cast<double>(std::max<std::int64_t>(row.cell.point.documents, 1));
 }
 
+double ns_per_document(const Row& row) {
+  return row.cell.summary.median_ns / documents_of(row);
+}
+
+double bytes_per_document(const Row& row) {
+  return static_cast<double>(peak_bytes(row.cell.cell.memory)) / documents_of(row);
+}
+
 std::optional<double> executed_ratio(const Row& row) {
   const CellWork& work = row.cell.cell.work;
   if (row.cell.damaged || !(work.useful_flop > 0) || !(work.executed_flop > 0)) return std::nullopt;

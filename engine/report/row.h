@@ -20,9 +20,9 @@ struct MeasuredEffectiveness;
 
 struct Row {
   StoredCell cell;
-  std::optional<double> limit_ms;                // from the run's ceilings
-  std::optional<double> share_of_limit;          // limit / median
-  std::optional<statistics::Ratio> ratio;        // against the baseline, per document
+  std::optional<double> limit_ms = {};           // from the run's ceilings
+  std::optional<double> share_of_limit = {};     // limit / median
+  std::optional<statistics::Ratio> ratio = {};   // against the baseline, per document
   std::optional<statistics::Ratio> growth = {};  // set by add_growth
   statistics::Drift drift = {};                  // drift of its times over the heat
   // For a row that drifted: whether its ratio to the baseline, or else to the first other contender
@@ -61,6 +61,9 @@ struct Outcome {
 /// one query. At least 1.
 [[nodiscard]] double items_of(const Row& row);
 [[nodiscard]] double documents_of(const Row& row);
+/// Median time and peak memory of a document. Precondition: the row is measured.
+[[nodiscard]] double ns_per_document(const Row& row);
+[[nodiscard]] double bytes_per_document(const Row& row);
 /// The 95th percentile of the call times in ns: the nearest rank over all samples. NaN without
 /// samples.
 [[nodiscard]] double p95_ns(const StoredCell& cell);

@@ -341,11 +341,11 @@ Figure figure_of_effectiveness(const Table& table) {
       ++without_time;
       continue;
     }
-    TimedEffectiveness& one = contenders.emplace_back(
-        TimedEffectiveness{.name = contender.name,
-                           .contender = contender.id(),
-                           .time_ns = row.cell.summary.median_ns / documents_of(row),
-                           .cell = row.cell.cell_number});
+    TimedEffectiveness& one =
+        contenders.emplace_back(TimedEffectiveness{.name = contender.name,
+                                                   .contender = contender.id(),
+                                                   .time_ns = ns_per_document(row),
+                                                   .cell = row.cell.cell_number});
     if (row.effectiveness) one.measured = *row.effectiveness;
     if (!one.measured) one.published = published_ndcg(contender, row.cell.point.sequence_tokens);
   }

@@ -9,6 +9,7 @@
 #include <cassert>
 #include <cctype>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -337,7 +338,7 @@ std::string sheet_page(const Sheet& sheet) {
       sheet.above.empty() ? "AttnScope" : sheet.above.front(),
       fmt::format("{}{}{}<footer>\n{}</footer>\n", html_paragraphs(sheet.above), html_table(sheet),
                   html_paragraphs(sheet.notes), html_paragraphs(sheet.below)),
-      {.styles = {page_part("page.css")}, .script = {}});
+      {.styles = {resource("page.css")}, .script = {}});
 }
 
 // CSV (RFC 4180) and JSON.
@@ -457,6 +458,10 @@ std::string text_of(const Value& value) {
         }
       },
       value);
+}
+
+Value nine_digits(std::optional<double> value) {
+  return value && std::isfinite(*value) ? Value(fmt::format("{:.9g}", *value)) : Value();
 }
 
 void Sheet::add(std::vector<SheetCell> row) {

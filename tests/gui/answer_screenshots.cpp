@@ -25,7 +25,7 @@ bool is_answered(const AnswerPanel& panel, const report::DocumentLengths& docume
   return QTest::qWaitFor(
       [&] {
         return panel.advice() && panel.advice()->question &&
-               panel.advice()->question->documents == documents;
+               panel.advice()->question.documents == documents;
       },
       patience_ms);
 }
