@@ -779,21 +779,15 @@ std::optional<std::string> full_contender(const Table& table) {
 
 std::vector<Advice> make_advice(const RunInfo& run, const std::optional<std::string>& baseline,
                                 const std::vector<const Row*>& rows, const Question& question) {
-  std::vector<std::vector<const Row*>> settings;
-  std::map<std::string, std::size_t> known;
-  std::vector<Row> of_points;
-  for (const Row* row : rows) {
-    // If lengths are drawn, a time does not belong to a single length.
-    if (row->cell.point.document_lengths.is_drawn()) continue;
-    const auto [place, is_new] =
-        known.emplace(point_key(setting_of(row->cell.point)), settings.size());
-    if (is_new) {
-      settings.emplace_back();
-      of_points.emplace_back();
-      of_points.back().cell.point = setting_of(row->cell.point);
-    }
-    settings[place->second].push_back(row);
-  }
+  // If lengths are drawn, a time does not belong to a single length.
+  std::vector<const Row*> of_lengths;
+  std::ranges::copy_if(rows, std::back_inserter(of_lengths),
+                       [](const Row* row) { return !row->cell.point.document_lengths.is_drawn(); });
+  const auto settings =
+      grouped(of_lengths, [](const Row& row) { return point_key(setting_of(row.cell.point)); });
+  std::vector<Row> of_points(settings.size());
+  for (std::size_t i = 0; i < settings.size(); ++i)
+    of_points[i].cell.point = setting_of(settings[i].front()->cell.point);
   const std::vector<bool> varying = varying_axes(of_points);
   std::vector<Advice> all;
   for (std::size_t i = 0; i < settings.size(); ++i) {

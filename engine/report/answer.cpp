@@ -79,8 +79,7 @@ std::map<std::string, std::vector<std::string>> windows_of(const Table& table) {
   for (const Row& row : table.rows) {
     const Contender& contender = row.cell.cell.contender;
     if (!contender.window || row.cell.damaged) continue;
-    std::vector<std::string>& own = ids[contender_along(contender, XAxis::window)];
-    if (std::ranges::find(own, contender.id()) == own.end()) own.push_back(contender.id());
+    add_once(ids[contender_along(contender, XAxis::window)], contender.id());
   }
   return ids;
 }

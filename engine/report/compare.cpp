@@ -295,9 +295,7 @@ Result<Figure> comparison_figure(const Comparison& comparison) {
     Row row = cell.b;
     row.ratio = cell.ratio;
     row.cell.cell.samples.clear();
-    const std::string id = row.cell.cell.contender.id();
-    if (std::ranges::find(table.contenders, id) == table.contenders.end())
-      table.contenders.push_back(id);
+    add_once(table.contenders, row.cell.cell.contender.id());
     table.rows.push_back(std::move(row));
   }
   const std::array<std::string_view, 1> drawn{"sequence_tokens"};

@@ -128,8 +128,7 @@ Figure effectiveness_figure(const std::vector<TimedEffectiveness>& contenders,
                                          .high = one.y,
                                          .label = label_of(one, figure.front),
                                          .cell = one.of->cell,
-                                         .mark = std::move(mark)}},
-                             .rail = {}});
+                                         .mark = std::move(mark)}}});
   }
   figure.warning = legend_of(all, !figure.front.empty());
   return figure;

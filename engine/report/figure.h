@@ -44,9 +44,10 @@ struct RailMark {
 /// one segment of each bar.
 struct Series {
   std::string name;
-  std::string style_key;      // contender id; in bar charts the stage or the part
-  std::vector<Point> points;  // ascending x (roofline: length or window), finite, fit for the scale
-  std::vector<RailMark> rail;
+  std::string style_key;  // contender id; in bar charts the stage or the part
+  std::vector<Point> points =
+      {};  // ascending x (roofline: length or window), finite, fit for the scale
+  std::vector<RailMark> rail = {};
 };
 
 /// A position on x with a vertical line: where a contender overtakes the baseline.
@@ -67,8 +68,8 @@ struct Figure {
   std::string title, x_label, y_label;
   Scale x_scale = Scale::log2, y_scale = Scale::log10;
   std::optional<double> line_at = std::nullopt;  // reference line: 1 for ratios
-  std::vector<Series> series;
-  std::string provenance;
+  std::vector<Series> series = {};
+  std::string provenance = {};
   // If not empty: bars, which stack the series' values at x = 0, 1, ...; these are the names of the
   // x values.
   std::vector<std::string> x_names = {};

@@ -53,11 +53,6 @@ std::string loss_of(const Candidate& one, const Place& place, EffectivenessFrom 
                      published->task, published->ndcg10, published->reference_ndcg10);
 }
 
-void add_once(std::vector<std::string>& texts, std::string text) {
-  if (!text.empty() && std::ranges::find(texts, text) == texts.end())
-    texts.push_back(std::move(text));
-}
-
 /// One part for each contender that is the fastest somewhere, in the order of the places; the part
 /// without a winner is last.
 std::vector<Part> parts_of(const Contest& contest, Which which) {
@@ -74,7 +69,7 @@ std::vector<Part> parts_of(const Contest& contest, Which which) {
       part = known == parts.end() ? &parts.emplace_back() : &*known;
       part->name = one.name;
       if (!leader->is_alone()) part->leads.push_back(leader->runner_up->ratio);
-      add_once(part->losses, loss);
+      if (!loss.empty()) add_once(part->losses, loss);
     } else {
       add_once(part->lowest,
                loss.empty() ? std::string(one.name) : fmt::format("{} ({})", one.name, loss));

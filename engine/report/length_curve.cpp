@@ -166,14 +166,7 @@ const Row* LengthCurve::next() const {
 }
 
 std::vector<std::vector<const Row*>> by_contender(const std::vector<const Row*>& rows) {
-  std::vector<std::vector<const Row*>> contenders;
-  std::map<std::string, std::size_t> known;
-  for (const Row* row : rows) {
-    const auto [place, is_new] = known.emplace(row->cell.cell.contender.id(), contenders.size());
-    if (is_new) contenders.emplace_back();
-    contenders[place->second].push_back(row);
-  }
-  return contenders;
+  return grouped(rows, [](const Row& row) { return row.cell.cell.contender.id(); });
 }
 
 }  // namespace attnscope::report

@@ -121,10 +121,7 @@ ordered_json json_of(const Series& series, std::size_t slot, YAxis y) {
 std::vector<std::string> style_keys(const Table& table, XAxis x) {
   if (x != XAxis::window) return table.contenders;
   std::vector<std::string> keys;
-  for (const Row& row : table.rows) {
-    std::string key = contender_along(row.cell.cell.contender, x);
-    if (std::ranges::find(keys, key) == keys.end()) keys.push_back(std::move(key));
-  }
+  for (const Row& row : table.rows) add_once(keys, contender_along(row.cell.cell.contender, x));
   return keys;
 }
 
@@ -260,7 +257,7 @@ ordered_json history_view(const RunHistory& history, std::span<const HistoryCell
         {fmt::format("run {}", measured_run.run.number), measured_run.commit.substr(0, 7)}));
   }
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    Series series{.name = {}, .style_key = {}, .points = {}, .rail = {}};
+    Series series;
     std::string id;
     for (std::size_t run = 0; run < history.runs.size(); ++run) {
       const Row* const row = cells[i].rows[run];
@@ -348,10 +345,7 @@ std::string chart_of(const RunHistory& history) {
   std::vector<std::string> contenders;
   for (const HistoryCell& cell : history.cells) {
     for (const Row* row : cell.rows) {
-      if (row == nullptr) continue;
-      std::string id = row->cell.cell.contender.id();
-      if (std::ranges::find(contenders, id) == contenders.end())
-        contenders.push_back(std::move(id));
+      if (row != nullptr) add_once(contenders, row->cell.cell.contender.id());
     }
   }
   const std::vector<std::string> points = history_points(history);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "engine/report/number_text.h"
 #include "engine/report/provenance.h"
@@ -46,6 +47,18 @@ std::vector<const Row*> all_rows(const std::vector<Row>& rows) {
   all.reserve(rows.size());
   for (const Row& row : rows) all.push_back(&row);
   return all;
+}
+
+std::vector<std::vector<const Row*>> grouped(const std::vector<const Row*>& rows,
+                                             const std::function<std::string(const Row&)>& key) {
+  std::vector<std::vector<const Row*>> groups;
+  std::map<std::string, std::size_t> known;
+  for (const Row* row : rows) {
+    const auto [place, is_new] = known.emplace(key(*row), groups.size());
+    if (is_new) groups.emplace_back();
+    groups[place->second].push_back(row);
+  }
+  return groups;
 }
 
 double items_of(const Row& row) {

@@ -4,6 +4,7 @@
 // A row of a run's table: one stored cell with what a reader sets it against, and the quantities
 // that follow from them. table.h reads rows and writes them.
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -74,6 +75,9 @@ struct Outcome {
 [[nodiscard]] std::optional<double> executed_ratio(const Row& row);
 /// Pointers to all rows, for functions that take a selection of rows.
 [[nodiscard]] std::vector<const Row*> all_rows(const std::vector<Row>& rows);
+/// Groups of the rows with one key, by their first rows; each in the original order.
+[[nodiscard]] std::vector<std::vector<const Row*>> grouped(
+    const std::vector<const Row*>& rows, const std::function<std::string(const Row&)>& key);
 /// Divides a cell's times by its batch, so that contenders with different batches are comparable.
 /// At one point all items have the same number of documents: ratios per item are ratios per
 /// document.

@@ -2,6 +2,7 @@
 #include "engine/report/run_figures.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -15,6 +16,7 @@
 #include "engine/report/crossovers.h"
 #include "engine/report/effectiveness_figure.h"
 #include "engine/report/model_profile.h"
+#include "engine/report/number_text.h"
 #include "engine/report/published.h"
 #include "engine/report/roofline.h"
 #include "engine/report/row_values.h"
@@ -130,14 +132,9 @@ Status check_one_setting(const std::vector<const Row*>& rows, std::string_view k
   for (std::size_t i = 0; i < varying.size(); ++i) {
     if (!varying[i] || first[i].key == key) continue;
     std::vector<std::string> values;
-    for (const Row* row : rows) {
-      const std::string text = axes_of(row->cell.point)[i].value;
-      if (std::ranges::find(values, text) == values.end()) values.push_back(text);
-    }
-    std::string all;
-    for (const std::string& text : values) all += (all.empty() ? "" : ", ") + text;
+    for (const Row* row : rows) add_once(values, axes_of(row->cell.point)[i].value);
     return fail("a figure shows one {}, and these cells have {}; choose with --only {}={}",
-                first[i].key, all, first[i].key, values.front());
+                first[i].key, fmt::join(values, ", "), first[i].key, values.front());
   }
   return {};
 }
@@ -192,8 +189,7 @@ std::set<double> window_places(const Table& table, std::optional<double> infinit
 Series& series_of(Figure& figure, std::string name, const std::string& key) {
   const auto found = std::ranges::find(figure.series, key, &Series::style_key);
   if (found != figure.series.end()) return *found;
-  return figure.series.emplace_back(
-      Series{.name = std::move(name), .style_key = key, .points = {}, .rail = {}});
+  return figure.series.emplace_back(Series{.name = std::move(name), .style_key = key});
 }
 
 void add(Series& series, const Row& row, YAxis y, double x, const std::string& label = {}) {
@@ -482,7 +478,6 @@ Result<Figure> make_figure(const Table& table, XAxis x, YAxis y) {
                 .x_scale = Scale::log2,
                 .y_scale = linear ? Scale::linear : Scale::log10,
                 .line_at = line_at(y),
-                .series = {},
                 .provenance = provenance_line(table)};
   if (rests_on_times(y)) figure.warning = disturbed_share(all_rows(table.rows));
   if (y == YAxis::roofline || y == YAxis::space || is_effectiveness(y)) {
@@ -552,11 +547,8 @@ std::vector<std::string> values_of(const Table& table, std::string_view key) {
   std::vector<std::string> values;
   if (key.empty() && !table.rows.empty()) values.emplace_back();
   if (key.empty()) return values;
-  for (const Row& row : table.rows) {
-    std::string value = value_of(row, key);
-    const bool known = std::ranges::find(values, value) != values.end();
-    if (!known && !is_in_all(row, key)) values.push_back(std::move(value));
-  }
+  for (const Row& row : table.rows)
+    if (!is_in_all(row, key)) add_once(values, value_of(row, key));
   if (key == window_key) order_values(values);
   return values;
 }

@@ -28,16 +28,12 @@ namespace {
 std::vector<std::string> ids_named(const std::vector<StoredCell>& cells, std::string_view text,
                                    bool damaged = false) {
   std::vector<std::string> exact, loose;
-  const auto add = [](std::vector<std::string>& to, const std::string& id) {
-    if (std::ranges::find(to, id) == to.end()) to.push_back(id);
-  };
   for (const StoredCell& cell : cells) {
     const Contender& contender = cell.cell.contender;
     if (cell.damaged != damaged) continue;
-    if (contender.id() == text || contender.name == text) add(exact, contender.id());
-    if (contender.id_without_window() == text || base_name(contender) == text) {
-      add(loose, contender.id());
-    }
+    if (contender.id() == text || contender.name == text) add_once(exact, contender.id());
+    if (contender.id_without_window() == text || base_name(contender) == text)
+      add_once(loose, contender.id());
   }
   return exact.empty() ? loose : exact;
 }
@@ -58,10 +54,7 @@ Result<std::string> find_baseline(const std::vector<StoredCell>& cells, const Ru
         text, run.number);
   }
   std::vector<std::string> ids;
-  for (const StoredCell& cell : cells) {
-    const std::string id = cell.cell.contender.id();
-    if (std::ranges::find(ids, id) == ids.end()) ids.push_back(id);
-  }
+  for (const StoredCell& cell : cells) add_once(ids, cell.cell.contender.id());
   if (ids.empty()) {
     return fail("--baseline: run {} has no finished heats, so there is no '{}' to compare with",
                 run.number, text);
@@ -150,10 +143,7 @@ Status apply(const OnlyFilter& filter, const RunInfo& run, std::vector<Row>& row
     std::string there_are;
     for (const auto& [key, values] : wanted) {
       std::vector<std::string> present;
-      for (const Row& row : rows) {
-        const std::string word = filter_words(row, key).front();
-        if (std::ranges::find(present, word) == present.end()) present.push_back(word);
-      }
+      for (const Row& row : rows) add_once(present, filter_words(row, key).front());
       there_are +=
           fmt::format("{}{}: {}", there_are.empty() ? "" : "; ", key, fmt::join(present, ", "));
     }
@@ -161,16 +151,6 @@ Status apply(const OnlyFilter& filter, const RunInfo& run, std::vector<Row>& row
   }
   rows = std::move(kept);
   return {};
-}
-
-std::vector<std::string> contender_ids(const std::vector<Row>& rows) {
-  std::vector<std::string> ids;
-  std::set<std::string> known;
-  for (const Row& row : rows) {
-    std::string id = row.cell.cell.contender.id();
-    if (known.insert(id).second) ids.push_back(std::move(id));
-  }
-  return ids;
 }
 
 /// The key of rows on one line: one contender, all axes equal except the length.
@@ -236,7 +216,7 @@ Result<Table> make_table(const Store& store, const RunInfo& run,
     table.rows.push_back(std::move(row));
   }
   table.ceilings = std::move(*ceilings);
-  table.contenders = contender_ids(table.rows);
+  for (const Row& row : table.rows) add_once(table.contenders, row.cell.cell.contender.id());
   if (table.baseline) add_ratios(table.rows, *table.baseline);
   add_drift(table.rows, table.baseline);
   if (Status applied = apply(filter, run, table.rows); !applied) {

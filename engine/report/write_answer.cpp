@@ -206,12 +206,6 @@ std::string before(const std::string& setting) {
   return setting.empty() ? "" : setting + ": ";
 }
 
-void add_notes(Sheet& sheet, const std::vector<std::string>& notes) {
-  for (const std::string& note : notes) {
-    if (std::ranges::find(sheet.notes, note) == sheet.notes.end()) sheet.notes.push_back(note);
-  }
-}
-
 Sheet sheet_for_people(std::span<const Answer> answers) {
   Sheet sheet{.block_column = SheetColumn{"", "At", false}};
   if (!answers.empty()) sheet.above = {answers.front().shared};
@@ -224,12 +218,10 @@ Sheet sheet_for_people(std::span<const Answer> answers) {
     std::ranges::move(own.blocks, std::back_inserter(sheet.blocks));
     for (const std::string& sentence : headline_of(answer).sentences())
       sheet.notes.push_back(setting + sentence);
-    std::vector<std::string> notes;
     for (const CrossoverAnswer& crossover : answer.crossovers)
-      notes.push_back(setting + crossover.sentence);
-    for (const FitAnswer& fit : answer.fits) notes.push_back(setting + fit.sentence);
-    for (const std::string& note : answer.notes) notes.push_back(setting + note);
-    add_notes(sheet, notes);
+      add_once(sheet.notes, setting + crossover.sentence);
+    for (const FitAnswer& fit : answer.fits) add_once(sheet.notes, setting + fit.sentence);
+    for (const std::string& note : answer.notes) add_once(sheet.notes, setting + note);
   }
   return sheet;
 }
@@ -243,7 +235,7 @@ Sheet sheet_for_people(std::span<const Advice> all) {
     for (const std::string& line : own.above) sheet.above.push_back(before(advice.setting) + line);
     for (SheetBlock& block : own.blocks) block.title = advice.setting;
     std::ranges::move(own.blocks, std::back_inserter(sheet.blocks));
-    add_notes(sheet, own.notes);
+    for (std::string& note : own.notes) add_once(sheet.notes, std::move(note));
   }
   return sheet;
 }
