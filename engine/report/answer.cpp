@@ -6,9 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <map>
-#include <set>
 #include <span>
 #include <tuple>
 #include <utility>
