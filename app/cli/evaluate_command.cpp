@@ -21,7 +21,6 @@
 #include "base/sentences.h"
 #include "engine/effectiveness/measures.h"
 #include "engine/effectiveness/trec_files.h"
-#include "engine/report/differences.h"
 #include "engine/report/effectiveness.h"
 #include "engine/report/sheet.h"
 #include "engine/text/text_collection.h"

@@ -13,8 +13,8 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/figure_arguments.h"
-#include "engine/report/figure.h"
-#include "engine/report/measured_effectiveness.h"
+#include "engine/report/effectiveness_figure.h"
+#include "engine/report/run_figures.h"
 #include "engine/report/training_curve.h"
 #ifdef ATTNSCOPE_HAS_GUI
 #include "app/gui/charts/offscreen_application.h"

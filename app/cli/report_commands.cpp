@@ -11,6 +11,7 @@
 
 #include "app/cli/command_line.h"
 #include "base/sentences.h"
+#include "engine/report/advice.h"
 #include "engine/report/answer.h"
 #include "engine/report/beside.h"
 #include "engine/report/compare.h"
@@ -165,14 +166,15 @@ Result<report::Question> question_of(const AnswerCommand& arguments) {
   return question;
 }
 
-Result<std::vector<report::Answer>> answers_of(const AnswerCommand& arguments, const OpenRun& open,
-                                               const OnlyFilter& filter, report::XAxis x) {
+Result<std::string> answers_of(const AnswerCommand& arguments, const OpenRun& open,
+                               const OnlyFilter& filter, report::XAxis x,
+                               report::TableFormat format) {
   std::optional<std::string> baseline;
   if (!arguments.baseline.empty()) baseline = arguments.baseline;
   if (!arguments.asks()) {
     const auto table = report::make_answer_table(open.store, open.run, baseline, filter, x);
     if (!table) return tl::unexpected(table.error());
-    return report::make_answers(*table, x);
+    return report::write_answers(open.run, report::make_answers(*table, x), format);
   }
   const Result<report::Question> question = question_of(arguments);
   if (!question) return tl::unexpected(question.error());
@@ -182,15 +184,15 @@ Result<std::vector<report::Answer>> answers_of(const AnswerCommand& arguments, c
       table = report::make_table(open.store, open.run, *full, filter);
   }
   if (!table) return tl::unexpected(table.error());
-  auto answers = report::make_answers(*table, *question);
-  if (answers.empty() && !table->rows.empty()) {
+  const std::vector<report::Advice> advice = report::make_advice(*table, *question);
+  if (advice.empty() && !table->rows.empty()) {
     return fail(
         "run {} has documents of drawn lengths, whose times are of no one length; measure some "
         "with "
         "\"sequence_tokens\"",
         open.run.number);
   }
-  return answers;
+  return report::write_advice(open.run, advice, format);
 }
 
 void answer(Session& session, const AnswerCommand& arguments) {
@@ -208,9 +210,9 @@ void answer(Session& session, const AnswerCommand& arguments) {
   if (!filter) return session.fail(exit_wrong_use, filter.error().message);
   const auto open = open_run(arguments.run, arguments.database);
   if (!open) return session.fail(exit_store_refused, open.error().message);
-  const auto answers = answers_of(arguments, *open, *filter, *x);
+  const auto answers = answers_of(arguments, *open, *filter, *x, *format);
   if (!answers) return session.fail(exit_wrong_use, answers.error().message);
-  print_result(session, report::write_answers(open->run, *answers, *format));
+  print_result(session, *answers);
 }
 
 struct CompareCommand {

@@ -8,7 +8,6 @@
 #include <utility>
 
 namespace attnscope::report {
-
 namespace {
 
 /// Replaces "{}" by the value and "(s)" by the plural ending.

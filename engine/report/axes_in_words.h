@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/heat/axes.h"
-#include "engine/report/table.h"
+#include "engine/report/row.h"
 
 namespace attnscope::report {
 

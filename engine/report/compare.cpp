@@ -15,6 +15,7 @@
 #include "engine/report/conditions.h"
 #include "engine/report/number_text.h"
 #include "engine/report/provenance.h"
+#include "engine/report/run_figures.h"
 #include "engine/report/slice.h"
 #include "engine/statistics/placements.h"
 
@@ -28,10 +29,6 @@ std::string cell_key(const StoredCell& cell) {
   return point_key(cell.point) + " " + cell.cell.contender.id();
 }
 
-Row row_of(StoredCell cell) {
-  return {.cell = std::move(cell), .limit_ms = {}, .share_of_limit = {}, .ratio = {}};
-}
-
 /// The time of B over that of A, per item.
 statistics::Ratio ratio_of(const ComparedCell& cell, const statistics::BetweenRuns& between) {
   return statistics::unpaired_ratio(per_item(cell.b.cell), per_item(cell.a.cell), between,
@@ -40,8 +37,7 @@ statistics::Ratio ratio_of(const ComparedCell& cell, const statistics::BetweenRu
 
 std::string time_in_words(const Row& row) {
   if (!is_measured(row)) return outcome_of(row).status;
-  return format_time(row.cell.summary.median_ns / documents_of(row)) +
-         (is_disturbed(row) ? " !" : "");
+  return format_time(ns_per_document(row)) + (is_disturbed(row) ? " !" : "");
 }
 
 ComparedTexts line_of(const ComparedCell& cell) {
@@ -188,12 +184,9 @@ ordered_json json_of(const ComparedCell& compared) {
   return row;
 }
 
-Value number(std::optional<double> value) {
-  return value && std::isfinite(*value) ? Value(fmt::format("{:.9g}", *value)) : Value();
-}
-
 Value ms_of(const Row& row) {
-  return is_measured(row) ? number(row.cell.summary.median_ns / 1e6 / documents_of(row)) : Value();
+  return is_measured(row) ? nine_digits(row.cell.summary.median_ns / 1e6 / documents_of(row))
+                          : Value();
 }
 
 Sheet sheet_for_programs(const Comparison& comparison) {
@@ -211,7 +204,7 @@ Sheet sheet_for_programs(const Comparison& comparison) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const ComparedCell& cell = comparison.cells[i];
     const auto of_ratio = [&](double statistics::Ratio::*part) {
-      return cell.ratio ? number((*cell.ratio).*part) : Value();
+      return cell.ratio ? nine_digits((*cell.ratio).*part) : Value();
     };
     sheet.add({lines[i].setting, cell.a.cell.cell.contender.id(), ms_of(cell.a), ms_of(cell.b),
                of_ratio(&statistics::Ratio::ratio), of_ratio(&statistics::Ratio::low),
@@ -282,7 +275,7 @@ Result<Comparison> compare_runs(const Store& store_a, const RunInfo& a, const St
       continue;
     }
     ComparedCell compared{
-        .a = row_of(std::move(cell)), .b = row_of(std::move(*match->second)), .ratio = {}};
+        .a = {.cell = std::move(cell)}, .b = {.cell = std::move(*match->second)}, .ratio = {}};
     of_b.erase(match);
     if (is_measured(compared.a) && is_measured(compared.b)) {
       const statistics::Ratio ratio = ratio_of(compared, {});
@@ -302,9 +295,7 @@ Result<Figure> comparison_figure(const Comparison& comparison) {
     Row row = cell.b;
     row.ratio = cell.ratio;
     row.cell.cell.samples.clear();
-    const std::string id = row.cell.cell.contender.id();
-    if (std::ranges::find(table.contenders, id) == table.contenders.end())
-      table.contenders.push_back(id);
+    add_once(table.contenders, row.cell.cell.contender.id());
     table.rows.push_back(std::move(row));
   }
   const std::array<std::string_view, 1> drawn{"sequence_tokens"};

@@ -98,6 +98,36 @@ std::string disturbance_in_words(const Row& row) {
   return fmt::format("disturbed: {}", fmt::join(reasons, ", "));
 }
 
+/// "2 of 48 cells took less than the measured ceilings allow: ..."; empty if none did.
+std::string beyond_limit_in_words(const std::vector<const Row*>& rows) {
+  const auto timed = std::ranges::count_if(rows, [](const Row* row) { return is_measured(*row); });
+  const auto beyond =
+      std::ranges::count_if(rows, [](const Row* row) { return is_beyond_limit(*row); });
+  if (beyond == 0) return {};
+  return fmt::format(
+      "{} of {} cells took less than the measured ceilings allow: rest on none of their times "
+      "before the ceilings are measured again on a quiet machine",
+      beyond, timed);
+}
+
+/// "NAME has weights of its own, ..."; empty if the scores of every measured row were compared with
+/// the reference.
+std::string unchecked_in_words(const RunInfo& run, const std::vector<const Row*>& rows) {
+  std::vector<std::string> ids;
+  for (const auto& one : provenance_at(provenance_of(run), "/build/served")) {
+    const auto id = provenance_at(one, "/id");
+    if (provenance_at(one, "/weights") != "own" || !id.is_string()) continue;
+    const auto is_measured_of_it = [id = id.get<std::string>()](const Row* row) {
+      return is_measured(*row) && row->cell.cell.contender.implementation == id;
+    };
+    if (std::ranges::any_of(rows, is_measured_of_it))
+      ids.push_back(one_line(id.get<std::string>()));
+  }
+  if (ids.empty()) return {};
+  return fmt::format("{} computed with weights of {} own: no reference knows these scores",
+                     fmt::join(ids, ", "), ids.size() == 1 ? "its" : "their");
+}
+
 }  // namespace
 
 double median_foreign_load(const Row& row) {
@@ -139,17 +169,13 @@ std::string disturbed_share(const std::vector<const Row*>& rows) {
   return fmt::format("{} of {} cells were disturbed by other programs", disturbed, timed);
 }
 
-std::string disturbed_cells_in_words(const std::vector<const Row*>& rows) {
-  const std::string disturbed = disturbed_share(rows);
-  return disturbed.empty() ? disturbed : disturbed + ": close those and measure again";
-}
-
 std::string disturbed_cells_in_words(const RunInfo& run, const std::vector<const Row*>& rows,
                                      Remedy remedy) {
-  const std::string disturbed = disturbed_cells_in_words(rows);
+  const std::string disturbed = disturbed_share(rows);
   if (disturbed.empty()) return disturbed;
-  return disturbed + (remedy == Remedy::command ? ", " + command_on(run, "run --again")
-                                                : R"( ("Measure again" in the run's menu))");
+  return fmt::format("{}: close those and measure again{}", disturbed,
+                     remedy == Remedy::command ? ", " + command_on(run, "run --again")
+                                               : R"( ("Measure again" in the run's menu))");
 }
 
 bool is_beyond_limit(const Row& row) {
@@ -169,31 +195,13 @@ bool has_time(const Row& row) {
   return is_measured(row) && !is_implausible(row);
 }
 
-std::string beyond_limit_in_words(const std::vector<const Row*>& rows) {
-  const auto timed = std::ranges::count_if(rows, [](const Row* row) { return is_measured(*row); });
-  const auto beyond =
-      std::ranges::count_if(rows, [](const Row* row) { return is_beyond_limit(*row); });
-  if (beyond == 0) return {};
-  return fmt::format(
-      "{} of {} cells took less than the measured ceilings allow: rest on none of their times "
-      "before the ceilings are measured again on a quiet machine",
-      beyond, timed);
-}
-
-std::string unchecked_in_words(const RunInfo& run, const std::vector<const Row*>& rows) {
-  std::vector<std::string> ids;
-  for (const auto& one : provenance_at(provenance_of(run), "/build/served")) {
-    const auto id = provenance_at(one, "/id");
-    if (provenance_at(one, "/weights") != "own" || !id.is_string()) continue;
-    const auto is_measured_of_it = [id = id.get<std::string>()](const Row* row) {
-      return is_measured(*row) && row->cell.cell.contender.implementation == id;
-    };
-    if (std::ranges::any_of(rows, is_measured_of_it))
-      ids.push_back(one_line(id.get<std::string>()));
+std::vector<std::string> doubts_about(const RunInfo& run, const std::vector<const Row*>& rows) {
+  std::vector<std::string> doubts;
+  for (const std::string& doubt : {disturbed_cells_in_words(run, rows), beyond_limit_in_words(rows),
+                                   unchecked_in_words(run, rows)}) {
+    if (!doubt.empty()) doubts.push_back(doubt + ".");
   }
-  if (ids.empty()) return {};
-  return fmt::format("{} computed with weights of {} own: no reference knows these scores",
-                     fmt::join(ids, ", "), ids.size() == 1 ? "its" : "their");
+  return doubts;
 }
 
 std::string provenance_line(const Table& table) {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/report/table.h"
+#include "engine/report/row.h"
 
 namespace attnscope::report {
 
@@ -32,9 +32,6 @@ namespace attnscope::report {
 [[nodiscard]] bool is_disturbed(const Row& row);
 /// "31 of 48 cells were disturbed by other programs"; empty if none was.
 [[nodiscard]] std::string disturbed_share(const std::vector<const Row*>& rows);
-/// "31 of 48 cells were disturbed by other programs: close those and measure again"; empty if none
-/// was. One sentence for the whole run, with the remedy.
-[[nodiscard]] std::string disturbed_cells_in_words(const std::vector<const Row*>& rows);
 /// Whether the time is shorter than the measured ceilings allow: then the ceilings or the time are
 /// wrong.
 [[nodiscard]] bool is_beyond_limit(const Row& row);
@@ -45,15 +42,14 @@ namespace attnscope::report {
 [[nodiscard]] std::string why_implausible(const Row& row);
 /// Whether the row was measured and its time is plausible.
 [[nodiscard]] bool has_time(const Row& row);
-/// "2 of 48 cells took less than the measured ceilings allow: ..."; empty if none did.
-[[nodiscard]] std::string beyond_limit_in_words(const std::vector<const Row*>& rows);
-/// "NAME has weights of its own, ..."; empty if the scores of every measured row were compared with
-/// the reference.
-[[nodiscard]] std::string unchecked_in_words(const RunInfo& run,
-                                             const std::vector<const Row*>& rows);
+/// Sentences about what speaks against the rows' times: disturbed cells, times below the limit, and
+/// contenders whose scores no reference knows.
+[[nodiscard]] std::vector<std::string> doubts_about(const RunInfo& run,
+                                                    const std::vector<const Row*>& rows);
 /// How the reader carries out a suggested remedy: by a command in a shell, or in the window.
 enum class Remedy : std::uint8_t { command, menu };
-/// With the remedy: "..., attnscope run --again 3".
+/// "31 of 48 cells were disturbed by other programs: close those and measure again, attnscope run
+/// --again 3"; empty if none was. One sentence for the whole run, with the remedy.
 [[nodiscard]] std::string disturbed_cells_in_words(const RunInfo& run,
                                                    const std::vector<const Row*>& rows,
                                                    Remedy remedy = Remedy::command);

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 namespace attnscope::report {
 namespace {
@@ -202,15 +201,8 @@ std::string name_along(const Contender& contender, XAxis x) {
 }
 
 std::vector<std::vector<const Row*>> rows_by_setting(const Table& table, XAxis x) {
-  std::vector<std::vector<const Row*>> settings;
-  std::map<std::string, std::size_t> known;
-  for (const Row& row : table.rows) {
-    const auto [place, is_new] =
-        known.emplace(point_key(without_x(row.cell.point, x)), settings.size());
-    if (is_new) settings.emplace_back();
-    settings[place->second].push_back(&row);
-  }
-  return settings;
+  return grouped(all_rows(table.rows),
+                 [x](const Row& row) { return point_key(without_x(row.cell.point, x)); });
 }
 
 std::vector<CrossoverAnswer> find_crossover_answers(const std::vector<const Row*>& rows, XAxis x,

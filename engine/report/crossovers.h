@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/report/figure.h"
-#include "engine/report/table.h"
+#include "engine/report/row.h"
+#include "engine/report/views.h"
 #include "engine/statistics/crossover.h"
 
 namespace attnscope::report {

@@ -2,16 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Evaluation of rankings as tables: means with the verdicts of the paired tests against a baseline,
-// and values per query (differences.h: where rankings differ).
+// values per query, and where rankings differ from the baseline's, query by query, with the
+// documents that moved most and optionally the texts: as a table, and as a file that the window
+// opens.
 //
 //   EffectivenessReport report = evaluate_runs(std::move(runs), qrels, measures, question);
 //   print(write_sheet(effectiveness_sheet(report, TableFormat::text), TableFormat::text));
+//   print(write_differences(differences_of(report)));
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "engine/effectiveness/measures.h"
 #include "engine/report/sheet.h"
 #include "engine/statistics/paired_tests.h"
@@ -56,4 +61,37 @@ struct EffectivenessReport {
 [[nodiscard]] Sheet effectiveness_sheet(const EffectivenessReport& report, TableFormat format);
 /// One block per measure, one row per query, one column per run; the last row is the mean.
 [[nodiscard]] Sheet per_query_sheet(const EffectivenessReport& report, TableFormat format);
+
+struct MovedDocument {
+  std::string id;
+  std::int64_t from = 0, to = 0;  // ranks from 1; 0: the document is not in that ranking
+  std::string text = {};          // empty: not given
+};
+
+/// The difference for one query in one run.
+struct RankingDifference {
+  std::string run, query;
+  std::string text = {};  // the query's; empty: not given
+  double rbo = 0;
+  std::optional<double> tau = {};
+  std::optional<double> change = {};  // of the first measure; empty for a query without judgements
+  std::vector<MovedDocument> moved;   // at most five
+};
+
+/// Run by run in the report's order; within each, the queries with the lowest overlap first.
+[[nodiscard]] std::vector<RankingDifference> differences_of(const EffectivenessReport& report);
+/// One block per run other than the baseline, one row per query that both rank.
+[[nodiscard]] Sheet differences_sheet(const EffectivenessReport& report,
+                                      const std::vector<RankingDifference>& differences,
+                                      TableFormat format);
+
+/// A JSON array with one object per query.
+[[nodiscard]] std::string write_differences(const std::vector<RankingDifference>& differences);
+/// Parses the output of write_differences. Errors name `source` and the field.
+[[nodiscard]] Result<std::vector<RankingDifference>> parse_differences(std::string_view json,
+                                                                       std::string_view source);
+
+/// "3>17", "none>4".
+[[nodiscard]] std::string ranks_in_words(const MovedDocument& moved);
+
 }  // namespace attnscope::report

@@ -1,68 +1,19 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The data of a run's chart as plain numbers, shared by the window's charts, `plot` and the data
-// file next to a figure. Drawing is in app/gui/charts.
+// The data of a chart as plain numbers, shared by the window's charts, `plot` and the data file
+// next to a figure. Drawing is in app/gui/charts; run_figures.h makes the figures of a run.
 
+#include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "engine/report/table.h"
+#include "engine/heat/cell.h"
+#include "engine/report/views.h"
 
 namespace attnscope::report {
-
-enum class XAxis : std::uint8_t { length, window, candidates };
-/// The --only key of the x axis, and its name in --x.
-[[nodiscard]] std::string_view key_along(XAxis x);
-[[nodiscard]] std::string_view name_of(XAxis x);
-/// The views of a run, most of them over an XAxis. Three views have another quantity on x: the
-/// roofline the work per byte, space the time of a query, and the published nDCG@10 of a model the
-/// documents scored here per millisecond; they join a contender's points in the order of the XAxis.
-/// Effectiveness is plotted over the time of a document, one point per contender. Stages are bars,
-/// one per contender, and so are the parts of a call, at each length.
-enum class YAxis : std::uint8_t {
-  time,
-  memory,
-  limit,
-  ratio,
-  per_token,
-  per_ms,
-  executed,
-  roofline,
-  per_query,
-  cache,
-  space,
-  trec_ndcg,
-  dev_ndcg,
-  effectiveness,
-  stages,
-  parts
-};
-enum class Scale : std::uint8_t { linear, log2, log10 };
-
-/// A view, with its title in the window and its key in `plot --y`.
-struct View {
-  YAxis y;
-  std::string_view key;    // "per-token"
-  std::string_view title;  // "Time per token"
-  bool needs_baseline = false;
-  bool of_models = false;      // only for re-rankers
-  bool of_one_length = false;  // shown in the window's answers
-};
-/// Every view, in display order.
-[[nodiscard]] std::span<const View> views();
-[[nodiscard]] const View& view_of(YAxis y);
-
-[[nodiscard]] Result<XAxis> parse_x(std::string_view text);
-[[nodiscard]] Result<YAxis> parse_y(std::string_view text);
-/// "time,memory": several values are drawn side by side.
-[[nodiscard]] Result<std::vector<YAxis>> parse_ys(std::string_view text);
-/// `option` is named in the error: "--scale-x".
-[[nodiscard]] Result<Scale> parse_scale(std::string_view option, std::string_view text);
-[[nodiscard]] std::string_view name_of(Scale scale);
 
 struct Point {
   double x = 0;
@@ -93,9 +44,10 @@ struct RailMark {
 /// one segment of each bar.
 struct Series {
   std::string name;
-  std::string style_key;      // contender id; in bar charts the stage or the part
-  std::vector<Point> points;  // ascending x (roofline: length or window), finite, fit for the scale
-  std::vector<RailMark> rail;
+  std::string style_key;  // contender id; in bar charts the stage or the part
+  std::vector<Point> points =
+      {};  // ascending x (roofline: length or window), finite, fit for the scale
+  std::vector<RailMark> rail = {};
 };
 
 /// A position on x with a vertical line: where a contender overtakes the baseline.
@@ -116,8 +68,8 @@ struct Figure {
   std::string title, x_label, y_label;
   Scale x_scale = Scale::log2, y_scale = Scale::log10;
   std::optional<double> line_at = std::nullopt;  // reference line: 1 for ratios
-  std::vector<Series> series;
-  std::string provenance;
+  std::vector<Series> series = {};
+  std::string provenance = {};
   // If not empty: bars, which stack the series' values at x = 0, 1, ...; these are the names of the
   // x values.
   std::vector<std::string> x_names = {};
@@ -133,22 +85,6 @@ struct Figure {
   std::string warning = {};  // a warning for readers of a published figure: disturbed_share
 };
 
-/// With x = length or candidates, each window of a contender is a series. With x = window,
-/// contenders without a window are drawn at every window. `title` names the axes that are fixed. If
-/// the cells mix values of another axis (dtype, batch limit, ...), an error names the axis and
-/// --only.
-[[nodiscard]] Result<Figure> make_figure(const Table& table, XAxis x, YAxis y);
-
-/// Marks where contenders overtake the table's baseline in time; the figure must be of that table
-/// and that x. Figures that do not show time get no marks.
-void mark_crossovers(Figure& figure, const Table& table, XAxis x, YAxis y);
-[[nodiscard]] bool tells_time(YAxis y);
-/// Whether the view has stacked bars, on axes of their own.
-[[nodiscard]] bool has_bars(YAxis y);
-/// Whether the view depends on measured times, so that disturbances affect it: false for bytes and
-/// planned work.
-[[nodiscard]] bool rests_on_times(YAxis y);
-
 /// Overrides the figure's scales; bars are not affected. Values that a scale cannot show go to the
 /// rail and return with a scale that can.
 void set_scales(Figure& figure, std::optional<Scale> x, std::optional<Scale> y);
@@ -162,14 +98,6 @@ struct Facets {
   std::string provenance;
   std::string warning = {};  // like Figure::warning
 };
-
-/// One figure for each value of `key`, which is a key of --only, in the table's order; an empty key
-/// gives one figure of all rows. Several `ys` are the columns of one row per value. Contenders
-/// without a window are in the panel of every window. An error if the key is unknown or already
-/// runs along x, or if a panel would mix values of yet another axis. `crossovers`: marked in every
-/// panel that shows time.
-[[nodiscard]] Result<Facets> make_facets(const Table& table, XAxis x, const std::vector<YAxis>& ys,
-                                         std::string_view key, bool crossovers = false);
 
 /// The name of a named x position, of bars or of the infinite window; "" if it is a number.
 [[nodiscard]] std::string name_on_x(const Figure& figure, double x);

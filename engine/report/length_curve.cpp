@@ -165,4 +165,8 @@ const Row* LengthCurve::next() const {
   return nullptr;
 }
 
+std::vector<std::vector<const Row*>> by_contender(const std::vector<const Row*>& rows) {
+  return grouped(rows, [](const Row& row) { return row.cell.cell.contender.id(); });
+}
+
 }  // namespace attnscope::report

@@ -15,7 +15,7 @@
 #include <optional>
 #include <vector>
 
-#include "engine/report/table.h"
+#include "engine/report/row.h"
 
 namespace attnscope::report {
 
@@ -49,6 +49,10 @@ struct Estimate {
 
 /// The position of a row on a length curve.
 [[nodiscard]] double tokens_of(const Row* row);
+
+/// Rows grouped by contender, in their original order.
+[[nodiscard]] std::vector<std::vector<const Row*>> by_contender(
+    const std::vector<const Row*>& rows);
 
 class LengthCurve {
  public:

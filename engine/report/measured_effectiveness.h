@@ -2,21 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The effectiveness of a run's contenders, measured with it (docs/effectiveness.md): means, the
-// paired tests against the baseline named by the sweep, and the figure of effectiveness over time.
+// paired tests against the baseline named by the sweep.
 //
 //   const RunEffectiveness effectiveness(run);
 //   if (const auto own = effectiveness.of("sparse/segment/4")) say(in_words(*own));
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "engine/effectiveness/measured_runs.h"
-#include "engine/report/figure.h"
-#include "engine/report/published.h"
 #include "engine/statistics/paired_tests.h"
 #include "engine/store/store.h"
 
@@ -54,28 +50,5 @@ class RunEffectiveness {
 [[nodiscard]] std::string in_words(const MeasuredEffectiveness& own, std::string_view baseline);
 /// "difference -0.0031, 90 % interval -0.0102 to +0.0040, p = 0.0012".
 [[nodiscard]] std::string test_in_words(const statistics::PairedTests& tests);
-
-/// A contender's position in the plane of time and effectiveness.
-struct TimedEffectiveness {
-  std::string name, contender;  // id
-  double time_ns = 0;
-  std::string remark{};  // on its time: "≈ interpolated"
-  std::int64_t cell = -1;
-  std::optional<MeasuredEffectiveness> measured{};
-  std::optional<PublishedNdcg> published{};  // looked up only if none was measured
-};
-/// Time on x, the measure on y; † marks contenders equivalent to the baseline, "publ." published
-/// values if other contenders were measured. The front contains the points that no other point
-/// beats in both; it uses measured values, or published ones if there are none, because the two
-/// refer to different collections. `of`: the unit of a time, "per document".
-[[nodiscard]] Figure effectiveness_figure(const std::vector<TimedEffectiveness>& contenders,
-                                          std::string_view of);
-
-/// A range of y, common to all panels, in which a difference of 0.01 is visible but small. Empty
-/// without points.
-struct ReadableRange {
-  double low = 0, high = 0;
-};
-[[nodiscard]] std::optional<ReadableRange> readable_range(std::span<const Figure> figures);
 
 }  // namespace attnscope::report

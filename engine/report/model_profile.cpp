@@ -128,7 +128,6 @@ Figure profile_figure(const ModelProfile& profile) {
                 .y_label = fmt::format("Time per pair (ms){}", marks_in_words),
                 .x_scale = Scale::linear,
                 .y_scale = Scale::linear,
-                .series = {},
                 .provenance = said_of(of),
                 .x_names = {of.model}};
   for (const ProfiledPart& part : profile.parts()) {
@@ -141,8 +140,7 @@ Figure profile_figure(const ModelProfile& profile) {
                                          .low = ms(part.least),
                                          .high = ms(part.most),
                                          .label = share_in_words(part),
-                                         .mark = mark_of(part)}},
-                             .rail = {}});
+                                         .mark = mark_of(part)}}});
   }
   return figure;
 }

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "engine/report/figure.h"
+#include "engine/report/row.h"
 #include "engine/report/sheet.h"
-#include "engine/report/table.h"
 
 namespace attnscope::report {
 

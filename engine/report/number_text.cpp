@@ -55,6 +55,15 @@ std::string padded(std::string_view text, std::size_t width, bool left) {
   return left ? std::string(text) + blanks : blanks + std::string(text);
 }
 
+void add_once(std::vector<std::string>& texts, std::string text) {
+  if (std::ranges::find(texts, text) == texts.end()) texts.push_back(std::move(text));
+}
+
+std::string without_stop(std::string text) {
+  while (!text.empty() && text.back() == '.') text.pop_back();
+  return text;
+}
+
 std::string without_trailing_blanks(std::string text) {
   text.erase(text.find_last_not_of(' ') + 1);
   return text;

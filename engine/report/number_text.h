@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/statistics/summary.h"
 
@@ -43,6 +44,12 @@ inline constexpr std::string_view too_few_samples = "too few samples";
 
 /// Padded with blanks to a width, on the right for left-aligned text.
 [[nodiscard]] std::string padded(std::string_view text, std::size_t width, bool left);
+
+/// Adds a text that is not yet among the others.
+void add_once(std::vector<std::string>& texts, std::string text);
+
+/// Without the full stop at its end, so that the sentence can be a part of another.
+[[nodiscard]] std::string without_stop(std::string text);
 
 [[nodiscard]] std::string without_trailing_blanks(std::string text);
 

@@ -59,7 +59,7 @@ Figure histogram_of(const std::string& title, const DocumentLengths& lengths) {
                 .y_label = "Texts",
                 .x_scale = Scale::linear,
                 .y_scale = Scale::linear,
-                .series = {{.name = title, .style_key = title, .points = {}, .rail = {}}},
+                .series = {{.name = title, .style_key = title}},
                 .provenance = {}};
   for (std::size_t bin = 0; bin < counts.size(); ++bin) {
     const auto begin = static_cast<std::int64_t>(bin) * width;

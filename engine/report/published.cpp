@@ -11,9 +11,7 @@
 
 #include "engine/checkpoint/family_description.h"
 #include "engine/heat/model_row.h"
-#include "engine/report/axes_in_words.h"
-#include "engine/report/conditions.h"
-#include "engine/report/published_sources.h"
+#include "engine/report/resources.h"
 
 namespace attnscope::report {
 namespace {
@@ -44,7 +42,7 @@ constexpr std::array<std::string_view, 4> mixencoder_keys{"model", "context_embe
 
 /// The files are compiled in and covered by tests: a parse error is a bug.
 Rows rows_of(std::string_view file, std::span<const std::string_view> keys) {
-  Result<Rows> rows = parse_reference(published_source(file), keys);
+  Result<Rows> rows = parse_reference(resource(file).text, keys);
   assert(rows.has_value());
   return rows ? std::move(*rows) : Rows();
 }

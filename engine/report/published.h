@@ -16,7 +16,8 @@
 
 #include "base/result.h"
 #include "engine/pattern/window.h"
-#include "engine/report/table.h"
+#include "engine/report/row.h"
+#include "engine/report/sheet.h"
 
 namespace attnscope::report {
 

@@ -58,7 +58,6 @@ Result<Figure> RegionPositions::figure(const std::string& model) const {
       .y_label = "Documents (%)",
       .x_scale = Scale::linear,
       .y_scale = Scale::linear,
-      .series = {},
       .provenance = fmt::format("Regions that made the scores of {} in {} documents, by the word "
                                 "at which they begin, in bins of {} words; {}.",
                                 model, documents_, width, in_words())};
@@ -68,9 +67,7 @@ Result<Figure> RegionPositions::figure(const std::string& model) const {
     std::vector<std::int64_t> bins(static_cast<std::size_t>(last / width + 1));
     for (const std::int64_t begin : begins) ++bins[static_cast<std::size_t>(begin / width)];
     Series series{.name = fmt::format("{} region", place_names[place]),
-                  .style_key = fmt::format("region {}", place + 1),
-                  .points = {},
-                  .rail = {}};
+                  .style_key = fmt::format("region {}", place + 1)};
     series.points.reserve(bins.size());
     for (std::size_t bin = 0; bin < bins.size(); ++bin) {
       constexpr double percent = 100;

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "engine/report/table.h"
+#include "engine/report/row.h"
 
 namespace attnscope::report {
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/report/figure.h"
+#include "engine/report/row.h"
 
 namespace attnscope::report {
 

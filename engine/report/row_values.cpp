@@ -12,6 +12,7 @@
 #include "engine/heat/axes.h"
 #include "engine/report/conditions.h"
 #include "engine/report/measured_effectiveness.h"
+#include "engine/report/number_text.h"
 #include "engine/worker/protocol.h"
 
 namespace attnscope::report {
@@ -157,10 +158,7 @@ constexpr std::array measured_columns{
            [](const Row& r) { return measured(r, per_ms(r, r.cell.summary.low_ns)); }},
     Column{"peak_bytes", [](const Row& r) { return measured(r, peak_bytes(r.cell.cell.memory)); }},
     Column{"peak_bytes_per_document",
-           [](const Row& r) {
-             return measured(r,
-                             static_cast<double>(peak_bytes(r.cell.cell.memory)) / documents_of(r));
-           }},
+           [](const Row& r) { return measured(r, bytes_per_document(r)); }},
     Column{"reserved_bytes",
            [](const Row& r) { return measured(r, r.cell.cell.memory.reserved_bytes); }},
     Column{"workspace_bytes",

@@ -8,7 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/report/table.h"
+#include "engine/report/row.h"
+#include "engine/report/sheet.h"
 
 namespace attnscope::report {
 

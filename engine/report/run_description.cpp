@@ -16,7 +16,6 @@
 #include "engine/report/conditions.h"
 #include "engine/report/number_text.h"
 #include "engine/report/provenance.h"
-#include "engine/report/where_measured.h"
 #include "engine/sweep/run_plan.h"
 
 namespace attnscope::report {

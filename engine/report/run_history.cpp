@@ -142,7 +142,7 @@ Result<RunHistory> history_of(std::span<const StoredTable> tables) {
 std::string time_in_run(const Row* row) {
   if (row == nullptr) return "–";
   if (!is_measured(*row)) return outcome_of(*row).status;
-  return format_time(row->cell.summary.median_ns / documents_of(*row));
+  return format_time(ns_per_document(*row));
 }
 
 /// The differences between two runs with changed cells, in sentences.

@@ -9,13 +9,14 @@
 #include <cassert>
 #include <cctype>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "base/sentences.h"
+#include "engine/report/html_page.h"
 #include "engine/report/number_text.h"
-#include "engine/report/sheet_html.h"
 
 namespace attnscope::report {
 namespace {
@@ -36,15 +37,13 @@ std::string cell_text(std::string_view text) {
   return in_a_sentence(one_line(std::string(text)), longest_cell);
 }
 
-}  // namespace
-
+/// A cell's text with its marks, and with its difference if the format has no separate style for
+/// it; for people, before escaping.
 std::string words_in(const SheetCell& cell) {
   std::string text = cell_text(text_of(cell.value));
   if (!cell.marks.empty()) text += " " + cell.marks;
   return cell.difference.empty() ? text : fmt::format("{} ({})", text, cell.difference);
 }
-
-namespace {
 
 // Text.
 
@@ -327,6 +326,21 @@ std::string as_latex(const Sheet& sheet) {
   return text + escaped_together(sheet.below, "\\par\n") + "\\par}\n\\end{table}\n";
 }
 
+// HTML.
+
+std::string_view kind_of(const SheetColumn& column) {
+  // A column without a title contains marks.
+  return column.is_number ? "number" : column.title.empty() ? "mark" : "text";
+}
+
+std::string sheet_page(const Sheet& sheet) {
+  return html_page(
+      sheet.above.empty() ? "AttnScope" : sheet.above.front(),
+      fmt::format("{}{}{}<footer>\n{}</footer>\n", html_paragraphs(sheet.above), html_table(sheet),
+                  html_paragraphs(sheet.notes), html_paragraphs(sheet.below)),
+      {.styles = {resource("page.css")}, .script = {}});
+}
+
 // CSV (RFC 4180) and JSON.
 
 /// Whether a spreadsheet would evaluate the text as a formula; signed numbers, "-43 %", are
@@ -446,6 +460,10 @@ std::string text_of(const Value& value) {
       value);
 }
 
+Value nine_digits(std::optional<double> value) {
+  return value && std::isfinite(*value) ? Value(fmt::format("{:.9g}", *value)) : Value();
+}
+
 void Sheet::add(std::vector<SheetCell> row) {
   if (blocks.empty()) blocks.emplace_back();
   blocks.back().rows.push_back(std::move(row));
@@ -467,6 +485,32 @@ std::string write_sheet(const Sheet& sheet, TableFormat format) {
       break;
   }
   return as_json(sheet);
+}
+
+std::string html_table(const Sheet& sheet) {
+  std::string text = "<div class=\"scroll\">\n<table>\n<thead>\n<tr>";
+  for (const SheetColumn& column : sheet.columns) {
+    text += fmt::format("<th scope=\"col\" class=\"{}\">{}</th>", kind_of(column),
+                        html_escaped(column.title));
+  }
+  text += "</tr>\n</thead>\n";
+  for (const SheetBlock& block : sheet.blocks) {
+    text += "<tbody>\n";
+    if (!block.title.empty()) {
+      text += fmt::format("<tr><th scope=\"rowgroup\" colspan=\"{}\">{}</th></tr>\n",
+                          sheet.columns.size(), html_escaped(block.title));
+    }
+    for (const auto& row : block.rows) {
+      text += "<tr>";
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        text += fmt::format("<td class=\"{}{}\">{}</td>", kind_of(sheet.columns[i]),
+                            row[i].is_baseline ? " baseline" : "", html_escaped(words_in(row[i])));
+      }
+      text += "</tr>\n";
+    }
+    text += "</tbody>\n";
+  }
+  return text + "</table>\n</div>\n";
 }
 
 std::string write_tabbed(const Sheet& sheet) {

@@ -44,6 +44,9 @@ using Value = std::variant<std::monostate, bool, std::int64_t, std::uint64_t, do
 /// The text in CSV; "" for no value. Doubles are written so that they round-trip exactly.
 [[nodiscard]] std::string text_of(const Value& value);
 
+/// The number with nine significant digits; none if it is not finite.
+[[nodiscard]] Value nine_digits(std::optional<double> value);
+
 struct SheetColumn {
   std::string key;    // in CSV and JSON
   std::string title;  // with the unit: "Time per document (µs)"
@@ -95,6 +98,9 @@ struct Sheet {
 };
 
 [[nodiscard]] std::string write_sheet(const Sheet& sheet, TableFormat format);
+/// Only the columns and blocks of the sheet, in a box that scrolls if the page is narrower: a part
+/// of an HTML page (html_page.h).
+[[nodiscard]] std::string html_table(const Sheet& sheet);
 /// Titles and cells separated by tabs, as spreadsheets paste them from the clipboard.
 [[nodiscard]] std::string write_tabbed(const Sheet& sheet);
 

@@ -50,10 +50,6 @@ bool contains(std::span<const std::string_view> keys, std::string_view key) {
   return std::ranges::find(keys, key) != keys.end();
 }
 
-void add_new(std::vector<std::string>& values, std::string value) {
-  if (std::ranges::find(values, value) == values.end()) values.push_back(std::move(value));
-}
-
 /// One distinct setting of the table: for each axis of the slice, the index of its value.
 using Setting = std::vector<std::size_t>;
 
@@ -85,7 +81,7 @@ Axes axes_in(const Table& table, std::span<const std::string_view> drawn) {
     std::vector<std::string>& setting = settings.emplace_back();
     for (std::size_t a = 0; a < axes.places.size(); ++a) {
       setting.push_back(point[axes.places[a]].value);
-      add_new(axes.values[a], setting.back());
+      add_once(axes.values[a], setting.back());
     }
   }
   for (auto& values : axes.values) order_values(values);
@@ -152,7 +148,7 @@ std::string moved_sentence(const Axes& axes, const Setting& chosen,
 std::vector<std::string> all_windows_of(const Table& table) {
   std::vector<std::string> windows;
   for (const Row& row : table.rows) {
-    if (const auto& window = row.cell.cell.contender.window) add_new(windows, window->text());
+    if (const auto& window = row.cell.cell.contender.window) add_once(windows, window->text());
   }
   order_values(windows);
   return windows;
@@ -165,7 +161,7 @@ void add_windows(Slice& slice, const Table& table, const SliceWish& wish) {
   std::vector<std::string> here;
   for (const Row& row : table.rows) {
     const auto& window = row.cell.cell.contender.window;
-    if (window && is_in(slice, row)) add_new(here, window->text());
+    if (window && is_in(slice, row)) add_once(here, window->text());
   }
   SliceAxis axis{.key = std::string(window_key),
                  .name = axis_name(window_key),

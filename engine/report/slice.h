@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/report/table.h"
+#include "engine/report/row.h"
 
 namespace attnscope::report {
 

@@ -128,7 +128,6 @@ Figure panel(std::string title, const char* y_label) {
           .y_label = y_label,
           .x_scale = Scale::linear,
           .y_scale = Scale::linear,
-          .series = {},
           .provenance = {}};
 }
 
@@ -280,13 +279,11 @@ Facets training_figure(std::span<const TrainingCurve> curves) {
       stretch > 1 ? fmt::format("Loss, means of {} steps", stretch) : std::string("Loss"), "Loss");
   Figure validated = panel("Validation", "nDCG@10");
   for (std::size_t i = 0; i < curves.size(); ++i) {
-    losses.series.push_back({.name = names[i],
-                             .style_key = names[i],
-                             .points = mean_losses(curves[i].steps, stretch),
-                             .rail = {}});
+    losses.series.push_back(
+        {.name = names[i], .style_key = names[i], .points = mean_losses(curves[i].steps, stretch)});
     if (auto points = validations(curves[i].steps); !points.empty()) {
       validated.series.push_back(
-          {.name = names[i], .style_key = names[i], .points = std::move(points), .rail = {}});
+          {.name = names[i], .style_key = names[i], .points = std::move(points)});
     }
   }
   set_markers(losses);

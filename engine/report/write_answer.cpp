@@ -10,15 +10,11 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "base/json.h"
-#include "engine/heat/axes.h"
+#include "engine/report/advice.h"
 #include "engine/report/answer.h"
 #include "engine/report/conditions.h"
 #include "engine/report/effectiveness.h"
 #include "engine/report/number_text.h"
-#include "engine/report/report_parts.h"
-#include "engine/sweep/run_plan.h"
-#include "engine/sweep/sweep.h"
 
 namespace attnscope::report {
 namespace {
@@ -27,47 +23,11 @@ using nlohmann::json;
 using statistics::Ratio;
 using statistics::Verdict;
 
-bool is_to_a_question(std::span<const Answer> answers) {
-  return !answers.empty() && answers.front().question.has_value();
-}
-
 /// "1.95x" if it is shown to be slower, else the verdict.
 std::string of_fastest(const Ratio& ratio) {
   const bool is_number = ratio.verdict == Verdict::slower && is_known(ratio);
   return is_number ? format_times(ratio.ratio) : std::string(verdict_in_words(ratio));
 }
-
-double per_document_ns(const Row& row) {
-  return row.cell.summary.median_ns / documents_of(row);
-}
-
-double bytes_per_document(const Row& row) {
-  return static_cast<double>(peak_bytes(row.cell.cell.memory)) / documents_of(row);
-}
-
-}  // namespace
-
-std::string sentence_of(const Ranking& ranking) {
-  if (ranking.contenders.empty() || !ranking.contenders.front().to_fastest)
-    return fmt::format("{}: nothing was measured.", ranking.place);
-  // Contenders that are not shown to be slower.
-  std::vector<std::string> equal, unknown;
-  for (const Ranked& ranked : std::span(ranking.contenders).subspan(1)) {
-    if (!ranked.to_fastest || ranked.to_fastest->verdict == Verdict::slower) continue;
-    (is_known(*ranked.to_fastest) ? equal : unknown).push_back(ranked.row.cell.cell.contender.name);
-  }
-  const std::string& first = ranking.contenders.front().row.cell.cell.contender.name;
-  std::string text =
-      ranking.leaders.of_all && ranking.leaders.of_all->is_clear()
-          ? fmt::format("{}: {} is fastest", ranking.place, first)
-          : fmt::format("{}: no clear winner; lowest median: {}", ranking.place, first);
-  if (!equal.empty()) text += fmt::format(", not distinguishable from {}", fmt::join(equal, "; "));
-  if (!unknown.empty())
-    text += fmt::format(", {} to compare it with {}", too_few_samples, fmt::join(unknown, "; "));
-  return text + ".";
-}
-
-namespace {
 
 bool is_baseline(const Row& row, const Answer& answer) {
   const Contender& contender = row.cell.cell.contender;
@@ -80,7 +40,7 @@ std::vector<SheetCell> line_of(const Ranked& ranked, std::string_view first, con
   const Row& row = ranked.row;
   std::vector<SheetCell> line{row.cell.cell.contender.name};
   if (is_measured(row)) {
-    line.emplace_back(format_time(per_document_ns(row)));
+    line.emplace_back(format_time(ns_per_document(row)));
     line.emplace_back(!first.empty()      ? std::string(first)
                       : ranked.to_fastest ? of_fastest(*ranked.to_fastest)
                                           : "");
@@ -141,31 +101,6 @@ std::string remark_on(const Advised& one) {
   return fmt::format("{}: {}", name_of(one.standing), one.reason);
 }
 
-/// The notes about the columns, below the table.
-std::vector<std::string> notes_below(const Answer& answer) {
-  std::vector<std::string> notes = answer.notes;
-  const auto published = std::ranges::find_if(
-      answer.contenders, [](const Advised& one) { return one.published.has_value(); });
-  if (published != answer.contenders.end()) {
-    notes.push_back(fmt::format("nDCG@10 over {}: {} ({}).", published->published->task,
-                                published_label, published->published->source));
-  }
-  const auto measured = std::ranges::find_if(
-      answer.contenders, [](const Advised& one) { return one.measured.has_value(); });
-  if (measured != answer.contenders.end()) {
-    const MeasuredEffectiveness& own = *measured->measured;
-    notes.push_back(fmt::format("{} {} by {}{}.", own.measure, measured_label, own.qrels,
-                                own.baseline.empty()
-                                    ? std::string()
-                                    : fmt::format("; † equivalent to {} within {} (paired TOST, "
-                                                  "p < {})",
-                                                  own.baseline, own.margin, own.alpha)));
-  }
-  if (std::ranges::any_of(answer.contenders, is_carried))
-    notes.emplace_back("≈: interpolated between measured lengths.");
-  return notes;
-}
-
 /// The value with its dagger; published values are marked as such if others were measured.
 std::string effectiveness_of(const Advised& one, bool any_measured) {
   if (one.measured) {
@@ -176,81 +111,10 @@ std::string effectiveness_of(const Advised& one, bool any_measured) {
   return fmt::format("{:.3f}{}", one.published->ndcg10, any_measured ? " (publ.)" : "");
 }
 
-Sheet sheet_of_contenders(const Answer& answer) {
-  const auto measured = std::ranges::find_if(
-      answer.contenders, [](const Advised& one) { return one.measured.has_value(); });
-  const bool any_measured = measured != answer.contenders.end();
-  const std::int64_t count = answer.question->candidates;
-  Sheet sheet{.above = {answer.heading},
-              .columns = {{"", "Contender", false},
-                          {"", fmt::format("{} document{}", count, count == 1 ? "" : "s")},
-                          {"",
-                           answer.baseline ? fmt::format("Against {}", answer.baseline_words)
-                                           : "Against the baseline",
-                           false},
-                          {"", "Memory"},
-                          {"", any_measured ? measured->measured->measure : "nDCG@10"},
-                          {"", "Remark", false}},
-              .notes = notes_below(answer)};
-  for (const Advised& advised : answer.contenders) {
-    sheet.add({advised.name,
-               advised.time_ns
-                   ? (is_carried(advised) ? "≈ " : "") + format_time(advised.time_ns->value)
-                   : std::string(missing),
-               speed_of(advised),
-               advised.peak_bytes ? format_bytes(*advised.peak_bytes) : std::string(missing),
-               effectiveness_of(advised, any_measured), remark_on(advised)});
-  }
-  return sheet;
-}
-
-/// One sheet for all settings, each with its own blocks.
-Sheet sheet_for_people(const RunInfo& run, std::span<const Answer> answers) {
-  Sheet sheet;
-  for (const Answer& answer : answers) {
-    const bool is_question = answer.question.has_value();
-    Sheet own = is_question ? sheet_of_contenders(answer) : sheet_of_rankings(answer);
-    const std::string setting = answer.setting.empty() ? "" : answer.setting + ": ";
-    if (sheet.columns.empty()) sheet.columns = std::move(own.columns);
-    if (is_question) {
-      for (const std::string& line : own.above) sheet.above.push_back(setting + line);
-      for (SheetBlock& block : own.blocks) block.title = answer.setting;
-    } else {
-      for (std::size_t i = 0; i < own.blocks.size(); ++i)
-        own.blocks[i].title = setting + answer.rankings[i].place;
-      for (const std::string& sentence : headline_of(answer).sentences())
-        sheet.notes.push_back(setting + sentence);
-      for (const CrossoverAnswer& crossover : answer.crossovers)
-        own.notes.push_back(setting + crossover.sentence);
-      for (const FitAnswer& fit : answer.fits) own.notes.push_back(setting + fit.sentence);
-      for (const std::string& note : answer.notes) own.notes.push_back(setting + note);
-    }
-    std::ranges::move(own.blocks, std::back_inserter(sheet.blocks));
-    for (std::string& note : own.notes) {
-      if (std::ranges::find(sheet.notes, note) == sheet.notes.end())
-        sheet.notes.push_back(std::move(note));
-    }
-  }
-  if (!answers.empty() && !answers.front().question) sheet.above = {answers.front().shared};
-  if (answers.size() > 1 || !is_to_a_question(answers))
-    sheet.block_column = SheetColumn{"", "At", false};
-  sheet.below = {provenance_line(run)};
-  return sheet;
-}
-
-Value value_of(std::optional<double> value) {
-  return value && std::isfinite(*value) ? Value(fmt::format("{:.9g}", *value)) : Value();
-}
-
-/// A time in ms or a ratio, with the ends of its interval.
-void add_estimate(std::vector<SheetCell>& cells, const std::optional<Estimate>& estimate) {
-  for (double Estimate::*part : {&Estimate::value, &Estimate::low, &Estimate::high})
-    cells.emplace_back(estimate ? value_of((*estimate).*part) : Value());
-}
-
+/// A ratio with the ends of its interval and its verdict.
 void add_ratio(std::vector<SheetCell>& cells, const std::optional<Ratio>& ratio) {
   for (double Ratio::*part : {&Ratio::ratio, &Ratio::low, &Ratio::high})
-    cells.emplace_back(ratio ? value_of((*ratio).*part) : Value());
+    cells.emplace_back(ratio ? nine_digits((*ratio).*part) : Value());
   cells.emplace_back(ratio ? Value(std::string(verdict_in_words(*ratio))) : Value());
 }
 
@@ -259,19 +123,19 @@ void add_effectiveness(std::vector<SheetCell>& cells, const Advised& one) {
   if (one.measured) {
     const MeasuredEffectiveness& own = *one.measured;
     cells.insert(cells.end(),
-                 {value_of(own.mean), Value(std::string("measured")), Value(own.measure)});
+                 {nine_digits(own.mean), Value(std::string("measured")), Value(own.measure)});
     const auto& tests = own.tests;
     const auto interval = tests ? tests->interval90 : std::nullopt;
-    cells.insert(cells.end(), {tests ? value_of(tests->difference) : Value(),
-                               interval ? value_of(interval->low) : Value(),
-                               interval ? value_of(interval->high) : Value(),
-                               tests ? value_of(tests->p_equivalence) : Value(),
+    cells.insert(cells.end(), {tests ? nine_digits(tests->difference) : Value(),
+                               interval ? nine_digits(interval->low) : Value(),
+                               interval ? nine_digits(interval->high) : Value(),
+                               tests ? nine_digits(tests->p_equivalence) : Value(),
                                tests ? Value(tests->equivalent) : Value()});
     return;
   }
   const auto& published = one.published;
   cells.insert(cells.end(),
-               {published ? value_of(published->ndcg10) : Value(),
+               {published ? nine_digits(published->ndcg10) : Value(),
                 published ? Value(std::string("published")) : Value(),
                 published ? Value(std::string("nDCG@10")) : Value(), Value(), Value(), Value(),
                 Value(), published ? Value(published->is_equivalent) : Value()});
@@ -283,56 +147,106 @@ std::vector<SheetColumn> columns_of(std::initializer_list<const char*> keys) {
   return columns;
 }
 
-Sheet sheet_for_programs(std::span<const Answer> answers) {
+/// The notes about the columns, below the table.
+std::vector<std::string> notes_below(const Advice& advice) {
+  std::vector<std::string> notes = advice.notes;
+  const auto published = std::ranges::find_if(
+      advice.contenders, [](const Advised& one) { return one.published.has_value(); });
+  if (published != advice.contenders.end()) {
+    notes.push_back(fmt::format("nDCG@10 over {}: {} ({}).", published->published->task,
+                                published_label, published->published->source));
+  }
+  const auto measured = std::ranges::find_if(
+      advice.contenders, [](const Advised& one) { return one.measured.has_value(); });
+  if (measured != advice.contenders.end()) {
+    const MeasuredEffectiveness& own = *measured->measured;
+    notes.push_back(fmt::format("{} {} by {}{}.", own.measure, measured_label, own.qrels,
+                                own.baseline.empty()
+                                    ? std::string()
+                                    : fmt::format("; † equivalent to {} within {} (paired TOST, "
+                                                  "p < {})",
+                                                  own.baseline, own.margin, own.alpha)));
+  }
+  if (std::ranges::any_of(advice.contenders, is_carried))
+    notes.emplace_back("≈: interpolated between measured lengths.");
+  return notes;
+}
+
+Sheet sheet_of_contenders(const Advice& advice) {
+  const auto measured = std::ranges::find_if(
+      advice.contenders, [](const Advised& one) { return one.measured.has_value(); });
+  const bool any_measured = measured != advice.contenders.end();
+  const std::int64_t count = advice.question.candidates;
+  Sheet sheet{.above = {advice.heading},
+              .columns = {{"", "Contender", false},
+                          {"", fmt::format("{} document{}", count, count == 1 ? "" : "s")},
+                          {"",
+                           advice.baseline ? fmt::format("Against {}", advice.baseline_words)
+                                           : "Against the baseline",
+                           false},
+                          {"", "Memory"},
+                          {"", any_measured ? measured->measured->measure : "nDCG@10"},
+                          {"", "Remark", false}},
+              .notes = notes_below(advice)};
+  for (const Advised& advised : advice.contenders) {
+    sheet.add({advised.name,
+               advised.time_ns
+                   ? (is_carried(advised) ? "≈ " : "") + format_time(advised.time_ns->value)
+                   : std::string(missing),
+               speed_of(advised),
+               advised.peak_bytes ? format_bytes(*advised.peak_bytes) : std::string(missing),
+               effectiveness_of(advised, any_measured), remark_on(advised)});
+  }
+  return sheet;
+}
+
+// All settings in one sheet, each with its own blocks.
+
+std::string before(const std::string& setting) {
+  return setting.empty() ? "" : setting + ": ";
+}
+
+Sheet sheet_for_people(std::span<const Answer> answers) {
+  Sheet sheet{.block_column = SheetColumn{"", "At", false}};
+  if (!answers.empty()) sheet.above = {answers.front().shared};
+  for (const Answer& answer : answers) {
+    Sheet own = sheet_of_rankings(answer);
+    const std::string setting = before(answer.setting);
+    if (sheet.columns.empty()) sheet.columns = std::move(own.columns);
+    for (std::size_t i = 0; i < own.blocks.size(); ++i)
+      own.blocks[i].title = setting + answer.rankings[i].place;
+    std::ranges::move(own.blocks, std::back_inserter(sheet.blocks));
+    for (const std::string& sentence : headline_of(answer).sentences())
+      sheet.notes.push_back(setting + sentence);
+    for (const CrossoverAnswer& crossover : answer.crossovers)
+      add_once(sheet.notes, setting + crossover.sentence);
+    for (const FitAnswer& fit : answer.fits) add_once(sheet.notes, setting + fit.sentence);
+    for (const std::string& note : answer.notes) add_once(sheet.notes, setting + note);
+  }
+  return sheet;
+}
+
+Sheet sheet_for_people(std::span<const Advice> all) {
   Sheet sheet;
-  const bool is_question = is_to_a_question(answers);
-  sheet.columns = is_question
-                      ? columns_of({"contender",
-                                    "name",
-                                    "standing",
-                                    "reason",
-                                    "ms",
-                                    "low_ms",
-                                    "high_ms",
-                                    "ratio",
-                                    "ratio_low",
-                                    "ratio_high",
-                                    "verdict",
-                                    "peak_bytes",
-                                    "is_interpolated",
-                                    "ndcg10_published",
-                                    "effectiveness",
-                                    "effectiveness_from",
-                                    "measure",
-                                    "difference",
-                                    "low90",
-                                    "high90",
-                                    "p_equivalence",
-                                    "equivalent",
-                                    "notes",
-                                    "run"})
-                      : columns_of({"place", "contender", "name", "status", "ms_per_document",
-                                    "of_fastest", "peak_bytes_per_document", "ratio", "ratio_low",
-                                    "ratio_high", "verdict", "disturbed", "run"});
+  if (all.size() > 1) sheet.block_column = SheetColumn{"", "At", false};
+  for (const Advice& advice : all) {
+    Sheet own = sheet_of_contenders(advice);
+    if (sheet.columns.empty()) sheet.columns = std::move(own.columns);
+    for (const std::string& line : own.above) sheet.above.push_back(before(advice.setting) + line);
+    for (SheetBlock& block : own.blocks) block.title = advice.setting;
+    std::ranges::move(own.blocks, std::back_inserter(sheet.blocks));
+    for (std::string& note : own.notes) add_once(sheet.notes, std::move(note));
+  }
+  return sheet;
+}
+
+Sheet sheet_for_programs(std::span<const Answer> answers) {
+  Sheet sheet{.columns = columns_of({"place", "contender", "name", "status", "ms_per_document",
+                                     "of_fastest", "peak_bytes_per_document", "ratio", "ratio_low",
+                                     "ratio_high", "verdict", "disturbed", "run"})};
   if (answers.size() > 1) sheet.block_column = SheetColumn{"setting", ""};
   for (const Answer& answer : answers) {
-    SheetBlock& block = sheet.blocks.emplace_back();
-    block.title = answer.setting;
-    const std::string& run = answer.run.id.uuid;
-    for (const Advised& advised : answer.contenders) {
-      std::optional<Estimate> ms = advised.time_ns;
-      if (ms) ms = Estimate{ms->value / 1e6, ms->low / 1e6, ms->high / 1e6};
-      std::vector<SheetCell> cells{advised.contender, advised.name,
-                                   std::string(name_of(advised.standing)), advised.reason};
-      add_estimate(cells, ms);
-      add_ratio(cells, advised.to_baseline);
-      cells.insert(cells.end(),
-                   {value_of(advised.peak_bytes), Value(is_carried(advised)),
-                    advised.published ? value_of(advised.published->ndcg10) : Value()});
-      add_effectiveness(cells, advised);
-      cells.insert(cells.end(), {fmt::format("{}", fmt::join(answer.notes, " ")), run});
-      block.rows.push_back(std::move(cells));
-    }
+    SheetBlock& block = sheet.blocks.emplace_back(SheetBlock{.title = answer.setting, .rows = {}});
     for (const Ranking& ranking : answer.rankings) {
       for (const Ranked& ranked : ranking.contenders) {
         const bool measured = is_measured(ranked.row);
@@ -342,14 +256,60 @@ Sheet sheet_for_programs(std::span<const Answer> answers) {
             contender.id(),
             contender.name,
             measured ? "ok" : outcome_of(ranked.row).status,
-            measured ? value_of(per_document_ns(ranked.row) / 1e6) : Value(),
-            ranked.to_fastest ? value_of(ranked.to_fastest->ratio) : Value(),
-            measured ? value_of(bytes_per_document(ranked.row)) : Value()};
+            measured ? nine_digits(ns_per_document(ranked.row) / 1e6) : Value(),
+            ranked.to_fastest ? nine_digits(ranked.to_fastest->ratio) : Value(),
+            measured ? nine_digits(bytes_per_document(ranked.row)) : Value()};
         add_ratio(cells, ranked.row.ratio);
         cells.emplace_back(measured ? Value(is_disturbed(ranked.row)) : Value());
-        cells.emplace_back(run);
+        cells.emplace_back(answer.run.id.uuid);
         block.rows.push_back(std::move(cells));
       }
+    }
+  }
+  return sheet;
+}
+
+Sheet sheet_for_programs(std::span<const Advice> all) {
+  Sheet sheet{.columns = columns_of({"contender",
+                                     "name",
+                                     "standing",
+                                     "reason",
+                                     "ms",
+                                     "low_ms",
+                                     "high_ms",
+                                     "ratio",
+                                     "ratio_low",
+                                     "ratio_high",
+                                     "verdict",
+                                     "peak_bytes",
+                                     "is_interpolated",
+                                     "ndcg10_published",
+                                     "effectiveness",
+                                     "effectiveness_from",
+                                     "measure",
+                                     "difference",
+                                     "low90",
+                                     "high90",
+                                     "p_equivalence",
+                                     "equivalent",
+                                     "notes",
+                                     "run"})};
+  if (all.size() > 1) sheet.block_column = SheetColumn{"setting", ""};
+  for (const Advice& advice : all) {
+    SheetBlock& block = sheet.blocks.emplace_back(SheetBlock{.title = advice.setting, .rows = {}});
+    for (const Advised& advised : advice.contenders) {
+      std::vector<SheetCell> cells{advised.contender, advised.name,
+                                   std::string(name_of(advised.standing)), advised.reason};
+      for (double Estimate::*part : {&Estimate::value, &Estimate::low, &Estimate::high})
+        cells.emplace_back(advised.time_ns ? nine_digits(*advised.time_ns.*part / 1e6) : Value());
+      add_ratio(cells, advised.to_baseline);
+      cells.insert(cells.end(),
+                   {nine_digits(advised.peak_bytes), Value(is_carried(advised)),
+                    advised.published ? nine_digits(advised.published->ndcg10) : Value()});
+      add_effectiveness(cells, advised);
+      cells.insert(cells.end(),
+                   {fmt::format("{}", fmt::join(advice.notes, " ")), advice.run.id.uuid});
+      block.rows.push_back(std::move(cells));
     }
   }
   return sheet;
@@ -384,7 +344,7 @@ json json_of(const Ranked& ranked) {
           {"window", contender.window ? json(contender.window->text()) : json()},
           {"status", measured ? "ok" : outcome.status},
           {"reason", measured ? "" : outcome.reason},
-          {"ms_per_document", measured ? number(per_document_ns(row) / 1e6) : json()},
+          {"ms_per_document", measured ? number(ns_per_document(row) / 1e6) : json()},
           {"peak_bytes_per_document", measured ? number(bytes_per_document(row)) : json()},
           {"to_fastest", json_of(ranked.to_fastest)},
           {"to_baseline", json_of(row.ratio)}};
@@ -430,7 +390,7 @@ json json_of(const FitAnswer& fit) {
           {"sentence", fit.sentence}};
 }
 
-json setting_json(const Answer& answer) {
+json json_of(const Answer& answer) {
   json rankings = json::array(), crossovers = json::array(), fits = json::array();
   for (const Ranking& ranking : answer.rankings) {
     json contenders = json::array();
@@ -548,42 +508,41 @@ json json_of(const DocumentLengths& documents) {
           {"p50", documents.percentile(50)}, {"p95", documents.percentile(95)}};
 }
 
-json question_json(const Answer& answer) {
+json json_of(const Advice& advice) {
   json contenders = json::array();
-  for (const Advised& advised : answer.contenders) contenders.push_back(json_of(advised));
-  const Question& question = *answer.question;
-  const Advised* const equivalent = fastest_equivalent(answer);
+  for (const Advised& advised : advice.contenders) contenders.push_back(json_of(advised));
+  const Question& question = advice.question;
+  const Advised* const equivalent = fastest_equivalent(advice);
   return {
-      {"run", answer.run.id.uuid},
+      {"run", advice.run.id.uuid},
       {"fastest_equivalent", equivalent != nullptr ? json(equivalent->contender) : json()},
-      {"setting", answer.setting},
-      {"baseline", json_of(answer.baseline)},
+      {"setting", advice.setting},
+      {"baseline", json_of(advice.baseline)},
       {"query_tokens", json_of(question.query_tokens)},
       {question.of_sequences ? "sequence_tokens" : "document_tokens", json_of(question.documents)},
       {"candidates", question.candidates},
       {"memory_limit_bytes", json_of(question.memory_bytes)},
       {"latency_limit_ms", question.latency_ns ? json(*question.latency_ns / 1e6) : json()},
-      {"heading", answer.heading},
-      {"notes", answer.notes},
+      {"heading", advice.heading},
+      {"notes", advice.notes},
       {"contenders", contenders},
-      {"lengths_to_measure", answer.to_measure},
-      {"provenance", provenance_line(answer.run)}};
+      {"lengths_to_measure", advice.to_measure},
+      {"provenance", provenance_line(advice.run)}};
 }
 
-std::string as_json(const RunInfo& run, std::span<const Answer> answers) {
+json whole_json(const RunInfo& run, std::span<const Answer> answers) {
   json settings = json::array();
-  const bool is_question = is_to_a_question(answers);
-  for (const Answer& answer : answers)
-    settings.push_back(is_question ? question_json(answer) : setting_json(answer));
-  json whole = std::move(settings);
-  if (!is_question) {
-    const Answer none;
-    const Answer& first = answers.empty() ? none : answers.front();
-    whole = {
-        {"run", run.id.uuid},     {"x", name_of(first.x)}, {"baseline", json_of(first.baseline)},
-        {"shared", first.shared}, {"settings", whole},     {"provenance", provenance_line(run)}};
-  }
-  return whole.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  for (const Answer& answer : answers) settings.push_back(json_of(answer));
+  const Answer none;
+  const Answer& first = answers.empty() ? none : answers.front();
+  return {{"run", run.id.uuid},     {"x", name_of(first.x)}, {"baseline", json_of(first.baseline)},
+          {"shared", first.shared}, {"settings", settings},  {"provenance", provenance_line(run)}};
+}
+
+json whole_json(const RunInfo& /*run*/, std::span<const Advice> all) {
+  json settings = json::array();
+  for (const Advice& advice : all) settings.push_back(json_of(advice));
+  return settings;
 }
 
 std::string sentences(const Answer& answer) {
@@ -607,14 +566,27 @@ std::string sentences(const Answer& answer) {
   return text + "\n" + write_sheet(sheet_of_rankings(answer), TableFormat::text);
 }
 
-std::string sentences_to_question(const Answer& answer) {
+std::string as_text(const RunInfo& run, std::span<const Answer> answers) {
+  const std::string provenance = wrapped(provenance_line(run), "  ");
+  if (answers.empty()) return provenance + "No heat of this run is finished yet.\n";
+  std::string text = answers.front().shared;
+  if (answers.front().baseline) text += fmt::format("; baseline: {}", *answers.front().baseline);
+  text = wrapped(text, "  ");
+  for (const Answer& answer : answers) {
+    if (!answer.setting.empty()) text += "\n";
+    text += sentences(answer);
+  }
+  return fmt::format("{}\n{}", text, provenance);
+}
+
+std::string sentences(const Advice& advice) {
   std::string text;
-  if (!answer.setting.empty()) text += wrapped("== " + answer.setting, "   ");
-  text += wrapped(answer.heading, "  ");
-  for (const std::string& note : answer.notes) text += wrapped(note, "  ");
+  if (!advice.setting.empty()) text += wrapped("== " + advice.setting, "   ");
+  text += wrapped(advice.heading, "  ");
+  for (const std::string& note : advice.notes) text += wrapped(note, "  ");
   text += "\n";
   std::size_t place = 0;
-  for (const Advised& advised : answer.contenders) {
+  for (const Advised& advised : advice.contenders) {
     const bool has_place = advised.standing == Standing::within_limits;
     if (has_place) ++place;
     text += wrapped(
@@ -626,56 +598,32 @@ std::string sentences_to_question(const Answer& answer) {
   return text;
 }
 
-std::string as_text(const RunInfo& run, std::span<const Answer> answers) {
-  const std::string provenance = provenance_line(run);
+std::string as_text(const RunInfo& run, std::span<const Advice> all) {
   std::string text;
-  if (answers.empty()) return wrapped(provenance, "  ") + "No heat of this run is finished yet.\n";
-  if (is_to_a_question(answers)) {
-    for (const Answer& answer : answers)
-      text.append(text.empty() ? "" : "\n").append(sentences_to_question(answer));
-    return fmt::format("{}\n{}\n", text, provenance);
+  for (const Advice& advice : all) text.append(text.empty() ? "" : "\n").append(sentences(advice));
+  return fmt::format("{}\n{}\n", text, provenance_line(run));
+}
+
+template <typename Settings>
+std::string write(const RunInfo& run, Settings settings, TableFormat format) {
+  if (format == TableFormat::text) return as_text(run, settings);
+  if (format == TableFormat::json) {
+    return whole_json(run, settings).dump(2, ' ', false, json::error_handler_t::replace) + "\n";
   }
-  text = answers.front().shared;
-  if (answers.front().baseline) text += fmt::format("; baseline: {}", *answers.front().baseline);
-  text = wrapped(text, "  ");
-  for (const Answer& setting_answer : answers) {
-    if (!setting_answer.setting.empty()) text += "\n";
-    text += sentences(setting_answer);
-  }
-  return text + "\n" + wrapped(provenance, "  ");
+  if (format == TableFormat::csv) return write_sheet(sheet_for_programs(settings), format);
+  Sheet sheet = sheet_for_people(settings);
+  sheet.below = {provenance_line(run)};
+  return write_sheet(sheet, format);
 }
 
 }  // namespace
 
 std::string write_answers(const RunInfo& run, std::span<const Answer> answers, TableFormat format) {
-  if (format == TableFormat::text) return as_text(run, answers);
-  if (format == TableFormat::json) return as_json(run, answers);
-  return write_sheet(
-      format == TableFormat::csv ? sheet_for_programs(answers) : sheet_for_people(run, answers),
-      format);
+  return write(run, answers, format);
 }
 
-std::string exact_sweep(const Answer& answer) {
-  std::string text = answer.run.start.sweep_text;
-  if (const auto runs = stored_runs(answer.run)) text = with_whole_names(text, runs->folder);
-  json sweep = parse_json(text);
-  if (!sweep.is_object()) return {};
-  const HeatPoint& point = answer.point;
-  // Fields that the sweep leaves at their defaults stay unset.
-  for (const Axis& axis : heat_axes) {
-    std::string way(axis.field);
-    std::ranges::replace(way, '.', '/');
-    const json::json_pointer place("/" + way);
-    if (sweep.contains(place)) sweep[place] = json_of(axis, point);
-  }
-  sweep["sequence_tokens"] = answer.to_measure;
-  if (point.operation != Operation::windowed_matmul) {
-    sweep["query_tokens"] = *answer.question->query_tokens;
-  }
-  if (sweep.contains("name") && sweep["name"].is_string()) {
-    sweep["name"] = sweep["name"].get<std::string>() + "-exact";
-  }
-  return sweep.dump(2) + "\n";
+std::string write_advice(const RunInfo& run, std::span<const Advice> all, TableFormat format) {
+  return all.empty() ? write_answers(run, {}, format) : write(run, all, format);
 }
 
 }  // namespace attnscope::report

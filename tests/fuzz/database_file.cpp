@@ -17,7 +17,7 @@
 #include <map>
 #include <sstream>
 
-#include "engine/report/figure.h"
+#include "engine/report/run_figures.h"
 #include "engine/report/table.h"
 #include "engine/store/store.h"
 #include "engine/worker/protocol.h"

@@ -27,9 +27,8 @@ Advised advised(const std::string& contender, double time_ms) {
   return one;
 }
 
-report::Answer advice() {
-  report::Answer advice;
-  advice.question.emplace();
+report::Advice advice() {
+  report::Advice advice;
   advice.contenders = {advised("sparse/segment/4", 20), advised("full/dense", 100),
                        advised("full/sdpa", 0)};
   advice.contenders[0].to_baseline = {
@@ -86,7 +85,7 @@ class AnswerListTest : public QObject {
   }
 
   void TheVerdict_StandsAboveAll() {
-    report::Answer judged = advice();
+    report::Advice judged = advice();
     judged.leaders.of_all = report::Leader{.contender = 0, .runner_up = {}};
     const std::string verdict = report::headline_of(judged).sentence;
     QVERIFY(QString::fromStdString(verdict).startsWith(QStringLiteral("sparse/segment/4 is fast")));
@@ -115,14 +114,14 @@ class AnswerListTest : public QObject {
 
   void TheOpenContender_StaysOpenInAnotherAnswer() {
     list_->setCurrentIndex(list_->model()->index(1, 0));
-    report::Answer other = advice();
+    report::Advice other = advice();
     std::swap(other.contenders[0], other.contenders[1]);
     list_->show_advice(other);
     QCOMPARE(list_->currentIndex().row(), 0);
   }
 
   void Lines_BreakAnewWhereTheWidthChangedOutOfSight() {
-    report::Answer talkative = advice();
+    report::Advice talkative = advice();
     for (report::Advised& one : talkative.contenders) {
       for (int i = 0; i < 5; ++i) one.sentence += " It says so once more.";
     }
@@ -139,7 +138,7 @@ class AnswerListTest : public QObject {
   }
 
   void ThePlot_TakesWhatWasMeasuredBeforeWhatWasPublished() {
-    report::Answer answer = advice();
+    report::Advice answer = advice();
     answer.contenders[0].published.reset();
     answer.contenders[0].measured = report::MeasuredEffectiveness{
         .measure = "RR@10",
@@ -180,7 +179,7 @@ class AnswerListTest : public QObject {
   }
 
   void LongTimes_AreInSeconds() {
-    report::Answer slow = advice();
+    report::Advice slow = advice();
     slow.contenders[1].time_ns->value = 20e9;
     plot_->show_advice(slow);
     QCOMPARE(chart().figure().x_label, std::string("s for 100 documents"));

@@ -23,10 +23,7 @@ void fill(const AnswerPanel& panel, const char* field, const char* text) {
 /// Whether the answer has come to documents of these lengths.
 bool is_answered(const AnswerPanel& panel, const report::DocumentLengths& documents) {
   return QTest::qWaitFor(
-      [&] {
-        return panel.advice() && panel.advice()->question &&
-               panel.advice()->question->documents == documents;
-      },
+      [&] { return panel.advice() && panel.advice()->question.documents == documents; },
       patience_ms);
 }
 

@@ -11,6 +11,7 @@
 #include "app/gui/session/text.h"
 #include "app/gui/views/figure_dialog.h"
 #include "engine/report/answer.h"
+#include "engine/report/run_figures.h"
 #include "engine/store/store.h"
 #include "tests/gui/gui_test.h"
 

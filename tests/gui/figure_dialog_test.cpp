@@ -13,6 +13,7 @@
 
 #include "app/gui/charts/map_export.h"
 #include "app/gui/charts/printable.h"
+#include "engine/report/run_figures.h"
 #include "tests/gui/gui_test.h"
 #include "tests/gui/run_fixture.h"
 

@@ -3,12 +3,13 @@
 // Advice on runs whose truth is known: full attention takes n^2 us a document of n tokens in all,
 // sparse with w = 4 takes 128 n us, so that they cross at 128 tokens.
 
+#include "engine/report/advice.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "engine/report/answer.h"
 #include "engine/sweep/sweep.h"
 #include "tests/report/measured_run.h"
 
@@ -26,7 +27,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 
 Row row_of(Cell cell, std::int64_t tokens) {
-  Row row{.cell = {}, .limit_ms = {}, .share_of_limit = {}, .ratio = {}};
+  Row row;
   cell.batch = 1;
   cell.memory.requested_bytes = 1000 * tokens * tokens;
   if (cell.contender.pattern != "full") cell.memory.requested_bytes = 1'000'000;
@@ -66,25 +67,25 @@ DocumentLengths in_all(std::int64_t tokens) {
   return DocumentLengths(tokens - 13);
 }
 
-Answer advice_on(const Table& table, const Question& question) {
-  std::vector<Answer> all = make_answers(table, question);
+Advice advice_on(const Table& table, const Question& question) {
+  std::vector<Advice> all = make_advice(table, question);
   EXPECT_EQ(all.size(), 1U);
   return all.front();
 }
 
-Answer advice_at(std::int64_t tokens) {
+Advice advice_at(std::int64_t tokens) {
   return advice_on(table_of(doubling), {.documents = in_all(tokens), .candidates = 100});
 }
 
-const Advised& of(const Answer& advice, std::string_view pattern) {
+const Advised& of(const Advice& advice, std::string_view pattern) {
   for (const Advised& one : advice.contenders) {
     if (one.pattern == pattern) return one;
   }
   throw std::runtime_error("no such contender");
 }
 
-std::string written(const Answer& advice, TableFormat format) {
-  return write_answers(advice.run, std::span(&advice, 1), format);
+std::string written(const Advice& advice, TableFormat format) {
+  return write_advice(advice.run, std::span(&advice, 1), format);
 }
 
 double ms(const Advised& one) {
@@ -105,7 +106,7 @@ void lose(Row& row, CellStatus status, const std::string& reason) {
 
 TEST(Advice, AtMeasuredLengthsIsExactlyWhatWasMeasured) {
   for (const std::int64_t tokens : doubling) {
-    const Answer advice = advice_at(tokens);
+    const Advice advice = advice_at(tokens);
     const auto n = static_cast<double>(tokens);
     EXPECT_NEAR(ms(of(advice, "full")), 100 * n * n / 1000, 1e-6 * n * n);
     EXPECT_NEAR(ms(of(advice, "sparse")), 100 * 128 * n / 1000, 1e-3);
@@ -116,7 +117,7 @@ TEST(Advice, AtMeasuredLengthsIsExactlyWhatWasMeasured) {
 }
 
 TEST(Advice, OfWholeSequencesTakesTheLengthAsItIsDrawn) {
-  const Answer answer =
+  const Advice answer =
       advice_on(table_of(doubling), {.documents = DocumentLengths(512), .of_sequences = true});
   EXPECT_EQ(answer.contenders[0].time_ns->value, advice_at(512).contenders[0].time_ns->value);
   EXPECT_THAT(answer.to_measure, IsEmpty());
@@ -124,7 +125,7 @@ TEST(Advice, OfWholeSequencesTakesTheLengthAsItIsDrawn) {
 }
 
 TEST(Advice, BetweenMeasuredLengthsFollowsThePowerOfTheLengthAndIsMarked) {
-  const Answer advice = advice_at(300);
+  const Advice advice = advice_at(300);
   // Powers are straight lines in logarithms: here interpolation finds the truth.
   EXPECT_NEAR(ms(of(advice, "full")), 100 * 300 * 300 / 1000.0, 1e-3);
   EXPECT_NEAR(ms(of(advice, "sparse")), 100 * 128 * 300 / 1000.0, 1e-3);
@@ -156,7 +157,7 @@ TEST(Advice, IntervalsBetweenMeasuredLengthsHoldTheirValue) {
 }
 
 TEST(Advice, BeyondTheLongestMeasuredLengthHasNoTime) {
-  const Answer advice = advice_at(1025);
+  const Advice advice = advice_at(1025);
   for (const Advised& one : advice.contenders) {
     EXPECT_FALSE(one.time_ns.has_value());
     EXPECT_EQ(one.standing, Standing::without_time);
@@ -179,7 +180,7 @@ TEST(Advice, DoesNotBridgeALengthThatHasNoTime) {
   Table table = table_of(doubling);
   lose(table.rows[4], CellStatus::timeout, "it took more than 3 s");  // full at 256
   table.rows[5].ratio.reset();
-  const Answer advice = advice_on(table, {.documents = in_all(200)});
+  const Advice advice = advice_on(table, {.documents = in_all(200)});
   EXPECT_FALSE(of(advice, "full").time_ns.has_value());
   EXPECT_TRUE(of(advice, "sparse").time_ns.has_value());
   EXPECT_FALSE(of(advice, "sparse").to_baseline.has_value());
@@ -187,7 +188,7 @@ TEST(Advice, DoesNotBridgeALengthThatHasNoTime) {
 
 TEST(Advice, SumsOverTheLengthsOfAFile) {
   const DocumentLengths lengths({51, 51, 243, 499});  // 64, 64, 256 and 512 in all
-  const Answer advice = advice_on(table_of(doubling), {.documents = lengths, .candidates = 200});
+  const Advice advice = advice_on(table_of(doubling), {.documents = lengths, .candidates = 200});
   const double squares = 2 * 64 * 64 + 256 * 256 + 512 * 512, sum = 2 * 64 + 256 + 512;
   EXPECT_NEAR(ms(of(advice, "full")), 50 * squares / 1000, 1e-3);
   EXPECT_NEAR(ms(of(advice, "sparse")), 50 * 128 * sum / 1000, 1e-3);
@@ -196,14 +197,14 @@ TEST(Advice, SumsOverTheLengthsOfAFile) {
 }
 
 TEST(Advice, OneDocumentThatIsTooLongIsCounted) {
-  const Answer advice = advice_on(table_of(doubling), {.documents = DocumentLengths({51, 2000})});
+  const Advice advice = advice_on(table_of(doubling), {.documents = DocumentLengths({51, 2000})});
   EXPECT_THAT(of(advice, "full").reason,
               HasSubstr("1 of 2 documents makes a sequence longer than 1024 tokens, the longest "
                         "measured of it"));
 }
 
 TEST(Advice, SaysItsLimits) {
-  const Answer answer = advice_on(
+  const Advice answer = advice_on(
       table_of(doubling), {.documents = in_all(512), .memory_bytes = 5e8, .latency_ns = 1.5e8});
   EXPECT_THAT(answer.heading, EndsWith("; at most 500 MB and 150 ms."));
 }
@@ -214,7 +215,7 @@ TEST(Advice, RanksTheFastestFirst) {
 }
 
 TEST(Advice, SaysSpeedUpCrossoverAndThatNoDifferenceIsShown) {
-  const Answer fast = advice_at(512);
+  const Advice fast = advice_at(512);
   EXPECT_EQ(of(fast, "sparse").sentence,
             "Sparse, w = 4: 6.55 s for 100 documents, 4.0x as fast as full attention; faster from "
             "128 tokens.");
@@ -226,7 +227,7 @@ TEST(Advice, SaysSpeedUpCrossoverAndThatNoDifferenceIsShown) {
 }
 
 TEST(Advice, PutsWhatIsTooSlowBehindWithItsReason) {
-  const Answer advice = advice_on(
+  const Advice advice = advice_on(
       table_of(doubling), {.documents = in_all(512), .candidates = 100, .latency_ns = 1e10});
   EXPECT_EQ(advice.contenders.front().standing, Standing::within_limits);
   EXPECT_EQ(advice.contenders.back().standing, Standing::too_slow);
@@ -237,7 +238,7 @@ TEST(Advice, PutsWhatIsTooSlowBehindWithItsReason) {
 TEST(Advice, PutsWhatDoesNotFitBehindAndSaysHowManyFitAtATime) {
   // At 512 tokens a document of full attention takes 262 MB, one of sparse 1 MB.
   const Question question{.documents = in_all(512), .candidates = 100, .memory_bytes = 50e6};
-  const Answer advice = advice_on(table_of(doubling), question);
+  const Advice advice = advice_on(table_of(doubling), question);
   EXPECT_EQ(of(advice, "full").standing, Standing::too_large);
   EXPECT_THAT(of(advice, "full").sentence,
               HasSubstr("Full does not fit (one document takes 262 MB, the limit is 50.0 MB)"));
@@ -248,7 +249,7 @@ TEST(Advice, PutsWhatDoesNotFitBehindAndSaysHowManyFitAtATime) {
 TEST(Advice, ComparesTheLongestDocumentsThatFit) {
   // 1000 n^2 bytes: 223 tokens stay within 50 MB, which is 210 of the document.
   const Question question{.documents = in_all(128), .memory_bytes = 50e6};
-  const Answer advice = advice_on(table_of(doubling), question);
+  const Advice advice = advice_on(table_of(doubling), question);
   const Advised full = of(advice, "full"), sparse = of(advice, "sparse");
   ASSERT_TRUE(full.longest && sparse.longest);
   EXPECT_EQ(full.longest->document_tokens, 210);
@@ -266,7 +267,7 @@ TEST(Advice, WhatAllOthersFitAlike_IsSaidOnce) {
     table.rows.back().cell.cell.contender.implementation = "another";
     table.rows.back().cell.cell.contender.name = "Another";
   }
-  const Answer advice = advice_on(table, {.documents = in_all(128), .memory_bytes = 50e6});
+  const Advice advice = advice_on(table, {.documents = in_all(128), .memory_bytes = 50e6});
   ASSERT_EQ(advice.contenders.size(), 3U);
   for (const Advised& one : advice.contenders)
     EXPECT_THAT(one.sentence, Not(HasSubstr("longer documents")));
@@ -279,7 +280,7 @@ TEST(Advice, PredictsNoFitBeyondALengthThatWasSeenNotToFit) {
   Table table = table_of(doubling);
   lose(last_full(table), CellStatus::oom, "it asks for 9 GB");
   table.run.start.provenance = R"({"device":{"available_bytes":1e12}})";
-  const Answer advice = advice_on(table, {.documents = in_all(700)});
+  const Advice advice = advice_on(table, {.documents = in_all(700)});
   EXPECT_EQ(of(advice, "full").longest->document_tokens, 499);
   EXPECT_FALSE(of(advice, "full").longest->at_least);
   EXPECT_THAT(of(advice, "full").sentence,
@@ -314,7 +315,7 @@ TEST(Advice, TakesTheQueryThatWasMeasuredNearest) {
     longer.cell.point.query_tokens = 30;
     table.rows.push_back(longer);
   }
-  const Answer advice = advice_on(table, {.query_tokens = 28, .documents = DocumentLengths(100)});
+  const Advice advice = advice_on(table, {.query_tokens = 28, .documents = DocumentLengths(100)});
   EXPECT_EQ(advice.point.query_tokens, 30);
   EXPECT_THAT(advice.notes, Contains(HasSubstr("measured with queries of 30 tokens")));
   EXPECT_THAT(advice.heading, HasSubstr("a query of 28 tokens"));
@@ -326,7 +327,7 @@ TEST(Advice, AnswersEachSettingOfItsOwn) {
   Row half = table.rows.front();
   half.cell.point.dtype = DType::float16;
   table.rows.push_back(half);
-  const std::vector<Answer> all = make_answers(table, {});
+  const std::vector<Advice> all = make_advice(table, {});
   ASSERT_EQ(all.size(), 2U);
   EXPECT_EQ(all[0].setting, "float32");
   EXPECT_EQ(all[1].setting, "float16");
@@ -335,11 +336,11 @@ TEST(Advice, AnswersEachSettingOfItsOwn) {
 TEST(Advice, OfARunWithoutATimeGivesTheReason) {
   Table table = table_of({64});
   for (Row& row : table.rows) lose(row, CellStatus::unsupported, "it knows no such pattern");
-  const Answer advice = advice_on(table, {});
+  const Advice advice = advice_on(table, {});
   for (const Advised& one : advice.contenders) {
     EXPECT_THAT(one.sentence, HasSubstr("unsupported: it knows no such pattern"));
   }
-  EXPECT_TRUE(make_answers(Table{}, Question{}).empty());
+  EXPECT_TRUE(make_advice(Table{}, Question{}).empty());
 }
 
 TEST(Advice, HoldsWithoutABaseline) {
@@ -369,13 +370,13 @@ TEST(Advice, ExactSweepMeasuresTheSameContendersAtTheMissingLengthsAlone) {
 TEST(Advice, WithoutAQueryCountsTheDocumentAlone) {
   Table table = table_of(doubling);
   for (Row& row : table.rows) row.cell.point.operation = Operation::windowed_matmul;
-  const Answer advice = advice_on(table, {.documents = DocumentLengths(256)});
+  const Advice advice = advice_on(table, {.documents = DocumentLengths(256)});
   EXPECT_TRUE(advice.to_measure.empty());
   EXPECT_THAT(advice.heading, HasSubstr("100 candidates, documents of 256 tokens"));
 }
 
 TEST(Advice, IsWrittenAsTextAndAsJson) {
-  const Answer advice = advice_at(300);
+  const Advice advice = advice_at(300);
   EXPECT_THAT(written(advice, TableFormat::text),
               HasSubstr(" 1. Sparse, w = 4: ≈ 3.84 s for 100 documents"));
   const auto json = nlohmann::json::parse(written(advice, TableFormat::json));
@@ -391,7 +392,7 @@ TEST(Advice, IsWrittenAsTextAndAsJson) {
 
 TEST(Advice, IsATableForPapersAndSpreadsheets) {
   Question question{.documents = in_all(300), .candidates = 100, .latency_ns = 5e9};
-  const Answer advice = advice_on(table_of(doubling), question);
+  const Advice advice = advice_on(table_of(doubling), question);
   const std::string markdown = written(advice, TableFormat::markdown);
   EXPECT_THAT(markdown, HasSubstr("| Contender | 100 documents | Against full attention |"));
   EXPECT_THAT(markdown, HasSubstr("| Sparse, w = 4 | ≈ 3.84 s | 2.3x as fast |"));

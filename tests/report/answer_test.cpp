@@ -10,6 +10,8 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "engine/report/advice.h"
+#include "engine/report/run_figures.h"
 #include "tests/report/measured_run.h"
 
 namespace attnscope::report {
@@ -26,7 +28,7 @@ using test::timed_cell;
 using ::testing::HasSubstr;
 
 Row answer_row(const Cell& cell, std::int64_t tokens) {
-  Row row{.cell = {}, .limit_ms = {}, .share_of_limit = {}, .ratio = {}};
+  Row row;
   row.cell.cell = cell;
   row.cell.point = point_at(tokens);
   row.cell.heat_number = tokens;
@@ -402,8 +404,8 @@ TEST(HeadlineOf, NamesTheFastestThatIsEquivalentFirst_ThenTheFastestAndWhatItLos
             "over passages 0.560 against 0.619, not shown to be equivalent.");
   EXPECT_THAT(headline.against_baseline, StartsWith("w = 4 is 2.0x (95 %: "));
   // One source: to a question the same is said of its list.
-  const Answer asked =
-      make_answers(table, {.documents = DocumentLengths(512), .of_sequences = true}).at(0);
+  const Advice asked =
+      make_advice(table, {.documents = DocumentLengths(512), .of_sequences = true}).at(0);
   EXPECT_EQ(fastest_equivalent(asked)->name, "w = 4");
   EXPECT_THAT(asked.notes.at(0),
               AllOf(StartsWith("Fastest that is equivalent to full attention in nDCG@10 within "

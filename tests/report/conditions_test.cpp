@@ -7,7 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "engine/report/figure.h"
+#include "engine/report/run_figures.h"
 #include "tests/report/measured_run.h"
 
 namespace attnscope::report {
@@ -22,7 +22,7 @@ using testing::IsEmpty;
 using testing::Not;
 
 Row row_with(Cell cell) {
-  Row row{.cell = {}, .limit_ms = {}, .share_of_limit = {}, .ratio = {}};
+  Row row;
   row.cell.summary.samples = static_cast<int>(cell.samples.size());
   row.cell.cell = std::move(cell);
   return row;

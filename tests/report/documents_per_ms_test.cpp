@@ -7,10 +7,11 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "engine/report/advice.h"
 #include "engine/report/answer.h"
 #include "engine/report/beside.h"
-#include "engine/report/figure.h"
 #include "engine/report/published.h"
+#include "engine/report/run_figures.h"
 #include "engine/report/slice.h"
 #include "tests/report/measured_run.h"
 
@@ -96,8 +97,8 @@ TEST(DrawnLengths, GiveNoAnswerForADocumentOfOneLength) {
   MeasuredRun run;
   with_lengths(run);
   const Question question{.query_tokens = 10, .documents = DocumentLengths(1000)};
-  EXPECT_THAT(make_answers(run.table({}, std::string(of_models)), question), IsEmpty());
-  EXPECT_EQ(make_answers(run.table(), question).size(), 1U);
+  EXPECT_THAT(make_advice(run.table({}, std::string(of_models)), question), IsEmpty());
+  EXPECT_EQ(make_advice(run.table(), question).size(), 1U);
 }
 
 TEST(DrawnLengths, OneForEachLength_AreOneLineAndNoChoice) {

@@ -9,8 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "engine/report/differences.h"
-
 namespace attnscope::report {
 namespace {
 

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/report/figure.h"
+#include "engine/report/run_figures.h"
 #include "tests/report/measured_run.h"
 
 namespace attnscope::report {

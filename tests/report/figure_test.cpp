@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/report/figure.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
 
 #include "engine/report/crossovers.h"
+#include "engine/report/run_figures.h"
 #include "tests/report/measured_run.h"
 
 namespace attnscope::report {

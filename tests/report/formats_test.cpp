@@ -11,8 +11,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "engine/report/figure.h"
 #include "engine/report/number_text.h"
+#include "engine/report/run_figures.h"
 #include "engine/report/table.h"
 #include "tests/report/measured_run.h"
 

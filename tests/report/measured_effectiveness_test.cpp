@@ -13,8 +13,10 @@
 #include <span>
 #include <string>
 
+#include "engine/report/advice.h"
 #include "engine/report/answer.h"
 #include "engine/report/pivot.h"
+#include "engine/report/run_figures.h"
 #include "engine/sweep/run_plan.h"
 #include "tests/report/measured_run.h"
 
@@ -67,21 +69,21 @@ class MeasuredEffectivenessTest : public ::testing::Test {
     if (!table) throw std::runtime_error(table.error().message);
     return *table;
   }
-  [[nodiscard]] static Answer answer_of(const Table& table) {
-    return make_answers(table, {.documents = DocumentLengths(64), .of_sequences = true}).at(0);
+  [[nodiscard]] static Advice answer_of(const Table& table) {
+    return make_advice(table, {.documents = DocumentLengths(64), .of_sequences = true}).at(0);
   }
-  [[nodiscard]] static const Advised& of(const Answer& answer, std::string_view contender) {
+  [[nodiscard]] static const Advised& of(const Advice& answer, std::string_view contender) {
     return *std::ranges::find(answer.contenders, contender, &Advised::contender);
   }
-  [[nodiscard]] static std::string written(const Answer& answer, TableFormat format) {
-    return write_answers(answer.run, std::span(&answer, 1), format);
+  [[nodiscard]] static std::string written(const Advice& answer, TableFormat format) {
+    return write_advice(answer.run, std::span(&answer, 1), format);
   }
 
   test::MeasuredRun run_;
 };
 
 TEST_F(MeasuredEffectivenessTest, MeansAndTestsAreOfTheValuesThatTheRunStored) {
-  const Answer answer = answer_of(table_with(runs_of()));
+  const Advice answer = answer_of(table_with(runs_of()));
   const MeasuredEffectiveness same = of(answer, "sparse/segment/64").measured.value();
   EXPECT_EQ(same.queries, query_count);
   EXPECT_NEAR(same.mean, 0.502, 1e-3);
@@ -94,7 +96,7 @@ TEST_F(MeasuredEffectivenessTest, MeansAndTestsAreOfTheValuesThatTheRunStored) {
 }
 
 TEST_F(MeasuredEffectivenessTest, WhatWasMeasuredStandsInThePublishedsPlace_WhichIsTakenWithoutIt) {
-  const Answer answer = answer_of(table_with(runs_of()));
+  const Advice answer = answer_of(table_with(runs_of()));
   EXPECT_FALSE(of(answer, "sparse/segment/64").published.has_value());
   EXPECT_THAT(of(answer, "sparse/segment/64").remarks,
               Contains(AllOf(HasSubstr("nDCG@10 0.50"), HasSubstr("measured here; equivalent"),
@@ -106,7 +108,7 @@ TEST_F(MeasuredEffectivenessTest, WhatWasMeasuredStandsInThePublishedsPlace_Whic
 }
 
 TEST_F(MeasuredEffectivenessTest, TheFastestThatIsEquivalentIsASentence) {
-  const Answer answer = answer_of(table_with(runs_of()));
+  const Advice answer = answer_of(table_with(runs_of()));
   ASSERT_NE(fastest_equivalent(answer), nullptr);
   EXPECT_EQ(fastest_equivalent(answer)->contender, "sparse/segment/64");
   EXPECT_THAT(answer.notes.front(),
@@ -136,7 +138,7 @@ TEST_F(MeasuredEffectivenessTest, TheHeadlineOfARunNamesItFirst_ThenWhatTheFaste
 }
 
 TEST_F(MeasuredEffectivenessTest, FilesForProgramsTellMeasuredFromPublished) {
-  const Answer answer = answer_of(table_with(runs_of()));
+  const Advice answer = answer_of(table_with(runs_of()));
   const auto json = nlohmann::json::parse(written(answer, TableFormat::json)).at(0);
   EXPECT_EQ(json.at("fastest_equivalent"), "sparse/segment/64");
   for (const nlohmann::json& one : json.at("contenders")) {

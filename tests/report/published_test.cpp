@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/report/beside.h"
-#include "engine/report/published_sources.h"
+#include "engine/report/resources.h"
 #include "tests/report/measured_run.h"
 
 namespace attnscope::report {
@@ -161,8 +161,8 @@ TEST(Published, Csv_HasARowForEveryRowAndAFieldForEveryColumn) {
 }
 
 TEST(PublishedFiles, AreThoseOfTheRepository) {
-  EXPECT_THAT(std::string(published_source("ecir24_table3.csv")), HasSubstr("NVIDIA A100"));
-  EXPECT_EQ(published_source("nothing.csv"), "");
+  EXPECT_THAT(std::string(resource("ecir24_table3.csv").text), HasSubstr("NVIDIA A100"));
+  EXPECT_EQ(resource("nothing.csv").text, "");
 }
 
 TEST(PublishedFiles, AFileWithoutItsColumns_IsAnErrorThatNamesTheLine) {

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "engine/report/sheet_html.h"
+#include "engine/report/html_page.h"
 #include "tests/report/measured_run.h"
 
 namespace attnscope::report {

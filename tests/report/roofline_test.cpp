@@ -6,6 +6,7 @@
 
 #include <set>
 
+#include "engine/report/run_figures.h"
 #include "tests/report/measured_run.h"
 
 namespace attnscope::report {

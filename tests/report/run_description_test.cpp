@@ -44,7 +44,7 @@ RunDescription settled_description() {
   RunDescription description{
       .run = run_with(sound_provenance()), .restarts = {}, .ceilings = {}, .rows = {}};
   description.run.status = RunStatus::done;
-  Row row{.cell = {}, .limit_ms = {}, .share_of_limit = {}, .ratio = {}};
+  Row row;
   row.cell.point = point_at(64);
   row.cell.cell = timed_cell("full", "dense", std::nullopt, "Full", 1);
   row.cell.cell.settled = true;

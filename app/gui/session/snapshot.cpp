@@ -13,6 +13,7 @@
 #include "engine/report/answer.h"
 #include "engine/report/axes_in_words.h"
 #include "engine/report/row_values.h"
+#include "engine/report/run_figures.h"
 
 namespace attnscope::gui {
 namespace {
@@ -337,7 +338,7 @@ AnswerPointer find_answer(const RunSnapshot& run, const AskedQuestion& asked) {
   for (const report::Row& row : run.table.rows) {
     if (report::is_in(run.slice, row, asked_keys)) rows.push_back(&row);
   }
-  answer->settings = report::make_answers(run.table.run, run.table.baseline, rows, question);
+  answer->settings = report::make_advice(run.table.run, run.table.baseline, rows, question);
   if (answer->settings.empty() && !rows.empty())
     answer->problem = words(report::no_answer_to_one_length);
   return answer;

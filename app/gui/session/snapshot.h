@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "engine/heat/cell.h"
-#include "engine/report/answer.h"
+#include "engine/report/advice.h"
 #include "engine/report/compare.h"
 #include "engine/report/figure.h"
 #include "engine/report/pivot.h"
@@ -123,7 +123,7 @@ struct AskedQuestion {
 };
 
 struct AnswerSnapshot {
-  std::vector<report::Answer> settings;  // one, unless an axis is shown as panels
+  std::vector<report::Advice> settings;  // one, unless an axis is shown as panels
   QString lengths_problem;               // the file of lengths could not be read
   QString problem;                       // why there are no settings
 };

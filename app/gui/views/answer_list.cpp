@@ -51,7 +51,7 @@ class AnswerList::Rows : public QAbstractListModel {
  public:
   using QAbstractListModel::QAbstractListModel;
 
-  void set_advice(std::optional<report::Answer> advice) {
+  void set_advice(std::optional<report::Advice> advice) {
     beginResetModel();
     advice_ = std::move(advice);
     leading_ = advice_ ? report::headline_of(*advice_).sentences().size() : 0;
@@ -107,7 +107,7 @@ class AnswerList::Rows : public QAbstractListModel {
   }
 
  private:
-  std::optional<report::Answer> advice_;
+  std::optional<report::Advice> advice_;
   std::size_t leading_ = 0;  // rows before the contenders
 };
 
@@ -223,7 +223,7 @@ void AnswerList::set_contenders(const std::vector<std::string>& ids) {
   delegate_->set_contenders(ids);
 }
 
-void AnswerList::show_advice(std::optional<report::Answer> advice) {
+void AnswerList::show_advice(std::optional<report::Advice> advice) {
   const Advised* before = rows_->contender(currentIndex());
   const std::string open = before == nullptr ? std::string() : before->contender;
   const int scrolled = verticalScrollBar()->value();

@@ -9,7 +9,7 @@
 #include <QListView>
 #include <optional>
 
-#include "engine/report/answer.h"
+#include "engine/report/advice.h"
 
 namespace attnscope::gui {
 
@@ -21,7 +21,7 @@ class AnswerList : public QListView {
   /// Ids of all the run's contenders, which determine their styles.
   void set_contenders(const std::vector<std::string>& ids);
   /// Keeps the contender that is open. Nothing: no answer.
-  void show_advice(std::optional<report::Answer> advice);
+  void show_advice(std::optional<report::Advice> advice);
 
   [[nodiscard]] QSize sizeHint() const override;
   [[nodiscard]] QSize minimumSizeHint() const override;

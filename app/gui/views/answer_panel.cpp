@@ -38,7 +38,7 @@ namespace {
 constexpr int typing_pause_ms = 200;
 
 /// In the format given by the file's extension.
-Status write_answer_file(const report::Answer& answer, const QString& file) {
+Status write_answer_file(const report::Advice& answer, const QString& file) {
   const auto forms = report::table_formats();
   const std::string ending = QFileInfo(file).suffix().toLower().toStdString();
   const auto form = std::ranges::find(forms, ending, &report::TableFormatName::extension);
@@ -50,7 +50,7 @@ Status write_answer_file(const report::Answer& answer, const QString& file) {
                 file.toStdString(), known.join(QStringLiteral(", ")).toStdString());
   }
   return write_file(file.toStdString(),
-                    report::write_answers(answer.run, std::span(&answer, 1), form->format));
+                    report::write_advice(answer.run, std::span(&answer, 1), form->format));
 }
 
 /// Decided by the name, without the ".gz" of a compressed file.
@@ -269,7 +269,7 @@ void AnswerPanel::show_answer(const AnswerPointer& answer) {
   const QString chosen = settings_->currentText();
   settings_->clear();
   if (answer_) {
-    for (const report::Answer& setting : answer_->settings)
+    for (const report::Advice& setting : answer_->settings)
       settings_->addItem(words(setting.setting));
     fields_->set_file_problem(answer_->lengths_problem);
   }
@@ -278,14 +278,14 @@ void AnswerPanel::show_answer(const AnswerPointer& answer) {
   show_setting();
 }
 
-const report::Answer* AnswerPanel::advice() const {
+const report::Advice* AnswerPanel::advice() const {
   if (!answer_ || answer_->settings.empty()) return nullptr;
   const auto at = static_cast<std::size_t>(std::max(0, settings_->currentIndex()));
   return &answer_->settings[std::min(at, answer_->settings.size() - 1)];
 }
 
 void AnswerPanel::show_setting() {
-  const report::Answer* shown = advice();
+  const report::Advice* shown = advice();
   list_->show_advice(shown ? std::optional(*shown) : std::nullopt);
   if (shown) {
     plot_->show_advice(*shown);
@@ -318,18 +318,18 @@ void AnswerPanel::say(const QString& sentence) {
   nothing_->setText(sentence);
   nothing_->setVisible(!sentence.isEmpty());
   list_->setVisible(sentence.isEmpty());
-  const report::Answer* shown = advice();
+  const report::Advice* shown = advice();
   question_->say(shown ? words(shown->heading) : tr("What is asked"));
 }
 
 void AnswerPanel::measure() {
-  const report::Answer* shown = advice();
+  const report::Advice* shown = advice();
   if (shown && !shown->to_measure.empty()) Q_EMIT measure_asked(words(report::exact_sweep(*shown)));
 }
 
 QString AnswerPanel::text() const {
-  const report::Answer* shown = advice();
-  return shown ? words(report::write_answers(shown->run, std::span(shown, 1))) : QString();
+  const report::Advice* shown = advice();
+  return shown ? words(report::write_advice(shown->run, std::span(shown, 1))) : QString();
 }
 
 void AnswerPanel::copy() {

@@ -39,7 +39,7 @@ class AnswerPanel : public QWidget {
   [[nodiscard]] AnswerList* list() const { return list_; }
   [[nodiscard]] EffectivenessPlot* plot() const { return plot_; }
   /// The answer that is shown; null: none.
-  [[nodiscard]] const report::Answer* advice() const;
+  [[nodiscard]] const report::Advice* advice() const;
   /// Lengths, or pairs of texts: for pairs, asks for a checkpoint whose tokenizer counts them.
   void take_lengths(const QString& file);
   /// The whole answer, with the machine and settings of the run.

@@ -15,7 +15,7 @@
 #include "app/gui/views/fields.h"
 #include "app/gui/views/file_dialogs.h"
 #include "base/text_file.h"
-#include "engine/report/differences.h"
+#include "engine/report/effectiveness.h"
 #include "views/ui_checkpoint_dialog.h"
 
 namespace attnscope::gui {

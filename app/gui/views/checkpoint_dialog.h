@@ -3,8 +3,8 @@
 //
 // Takes a checkpoint's folder, a query with its document and an attention pattern; the model's
 // attention is computed in the background while the window stays usable. Input is remembered.
-// Queries and documents may come from a comparison of rankings (engine/report/differences.h), pair
-// by pair.
+// Queries and documents may come from a comparison of rankings (engine/report/effectiveness.h),
+// pair by pair.
 
 #include <QDialog>
 #include <QVariantMap>

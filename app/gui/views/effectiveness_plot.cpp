@@ -43,7 +43,7 @@ void EffectivenessPlot::set_contenders(const std::vector<std::string>& ids) {
   chart_->set_contenders(ids);
 }
 
-void EffectivenessPlot::show_advice(const report::Answer& advice) {
+void EffectivenessPlot::show_advice(const report::Advice& advice) {
   const report::Figure figure = report::effectiveness_figure(advice);
   chart_->set_placeholder(
       tr("The paper has published no nDCG@10 of these patterns and windows at this length."));

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/report/answer.h"
+#include "engine/report/advice.h"
 
 class QLabel;
 
@@ -26,7 +26,7 @@ class EffectivenessPlot : public QWidget {
 
   /// Ids of all the run's contenders, which determine their styles.
   void set_contenders(const std::vector<std::string>& ids);
-  void show_advice(const report::Answer& advice);
+  void show_advice(const report::Advice& advice);
   void clear();
 
   [[nodiscard]] charts::RunChart* chart() const { return chart_; }

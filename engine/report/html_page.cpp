@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/report/sheet_html.h"
+#include "engine/report/html_page.h"
 
 #include <fmt/format.h>
 
-#include <cstddef>
 #include <cstdint>
 
 #include "engine/report/number_text.h"
@@ -34,20 +33,15 @@ std::string base64_of_hex(std::string_view hex) {
   return text;
 }
 
-std::string allowed(const PagePart& part) {
+std::string allowed(const Resource& part) {
   return fmt::format(" 'sha256-{}'", base64_of_hex(part.sha256));
 }
 
 std::string policy_of(const PageParts& parts) {
   std::string policy = "default-src 'none'; base-uri 'none'; form-action 'none'; style-src";
-  for (const PagePart& style : parts.styles) policy += allowed(style);
+  for (const Resource& style : parts.styles) policy += allowed(style);
   if (parts.script) policy += "; script-src" + allowed(*parts.script);
   return policy;
-}
-
-std::string_view kind_of(const SheetColumn& column) {
-  // A column without a title contains marks.
-  return column.is_number ? "number" : column.title.empty() ? "mark" : "text";
 }
 
 }  // namespace
@@ -84,32 +78,6 @@ std::string html_paragraphs(const std::vector<std::string>& lines) {
   return text;
 }
 
-std::string html_table(const Sheet& sheet) {
-  std::string text = "<div class=\"scroll\">\n<table>\n<thead>\n<tr>";
-  for (const SheetColumn& column : sheet.columns) {
-    text += fmt::format("<th scope=\"col\" class=\"{}\">{}</th>", kind_of(column),
-                        html_escaped(column.title));
-  }
-  text += "</tr>\n</thead>\n";
-  for (const SheetBlock& block : sheet.blocks) {
-    text += "<tbody>\n";
-    if (!block.title.empty()) {
-      text += fmt::format("<tr><th scope=\"rowgroup\" colspan=\"{}\">{}</th></tr>\n",
-                          sheet.columns.size(), html_escaped(block.title));
-    }
-    for (const auto& row : block.rows) {
-      text += "<tr>";
-      for (std::size_t i = 0; i < row.size(); ++i) {
-        text += fmt::format("<td class=\"{}{}\">{}</td>", kind_of(sheet.columns[i]),
-                            row[i].is_baseline ? " baseline" : "", html_escaped(words_in(row[i])));
-      }
-      text += "</tr>\n";
-    }
-    text += "</tbody>\n";
-  }
-  return text + "</table>\n</div>\n";
-}
-
 std::string html_page(std::string_view title, std::string_view body, const PageParts& parts) {
   std::string text = fmt::format(
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -117,19 +85,11 @@ std::string html_page(std::string_view title, std::string_view body, const PageP
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<title>{}</title>\n",
       policy_of(parts), html_escaped(title));
-  for (const PagePart& style : parts.styles)
+  for (const Resource& style : parts.styles)
     text.append("<style>").append(style.text).append("</style>\n");
   text.append("</head>\n<body>\n").append(body);
   if (parts.script) text.append("<script>").append(parts.script->text).append("</script>\n");
   return text + "</body>\n</html>\n";
-}
-
-std::string sheet_page(const Sheet& sheet) {
-  return html_page(
-      sheet.above.empty() ? "AttnScope" : sheet.above.front(),
-      fmt::format("{}{}{}<footer>\n{}</footer>\n", html_paragraphs(sheet.above), html_table(sheet),
-                  html_paragraphs(sheet.notes), html_paragraphs(sheet.below)),
-      {.styles = {page_part("page.css")}, .script = {}});
 }
 
 }  // namespace attnscope::report
