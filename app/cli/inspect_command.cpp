@@ -22,6 +22,7 @@
 #include "engine/inspect/dump.h"
 #include "engine/inspect/group_masses.h"
 #include "engine/inspect/regions.h"
+#include "engine/ranking/score_batches.h"
 #include "engine/report/region_positions.h"
 #include "engine/text/characters.h"
 #include "engine/text/pair_reader.h"

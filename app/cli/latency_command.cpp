@@ -8,7 +8,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -20,19 +19,17 @@
 #include "app/cli/command_line.h"
 #include "app/cli/model_arguments.h"
 #include "app/cli/progress_line.h"
-#include "app/cli/score_run.h"
-#include "app/cli/text_scorer.h"
+#include "app/cli/scoring_arguments.h"
+#include "app/cli/text_arguments.h"
 #include "app/cli/turn.h"
 #include "base/sentences.h"
+#include "engine/ranking/latency.h"
 #include "engine/ranking/query_sample.h"
-#include "engine/ranking/score_batches.h"
 #include "engine/report/latency.h"
 
 namespace attnscope::cli {
 
 namespace {
-
-using report::TopKLatency;
 
 struct LatencyCommand {
   ModelArguments model;
@@ -90,134 +87,19 @@ Status keep_possible(std::vector<std::int64_t>& top_k, const MostDocuments& most
   return {};
 }
 
-/// Scores and times rankings of the sample's queries.
-class LatencyMeter {
- public:
-  LatencyMeter(const LatencyCommand& arguments, const ScoringModel& model, WorkerProcess& worker,
-               const QuerySample& sample, std::int64_t least_calls)
-      : scorer_(arguments.pairs, model, worker, arguments.options.batches),
-        sample_(sample),
-        window_(model.is_listwise ? QuerySample::most_documents
-                                  : static_cast<std::int64_t>(arguments.options.read_ahead)),
-        ends_with_query_(model.is_listwise),
-        least_calls_(least_calls) {}
-
-  /// Estimates the total time from a call with one document and one with the maximum, after a
-  /// warm-up call: all of `top_k` in both modes, and a simulated search for the largest top-k with
-  /// these times.
-  [[nodiscard]] Result<double> seconds_for(const std::vector<std::int64_t>& top_k,
-                                           const report::LatencyLimit& limit) {
-    const std::int64_t most = top_k.back();
-    if (const auto first = seconds_of(0, 1, most, 1); !first) return first;
-    const auto of_one = seconds_of(0, 1, 1, 1), of_most = seconds_of(0, 1, most, 1);
-    if (!of_one) return of_one;
-    if (!of_most) return of_most;
-    const double slope = std::max(*of_most - *of_one, 0.0) / static_cast<double>(most);
-    double seconds = 0;
-    const auto call = [&](std::int64_t documents) {
-      return *of_one + slope * static_cast<double>(documents - 1);
-    };
-    std::vector<TopKLatency> rows;
-    for (const std::int64_t k : top_k) {
-      constexpr double ways = 2;  // single stream and offline
-      seconds += ways * static_cast<double>(calls()) * call(k);
-      rows.push_back({.top_k = k, .seconds = {call(k)}});
-    }
-    const auto searched =
-        report::largest_within(limit, rows, [&](std::int64_t k) -> Result<TopKLatency> {
-          seconds += static_cast<double>(calls()) * call(k);
-          return TopKLatency{.top_k = k, .seconds = {call(k)}};
-        });
-    if (!searched) return tl::unexpected(searched.error());
-    return seconds;
-  }
-
-  /// Calls per top-k: all queries, in as many passes as necessary.
-  [[nodiscard]] std::int64_t calls() const {
-    const auto queries = static_cast<std::int64_t>(sample_.queries());
-    return (least_calls_ + queries - 1) / queries * queries;
-  }
-
-  /// One query after the other, after a warm-up call.
-  [[nodiscard]] Result<TopKLatency> single_stream(std::int64_t top_k) {
-    CountLine progress(isatty(STDERR_FILENO) == 1);
-    TopKLatency calls{.top_k = top_k};
-    if (const auto first = seconds_of(0, 1, top_k, 1); !first) return tl::unexpected(first.error());
-    while (static_cast<std::int64_t>(calls.seconds.size()) < this->calls()) {
-      for (std::size_t query = 0; query < sample_.queries(); ++query) {
-        const auto seconds = seconds_of(query, query + 1, top_k, 1);
-        if (!seconds) return tl::unexpected(seconds.error());
-        calls.seconds.push_back(*seconds);
-        const auto done = static_cast<double>(calls.seconds.size());
-        progress.show(fmt::format("{} queries of {} documents", calls.seconds.size(), top_k), done,
-                      std::nullopt);
-      }
-    }
-    progress.clear();
-    return calls;
-  }
-
-  /// All queries, with a queue that keeps the worker busy; the mean over the passes.
-  [[nodiscard]] Status add_offline(TopKLatency& calls) {
-    constexpr std::size_t queued = 4;  // batches
-    const std::size_t passes = calls.seconds.size() / sample_.queries();
-    for (std::size_t pass = 0; pass < passes; ++pass) {
-      const auto seconds = seconds_of(0, sample_.queries(), calls.top_k, queued);
-      if (!seconds) return tl::unexpected(seconds.error());
-      calls.offline_seconds += *seconds / static_cast<double>(passes);
-    }
-    return {};
-  }
-
-  /// Mean number of tokens of a scored pair.
-  [[nodiscard]] double tokens() const {
-    return static_cast<double>(tokens_) / static_cast<double>(pairs_);
-  }
-
- private:
-  /// Time from the texts of the queries [first, end) to the scores of all their documents.
-  [[nodiscard]] Result<double> seconds_of(std::size_t first, std::size_t end, std::int64_t top_k,
-                                          std::size_t most_waiting) {
-    std::vector<std::vector<PairView>> rankings;
-    rankings.reserve(end - first);
-    for (std::size_t query = first; query < end; ++query)
-      rankings.push_back(sample_.ranking(query, top_k));
-    const auto start = std::chrono::steady_clock::now();
-    std::vector<TokenPair> window;
-    const auto queue = [&] {
-      const Status sent = scorer_.queue(window, most_waiting);
-      window.clear();
-      return sent;
-    };
-    for (const std::vector<PairView>& ranking : rankings) {
-      for (const PairView& pair : ranking) {
-        auto tokens = scorer_.tokens_of(pair.query, pair.document, pair.line);
-        if (!tokens) return tl::unexpected(tokens.error());
-        tokens_ += tokens_of(*tokens);
-        ++pairs_;
-        window.push_back(std::move(*tokens));
-        if (static_cast<std::int64_t>(window.size()) < window_) continue;
-        if (Status sent = queue(); !sent) return tl::unexpected(sent.error());
-      }
-      if (!ends_with_query_) continue;
-      if (Status sent = queue(); !sent) return tl::unexpected(sent.error());
-    }
-    if (Status sent = queue(); !sent) return tl::unexpected(sent.error());
-    if (Status scored = scorer_.finish(); !scored) return tl::unexpected(scored.error());
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  }
-
-  TextScorer scorer_;
-  const QuerySample& sample_;
-  std::int64_t window_;   // pairs that are batched together
-  bool ends_with_query_;  // whether a window ends at the end of a query
-  std::int64_t least_calls_;
-  std::int64_t tokens_ = 0, pairs_ = 0;
-};
+Result<TopKLatency> single_stream(LatencyMeter& meter, std::int64_t top_k) {
+  CountLine progress(isatty(STDERR_FILENO) == 1);
+  auto calls = meter.single_stream(top_k, [&](std::size_t count) {
+    progress.show(fmt::format("{} queries of {} documents", count, top_k),
+                  static_cast<double>(count), std::nullopt);
+  });
+  progress.clear();
+  return calls;
+}
 
 Result<std::vector<TopKLatency>> rows_of(LatencyMeter& meter,
                                          const std::vector<std::int64_t>& top_k,
-                                         const report::LatencyLimit& limit) {
+                                         const LatencyLimit& limit) {
   const auto seconds = meter.seconds_for(top_k, limit);
   if (!seconds) return tl::unexpected(seconds.error());
   say("attnscope: {} calls at {} documents, single stream and offline, and the search for the "
@@ -226,7 +108,7 @@ Result<std::vector<TopKLatency>> rows_of(LatencyMeter& meter,
   std::vector<TopKLatency> rows;
   rows.reserve(top_k.size());
   for (const std::int64_t k : top_k) {
-    auto row = meter.single_stream(k);
+    auto row = single_stream(meter, k);
     if (!row) return tl::unexpected(row.error());
     if (Status timed = meter.add_offline(*row); !timed) return tl::unexpected(timed.error());
     rows.push_back(std::move(*row));
@@ -259,8 +141,9 @@ Result<report::ModelLatency> measured(const LatencyCommand& arguments) {
   auto top_k = asked_top_k(arguments);
   if (!top_k) return tl::unexpected(top_k.error());
   QuerySample sample(arguments.queries);
-  const Status read =
-      read_pairs(arguments.pairs, [&](TextPair pair) { return sample.add(std::move(pair)); });
+  const Status read = read_pairs(arguments.pairs, [&](const PairReader&, TextPair pair) {
+    return sample.add(std::move(pair));
+  });
   if (!read) return tl::unexpected(read.error());
   const auto model = open_ranker(arguments.model);
   if (!model) return tl::unexpected(model.error());
@@ -286,14 +169,14 @@ Result<report::ModelLatency> measured(const LatencyCommand& arguments) {
       .queries = static_cast<std::int64_t>(sample.queries()),
       .limit = {.seconds = arguments.within_ms / 1e3, .percent = *percent, .most = most.count},
       .most_in_words = most.in_words};
-  constexpr std::int64_t least_calls = 50;
-  LatencyMeter meter(arguments, *model, worker->process, sample,
-                     std::max(least_calls, report::least_calls(*percent)));
+  constexpr std::int64_t at_least = 50;
+  LatencyMeter meter(arguments.pairs, *model, worker->process, arguments.options, sample,
+                     std::max(at_least, least_calls(*percent)), interrupts());
   auto rows = rows_of(meter, *top_k, latency.limit);
   if (!rows) return tl::unexpected(rows.error());
   latency.rows = std::move(*rows);
-  auto largest = report::largest_within(latency.limit, latency.rows, [&](std::int64_t documents) {
-    return meter.single_stream(documents);
+  auto largest = largest_within(latency.limit, latency.rows, [&](std::int64_t documents) {
+    return single_stream(meter, documents);
   });
   if (!largest) return tl::unexpected(largest.error());
   latency.largest = std::move(*largest);

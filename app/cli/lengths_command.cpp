@@ -16,13 +16,12 @@
 #include "app/cli/command_line.h"
 #include "app/cli/figure_arguments.h"
 #include "app/cli/model_arguments.h"
-#include "app/cli/reranked_pairs.h"
+#include "app/cli/text_arguments.h"
 #include "base/read_files.h"
 #include "base/sentences.h"
 #include "engine/effectiveness/trec_files.h"
 #include "engine/ranking/scoring_model.h"
 #include "engine/report/pair_lengths.h"
-#include "engine/text/beir_folder.h"
 #include "engine/text/pair_reader.h"
 #ifdef ATTNSCOPE_HAS_GUI
 #include "app/gui/charts/offscreen_application.h"
@@ -34,7 +33,8 @@ namespace attnscope::cli {
 namespace {
 
 struct LengthsCommand {
-  std::string checkpoint, pairs, format = "text";
+  std::filesystem::path checkpoint;
+  std::string pairs, format = "text";
   BeirArguments beir;
   FigureArguments figure;
 };
@@ -43,31 +43,15 @@ struct LengthsCommand {
 using TakePair = std::function<Status(const std::string& query, const std::string& document,
                                       const std::function<std::string()>& place)>;
 
-Status take_pairs_of_file(const std::string& file, const TakePair& take) {
-  auto reader = PairReader::open(file, std::nullopt);
-  if (!reader) return tl::unexpected(reader.error());
-  while (true) {
-    const auto pair = reader->next();
-    if (!pair) return tl::unexpected(pair.error());
-    if (!*pair) break;
-    const Status taken =
-        take((*pair)->query, (*pair)->document, [&] { return reader->place((*pair)->line); });
-    if (!taken) return taken;
-  }
-  note(reader->notes());
-  return {};
-}
-
 /// Each judged query with each of its judged documents.
 Status take_judged_pairs(const BeirArguments& arguments, const TakePair& take) {
-  const auto folder = BeirFolder::open(arguments.folder);
-  if (!folder) return tl::unexpected(folder.error());
-  const auto file = folder->qrels(arguments.split);
-  if (!file) return tl::unexpected(file.error());
-  const auto qrels = effectiveness::Qrels::read(*file);
+  const auto files = open_beir(arguments);
+  if (!files) return tl::unexpected(files.error());
+  const std::string& file = files->qrels;
+  const auto qrels = effectiveness::Qrels::read(file);
   if (!qrels) return tl::unexpected(qrels.error());
   for (const std::string& sentence : qrels->notes) note(sentence);
-  auto texts = open_texts(folder->queries.string(), folder->corpus.string());
+  auto texts = open_texts(files->queries, files->documents);
   if (!texts) return tl::unexpected(texts.error());
   std::size_t pairs = 0, missing = 0;
   for (const auto& judged : qrels->queries) {
@@ -84,17 +68,16 @@ Status take_judged_pairs(const BeirArguments& arguments, const TakePair& take) {
       }
       ++pairs;
       const Status taken = take(**query, **document, [&] {
-        return fmt::format("{}: query '{}', document '{}'", file->string(), in_a_sentence(id),
+        return fmt::format("{}: query '{}', document '{}'", file, in_a_sentence(id),
                            in_a_sentence(judgement.first));
       });
       if (!taken) return taken;
     }
   }
-  if (pairs == 0)
-    return fail("{}: no pair that it judges has both texts in its folder", file->string());
+  if (pairs == 0) return fail("{}: no pair that it judges has both texts in its folder", file);
   if (missing > 0) {
-    note(fmt::format("{}: {} of its pairs have no text in its folder and are left out",
-                     file->string(), missing));
+    note(fmt::format("{}: {} of its pairs have no text in its folder and are left out", file,
+                     missing));
   }
   return {};
 }
@@ -132,8 +115,15 @@ Result<report::PairLengths> lengths_of(const LengthsCommand& arguments) {
     lengths.add(query - special, document - special, query + document + beginnings);
     return {};
   };
-  const Status taken = arguments.beir.is_given() ? take_judged_pairs(arguments.beir, take)
-                                                 : take_pairs_of_file(arguments.pairs, take);
+  const Status taken =
+      arguments.beir.is_given()
+          ? take_judged_pairs(arguments.beir, take)
+          : read_pairs(arguments.pairs,
+                       [&](const PairReader& reader, const TextPair& pair) -> Result<bool> {
+                         return take(pair.query, pair.document,
+                                     [&] { return reader.place(pair.line); })
+                             .map([] { return true; });
+                       });
   if (!taken) return tl::unexpected(taken.error());
   return lengths;
 }

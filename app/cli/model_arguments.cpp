@@ -11,7 +11,7 @@
 
 namespace attnscope::cli {
 
-void add_checkpoint_option(CLI::App& command, std::string& checkpoint) {
+void add_checkpoint_option(CLI::App& command, std::filesystem::path& checkpoint) {
   command
       .add_option("--checkpoint", checkpoint,
                   "Folder in Hugging Face's layout, or hub name ORG/NAME[@REVISION] that 'hf "
@@ -28,7 +28,7 @@ void note_place(const ScoringModel& model) {
 void add_model_arguments(CLI::App& command, ModelArguments& arguments,
                          const std::string& dtype_option) {
   ModelQuestion& question = arguments.question;
-  add_checkpoint_option(command, arguments.checkpoint);
+  add_checkpoint_option(command, question.checkpoint);
   command
       .add_option("--pattern", question.pattern,
                   "Attention pattern: name or JSON file; default: the checkpoint's")
@@ -85,9 +85,7 @@ void add_model_arguments(CLI::App& command, ModelArguments& arguments,
 }
 
 Result<ScoringModel> open_model(const ModelArguments& arguments) {
-  ModelQuestion question = arguments.question;
-  question.checkpoint = arguments.checkpoint;
-  auto model = ScoringModel::open(question);
+  auto model = ScoringModel::open(arguments.question);
   if (model) {
     for (const std::filesystem::path& file : model->files) note_read(file);
     note(model->note);
@@ -101,7 +99,7 @@ Result<ScoringModel> open_ranker(const ModelArguments& arguments) {
   if (model && !model->gives_scores) {
     const std::string& unread = model->sentence->unread_modules;
     return fail("'{}' is an encoder without a classification head, so it gives no scores; {}",
-                arguments.checkpoint,
+                arguments.question.checkpoint.string(),
                 !unread.empty()
                     ? unread
                     : "take one that was trained to rank, with the tensors classifier.weight "
@@ -149,10 +147,6 @@ Result<ModelWorker> start_model(const ModelArguments& arguments, nlohmann::json 
   });
   if (!loaded) return tl::unexpected(loaded.error());
   return ModelWorker{std::move(*worker), std::move(implementation)};
-}
-
-nlohmann::json pair_json(const TokenPair& pair) {
-  return {{"query", pair.query}, {"document", pair.document}};
 }
 
 }  // namespace attnscope::cli

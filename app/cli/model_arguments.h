@@ -4,6 +4,9 @@
 // Options of `score`, `rerank`, `inspect`, `encode` and `train` that select a checkpoint and its
 // attention, and functions that start a worker and load the model.
 
+#include <atomic>
+#include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "app/cli/worker_requests.h"
@@ -17,13 +20,12 @@ class App;
 namespace attnscope::cli {
 
 /// Adds --checkpoint.
-void add_checkpoint_option(CLI::App& command, std::string& checkpoint);
+void add_checkpoint_option(CLI::App& command, std::filesystem::path& checkpoint);
 /// Prints the revision of a checkpoint from the hub's cache.
 void note_place(const ScoringModel& model);
 
 struct ModelArguments {
   ModelQuestion question;
-  std::string checkpoint;
   WorkerChoice worker;
   int threads = 0;  // 0: every core of the worker
 };
@@ -50,8 +52,5 @@ struct ModelWorker {
 [[nodiscard]] Result<ModelWorker> start_model(const ModelArguments& arguments,
                                               nlohmann::json request,
                                               const std::atomic<int>* interrupted);
-
-/// A pair as a JSON field of a request.
-[[nodiscard]] nlohmann::json pair_json(const TokenPair& pair);
 
 }  // namespace attnscope::cli

@@ -141,12 +141,12 @@ Result<charts::Printable> printable_of(const report::Table& table, const Choice&
 /// Several trainings in one figure.
 Result<charts::Printable> printable_of(const std::vector<std::string>& trainings,
                                        const Choice& choice, charts::FigureOptions& options) {
-  std::vector<report::TrainingCurve> curves;
+  std::vector<TrainingCurve> curves;
   std::vector<std::filesystem::path> files;
   curves.reserve(trainings.size());
   files.reserve(trainings.size());
   for (const std::string& place : trainings) {
-    auto curve = report::read_training_curve(place);
+    auto curve = read_training_curve(place);
     if (!curve) return tl::unexpected(curve.error());
     files.push_back(curve->file);
     curves.push_back(std::move(*curve));

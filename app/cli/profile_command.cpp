@@ -17,12 +17,13 @@
 #include "app/cli/command_line.h"
 #include "app/cli/figure_arguments.h"
 #include "app/cli/model_arguments.h"
-#include "app/cli/score_run.h"
-#include "app/cli/text_scorer.h"
+#include "app/cli/scoring_arguments.h"
+#include "app/cli/text_arguments.h"
 #include "app/cli/turn.h"
 #include "app/cli/worker_requests.h"
 #include "base/sentences.h"
 #include "engine/ranking/score_batches.h"
+#include "engine/ranking/text_scorer.h"
 #include "engine/report/model_profile.h"
 #include "engine/text/pair_reader.h"
 #ifdef ATTNSCOPE_HAS_GUI
@@ -51,7 +52,7 @@ double seconds_since(Clock::time_point start) {
 
 Result<std::vector<TextPair>> first_pairs(const ProfileCommand& arguments) {
   std::vector<TextPair> pairs;
-  const Status read = read_pairs(arguments.pairs, [&](TextPair pair) {
+  const Status read = read_pairs(arguments.pairs, [&](const PairReader&, TextPair pair) {
     pairs.push_back(std::move(pair));
     return static_cast<std::int64_t>(pairs.size()) < arguments.most_pairs;
   });
@@ -63,7 +64,7 @@ Result<std::vector<TextPair>> first_pairs(const ProfileCommand& arguments) {
 class Profiler {
  public:
   Profiler(const ProfileCommand& arguments, const ScoringModel& model, WorkerProcess& worker)
-      : scorer_(arguments.pairs, model, worker, arguments.options.batches,
+      : scorer_(arguments.pairs, model, worker, arguments.options.batches, interrupts(),
                 [this](const nlohmann::json& parts) { add(parts); }) {}
 
   [[nodiscard]] Result<report::ProfiledRound> pass(const std::vector<TextPair>& texts,

@@ -2,7 +2,6 @@
 //
 // rerank: scores the documents of a run with a checkpoint and ranks them by score.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -19,20 +18,22 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/model_arguments.h"
-#include "app/cli/opened_cache.h"
-#include "app/cli/reranked_pairs.h"
-#include "app/cli/score_run.h"
+#include "app/cli/scoring_arguments.h"
+#include "app/cli/text_arguments.h"
 #include "base/sentences.h"
 #include "base/written_file.h"
 #include "engine/effectiveness/energy.h"
 #include "engine/effectiveness/ir_metadata.h"
 #include "engine/effectiveness/measures.h"
 #include "engine/effectiveness/trec_files.h"
+#include "engine/ranking/opened_cache.h"
 #include "engine/ranking/passages.h"
+#include "engine/ranking/reranked_pairs.h"
+#include "engine/ranking/run_metadata.h"
 #include "engine/ranking/score_lines.h"
+#include "engine/ranking/score_run.h"
 #include "engine/report/effectiveness.h"
 #include "engine/report/sheet.h"
-#include "engine/text/beir_folder.h"
 #include "engine/text/text_collection.h"
 
 namespace attnscope::cli {
@@ -40,7 +41,6 @@ namespace attnscope::cli {
 namespace {
 
 using effectiveness::TrecRun;
-using nlohmann::json;
 using nlohmann::ordered_json;
 
 struct RerankCommand {
@@ -77,8 +77,8 @@ struct ReadyToRerank {
   std::vector<effectiveness::Measure> measures;
 };
 
-/// Uses a data set's files in place of individually named ones.
-Status take_beir(RerankCommand& arguments, std::string& qrels) {
+/// Uses a data set's files in place of individually named ones; returns its judgements.
+Result<std::string> take_files(RerankCommand& arguments) {
   if (!arguments.beir.is_given()) {
     if (arguments.run.empty()) return fail("--run is required: the TREC run of the first stage");
     if (arguments.queries.empty() || (arguments.documents.empty() && arguments.cache.empty())) {
@@ -88,10 +88,8 @@ Status take_beir(RerankCommand& arguments, std::string& qrels) {
     if (!arguments.documents.empty() && !arguments.cache.empty())
       return fail("--cache has the documents; leave --documents out");
     if (arguments.out.empty()) return fail("--output is required: the run that is written");
-    return {};
+    return std::string();
   }
-  if (!arguments.queries.empty() || !arguments.documents.empty())
-    return fail("--beir has queries and documents; leave --queries and --documents out");
   if (arguments.run.empty()) {
     return fail(
         "--beir has no first stage; give a run of it with --run, such as BM25's, whose documents "
@@ -101,19 +99,12 @@ Status take_beir(RerankCommand& arguments, std::string& qrels) {
     return fail("--ir-metadata stands in the run; name its file with -o");
   if (is_stream(arguments.out))
     return fail("--beir evaluates the run that is written; name a file with -o, or leave -o out");
-  const auto folder = BeirFolder::open(arguments.beir.folder);
-  if (!folder) return tl::unexpected(folder.error());
-  const auto judgements = folder->qrels(arguments.beir.split);
-  if (!judgements) return tl::unexpected(judgements.error());
-  arguments.queries = folder->queries.string();
-  arguments.documents = folder->corpus.string();
-  qrels = judgements->string();
-  return {};
+  return take_beir(arguments.beir, arguments.queries, arguments.documents, /*with_qrels=*/true);
 }
 
 Result<ReadyToRerank> prepare(RerankCommand& arguments, const std::filesystem::path& scratch) {
-  std::string qrels_file;
-  if (Status taken = take_beir(arguments, qrels_file); !taken) return tl::unexpected(taken.error());
+  const auto qrels_file = take_files(arguments);
+  if (!qrels_file) return tl::unexpected(qrels_file.error());
   if (!arguments.cache.empty() && (arguments.max_p || arguments.whole)) {
     return fail(
         "the documents of a cache were cut when they were encoded; leave --max-p and --whole out");
@@ -125,11 +116,11 @@ Result<ReadyToRerank> prepare(RerankCommand& arguments, const std::filesystem::p
   if (!run) return tl::unexpected(run.error());
   std::optional<effectiveness::Qrels> qrels;
   std::vector<effectiveness::Measure> measures;
-  if (!qrels_file.empty()) {
+  if (!qrels_file->empty()) {
     auto parsed = effectiveness::parse_measures(arguments.measures);
     if (!parsed) return tl::unexpected(parsed.error());
     measures = std::move(*parsed);
-    auto read = effectiveness::Qrels::read(qrels_file);
+    auto read = effectiveness::Qrels::read(*qrels_file);
     if (!read) return tl::unexpected(read.error());
     qrels = std::move(*read);
     if (Status known = effectiveness::check_grades(measures, *qrels); !known)
@@ -150,7 +141,7 @@ Result<ReadyToRerank> prepare(RerankCommand& arguments, const std::filesystem::p
     return fail(
         "--as-published is of models that read query and document together, and '{}' reads "
         "them apart; --max-p alone has passages for it",
-        arguments.model.checkpoint);
+        arguments.model.question.checkpoint.string());
   }
   std::optional<ordered_json> own_metadata;
   if (!arguments.own_metadata.empty()) {
@@ -166,8 +157,9 @@ Result<ReadyToRerank> prepare(RerankCommand& arguments, const std::filesystem::p
   std::optional<TextCollection> queries;
   std::optional<OpenedCache> cache;
   if (!arguments.cache.empty()) {
-    auto opened = OpenedCache::open(arguments.cache, arguments.model, *model);
+    auto opened = OpenedCache::open(arguments.cache, arguments.model.question, *model);
     if (!opened) return tl::unexpected(opened.error());
+    note(opened->note);
     cache.emplace(std::move(*opened));
     auto of_queries = open_texts(arguments.queries, PairParts::query);
     if (!of_queries) return tl::unexpected(of_queries.error());
@@ -189,123 +181,6 @@ Result<ReadyToRerank> prepare(RerankCommand& arguments, const std::filesystem::p
                        .own_metadata = std::move(own_metadata),
                        .qrels = std::move(qrels),
                        .measures = std::move(measures)};
-}
-
-/// Copies an object's member under another key, if it is present; unknown values are omitted.
-void take(ordered_json& into, const char* key, const json& from, const char* member) {
-  const auto found = from.is_object() ? from.find(member) : from.end();
-  if (found != from.end() && !found->is_null()) into[key] = ordered_json(*found);
-}
-
-json part_of(const json& hello, const char* key) {
-  return hello.value(key, json::object());
-}
-
-std::string gigabytes(const json& bytes) {
-  return fmt::format("{:.1f} GB", bytes.get<double>() / 1e9);
-}
-
-/// The worker's machine, from its hello event.
-ordered_json platform_of(const json& hello, const std::string& device) {
-  const json machine = part_of(hello, "device"), build = part_of(hello, "build");
-  ordered_json cpu, hardware, system, software;
-  take(cpu, "model", machine, "name");
-  take(cpu, "architecture", machine, "architecture");
-  take(cpu, "number of cores", machine, "cores");
-  hardware["cpu"] = cpu;
-  for (const json& listed : hello.value("devices", json::array())) {
-    if (device == "cpu" || listed.value("kind", "") != device || !listed.value("available", false))
-      continue;
-    hardware["gpu"]["model"] = listed.value("name", "");
-    if (listed.contains("memory_bytes")) hardware["gpu"]["ram"] = gigabytes(listed["memory_bytes"]);
-    break;
-  }
-  if (machine.contains("memory_bytes")) hardware["ram"] = gigabytes(machine["memory_bytes"]);
-  take(system, "kernel", machine, "kernel");
-  take(system, "distribution", machine, "system");
-  if (build.contains("libtorch")) {
-    software["libraries"]["c++"] =
-        ordered_json::array({"libtorch==" + build.value("libtorch", "")});
-  }
-  software["retrieval toolkit"] = ordered_json::array({"attnscope==" + build.value("version", "")});
-  return {{"hardware", hardware}, {"operating system", system}, {"software", software}};
-}
-
-std::string in_words(LongDocuments how) {
-  switch (how) {
-    case LongDocuments::first_p:
-      return "first-p";
-    case LongDocuments::max_p:
-      return "max-p";
-    case LongDocuments::max_p_as_published:
-      return "max-p as published";
-    case LongDocuments::whole:
-      break;
-  }
-  return "whole";
-}
-
-/// The metadata of both stages.
-ordered_json method_of(const RerankCommand& arguments, const ReadyToRerank& ready,
-                       const std::string& tag, const std::string& implementation) {
-  const ModelQuestion& asked = arguments.model.question;
-  ordered_json params = {{"pattern", ready.model.pattern.name}};
-  if (!ready.model.place.revision.empty()) params["revision"] = ready.model.place.revision;
-  if (ready.model.window) params["window"] = ready.model.window->text();
-  params.update({{"implementation", implementation},
-                 {"dtype", asked.dtype},
-                 {"precision", asked.precision},
-                 {"depth", arguments.depth},
-                 {"long documents", in_words(arguments.long_documents())}});
-  ordered_json first = {{"name", ready.run.tag}};
-  ordered_json second = {{"name", tag},
-                         {"method", ready.model.name},
-                         {"params", std::move(params)},
-                         {"reranks", ready.run.tag}};
-  return {{"automatic", true},
-          {"score ties", "order of the first stage"},
-          {"retrieval", ordered_json::array({std::move(first), std::move(second)})}};
-}
-
-ordered_json resources_of(std::chrono::steady_clock::duration time,
-                          const effectiveness::Energy& energy) {
-  ordered_json resources;
-  resources["runtime"]["wallclock"] =
-      fmt::format("{} ms", std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
-  for (const auto& [part, joules] :
-       {std::pair("cpu", energy.cpu_joules), std::pair("ram", energy.memory_joules),
-        std::pair("gpu", energy.device_joules)}) {
-    if (joules) resources[part]["energy used system"] = fmt::format("{:.1f} J", *joules);
-  }
-  return resources;
-}
-
-/// The known metadata of all six parts; the user's own file overrides it.
-ordered_json metadata_of(const Session& session, const RerankCommand& arguments,
-                         const ReadyToRerank& ready, const std::string& tag,
-                         const ModelWorker& worker) {
-  const json& hello = worker.process.hello();
-  ordered_json source = {{"lang", ordered_json::array({"c++"})}};
-  take(source, "commit", part_of(hello, "build"), "commit");
-  ordered_json first = {{"name", "first stage"}, {"source", arguments.run}};
-  ordered_json documents = {
-      {"name", "documents"},
-      {"source", arguments.cache.empty() ? arguments.documents : arguments.cache}};
-  ordered_json metadata = {
-      {"schema-version", 0.1},
-      {"run-version", 1.0},
-      {"tag", tag},
-      {"platform", platform_of(hello, arguments.model.question.device)},
-      {"research goal", ordered_json::object()},
-      {"implementation",
-       {{"executable", {{"cmd", session.command_line}}}, {"source", std::move(source)}}},
-      {"method", method_of(arguments, ready, tag, worker.implementation)},
-      {"actor", ordered_json::object()},
-      {"data",
-       {{"test collection", {{"topics", arguments.queries}}},
-        {"other", ordered_json::array({std::move(documents), std::move(first)})}}}};
-  if (ready.own_metadata) metadata.merge_patch(*ready.own_metadata);
-  return metadata;
 }
 
 std::string cut_in_words(const CutTexts& cut, const PairLimits& limits, LongDocuments how) {
@@ -356,7 +231,6 @@ void rerank(Session& session, RerankCommand& arguments) {
   auto worker = start_model(arguments.model, prepared->model.request, &interrupts());
   if (!worker) return session.fail(worker.error());
   ScoreOptions options = arguments.options;
-  options.shows_progress = isatty(STDERR_FILENO) == 1;
   options.keeps_part = false;
   if (prepared->cache) {
     const Status opened = prepared->cache->open_in(worker->process);
@@ -364,31 +238,37 @@ void rerank(Session& session, RerankCommand& arguments) {
   }
   const std::string tag = run_tag(arguments.tag, prepared->model.name);
   ScoreRun run(prepared->model, worker->process, *pairs, prepared->cache.has_value(),
-               ScoreLines(ScoreFormat::trec, tag, {.best_of_passages = true}), &prepared->out,
-               interrupts(), options);
-  auto comparison = PrecisionComparison::start(arguments.model, prepared->model,
-                                               arguments.precision, &interrupts());
+               ScoreLines(ScoreFormat::trec, tag, {.best_of_passages = true}),
+               {.file = &prepared->out}, interrupts(), options);
+  auto comparison =
+      PrecisionComparison::start(arguments.model, prepared->model, arguments.precision,
+                                 prepared->cache ? &*prepared->cache : nullptr);
   if (!comparison) return session.fail(exit_wrong_use, comparison.error().message);
-  if (*comparison && prepared->cache) {
-    const Status opened = prepared->cache->open_in((*comparison)->worker);
-    if (!opened) return session.fail(exit_wrong_use, opened.error().message);
-  }
-  if (*comparison) run.compare_with(**comparison);
   run.count_ties_of(arguments.model.question);
   std::optional<effectiveness::EnergyWatch> energy;
   if (arguments.with_metadata || prepared->own_metadata) {
     energy.emplace();
     const auto begin = std::chrono::steady_clock::now();
     run.begin_with([&, begin] {
-      ordered_json metadata = metadata_of(session, arguments, *prepared, tag, *worker);
+      ordered_json metadata = run_metadata(
+          {.command_line = session.command_line,
+           .tag = tag,
+           .implementation = worker->implementation,
+           .first_stage = arguments.run,
+           .first_tag = prepared->run.tag,
+           .queries = arguments.queries,
+           .documents = arguments.cache.empty() ? arguments.documents : arguments.cache,
+           .depth = arguments.depth,
+           .long_documents = arguments.long_documents()},
+          arguments.model.question, prepared->model, worker->process.hello());
+      // The user's own file overrides what is known.
+      if (prepared->own_metadata) metadata.merge_patch(*prepared->own_metadata);
       metadata["resources"] =
-          resources_of(std::chrono::steady_clock::now() - begin, energy->stop());
+          run_resources(std::chrono::steady_clock::now() - begin, energy->stop());
       return effectiveness::metadata_head(metadata);
     });
   }
-  const Status done = run.run();
-  if (*comparison) tell(**comparison);
-  note(run.ties_in_words());
+  const Status done = run_with_progress(run, *comparison ? &**comparison : nullptr);
   if (!done) {
     const Error why = prepared->cache ? prepared->cache->explained(done.error()) : done.error();
     return session.fail(exit_wrong_use, fmt::format("{} (nothing is written)", why.message));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <iterator>
 #include <limits>
@@ -14,18 +15,17 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/model_arguments.h"
-#include "app/cli/opened_cache.h"
-#include "app/cli/reranked_pairs.h"
-#include "app/cli/score_run.h"
-#include "app/cli/scored_pairs.h"
-#include "app/cli/worker_requests.h"
+#include "app/cli/scoring_arguments.h"
+#include "app/cli/text_arguments.h"
 #include "base/sentences.h"
 #include "base/written_file.h"
 #include "engine/documents/document_cache.h"
 #include "engine/effectiveness/trec_files.h"
 #include "engine/ranking/explained_pair.h"
+#include "engine/ranking/opened_cache.h"
 #include "engine/ranking/score_lines.h"
-#include "engine/text/beir_folder.h"
+#include "engine/ranking/score_run.h"
+#include "engine/ranking/scored_pairs.h"
 #include "engine/text/pair_reader.h"
 
 namespace attnscope::cli {
@@ -53,10 +53,11 @@ struct Prepared {
   std::optional<WrittenFile> out;  // absent: standard output
 };
 
-/// The input file, and the parts of a pair that its lines have.
+/// The input file, the parts of a pair that its lines have, and a data set's judgements.
 struct ScoredFile {
   std::string name;
   PairParts parts = PairParts::both;
+  std::string qrels{};
 };
 
 Result<ScoredFile> file_of(const ScoreCommandArguments& arguments) {
@@ -68,9 +69,9 @@ Result<ScoredFile> file_of(const ScoreCommandArguments& arguments) {
           "--beir has no pairs; with --cache its queries are scored for all documents, and "
           "'attnscope rerank' ranks those of a first stage");
     }
-    const auto folder = BeirFolder::open(arguments.beir.folder);
-    if (!folder) return tl::unexpected(folder.error());
-    return ScoredFile{folder->queries.string(), PairParts::query};
+    auto files = open_beir(arguments.beir);
+    if (!files) return tl::unexpected(files.error());
+    return ScoredFile{std::move(files->queries), PairParts::query, std::move(files->qrels)};
   }
   if (arguments.pairs.empty() && arguments.queries.empty()) {
     return fail("--pairs is required; or, with --cache, --queries for all its documents");
@@ -88,18 +89,6 @@ Result<ScoredFile> file_of(const ScoreCommandArguments& arguments) {
                     arguments.cache.empty() ? PairParts::both : PairParts::named_document};
 }
 
-/// Judgements of the selected data set, if any.
-Result<std::optional<effectiveness::Qrels>> qrels_of(const BeirArguments& arguments) {
-  if (!arguments.is_given()) return std::optional<effectiveness::Qrels>();
-  const auto folder = BeirFolder::open(arguments.folder);
-  if (!folder) return tl::unexpected(folder.error());
-  const auto file = folder->qrels(arguments.split);
-  if (!file) return tl::unexpected(file.error());
-  auto qrels = effectiveness::Qrels::read(*file);
-  if (!qrels) return tl::unexpected(qrels.error());
-  return std::optional(std::move(*qrels));
-}
-
 Result<Prepared> prepare(const ScoreCommandArguments& arguments) {
   const auto format = parse_score_format(arguments.format);
   if (!format) return tl::unexpected(format.error());
@@ -113,8 +102,12 @@ Result<Prepared> prepare(const ScoreCommandArguments& arguments) {
   if (!file) return tl::unexpected(file.error());
   auto lines = PairReader::open(file->name, pairs_format, file->parts);
   if (!lines) return tl::unexpected(lines.error());
-  auto qrels = qrels_of(arguments.beir);
-  if (!qrels) return tl::unexpected(qrels.error());
+  std::optional<effectiveness::Qrels> qrels;
+  if (!file->qrels.empty()) {
+    auto read = effectiveness::Qrels::read(file->qrels);
+    if (!read) return tl::unexpected(read.error());
+    qrels = std::move(*read);
+  }
   auto model = open_ranker(arguments.model);
   if (!model) return tl::unexpected(model.error());
   if (*format == ScoreFormat::trec) {
@@ -122,12 +115,13 @@ Result<Prepared> prepare(const ScoreCommandArguments& arguments) {
   }
   std::optional<OpenedCache> cache;
   if (!arguments.cache.empty()) {
-    auto opened = OpenedCache::open(arguments.cache, arguments.model, *model);
+    auto opened = OpenedCache::open(arguments.cache, arguments.model.question, *model);
     if (!opened) return tl::unexpected(opened.error());
+    note(opened->note);
     cache.emplace(std::move(*opened));
   }
   Prepared prepared{std::move(*model), std::move(cache), std::move(*lines),
-                    std::move(*qrels), *format,          std::nullopt};
+                    std::move(qrels),  *format,          std::nullopt};
   if (!arguments.out.empty() && arguments.out != "-") {
     auto out = WrittenFile::of_output(arguments.out);
     if (!out) return tl::unexpected(out.error());
@@ -199,8 +193,6 @@ void score(Session& session, const ScoreCommandArguments& arguments) {
     const Status opened = prepared->cache->open_in(worker->process);
     if (!opened) return session.fail(exit_wrong_use, opened.error().message);
   }
-  ScoreOptions options = arguments.options;
-  options.shows_progress = isatty(STDERR_FILENO) == 1;
   const auto sigmoid = applies_sigmoid(prepared->model, arguments.activation);
   if (!sigmoid) return session.fail(exit_wrong_use, sigmoid.error().message);
   const std::string tag = run_tag(arguments.tag, prepared->model.name);
@@ -221,21 +213,24 @@ void score(Session& session, const ScoreCommandArguments& arguments) {
                           fmt::format("{}: {}", arguments.cache, may.error().message));
     }
   }
+  const auto print_scores = [](const std::string& text) -> Status {
+    // Data that an earlier write lost is also missing.
+    if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
+        std::fflush(stdout) == 0 && std::ferror(stdout) == 0) {
+      return {};
+    }
+    return fail("the scores could not be written ({}); make room, or name a file with -o",
+                system_reason(errno));
+  };
   ScoreRun run(model, worker->process, pairs, prepared->cache.has_value(), std::move(lines),
-               prepared->out ? &*prepared->out : nullptr, interrupts(), options);
-  auto comparison =
-      PrecisionComparison::start(arguments.model, model, arguments.precision, &interrupts());
+               {.file = prepared->out ? &*prepared->out : nullptr, .stream = print_scores},
+               interrupts(), arguments.options);
+  auto comparison = PrecisionComparison::start(arguments.model, model, arguments.precision,
+                                               prepared->cache ? &*prepared->cache : nullptr);
   if (!comparison) return session.fail(exit_wrong_use, comparison.error().message);
-  if (*comparison && prepared->cache) {
-    const Status opened = prepared->cache->open_in((*comparison)->worker);
-    if (!opened) return session.fail(exit_wrong_use, opened.error().message);
-  }
-  if (*comparison) run.compare_with(**comparison);
   run.count_ties_of(arguments.model.question);
   const bool stays = prepared->out && prepared->out->replaces();  // unless all pairs are scored
-  const Status done = run.run();
-  if (*comparison) tell(**comparison);
-  note(run.ties_in_words());
+  const Status done = run_with_progress(run, *comparison ? &**comparison : nullptr);
   note(pairs.cut_in_words());
   note(pairs.notes());
   if (!done) {

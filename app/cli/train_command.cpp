@@ -3,10 +3,7 @@
 // train: fine-tunes a cross-encoder with any pattern on triples, and writes a folder in Hugging
 // Face's layout. After a crash, the same command resumes from the last state. This file parses and
 // checks the arguments before a worker starts; train_run.h runs the steps.
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -14,147 +11,43 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
-#include <cstring>
-#include <filesystem>
-#include <map>
+#include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
-#include <vector>
 
 #include "app/cli/command_line.h"
 #include "app/cli/model_arguments.h"
 #include "app/cli/progress_line.h"
-#include "app/cli/reranked_pairs.h"
-#include "app/cli/train_run.h"
-#include "app/cli/worker_requests.h"
-#include "base/read_files.h"
+#include "app/cli/text_arguments.h"
 #include "base/sentences.h"
-#include "base/text_file.h"
-#include "base/written_file.h"
-#include "engine/checkpoint/checkpoint.h"
-#include "engine/checkpoint/hub_cache.h"
-#include "engine/checkpoint/trained_folder.h"
 #include "engine/effectiveness/trec_files.h"
-#include "engine/safetensors/safetensors.h"
-#include "engine/text/beir_folder.h"
+#include "engine/ranking/reranked_pairs.h"
+#include "engine/ranking/train_run.h"
+#include "engine/ranking/training_folder.h"
 #include "engine/text/training_file.h"
 
 namespace attnscope::cli {
 
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr std::size_t longest_train_name = 400;
+struct TrainCommand {
+  ModelArguments model;
+  BeirArguments beir;
+  TrainRunOptions options;
+  bool events = false;
+};
 
-/// Fingerprints, by file name, of the inputs that affect the trained weights or the curve.
-Result<json> contents_read(const TrainArguments& arguments, const ScoringModel& model) {
-  std::map<std::string, fs::path> files{{"--triples", arguments.triples},
-                                        {"--queries", arguments.queries},
-                                        {"--documents", arguments.documents},
-                                        {"--validate-run", arguments.validate_run},
-                                        {"--validate-qrels", arguments.validate_qrels},
-                                        {"--validate-queries", arguments.validate_queries},
-                                        {"--validate-documents", arguments.validate_documents}};
-  for (const fs::path& file : model.files) {
-    // The contents of a pattern file are part of the settings.
-    if (file == fs::path(arguments.model.question.pattern)) continue;
-    const fs::path inside = file.lexically_relative(model.place.folder);
-    files.emplace(inside.empty() ? file.string() : inside.string(), file);
-  }
-  json fingerprints = json::object();
-  for (const auto& [name, file] : files) {
-    std::error_code failed;
-    if (file.empty() || !fs::exists(file, failed)) continue;
-    if (interrupts() > 0) return fail("interrupted");
-    const auto fingerprint = fingerprint_of_file(file);
-    if (!fingerprint) return tl::unexpected(fingerprint.error());
-    fingerprints[name] = fmt::format("{:016x}", *fingerprint);
-  }
-  return fingerprints;
-}
-
-/// Settings that affect the trained weights: a state with other settings belongs to another
-/// training.
-Result<json> settings_of(const TrainArguments& arguments, const ScoringModel& model,
-                         std::int64_t triples) {
-  auto contents = contents_read(arguments, model);
-  if (!contents) return contents;
-  json settings = model.request;
-  settings.erase("request");
-  settings.update({{"contents", std::move(*contents)},
-                   {"max_tokens", model.limits.most_tokens},
-                   {"max_query_tokens", model.limits.most_query_tokens},
-                   {"triples", fs::absolute(arguments.triples).string()},
-                   {"lines", triples},
-                   {"objective", arguments.objective()},
-                   {"steps", arguments.steps},
-                   {"batch", arguments.shape.batch},
-                   {"accumulate", arguments.shape.accumulate},
-                   {"learning_rate", arguments.learning_rate},
-                   {"warm_up", arguments.warm_up_steps()},
-                   {"schedule", arguments.schedule},
-                   {"weight_decay", arguments.weight_decay},
-                   {"clip", arguments.clip},
-                   {"seed", arguments.shape.seed}});
-  if (arguments.validates()) {
-    settings["validate_every"] = arguments.steps_to_validation();
-    settings["run_columns"] = static_cast<int>(arguments.third_column);
-  }
-  if (arguments.keeps_best()) settings["keep"] = "best";
-  return settings;
-}
-
-/// Ok, or the files whose contents differ, or that only one of the trainings has.
-Status same_contents(const json& now, const json& then, const fs::path& state) {
-  json all = now;
-  all.update(then);
-  std::vector<std::string> others;
-  for (const auto& [name, any] : all.items()) {
-    if (now.value(name, json()) != then.value(name, json())) others.push_back(in_a_sentence(name));
-  }
-  if (others.empty()) return {};
-  return fail(
-      "{}: is of a training that read other contents of {}; give the same, --restart, or another "
-      "folder",
-      in_a_sentence(state.string(), longest_train_name), fmt::join(others, ", "));
-}
-
-/// Ok, or the first setting that differs; one that only the other training has counts as null.
-Status same_settings(const json& now, const json& then, const fs::path& state) {
-  const json none = json::object();
-  if (Status same = same_contents(now.value("contents", none), then.value("contents", none), state);
-      !same) {
-    return same;
-  }
-  const auto word = [](const json& value) {
-    return value.is_null() ? std::string("not given") : in_a_sentence(value.dump());
-  };
-  json all = now;
-  all.update(then);
-  for (const auto& [key, any] : all.items()) {
-    const json before = then.value(key, json()), value = now.value(key, json());
-    if (before == value) continue;
-    return fail(
-        "{}: is of a training with {} {}, and now it is {}; give the same, --restart, or another "
-        "folder",
-        in_a_sentence(state.string(), longest_train_name), key, word(before), word(value));
-  }
-  return {};
-}
-
-Result<TrainingFile> open_triples(const TrainArguments& arguments) {
+Result<TrainingFile> open_triples(const TrainRunOptions& options) {
   CountLine progress(isatty(STDERR_FILENO) == 1);
   auto file = TrainingFile::open(
-      arguments.triples,
-      {.with_margin = arguments.margin_mse, .many_negatives = arguments.localized_ce},
+      options.triples, {.with_margin = options.margin_mse, .many_negatives = options.localized_ce},
       [&](double share) {
-        progress.show(fmt::format("{:.0f} % of {} read", share * 100, arguments.triples), share,
+        progress.show(fmt::format("{:.0f} % of {} read", share * 100, options.triples), share,
                       share);
         return interrupts() == 0;
       });
@@ -163,58 +56,42 @@ Result<TrainingFile> open_triples(const TrainArguments& arguments) {
   return file;
 }
 
-/// Uses a data set's files in place of individually named ones.
-Status take_beir(TrainArguments& arguments) {
-  if (!arguments.beir.is_given()) return {};
-  if (!arguments.queries.empty() || !arguments.documents.empty())
-    return fail("--beir has queries and documents; leave --queries and --documents out");
-  const auto folder = BeirFolder::open(arguments.beir.folder);
-  if (!folder) return tl::unexpected(folder.error());
-  arguments.queries = folder->queries.string();
-  arguments.documents = folder->corpus.string();
-  if (!arguments.validates() || !arguments.validate_qrels.empty()) return {};
-  const auto qrels = folder->qrels(arguments.beir.split);
-  if (!qrels) return tl::unexpected(qrels.error());
-  arguments.validate_qrels = qrels->string();
-  return {};
-}
-
-Result<std::optional<RerankedTexts>> open_id_texts(const TrainArguments& arguments) {
-  if (arguments.queries.empty() != arguments.documents.empty())
+Result<std::optional<RerankedTexts>> open_id_texts(const TrainRunOptions& options) {
+  if (options.queries.empty() != options.documents.empty())
     return fail("--queries and --documents are given together, for triples of ids");
-  if (arguments.queries.empty()) return std::optional<RerankedTexts>();
-  return open_texts(arguments.queries, arguments.documents).map([](RerankedTexts&& texts) {
+  if (options.queries.empty()) return std::optional<RerankedTexts>();
+  return open_texts(options.queries, options.documents).map([](RerankedTexts&& texts) {
     return std::optional(std::move(texts));
   });
 }
 
-Result<std::optional<Validation>> open_validation(const TrainArguments& arguments) {
+Result<std::optional<Validation>> open_validation(const TrainRunOptions& options) {
   const std::string& queries =
-      arguments.validate_queries.empty() ? arguments.queries : arguments.validate_queries;
+      options.validate_queries.empty() ? options.queries : options.validate_queries;
   const std::string& documents =
-      arguments.validate_documents.empty() ? arguments.documents : arguments.validate_documents;
-  if (!arguments.validates()) {
-    if (arguments.keep == "best")
+      options.validate_documents.empty() ? options.documents : options.validate_documents;
+  if (!options.validates()) {
+    if (options.keep == "best")
       return fail("--keep best needs a validation to tell it by; give --validate-run");
-    if (!arguments.validate_qrels.empty() || !arguments.validate_queries.empty() ||
-        !arguments.validate_documents.empty()) {
+    if (!options.validate_qrels.empty() || !options.validate_queries.empty() ||
+        !options.validate_documents.empty()) {
       return fail("a validation ranks a run anew; give it with --validate-run");
     }
     return std::optional<Validation>();
   }
-  if (queries.empty() || documents.empty() || arguments.validate_qrels.empty()) {
+  if (queries.empty() || documents.empty() || options.validate_qrels.empty()) {
     return fail(
         "--validate-run needs --validate-qrels and the texts: --validate-queries and "
         "--validate-documents");
   }
-  auto run = effectiveness::TrecRun::read(arguments.validate_run, arguments.third_column);
+  auto run = effectiveness::TrecRun::read(options.validate_run, options.third_column);
   if (!run) return tl::unexpected(run.error());
-  auto qrels = effectiveness::Qrels::read(arguments.validate_qrels);
+  auto qrels = effectiveness::Qrels::read(options.validate_qrels);
   if (!qrels) return tl::unexpected(qrels.error());
   if (std::ranges::none_of(
           run->queries, [&](const auto& query) { return qrels->queries.contains(query.first); })) {
     return fail("{}: has no query that {} judges, so nothing can be validated",
-                arguments.validate_run, arguments.validate_qrels);
+                options.validate_run, options.validate_qrels);
   }
   auto texts = open_texts(queries, documents);
   if (!texts) return tl::unexpected(texts.error());
@@ -224,210 +101,135 @@ Result<std::optional<Validation>> open_validation(const TrainArguments& argument
   return std::optional(std::move(validation));
 }
 
-/// Locks the folder: only one training at a time writes into it. On a file system without locks
-/// there is no protection.
-Result<FolderClaim> claim(const fs::path& folder) {
-  const int number = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (number < 0) return fail("{}: cannot be opened: {}", folder.string(), std::strerror(errno));
-  FolderClaim claimed(new int(number), [](const int* open) {
-    ::close(*open);
-    delete open;
-  });
-  if (::flock(number, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    return fail("{}: another training writes into it; stop that one, or name another folder",
-                folder.string());
-  }
-  return claimed;
-}
-
-/// A state to resume, if there is one.
-struct FoundState {
-  FolderClaim claim;
-  bool is_there = false;
-  std::optional<KeptStep> kept;
-  json settings;
-};
-
-/// Every file that a training may write into its folder, except the list of files.
-std::vector<std::string> written_files() {
-  std::vector<std::string> names{trained_model_file, training_state_file,
-                                 std::string(report::training_curve_file), validation_file};
-  for (std::string& name : trained_folder_files()) names.push_back(std::move(name));
-  return names;
-}
-
-constexpr const char* list_file = "attnscope-files.json";
-
-/// The files among them that an earlier training has listed as its own: none without a list.
-Result<std::vector<std::string>> listed_files(const TrainArguments& arguments) {
-  constexpr std::uintmax_t most_bytes = 1U << 16U;
-  const fs::path file = arguments.in_folder(list_file);
-  std::error_code failed;
-  if (!fs::exists(file, failed)) return std::vector<std::string>();
-  const auto text = read_text_file(file, "list of a training's files", most_bytes);
-  if (!text) return tl::unexpected(text.error());
-  const json list = json::parse(*text, nullptr, /*allow_exceptions=*/false);
-  if (!list.is_object() || !list.value("files", json()).is_array())
-    return fail("{}: is no list of a training's files; name another folder", file.string());
-  std::vector<std::string> names = written_files();
-  std::erase_if(names, [&](const std::string& name) {
-    return std::ranges::find(list["files"], json(name)) == list["files"].end();
-  });
-  return names;
-}
-
-/// Whether a file is one of these, or a temporary file of one that a killed command left.
-bool is_one_of(const std::vector<std::string>& names, const std::string& file) {
-  return std::ranges::any_of(
-      names, [&](const std::string& name) { return file == name || is_part_of(name, file); });
-}
-
-/// Ok if a training wrote every file in the folder and none of them is an input of this one.
-Status has_only(const std::vector<std::string>& listed, const TrainArguments& arguments) {
-  std::vector<std::string> names = written_files();
-  names.emplace_back(list_file);
-  for (const std::string& name : names) {
-    if (Status may = may_be_written(arguments.in_folder(name)); !may) return may;
-  }
-  std::vector<std::string> own = listed;
-  own.emplace_back(list_file);
-  std::error_code failed;
-  for (const auto& entry : fs::directory_iterator(arguments.out, failed)) {
-    const std::string file = entry.path().filename().string();
-    if (is_one_of(own, file) && !is_read(entry.path())) continue;
-    return fail(
-        "{}: holds '{}', which no training has listed in {}; move it away, or name another folder",
-        in_a_sentence(arguments.out, longest_train_name), in_a_sentence(file), list_file);
-  }
-  if (failed) return fail("{}: cannot be read: {}", arguments.out, failed.message());
-  return {};
-}
-
-/// Lists all files in it as this training's; with --restart, removes those of an earlier training.
-Status take_folder(const TrainArguments& arguments) {
-  if (arguments.restart) {
-    const auto listed = listed_files(arguments);
-    if (!listed) return tl::unexpected(listed.error());
-    std::error_code failed;
-    for (const std::string& name : *listed) fs::remove(arguments.in_folder(name), failed);
-  }
-  return write_file(
-      arguments.in_folder(list_file),
-      json{{"written by", "attnscope train"}, {"files", written_files()}}.dump(2) + "\n");
-}
-
-/// Checks that the training may write into the folder.
-Result<FoundState> look_into_folder(const TrainArguments& arguments, const json& settings) {
-  std::error_code failed;
-  fs::create_directories(arguments.out, failed);
-  if (failed) {
-    return fail("{}: cannot be made: {}; name another folder", arguments.out, failed.message());
-  }
-  if (fs::equivalent(arguments.out, settings["checkpoint"].get<std::string>(), failed))
-    return fail("-o names the checkpoint's own folder; name another");
-  auto claimed = claim(arguments.out);
-  if (!claimed) return tl::unexpected(claimed.error());
-  const fs::path state = arguments.in_folder(training_state_file);
-  const auto listed = listed_files(arguments);
-  if (!listed) return tl::unexpected(listed.error());
-  if (Status own = has_only(*listed, arguments); !own) return tl::unexpected(own.error());
-  if (arguments.restart || !fs::exists(state, failed)) {
-    if (!arguments.restart && fs::exists(arguments.in_folder(trained_model_file), failed)) {
-      return fail("{}: there is a model in it already; name another folder, or give --restart",
-                  arguments.out);
-    }
-    return FoundState{.claim = std::move(*claimed), .is_there = false, .kept = {}, .settings = {}};
-  }
-  const auto file = SafetensorsFile::open(state);
-  const Status whole = file ? file->check_sum() : tl::unexpected(file.error());
-  if (!whole) {
-    return fail("{}; begin anew with --restart, or name another folder", whole.error().message);
-  }
-  const auto text = file->metadata("settings");
-  if (!text) return tl::unexpected(text.error());
-  const json then = json::parse(*text, nullptr, /*allow_exceptions=*/false);
-  if (!then.is_object()) return fail("{}: has settings that are no JSON", state.string());
-  // The worker determines the number of threads.
-  json asked = settings;
-  asked["threads"] = then.value("threads", json());
-  if (Status same = same_settings(asked, then, state); !same) return tl::unexpected(same.error());
-  FoundState found{
-      .claim = std::move(*claimed), .is_there = true, .kept = std::nullopt, .settings = then};
-  if (const auto kept = file->metadata("kept"))
-    found.kept = kept_step(json::parse(*kept, nullptr, /*allow_exceptions=*/false));
-  return found;
-}
-
-/// Checks the model family first: labels and options are irrelevant if it cannot be trained.
-Status can_be_trained(const std::string& checkpoint) {
-  const auto place = find_checkpoint(checkpoint);
-  if (!place) return tl::unexpected(place.error());
-  const auto opened = Checkpoint::open(place->folder);
-  if (!opened) return tl::unexpected(opened.error());
-  return may_be_trained(*opened, place->name);
-}
-
-Result<ReadyToTrain> prepare(const TrainArguments& arguments) {
-  const int objectives = static_cast<int>(arguments.margin_mse) +
-                         static_cast<int>(arguments.ranknet) +
-                         static_cast<int>(arguments.localized_ce);
-  if (objectives != 1)
-    return fail("choose an objective: one of --margin-mse, --ranknet and --localized-ce");
-  // All groups of an update are read before it begins.
-  constexpr std::int64_t most_groups = 1 << 20;
-  if (arguments.shape.batch > most_groups / arguments.shape.accumulate) {
-    return fail(
-        "--batch {} --gradient-accumulation {} are more than the {} groups that one update may "
-        "have",
-        arguments.shape.batch, arguments.shape.accumulate, most_groups);
-  }
-  if (arguments.warm_up_steps() > arguments.steps) {
-    return fail(
-        "--warmup-steps {} is more than --steps {}, so that the learning rate would never be "
-        "reached; "
-        "take fewer, or leave it out",
-        arguments.warm_up_steps(), arguments.steps);
-  }
-  if (Status can = can_be_trained(arguments.model.checkpoint); !can)
-    return tl::unexpected(can.error());
+Result<ReadyToTrain> prepare(const TrainCommand& arguments) {
+  const TrainRunOptions& options = arguments.options;
+  if (Status can = check_training(options); !can) return tl::unexpected(can.error());
   auto model = open_model(arguments.model);
   if (!model) return tl::unexpected(model.error());
   if (model->request["dtype"] == "float16")
     return fail("--dtype float16 has no room for small gradients; take float32 or bfloat16");
-  auto file = open_triples(arguments);
+  auto file = open_triples(options);
   if (!file) return tl::unexpected(file.error());
-  auto texts = open_id_texts(arguments);
+  auto texts = open_id_texts(options);
   if (!texts) return tl::unexpected(texts.error());
-  auto validation = open_validation(arguments);
+  auto validation = open_validation(options);
   if (!validation) return tl::unexpected(validation.error());
-  auto settings = settings_of(arguments, *model, file->size());
+  auto settings = training_settings(options, *model, file->size(), interrupts());
   if (!settings) return tl::unexpected(settings.error());
-  auto state = look_into_folder(arguments, *settings);
-  if (!state) return tl::unexpected(state.error());
-  return ReadyToTrain{std::move(*model),       std::move(*file),     std::move(*texts),
-                      std::move(*validation),  std::move(*settings), std::move(state->settings),
-                      std::move(state->claim), state->is_there,      state->kept};
+  auto before = look_into_folder(options, *settings);
+  if (!before) return tl::unexpected(before.error());
+  return ReadyToTrain{std::move(*model),      std::move(*file),     std::move(*texts),
+                      std::move(*validation), std::move(*settings), std::move(*before)};
 }
 
-json begin_request(const TrainArguments& arguments, const ReadyToTrain& ready) {
-  json request = ready.model.request;
-  request["request"] = "begin-training";
-  request["objective"] = arguments.objective();
-  request["learning_rate"] = arguments.learning_rate;
-  request["warm_up"] = arguments.warm_up_steps();
-  request["steps"] = arguments.steps;
-  request["schedule"] = arguments.schedule;
-  request["weight_decay"] = arguments.weight_decay;
-  request["clip"] = arguments.clip;
-  request["recompute"] = arguments.recompute;
-  request["seed"] = arguments.shape.seed;
-  request["resume"] = ready.resumes
-                          ? json(fs::absolute(arguments.in_folder(training_state_file)).string())
-                          : json();
-  return request;
-}
+/// Prints what a training reports: sentences and a progress line, or a JSON line for each event.
+class TrainPrinter {
+ public:
+  explicit TrainPrinter(const TrainCommand& arguments)
+      : options_(arguments.options),
+        events_(arguments.events),
+        progress_(isatty(STDERR_FILENO) == 1 && !arguments.events) {}
 
-void train(Session& session, const TrainArguments& arguments) {
+  /// The object must outlive them.
+  [[nodiscard]] TrainingEvents events() {
+    return {
+        .on_computed = [this](const TrainedStep& step) { computed(step); },
+        .on_recorded = [this](const TrainedStep& step, bool is_best) { recorded(step, is_best); },
+        .on_saved =
+            [this](std::int64_t step) {
+              if (events_) print_event({{"event", "saved"}, {"step", step}});
+            }};
+  }
+
+  void begins(const TrainRun& run) {
+    first_ = run.done();
+    if (events_ || first_ >= options_.steps) return;
+    const TrainingData& data = run.data();
+    say("attnscope: {} steps of {} groups from {} lines ({:.2f} times each){}", options_.steps,
+        data.groups_of_step(), data.lines(), data.epochs(options_.steps),
+        first_ > 0 ? fmt::format("; resuming after step {}", first_) : "");
+  }
+
+  void clear() { progress_.clear(); }
+
+  void kept(const TrainRun& run) {
+    if (!options_.validates()) return;
+    const std::optional<KeptStep>& kept = run.kept();
+    if (events_) {
+      json event = kept ? to_json(kept) : json{{"step", run.done()}};
+      event["event"] = "kept";
+      return print_event(event);
+    }
+    if (kept) {
+      say("attnscope: the weights of step {} are kept, with the best nDCG@10, {:.4f}", kept->step,
+          kept->ndcg);
+    } else {
+      say("attnscope: the weights of step {}, the last, are kept", run.done());
+    }
+  }
+
+  /// Why standard output did not accept one of the events; empty if it accepted all.
+  [[nodiscard]] const std::string& lost_events() const { return lost_events_; }
+
+ private:
+  void computed(const TrainedStep& step) {
+    losses_ += step.loss;
+    ++counted_;
+    tokens_ += static_cast<double>(step.tokens);
+    seconds_ += step.seconds;
+    progress_.show(
+        fmt::format("step {} of {}, loss {:.4f}, {:.0f} tokens a second", step.step, options_.steps,
+                    step.loss, static_cast<double>(step.tokens) / step.seconds),
+        static_cast<double>(step.step - first_),
+        static_cast<double>(step.step) / static_cast<double>(options_.steps));
+  }
+
+  void recorded(const TrainedStep& step, bool is_best) {
+    if (events_) {
+      json event{{"event", "step"},
+                 {"step", step.step},
+                 {"loss", step.loss},
+                 {"learning_rate", step.learning_rate},
+                 {"gradient_norm", step.gradient_norm},
+                 {"tokens", step.tokens},
+                 {"seconds", step.seconds}};
+      if (step.ndcg) event["nDCG@10"] = *step.ndcg;
+      if (is_best) event["best"] = true;
+      return print_event(event);
+    }
+    if (!step.ndcg && step.step % options_.save_every != 0 && step.step != options_.steps) return;
+    progress_.clear();
+    say("attnscope: step {} of {}: loss {:.4f} (mean of {} steps), {:.0f} tokens a second{}{}",
+        step.step, options_.steps, losses_ / static_cast<double>(counted_), counted_,
+        tokens_ / seconds_, step.ndcg ? fmt::format(", nDCG@10 {:.4f}", *step.ndcg) : "",
+        is_best ? ", the best so far" : "");
+    losses_ = tokens_ = seconds_ = 0;
+    counted_ = 0;
+  }
+
+  /// A failed write does not end the training, which does not depend on readers of the events.
+  void print_event(const json& event) {
+    const std::string line = event.dump() + "\n";
+    errno = 0;
+    if (std::fwrite(line.data(), 1, line.size(), stdout) == line.size() &&
+        std::fflush(stdout) == 0) {
+      return;
+    }
+    if (lost_events_.empty()) lost_events_ = system_reason(errno);
+  }
+
+  const TrainRunOptions& options_;
+  bool events_;
+  std::int64_t first_ = 0;  // steps that were done before
+  CountLine progress_;
+  // Sums since the last printed line.
+  double losses_ = 0, tokens_ = 0, seconds_ = 0;
+  std::int64_t counted_ = 0;
+  std::string lost_events_;
+};
+
+void train(Session& session, const TrainCommand& arguments) {
+  const TrainRunOptions& options = arguments.options;
   catch_interrupts();
   std::signal(SIGPIPE, SIG_IGN);  // a closed reader of the events must not end the training
   auto ready = prepare(arguments);
@@ -435,36 +237,33 @@ void train(Session& session, const TrainArguments& arguments) {
   if (!ready) return session.fail(exit_wrong_use, ready.error().message);
   auto worker = start_worker(arguments.model, &interrupts());
   if (!worker) return session.fail(worker.error());
-  json request = begin_request(arguments, *ready);
-  request["threads"] =
-      arguments.model.threads > 0 ? arguments.model.threads : worker_cores(worker->hello());
-  ready->settings["threads"] = request["threads"];
-  if (ready->resumes) {
-    const Status same = same_settings(ready->settings, ready->settings_before,
-                                      arguments.in_folder(training_state_file));
-    if (!same) return session.fail(exit_wrong_use, same.error().message);
-  }
-  std::int64_t done = 0;
-  const Status begun = cli::ask(*worker, request, [&](const json& event) {
-    done = event.value("step", std::int64_t{0});
-    return event.value("event", "") == "training-begun";
-  });
-  if (!begun) return session.fail(exit_wrong_use, begun.error().message);
-  if (Status taken = take_folder(arguments); !taken)
-    return session.fail(exit_wrong_use, taken.error().message);
-  auto run = TrainRun::make(arguments, *ready, *worker, done);
+  TrainPrinter printer(arguments);
+  auto run = TrainRun::begin(
+      options, *ready, *worker,
+      arguments.model.threads > 0 ? arguments.model.threads : worker_cores(worker->hello()),
+      printer.events(), interrupts());
   if (!run) return session.fail(exit_wrong_use, run.error().message);
+  printer.begins(*run);
   const Status ended = run->run();
+  printer.clear();
   if (!ended) return session.fail(exit_wrong_use, ended.error().message);
-  if (run->done() < arguments.steps) {
-    session.fail(exit_cancelled,
-                 fmt::format("interrupted behind step {} of {}; the same command goes on",
-                             run->done(), arguments.steps));
-  } else if (!run->lost_events().empty()) {
+  if (run->done() < options.steps) {
+    return session.fail(exit_cancelled,
+                        fmt::format("interrupted behind step {} of {}; the same command goes on",
+                                    run->done(), options.steps));
+  }
+  printer.kept(*run);
+  const std::optional<Window>& window = ready->model.window;
+  say("attnscope: {} has the trained model{}", options.out,
+      run->attention().pattern.empty()
+          ? fmt::format("; it is to be used with --pattern {}{}", options.question.pattern,
+                        window ? " --window " + window->text() : "")
+          : "");
+  if (!printer.lost_events().empty()) {
     session.fail(exit_wrong_use,
                  fmt::format("standard output did not take every event ({}); {} has the trained "
                              "model all the same",
-                             run->lost_events(), arguments.out));
+                             printer.lost_events(), options.out));
   }
 }
 
@@ -473,125 +272,128 @@ CLI::Option* add_number(CLI::App& command, const char* name, std::int64_t& value
   return command.add_option(name, value, help)->type_name("N")->check(above_zero);
 }
 
-void add_validation_arguments(CLI::App& command, TrainArguments& arguments) {
+void add_validation_arguments(CLI::App& command, TrainRunOptions& options) {
   command
-      .add_option("--validate-run", arguments.validate_run,
+      .add_option("--validate-run", options.validate_run,
                   "TREC run, optionally .gz, that is re-ranked for validation; its nDCG@10 is "
                   "added to the curve")
       ->type_name("FILE");
-  add_run_columns_option(command, arguments.third_column);
+  add_run_columns_option(command, options.third_column);
   command
-      .add_option("--validate-qrels", arguments.validate_qrels, "Judgements of the validation run")
+      .add_option("--validate-qrels", options.validate_qrels, "Judgements of the validation run")
       ->type_name("FILE");
   command
-      .add_option("--validate-queries", arguments.validate_queries,
+      .add_option("--validate-queries", options.validate_queries,
                   "Query texts of the validation run; default: --queries")
       ->type_name("FILE");
   command
-      .add_option("--validate-documents", arguments.validate_documents,
+      .add_option("--validate-documents", options.validate_documents,
                   "Document texts of the validation run; default: --documents")
       ->type_name("FILE");
-  add_number(command, "--validate-every", arguments.validate_every,
+  add_number(command, "--validate-every", options.validate_every,
              "Number of steps between two validations; default: --save-every");
   command
       .add_option(
-          "--keep", arguments.keep,
+          "--keep", options.keep,
           "Weights to write: best (by validation) or last; default: best if there is a validation")
       ->type_name("WHICH")
       ->check(CLI::IsMember({"best", "last"}));
 }
 
-void add_optimizer_arguments(CLI::App& command, TrainArguments& arguments) {
-  add_number(command, "--steps", arguments.steps, "Number of optimizer steps")->required();
-  add_number(command, "--batch", arguments.shape.batch, "Number of triples in a batch")
+void add_optimizer_arguments(CLI::App& command, TrainRunOptions& options) {
+  add_number(command, "--steps", options.steps, "Number of optimizer steps")->required();
+  add_number(command, "--batch", options.shape.batch, "Number of triples in a batch")
       ->capture_default_str();
-  add_number(command, "--gradient-accumulation", arguments.shape.accumulate,
+  add_number(command, "--gradient-accumulation", options.shape.accumulate,
              "Number of batches per optimizer step (gradient accumulation)")
       ->capture_default_str();
   command
-      .add_option("--learning-rate", arguments.learning_rate,
+      .add_option("--learning-rate", options.learning_rate,
                   "Learning rate; default: 7e-6, the paper's")
       ->type_name("X")
       ->check(above_zero);
   command
-      .add_option("--warmup-steps", arguments.warm_up,
+      .add_option("--warmup-steps", options.warm_up,
                   "Number of warm-up steps; default: 1 % of --steps")
       ->type_name("N")
       ->check(zero_or_above);
   command
-      .add_option("--schedule", arguments.schedule,
+      .add_option("--schedule", options.schedule,
                   "Learning rate schedule after warm-up: constant or linear decay")
       ->type_name("NAME")
       ->check(CLI::IsMember({"constant", "linear"}))
       ->capture_default_str();
   command
-      .add_option("--weight-decay", arguments.weight_decay,
+      .add_option("--weight-decay", options.weight_decay,
                   "Weight decay of AdamW; not applied to biases and norms")
       ->type_name("X")
       ->check(zero_or_above)
       ->capture_default_str();
-  command
-      .add_option("--max-grad-norm", arguments.clip, "Maximum gradient norm; 0 disables clipping")
+  command.add_option("--max-grad-norm", options.clip, "Maximum gradient norm; 0 disables clipping")
       ->type_name("X")
       ->check(zero_or_above)
       ->capture_default_str();
   command
-      .add_option("--seed", arguments.shape.seed,
+      .add_option("--seed", options.shape.seed,
                   "Random seed of the order of triples and of a new classification head")
       ->type_name("N")
       ->check(zero_or_above)
       ->capture_default_str();
-  command.add_flag("--recompute", arguments.recompute,
+  command.add_flag("--recompute", options.recompute,
                    "Recompute activations in the backward pass: less memory, the same weights");
 }
 
 }  // namespace
 
 void add_train_command(CLI::App& app, Session& session) {
-  auto arguments = std::make_shared<TrainArguments>();
+  auto arguments = std::make_shared<TrainCommand>();
+  TrainRunOptions& options = arguments->options;
   CLI::App* command =
       app.add_subcommand("train", "Fine-tune a cross-encoder with any attention pattern");
   add_model_arguments(*command, arguments->model);
   command
       ->add_option(
-          "--triples", arguments->triples,
+          "--triples", options.triples,
           "Training triples, .tsv or .jsonl: QUERY, POSITIVE, NEGATIVE; for --margin-mse followed "
           "by the teacher's MARGIN or both scores; for --localized-ce with any number of negatives")
       ->type_name("FILE")
       ->required();
   command
-      ->add_option("--queries", arguments->queries,
-                   "Query texts (QID, QUERY) if the triples have ids")
+      ->add_option("--queries", options.queries, "Query texts (QID, QUERY) if the triples have ids")
       ->type_name("FILE");
   command
-      ->add_option("--documents", arguments->documents,
+      ->add_option("--documents", options.documents,
                    "Document texts (DOCID, TEXT) if the triples have ids")
       ->type_name("FILE");
   add_beir_options(*command, arguments->beir,
                    "BEIR folder instead of --queries and --documents; validation uses its "
                    "judgements unless --validate-qrels is given");
-  command->add_flag("--margin-mse", arguments->margin_mse,
+  command->add_flag("--margin-mse", options.margin_mse,
                     "Loss: margin MSE against a teacher's score difference");
-  command->add_flag("--ranknet", arguments->ranknet,
-                    "Loss: RankNet, the positive above the negative");
-  command->add_flag("--localized-ce", arguments->localized_ce,
+  command->add_flag("--ranknet", options.ranknet, "Loss: RankNet, the positive above the negative");
+  command->add_flag("--localized-ce", options.localized_ce,
                     "Loss: localized cross-entropy, the positive above all its negatives");
-  add_optimizer_arguments(*command, *arguments);
-  add_number(*command, "--save-every", arguments->save_every,
+  add_optimizer_arguments(*command, options);
+  add_number(*command, "--save-every", options.save_every,
              "Number of steps between two checkpoints of the training state")
       ->capture_default_str();
-  add_validation_arguments(*command, *arguments);
-  command->add_flag("--restart", arguments->restart,
+  add_validation_arguments(*command, options);
+  command->add_flag("--restart", options.restart,
                     "Start over in a folder with an earlier training");
   command->add_flag("--events", arguments->events, "Print a JSON line per step");
-  command->add_option("-o,--output", arguments->out, "Folder to write the trained model to")
+  command->add_option("-o,--output", options.out, "Folder to write the trained model to")
       ->type_name("DIR")
       ->required();
-  command->callback([&session, arguments] {
+  command->callback([&session, arguments, &options] {
     arguments->model.question.options.emplace("cls-only-last-layer");
-    arguments->shape.with_margin = arguments->margin_mse;
-    if (const Status taken = take_beir(*arguments); !taken)
-      return session.fail(exit_wrong_use, taken.error().message);
+    options.question = arguments->model.question;
+    options.shape.with_margin = options.margin_mse;
+    if (arguments->beir.is_given()) {
+      const bool with_qrels = options.validates() && options.validate_qrels.empty();
+      auto qrels = take_beir(arguments->beir, options.queries, options.documents, with_qrels);
+      if (!qrels) return session.fail(exit_wrong_use, qrels.error().message);
+      if (with_qrels) options.validate_qrels = std::move(*qrels);
+    }
     train(session, *arguments);
   });
 }

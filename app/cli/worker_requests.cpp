@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/worker_requests.h"
 
-#include <chrono>
 #include <utility>
 
 namespace attnscope::cli {
@@ -25,39 +24,6 @@ Result<WorkerProcess> start(const WorkerChoice& choice, const std::atomic<int>* 
   auto worker = WorkerProcess::start(choice.command, {.with = choice.with, .cancel = cancel});
   if (!worker) return tl::unexpected(worker.error());
   return std::move(*worker);
-}
-
-Status ask(WorkerProcess& worker, const nlohmann::json& request,
-           const std::function<bool(const nlohmann::json&)>& on_event) {
-  if (Status sent = worker.send(request); !sent) return sent;
-  while (true) {
-    const WorkerProcess::Read read = worker.read(std::chrono::minutes(1));
-    if (read.wait == WorkerProcess::Wait::timeout) continue;  // large tensors take time
-    if (read.wait == WorkerProcess::Wait::ended) {
-      return fail("the measuring process ended before it answered: {}.", read.ended.words);
-    }
-    if (read.event.value("event", "") == "error") {
-      return fail("{}", read.event.value("message",
-                                         "the measuring process reported an error without words."));
-    }
-    if (on_event(read.event)) return {};
-  }
-}
-
-Result<std::optional<nlohmann::json>> wait_for(WorkerProcess& worker, std::string_view kind,
-                                               const std::atomic<int>& interrupted) {
-  constexpr std::chrono::milliseconds look_around(200);
-  while (true) {
-    WorkerProcess::Read read = worker.read(look_around);
-    if (interrupted > 0) return std::optional<nlohmann::json>();
-    if (read.wait == WorkerProcess::Wait::timeout) continue;
-    if (read.wait == WorkerProcess::Wait::ended) {
-      return fail("the process that computes ended before it answered: {}", read.ended.words);
-    }
-    const std::string event = read.event.value("event", "");
-    if (event == "error") return fail("{}", read.event.value("message", "an error without words"));
-    if (event == kind) return std::optional(std::move(read.event));
-  }
 }
 
 Result<nlohmann::json> ask_costs(WorkerProcess& worker, nlohmann::json fields) {

@@ -12,13 +12,13 @@ namespace {
 constexpr std::size_t few_documents = 4;
 
 /// Cuts `places` into batches within the limits.
-void cut(std::span<const TokenPair> pairs, std::vector<std::size_t> places,
+void cut(std::span<const TokenPair* const> pairs, std::vector<std::size_t> places,
          const BatchLimits& limits, bool one_query, std::vector<ScoreBatch>& batches) {
-  std::ranges::stable_sort(places, {}, [&](std::size_t at) { return tokens_of(pairs[at]); });
+  std::ranges::stable_sort(places, {}, [&](std::size_t at) { return tokens_of(*pairs[at]); });
   ScoreBatch batch{.pairs = {}, .one_query = one_query};
   std::int64_t tokens = 0;
   for (const std::size_t at : places) {
-    const std::int64_t more = tokens_of(pairs[at]);
+    const std::int64_t more = tokens_of(*pairs[at]);
     const bool full = tokens + more > limits.tokens ||
                       static_cast<std::int64_t>(batch.pairs.size()) == limits.pairs;
     if (full && !batch.pairs.empty()) {
@@ -38,11 +38,12 @@ std::int64_t tokens_of(const TokenPair& pair) {
   return static_cast<std::int64_t>(1 + pair.query.size() + pair.document.size());
 }
 
-std::vector<ScoreBatch> score_batches(std::span<const TokenPair> pairs, const BatchLimits& limits) {
+std::vector<ScoreBatch> score_batches(std::span<const TokenPair* const> pairs,
+                                      const BatchLimits& limits) {
   std::map<std::vector<std::int32_t>, std::size_t> group_of;
   std::vector<std::vector<std::size_t>> groups;
   for (std::size_t at = 0; at < pairs.size(); ++at) {
-    const auto [group, is_new] = group_of.try_emplace(pairs[at].query, groups.size());
+    const auto [group, is_new] = group_of.try_emplace(pairs[at]->query, groups.size());
     if (is_new) groups.emplace_back();
     groups[group->second].push_back(at);
   }
@@ -59,6 +60,17 @@ std::vector<ScoreBatch> score_batches(std::span<const TokenPair> pairs, const Ba
   }
   cut(pairs, std::move(rest), limits, /*one_query=*/groups.size() == 1, batches);
   return batches;
+}
+
+std::vector<ScoreBatch> score_batches(std::span<const TokenPair> pairs, const BatchLimits& limits) {
+  std::vector<const TokenPair*> at;
+  at.reserve(pairs.size());
+  for (const TokenPair& pair : pairs) at.push_back(&pair);
+  return score_batches(at, limits);
+}
+
+nlohmann::json pair_json(const TokenPair& pair) {
+  return {{"query", pair.query}, {"document", pair.document}};
 }
 
 }  // namespace attnscope

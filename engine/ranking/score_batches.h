@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <vector>
 
@@ -32,7 +33,12 @@ struct ScoreBatch {
 
 /// Every pair is in exactly one batch. Queries come in the order of their first pair; those with
 /// few documents are combined after the others.
+[[nodiscard]] std::vector<ScoreBatch> score_batches(std::span<const TokenPair* const> pairs,
+                                                    const BatchLimits& limits);
 [[nodiscard]] std::vector<ScoreBatch> score_batches(std::span<const TokenPair> pairs,
                                                     const BatchLimits& limits);
+
+/// A pair as a JSON field of a request.
+[[nodiscard]] nlohmann::json pair_json(const TokenPair& pair);
 
 }  // namespace attnscope

@@ -10,17 +10,12 @@
 #include <utility>
 
 #include "engine/report/number_text.h"
-#include "engine/statistics/placements.h"
 
 namespace attnscope::report {
 namespace {
 
 constexpr std::array<int, 3> told_latencies{50, 95, 99};
 constexpr std::string_view longest_mark = "*";
-
-bool has_too_few(const TopKLatency& calls, int percent) {
-  return static_cast<std::int64_t>(calls.seconds.size()) < least_calls(percent);
-}
 
 /// With one more digit than the table, so that a value just beyond a limit is not shown as equal to
 /// it.
@@ -118,47 +113,6 @@ nlohmann::ordered_json json_of(const ModelLatency& latency) {
 }
 
 }  // namespace
-
-std::int64_t least_calls(int percent) {
-  return 100 / (100 - percent);
-}
-
-double latency_at(const TopKLatency& calls, int percent) {
-  return statistics::quantile_of(calls.seconds, has_too_few(calls, percent) ? 1 : percent / 100.0);
-}
-
-Result<LargestTopK> largest_within(
-    const LatencyLimit& limit, std::span<const TopKLatency> known,
-    const std::function<Result<TopKLatency>(std::int64_t)>& measure) {
-  const auto is_within = [&](const TopKLatency& calls) {
-    return latency_at(calls, limit.percent) <= limit.seconds;
-  };
-  LargestTopK found;
-  for (const TopKLatency& calls : known) {
-    if (!is_within(calls) && (!found.beyond || calls.top_k < found.beyond->top_k))
-      found.beyond = calls;
-  }
-  for (const TopKLatency& calls : known) {
-    if (is_within(calls) && (!found.beyond || calls.top_k < found.beyond->top_k) &&
-        (!found.within || calls.top_k > found.within->top_k)) {
-      found.within = calls;
-    }
-  }
-  constexpr std::int64_t least_step = 20;  // 5 %
-  while (true) {
-    const std::int64_t low = found.within ? found.within->top_k : 0;
-    if (!found.beyond && low >= limit.most) break;
-    const std::int64_t high = found.beyond ? found.beyond->top_k : 0;
-    if (found.beyond && high - low <= std::max<std::int64_t>(1, low / least_step)) break;
-    // Measures up to twice as many documents; starting small is cheap, since time grows with the
-    // number.
-    const std::int64_t doubled = std::max<std::int64_t>(1, 2 * low);
-    auto calls = measure(std::min(doubled, found.beyond ? low + (high - low) / 2 : limit.most));
-    if (!calls) return tl::unexpected(calls.error());
-    (is_within(*calls) ? found.within : found.beyond) = std::move(*calls);
-  }
-  return found;
-}
 
 std::string answer_in_words(const ModelLatency& latency) {
   const auto& [within, beyond] = latency.largest;

@@ -15,11 +15,11 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/fingerprint.h"
 #include "engine/heat/axes.h"
 #include "engine/heat/cell.h"
 #include "engine/statistics/summary.h"
 #include "engine/store/database.h"
-#include "engine/store/fingerprint.h"
 #include "engine/store/store.h"
 
 namespace attnscope::store {

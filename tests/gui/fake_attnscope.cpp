@@ -15,7 +15,7 @@
 #include <fstream>
 #include <string>
 
-#include "engine/report/training_curve.h"
+#include "engine/ranking/training_curve.h"
 #include "engine/sweep/pause.h"
 #include "engine/sweep/run_plan.h"
 #include "engine/sweep/sweep.h"
@@ -185,7 +185,7 @@ int train(int argc, char** argv) {
   std::ofstream asked(folder / "asked");
   for (int i = 2; i < argc; ++i) asked << argv[i] << '\n';
   asked.close();
-  auto curve = report::TrainingCurveFile::go_on(folder / report::training_curve_file, 0);
+  auto curve = TrainingCurveFile::go_on(folder / training_curve_file, 0);
   for (int step = 1; curve && step <= 3; ++step)
     static_cast<void>(curve->add({.step = step, .loss = 1.0 / step, .tokens = 100, .seconds = 1}));
   const std::string steps = option(argc, argv, "steps");

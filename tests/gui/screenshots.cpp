@@ -131,16 +131,16 @@ bool shoot_training(MainWindow& window, const QString& folder, const QString& su
        {std::tuple("full", 2000, 1.0), std::tuple("sparse-4", 1430, 1.15)}) {
     const QString place = trainings.filePath(QLatin1String(name));
     QDir().mkpath(place);
-    auto curve = report::TrainingCurveFile::go_on(
-        std::filesystem::path(place.toStdString()) / report::training_curve_file, 0);
+    auto curve = TrainingCurveFile::go_on(
+        std::filesystem::path(place.toStdString()) / training_curve_file, 0);
     for (int step = 1; curve && step <= steps; ++step) {
       const double passed = step / (350.0 * slowness);
-      report::TrainedStep one{.step = step,
-                              .loss = 0.6 + 6 * std::exp(-passed) + 0.5 * std::sin(step * 12.9898),
-                              .learning_rate = 7e-6,
-                              .gradient_norm = 1,
-                              .tokens = 8192,
-                              .seconds = 1.4 * slowness};
+      TrainedStep one{.step = step,
+                      .loss = 0.6 + 6 * std::exp(-passed) + 0.5 * std::sin(step * 12.9898),
+                      .learning_rate = 7e-6,
+                      .gradient_norm = 1,
+                      .tokens = 8192,
+                      .seconds = 1.4 * slowness};
       if (step % 100 == 0) one.ndcg = 0.42 - 0.2 * std::exp(-passed) + 0.01 * std::sin(step);
       static_cast<void>(curve->add(one));
     }

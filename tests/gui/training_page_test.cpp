@@ -47,10 +47,10 @@ class TrainingPageTest : public QObject {
   /// fourth is validated.
   void train(const char* training, int first, int last) const {
     QDir().mkpath(path(training));
-    auto curve = report::TrainingCurveFile::go_on(file_of(training).toStdString(), first - 1);
+    auto curve = TrainingCurveFile::go_on(file_of(training).toStdString(), first - 1);
     QVERIFY(curve.has_value());
     for (int step = first; step <= last; ++step) {
-      report::TrainedStep one{.step = step, .loss = 8.0 / step, .tokens = 100, .seconds = 0.5};
+      TrainedStep one{.step = step, .loss = 8.0 / step, .tokens = 100, .seconds = 0.5};
       if (step % 4 == 0) one.ndcg = 0.5 - 0.25 / step;
       QVERIFY(curve->add(one).has_value());
     }

@@ -55,7 +55,7 @@ TEST(ScoreBatches, AWholeQueryIsOneBatchWhateverItsSize) {
 }
 
 TEST(ScoreBatches, NoPairsMakeNoBatches) {
-  EXPECT_TRUE(score_batches({}, {}).empty());
+  EXPECT_TRUE(score_batches(std::vector<TokenPair>(), {}).empty());
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/text_file.h"
 #include "base/written_file.h"
-#include "engine/report/training_curve.h"
+#include "engine/ranking/training_curve.h"
 #include "engine/store/location.h"
 
 namespace attnscope::gui {
@@ -40,7 +40,7 @@ const QString recent_files_key = QStringLiteral("files/recent");
 
 Result<FileKind> kind_of(const std::filesystem::path& file) {
   std::error_code error;
-  if (std::filesystem::exists(file / report::training_curve_file, error)) return FileKind::training;
+  if (std::filesystem::exists(file / training_curve_file, error)) return FileKind::training;
   if (!std::filesystem::is_regular_file(file, error)) {
     return fail("{}: there is no such file.", file.string());
   }
@@ -48,7 +48,7 @@ Result<FileKind> kind_of(const std::filesystem::path& file) {
   if (store::is_exported(file)) return FileKind::exported_runs;
   if (extension == ".safetensors") return FileKind::dump;
   if (extension == ".json") return kind_of_json(file);
-  if (file.filename() == report::training_curve_file) return FileKind::training;
+  if (file.filename() == training_curve_file) return FileKind::training;
   if (is_database(file)) return FileKind::database;
   return fail(
       "{}: not a file of AttnScope's; it opens databases, exported runs (.attn, .attn.gz), sweeps "

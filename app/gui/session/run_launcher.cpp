@@ -12,7 +12,7 @@
 #include "app/gui/session/program.h"
 #include "app/gui/session/text.h"
 #include "base/written_file.h"
-#include "engine/report/training_curve.h"
+#include "engine/ranking/training_curve.h"
 #include "engine/store/store.h"
 #include "engine/sweep/pause.h"
 
@@ -31,7 +31,7 @@ QString new_stem() {
 }
 
 QDateTime curve_time(const QString& folder) {
-  return QFileInfo(QDir(folder).filePath(words(report::training_curve_file))).lastModified();
+  return QFileInfo(QDir(folder).filePath(words(training_curve_file))).lastModified();
 }
 
 /// The last sentence of a child's standard error.

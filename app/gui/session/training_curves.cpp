@@ -23,7 +23,7 @@ TrainingCurves::TrainingCurves(QObject* parent) : QObject(parent) {
 void TrainingCurves::open(const QString& place) {
   std::error_code failed;
   fs::path file = fs::absolute(place.toStdString(), failed).lexically_normal();
-  if (fs::is_directory(file, failed)) file /= report::training_curve_file;
+  if (fs::is_directory(file, failed)) file /= training_curve_file;
   if (std::ranges::find(followed_, file, &Followed::file) != followed_.end())
     return Q_EMIT opened(words(file.string()));
   if (std::ranges::find(to_open_, file) == to_open_.end()) to_open_.push_back(std::move(file));
@@ -65,7 +65,7 @@ void TrainingCurves::look() {
       const std::optional<Look> now = look_at(followed.file);
       if (followed.is_open && now == followed.seen) continue;
       answers.push_back({.of = {.file = followed.file, .seen = now, .is_open = followed.is_open},
-                         .curve = report::read_training_curve(followed.file)});
+                         .curve = read_training_curve(followed.file)});
     }
     if (answers.empty()) return;
     token.deliver([this, answers = std::move(answers)]() mutable { take(std::move(answers)); });

@@ -36,7 +36,7 @@ class TrainingCurves : public QObject {
   void close(std::size_t at);
   /// While false, only newly opened files are read.
   void set_watching(bool watching);
-  [[nodiscard]] const std::vector<report::TrainingCurve>& all() const { return curves_; }
+  [[nodiscard]] const std::vector<TrainingCurve>& all() const { return curves_; }
 
  Q_SIGNALS:
   void changed();
@@ -58,13 +58,13 @@ class TrainingCurves : public QObject {
   };
   struct Answer {
     Followed of;
-    Result<report::TrainingCurve> curve;
+    Result<TrainingCurve> curve;
   };
   [[nodiscard]] static std::optional<Look> look_at(const std::filesystem::path& file);
   void look();
   void take(std::vector<Answer> answers);
 
-  std::vector<report::TrainingCurve> curves_;
+  std::vector<TrainingCurve> curves_;
   std::vector<Followed> followed_;              // one per curve
   std::vector<std::filesystem::path> to_open_;  // and of those not read yet
   QTimer second_;

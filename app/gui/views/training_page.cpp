@@ -150,7 +150,7 @@ void TrainingPage::update_actions() {
 }
 
 void TrainingPage::show_curves() {
-  const std::vector<report::TrainingCurve>& all = curves_.all();
+  const std::vector<TrainingCurve>& all = curves_.all();
   chart()->set_contenders(report::names_of(all));
   chart()->set_placeholder(
       all.empty()
@@ -220,7 +220,7 @@ QList<Page::PageActions> TrainingPage::page_actions() const {
 
 QVariantMap TrainingPage::chosen() const {
   QStringList files = kept_;  // if the page was never shown, they are still to be opened
-  for (const report::TrainingCurve& curve : curves_.all()) files.append(words(curve.file.string()));
+  for (const TrainingCurve& curve : curves_.all()) files.append(words(curve.file.string()));
   return {{files_key, files}};
 }
 

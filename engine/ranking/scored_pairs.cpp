@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/cli/scored_pairs.h"
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/ranking/scored_pairs.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,7 +10,7 @@
 
 #include "base/sentences.h"
 
-namespace attnscope::cli {
+namespace attnscope {
 
 ScoredPairs::ScoredPairs(const ScoringModel& model, PairReader reader)
     : model_(model), reader_(std::move(reader)) {}
@@ -112,4 +112,4 @@ std::optional<double> ScoredPairs::progress() const {
                              static_cast<double>(cache_->documents());
 }
 
-}  // namespace attnscope::cli
+}  // namespace attnscope

@@ -1,8 +1,9 @@
 #pragma once
-// SPDX-License-Identifier: GPL-3.0-or-later
+// SPDX-License-Identifier: Apache-2.0
 //
 // Scores texts with a worker as `score` does, for the timing commands `profile` and `latency`.
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -14,28 +15,18 @@
 #include "base/result.h"
 #include "engine/ranking/score_batches.h"
 #include "engine/ranking/scoring_model.h"
-#include "engine/text/pair_reader.h"
 #include "engine/worker/worker_process.h"
 
-namespace CLI {
-class App;
-}  // namespace CLI
-
-namespace attnscope::cli {
-
-/// Adds --pairs, a file of texts.
-void add_pairs_option(CLI::App& command, std::string& file);
-
-/// Reads pairs of a file until `take` returns false. A file without pairs is an error.
-[[nodiscard]] Status read_pairs(const std::string& file, const std::function<bool(TextPair)>& take);
+namespace attnscope {
 
 class TextScorer {
  public:
   /// `file` is the source of the texts. With `on_parts`, each answer reports the times of the
   /// model's parts (docs/protocol.md, score), which are passed to it. The other arguments must
-  /// outlive the scorer.
+  /// outlive the scorer; `interrupted` rises above 0 when the user interrupts.
   TextScorer(std::string file, const ScoringModel& model, WorkerProcess& worker,
-             const BatchLimits& limits, std::function<void(const nlohmann::json&)> on_parts = {});
+             const BatchLimits& limits, const std::atomic<int>& interrupted,
+             std::function<void(const nlohmann::json&)> on_parts = {});
 
   /// Errors name the file and this line.
   [[nodiscard]] Result<TokenPair> tokens_of(std::string_view query, std::string_view document,
@@ -54,8 +45,9 @@ class TextScorer {
   const ScoringModel& model_;
   WorkerProcess& worker_;
   BatchLimits limits_;
+  const std::atomic<int>& interrupted_;
   std::function<void(const nlohmann::json&)> on_parts_;
   std::size_t unanswered_ = 0;
 };
 
-}  // namespace attnscope::cli
+}  // namespace attnscope

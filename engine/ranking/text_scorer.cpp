@@ -1,46 +1,21 @@
-// SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/cli/text_scorer.h"
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/ranking/text_scorer.h"
 
-#include <CLI/CLI.hpp>
-#include <optional>
 #include <utility>
 
-#include "app/cli/command_line.h"
-#include "app/cli/model_arguments.h"
-#include "app/cli/worker_requests.h"
 #include "base/sentences.h"
+#include "engine/worker/ask.h"
 
-namespace attnscope::cli {
-
-void add_pairs_option(CLI::App& command, std::string& file) {
-  command
-      .add_option("--pairs", file,
-                  "Query-document pairs as for score: .tsv, .jsonl or .json, optionally .gz, or - "
-                  "for standard input")
-      ->type_name("FILE")
-      ->required();
-}
-
-Status read_pairs(const std::string& file, const std::function<bool(TextPair)>& take) {
-  auto reader = PairReader::open(file, std::nullopt);
-  if (!reader) return tl::unexpected(reader.error());
-  bool goes_on = true;
-  while (goes_on) {
-    auto pair = reader->next();
-    if (!pair) return tl::unexpected(pair.error());
-    goes_on = *pair && take(std::move(**pair));
-  }
-  note(reader->notes());
-  return {};
-}
+namespace attnscope {
 
 TextScorer::TextScorer(std::string file, const ScoringModel& model, WorkerProcess& worker,
-                       const BatchLimits& limits,
+                       const BatchLimits& limits, const std::atomic<int>& interrupted,
                        std::function<void(const nlohmann::json&)> on_parts)
     : file_(std::move(file)),
       model_(model),
       worker_(worker),
       limits_(limits),
+      interrupted_(interrupted),
       on_parts_(std::move(on_parts)) {
   limits_.whole_queries = model.is_listwise;
 }
@@ -70,7 +45,7 @@ Status TextScorer::queue(std::span<const TokenPair> pairs, std::size_t most_wait
 
 Status TextScorer::wait_until(std::size_t most_unanswered) {
   for (; unanswered_ > most_unanswered; --unanswered_) {
-    const auto answer = wait_for(worker_, "score", interrupts());
+    const auto answer = wait_for(worker_, "score", interrupted_);
     if (!answer) return tl::unexpected(answer.error());
     if (!*answer) {
       worker_.kill();
@@ -81,4 +56,4 @@ Status TextScorer::wait_until(std::size_t most_unanswered) {
   return {};
 }
 
-}  // namespace attnscope::cli
+}  // namespace attnscope

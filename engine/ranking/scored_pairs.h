@@ -1,5 +1,5 @@
 #pragma once
-// SPDX-License-Identifier: GPL-3.0-or-later
+// SPDX-License-Identifier: Apache-2.0
 //
 // The pairs that `score` and `rerank` score, as token ids, read on demand: both texts of a pair, a
 // query with cached documents by their ids, or each query with all documents of a cache.
@@ -10,22 +10,23 @@
 #include <string>
 #include <unordered_map>
 
-#include "app/cli/cut_texts.h"
 #include "base/result.h"
 #include "engine/documents/document_cache.h"
 #include "engine/effectiveness/trec_files.h"
+#include "engine/ranking/cut_texts.h"
 #include "engine/ranking/score_lines.h"
 #include "engine/ranking/scoring_model.h"
 #include "engine/text/pair_reader.h"
 #include "engine/text/tokenizer.h"
 
-namespace attnscope::cli {
+namespace attnscope {
 
 struct ScoredPair {
   TokenPair tokens;  // without a document if it is in the cache
   std::int64_t cached = 0;
   PairIds ids;
-  std::int64_t line = 0;  // line number in the file
+  std::int64_t line = 0;         // line number in the file
+  std::optional<float> score{};  // once the worker has computed it
 };
 
 /// A sequence of pairs to score.
@@ -90,4 +91,4 @@ class ScoredPairs : public PairSource {
   CutTexts cut_;
 };
 
-}  // namespace attnscope::cli
+}  // namespace attnscope

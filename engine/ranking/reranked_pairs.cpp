@@ -1,20 +1,15 @@
-// SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/cli/reranked_pairs.h"
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/ranking/reranked_pairs.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iterator>
 #include <limits>
-#include <memory>
 
-#include "app/cli/command_line.h"
-#include "app/cli/progress_line.h"
 #include "base/sentences.h"
 
-namespace attnscope::cli {
+namespace attnscope {
 
 using effectiveness::RankedDocument;
 using effectiveness::TrecRun;
@@ -190,52 +185,6 @@ Status find_texts(const TrecRun& run, std::int64_t depth, RerankedTexts& texts) 
                     [&](const std::string& id) { return texts.documents.contains(id); });
 }
 
-Result<TextCollection> open_texts(const std::string& file, PairParts parts) {
-  const auto progress = std::make_shared<CountLine>(isatty(STDERR_FILENO) == 1);
-  auto texts = TextCollection::open(file, parts, [progress, file](double share) {
-    progress->show(fmt::format("{:.0f} % of {} noted", share * 100, file), share, share);
-    if (share == 1) progress->clear();
-    return interrupts() == 0;
-  });
-  progress->clear();
-  if (texts) note(texts->notes());
-  return texts;
-}
-
-Result<RerankedTexts> open_texts(const std::string& queries, const std::string& documents) {
-  auto of_queries = open_texts(queries, PairParts::query);
-  if (!of_queries) return tl::unexpected(of_queries.error());
-  auto of_documents = open_texts(documents, PairParts::document);
-  if (!of_documents) return tl::unexpected(of_documents.error());
-  return RerankedTexts{std::move(*of_queries), std::move(*of_documents)};
-}
-
-void add_run_columns_option(CLI::App& command, effectiveness::ThirdColumn& third) {
-  command
-      .add_option_function<std::string>(
-          "--run-columns",
-          [&third](const std::string& name) {
-            third = name == "rank" ? effectiveness::ThirdColumn::rank
-                                   : effectiveness::ThirdColumn::score;
-          },
-          "Meaning of the third column of runs with three columns (QID, DOCID, ...): rank or "
-          "score; required unless ranks count up from 1")
-      ->type_name("NAME")
-      ->check(CLI::IsMember({"rank", "score"}));
-}
-
-void add_beir_options(CLI::App& command, BeirArguments& arguments, const std::string& what,
-                      bool with_split) {
-  auto* const folder = command.add_option("--beir", arguments.folder, what)->type_name("DIR");
-  if (!with_split) return;
-  command
-      .add_option("--split", arguments.split,
-                  "Split of the BEIR folder: judgements in qrels/NAME.tsv")
-      ->type_name("NAME")
-      ->capture_default_str()
-      ->needs(folder);
-}
-
 Result<std::vector<std::string>> keep_judged(TrecRun& run, const effectiveness::Qrels& qrels) {
   std::size_t unjudged = 0, own = 0;
   for (auto at = run.queries.begin(); at != run.queries.end();) {
@@ -267,4 +216,4 @@ Result<std::vector<std::string>> keep_judged(TrecRun& run, const effectiveness::
   return sentences;
 }
 
-}  // namespace attnscope::cli
+}  // namespace attnscope

@@ -1,5 +1,5 @@
 #pragma once
-// SPDX-License-Identifier: GPL-3.0-or-later
+// SPDX-License-Identifier: Apache-2.0
 //
 // Counts queries and documents that were truncated to a model's limits, and reports them in the
 // same words for every command.
@@ -13,7 +13,7 @@
 
 #include "engine/text/tokenizer.h"
 
-namespace attnscope::cli {
+namespace attnscope {
 
 class CutTexts {
  public:
@@ -34,4 +34,4 @@ class CutTexts {
   Count queries_, documents_;
 };
 
-}  // namespace attnscope::cli
+}  // namespace attnscope

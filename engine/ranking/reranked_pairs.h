@@ -1,5 +1,5 @@
 #pragma once
-// SPDX-License-Identifier: GPL-3.0-or-later
+// SPDX-License-Identifier: Apache-2.0
 //
 // A run's candidates as pairs to score: the input of `rerank` and of the validation in `train`.
 
@@ -12,20 +12,16 @@
 #include <utility>
 #include <vector>
 
-#include "app/cli/cut_texts.h"
-#include "app/cli/scored_pairs.h"
 #include "base/result.h"
 #include "engine/documents/document_cache.h"
 #include "engine/effectiveness/trec_files.h"
+#include "engine/ranking/cut_texts.h"
 #include "engine/ranking/passages.h"
+#include "engine/ranking/scored_pairs.h"
 #include "engine/ranking/scoring_model.h"
 #include "engine/text/text_collection.h"
 
-namespace CLI {
-class App;
-}  // namespace CLI
-
-namespace attnscope::cli {
+namespace attnscope {
 
 /// The texts of the query and document ids of a run or of triples.
 struct RerankedTexts {
@@ -108,32 +104,13 @@ class CachedCandidates final : public RunCandidates {
   DocumentNumbers numbers_;
 };
 
-/// Opens an index of the texts, with progress on a terminal; an interrupt cancels it.
-[[nodiscard]] Result<TextCollection> open_texts(const std::string& file, PairParts parts);
-/// Opens both indexes.
-[[nodiscard]] Result<RerankedTexts> open_texts(const std::string& queries,
-                                               const std::string& documents);
-
 /// Ok, or an error that names queries and documents of the run, up to the depth, without a text.
 [[nodiscard]] Status find_texts(const effectiveness::TrecRun& run, std::int64_t depth,
                                 RerankedTexts& texts);
-
-/// Adds --run-columns.
-void add_run_columns_option(CLI::App& command, effectiveness::ThirdColumn& third);
-
-/// A data set that is selected by its folder.
-struct BeirArguments {
-  std::string folder, split = "test";
-
-  [[nodiscard]] bool is_given() const { return !folder.empty(); }
-};
-/// Adds --beir, and --split if the command reads judgements.
-void add_beir_options(CLI::App& command, BeirArguments& arguments, const std::string& what,
-                      bool with_split = true);
 
 /// Keeps in the run what BEIR evaluates: judged queries, without a document that has the query's
 /// own id. Returns a sentence for each kind of omitted entry. An error if nothing is left.
 [[nodiscard]] Result<std::vector<std::string>> keep_judged(effectiveness::TrecRun& run,
                                                            const effectiveness::Qrels& qrels);
 
-}  // namespace attnscope::cli
+}  // namespace attnscope

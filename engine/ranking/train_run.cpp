@@ -1,29 +1,27 @@
-// SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/cli/train_run.h"
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/ranking/train_run.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <system_error>
 #include <utility>
 
-#include "app/cli/command_line.h"
-#include "app/cli/score_run.h"
-#include "app/cli/worker_requests.h"
 #include "base/mapped_file.h"
 #include "base/sentences.h"
 #include "base/written_file.h"
+#include "engine/checkpoint/checkpoint.h"
+#include "engine/checkpoint/hub_cache.h"
 #include "engine/checkpoint/trained_folder.h"
 #include "engine/effectiveness/measures.h"
 #include "engine/pattern/attention_pattern.h"
 #include "engine/ranking/score_batches.h"
+#include "engine/ranking/score_run.h"
+#include "engine/worker/ask.h"
 
-namespace attnscope::cli {
+namespace attnscope {
 
 namespace {
 
@@ -33,26 +31,13 @@ using nlohmann::json;
 /// An interrupt does not cancel a step: the step is finished, then saved.
 const std::atomic<int> never_interrupted = 0;
 
-report::TrainedStep step_of(const json& answer) {
+TrainedStep step_of(const json& answer) {
   return {.step = answer.value("step", std::int64_t{0}),
           .loss = answer.value("loss", 0.0),
           .learning_rate = answer.value("learning_rate", 0.0),
           .gradient_norm = answer.value("gradient_norm", 0.0),
           .tokens = answer.value("tokens", std::int64_t{0}),
           .seconds = answer.value("seconds", 0.0)};
-}
-
-json event_of(const report::TrainedStep& step, bool is_best) {
-  json event{{"event", "step"},
-             {"step", step.step},
-             {"loss", step.loss},
-             {"learning_rate", step.learning_rate},
-             {"gradient_norm", step.gradient_norm},
-             {"tokens", step.tokens},
-             {"seconds", step.seconds}};
-  if (step.ndcg) event["nDCG@10"] = *step.ndcg;
-  if (is_best) event["best"] = true;
-  return event;
 }
 
 /// Replaces an existing file instead of writing into it.
@@ -65,40 +50,92 @@ Status write_copy(const fs::path& from, const fs::path& into) {
   return file->commit();
 }
 
+json begin_request(const TrainRunOptions& options, const ReadyToTrain& ready) {
+  json request = ready.model.request;
+  request["request"] = "begin-training";
+  request["objective"] = options.objective();
+  request["learning_rate"] = options.learning_rate;
+  request["warm_up"] = options.warm_up_steps();
+  request["steps"] = options.steps;
+  request["schedule"] = options.schedule;
+  request["weight_decay"] = options.weight_decay;
+  request["clip"] = options.clip;
+  request["recompute"] = options.recompute;
+  request["seed"] = options.shape.seed;
+  request["resume"] = ready.before.is_there
+                          ? json(fs::absolute(options.in_folder(training_state_file)).string())
+                          : json();
+  return request;
+}
+
 }  // namespace
 
-json to_json(const std::optional<KeptStep>& kept) {
-  return kept ? json{{"step", kept->step}, {"nDCG@10", kept->ndcg}} : json();
+Status check_training(const TrainRunOptions& options) {
+  const int objectives = static_cast<int>(options.margin_mse) + static_cast<int>(options.ranknet) +
+                         static_cast<int>(options.localized_ce);
+  if (objectives != 1)
+    return fail("choose an objective: one of --margin-mse, --ranknet and --localized-ce");
+  // All groups of an update are read before it begins.
+  constexpr std::int64_t most_groups = 1 << 20;
+  if (options.shape.batch > most_groups / options.shape.accumulate) {
+    return fail(
+        "--batch {} --gradient-accumulation {} are more than the {} groups that one update may "
+        "have",
+        options.shape.batch, options.shape.accumulate, most_groups);
+  }
+  if (options.warm_up_steps() > options.steps) {
+    return fail(
+        "--warmup-steps {} is more than --steps {}, so that the learning rate would never be "
+        "reached; "
+        "take fewer, or leave it out",
+        options.warm_up_steps(), options.steps);
+  }
+  const auto place = find_checkpoint(options.question.checkpoint);
+  if (!place) return tl::unexpected(place.error());
+  const auto opened = Checkpoint::open(place->folder);
+  if (!opened) return tl::unexpected(opened.error());
+  return may_be_trained(*opened, place->name);
 }
 
-std::optional<KeptStep> kept_step(const json& json) {
-  if (!json.is_object()) return std::nullopt;
-  return KeptStep{.step = json.value("step", std::int64_t{0}), .ndcg = json.value("nDCG@10", 0.0)};
-}
-
-Result<TrainRun> TrainRun::make(const TrainArguments& arguments, ReadyToTrain& ready,
-                                WorkerProcess& worker, std::int64_t done) {
-  auto curve =
-      report::TrainingCurveFile::go_on(arguments.in_folder(report::training_curve_file), done);
+Result<TrainRun> TrainRun::begin(const TrainRunOptions& options, ReadyToTrain& ready,
+                                 WorkerProcess& worker, int threads, TrainingEvents events,
+                                 const std::atomic<int>& interrupted) {
+  json request = begin_request(options, ready);
+  request["threads"] = threads;
+  ready.settings["threads"] = request["threads"];
+  if (ready.before.is_there) {
+    const Status same = same_settings(ready.settings, ready.before.settings,
+                                      options.in_folder(training_state_file));
+    if (!same) return tl::unexpected(same.error());
+  }
+  std::int64_t done = 0;
+  const Status begun = ask(worker, request, [&](const json& event) {
+    done = event.value("step", std::int64_t{0});
+    return event.value("event", "") == "training-begun";
+  });
+  if (!begun) return tl::unexpected(begun.error());
+  if (Status taken = take_folder(options); !taken) return tl::unexpected(taken.error());
+  auto curve = TrainingCurveFile::go_on(options.in_folder(training_curve_file), done);
   if (!curve) return tl::unexpected(curve.error());
-  return TrainRun(arguments, ready, worker, std::move(*curve), done);
+  return TrainRun(options, ready, worker, std::move(*curve), done, std::move(events), interrupted);
 }
 
-TrainRun::TrainRun(const TrainArguments& arguments, ReadyToTrain& ready, WorkerProcess& worker,
-                   report::TrainingCurveFile curve, std::int64_t done)
-    : arguments_(arguments),
+TrainRun::TrainRun(const TrainRunOptions& options, ReadyToTrain& ready, WorkerProcess& worker,
+                   TrainingCurveFile curve, std::int64_t done, TrainingEvents events,
+                   const std::atomic<int>& interrupted)
+    : options_(options),
       ready_(ready),
       worker_(worker),
-      data_(arguments.shape, ready.model, std::move(ready.file), std::move(ready.texts)),
+      data_(options.shape, ready.model, std::move(ready.file), std::move(ready.texts)),
       curve_(std::move(curve)),
       done_(done),
-      kept_(ready.kept),
-      progress_(isatty(STDERR_FILENO) == 1 && !arguments.events) {}
+      kept_(ready.before.kept),
+      events_(std::move(events)),
+      interrupted_(interrupted) {}
 
 Status TrainRun::run() {
-  if (done_ < arguments_.steps) say_begin();
   std::optional<json> next;
-  while (done_ < arguments_.steps && interrupts() == 0) {
+  while (done_ < options_.steps && interrupted_ == 0) {
     if (!next) {
       auto request = data_.request_of(done_ + 1);
       if (!request) return tl::unexpected(request.error());
@@ -108,40 +145,24 @@ Status TrainRun::run() {
     next.reset();
     // Tokenizes the next step's texts while this step is computed.
     Result<json> following =
-        done_ + 2 <= arguments_.steps ? data_.request_of(done_ + 2) : Result<json>(json());
+        done_ + 2 <= options_.steps ? data_.request_of(done_ + 2) : Result<json>(json());
     auto event = wait_for(worker_, "train-step", never_interrupted);
     if (!event) return tl::unexpected(event.error());
     if (Status after = take_step(**event); !after) return after;
     if (!following) return tl::unexpected(following.error());
     if (!following->is_null()) next = std::move(*following);
   }
-  progress_.clear();
-  if (done_ < arguments_.steps) return save();
+  if (done_ < options_.steps) return save();
   return finish();
 }
 
-void TrainRun::say_begin() const {
-  if (arguments_.events) return;
-  say("attnscope: {} steps of {} groups from {} lines ({:.2f} times each){}", arguments_.steps,
-      data_.groups_of_step(), data_.lines(), data_.epochs(arguments_.steps),
-      done_ > 0 ? fmt::format("; resuming after step {}", done_) : "");
-}
-
 Status TrainRun::take_step(const json& answer) {
-  report::TrainedStep step = step_of(answer);
-  const auto tokens = static_cast<double>(step.tokens);
+  TrainedStep step = step_of(answer);
   done_ = step.step;
-  losses_ += step.loss;
-  ++counted_;
-  tokens_ += tokens;
-  seconds_ += step.seconds;
-  progress_.show(fmt::format("step {} of {}, loss {:.4f}, {:.0f} tokens a second", done_,
-                             arguments_.steps, step.loss, tokens / step.seconds),
-                 static_cast<double>(done_ - first_),
-                 static_cast<double>(done_) / static_cast<double>(arguments_.steps));
+  events_.on_computed(step);
   bool is_best = false;
-  if (arguments_.validates() &&
-      (done_ % arguments_.steps_to_validation() == 0 || done_ == arguments_.steps)) {
+  if (options_.validates() &&
+      (done_ % options_.steps_to_validation() == 0 || done_ == options_.steps)) {
     const auto value = validate();
     if (!value) return tl::unexpected(value.error());
     step.ndcg = *value;
@@ -150,34 +171,13 @@ Status TrainRun::take_step(const json& answer) {
     is_best = *best;
   }
   if (Status written = curve_.add(step); !written) return written;
-  tell(step, is_best);
-  const bool saves = done_ % arguments_.save_every == 0 && done_ < arguments_.steps;
+  events_.on_recorded(step, is_best);
+  const bool saves = done_ % options_.save_every == 0 && done_ < options_.steps;
   return saves ? save() : Status();
 }
 
-void TrainRun::print_event(const json& event) {
-  const std::string line = event.dump() + "\n";
-  errno = 0;
-  if (std::fwrite(line.data(), 1, line.size(), stdout) == line.size() && std::fflush(stdout) == 0)
-    return;
-  if (lost_events_.empty()) lost_events_ = system_reason(errno);
-}
-
-void TrainRun::tell(const report::TrainedStep& step, bool is_best) {
-  if (arguments_.events) return print_event(event_of(step, is_best));
-  if (!step.ndcg && done_ % arguments_.save_every != 0 && done_ != arguments_.steps) return;
-  progress_.clear();
-  say("attnscope: step {} of {}: loss {:.4f} (mean of {} steps), {:.0f} tokens a second{}{}", done_,
-      arguments_.steps, losses_ / static_cast<double>(counted_), counted_, tokens_ / seconds_,
-      step.ndcg ? fmt::format(", nDCG@10 {:.4f}", *step.ndcg) : "",
-      is_best ? ", the best so far" : "");
-  losses_ = tokens_ = seconds_ = 0;
-  counted_ = 0;
-}
-
 Status TrainRun::ask_for(const json& request, std::string_view kind) {
-  return cli::ask(worker_, request,
-                  [&](const json& event) { return event.value("event", "") == kind; });
+  return ask(worker_, request, [&](const json& event) { return event.value("event", "") == kind; });
 }
 
 /// Saves the curve first: on resume it is truncated to the state, but cannot be extended.
@@ -185,17 +185,17 @@ Status TrainRun::save() {
   if (Status flushed = curve_.flush(); !flushed) return flushed;
   const Status saved = ask_for(
       {{"request", "save-training"},
-       {"path", fs::absolute(arguments_.in_folder(training_state_file)).string()},
+       {"path", fs::absolute(options_.in_folder(training_state_file)).string()},
        {"metadata", {{"settings", ready_.settings.dump()}, {"kept", to_json(kept_).dump()}}}},
       "training-saved");
-  if (saved && arguments_.events) print_event({{"event", "saved"}, {"step", done_}});
+  if (saved) events_.on_saved(done_);
   return saved;
 }
 
 Result<double> TrainRun::validate() {
   if (Status loaded = ask_for({{"request", "model-so-far"}}, "model"); !loaded)
     return tl::unexpected(loaded.error());
-  auto out = WrittenFile::beside(arguments_.in_folder(validation_file));
+  auto out = WrittenFile::beside(options_.in_folder(validation_file));
   if (!out) return tl::unexpected(out.error());
   Validation& validation = *ready_.validation;
   RerankedPairs pairs(ready_.model, validation.run, validation_depth, validation.texts,
@@ -203,10 +203,10 @@ Result<double> TrainRun::validate() {
   ScoreOptions options;
   options.keeps_part = false;
   ScoreRun run(ready_.model, worker_, pairs, false,
-               ScoreLines(ScoreFormat::trec, "validation", {.best_of_passages = true}), &*out,
-               never_interrupted, options);
+               ScoreLines(ScoreFormat::trec, "validation", {.best_of_passages = true}),
+               {.file = &*out}, never_interrupted, options);
   if (Status done = run.run(); !done) return tl::unexpected(done.error());
-  const auto ranked = effectiveness::TrecRun::read(arguments_.in_folder(validation_file));
+  const auto ranked = effectiveness::TrecRun::read(options_.in_folder(validation_file));
   if (!ranked) return tl::unexpected(ranked.error());
   const auto measure = effectiveness::parse_measure("nDCG@10");
   if (!measure) return tl::unexpected(measure.error());
@@ -215,7 +215,7 @@ Result<double> TrainRun::validate() {
 
 // The first of equal steps is kept: it has the fewest updates.
 Result<bool> TrainRun::keep_if_best(double ndcg) {
-  if (!arguments_.keeps_best() || (kept_ && ndcg <= kept_->ndcg)) return false;
+  if (!options_.keeps_best() || (kept_ && ndcg <= kept_->ndcg)) return false;
   if (Status kept = ask_for({{"request", "keep-weights"}}, "weights-kept"); !kept)
     return tl::unexpected(kept.error());
   kept_ = KeptStep{.step = done_, .ndcg = ndcg};
@@ -239,7 +239,7 @@ Status TrainRun::write_folder() {
   const auto folder = trained_folder(*model.sentence, attention(), model.limits.most_tokens);
   if (!folder) return tl::unexpected(folder.error());
   for (const std::string& name : trained_folder_files()) {
-    const fs::path into = arguments_.in_folder(name);
+    const fs::path into = options_.in_folder(name);
     Status written;
     if (const auto text = folder->texts.find(name); text != folder->texts.end()) {
       written = write_file(into, text->second);
@@ -255,28 +255,13 @@ Status TrainRun::write_folder() {
   return {};
 }
 
-Result<ScoringModel> TrainRun::open_folder() const {
-  const ModelQuestion& asked = arguments_.model.question;
-  ModelQuestion question{.checkpoint = arguments_.out,
-                         .implementation = asked.implementation,
-                         .dtype = asked.dtype,
-                         .device = asked.device,
-                         .precision = asked.precision,
-                         .only_scores = true};
-  if (attention().pattern.empty()) {
-    question.pattern = asked.pattern;
-    question.window = asked.window;
-  }
-  return ScoringModel::open(question);
-}
-
 Result<std::vector<float>> TrainRun::scores_of(const std::vector<TokenPair>& pairs) {
   std::vector<float> scores;
   for (const TokenPair& pair : pairs) {
     const json request{{"request", "score"},
                        {"cls", ready_.model.tokenizer->cls()},
                        {"items", json::array({pair_json(pair)})}};
-    const Status answered = cli::ask(worker_, request, [&](const json& event) {
+    const Status answered = ask(worker_, request, [&](const json& event) {
       if (event.value("event", "") != "score") return false;
       for (const json& score : event.value("scores", json::array())) {
         scores.push_back(score.is_number() ? score.get<float>()
@@ -299,13 +284,24 @@ Status TrainRun::check_folder() {
     return fail(
         "{}: has the trained weights, but the folder as it is read now is not the model that was "
         "trained: {}; do not use it, and report this as an error of attnscope",
-        arguments_.out, why);
+        options_.out, why);
   };
   const auto in_words = [](const TextPair& pair) {
     return fmt::format("the query '{}' and the document '{}' have", in_a_sentence(pair.query),
                        in_a_sentence(pair.document));
   };
-  const auto folder = open_folder();
+  const ModelQuestion& asked = options_.question;
+  ModelQuestion question{.checkpoint = options_.out,
+                         .implementation = asked.implementation,
+                         .dtype = asked.dtype,
+                         .device = asked.device,
+                         .precision = asked.precision,
+                         .only_scores = true};
+  if (attention().pattern.empty()) {
+    question.pattern = asked.pattern;
+    question.window = asked.window;
+  }
+  const auto folder = ScoringModel::open(question);
   if (!folder) return wrong(folder.error().message);
   if (folder->tokenizer->cls() != ready_.model.tokenizer->cls()) return wrong("its [CLS] is other");
   std::vector<TokenPair> pairs;
@@ -326,7 +322,7 @@ Status TrainRun::check_folder() {
   }
   std::string implementation;
   const Status trained =
-      cli::ask(worker_, {{"request", "model-so-far"}, {"kept", true}}, [&](const json& event) {
+      ask(worker_, {{"request", "model-so-far"}, {"kept", true}}, [&](const json& event) {
         implementation = event.value("implementation", "");
         return event.value("event", "") == "model";
       });
@@ -339,7 +335,7 @@ Status TrainRun::check_folder() {
   if (Status loaded = ask_for(request, "model"); !loaded) return wrong(loaded.error().message);
   const auto read = scores_of(pairs);
   if (!read) return wrong(read.error().message);
-  const double rounding = arguments_.model.question.dtype == "float32" ? 1e-5 : 1e-2;
+  const double rounding = options_.question.dtype == "float32" ? 1e-5 : 1e-2;
   for (std::size_t i = 0; i < read->size(); ++i) {
     const double was = (*wanted)[i], is = (*read)[i];
     if ((std::isnan(was) && std::isnan(is)) ||
@@ -358,36 +354,15 @@ Status TrainRun::finish() {
   if (Status flushed = curve_.flush(); !flushed) return flushed;
   if (Status written =
           ask_for({{"request", "write-trained"},
-                   {"path", fs::absolute(arguments_.in_folder(trained_model_file)).string()}},
+                   {"path", fs::absolute(options_.in_folder(trained_model_file)).string()}},
                   "trained-written");
       !written) {
     return written;
   }
   if (Status same = check_folder(); !same) return same;
   std::error_code ignored;
-  fs::remove(arguments_.in_folder(training_state_file), ignored);
-  say_kept();
-  say("attnscope: {} has the trained model{}", arguments_.out,
-      attention().pattern.empty()
-          ? fmt::format("; it is to be used with --pattern {}{}", arguments_.model.question.pattern,
-                        ready_.model.window ? " --window " + ready_.model.window->text() : "")
-          : "");
+  fs::remove(options_.in_folder(training_state_file), ignored);
   return {};
 }
 
-void TrainRun::say_kept() {
-  if (!arguments_.validates()) return;
-  if (arguments_.events) {
-    json event = kept_ ? to_json(kept_) : json{{"step", done_}};
-    event["event"] = "kept";
-    return print_event(event);
-  }
-  if (kept_) {
-    say("attnscope: the weights of step {} are kept, with the best nDCG@10, {:.4f}", kept_->step,
-        kept_->ndcg);
-  } else {
-    say("attnscope: the weights of step {}, the last, are kept", done_);
-  }
-}
-
-}  // namespace attnscope::cli
+}  // namespace attnscope

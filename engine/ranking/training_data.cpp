@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/cli/training_data.h"
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/ranking/training_data.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -11,7 +11,7 @@
 #include "engine/text/text_collection.h"
 #include "engine/text/tokenizer.h"
 
-namespace attnscope::cli {
+namespace attnscope {
 
 using nlohmann::json;
 
@@ -102,4 +102,4 @@ Status TrainingData::look_up(TrainingLine& line) {
   return replace(texts_->queries, "query", line.query);
 }
 
-}  // namespace attnscope::cli
+}  // namespace attnscope

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/cli/opened_cache.h"
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/ranking/opened_cache.h"
 
 #include <fmt/format.h>
 
@@ -7,11 +7,10 @@
 #include <system_error>
 #include <utility>
 
-#include "app/cli/command_line.h"
-#include "app/cli/worker_requests.h"
 #include "engine/documents/cache_file.h"
+#include "engine/worker/ask.h"
 
-namespace attnscope::cli {
+namespace attnscope {
 namespace {
 
 /// 0 if the file cannot be read.
@@ -23,14 +22,14 @@ std::uintmax_t size_of_file(const std::filesystem::path& file) {
 
 }  // namespace
 
-Result<OpenedCache> OpenedCache::open(const std::string& name, const ModelArguments& arguments,
+Result<OpenedCache> OpenedCache::open(const std::string& name, const ModelQuestion& question,
                                       const ScoringModel& model) {
   const std::uintmax_t bytes = size_of_file(name);
   if (!model.keeps_documents) {
     return fail(
         "'{}' reads query and document together, so there is no cache for it; leave --cache out "
         "and give both texts",
-        arguments.checkpoint);
+        question.checkpoint.string());
   }
   auto cache = DocumentCache::open(name);
   if (!cache) return tl::unexpected(cache.error());
@@ -41,18 +40,19 @@ Result<OpenedCache> OpenedCache::open(const std::string& name, const ModelArgume
   if (!source.file.empty() && source.tokenizer != model.tokenizer->fingerprint()) {
     return fail("{}: its documents were {}; encode them again", name, of_another_tokenizer);
   }
-  const std::int64_t asked = arguments.question.most_tokens;
+  const std::int64_t asked = question.most_tokens;
   if (!source.file.empty() && asked > 0 && asked != source.most_tokens) {
     return fail(
         "{}: its documents were {} when they were encoded, and --max-tokens asks for {}; leave it "
         "out, or encode them again",
         name, cut_in_words(source), asked);
   }
+  std::string note;
   if (!source.file.empty() && model.limits.most_tokens != source.most_tokens) {
-    say("attnscope: note: the documents of {} were {} when they were encoded", name,
-        cut_in_words(source));
+    note = fmt::format("the documents of {} were {} when they were encoded", name,
+                       cut_in_words(source));
   }
-  return OpenedCache{std::move(*cache), name, bytes};
+  return OpenedCache{std::move(*cache), name, bytes, std::move(note)};
 }
 
 Status OpenedCache::open_in(WorkerProcess& worker) const {
@@ -70,4 +70,4 @@ Error OpenedCache::explained(const Error& error) const {
                       name, now)};
 }
 
-}  // namespace attnscope::cli
+}  // namespace attnscope

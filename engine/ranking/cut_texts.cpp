@@ -1,9 +1,9 @@
-// SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/cli/cut_texts.h"
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/ranking/cut_texts.h"
 
 #include <fmt/format.h>
 
-namespace attnscope::cli {
+namespace attnscope {
 
 std::string CutTexts::in_words(const PairLimits& limits) const {
   const bool apart = limits.most_document_tokens > 0;
@@ -20,4 +20,4 @@ std::string CutTexts::in_words(const PairLimits& limits) const {
   return fmt::format("{}; a pair has at most {} tokens", words, limits.most_tokens);
 }
 
-}  // namespace attnscope::cli
+}  // namespace attnscope

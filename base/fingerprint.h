@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace attnscope::store {
+namespace attnscope {
 
 class Fingerprint {
  public:
@@ -39,4 +39,4 @@ class Fingerprint {
   std::uint64_t state_ = 0xCBF29CE484222325ULL;
 };
 
-}  // namespace attnscope::store
+}  // namespace attnscope

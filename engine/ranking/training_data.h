@@ -1,5 +1,5 @@
 #pragma once
-// SPDX-License-Identifier: GPL-3.0-or-later
+// SPDX-License-Identifier: Apache-2.0
 //
 // The input of `train`, step by step: groups of token ids from a file of triples, in an order drawn
 // from a seed.
@@ -12,13 +12,13 @@
 #include <optional>
 #include <vector>
 
-#include "app/cli/reranked_pairs.h"
 #include "base/result.h"
+#include "engine/ranking/reranked_pairs.h"
 #include "engine/ranking/scoring_model.h"
 #include "engine/text/pair_reader.h"
 #include "engine/text/training_file.h"
 
-namespace attnscope::cli {
+namespace attnscope {
 
 /// Determines the lines of a step.
 struct StepShape {
@@ -57,4 +57,4 @@ class TrainingData {
   std::vector<std::uint32_t> order_;  // of the current epoch
 };
 
-}  // namespace attnscope::cli
+}  // namespace attnscope
