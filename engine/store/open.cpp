@@ -81,20 +81,18 @@ Result<int> version_of(const Database& database, const std::filesystem::path& fi
   return version;
 }
 
-OpenedDatabase open_for_reading(const std::filesystem::path& file) {
-  std::string uri = uri_of(file, "mode=ro");
+OpenedDatabase open_for_reading(const std::filesystem::path& file, bool is_older) {
+  // Beside a file of the version before SQLite would make a log, which it had when it was in use.
+  std::error_code none;
+  const bool is_at_rest =
+      is_older && !has_journal(file) && !std::filesystem::exists(file.string() + "-wal", none);
+  std::string uri = uri_of(file, is_at_rest ? "mode=ro&immutable=1" : "mode=ro");
   try {
     return {readable(uri), uri};
   } catch (const DatabaseError&) {
-    std::error_code none;
-    if (!has_journal(file) && std::filesystem::exists(file.string() + "-wal", none)) throw;
+    if (!has_journal(file)) throw;
   }
-  if (has_journal(file)) {
-    roll_back(file);
-  } else {
-    // A file of the version before, in whose folder SQLite may not make the log that it had in use.
-    uri = uri_of(file, "mode=ro&immutable=1");
-  }
+  roll_back(file);
   return {readable(uri), uri};
 }
 
@@ -130,8 +128,9 @@ Result<Store> Store::open(const std::filesystem::path& named, Mode mode) {
     };
     if (header.packed || !writing) {
       if (header.empty) return refuse_empty();
-      auto opened =
-          header.packed ? read_packed(file) : Result<OpenedDatabase>(open_for_reading(file));
+      auto opened = header.packed ? read_packed(file)
+                                  : Result<OpenedDatabase>(open_for_reading(
+                                        file, header.user_version == converted_version));
       if (!opened) return tl::unexpected(opened.error());
       const Result<int> version = version_of(opened->database, file);
       if (!version) return tl::unexpected(version.error());

@@ -7,10 +7,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <charconv>
 #include <map>
-#include <set>
 #include <stdexcept>
 
 #include "engine/store/fields.h"
