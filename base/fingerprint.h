@@ -1,11 +1,13 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// FNV-1a, 64 bit, over values in a canonical form: integers as 8 bytes, least significant first;
-// doubles as their IEEE 754 bits (one value for every NaN, -0 as 0, as SQLite stores them); texts
-// as their length and bytes; a missing value as the byte 0, and a present optional value preceded
-// by the byte 1. Every step of FNV-1a is invertible, so a single changed byte always changes the
-// result.
+// FNV-1a, 64 bit, over values in a canonical form. Every step is invertible, so a single changed
+// byte always changes the result.
+//
+// The fingerprint of stored rows (Printed in fields.h) is over every listed value: a byte for its
+// type (0 NULL, 1 INTEGER, 2 REAL, 3 TEXT, 4 BLOB), then an integer as 8 bytes, least significant
+// first; a real as its IEEE 754 bits, in the same order; a text as its length (an integer) and its
+// bytes in UTF-8.
 
 #include <bit>
 #include <cmath>

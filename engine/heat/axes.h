@@ -28,8 +28,7 @@ struct Axis {
   /// The points to which the axis applies.
   enum class Of : std::uint8_t { all, queries, models };
   /// What is omitted at the default value. counts: nothing. unsaid: the words in titles. neutral:
-  /// the part of a point's identity as well, so that runs stored before the axis existed keep their
-  /// fingerprints and can be read without it.
+  /// the part of a point's identity as well, so that points from before the axis keep their keys.
   enum class Default : std::uint8_t { counts, unsaid, neutral };
   /// Position of the column in tables; `when_used`: last, and only if some row is not at the
   /// default.

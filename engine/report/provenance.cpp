@@ -152,7 +152,8 @@ std::vector<std::string> damage_in_words(const RunInfo& run) {
   if (run.damaged) found.emplace_back("what this run started with is damaged");
   if (run.damaged_state) {
     found.emplace_back(
-        "its status, name, tag, note, dates or number of restarts are not as they were stored");
+        "its status, name, tag, note, dates or numbers of heats and restarts are not as they were "
+        "stored");
   }
   if (run.damaged_ceilings > 0) {
     found.push_back(
@@ -160,7 +161,7 @@ std::vector<std::string> damage_in_words(const RunInfo& run) {
                     counted(static_cast<std::size_t>(run.damaged_ceilings), "measurement")));
   }
   if (run.damaged_heats > 0) {
-    found.push_back(fmt::format("the place in the sweep or the number of cells of {} is damaged",
+    found.push_back(fmt::format("{} that it had are missing, or were added to it",
                                 counted(static_cast<std::size_t>(run.damaged_heats), "heat")));
   }
   if (run.damaged_restarts > 0) {

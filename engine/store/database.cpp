@@ -6,7 +6,6 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <array>
 #include <limits>
 
 #include "base/open_file.h"
@@ -38,6 +37,22 @@ Database open_or_create(const std::filesystem::path& file) {
   return open_database(uri_of(file, ""), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
 }
 
+void prepare_for_writing(Database& database) {
+  static_cast<void>(first_text(database, "PRAGMA journal_mode = DELETE"));
+  database.exec("PRAGMA synchronous = EXTRA");
+  // A large change stays in memory until it is committed, so that others can read meanwhile.
+  database.exec("PRAGMA cache_spill = OFF");
+  database.exec("PRAGMA foreign_keys = ON");
+}
+
+void attach(Database& database, const std::string& uri, const std::string& name) {
+  Statement attach(database, "ATTACH DATABASE ? AS " + name);
+  // By default it would be looked for where the connection's own database is, such as in memory.
+  const bool is_placed = uri.find("vfs=") != std::string::npos;
+  const char* const system = sqlite3_vfs_find(nullptr)->zName;
+  execute(attach, is_placed ? uri : fmt::format("{}&vfs={}", uri, system));
+}
+
 std::int64_t first_integer(const Database& database, const std::string& sql) {
   Statement statement(database, sql);
   return statement.executeStep() ? statement.getColumn(0).getInt64() : 0;
@@ -56,12 +71,6 @@ double real_at(const Statement& row, int column) {
 
 bool is_read_only(const Database& database) {
   return sqlite3_db_readonly(database.getHandle(), "main") == 1;
-}
-
-bool is_kept_from_shared_memory() {
-  constexpr rlim_t shared_memory_bytes = 32768;  // size for a short log
-  rlimit limit{};
-  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < shared_memory_bytes;
 }
 
 void stop_when(const Database& database, const std::atomic<bool>* stop) {
@@ -100,17 +109,14 @@ bool is_of_reading(const DatabaseError& error) {
 
 namespace {
 
-/// Whether the file size limit prevents this process from growing the database or the log next to
-/// it.
+/// Whether the file size limit prevents this process from growing the database.
 bool is_kept_from_growing(const std::filesystem::path& file) {
   constexpr std::uintmax_t next_bytes = 65536;  // largest increment by a SQLite operation
   rlimit limit{};
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return false;
-  return std::ranges::any_of(std::array{"", "-wal"}, [&](const char* ending) {
-    std::error_code none;
-    const std::uintmax_t bytes = std::filesystem::file_size(file.string() + ending, none);
-    return (none ? 0 : bytes) + next_bytes > limit.rlim_cur;
-  });
+  std::error_code none;
+  const std::uintmax_t bytes = std::filesystem::file_size(file, none);
+  return (none ? 0 : bytes) + next_bytes > limit.rlim_cur;
 }
 
 std::string sentence_of(const DatabaseError& error, const std::filesystem::path& file) {
@@ -118,13 +124,11 @@ std::string sentence_of(const DatabaseError& error, const std::filesystem::path&
   // SQLite quotes names from the file, which may have been written by another program.
   constexpr std::size_t longest = 200;
   const std::string what = in_a_sentence(error.what(), longest);
-  // The log's shared memory could not be allocated: the disk is full, under another error code.
-  const int code =
-      error.getExtendedErrorCode() == SQLITE_IOERR_SHMSIZE ? SQLITE_FULL : primary_code(error);
+  const int code = primary_code(error);
   if ((code == SQLITE_FULL || code == SQLITE_IOERR) && is_kept_from_growing(file)) {
     return fmt::format(
-        "the database {} and what it needs beside it may not grow as they must (ulimit -f); raise "
-        "that limit, or read a copy of it made by attnscope export",
+        "the database {} may not grow as it must (ulimit -f); raise that limit, or use another "
+        "database",
         name);
   }
   switch (code) {

@@ -22,11 +22,22 @@ using SQLite::Statement;
 using SQLite::Transaction;  // rolled back when it goes out of scope uncommitted
 using DatabaseError = SQLite::Exception;
 
+struct OpenedDatabase {
+  Database database;
+  std::string uri;  // for other connections of this process; memory exists as long as `database`
+};
+
 /// `uri` is made by uri_of; `access`: SQLite::OPEN_READONLY or SQLite::OPEN_READWRITE.
 [[nodiscard]] Database open_database(const std::string& uri, int access);
-/// Opens for reading and writing. A new file is accessible only to its owner, and so are the log
-/// and journal that SQLite creates for it: runs contain host names, folders and commands.
+/// Opens for reading and writing. A new file is accessible only to its owner, and so is the journal
+/// that SQLite creates for it: runs contain host names, folders and commands.
 [[nodiscard]] Database open_or_create(const std::filesystem::path& file);
+
+/// Selects how the connection writes: a rollback journal, and each commit is on disk, with the
+/// journal's removal, before it is reported.
+void prepare_for_writing(Database& database);
+/// Attaches another database to the connection under this name.
+void attach(Database& database, const std::string& uri, const std::string& name);
 
 /// Executes a statement without result rows, with these parameters or those already bound, and
 /// resets it for new parameters. Returns the number of changed rows.
@@ -46,9 +57,6 @@ inline constexpr std::string_view sound_words{"ok"};
 [[nodiscard]] double real_at(const Statement& row, int column);
 
 [[nodiscard]] bool is_read_only(const Database& database);
-/// Whether this process's file size limit prevents the log's shared memory, which every reader
-/// needs.
-[[nodiscard]] bool is_kept_from_shared_memory();
 /// Makes later statements end with SQLITE_INTERRUPT once `stop` is true. Null: never.
 void stop_when(const Database& database, const std::atomic<bool>* stop);
 

@@ -4,13 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/sentences.h"
 #include "engine/pattern/window.h"
-#include "engine/store/schema.h"
 #include "engine/worker/protocol.h"
 
 namespace attnscope::store {
@@ -26,130 +24,11 @@ const std::string& point_columns() {
   return columns;
 }
 
-namespace {
-
-std::string_view type_of(const Axis& axis) {
-  return has_texts(axis) ? "TEXT" : "INTEGER";
-}
-
-/// The neutral value in SQL syntax.
-std::string neutral_value(const Axis& axis) {
-  const std::int64_t value = axis.default_value();
-  return has_texts(axis) ? fmt::format("'{}'", text_of(axis, value)) : std::to_string(value);
-}
-
-/// A column added by a later version: NULL in rows of older files.
-struct LaterColumn {
-  std::string_view table, name, type;
-};
-constexpr std::array<LaterColumn, 10> later_columns{{
-    {"cells", "cache_bytes", "INTEGER"},
-    {"cells", "parts", "TEXT"},
-    {"cells", "disturbed_by", "TEXT"},
-    {"samples", "cpu_ns", "REAL"},
-    {"samples", "waited_ns", "REAL"},
-    {"restarts", "fingerprint", "INTEGER"},
-    {"heats", "fingerprint", "INTEGER"},
-    {"heats", "restart", "INTEGER"},
-    {"progress", "fingerprint", "INTEGER"},
-    {"runs", "state_fingerprint", "INTEGER"},
-}};
-
-std::vector<std::string> columns_of(const Database& database, std::string_view table) {
-  std::vector<std::string> columns;
-  Statement list(database, "SELECT name FROM pragma_table_info(?)");
-  list.bind(1, std::string(table));
-  while (list.executeStep()) columns.push_back(list.getColumn(0).getString());
+const std::string& printed_cell_columns() {
+  static const std::string columns =
+      fmt::format("runs.uuid, {}, {}, cells.ordinal, {}", qualified("heats", heat_columns),
+                  qualified("heats", point_columns()), qualified("cells", cell_columns));
   return columns;
-}
-
-bool has(const std::vector<std::string>& columns, std::string_view name) {
-  return std::ranges::find(columns, name) != columns.end();
-}
-
-bool lacks(const std::vector<std::string>& columns, const Axis& axis) {
-  return axis.at_default == Axis::Default::neutral && !has(columns, axis.key);
-}
-
-/// "row.process, row.round, NULL": the listed columns, with NULL for later columns that the file
-/// lacks.
-std::string values_of(const Database& database, std::string_view table, std::string_view columns,
-                      std::string_view alias = "row") {
-  std::string values = qualified(alias, columns);
-  const std::vector<std::string> present = columns_of(database, table);
-  for (const LaterColumn& later : later_columns) {
-    const std::string value = fmt::format("{}.{}", alias, later.name);
-    const std::size_t place = values.find(value);
-    if (later.table == table && place != std::string::npos && !has(present, later.name))
-      values.replace(place, value.size(), "NULL");
-  }
-  return values;
-}
-
-}  // namespace
-
-Result<RowValues> row_values(const Database& database, const std::filesystem::path& file) {
-  constexpr std::array<std::string_view, 6> others{"id",         "run_number",  "heat_index",
-                                                   "cell_count", "fingerprint", "restart"};
-  const std::vector<std::string> columns = columns_of(database, "heats");
-  for (const std::string& column : columns) {
-    if (find_axis(column) != nullptr || std::ranges::find(others, column) != others.end()) continue;
-    return fail(
-        "{} was written by an AttnScope that knows the axis '{}', which this one does not; use "
-        "that AttnScope, or use another database",
-        file.string(), in_a_sentence(column));
-  }
-  RowValues values{.point = {},
-                   .cell = values_of(database, "cells", cell_columns),
-                   .sample = values_of(database, "samples", sample_columns),
-                   .restart = values_of(database, "restarts", restart_columns),
-                   .progress = values_of(database, "progress", progress_columns),
-                   .joined_cell = values_of(database, "cells", cell_columns, "cells"),
-                   .heat = values_of(database, "heats", heat_columns),
-                   .state_print = values_of(database, "runs", "state_fingerprint")};
-  for (const Axis& axis : heat_axes) {
-    if (!values.point.empty()) values.point += ", ";
-    values.point += lacks(columns, axis) ? neutral_value(axis) : fmt::format("row.{}", axis.key);
-  }
-  return values;
-}
-
-RowValues all_row_values() {
-  return {.point = qualified("row", point_columns()),
-          .cell = qualified("row", cell_columns),
-          .sample = qualified("row", sample_columns),
-          .restart = qualified("row", restart_columns),
-          .progress = qualified("row", progress_columns),
-          .joined_cell = qualified("cells", cell_columns),
-          .heat = qualified("row", heat_columns),
-          .state_print = qualified("row", "state_fingerprint")};
-}
-
-void add_later_columns(Database& database) {
-  Transaction transaction(database, SQLite::TransactionBehavior::EXCLUSIVE);
-  const std::vector<std::string> columns = columns_of(database, "heats");
-  for (const Axis& axis : heat_axes) {
-    if (!lacks(columns, axis)) continue;
-    database.exec(fmt::format("ALTER TABLE heats ADD COLUMN {} {} NOT NULL DEFAULT {}", axis.key,
-                              type_of(axis), neutral_value(axis)));
-  }
-  for (const LaterColumn& later : later_columns) {
-    if (has(columns_of(database, later.table), later.name)) continue;
-    database.exec(
-        fmt::format("ALTER TABLE {} ADD COLUMN {} {}", later.table, later.name, later.type));
-  }
-  transaction.commit();
-}
-
-std::string schema() {
-  std::string columns;
-  for (const Axis& axis : heat_axes) {
-    columns += fmt::format("{}  -- {}\n  {} {} NOT NULL", columns.empty() ? "" : ",\n", axis.says,
-                           axis.key, type_of(axis));
-  }
-  constexpr std::string_view place = "  :axes";
-  std::string text(schema_text);
-  return text.replace(text.find(place), place.size(), columns);
 }
 
 std::string qualified(std::string_view alias, std::string_view columns) {
@@ -196,14 +75,6 @@ void Reader::operator()(std::vector<PartTime>& value) {
   }
 }
 
-void Fingerprinter::operator()(const std::vector<PartTime>& value) {
-  for (const PartTime& part : value) {
-    print_.text(part.name);
-    print_.real(part.time_ns);
-    print_.real(part.useful_flop);
-  }
-}
-
 void Reader::operator()(std::optional<double>& value) {
   value.reset();
   if (!statement_.getColumn(column_).isNull()) value = real_at(statement_, column_);
@@ -245,129 +116,109 @@ void Reader::visit(const Axis& axis, HeatPoint& point) {
   }
 }
 
-void Fingerprinter::visit(const Axis& axis, const HeatPoint& point) {
-  if (!axis.adds_to(point)) return;
-  if (has_texts(axis)) {
-    print_.text(text_of(axis, point));
-  } else {
-    print_.integer(axis.get(point));
+const Printed& start_print() {
+  static const Printed printed{
+      "runs",
+      "number",
+      "fingerprint",
+      {fmt::format("SELECT uuid, {} FROM {{0}}.runs WHERE number = ?", run_columns)}};
+  return printed;
+}
+
+const Printed& state_print() {
+  static const Printed printed{
+      "runs",
+      "number",
+      "state_fingerprint",
+      {fmt::format("SELECT uuid, {}, (SELECT count(*) FROM {{0}}.restarts WHERE run_number = "
+                   "number), (SELECT count(*) FROM {{0}}.ceilings WHERE run_number = number) "
+                   "FROM {{0}}.runs NOT INDEXED WHERE number = ?",
+                   state_columns)}};
+  return printed;
+}
+
+const Printed& restart_print() {
+  static const Printed printed{
+      "restarts",
+      "id",
+      "fingerprint",
+      {fmt::format("SELECT uuid, {} FROM {{0}}.restarts AS row JOIN {{0}}.runs ON number = "
+                   "run_number WHERE id = ?",
+                   qualified("row", restart_columns))}};
+  return printed;
+}
+
+const Printed& ceilings_print() {
+  static const Printed printed{
+      "ceilings",
+      "id",
+      "fingerprint",
+      {fmt::format("SELECT uuid, {} FROM {{0}}.ceilings AS row JOIN {{0}}.runs ON number = "
+                   "run_number WHERE id = ?",
+                   qualified("row", ceilings_columns)),
+       "SELECT ordinal, working_set_bytes, bytes_per_second FROM {0}.copy_rates WHERE ceilings_id "
+       "= ? ORDER BY ordinal"}};
+  return printed;
+}
+
+const Printed& cell_print() {
+  static const Printed printed{
+      "cells",
+      "id",
+      "fingerprint",
+      {fmt::format("SELECT {} FROM {{0}}.cells JOIN {{0}}.heats ON heats.id = heat_id JOIN "
+                   "{{0}}.runs ON number = run_number WHERE cells.id = ?",
+                   printed_cell_columns()),
+       fmt::format("SELECT ordinal, {}, outlier FROM {{0}}.samples WHERE cell_id = ? ORDER BY "
+                   "ordinal",
+                   sample_columns)}};
+  return printed;
+}
+
+void add_row(Fingerprint& print, const Statement& row, int first, int end) {
+  enum : std::uint8_t { null, integer, real, text, blob };
+  for (int i = first; i < (end < 0 ? row.getColumnCount() : end); ++i) {
+    const SQLite::Column value = row.getColumn(i);
+    if (value.isNull()) {
+      print.byte(null);
+    } else if (value.isInteger()) {
+      print.byte(integer);
+      print.integer(value.getInt64());
+    } else if (value.isFloat()) {
+      print.byte(real);
+      print.real(value.getDouble());
+    } else {
+      print.byte(value.isText() ? text : blob);
+      const void* const bytes = value.getBlob();
+      print.text({static_cast<const char*>(bytes), static_cast<std::size_t>(value.getBytes())});
+    }
   }
 }
 
-void Fingerprinter::operator()(const std::optional<double>& value) {
-  print_.byte(value ? 1 : 0);
-  if (value) print_.real(*value);
-}
-
-void Fingerprinter::operator()(const std::optional<std::int64_t>& value) {
-  print_.byte(value ? 1 : 0);
-  if (value) print_.integer(*value);
-}
-
-void Fingerprinter::operator()(const std::optional<Window>& value) {
-  print_.byte(value ? 1 : 0);
-  if (value) print_.text(value->text());
-}
-
-std::int64_t fingerprint_of(const std::string& uuid, const NewRun& run) {
-  Fingerprinter print;
-  print(uuid);
-  visit_run(print, run);
-  return print.value();
-}
-
-std::int64_t fingerprint_of(const std::vector<Sample>& samples, const std::vector<bool>& outliers) {
-  Fingerprinter print;
-  print(static_cast<std::int64_t>(samples.size()));
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    visit_sample(print, samples[i]);
-    print(static_cast<bool>(outliers[i]));
+std::int64_t fingerprint_of(const Database& database, const Printed& printed, std::int64_t number,
+                            std::string_view schema) {
+  Fingerprint print;
+  for (const std::string& text : printed.queries) {
+    Statement query(database, fmt::format(fmt::runtime(text), schema));
+    query.bind(1, number);
+    while (query.executeStep()) add_row(print, query);
   }
   return print.value();
 }
 
-std::int64_t fingerprint_of(const std::string& uuid, const HeatPoint& point, int ordinal,
-                            const Cell& cell, const statistics::Summary& summary,
-                            std::int64_t samples_fingerprint) {
-  Fingerprinter print;
-  print(uuid);
-  visit_point(print, point);
-  print(ordinal);
-  visit_cell(print, cell, summary);
-  print(samples_fingerprint);
-  return print.value();
+bool matches(const Database& database, const Printed& printed, std::int64_t number,
+             std::string_view schema) {
+  Statement stored(database, fmt::format("SELECT {} FROM {}.{} NOT INDEXED WHERE {} = ?",
+                                         printed.column, schema, printed.table, printed.key));
+  stored.bind(1, number);
+  return stored.executeStep() &&
+         stored.getColumn(0).getInt64() == fingerprint_of(database, printed, number, schema);
 }
 
-std::int64_t fingerprint_of(const std::string& uuid, const Restart& restart) {
-  Fingerprinter print;
-  print(uuid);
-  visit_restart(print, restart);
-  return print.value();
-}
-
-std::int64_t fingerprint_of(const std::string& uuid, int heat_index, std::int64_t cell_count,
-                            const HeatPoint& point, std::optional<std::int64_t> restart) {
-  Fingerprinter print;
-  print(uuid);
-  print(heat_index);
-  print(cell_count);
-  visit_point(print, point);
-  if (restart.value_or(0) != 0) print(*restart);
-  return print.value();
-}
-
-std::int64_t fingerprint_of(const std::string& uuid, const Progress& progress) {
-  Fingerprinter print;
-  print(uuid);
-  visit_progress(print, progress);
-  return print.value();
-}
-
-StatePrint state_print(const Database& database, std::string_view schema, const RowValues& values,
-                       std::int64_t number) {
-  Statement query(
-      database, fmt::format("SELECT uuid, {0}, (SELECT count(*) FROM {1}.restarts WHERE run_number "
-                            "= number), (SELECT count(*) FROM {1}.ceilings WHERE run_number = "
-                            "number), {2} FROM {1}.runs AS row NOT INDEXED WHERE number = ?",
-                            state_columns, schema, values.state_print));
-  query.bind(1, number);
-  StatePrint state;
-  if (!query.executeStep()) return state;
-  Reader read(query, 0);
-  RunInfo run;
-  std::string status;
-  std::int64_t restarts = 0, ceilings = 0;
-  read(run.id.uuid);
-  visit_state(read, status, run);
-  read(restarts);
-  read(ceilings);
-  read(state.stored);
-  Fingerprinter print;
-  print(run.id.uuid);
-  visit_state(print, status, run);
-  print(restarts);
-  state.without_ceilings = print.value();
-  print(ceilings);
-  state.print = print.value();
-  return state;
-}
-
-void renew_state_print(Database& database, std::int64_t number, const StatePrint& before) {
-  if (!before.matches()) return;
-  Statement renew(database, "UPDATE main.runs SET state_fingerprint = ? WHERE number = ?");
-  execute(renew, state_print(database, "main", all_row_values(), number).print, number);
-}
-
-std::int64_t fingerprint_of(const std::string& uuid, const Ceilings& ceilings) {
-  Fingerprinter print;
-  print(uuid);
-  visit_ceilings(print, ceilings);
-  print(static_cast<std::int64_t>(ceilings.copy.size()));
-  for (const Ceilings::Copy& copy : ceilings.copy) {
-    print(copy.working_set_bytes);
-    print(copy.bytes_per_second);
-  }
-  return print.value();
+void renew_fingerprint(Database& database, const Printed& printed, std::int64_t number) {
+  Statement renew(database, fmt::format("UPDATE main.{} SET {} = ? WHERE {} = ?", printed.table,
+                                        printed.column, printed.key));
+  execute(renew, fingerprint_of(database, printed, number), number);
 }
 
 statistics::HeatBasis basis_of(const HeatPoint& point, const std::vector<const Cell*>& cells) {

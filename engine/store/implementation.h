@@ -13,7 +13,6 @@
 #include "engine/store/fields.h"
 #include "engine/store/location.h"
 #include "engine/store/store.h"
-#include "engine/store/write_ahead_log.h"
 
 namespace attnscope {
 
@@ -27,8 +26,6 @@ struct Store::Implementation {
   store::Database database;
   bool writable = false;
   std::string warning;
-  store::RowValues values;        // how rows of this file are read
-  std::int64_t lost_commits = 0;  // committed transactions missing from the write-ahead log
   int busy_timeout_ms = store::busy_timeout_ms;
   /// The start with which this process measures the run of this UUID: the `restart` of its heats.
   struct Start {
@@ -36,19 +33,14 @@ struct Store::Implementation {
     std::int64_t print = 0;  // fingerprint of the restart; 0: the first start
   };
   std::optional<Start> start = {};
-  /// Identities of the files at opening; those of the log and its shared memory only for a writer.
-  FileId id = file_id(file), log_id = file_id(store::log_of(file)),
-         memory_id = file_id(store::memory_of(file));
+  FileId id = file_id(file);  // at opening
 
   [[nodiscard]] bool is_at_its_place() const;
-  /// Whether the log in use is still the one at its path. Otherwise this connection and others no
-  /// longer see each other, and moving pages from the log into the file would damage it.
-  [[nodiscard]] bool has_its_log() const;
   /// An error if the store is read-only, or if its file is no longer at its path: writes would then
   /// be lost or damage another file.
   [[nodiscard]] Status writable_now() const;
   /// Frame of a writing function: SQLite's failures become messages, and the transaction of `work`
-  /// is committed only if it succeeds and all files are still at their paths.
+  /// is committed only if it succeeds and the file is still at its path.
   template <typename Work>
   Status change(Work&& work);
   /// The same for a function that changes a run; `work` receives its local number.
@@ -68,12 +60,13 @@ auto guarded(const std::filesystem::path& file, Work&& work) -> decltype(work())
   }
 }
 
-/// Runs `work`, which changes a run's state, and updates the state's fingerprint.
+/// Runs `work`, which changes a run's state, and renews the state's fingerprint, unless it did not
+/// match before: damage stays visible.
 template <typename Work>
 void change_state(Database& database, std::int64_t number, Work&& work) {
-  const StatePrint before = state_print(database, "main", all_row_values(), number);
+  const bool is_sound = matches(database, state_print(), number);
   work();
-  renew_state_print(database, number, before);
+  if (is_sound) renew_fingerprint(database, state_print(), number);
 }
 
 /// An error while the run's driver is alive, because it would continue to write. `what`: "removed".

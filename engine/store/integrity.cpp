@@ -9,7 +9,6 @@
 
 #include "base/sentences.h"
 #include "engine/store/implementation.h"
-#include "engine/store/write_ahead_log.h"
 
 namespace attnscope {
 namespace {
@@ -97,16 +96,6 @@ Status Store::check_integrity(const std::atomic<bool>* stop,
       constexpr std::size_t longest = 200;
       return fail("the database {} is damaged ({}); {}", name, in_a_sentence(of_the_file, longest),
                   way_out(sound, own.file));
-    }
-    std::error_code none;
-    const std::filesystem::path kept = store::kept_log_of(own.file);
-    const bool is_kept = std::filesystem::exists(kept, none);  // after it was opened for writing
-    if (own.lost_commits > 0 || is_kept) {
-      return fail(
-          "changes of the database {} were lost with its log, which was damaged: what is left is "
-          "sound, and attnscope run --resume RUN{} measures heats that are missing{}",
-          name, database_option(own.file),
-          is_kept ? fmt::format("; remove {} when you know", kept.string()) : "");
     }
     return {};
   });

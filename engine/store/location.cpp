@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -20,10 +21,8 @@
 #include "base/open_file.h"
 #include "base/sentences.h"
 #include "base/shell_word.h"
-#include "engine/store/file_start.h"
-#include "engine/store/schema.h"
 #include "engine/store/store.h"
-#include "engine/store/write_ahead_log.h"
+#include "engine/store/vfs_file.h"
 
 namespace attnscope {
 
@@ -109,7 +108,7 @@ std::string command_on(const RunInfo& run, std::string_view command, const std::
 namespace store {
 namespace {
 
-constexpr std::size_t write_version_at = 18, user_version_at = 60, application_id_at = 68;
+constexpr std::size_t user_version_at = 60, application_id_at = 68;
 
 int big_endian(std::span<const char> header, std::size_t at) {
   std::uint32_t value = 0;
@@ -117,6 +116,22 @@ int big_endian(std::span<const char> header, std::size_t at) {
     value = value << 8 | static_cast<unsigned char>(header[i]);
   }
   return static_cast<int>(value);
+}
+
+/// Returns the number of bytes read; nothing, with errno set, if the file cannot be opened. Reads
+/// through SQLite's own file system: when a process closes any other descriptor of a file, it loses
+/// all its locks on that file, including those of SQLite's connections
+/// (https://www.sqlite.org/howtocorrupt.html, 2.2).
+std::optional<std::size_t> read_start(const std::filesystem::path& file, std::span<char> bytes) {
+  sqlite3_vfs* const system = sqlite3_vfs_find(nullptr);
+  if (system == nullptr) return std::nullopt;
+  VfsFile opened(*system, std::filesystem::absolute(file).string(), SQLITE_OPEN_READONLY);
+  if (!opened.is_open()) return std::nullopt;
+  const sqlite3_int64 size = opened.size();
+  const std::size_t count =
+      std::min(bytes.size(), static_cast<std::size_t>(std::max<sqlite3_int64>(size, 0)));
+  if (size < 0 || !opened.read(bytes.data(), count, 0)) return std::nullopt;
+  return count;
 }
 
 }  // namespace
@@ -134,24 +149,9 @@ tl::unexpected<Error> refuse_version(const std::filesystem::path& file, int vers
       file.string(), version, schema_version);
 }
 
-std::filesystem::path beside(std::filesystem::path file, const char* ending) {
-  file += ending;
-  return file;
-}
-
 bool has_journal(const std::filesystem::path& file) {
   std::error_code none;
-  return std::filesystem::file_size(beside(file, "-journal"), none) > 0 && !none;
-}
-
-bool has_log(const std::filesystem::path& file) {
-  std::error_code none;
-  return std::filesystem::exists(log_of(file), none);
-}
-
-bool has_filled_log(const std::filesystem::path& file) {
-  std::error_code none;
-  return std::filesystem::file_size(log_of(file), none) > 0 && !none;
+  return std::filesystem::file_size(file.string() + "-journal", none) > 0 && !none;
 }
 
 Result<FileHeader> inspect(const std::filesystem::path& file) {
@@ -194,10 +194,10 @@ Result<FileHeader> read_header(std::span<const char> header, const std::filesyst
         "it is; name another file",
         name, big_endian(header, application_id_at), application_id);
   }
-  const FileHeader result{.user_version = big_endian(header, user_version_at),
-                          .has_log = header[write_version_at] == 2};
-  if (result.user_version > schema_version) return refuse_version(file, result.user_version);
-  return result;
+  const int version = big_endian(header, user_version_at);
+  if (version != schema_version && version != converted_version)
+    return refuse_version(file, version);
+  return FileHeader{.user_version = version};
 }
 
 bool is_network_file_system(std::int64_t type) {

@@ -12,6 +12,12 @@
 
 namespace attnscope::store {
 
+/// The version of schema.sql; raise it with every change of the schema, also for a new axis. Files
+/// of converted_version are converted when they are opened, files of other versions are refused.
+inline constexpr int schema_version = 9;
+inline constexpr int converted_version = 8;
+inline constexpr int application_id = 0x41745363;  // "AtSc"
+
 // https://www.sqlite.org/fileformat2.html#the_database_header
 inline constexpr std::size_t header_bytes = 100;
 
@@ -20,7 +26,6 @@ struct FileHeader {
   bool empty = false;   // an empty file, which is to be filled
   bool packed = false;  // compressed by gzip; nothing else is known
   int user_version = 0;
-  bool has_log = false;  // the newest pages are in a write-ahead log, if there is one
 };
 
 /// An error unless the file is empty, packed, or an AttnScope database of a supported version.
@@ -29,21 +34,14 @@ struct FileHeader {
 [[nodiscard]] Result<FileHeader> read_header(std::span<const char> start,
                                              const std::filesystem::path& file);
 
-/// The file that SQLite keeps next to the database, with this ending: "-journal".
-[[nodiscard]] std::filesystem::path beside(std::filesystem::path database, const char* ending);
-
 /// Whether there is a rollback journal: a change is in progress, or its writer ended during one.
 [[nodiscard]] bool has_journal(const std::filesystem::path& file);
 
-/// Whether there is a write-ahead log, possibly empty; and whether it has contents.
-[[nodiscard]] bool has_log(const std::filesystem::path& file);
-[[nodiscard]] bool has_filled_log(const std::filesystem::path& file);
-
-/// The error for an unsupported version.
+/// The error for an unknown version.
 [[nodiscard]] tl::unexpected<Error> refuse_version(const std::filesystem::path& file, int version);
 
-/// Whether statfs's f_type belongs to a file system whose shared memory and locks are not reliable
-/// enough for WAL.
+/// Whether statfs's f_type belongs to a file system whose locks are slow and not reliable enough
+/// for several writers.
 [[nodiscard]] bool is_network_file_system(std::int64_t type);
 [[nodiscard]] bool is_on_network(const std::filesystem::path& file);
 

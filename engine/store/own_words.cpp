@@ -43,7 +43,7 @@ std::string tag_of(const std::vector<std::string>& words) {
 
 Status Store::describe_run(const RunId& run, const RunWords& words) {
   Implementation& own = *implementation_;
-  Status written = own.change([&]() -> Status {
+  return own.change([&]() -> Status {
     const Result<std::int64_t> number = store::number_of(own.database, run);
     if (!number) return tl::unexpected(number.error());
     Statement update(
@@ -60,14 +60,6 @@ Status Store::describe_run(const RunId& run, const RunWords& words) {
     });
     return {};
   });
-  if (!written || !own.has_its_log()) return written;
-  // If the file is moved while a window is open, its log is left behind, and with it the latest
-  // text: the log is therefore written into the file itself, unless others are reading.
-  static_cast<void>(store::guarded(own.file, [&]() -> Status {
-    own.database.exec("PRAGMA wal_checkpoint(PASSIVE)");
-    return {};
-  }));
-  return written;
 }
 
 Status Store::put_in_trash(const std::vector<RunId>& runs) {

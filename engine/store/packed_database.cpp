@@ -29,7 +29,7 @@ constexpr char with_log = 2, without_log = 1;
 
 }  // namespace
 
-Result<PackedDatabase> read_packed(const std::filesystem::path& file, std::int64_t most_bytes) {
+Result<OpenedDatabase> read_packed(const std::filesystem::path& file, std::int64_t most_bytes) {
   const auto packed = OpenFile::to_read(file);
   if (!packed) return tl::unexpected(packed.error());
   sqlite3_vfs* const memory = sqlite3_vfs_find("memdb");
@@ -68,7 +68,7 @@ Result<PackedDatabase> read_packed(const std::filesystem::path& file, std::int64
   if (!unpacked.write(versions.data(), versions.size(), versions_at)) return no_room();
   std::string uri = fmt::format("file:{}?vfs=memdb&mode=ro", name);
   Database database = open_database(uri, SQLite::OPEN_READONLY);
-  return PackedDatabase{*header, std::move(uri), std::move(database)};
+  return OpenedDatabase{std::move(database), std::move(uri)};
 }
 
 Status pack_database(const std::filesystem::path& database, const std::filesystem::path& packed,

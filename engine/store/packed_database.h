@@ -4,7 +4,7 @@
 // A database compressed with gzip: an exported run.attn.gz. It is decompressed into the memory of
 // this process and read there; no file is created, so none is left when a process is killed.
 //
-//   Result<PackedDatabase> packed = read_packed("run.attn.gz");
+//   Result<OpenedDatabase> packed = read_packed("run.attn.gz");
 
 #include <cstdint>
 #include <filesystem>
@@ -12,21 +12,14 @@
 
 #include "base/result.h"
 #include "engine/store/database.h"
-#include "engine/store/location.h"
 
 namespace attnscope::store {
 
 /// Limit of the decompressed size; the user must decompress a larger file.
 inline constexpr std::int64_t most_unpacked_bytes = std::int64_t{512} << 20U;
 
-struct PackedDatabase {
-  FileHeader header;
-  std::string uri;    // URI for other connections of this process
-  Database database;  // for reading; the memory exists as long as a connection to it
-};
-
 /// Errors: those of the gzip reader, a file larger than `most_bytes`, not an AttnScope database.
-[[nodiscard]] Result<PackedDatabase> read_packed(const std::filesystem::path& file,
+[[nodiscard]] Result<OpenedDatabase> read_packed(const std::filesystem::path& file,
                                                  std::int64_t most_bytes = most_unpacked_bytes);
 /// Compresses a database without open connections into the existing file `packed`, called `name` in
 /// messages.

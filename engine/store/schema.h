@@ -1,20 +1,21 @@
 #pragma once
 // SPDX-License-Identifier: Apache-2.0
 //
-// The schema and its version. Only one version is supported: other files are refused and left
-// unchanged.
+// The tables of a database, as schema.sql defines and documents them.
 
 #include <string>
 
-namespace attnscope::store {
+#include "engine/store/database.h"
 
-inline constexpr int schema_version = 8;
-inline constexpr int application_id = 0x41745363;  // "AtSc"
+namespace attnscope::store {
 
 /// The text of schema.sql; `:axes` is a placeholder for the columns of the axes.
 extern const char* const schema_text;
 
 /// The schema with a column for every axis of engine/heat/axes.h.
 [[nodiscard]] std::string schema();
+
+/// Creates the schema in an empty database, unless another process has just done so.
+void create_schema(Database& database);
 
 }  // namespace attnscope::store

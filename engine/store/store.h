@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The store: all runs in one SQLite file. Only this folder uses SQL; schema.sql documents the
-// tables. WAL, synchronous=FULL, one transaction per finished heat, so that results reported as
-// finished survive a kill. A Store belongs to one thread; open another for another thread.
+// tables. Each finished heat is one transaction that is on disk before it is reported, so that
+// results reported as finished survive a kill and a power cut. Many processes can read and write
+// one file; a commit waits until others have finished what they are reading. A Store belongs to one
+// thread; open another for another thread.
 //
 //   Result<Store> store = Store::open(default_database(), Store::Mode::read_write);
 //   Result<RunId> run = store->begin_run(new_run);
@@ -57,6 +59,7 @@ struct RunInfo {
   std::string tag, note;
   std::int64_t started_unix_ms = 0, finished_unix_ms = 0;
   int heats_done = 0;
+  int heats_stored = 0;              // the number that was stored; not from run_list
   int cells_failed = 0;              // wrong, crashed or timeout
   bool nothing_measured = false;     // there are cells, but none has a time
   bool damaged = false;              // the start's values do not match their fingerprint
@@ -66,10 +69,12 @@ struct RunInfo {
   // Only from find_run: ceilings that do not match their fingerprints or have impossible values,
   // which are left out, and stored cells that are missing.
   std::int64_t damaged_ceilings = 0, missing_cells = 0;
-  // Only from find_run: rows whose values cannot be trusted.
+  // Only from find_run: heats that are missing or were added, as far as missing_heats does not
+  // count them, and restarts whose values do not match their fingerprint.
   std::int64_t damaged_heats = 0, damaged_restarts = 0;
-  bool damaged_state =
-      false;  // only from find_run: status, name, tag, note, dates and number of restarts
+  // Only from find_run: status, name, tag, note, dates and the numbers of heats, restarts and
+  // ceilings do not match their fingerprint.
+  bool damaged_state = false;
 };
 
 /// Heats of a done run that are missing.
@@ -139,9 +144,10 @@ class Store {
   /// `existing` writes to an existing database; `read_write` creates it if needed.
   enum class Mode : std::uint8_t { read_only, existing, read_write };
 
-  /// Refuses a foreign file, a file of another version (the error states both) and an unwritable
-  /// path, without changing them. Creates folders only for the default path. An exported .attn
-  /// file, also one compressed with gzip, is opened read-only in either mode.
+  /// Refuses a foreign file, a file of an unknown version (the error states both) and an unwritable
+  /// path, without changing them. A file of the version before this one is converted: in place when
+  /// it is opened for writing, otherwise in memory. Creates folders only for the default path. An
+  /// exported .attn file, also one compressed with gzip, is opened read-only in either mode.
   [[nodiscard]] static Result<Store> open(const std::filesystem::path& file, Mode mode);
   /// Creates a new .attn file for results that the run's own database does not accept: it begins
   /// with the run without heats, and import_file merges what is added to it into that database.
@@ -214,8 +220,8 @@ class Store {
   /// replaced. A run in this store's trash is taken out of it; a run in the other store's trash is
   /// not imported.
   [[nodiscard]] Result<Imported> import_file(const std::filesystem::path& file);
-  /// Whether the opened file still has its name and is not empty, and its log is still next to it:
-  /// they may have been moved, deleted or replaced. Such a store can be read but refuses to write.
+  /// Whether the opened file still has its name and is not empty: it may have been moved, deleted
+  /// or replaced. Such a store can be read but refuses to write.
   [[nodiscard]] bool is_at_its_place() const;
   /// Copies everything that this store sees to a new database, even if its own file has no name any
   /// more, and continues there. The file at the old path is then no longer affected by this store.

@@ -15,8 +15,8 @@
 #include "engine/store/fields.h"
 #include "engine/store/implementation.h"
 #include "engine/store/location.h"
-#include "engine/store/open.h"
 #include "engine/store/packed_database.h"
+#include "engine/store/schema.h"
 #include "engine/store/unfinished_file.h"
 
 namespace attnscope {
@@ -29,77 +29,77 @@ using store::Transaction;
 /// A table whose rows refer to a parent row.
 struct Level {
   std::string table;
-  std::string parent;       // the column with the parent's number
-  std::string columns;      // all columns except the parent and the row's own number
-  std::string values = {};  // the copied expressions, for a row named `row`; empty: the same
+  std::string parent;   // the column with the parent's number
+  std::string columns;  // all columns except the parent and the row's own number
 };
 
+const Level restart_level{"restarts", "run_number",
+                          fmt::format("{}, fingerprint", store::restart_columns)};
 const Level ceilings_level{"ceilings", "run_number",
                            fmt::format("{}, fingerprint", store::ceilings_columns)};
 const Level rate_level{"copy_rates", "ceilings_id", "ordinal, working_set_bytes, bytes_per_second"};
+const Level heat_level{"heats", "run_number",
+                       fmt::format("{}, {}", store::heat_columns, store::point_columns())};
+const Level cell_level{"cells", "heat_id",
+                       fmt::format("ordinal, {}, fingerprint", store::cell_columns)};
+const Level sample_level{"samples", "cell_id",
+                         fmt::format("ordinal, {}, outlier", store::sample_columns)};
 
-/// Copies between two schemas of one connection.
+/// Copies from the database attached as `other` into `main`.
 class Copier {
  public:
-  /// `values`: how rows of `from` are read.
-  Copier(Database& database, std::string from, std::string to, store::RowValues values)
-      : database_(database),
-        from_(std::move(from)),
-        to_(std::move(to)),
-        values_(std::move(values)) {}
-
-  /// Returns the number of the copied row.
-  std::int64_t copy_row(std::int64_t number) {
-    Statement copy(
-        database_,
-        fmt::format(
-            "INSERT INTO {1}.runs (uuid, {2}, fingerprint, status, name, tag, note, "
-            "started_unix_ms, finished_unix_ms, state_fingerprint) SELECT uuid, {2}, fingerprint, "
-            "status, name, tag, note, started_unix_ms, finished_unix_ms, {3} FROM {0}.runs AS row "
-            "WHERE number = ?",
-            from_, to_, store::run_columns, values_.state_print));
-    store::execute(copy, number);
-    const std::int64_t copied = database_.getLastInsertRowid();
-    // Its process is unknown on another machine, and on this one it writes to another database.
-    Statement stop(
-        database_,
-        fmt::format(
-            "UPDATE {}.runs SET status = 'interrupted' WHERE number = ? AND status = 'running'",
-            to_));
-    store::execute(stop, copied);
-    return copied;
-  }
+  explicit Copier(Database& database) : database_(database) {}
 
   void copy_run(std::int64_t number) {
-    const std::int64_t copied = copy_row(number);
-    copy_all(restart_level(), number, copied);
+    const bool is_sound = store::matches(database_, store::state_print(), number, "other");
+    // A run that is being measured is interrupted in the copy, to which its process does not write.
+    Statement copy(
+        database_,
+        fmt::format("INSERT INTO main.runs (uuid, {0}, fingerprint, status, name, tag, note, "
+                    "started_unix_ms, finished_unix_ms, heats_stored, state_fingerprint) SELECT "
+                    "uuid, {0}, fingerprint, iif(status = 'running', 'interrupted', status), name, "
+                    "tag, note, started_unix_ms, finished_unix_ms, heats_stored, "
+                    "state_fingerprint FROM other.runs WHERE number = ?",
+                    store::run_columns));
+    store::execute(copy, number);
+    const std::int64_t copied = database_.getLastInsertRowid();
+    copy_all(restart_level, number, copied);
     copy_ceilings(number, copied, {});
-    store::renew_state_print(database_, copied,
-                             store::state_print(database_, from_, values_, number));
     copy_heats(number, copied, {});
+    if (is_sound) store::renew_fingerprint(database_, store::state_print(), copied);
   }
 
   /// Adds missing data of the same run to the run `into`: heats at points it does not have, and
   /// unknown ceilings and restarts. Returns the number of added heats.
   int add_missing(std::int64_t number, std::int64_t into) {
-    const store::StatePrint before =
-        store::state_print(database_, to_, store::all_row_values(), into);
-    copy_all(restart_level(), number, into,
-             fmt::format("NOT EXISTS (SELECT 1 FROM {}.restarts AS known WHERE known.run_number = "
-                         "{} AND known.restarted_unix_ms = row.restarted_unix_ms AND "
-                         "known.command_line = row.command_line)",
-                         to_, into));
-    copy_ceilings(number, into,
-                  fmt::format("NOT EXISTS (SELECT 1 FROM {}.ceilings AS known WHERE "
-                              "known.run_number = {} AND known.fingerprint = row.fingerprint)",
-                              to_, into));
-    const int added = copy_heats(
-        number, into,
-        fmt::format("NOT EXISTS (SELECT 1 FROM {}.heats AS known WHERE known.run_number = {} AND "
-                    "({}) = ({}))",
-                    to_, into, store::qualified("known", store::point_columns()), values_.point));
-    settle_status(number, into);
-    store::renew_state_print(database_, into, before);
+    const auto unknown = [&](const Level& level) {
+      return fmt::format(
+          "NOT EXISTS (SELECT 1 FROM main.{} AS known WHERE known.run_number = {} "
+          "AND known.fingerprint = row.fingerprint)",
+          level.table, into);
+    };
+    int added = 0;
+    store::change_state(database_, into, [&] {
+      copy_all(restart_level, number, into, unknown(restart_level));
+      copy_ceilings(number, into, unknown(ceilings_level));
+      added = copy_heats(
+          number, into,
+          fmt::format("NOT EXISTS (SELECT 1 FROM main.heats AS known WHERE known.run_number = {} "
+                      "AND ({}) = ({}))",
+                      into, store::qualified("known", store::point_columns()),
+                      store::qualified("row", store::point_columns())));
+      Statement count(database_,
+                      "UPDATE main.runs SET heats_stored = heats_stored + ? WHERE number = ?");
+      store::execute(count, added, into);
+      // A run that now has all its heats becomes done if its last driver reported that.
+      Statement settle(
+          database_,
+          "UPDATE main.runs SET status = 'done', finished_unix_ms = (SELECT finished_unix_ms FROM "
+          "other.runs WHERE number = ?) WHERE number = ? AND finished_unix_ms = 0 AND "
+          "heats_planned <= heats_stored AND 'done' = (SELECT status FROM other.runs WHERE number "
+          "= ?)");
+      store::execute(settle, number, into, number);
+    });
     return added;
   }
 
@@ -107,50 +107,21 @@ class Copier {
   int take_from_trash(std::int64_t number) {
     int taken = 0;
     store::change_state(database_, number, [&] {
-      Statement back(
-          database_,
-          fmt::format(
-              "UPDATE {}.runs SET trashed_unix_ms = 0 WHERE number = ? AND trashed_unix_ms <> 0",
-              to_));
+      Statement back(database_,
+                     "UPDATE main.runs SET trashed_unix_ms = 0 WHERE number = ? AND "
+                     "trashed_unix_ms <> 0");
       taken = store::execute(back, number);
     });
     return taken;
   }
 
  private:
-  [[nodiscard]] Level restart_level() const {
-    return {"restarts", "run_number", std::string(store::restart_columns), values_.restart};
-  }
-
-  /// A run that now has all its heats becomes done if its last driver reported that.
-  void settle_status(std::int64_t number, std::int64_t into) {
-    Statement settle(
-        database_,
-        fmt::format(
-            "UPDATE {1}.runs SET status = 'done', finished_unix_ms = (SELECT finished_unix_ms FROM "
-            "{0}.runs WHERE number = ?) WHERE number = ? AND finished_unix_ms = 0 AND "
-            "heats_planned <= "
-            "(SELECT count(*) FROM {1}.heats WHERE run_number = runs.number) AND 'done' = "
-            "(SELECT status FROM {0}.runs WHERE number = ?)",
-            from_, to_));
-    store::execute(settle, number, into, number);
-  }
-
   int copy_heats(std::int64_t number, std::int64_t into, const std::string& which) {
-    const Level heats{"heats", "run_number",
-                      fmt::format("{}, {}", store::heat_columns, store::point_columns()),
-                      fmt::format("{}, {}", values_.heat, values_.point)};
-    constexpr std::string_view of_cells = "ordinal, {}, samples_fingerprint, fingerprint";
-    const Level cells{"cells", "heat_id", fmt::format(of_cells, store::cell_columns),
-                      fmt::format(of_cells, values_.cell)};
-    const Level samples{"samples", "cell_id",
-                        fmt::format("ordinal, {}, outlier", store::sample_columns),
-                        fmt::format("ordinal, {}, outlier", values_.sample)};
     return copy_each(
-        heats, number, into,
+        heat_level, number, into,
         [&](std::int64_t heat, std::int64_t new_heat) {
-          copy_each(cells, heat, new_heat, [&](std::int64_t cell, std::int64_t new_cell) {
-            copy_all(samples, cell, new_cell);
+          copy_each(cell_level, heat, new_heat, [&](std::int64_t cell, std::int64_t new_cell) {
+            copy_all(sample_level, cell, new_cell);
           });
         },
         which);
@@ -166,13 +137,10 @@ class Copier {
   /// `which`: a condition on the copied rows, named `row`; empty: all rows.
   void copy_all(const Level& level, std::int64_t parent, std::int64_t new_parent,
                 const std::string& which = {}) {
-    Statement copy(
-        database_,
-        fmt::format(
-            "INSERT INTO {1}.{2} ({3}, {4}) SELECT ?, {5} FROM {0}.{2} AS row WHERE {3} = ?{6}",
-            from_, to_, level.table, level.parent, level.columns,
-            level.values.empty() ? level.columns : level.values,
-            which.empty() ? "" : " AND " + which));
+    Statement copy(database_, fmt::format("INSERT INTO main.{0} ({1}, {2}) SELECT ?, {2} FROM "
+                                          "other.{0} AS row WHERE {1} = ?{3}",
+                                          level.table, level.parent, level.columns,
+                                          which.empty() ? "" : " AND " + which));
     store::execute(copy, new_parent, parent);
   }
 
@@ -182,13 +150,11 @@ class Copier {
   int copy_each(const Level& level, std::int64_t parent, std::int64_t new_parent, Below below,
                 const std::string& which = {}) {
     Statement list(database_,
-                   fmt::format("SELECT id FROM {}.{} AS row WHERE {} = ?{} ORDER BY id", from_,
+                   fmt::format("SELECT id FROM other.{} AS row WHERE {} = ?{} ORDER BY id",
                                level.table, level.parent, which.empty() ? "" : " AND " + which));
-    Statement copy(
-        database_,
-        fmt::format("INSERT INTO {1}.{2} ({3}, {4}) SELECT ?, {5} FROM {0}.{2} AS row WHERE id = ?",
-                    from_, to_, level.table, level.parent, level.columns,
-                    level.values.empty() ? level.columns : level.values));
+    Statement copy(database_, fmt::format("INSERT INTO main.{0} ({1}, {2}) SELECT ?, {2} FROM "
+                                          "other.{0} WHERE id = ?",
+                                          level.table, level.parent, level.columns));
     list.bind(1, parent);
     int copied = 0;
     while (list.executeStep()) {
@@ -201,14 +167,7 @@ class Copier {
   }
 
   Database& database_;
-  std::string from_, to_;
-  store::RowValues values_;
 };
-
-void attach(Database& database, const std::string& uri) {
-  Statement attach(database, "ATTACH DATABASE ? AS other");
-  store::execute(attach, uri);
-}
 
 /// Like store::guarded, for rows copied to the file `target`: the message names the file that
 /// failed.
@@ -250,22 +209,21 @@ Status check_export_target(const std::filesystem::path& file) {
 /// Inserts the run as it began, with its identity, so that its rows can be merged anywhere.
 void insert_run(store::Database& database, const RunInfo& run) {
   store::Statement insert(
-      database,
-      fmt::format(
-          "INSERT INTO runs (uuid, {}, fingerprint, status, name, tag, note, started_unix_ms) "
-          "VALUES ({})",
-          store::run_columns, store::places(store::run_columns, 7)));
+      database, fmt::format("INSERT INTO runs (uuid, {}, status, name, tag, note, started_unix_ms, "
+                            "fingerprint) VALUES ({}, 0)",
+                            store::run_columns, store::places(store::run_columns, 6)));
   store::Writer write(insert);
   write(run.id.uuid);
   store::visit_run(write, run.start);
-  write(store::fingerprint_of(run.id.uuid, run.start));
   write(RunStatus::running);
   write(run.name);
   write(run.tag);
   write(run.note);
   write(run.started_unix_ms);
   store::execute(insert);
-  store::renew_state_print(database, database.getLastInsertRowid(), {});
+  const std::int64_t number = database.getLastInsertRowid();
+  store::renew_fingerprint(database, store::start_print(), number);
+  store::renew_fingerprint(database, store::state_print(), number);
 }
 
 }  // namespace
@@ -277,16 +235,16 @@ Status Store::export_runs(const std::vector<RunId>& runs, const std::filesystem:
   store::UnfinishedFile part(file);
   const Status filled = store::guarded(file, [&]() -> Status {
     Database target = store::open_or_create(part.path());
-    store::prepare_single_file(target);
+    store::prepare_for_writing(target);
     store::create_schema(target);
-    attach(target, own.uri);
+    store::attach(target, own.uri, "other");
     return guarded_between(own.file, file, target, [&]() -> Status {
       Transaction transaction(target, SQLite::TransactionBehavior::IMMEDIATE);
       for (const RunId& run : runs) {
         const Result<std::int64_t> number = store::number_of(own.database, run);
         if (!number) return tl::unexpected(number.error());
         if (store::number_of(target, run)) continue;  // given twice
-        Copier(target, "other", "main", own.values).copy_run(*number);
+        Copier(target).copy_run(*number);
       }
       transaction.commit();
       return {};
@@ -309,12 +267,6 @@ Status Store::go_on_in(const std::filesystem::path& file) {
   const Status saved = store::guarded(file, [&]() -> Status {
     Statement copy(own.database, "VACUUM main INTO ?");
     store::execute(copy, part.path().string());
-    // Other processes may have overwritten data that this connection saw there.
-    if (!own.has_its_log()) {
-      const Result<Store> seen = open(part.path(), Mode::read_only);
-      if (!seen) return tl::unexpected(seen.error());
-      if (Status sound = seen->check_integrity(); !sound) return sound;
-    }
     return part.publish();
   });
   if (!saved) return saved;
@@ -322,15 +274,6 @@ Status Store::go_on_in(const std::filesystem::path& file) {
   if (!copy) return tl::unexpected(copy.error());
   copy->set_busy_timeout(std::chrono::milliseconds(own.busy_timeout_ms));
   copy->implementation_->start = own.start;
-  // The files next to the old name must not contain pages of this database: SQLite would read them
-  // as pages of the file that now has this name. A log started by other processes is theirs.
-  const Status emptied = store::guarded(own.file, [&]() -> Status {
-    if (!own.has_its_log()) return {};
-    own.database.setBusyTimeout(store::busy_timeout_ms);
-    own.database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
-    return {};
-  });
-  static_cast<void>(emptied);  // a deleted file may not accept them, and does not need them
   *this = std::move(*copy);
   return {};
 }
@@ -340,7 +283,7 @@ Result<Store> Store::create_with(const std::filesystem::path& file, const RunInf
     store::UnfinishedFile part(file);
     {
       store::Database database = store::open_or_create(part.path());
-      store::prepare_single_file(database);
+      store::prepare_for_writing(database);
       store::create_schema(database);
       store::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
       insert_run(database, run);
@@ -349,13 +292,9 @@ Result<Store> Store::create_with(const std::filesystem::path& file, const RunInf
     if (Status named = part.publish(); !named) return tl::unexpected(named.error());
     store::Database database =
         store::open_database(store::uri_of(file, ""), SQLite::OPEN_READWRITE);
-    store::prepare_single_file(database);
-    return Store(std::make_unique<Implementation>(Implementation{file,
-                                                                 store::uri_of(file, "mode=ro"),
-                                                                 std::move(database),
-                                                                 true,
-                                                                 {},
-                                                                 store::all_row_values()}));
+    store::prepare_for_writing(database);
+    return Store(std::make_unique<Implementation>(
+        Implementation{file, store::uri_of(file, "mode=ro"), std::move(database), true, {}}));
   });
 }
 
@@ -369,13 +308,13 @@ Result<Store::Imported> Store::import_file(const std::filesystem::path& file) {
   if (!incoming) return tl::unexpected(incoming.error());
 
   return store::guarded(own.file, [&]() -> Result<Imported> {
-    attach(own.database, source->implementation_->uri);
+    store::attach(own.database, source->implementation_->uri, "other");
     Result<Imported> result =
         guarded_between(file, own.file, own.database, [&]() -> Result<Imported> {
           Imported imported;
           Transaction transaction(own.database, SQLite::TransactionBehavior::IMMEDIATE);
           for (auto run = incoming->rbegin(); run != incoming->rend(); ++run) {  // oldest first
-            Copier copier(own.database, "other", "main", source->implementation_->values);
+            Copier copier(own.database);
             imported.runs.push_back(run->id);
             if (const Result<std::int64_t> there = store::number_of(own.database, run->id)) {
               ++imported.already_there;

@@ -14,24 +14,19 @@ using store::Database;
 using store::Statement;
 using store::Writer;
 
-void add_cell(Database& database, std::int64_t heat, int ordinal, const RunId& run,
-              const HeatPoint& point, const Cell& cell, const statistics::HeatBasis& basis) {
+void add_cell(Database& database, std::int64_t heat, int ordinal, const HeatPoint& point,
+              const Cell& cell, const statistics::HeatBasis& basis) {
   const auto observations = observations_of(cell, point);
   const statistics::Summary summary = statistics::summarise(observations, basis);
   const std::vector<bool> outliers = statistics::outliers(observations);
-  const std::int64_t samples_print = store::fingerprint_of(cell.samples, outliers);
 
   Statement insert(
-      database,
-      fmt::format("INSERT INTO cells (heat_id, ordinal, {}, samples_fingerprint, fingerprint) "
-                  "VALUES ({})",
-                  store::cell_columns, store::places(store::cell_columns, 4)));
+      database, fmt::format("INSERT INTO cells (heat_id, ordinal, {}, fingerprint) VALUES ({}, 0)",
+                            store::cell_columns, store::places(store::cell_columns, 2)));
   Writer write(insert);
   write(heat);
   write(ordinal);
   store::visit_cell(write, cell, summary);
-  write(samples_print);
-  write(store::fingerprint_of(run.uuid, point, ordinal, cell, summary, samples_print));
   store::execute(insert);
 
   const std::int64_t id = database.getLastInsertRowid();
@@ -46,18 +41,7 @@ void add_cell(Database& database, std::int64_t heat, int ordinal, const RunId& r
     bind(static_cast<bool>(outliers[i]));
     store::execute(sample);
   }
-}
-
-void write_start(Database& database, std::int64_t number, const RunId& id, const NewRun& start) {
-  Statement update(database,
-                   "UPDATE runs SET status = 'running', finished_unix_ms = 0, process_id = ?, "
-                   "process_start_ticks = ?, fingerprint = ? WHERE number = ?");
-  Writer write(update);
-  write(start.process_id);
-  write(start.process_start_ticks);
-  write(store::fingerprint_of(id.uuid, start));
-  write(number);
-  store::execute(update);
+  store::renew_fingerprint(database, store::cell_print(), id);
 }
 
 }  // namespace
@@ -80,16 +64,18 @@ Result<RunId> Store::begin_run(const NewRun& run) {
   const Status begun = own.change([&]() -> Status {
     Statement insert(
         own.database,
-        fmt::format("INSERT INTO runs (uuid, {}, fingerprint, status, started_unix_ms) VALUES ({})",
-                    store::run_columns, store::places(store::run_columns, 4)));
+        fmt::format(
+            "INSERT INTO runs (uuid, {}, status, started_unix_ms, fingerprint) VALUES ({}, 0)",
+            store::run_columns, store::places(store::run_columns, 3)));
     Writer write(insert);
     write(id.uuid);
     store::visit_run(write, run);
-    write(store::fingerprint_of(id.uuid, run));
     write(RunStatus::running);
     write(store::now_unix_ms());
     store::execute(insert);
-    store::renew_state_print(own.database, own.database.getLastInsertRowid(), {});
+    const std::int64_t number = own.database.getLastInsertRowid();
+    store::renew_fingerprint(own.database, store::start_print(), number);
+    store::renew_fingerprint(own.database, store::state_print(), number);
     return {};
   });
   if (!begun) return tl::unexpected(begun.error());
@@ -102,7 +88,7 @@ Status Store::resume_run(const RunId& run, const NewRun& restart) {
   const Restart begun{.restarted_unix_ms = store::now_unix_ms(),
                       .command_line = restart.command_line,
                       .provenance = restart.provenance};
-  const std::int64_t print = store::fingerprint_of(run.uuid, begun);
+  std::int64_t print = 0;
   Status resumed = own.change_run(run, [&](std::int64_t number) -> Status {
     const Result<RunInfo> info = find_run(run.uuid);
     if (!info) return tl::unexpected(info.error());
@@ -116,18 +102,26 @@ Status Store::resume_run(const RunId& run, const NewRun& restart) {
                   own.file.string());
     }
     Statement insert(own.database,
-                     fmt::format("INSERT INTO restarts (run_number, {}) VALUES ({})",
+                     fmt::format("INSERT INTO restarts (run_number, {}, fingerprint) VALUES "
+                                 "({}, 0)",
                                  store::restart_columns, store::places(store::restart_columns, 1)));
-    NewRun start = info->start;
-    start.process_id = restart.process_id;
-    start.process_start_ticks = restart.process_start_ticks;
+    Statement update(own.database,
+                     "UPDATE runs SET status = 'running', finished_unix_ms = 0, process_id = ?, "
+                     "process_start_ticks = ? WHERE number = ?");
     store::change_state(own.database, number, [&] {
       Writer write(insert);
       write(number);
       store::visit_restart(write, begun);
-      write(print);
       store::execute(insert);
-      write_start(own.database, number, run, start);
+      const std::int64_t id = own.database.getLastInsertRowid();
+      store::renew_fingerprint(own.database, store::restart_print(), id);
+      print = store::fingerprint_of(own.database, store::restart_print(), id);
+      Writer start(update);
+      start(restart.process_id);
+      start(restart.process_start_ticks);
+      start(number);
+      store::execute(update);
+      store::renew_fingerprint(own.database, store::start_print(), number);
     });
     return {};
   });
@@ -138,28 +132,29 @@ Status Store::resume_run(const RunId& run, const NewRun& restart) {
 Status Store::add_heat(const RunId& run, const HeatResult& heat) {
   Implementation& own = *implementation_;
   return own.change_run(run, [&](std::int64_t number) -> Status {
+    std::optional<std::int64_t> restart;
+    if (own.start && own.start->uuid == run.uuid) restart = own.start->print;
     Statement insert(own.database, fmt::format("INSERT INTO heats (run_number, {}, {}) VALUES ({})",
                                                store::heat_columns, store::point_columns(),
-                                               store::places(store::point_columns(), 5)));
+                                               store::places(store::point_columns(), 4)));
     Writer write(insert);
     write(number);
     write(heat.heat_index);
-    const auto cells = static_cast<std::int64_t>(heat.cells.size());
-    write(cells);
-    std::optional<std::int64_t> restart;
-    if (own.start && own.start->uuid == run.uuid) restart = own.start->print;
-    write(store::fingerprint_of(run.uuid, heat.heat_index, cells, heat.point, restart));
+    write(static_cast<std::int64_t>(heat.cells.size()));
     write(restart);
     store::visit_point(write, heat.point);
+    Statement count(own.database,
+                    "UPDATE runs SET heats_stored = heats_stored + 1 WHERE number = ?");
     store::execute(insert);
     const std::int64_t id = own.database.getLastInsertRowid();
+    store::change_state(own.database, number, [&] { store::execute(count, number); });
     std::vector<const Cell*> together;
+    together.reserve(heat.cells.size());
     for (const Cell& cell : heat.cells) together.push_back(&cell);
     const statistics::HeatBasis basis = store::basis_of(heat.point, together);
     int ordinal = 0;
-    for (const Cell& cell : heat.cells) {
-      add_cell(own.database, id, ordinal++, run, heat.point, cell, basis);
-    }
+    for (const Cell& cell : heat.cells)
+      add_cell(own.database, id, ordinal++, heat.point, cell, basis);
     return {};
   });
 }
@@ -170,12 +165,11 @@ Status Store::add_ceilings(const RunId& run, const Ceilings& ceilings) {
     store::change_state(own.database, number, [&] {
       Statement insert(
           own.database,
-          fmt::format("INSERT INTO ceilings (run_number, {}, fingerprint) VALUES ({})",
-                      store::ceilings_columns, store::places(store::ceilings_columns, 2)));
+          fmt::format("INSERT INTO ceilings (run_number, {}, fingerprint) VALUES ({}, 0)",
+                      store::ceilings_columns, store::places(store::ceilings_columns, 1)));
       Writer write(insert);
       write(number);
       store::visit_ceilings(write, ceilings);
-      write(store::fingerprint_of(run.uuid, ceilings));
       store::execute(insert);
       const std::int64_t id = own.database.getLastInsertRowid();
       Statement rate(
@@ -190,6 +184,7 @@ Status Store::add_ceilings(const RunId& run, const Ceilings& ceilings) {
         bind(ceilings.copy[i].bytes_per_second);
         store::execute(rate);
       }
+      store::renew_fingerprint(own.database, store::ceilings_print(), id);
     });
     return {};
   });
@@ -206,7 +201,6 @@ Status Store::set_progress(const RunId& run, const Progress& progress) {
     Writer write(insert);
     write(number);
     store::visit_progress(write, progress);
-    write(store::fingerprint_of(run.uuid, progress));
     store::execute(insert);
     return {};
   });

@@ -80,8 +80,7 @@ void PendingResults::leave_place() {
   if (store_.is_at_its_place()) return;
   const std::filesystem::path database = store_.file();
   const std::string what = fmt::format(
-      "the database {}, or its log, was moved, deleted or replaced while it was written",
-      database.string());
+      "the database {} was moved, deleted or replaced while it was written", database.string());
   for (const std::filesystem::path& folder : folders_for(database)) {
     const std::filesystem::path file = free_name(folder, database, "saved", run_, ".db");
     if (!store_.go_on_in(file)) continue;

@@ -2,12 +2,13 @@
 """Runs, cells and samples of a database as pandas DataFrames.
 
 Databases are only read. Runs and samples come from the tables that engine/store/schema.sql documents; the fingerprint
-of each row is checked. Cells come from `attnscope table --format json`, because only the program computes medians,
-intervals and what follows from them.
+of each cell is checked. Cells come from `attnscope table --format json`, because only the program computes medians,
+intervals and what follows from them. The program first converts a file of an older version.
 """
 import contextlib
 import gzip
 import json
+import math
 import os
 import pathlib
 import pwd
@@ -17,11 +18,12 @@ import tempfile
 import urllib.parse
 import zlib
 
-from . import _fingerprints, _program
-from ._errors import StoreError
+from . import _program
+from ._errors import ProgramError, StoreError
 
-APPLICATION_ID = 0x41745363  # engine/store/schema.h
-SCHEMA_VERSION = 8
+APPLICATION_ID = 0x41745363  # engine/store/location.h
+SCHEMA_VERSION = 9
+CONVERTED_VERSION = 8
 MOST_UNPACKED_BYTES = 512 << 20  # engine/store/packed_database.h
 
 # The units of every column that has one, in cells() and in samples().
@@ -37,9 +39,7 @@ UNITS = {
     "least_bytes": "bytes", "executed_bytes": "bytes", "useful_flop": "FLOP", "executed_flop": "FLOP",
     "clock_mhz": "MHz", "temperature_c": "°C", "foreign_load": "cores",
 }
-_LATER = {"cells": ("cache_bytes", "parts", "disturbed_by"), "samples": ("cpu_ns", "waited_ns"),
-          "runs": ("state_fingerprint",)}
-_BESIDE_AXES = {"id", "run_number", "heat_index", "cell_count", "fingerprint", "restart"}
+_BESIDE_AXES = ("id", "run_number", "heat_index", "cell_count", "restart")
 _TRUTHS = ("shared_query", "batch_per_contender")
 # Errors from values of other types than the schema's: the row is damaged.
 _OTHER_KINDS = (AttributeError, OverflowError, TypeError, ValueError, struct.error)
@@ -106,6 +106,8 @@ class Store:
         pandas = _pandas()
         chosen = self._find(self._read(_runs), run)
         cells = self._read(lambda connection: _cells_with_samples(connection, chosen["number"]))
+        axes = self._read(lambda connection: [column for column in _columns(connection, "heats")
+                                              if column not in _BESIDE_AXES])
         rows = []
         for heat, cell, samples in cells:
             damaged = _is_damaged(chosen["uuid"], heat, cell, samples)
@@ -114,12 +116,12 @@ class Store:
                                                          cell["attention_window"]))),
                      "name": cell["name"], "implementation": cell["implementation"], "pattern": cell["pattern"],
                      "model": cell["model"] or None, "window": _window(cell["attention_window"])}
-            first.update((axis.key, heat[axis.key]) for axis in _fingerprints.AXES)
+            first.update((axis, heat[axis]) for axis in axes)
             first.update((key, bool(first[key])) for key in _TRUTHS)
             first["status"] = "damaged" if damaged else cell["status"]
             rows += [first] if damaged else [{**first, **_shown(sample)} for sample in samples]
         columns = ["run", "heat", "cell", "contender", "name", "implementation", "pattern", "model", "window",
-                   *(axis.key for axis in _fingerprints.AXES), "status", *_SHOWN]
+                   *axes, "status", *_SHOWN]
         return _frame(pandas, rows, columns)
 
     def figure(self, run="last", y="time", facet=None, **options):
@@ -148,40 +150,48 @@ class Store:
                          "lists them")
 
     def _read(self, work):
-        """Returns work(connection), on one state of the database.
-
-        A database that is not in use is opened as immutable, because otherwise SQLite would create further files next
-        to it. If another process begins to write meanwhile, it is read again as a database in use."""
-        state = self._state()
-        for in_use in ([True] if self._company() else [False, True]):
-            try:
-                with contextlib.closing(self._connect("mode=ro" if in_use else "mode=ro&immutable=1")) as connection:
-                    connection.execute("BEGIN")
-                    self._check(connection)
-                    result = work(connection)
-            except sqlite3.Error as error:
-                if in_use or self._is_as(state):
-                    raise StoreError(self._words(error)) from None
-                continue
-            if in_use or self._is_as(state):
-                break
-        return result
-
-    def _is_as(self, state):
-        return state == self._state() and not self._company()
-
-    def _connect(self, how):
-        connection = _connect(self.file.resolve(), how)
+        """Returns work(connection), on one state of the database."""
+        self._look_at_file()
         try:
-            connection.execute("SELECT count(*) FROM sqlite_master")
+            with contextlib.closing(self._connect()) as connection:
+                connection.execute("BEGIN")
+                if connection.execute("SELECT 1 FROM sqlite_master WHERE type NOT IN ('table', 'index')").fetchone():
+                    raise StoreError(f"{self.file} has views or triggers, which no database of AttnScope has; do not "
+                                     "trust it, and name another file")
+                return work(connection)
         except sqlite3.Error as error:
+            raise StoreError(self._words(error)) from None
+
+    def _connect(self):
+        # `immutable` creates no files next to a database of an older version, which has a log.
+        connection = _connect(self.file.resolve(), "mode=ro&immutable=1")
+        try:
+            version = self._version(connection)
+        except sqlite3.Error as error:
+            connection.close()
             # Only a file that is not a database is opened directly: closing a database's file would drop its locks.
             if "not a database" not in str(error) or not self._is_packed():
-                connection.close()
                 raise
+            connection = self._connect_unpacked()
+            version = self._version(connection)
+        else:
             connection.close()
-            return self._connect_unpacked()
-        return connection
+            connection = _connect(self.file.resolve(), "mode=ro")
+        if version == SCHEMA_VERSION:
+            return connection
+        connection.close()
+        return self._connect_converted()
+
+    def _connect_converted(self):
+        with tempfile.TemporaryDirectory(prefix="attnscope-") as folder:
+            converted = os.path.join(folder, "converted.db")
+            try:
+                _program.run("import", self.file, "--db", converted)
+            except ProgramError as error:
+                raise StoreError(str(error)) from None
+            connection = _connect(converted, "mode=ro&immutable=1")
+            connection.execute("SELECT count(*) FROM sqlite_master")  # opens the file, whose name goes now
+            return connection
 
     def _is_packed(self):
         with self.file.open("rb") as file:
@@ -204,18 +214,10 @@ class Store:
                 raise StoreError(f"{self.file} cannot be unpacked in {tempfile.gettempdir()} ({error.strerror}); make room "
                                  "there, or name another folder with TMPDIR") from None
             connection = _connect(copy.name, "mode=ro&immutable=1")
-            try:
-                connection.execute("SELECT count(*) FROM sqlite_master")
-            except sqlite3.Error:
-                connection.close()
-                raise
+            connection.execute("SELECT count(*) FROM sqlite_master")
             return connection
 
-    def _company(self):
-        """Whether the files that SQLite keeps for a database in use exist."""
-        return any(os.path.exists(f"{self.file.resolve()}{ending}") for ending in ("-wal", "-journal"))
-
-    def _state(self):
+    def _look_at_file(self):
         try:
             state = self.file.stat()
         except FileNotFoundError:
@@ -227,27 +229,20 @@ class Store:
             raise StoreError(f"{self.file} is a folder, not a database; name a file in it")
         if not self.file.is_file():
             raise StoreError(f"{self.file} is not a file that can hold a database; name another file")
-        if state.st_size == 0 and not self._company():
+        if state.st_size == 0:
             raise StoreError(f"{self.file} is empty; attnscope run fills it, or name another file")
-        return state.st_ino, state.st_size, state.st_mtime_ns
 
-    def _check(self, connection):
+    def _version(self, connection):
         application, version = (connection.execute(f"PRAGMA {name}").fetchone()[0]
                                 for name in ("application_id", "user_version"))
         if application != APPLICATION_ID:
             raise StoreError(f"{self.file} is a database of another program (application id {application}, AttnScope's is "
                              f"{APPLICATION_ID}); name another file")
-        if version != SCHEMA_VERSION:
+        if version not in (SCHEMA_VERSION, CONVERTED_VERSION):
             age = "a newer" if version > SCHEMA_VERSION else "an older"
             raise StoreError(f"{self.file} was written by {age} AttnScope (database version {version}; this package reads "
                              f"{SCHEMA_VERSION}); use the package of that AttnScope, or name another file")
-        if connection.execute("SELECT 1 FROM sqlite_master WHERE type NOT IN ('table', 'index')").fetchone():
-            raise StoreError(f"{self.file} has views or triggers, which no database of AttnScope has; do not trust it, and "
-                             "name another file")
-        known = {axis.key for axis in _fingerprints.AXES} | _BESIDE_AXES
-        for column in sorted(_columns(connection, "heats") - known):
-            raise StoreError(f"{self.file} was written by an AttnScope that knows the axis '{column}', which this package "
-                             "does not; use the package of that AttnScope, or name another file")
+        return version
 
     def _words(self, error):
         words = str(error)
@@ -267,8 +262,32 @@ class Store:
 def _connect(file, how):
     connection = sqlite3.connect(f"file:{urllib.parse.quote(str(file))}?{how}", uri=True, timeout=5, isolation_level=None)
     connection.row_factory = sqlite3.Row
+    connection.text_factory = lambda text: text.decode(errors="surrogateescape")
     connection.execute("PRAGMA trusted_schema = OFF")
     return connection
+
+
+def _fingerprint(*values):
+    """As base/fingerprint.h defines it for stored values."""
+    state = 0xCBF29CE484222325
+    for value in values:
+        if value is None:
+            data = b"\0"
+        elif isinstance(value, int):
+            data = b"\1" + struct.pack("<q", value)
+        elif isinstance(value, float):
+            data = b"\2" + struct.pack("<d", value)
+        else:
+            text = value.encode(errors="surrogateescape")
+            data = b"\3" + struct.pack("<q", len(text)) + text
+        for byte in data:
+            state = ((state ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
+    return state - (1 << 64) if state >> 63 else state  # signed, as it is stored
+
+
+def _real(value):
+    """A REAL that is not a number is stored as the text 'nan'."""
+    return math.nan if value == "nan" else float(value)
 
 
 _SHOWN = ("process", "placement", "round", "time_ms", "iterations", "involuntary_switches", "foreign_load", "clock_mhz",
@@ -279,60 +298,57 @@ def _shown(sample):
     values = {key: sample[key] for key in _SHOWN if not key.endswith("_ms")}
     for key in ("time", "cpu", "waited"):
         nanoseconds = sample[f"{key}_ns"]
-        values[f"{key}_ms"] = None if nanoseconds is None else _fingerprints.real(nanoseconds) / 1e6
+        values[f"{key}_ms"] = None if nanoseconds is None else _real(nanoseconds) / 1e6
     for key in ("foreign_load", "clock_mhz", "temperature_c"):
-        values[key] = None if values[key] is None else _fingerprints.real(values[key])
+        values[key] = None if values[key] is None else _real(values[key])
     return {**values, "throttled": bool(sample["throttled"]), "outlier": bool(sample["outlier"])}
 
 
 def _runs(connection):
     """The runs, newest first, as dicts of their columns and the numbers of their parts."""
     return [dict(row) for row in connection.execute(
-        f"SELECT {_list(connection, 'runs')}, (SELECT count(*) FROM heats WHERE run_number = number) AS heats_done, "
+        "SELECT runs.*, (SELECT count(*) FROM heats WHERE run_number = number) AS heats_done, "
         "(SELECT count(*) FROM restarts WHERE run_number = number) AS restarts, "
         "(SELECT count(*) FROM ceilings WHERE run_number = number) AS ceilings FROM runs NOT INDEXED "
         "ORDER BY number DESC")]
 
 
 def _cells_with_samples(connection, number):
-    """Heat, cell and samples of every cell, in the order of measurement."""
-    present = _columns(connection, "heats")
-    missing = {axis.key: axis.neutral for axis in _fingerprints.AXES
-               if axis.neutral is not None and axis.key not in present}
-    cells = f"SELECT {_list(connection, 'cells')} FROM cells WHERE heat_id = ? ORDER BY ordinal"
-    samples = f"SELECT {_list(connection, 'samples')} FROM samples WHERE cell_id = ? ORDER BY ordinal"
-    return [({**missing, **dict(heat)}, dict(cell), connection.execute(samples, (cell["id"],)).fetchall())
+    """Heat, cell, samples: of every cell, in the order of measuring."""
+    cells = "SELECT * FROM cells WHERE heat_id = ? ORDER BY ordinal"
+    samples = "SELECT * FROM samples WHERE cell_id = ? ORDER BY ordinal"
+    return [(heat, cell, connection.execute(samples, (cell["id"],)).fetchall())
             for heat in connection.execute("SELECT * FROM heats WHERE run_number = ? ORDER BY id", (number,)).fetchall()
             for cell in connection.execute(cells, (heat["id"],)).fetchall()]
 
 
 def _columns(connection, table):
-    return {row["name"] for row in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))}
+    return [row["name"] for row in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))]
 
 
-def _list(connection, table):
-    """The list of all columns; those that an older file lacks are NULL."""
-    present = _columns(connection, table)
-    missing = [f"NULL AS {name}" for name in _LATER[table] if name not in present]
-    return ", ".join([f"{table}.*", *missing])
+def _from(row, first, last=None):
+    """The values of the columns from `first` to the one before `last`."""
+    names = list(row.keys())
+    return [row[name] for name in names[names.index(first):None if last is None else names.index(last)]]
 
 
 def _is_damaged(uuid, heat, cell, samples):
     try:
-        return (cell["samples_fingerprint"] != _fingerprints.of_samples(samples)
-                or cell["fingerprint"] != _fingerprints.of_cell(uuid, heat, cell))
+        return cell["fingerprint"] != _fingerprint(
+            uuid, *_from(heat, "heat_index"), *_from(cell, "ordinal", "fingerprint"),
+            *(value for sample in samples for value in _from(sample, "ordinal")))
     except _OTHER_KINDS:
         return True
 
 
 def _status(run):
     try:
-        print_of_state = run["state_fingerprint"]
-        sound = run["fingerprint"] == _fingerprints.of_run(run) and (
-            print_of_state is None or print_of_state in _fingerprints.of_state(run))
+        sound = (run["fingerprint"] == _fingerprint(*_from(run, "uuid", "fingerprint"))
+                 and run["state_fingerprint"] == _fingerprint(
+                     run["uuid"], *_from(run, "status", "state_fingerprint"), run["restarts"], run["ceilings"]))
     except _OTHER_KINDS:
         sound = False
-    if not sound:
+    if not sound or run["heats_done"] != run["heats_stored"]:
         return "damaged"
     if run["status"] == "running" and not _is_alive(run["process_id"], run["process_start_ticks"]):
         return "interrupted"

@@ -46,7 +46,7 @@ Moment draw(std::mt19937& random) {
 class KillTest : public ProgramFixture {
  protected:
   void fresh_store() {
-    for (const char* file : {"runs.db", "runs.db-wal", "runs.db-shm", "log", "pids", "errors"})
+    for (const char* file : {"runs.db", "runs.db-journal", "log", "pids", "errors"})
       std::filesystem::remove(folder_ / file);
   }
 
@@ -65,9 +65,9 @@ class KillTest : public ProgramFixture {
 
   /// Nothing but what the test and the store have made.
   void expect_no_litter() const {
-    const std::set<std::string> known = {"runs.db",    "runs.db-wal", "runs.db-shm",
-                                         "log",        "pids",        "errors",
-                                         "sweep.json", "turns",       "attnscope-cpu.lock"};
+    const std::set<std::string> known = {
+        "runs.db", "runs.db-journal", "log",   "pids",
+        "errors",  "sweep.json",      "turns", "attnscope-cpu.lock"};
     for (const auto& entry : std::filesystem::directory_iterator(folder_))
       EXPECT_TRUE(known.contains(entry.path().filename().string())) << entry.path();
   }

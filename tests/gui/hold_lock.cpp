@@ -12,10 +12,7 @@ int main(int argc, char** argv) {
   if (argc != 3) return 2;
   using namespace attnscope::store;
   Database database = open_database(uri_of(argv[1], ""), SQLite::OPEN_READWRITE);
-  if (std::strcmp(argv[2], "everything") == 0) {
-    database.exec("PRAGMA locking_mode = EXCLUSIVE");
-  }
-  database.exec("BEGIN EXCLUSIVE");
+  database.exec(std::strcmp(argv[2], "everything") == 0 ? "BEGIN EXCLUSIVE" : "BEGIN IMMEDIATE");
   std::puts("held");
   std::fflush(stdout);
   while (std::getchar() != EOF) continue;

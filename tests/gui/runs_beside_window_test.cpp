@@ -56,7 +56,13 @@ class RunsBesideWindowTest : public QObject {
       environment.insert(QLatin1String(home), folder_->path());
     window.setProcessEnvironment(environment);
     window.start(QStringLiteral(REAL_ATTNSCOPE), {QStringLiteral("--db"), database()});
-    QTRY_VERIFY_WITH_TIMEOUT(QFile::exists(database() + QStringLiteral("-wal")), patience_ms);
+    const QDir files(QStringLiteral("/proc/%1/fd").arg(window.processId()));
+    const auto has_opened = [&] {
+      const QFileInfoList open = files.entryInfoList(QDir::NoDotAndDotDot | QDir::AllEntries);
+      return std::ranges::any_of(
+          open, [&](const QFileInfo& file) { return file.symLinkTarget() == database(); });
+    };
+    QTRY_VERIFY_WITH_TIMEOUT(has_opened(), patience_ms);
   }
   /// The run that is being measured and has a heat.
   [[nodiscard]] static std::optional<RunInfo> measured(MainWindow& window) {

@@ -237,7 +237,7 @@ class StoreThreadTest : public QObject {
     Heard gone(store.reader(), &StoreReader::gone);
     store.start();
     QTRY_COMPARE(model.rowCount(), 1);
-    for (const char* name : {"a.db", "a.db-wal", "a.db-shm"}) std::filesystem::remove(path(name));
+    std::filesystem::remove(path("a.db"));
     QTRY_COMPARE(gone.count(), 1);
     QVERIFY(std::get<0>(gone.all().front()).contains(QStringLiteral("a.db")));
     store.post(&StoreReader::open);
@@ -377,22 +377,6 @@ class StoreThreadTest : public QObject {
     const QString sentence = std::get<1>(damaged.all().front());
     QVERIFY2(sentence.contains(QStringLiteral("attnscope export")), qPrintable(sentence));
     QVERIFY2(sentence.contains(QStringLiteral("a.db")), qPrintable(sentence));
-  }
-
-  void ACopyWithoutItsLog_IsWarnedOfAfterOpening() {
-    {
-      Store first = open_store(path("live.db"));
-      static_cast<void>(begin_run_with(first, "live", {64}, 2));
-    }
-    Store live = open_store(path("live.db"));
-    static_cast<void>(add_done_run(live, "in the log", {64}));
-    std::filesystem::copy_file(path("live.db"), path("copy.db"));
-    StoreThread store(path("copy.db"));
-    Heard warned(store.reader(), &StoreReader::warned);
-    store.start();
-    QTRY_COMPARE(warned.count(), 1);
-    const QString sentence = std::get<0>(warned.all().front());
-    QVERIFY2(sentence.contains(QStringLiteral("copied without its log")), qPrintable(sentence));
   }
 
   void ARunThatIsGone_IsSaidInTheSnapshot() {

@@ -137,10 +137,11 @@ TEST(Cautions, AndEveryTableTellOfChangedRestartsAndHeats) {
   description.run.damaged_heats = 1;
   description.run.damaged_restarts = 2;
   EXPECT_THAT(cautions(description),
-              ElementsAre(HasSubstr("the number of cells of 1 heat is damaged"),
+              ElementsAre("1 heat that it had are missing, or were added to it",
                           "damaged and left out: 2 restarts of it"));
   EXPECT_THAT(provenance_line(description.run),
-              HasSubstr("of 1 heat is damaged; damaged and left out: 2 restarts of it"));
+              HasSubstr("1 heat that it had are missing, or were added to it; damaged and left "
+                        "out: 2 restarts of it"));
 }
 
 TEST(Cautions, TellOfForgedCellsAndWhyTheyCannotBe) {

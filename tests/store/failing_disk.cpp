@@ -72,26 +72,12 @@ struct FailingFile {
   static int traits(sqlite3_file* file) {
     return of(file).real->pMethods->xDeviceCharacteristics(of(file).real);
   }
-  static int map(sqlite3_file* file, int page, int bytes, int extend, void volatile** at) {
-    FailingFile& own = of(file);
-    if (const int error = extend != 0 ? own.disk->next(true, SQLITE_IOERR_SHMSIZE) : SQLITE_OK) {
-      return error;
-    }
-    return own.real->pMethods->xShmMap(own.real, page, bytes, extend, at);
-  }
-  static int shared_lock(sqlite3_file* file, int offset, int count, int flags) {
-    return of(file).real->pMethods->xShmLock(of(file).real, offset, count, flags);
-  }
-  static void barrier(sqlite3_file* file) { of(file).real->pMethods->xShmBarrier(of(file).real); }
-  static int unmap(sqlite3_file* file, int erase) {
-    return of(file).real->pMethods->xShmUnmap(of(file).real, erase);
-  }
 };
 
-// Version 2: without xFetch, so that every access is a read or a write.
+// Version 1: without shared memory and xFetch, so that every access is a read or a write.
 const sqlite3_io_methods FailingFile::methods = {
-    2,       close,  read,   write, truncate,    sync,    size,  lock,    unlock, check_lock,
-    control, sector, traits, map,   shared_lock, barrier, unmap, nullptr, nullptr};
+    1,       close,  read,   write,   truncate, sync,    size,    lock,    unlock, check_lock,
+    control, sector, traits, nullptr, nullptr,  nullptr, nullptr, nullptr, nullptr};
 
 FailingDisk::FailingDisk() : real_(sqlite3_vfs_find(nullptr)), vfs_(*real_) {
   vfs_.zName = "failing";
@@ -156,7 +142,6 @@ void FailingDisk::cut_power(std::mt19937_64* survivors) {
   for (auto& [path, medium] : media_) {
     std::error_code ignored;
     std::filesystem::remove(path, ignored);
-    std::filesystem::remove(path + "-shm", ignored);
     if (medium.removal_pending && survives()) continue;
     std::string content = medium.synced.value_or("");
     bool there = medium.synced.has_value();

@@ -65,7 +65,7 @@ TEST_P(FailingAtEveryWrite, AnnouncedHeatsAreKeptAndTheRunGoesOn) {
   });
 }
 
-TEST_P(FailingAtEveryWrite, AnAxisThatAFileLacksIsAddedWholeOrNotAtAll) {
+TEST_P(FailingAtEveryWrite, AnOlderFileIsConvertedWholeOrNotAtAll) {
   for_every_operation([&](FailingDisk& disk) {
     const TemporaryFolder folder;
     const auto file = folder / "old.db";

@@ -40,38 +40,18 @@ class Network : public testing::Test {
     std::filesystem::create_directory(folder_.path().string() + std::string(network_folder));
     file_ = folder_ / "on-a-network/results.db";
   }
-  [[nodiscard]] bool has_log() const { return std::filesystem::exists(file_.string() + "-wal"); }
 
   TemporaryFolder folder_;
   std::filesystem::path file_;
 };
 
-TEST_F(Network, ADatabaseThere_HasARollbackJournalAndAWarning) {
+TEST_F(Network, ADatabaseThere_IsWrittenWithAWarning) {
   Store store = open_or_throw(file_);
   EXPECT_THAT(store.warning(), AllOf(HasSubstr("network file system"), HasSubstr("--db")));
   const RunId run = begin_or_throw(store, sample_run());
   std::mt19937_64 random(3);
   ASSERT_TRUE(store.add_heat(run, random_heat(random, 0, 3)));
-  EXPECT_FALSE(has_log());
-  EXPECT_EQ(bytes_of(file_)[18], 1);  // not WAL
   EXPECT_EQ(open_or_throw(file_, Store::Mode::read_only).cells(run, true)->size(), 3U);
-}
-
-TEST_F(Network, ADatabaseMovedThere_LosesItsLogAndNoHeat) {
-  RunId run;
-  std::mt19937_64 random(3);
-  {
-    Store store = open_or_throw(folder_ / "local.db");
-    EXPECT_EQ(store.warning(), "");
-    run = begin_or_throw(store, sample_run());
-    ASSERT_TRUE(store.add_heat(run, random_heat(random, 0, 3)));
-  }
-  std::filesystem::rename(folder_ / "local.db", file_);
-  Store store = open_or_throw(file_);
-  ASSERT_TRUE(store.add_heat(run, random_heat(random, 1, 2)));
-  EXPECT_FALSE(has_log());
-  EXPECT_EQ(store.cells(run, true)->size(), 5U);
-  EXPECT_TRUE(store.check_integrity());
 }
 
 TEST_F(Network, ASecondWriter_IsToldAndNothingIsMixed) {
@@ -101,8 +81,8 @@ TEST_F(Network, AChangeItsWriterDidNotFinish_IsTakenBackBeforeItIsRead) {
   ASSERT_EQ(sqlite3_open(file_.c_str(), &writer), SQLITE_OK);
   for (const char* sql :
        {"PRAGMA cache_size = 1", "BEGIN", "UPDATE runs SET tag = 'halfway'",
-        "INSERT INTO restarts (run_number, restarted_unix_ms, command_line, provenance) "
-        "VALUES (1, 1, hex(zeroblob(400000)), '')"}) {
+        "INSERT INTO restarts (run_number, restarted_unix_ms, command_line, provenance, "
+        "fingerprint) VALUES (1, 1, hex(zeroblob(400000)), '', 0)"}) {
     ASSERT_EQ(sqlite3_exec(writer, sql, nullptr, nullptr, nullptr), SQLITE_OK);
   }
   const std::string database = bytes_of(file_);

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "engine/store/location.h"
-#include "engine/store/schema.h"
+#include "tests/base/packed.h"
 #include "tests/store/sample_runs.h"
 
 namespace attnscope {
@@ -63,7 +63,7 @@ TEST(Open, ADatabaseAndWhatIsExportedOfItAreTheirOwnersAlone) {
   const RunId run = begin_or_throw(store, sample_run());
   EXPECT_TRUE(store.export_runs({run}, folder / "run.attn"));
   ::umask(mask);
-  for (const char* name : {"new.db", "new.db-wal", "run.attn"}) {
+  for (const char* name : {"new.db", "run.attn"}) {
     struct stat info {};
     ASSERT_EQ(::stat((folder / name).c_str(), &info), 0) << name;
     EXPECT_EQ(info.st_mode & 0777U, 0600U) << name;
@@ -101,98 +101,123 @@ TEST(Open, AnOlderVersion_IsRefusedUntouchedNamingBothVersions) {
                            fmt::format("database version 3; this one reads {}", schema_version));
 }
 
-/// As a cell is that was found right.
-void prove(Cell& cell) {
-  cell.batch = 1;
-  cell.relative_error = 0;
-  cell.error_bound = 1;
+/// Of the version before this one, and of its beginning: without the columns that came later.
+std::filesystem::path older_run() {
+  return std::filesystem::path(ATTNSCOPE_SOURCE_DIR) / "tests/store/small_run.attn";
 }
 
-/// A heat at the defaults of every axis in a file from before there were `documents` and what a
-/// sample's threads ran and waited, and so without their columns.
-void make_older(const std::filesystem::path& file) {
-  {
-    Store store = open_or_throw(file);
-    const RunId run = begin_or_throw(store, sample_run());
-    HeatResult heat;
-    heat.point.sequence_tokens = 64;
-    heat.cells.resize(2);
-    for (Cell& cell : heat.cells) prove(cell);
-    heat.cells.front().samples = {{.time_ns = 5}};
-    ASSERT_TRUE(store.add_heat(run, heat));
-  }
-  run_sql(file, "ALTER TABLE heats DROP COLUMN documents");
-  run_sql(file, "ALTER TABLE samples DROP COLUMN cpu_ns");
-  run_sql(file, "ALTER TABLE heats DROP COLUMN fingerprint");
-  run_sql(file, "ALTER TABLE heats DROP COLUMN restart");
-  run_sql(file, "ALTER TABLE restarts DROP COLUMN fingerprint");
-  run_sql(file, "ALTER TABLE samples DROP COLUMN waited_ns");
+std::filesystem::path older_copy(const TemporaryFolder& folder, const char* name,
+                                 const char* change = "SELECT 1") {
+  std::filesystem::copy_file(older_run(), folder / name);
+  run_sql(folder / name, change);
+  return folder / name;
 }
 
-void expect_sound_with_one_document(const Store& store, std::size_t cells) {
-  const auto stored = store.cells(store.find_run("last")->id, true);
-  ASSERT_TRUE(stored) << stored.error().message;
-  EXPECT_EQ(stored->size(), cells);
-  for (const StoredCell& cell : *stored) {
+/// The medians of the older run, which are those of its samples.
+void expect_older_run(const Store& store) {
+  const auto run = store.find_run("last");
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_EQ(run->id.uuid, "d7f7d1ce-49e6-497e-b607-ce391bd6d3e3");
+  EXPECT_EQ(run->heats_stored, 2);
+  const auto cells = store.cells(run->id, true);
+  ASSERT_TRUE(cells) << cells.error().message;
+  ASSERT_EQ(cells->size(), 4U);
+  for (const StoredCell& cell : *cells) {
     EXPECT_FALSE(cell.damaged);
-    EXPECT_EQ(cell.point.documents, 1);
+    EXPECT_EQ(cell.cell.samples.size(), 4U);
+    EXPECT_EQ(cell.point.stage, Stage::whole);
+    EXPECT_GT(cell.summary.median_ns, 0);
   }
-  ASSERT_EQ(stored->front().cell.samples.size(), 1U);
-  EXPECT_EQ(stored->front().cell.samples.front().time_ns, 5);
-  EXPECT_FALSE(stored->front().cell.samples.front().waited_ns);
-  EXPECT_TRUE(store.check_integrity());
+  EXPECT_EQ(store.ceilings(run->id)->size(), 2U);
+  const Status sound = store.check_integrity();
+  EXPECT_TRUE(sound) << sound.error().message;
 }
 
-TEST(Open, AFileFromBeforeThereWasAColumn_IsReadAsAtItsDefault) {
+TEST(OlderVersion, IsReadAndStaysAsItIs) {
   const TemporaryFolder folder;
-  make_older(folder / "old.db");
-  const std::string before = bytes_of(folder / "old.db");
+  const auto file = older_copy(folder, "old.db");
+  const std::string before = bytes_of(file);
   {
-    const Store store = open_or_throw(folder / "old.db", Store::Mode::read_only);
-    expect_sound_with_one_document(store, 2);
-    EXPECT_EQ(store.finished_points(store.find_run("last")->id)->size(), 1U);
+    const Store store = open_or_throw(file, Store::Mode::read_only);
+    expect_older_run(store);
     ASSERT_TRUE(store.export_runs({store.find_run("last")->id}, folder / "new.attn"));
   }
-  EXPECT_EQ(bytes_of(folder / "old.db"), before);
-  expect_sound_with_one_document(open_or_throw(folder / "new.attn", Store::Mode::read_only), 2);
+  EXPECT_EQ(bytes_of(file), before);
+  EXPECT_EQ(bytes_of(folder / "new.attn")[63], schema_version);
+  expect_older_run(open_or_throw(folder / "new.attn", Store::Mode::read_only));
 }
 
-TEST(Open, AFileFromBeforeThereWasAColumn_TakesRowsOfEveryValueOfIt) {
+TEST(OlderVersion, ThatIsPackedIsRead) {
   const TemporaryFolder folder;
-  make_older(folder / "old.db");
-  Store store = open_or_throw(folder / "old.db");
-  HeatResult heat;
-  heat.point.sequence_tokens = 64;
-  heat.point.documents = 4;
-  heat.cells.resize(1);
-  prove(heat.cells.front());
-  heat.cells.front().samples = {{.time_ns = 5, .waited_ns = 2}};
-  const RunId run = store.find_run("last")->id;
-  ASSERT_TRUE(store.add_heat(run, heat));
-  const auto cells = store.cells(run, true);
-  ASSERT_EQ(cells->size(), 3U);
-  EXPECT_EQ(cells->back().point.documents, 4);
-  EXPECT_EQ(cells->back().cell.samples.front().waited_ns, 2);
-  EXPECT_TRUE(store.check_integrity());
+  const auto file = older_copy(folder, "old.db", "PRAGMA journal_mode = WAL");
+  write_bytes(folder / "old.db.gz", tests::packed(bytes_of(file)));
+  expect_older_run(open_or_throw(folder / "old.db.gz", Store::Mode::read_only));
 }
 
-TEST(Open, AFileFromBeforeThereWasAColumn_IsImportedOnce) {
+TEST(OlderVersion, WithALogIsConvertedWhenItIsWritten) {
   const TemporaryFolder folder;
-  make_older(folder / "old.db");
-  std::filesystem::rename(folder / "old.db", folder / "old.attn");
+  const auto file = older_copy(folder, "old.db", "PRAGMA journal_mode = WAL");
+  run_sql(file, "UPDATE sqlite_sequence SET seq = 7");
+  for (int i = 0; i < 2; ++i) {
+    Store store = open_or_throw(file);
+    expect_older_run(store);
+    EXPECT_EQ(bytes_of(file)[18], 1);  // the log is gone
+  }
+  Store store = open_or_throw(file);
+  begin_or_throw(store, sample_run());
+  EXPECT_EQ(store.find_run("last")->number, 8);
+  EXPECT_EQ(bytes_of(file)[63], schema_version);
+}
+
+TEST(OlderVersion, ThatManyOpenAtOnceIsConvertedOnce) {
+  const TemporaryFolder folder;
+  const auto file = older_copy(folder, "old.db");
+  constexpr int count = 4;
+  std::latch start(count);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < count; ++i) {
+    threads.emplace_back([&] {
+      start.arrive_and_wait();
+      begin_or_throw(*std::make_unique<Store>(open_or_throw(file)), sample_run());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(open_or_throw(file).runs()->size(), 1U + count);
+}
+
+TEST(OlderVersion, IsImportedOnce) {
+  const TemporaryFolder folder;
   Store store = open_or_throw(folder / "results.db");
-  EXPECT_EQ(store.import_file(folder / "old.attn")->added, 1);
-  const auto again = store.import_file(folder / "old.attn");
+  EXPECT_EQ(store.import_file(older_run())->added, 1);
+  const auto again = store.import_file(older_run());
   EXPECT_EQ(again->already_there, 1);
   EXPECT_EQ(again->heats_added, 0);
-  expect_sound_with_one_document(store, 2);
+  expect_older_run(store);
 }
 
-TEST(Open, AnAxisThatIsNotKnownHere_IsRefusedUntouchedByName) {
-  const TemporaryFolder folder;
-  { const Store store = open_or_throw(folder / "newer.db"); }
-  run_sql(folder / "newer.db", "ALTER TABLE heats ADD COLUMN colour TEXT NOT NULL DEFAULT 'red'");
-  expect_refused_untouched(folder, folder / "newer.db", "the axis 'colour'");
+TEST(OlderVersion, ThatWasDamagedStaysSo) {
+  const auto damage_after = [](const char* change) {
+    const TemporaryFolder folder;
+    const Store store = open_or_throw(older_copy(folder, "old.db", change));
+    const RunInfo run = *store.find_run("last");
+    std::int64_t damaged = run.damaged_ceilings + run.missing_cells + (run.damaged ? 1 : 0);
+    const auto cells = store.cells(run.id, true);
+    for (const StoredCell& cell : *cells) damaged += cell.damaged ? 1 : 0;
+    EXPECT_EQ(store.check_integrity().has_value(), damaged == 0) << change;
+    return damaged;
+  };
+  EXPECT_EQ(damage_after("SELECT 1"), 0);
+  EXPECT_EQ(damage_after("UPDATE runs SET device = 'a faster one'"), 1);
+  EXPECT_EQ(damage_after("UPDATE samples SET time_ns = time_ns + 1 WHERE cell_id = 1"), 1);
+  EXPECT_EQ(damage_after("UPDATE samples SET outlier = 1 WHERE cell_id = 2 AND ordinal = 3"), 1);
+  EXPECT_EQ(damage_after("DELETE FROM samples WHERE cell_id = 2 AND ordinal = 3"), 1);
+  EXPECT_EQ(damage_after("UPDATE cells SET batch = batch + 1 WHERE id = 3"), 1);
+  EXPECT_EQ(damage_after("UPDATE cells SET samples_fingerprint = 1 WHERE id = 3"), 0)
+      << "the samples are as they were";
+  EXPECT_EQ(damage_after("UPDATE heats SET threads = threads + 1 WHERE id = 1"), 2);
+  EXPECT_EQ(damage_after("DELETE FROM cells WHERE id = 1"), 1);
+  EXPECT_EQ(damage_after("UPDATE ceilings SET flop_per_second = flop_per_second * 2 WHERE id = 1"),
+            1);
 }
 
 TEST(PublishedRuns, AreSound) {
@@ -208,17 +233,6 @@ TEST(PublishedRuns, AreSound) {
     ++runs;
   }
   EXPECT_GE(runs, 11);
-}
-
-TEST(Open, ANewerVersionThatIsOnlyInTheLogYet_IsRefusedUntouched) {
-  const TemporaryFolder folder;
-  { const Store store = open_or_throw(folder / "newer.db"); }
-  sqlite3* writer = nullptr;
-  ASSERT_EQ(sqlite3_open((folder / "newer.db").c_str(), &writer), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(writer, "PRAGMA user_version = 42", nullptr, nullptr, nullptr), SQLITE_OK);
-  expect_refused_untouched(folder, folder / "newer.db",
-                           fmt::format("database version 42; this one knows {}", schema_version));
-  sqlite3_close(writer);
 }
 
 TEST(Open, GarbageTextAndTruncatedFiles_AreRefusedUntouched) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One file and several programs: writers and a reader at once, readers of a travelling file, and a
-// copy that lacks the log.
+// copy of a live one.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,6 +18,7 @@
 
 #include "base/text_file.h"
 #include "base/written_file.h"
+#include "engine/store/database.h"
 #include "tests/store/sample_runs.h"
 
 namespace attnscope {
@@ -73,17 +74,14 @@ void expect_unmixed(const Store& store, const RunInfo& run) {
   }
 }
 
-/// Waits for a byte, then stores a run without heats and closes the database.
-[[noreturn]] void store_when_told(const std::filesystem::path& file, int told) {
+/// Waits for a byte, then finds that another process is writing the database.
+[[noreturn]] void is_refused_when_told(const std::filesystem::path& file, int told) {
   char byte = 0;
   if (read(told, &byte, 1) != 1) _exit(1);
-  {
-    Result<Store> store = Store::open(file, Store::Mode::read_write);
-    if (!store) _exit(2);
-    const Result<RunId> run = store->begin_run(own_run(1));
-    if (!run || !store->finish_run(*run, RunStatus::done)) _exit(3);
-  }
-  _exit(0);
+  Result<Store> store = Store::open(file, Store::Mode::existing);
+  if (!store) _exit(2);
+  store->set_busy_timeout(std::chrono::milliseconds(0));
+  _exit(store->begin_run(own_run(1)) ? 3 : 0);
 }
 
 /// As ulimit -f does, until it goes away.
@@ -119,25 +117,6 @@ TEST(Sharing, WhereFilesMayNotGrow_ADatabaseIsReadAsItIs) {
   }
 }
 
-TEST(Sharing, WhereFilesMayNotGrow_ALogThatNobodyHoldsIsOneSentence) {
-  const TemporaryFolder folder;
-  const Store live = [&] {
-    Store store = open_or_throw(folder / "live.db");
-    begin_or_throw(store, own_run(0));
-    return store;
-  }();
-  for (const char* ending : {"", "-wal"}) {
-    std::filesystem::copy_file(folder / ("live.db" + std::string(ending)),
-                               folder / ("left.db" + std::string(ending)));
-  }
-  for (const rlim_t bytes : {0, 1024}) {
-    const FileSizeLimit limit(bytes);
-    const Result<Store> store = Store::open(folder / "left.db", Store::Mode::read_only);
-    ASSERT_FALSE(store) << bytes;
-    EXPECT_THAT(store.error().message, AllOf(HasSubstr("left.db"), HasSubstr("ulimit -f")));
-  }
-}
-
 TEST(Sharing, ASecondOpeningInTheSameProcess_LeavesTheFirstItsLocks) {
   const TemporaryFolder folder;
   const auto file = folder / "shared.db";
@@ -145,12 +124,12 @@ TEST(Sharing, ASecondOpeningInTheSameProcess_LeavesTheFirstItsLocks) {
   std::array<int, 2> ends{};
   ASSERT_EQ(pipe(ends.data()), 0);
   const pid_t other = fork();
-  if (other == 0) store_when_told(file, ends[0]);
+  if (other == 0) is_refused_when_told(file, ends[0]);
 
-  Store first = open_or_throw(file);
-  begin_or_throw(first, own_run(0));  // its log is filled, and looked through by the next opening
-  for (const Store::Mode mode : {Store::Mode::read_only, Store::Mode::read_write}) {
-    EXPECT_EQ(open_or_throw(file, mode).runs().value().size(), 2U);  // opened and closed again
+  store::Database first = store::open_database(store::uri_of(file, ""), SQLite::OPEN_READWRITE);
+  const store::Transaction held(first, SQLite::TransactionBehavior::IMMEDIATE);
+  for (const Store::Mode mode : {Store::Mode::read_only, Store::Mode::existing}) {
+    EXPECT_EQ(open_or_throw(file, mode).runs().value().size(), 1U);  // opened and closed again
   }
   for (int i = 0; i < 2; ++i) {  // as whatever else a person may name a file for
     EXPECT_FALSE(may_be_written(file));
@@ -162,12 +141,6 @@ TEST(Sharing, ASecondOpeningInTheSameProcess_LeavesTheFirstItsLocks) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
   close(ends[0]);
   close(ends[1]);
-
-  // The other was not the last user: its end took no log away.
-  EXPECT_TRUE(std::filesystem::exists(folder / "shared.db-wal"));
-  EXPECT_EQ(first.runs().value().size(), 3U);
-  begin_or_throw(first, own_run(0));
-  EXPECT_EQ(open_or_throw(file).runs().value().size(), 4U);
 }
 
 TEST(Sharing, ALinkToADatabase_IsTheDatabase) {
@@ -178,8 +151,8 @@ TEST(Sharing, ALinkToADatabase_IsTheDatabase) {
   {
     Store store = open_or_throw(folder / "link.db");
     begin_or_throw(store, own_run(0));
-    EXPECT_TRUE(std::filesystem::exists(folder / "elsewhere/real.db-wal"));
   }
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link.db"));
   EXPECT_EQ(open_or_throw(folder / "link.db", Store::Mode::read_only).runs()->size(), 2U);
 }
 
@@ -190,8 +163,7 @@ TEST(Sharing, WhoseFileIsMovedOrReplaced_WritesNoMoreAndSavesAll) {
     Store store = open_or_throw(file);
     EXPECT_TRUE(store.is_at_its_place());
     begin_or_throw(store, own_run(0));
-    for (const char* ending : {"", "-wal", "-shm"})
-      std::filesystem::remove(folder / (std::string("own.db") + ending));
+    std::filesystem::remove(file);
     if (is_replaced) begin_or_throw(*std::make_unique<Store>(open_or_throw(file)), own_run(1));
     EXPECT_FALSE(store.is_at_its_place());
     EXPECT_THAT(store.begin_run(own_run(0)).error().message, HasSubstr("open it again"));
@@ -206,85 +178,19 @@ TEST(Sharing, WhoseFileIsMovedOrReplaced_WritesNoMoreAndSavesAll) {
   }
 }
 
-/// A database whose log was not emptied into it, as a killed driver leaves it, and a good one with
-/// `runs` runs.
-struct KilledAndGood {
-  explicit KilledAndGood(int runs) {
-    Store live = open_or_throw(folder / "live.db");
-    const RunId run = begin_or_throw(live, own_run(0));
-    for (int i = 0; i < 4; ++i) EXPECT_TRUE(live.add_heat(run, heat_of(0, i)));
-    for (const char* ending : {"", "-wal"})
-      std::filesystem::copy_file(folder / ("live.db" + std::string(ending)),
-                                 folder / ("killed.db" + std::string(ending)));
-    Store store = open_or_throw(good);
-    for (int i = 0; i < runs; ++i) {
-      const RunId own = begin_or_throw(store, own_run(1));
-      EXPECT_TRUE(store.add_heat(own, heat_of(1, i)));
-    }
-  }
-  TemporaryFolder folder;
-  std::filesystem::path good = folder / "good.db", killed = folder / "killed.db";
-};
-
-TEST(Sharing, AGoodDatabaseBesideAnothersLog_IsLeftAsItIs) {
-  for (const int runs : {1, 3}) {
-    const KilledAndGood files(runs);
-    const std::string before = bytes_of(files.good);
-    std::filesystem::rename(files.good, files.killed);
-    for (const auto mode : {Store::Mode::read_only, Store::Mode::read_write}) {
-      const Result<Store> store = Store::open(files.killed, mode);
-      ASSERT_FALSE(store) << runs;
-      EXPECT_THAT(store.error().message, AllOf(HasSubstr("killed.db-wal belongs to another"),
-                                               HasSubstr("move it to its own")));
-    }
-    EXPECT_EQ(bytes_of(files.killed), before);
-  }
-}
-
-TEST(Sharing, ALogOfPagesThatDoNotFit_IsNotWrittenInto) {
-  const KilledAndGood files(0);
-  {
-    // The same run in both, so that only the pages tell.
-    Store store = open_or_throw(files.good);
-    ASSERT_TRUE(store.import_file(files.killed));
-    const RunId run = store.find_run("last")->id;
-    ASSERT_TRUE(store.describe_run(run, {.note = std::string(1 << 17, 'x')}));
-  }
-  std::filesystem::rename(files.good, files.killed);
-  const std::string before = bytes_of(files.killed);
-  const Result<Store> store = Store::open(files.killed, Store::Mode::read_write);
-  ASSERT_FALSE(store);
-  EXPECT_THAT(store.error().message, HasSubstr("belongs to another database than"));
-  EXPECT_EQ(bytes_of(files.killed), before);
-}
-
-TEST(Sharing, ANewDatabase_IsNotMadeBesideALogThatItWouldTakeAway) {
-  const KilledAndGood files(0);
-  const std::filesystem::path log = files.killed.string() + "-wal";
-  const std::string before = bytes_of(log);
-  std::filesystem::remove(files.killed);
-  for (const bool is_there : {false, true}) {
-    if (is_there) write_bytes(files.killed, "");
-    const Result<Store> store = Store::open(files.killed, Store::Mode::read_write);
-    ASSERT_FALSE(store);
-    EXPECT_THAT(store.error().message,
-                AllOf(HasSubstr("without its database"), HasSubstr("use another database")));
-    EXPECT_EQ(bytes_of(log), before);
-  }
-}
-
 TEST(Sharing, ADatabaseWithASecondName_IsReadButNotWritten) {
-  const KilledAndGood files(1);
-  const auto second = files.folder / "second.db";
-  std::filesystem::create_hard_link(files.good, second);
-  for (const auto& name : {files.good, second}) {
+  const TemporaryFolder folder;
+  const auto first = folder / "first.db", second = folder / "second.db";
+  begin_or_throw(*std::make_unique<Store>(open_or_throw(first)), own_run(1));
+  std::filesystem::create_hard_link(first, second);
+  for (const auto& name : {first, second}) {
     EXPECT_EQ(open_or_throw(name, Store::Mode::read_only).runs()->size(), 1U);
     const Result<Store> store = Store::open(name, Store::Mode::read_write);
     ASSERT_FALSE(store);
     EXPECT_THAT(store.error().message, AllOf(HasSubstr("second name"), HasSubstr("cp")));
   }
   std::filesystem::remove(second);
-  begin_or_throw(*std::make_unique<Store>(open_or_throw(files.good)), own_run(1));
+  begin_or_throw(*std::make_unique<Store>(open_or_throw(first)), own_run(1));
 }
 
 TEST(Sharing, TwoDriversAndAReader_WorkOnOneDatabaseAndNoRunIsMixed) {
@@ -352,38 +258,16 @@ TEST(Sharing, ATravellingFileOpenedByTwo_IsReadByBothAndKeptAsItIs) {
   EXPECT_EQ(bytes_of(folder / "run.attn"), bytes);
 }
 
-TEST(Sharing, ALiveDatabaseCopiedWithoutItsLog_IsReadAsItWasAndSaidToLackSomething) {
+TEST(Sharing, ALiveDatabaseThatIsCopied_IsWhole) {
   const TemporaryFolder folder;
-  RunId run;
-  {
-    Store first = open_or_throw(folder / "live.db");
-    EXPECT_EQ(first.warning(), "");
-    run = begin_or_throw(first, own_run(0));
-    ASSERT_TRUE(first.add_heat(run, heat_of(0, 0)));
-  }
   Store live = open_or_throw(folder / "live.db");
-  ASSERT_TRUE(live.add_heat(run, heat_of(0, 1)));
-  ASSERT_EQ(live.cells(run, true)->size(), 2U * cells_each);
+  const RunId run = begin_or_throw(live, own_run(0));
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(live.add_heat(run, heat_of(0, i)));
   std::filesystem::copy_file(folder / "live.db", folder / "copy.db");
-
-  for (const auto mode : {Store::Mode::read_only, Store::Mode::read_write}) {
-    const Store copy = open_or_throw(folder / "copy.db", mode);
-    EXPECT_THAT(copy.warning(), AllOf(HasSubstr("copied without"), HasSubstr("attnscope export")));
-    const auto runs = copy.runs();
-    ASSERT_EQ(runs->size(), 1U);
-    expect_unmixed(copy, runs->front());
-    EXPECT_TRUE(copy.check_integrity());
-  }
-}
-
-TEST(Sharing, ADatabaseOfADriverThatWasKilled_IsNotTakenForACopy) {
-  const TemporaryFolder folder;
-  {
-    Store store = open_or_throw(folder / "results.db");
-    begin_or_throw(store, sample_run());  // of a process that is gone
-  }
-  EXPECT_EQ(open_or_throw(folder / "results.db").warning(), "");
-  EXPECT_EQ(open_or_throw(folder / "results.db", Store::Mode::read_only).warning(), "");
+  const Store copy = open_or_throw(folder / "copy.db");
+  EXPECT_EQ(copy.cells(run, true)->size(), 2U * cells_each);
+  expect_unmixed(copy, copy.runs()->front());
+  EXPECT_TRUE(copy.check_integrity());
 }
 
 }  // namespace

@@ -131,13 +131,6 @@ TEST_F(Transfer, APackedExport_IsReadAsItIs) {
   for (const RunId& run : runs_) expect_equal_run(other, run);
 }
 
-TEST_F(Transfer, APackedDatabaseInUse_IsReadWithoutItsLog) {
-  const std::string bytes = bytes_of(folder_ / "results.db");
-  ASSERT_EQ(bytes[18], 2);  // WAL
-  write_bytes(folder_ / "copy.db.gz", tests::packed(bytes));
-  EXPECT_TRUE(Store::open(folder_ / "copy.db.gz", Store::Mode::read_only));
-}
-
 TEST_F(Transfer, APackedFileThatIsNotWhole_IsRefused_AndNothingIsTaken) {
   ASSERT_TRUE(store_.export_runs(runs_, folder_ / "all.attn.gz"));
   const std::string whole = bytes_of(folder_ / "all.attn.gz");

@@ -2,18 +2,13 @@
 //
 // The reading functions of Store.
 
-#include "engine/store/store.h"
-
 #include <fmt/format.h>
-#include <sqlite3.h>
 #include <sys/random.h>
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <charconv>
 #include <map>
-#include <set>
 #include <stdexcept>
 
 #include "engine/store/fields.h"
@@ -41,9 +36,8 @@ constexpr std::array<std::string_view, 4> status_names{"running", "done", "cance
 
 /// The columns of runs for read_run, in its order, followed by counts.
 const std::string& run_query() {
-  static const std::string text =
-      fmt::format("SELECT number, uuid, {}, fingerprint, {}, {} FROM runs", store::run_columns,
-                  store::state_columns, counts);
+  static const std::string text = fmt::format("SELECT number, uuid, {}, {}, {} FROM runs",
+                                              store::run_columns, store::state_columns, counts);
   return text;
 }
 
@@ -70,36 +64,20 @@ void set_status(RunInfo& info, std::string_view status) {
   }
 }
 
-RunInfo read_run(const Statement& row) {
+RunInfo read_run(const Database& database, const Statement& row) {
   RunInfo info;
   Reader read(row, 0);
-  std::int64_t print = 0;
   std::string status;
   read(info.number);
   read(info.id.uuid);
   store::visit_run(read, info.start);
-  read(print);
   store::visit_state(read, status, info);
   read(info.heats_done);
   read(info.cells_failed);
   read(info.nothing_measured);
-  info.damaged = print != store::fingerprint_of(info.id.uuid, info.start);
+  info.damaged = !store::matches(database, store::start_print(), info.number);
   set_status(info, status);
   return info;
-}
-
-/// Reads the cell's samples and their flags; true when they match their fingerprint.
-bool read_samples(Statement& query, std::int64_t samples_print, StoredCell& stored) {
-  query.reset();
-  query.bind(1, stored.cell_number);
-  while (query.executeStep()) {
-    Reader read(query, 0);
-    bool outlier = false;
-    store::visit_sample(read, stored.cell.samples.emplace_back());
-    read(outlier);
-    stored.outliers.push_back(outlier);
-  }
-  return samples_print == store::fingerprint_of(stored.cell.samples, stored.outliers);
 }
 
 /// Cells of one heat must be adjacent.
@@ -132,11 +110,9 @@ void look_at_values(StoredCell& stored) {
 
 /// Ceilings that match their fingerprints and have possible values.
 std::vector<Ceilings> sound_ceilings(const Database& database, const RunId& run) {
-  Statement query(
-      database,
-      fmt::format("SELECT id, fingerprint, {} FROM ceilings "
-                  "WHERE run_number = (SELECT number FROM runs WHERE uuid = ?) ORDER BY id",
-                  store::ceilings_columns));
+  Statement query(database, fmt::format("SELECT id, {} FROM ceilings WHERE run_number = (SELECT "
+                                        "number FROM runs WHERE uuid = ?) ORDER BY id",
+                                        store::ceilings_columns));
   Statement rates(
       database,
       "SELECT working_set_bytes, bytes_per_second FROM copy_rates WHERE ceilings_id = ? "
@@ -146,72 +122,42 @@ std::vector<Ceilings> sound_ceilings(const Database& database, const RunId& run)
   while (query.executeStep()) {
     Ceilings ceilings;
     Reader read(query, 0);
-    std::int64_t id = 0, print = 0;
+    std::int64_t id = 0;
     read(id);
-    read(print);
     store::visit_ceilings(read, ceilings);
     rates.reset();
     rates.bind(1, id);
     while (rates.executeStep())
       ceilings.copy.push_back({rates.getColumn(0).getInt64(), store::real_at(rates, 1)});
-    if (print == store::fingerprint_of(run.uuid, ceilings) && is_possible(ceilings))
+    if (store::matches(database, store::ceilings_print(), id) && is_possible(ceilings))
       result.push_back(ceilings);
   }
   return result;
 }
 
-/// Oldest first. A row without a fingerprint was written by a version without them.
-std::vector<Restart> restarts_of(const Database& database, const store::RowValues& values,
-                                 const RunId& run) {
-  Statement query(database, fmt::format("SELECT {} FROM restarts AS row WHERE run_number = "
-                                        "(SELECT number FROM runs WHERE uuid = ?) ORDER BY rowid",
-                                        values.restart));
+/// Oldest first.
+std::vector<Restart> restarts_of(const Database& database, const RunId& run) {
+  Statement query(database, fmt::format("SELECT id, {} FROM restarts WHERE run_number = (SELECT "
+                                        "number FROM runs WHERE uuid = ?) ORDER BY id",
+                                        store::restart_columns));
   query.bind(1, run.uuid);
   std::vector<Restart> result;
   while (query.executeStep()) {
     Restart& restart = result.emplace_back();
     Reader read(query, 0);
-    std::optional<std::int64_t> print;
+    std::int64_t id = 0;
+    read(id);
     store::visit_restart(read, restart);
-    read(print);
-    restart.damaged = print && *print != store::fingerprint_of(run.uuid, restart);
+    restart.damaged = !store::matches(database, store::restart_print(), id);
   }
   return result;
 }
 
-/// Number of heats with a wrong fingerprint or a wrong number of cells, and of duplicate heats.
-std::int64_t damaged_heats(const Database& database, const store::RowValues& values,
-                           const RunInfo& run) {
-  Statement query(database, fmt::format("SELECT {}, {} FROM heats AS row WHERE run_number = ?",
-                                        values.heat, values.point));
-  query.bind(1, run.number);
-  std::int64_t damaged = 0;
-  std::set<std::pair<int, std::string>> seen;
-  while (query.executeStep()) {
-    Reader read(query, 0);
-    int heat_index = 0;
-    std::int64_t cell_count = 0;
-    std::optional<std::int64_t> print, restart;
-    HeatPoint point;
-    read(heat_index);
-    read(cell_count);
-    read(print);
-    read(restart);
-    store::visit_point(read, point);
-    const bool is_first = seen.emplace(heat_index, point_key(point)).second;
-    if (!is_first || (print && *print != store::fingerprint_of(run.id.uuid, heat_index, cell_count,
-                                                               point, restart)))
-      ++damaged;
-  }
-  return damaged;
-}
-
 /// Counts missing and damaged data of the run, except for its cells' own fingerprints.
-void count_losses(const Database& database, const store::RowValues& values, RunInfo& run) {
-  run.damaged_state = !store::state_print(database, "main", values, run.number).matches();
-  run.damaged_heats = damaged_heats(database, values, run);
-  run.damaged_restarts =
-      std::ranges::count(restarts_of(database, values, run.id), true, &Restart::damaged);
+void count_losses(const Database& database, RunInfo& run) {
+  run.damaged_state = !store::matches(database, store::state_print(), run.number);
+  run.damaged_heats = std::max(0, std::abs(run.heats_stored - run.heats_done) - missing_heats(run));
+  run.damaged_restarts = std::ranges::count(restarts_of(database, run.id), true, &Restart::damaged);
   const auto total = [&](const char* sql) {
     Statement query(database, sql);
     query.bind(1, run.number);
@@ -294,36 +240,20 @@ Status Store::Implementation::writable_now() const {
                 store::is_exported(file) ? "; import it into a database to add to it" : "");
   }
   if (is_at_its_place()) return {};
-  return fail(
-      "the database {}, or its log, was moved, deleted or replaced since it was opened; open it "
-      "again",
-      file.string());
+  return fail("the database {} was moved, deleted or replaced since it was opened; open it again",
+              file.string());
 }
 
 bool Store::Implementation::is_at_its_place() const {
   std::error_code none;
-  return file_id(file) == id && has_its_log() && std::filesystem::file_size(file, none) > 0;
-}
-
-bool Store::Implementation::has_its_log() const {
-  if (!writable || log_id == FileId{}) return true;
-  return file_id(store::log_of(file)) == log_id && file_id(store::memory_of(file)) == memory_id;
+  return file_id(file) == id && std::filesystem::file_size(file, none) > 0;
 }
 
 Store::Store(std::unique_ptr<Implementation> implementation)
     : implementation_(std::move(implementation)) {}
 Store::Store(Store&&) noexcept = default;
-Store& Store::operator=(Store&& other) noexcept {
-  std::swap(implementation_, other.implementation_);
-  return *this;
-}
-Store::~Store() {
-  // As the last user, SQLite would write the log into the file.
-  if (implementation_ && !implementation_->has_its_log()) {
-    sqlite3_db_config(implementation_->database.getHandle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1,
-                      nullptr);
-  }
-}
+Store& Store::operator=(Store&& other) noexcept = default;
+Store::~Store() = default;
 
 void Store::set_busy_timeout(std::chrono::milliseconds timeout) {
   implementation_->busy_timeout_ms = static_cast<int>(timeout.count());
@@ -344,7 +274,7 @@ Result<std::vector<RunInfo>> Store::runs(RunsOf which) const {
                     fmt::format("{} {} ORDER BY number DESC", run_query(), condition_of(which)));
     std::vector<RunInfo> runs;
     while (query.executeStep()) {
-      runs.push_back(read_run(query));
+      runs.push_back(read_run(implementation_->database, query));
       runs.back().file = implementation_->file;
     }
     return runs;
@@ -391,7 +321,7 @@ Result<RunInfo> Store::find_run(std::string_view text) const {
       Statement query(database, fmt::format("{} WHERE {}", run_query(), condition));
       SQLite::bind(query, values...);
       std::vector<RunInfo> matches;
-      while (query.executeStep()) matches.push_back(read_run(query));
+      while (query.executeStep()) matches.push_back(read_run(database, query));
       return matches;
     };
     std::vector<RunInfo> matches;
@@ -410,7 +340,7 @@ Result<RunInfo> Store::find_run(std::string_view text) const {
     if (matches.size() == 1) {
       RunInfo& found = matches.front();
       found.file = implementation_->file;
-      count_losses(database, implementation_->values, found);
+      count_losses(database, found);
       return std::move(found);
     }
     const Result<std::vector<RunInfo>> all = run_list();
@@ -443,34 +373,39 @@ Result<std::vector<StoredCell>> Store::cells(const RunId& run, bool with_samples
     if (!number) return tl::unexpected(number.error());
     Statement query(
         own.database,
-        fmt::format(
-            "SELECT cells.id, row.id, cells.ordinal, cells.samples_fingerprint, cells.fingerprint, "
-            "{}, {} FROM heats AS row JOIN cells ON cells.heat_id = row.id WHERE row.run_number = "
-            "? "
-            "ORDER BY row.id, cells.ordinal",
-            own.values.point, own.values.joined_cell));
-    Statement samples(
-        own.database,
-        fmt::format("SELECT {}, outlier FROM samples AS row WHERE cell_id = ? ORDER BY ordinal",
-                    own.values.sample));
+        fmt::format("SELECT cells.id, heats.id, cells.fingerprint, {} FROM runs JOIN heats ON "
+                    "heats.run_number = number JOIN cells ON cells.heat_id = heats.id WHERE number "
+                    "= ? ORDER BY heats.id, cells.ordinal",
+                    store::printed_cell_columns()));
+    Statement samples(own.database,
+                      fmt::format(fmt::runtime(store::cell_print().queries.back()), "main"));
     query.bind(1, *number);
     std::vector<StoredCell> result;
     while (query.executeStep()) {
       StoredCell& stored = result.emplace_back();
+      constexpr int first_printed = 3;
+      constexpr int before_point = 4;  // uuid, heat_index, cell_count, restart
       Reader read(query, 0);
-      int ordinal = 0;
-      std::int64_t samples_print = 0, print = 0;
-      read(stored.cell_number);
-      read(stored.heat_number);
-      read(ordinal);
-      read(samples_print);
-      read(print);
+      std::int64_t print = 0;
+      store::visit_all(read, stored.cell_number, stored.heat_number, print);
+      read.skip(before_point);
       store::visit_point(read, stored.point);
+      read.skip(1);  // ordinal
       store::visit_cell(read, stored.cell, stored.summary);
-      stored.damaged = read.damaged() ||
-                       print != store::fingerprint_of(run.uuid, stored.point, ordinal, stored.cell,
-                                                      stored.summary, samples_print);
-      if (with_samples && !read_samples(samples, samples_print, stored)) stored.damaged = true;
+      store::Fingerprint found;
+      store::add_row(found, query, first_printed);
+      samples.reset();
+      samples.bind(1, stored.cell_number);
+      while (samples.executeStep()) {
+        store::add_row(found, samples);
+        if (!with_samples) continue;
+        Reader sample(samples, 1);  // after ordinal
+        bool outlier = false;
+        store::visit_sample(sample, stored.cell.samples.emplace_back());
+        sample(outlier);
+        stored.outliers.push_back(outlier);
+      }
+      stored.damaged = read.damaged() || print != found.value();
       look_at_values(stored);
     }
     if (with_samples) summarise_heats(result);
@@ -488,7 +423,7 @@ Result<std::vector<Ceilings>> Store::ceilings(const RunId& run) const {
 
 Result<std::vector<Restart>> Store::restarts(const RunId& run) const {
   return store::guarded(implementation_->file, [&]() -> Result<std::vector<Restart>> {
-    return restarts_of(implementation_->database, implementation_->values, run);
+    return restarts_of(implementation_->database, run);
   });
 }
 
@@ -502,29 +437,18 @@ Result<std::map<std::int64_t, std::optional<std::size_t>>> Store::starts_of_heat
     if (!number) return tl::unexpected(number.error());
     std::map<std::int64_t, std::size_t> places{{0, 0}};  // index of starts by fingerprint
     Statement restarts(own.database,
-                       fmt::format("SELECT {} FROM restarts AS row WHERE run_number = ? "
-                                   "ORDER BY rowid",
-                                   own.values.restart));
+                       "SELECT fingerprint FROM restarts WHERE run_number = ? ORDER BY id");
     restarts.bind(1, *number);
-    for (std::size_t place = 1; restarts.executeStep(); ++place) {
-      Reader read(restarts, 0);
-      Restart restart;
-      std::optional<std::int64_t> print;
-      store::visit_restart(read, restart);
-      read(print);
-      if (print) places.emplace(*print, place);
-    }
-    Statement heats(own.database,
-                    fmt::format("SELECT id, {} FROM heats AS row WHERE run_number = ? "
-                                "ORDER BY id",
-                                own.values.heat));
+    for (std::size_t place = 1; restarts.executeStep(); ++place)
+      places.emplace(restarts.getColumn(0).getInt64(), place);
+    Statement heats(own.database, "SELECT id, restart FROM heats WHERE run_number = ? ORDER BY id");
     heats.bind(1, *number);
     Starts starts;
     while (heats.executeStep()) {
       Reader read(heats, 0);
-      std::int64_t id = 0, heat_index = 0, cell_count = 0;
-      std::optional<std::int64_t> print, restart;
-      store::visit_all(read, id, heat_index, cell_count, print, restart);
+      std::int64_t id = 0;
+      std::optional<std::int64_t> restart;
+      store::visit_all(read, id, restart);
       const auto place = restart ? places.find(*restart) : places.end();
       starts[id] = place == places.end() ? std::nullopt : std::optional(place->second);
     }
@@ -535,19 +459,14 @@ Result<std::map<std::int64_t, std::optional<std::size_t>>> Store::starts_of_heat
 Result<std::optional<Progress>> Store::progress(const RunId& run) const {
   return store::guarded(implementation_->file, [&]() -> Result<std::optional<Progress>> {
     Statement query(implementation_->database,
-                    fmt::format("SELECT {} FROM progress AS row WHERE run_number = (SELECT number "
-                                "FROM runs WHERE uuid = ?)",
-                                implementation_->values.progress));
+                    fmt::format("SELECT {} FROM progress WHERE run_number = (SELECT number FROM "
+                                "runs WHERE uuid = ?)",
+                                store::progress_columns));
     query.bind(1, run.uuid);
     if (!query.executeStep()) return std::optional<Progress>();
     Progress progress;
     Reader read(query, 0);
-    std::optional<std::int64_t> print;
     store::visit_progress(read, progress);
-    read(print);
-    // The driver's next progress is valid again.
-    if (print && *print != store::fingerprint_of(run.uuid, progress))
-      return std::optional<Progress>();
     return std::optional(progress);
   });
 }
@@ -555,10 +474,9 @@ Result<std::optional<Progress>> Store::progress(const RunId& run) const {
 Result<std::vector<std::string>> Store::finished_points(const RunId& run) const {
   return store::guarded(implementation_->file, [&]() -> Result<std::vector<std::string>> {
     Statement query(implementation_->database,
-                    fmt::format("SELECT {} FROM heats AS row WHERE run_number = (SELECT number "
-                                "FROM runs WHERE uuid = ?) "
-                                "ORDER BY id",
-                                implementation_->values.point));
+                    fmt::format("SELECT {} FROM heats WHERE run_number = (SELECT number FROM runs "
+                                "WHERE uuid = ?) ORDER BY id",
+                                store::point_columns()));
     query.bind(1, run.uuid);
     std::vector<std::string> keys;
     while (query.executeStep()) {
