@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The data of a run's chart as plain numbers, shared by the window's charts, `plot` and the data
-// file next to a figure. Drawing is in app/gui/charts.
+// file next to a figure. Drawing is in app/drawing.
 
 #include <optional>
 #include <span>
