@@ -16,19 +16,12 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/program.h"
-#ifdef ATTNSCOPE_HAS_GUI
 #include "app/gui/window.h"
-#endif
 
 namespace {
 
 using attnscope::cli::exit_wrong_use;
-
-struct WindowArguments {
-  std::optional<std::filesystem::path> database;
-  std::filesystem::path file;
-  bool quick_sweep = false;
-};
+using attnscope::gui::WindowArguments;
 
 /// A path, not a sub-command: what a desktop hands over for a double click.
 bool is_file(std::string_view argument) {
@@ -43,7 +36,7 @@ std::optional<WindowArguments> window_arguments(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     if (argument == "--quick-sweep") {
-      arguments.quick_sweep = true;
+      arguments.start_quick_sweep = true;
     } else if (argument == "--db" && i + 1 < argc) {
       arguments.database = argv[++i];
     } else if (arguments.file.empty() && is_file(argument)) {
@@ -70,10 +63,7 @@ int open_window(int argc, char** argv, const WindowArguments& arguments) {
                "'attnscope table last' work without one, and attnscope --help lists the rest.\n");
     return exit_wrong_use;
   }
-  return attnscope::gui::run_window(argc, argv,
-                                    {.database = arguments.database,
-                                     .file = arguments.file,
-                                     .start_quick_sweep = arguments.quick_sweep});
+  return attnscope::gui::run_window(argc, argv, arguments);
 }
 
 #else

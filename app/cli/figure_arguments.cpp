@@ -7,7 +7,7 @@
 
 #include "app/cli/command_line.h"
 #ifdef ATTNSCOPE_HAS_GUI
-#include "app/gui/charts/printable.h"
+#include "app/drawing/printable.h"
 #endif
 
 namespace attnscope::cli {

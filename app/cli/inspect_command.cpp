@@ -27,10 +27,10 @@
 #include "engine/text/characters.h"
 #include "engine/text/pair_reader.h"
 #ifdef ATTNSCOPE_HAS_GUI
-#include "app/gui/charts/map_export.h"
-#include "app/gui/charts/offscreen_application.h"
-#include "app/gui/charts/printable.h"
-#include "app/gui/charts/regions_drawing.h"
+#include "app/drawing/heat_drawing.h"
+#include "app/drawing/offscreen_application.h"
+#include "app/drawing/printable.h"
+#include "app/drawing/regions_drawing.h"
 #endif
 
 namespace attnscope::cli {

@@ -9,8 +9,8 @@
 #include "app/cli/figure_arguments.h"
 #include "app/cli/pattern_arguments.h"
 #ifdef ATTNSCOPE_HAS_GUI
-#include "app/gui/charts/map_export.h"
-#include "app/gui/charts/offscreen_application.h"
+#include "app/drawing/mask_drawing.h"
+#include "app/drawing/offscreen_application.h"
 #endif
 
 namespace attnscope::cli {
@@ -34,8 +34,7 @@ Result<charts::MaskSubject> subject_of(const Session& session,
   if (!item) return tl::unexpected(item.error());
   const auto style = charts::parse_mask_style(arguments.style);
   if (!style) return tl::unexpected(style.error());
-  return charts::MaskSubject{.pattern = std::move(pattern->pattern),
-                             .window = pattern->window,
+  return charts::MaskSubject{.source = {std::move(pattern->pattern), pattern->window},
                              .item = *item,
                              .style = *style,
                              .legend = !arguments.no_legend,

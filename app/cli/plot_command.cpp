@@ -17,8 +17,8 @@
 #include "engine/report/run_figures.h"
 #include "engine/report/training_curve.h"
 #ifdef ATTNSCOPE_HAS_GUI
-#include "app/gui/charts/offscreen_application.h"
-#include "app/gui/charts/printable.h"
+#include "app/drawing/offscreen_application.h"
+#include "app/drawing/printable.h"
 #endif
 
 namespace attnscope::cli {

@@ -27,8 +27,8 @@
 #include "engine/report/model_profile.h"
 #include "engine/text/pair_reader.h"
 #ifdef ATTNSCOPE_HAS_GUI
-#include "app/gui/charts/offscreen_application.h"
-#include "app/gui/charts/printable.h"
+#include "app/drawing/offscreen_application.h"
+#include "app/drawing/printable.h"
 #endif
 
 namespace attnscope::cli {

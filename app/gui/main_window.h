@@ -5,14 +5,15 @@
 
 #include <QMainWindow>
 #include <QTimer>
+#include <filesystem>
 #include <functional>
+#include <memory>
 
 #include "app/gui/models/run_list_model.h"
 #include "app/gui/session/run_launcher.h"
 #include "app/gui/session/store_reader.h"
 #include "app/gui/session/worker_questions.h"
 #include "app/gui/views/theme.h"
-#include "app/gui/window.h"
 
 class QMenu;
 
@@ -27,8 +28,16 @@ class CommandBar;
 class ComparePage;
 class NewRunDialog;
 class Page;
+class PatternEditor;
 class PatternsPage;
 class TrainingPage;
+
+struct WindowOptions {
+  std::filesystem::path database;   // opened on a separate thread; an .attn file opens read-only
+  std::filesystem::path file = {};  // opened once the store is open: see session/opened_files.h
+  bool start_quick_sweep = false;   // start the `quick` sweep once the store is open
+  std::shared_ptr<PatternEditor> patterns = {};  // of the previous window, with edits and undo
+};
 
 class MainWindow : public QMainWindow {
   Q_OBJECT

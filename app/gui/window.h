@@ -6,19 +6,9 @@
 //   return attnscope::gui::run_window(argc, argv, {});
 
 #include <filesystem>
-#include <memory>
 #include <optional>
 
 namespace attnscope::gui {
-
-class PatternEditor;
-
-struct WindowOptions {
-  std::filesystem::path database;   // opened on a separate thread; an .attn file opens read-only
-  std::filesystem::path file = {};  // opened once the store is open: see session/opened_files.h
-  bool start_quick_sweep = false;   // start the `quick` sweep once the store is open
-  std::shared_ptr<PatternEditor> patterns = {};  // of the previous window, with edits and undo
-};
 
 /// Command-line arguments of the window.
 struct WindowArguments {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The data of a chart as plain numbers, shared by the window's charts, `plot` and the data file
-// next to a figure. Drawing is in app/gui/charts; run_figures.h makes the figures of a run.
+// next to a figure. Drawing is in app/drawing; run_figures.h makes the figures of a run.
 
 #include <cstdint>
 #include <optional>

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <thread>
 
-#include "app/gui/background/latest_job.h"
 #include "app/gui/models/attended_tokens_model.h"
+#include "app/gui/session/latest_job.h"
 #include "app/gui/views/head_grid.h"
 #include "app/gui/views/theme.h"
 #include "tests/gui/gui_test.h"

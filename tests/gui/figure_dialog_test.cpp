@@ -11,8 +11,8 @@
 #include <QSettings>
 #include <QSignalSpy>
 
-#include "app/gui/charts/map_export.h"
-#include "app/gui/charts/printable.h"
+#include "app/drawing/mask_drawing.h"
+#include "app/drawing/printable.h"
 #include "engine/report/run_figures.h"
 #include "tests/gui/gui_test.h"
 #include "tests/gui/run_fixture.h"
@@ -210,7 +210,7 @@ class FigureDialogTest : public QObject {
     item.query = 3;
     item.documents = {4};
     open(charts::printable(charts::MaskSubject{
-        .pattern = *pattern, .window = {}, .item = item, .style = charts::MaskStyle::schematic}));
+        .source = {*pattern, {}}, .item = item, .style = charts::MaskStyle::schematic}));
     QVERIFY(!find<QCheckBox>("own_height")->isVisible());
     QVERIFY(!find<QCheckBox>("caption")->isVisible());
     QTRY_VERIFY(!dialog_->preview()->image().isNull());

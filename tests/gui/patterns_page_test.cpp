@@ -421,7 +421,7 @@ class PatternsPageTest : public QObject {
     page_->masks()->compare_with(QStringLiteral("Full attention"));
     QCOMPARE(page_->masks()->compared_with(), QStringLiteral("Full attention"));
     QVERIFY(page_->masks()->is_split());  // a choice alone shows something
-    QVERIFY(find<charts::MaskView>("difference_mask")->other() != nullptr);
+    QVERIFY(find<charts::MaskView>("difference_mask")->masks().b != nullptr);
     // 40 of the 64 pairs are allowed by the sparse pattern, all by full attention.
     QTRY_VERIFY(find<QLabel>("both")->text().contains(QStringLiteral("40 pairs")));
     QVERIFY(find<QLabel>("only_b")->text().contains(QStringLiteral("24 pairs")));
@@ -497,7 +497,7 @@ class PatternsPageTest : public QObject {
                                      {.kind = GroupRule::Kind::whole}));
     QCOMPARE(find<QComboBox>("partner")->itemText(1), QStringLiteral("Before the edits"));
     page_->masks()->compare_with(QStringLiteral("Before the edits"));
-    QVERIFY(find<charts::MaskView>("difference_mask")->other() != nullptr);
+    QVERIFY(find<charts::MaskView>("difference_mask")->masks().b != nullptr);
     page_->editor().undo_stack().undo();
     QVERIFY(page_->masks()->compared_with().isEmpty());
   }

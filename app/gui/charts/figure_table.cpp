@@ -13,7 +13,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
-#include "app/gui/charts/axis_scale.h"
+#include "app/drawing/axis_scale.h"
 #include "engine/report/sheet.h"
 
 namespace attnscope::charts {

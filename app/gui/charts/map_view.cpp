@@ -9,15 +9,15 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/gui/charts/figure_font.h"
+#include "app/drawing/figure_font.h"
 
 namespace attnscope::charts {
 namespace {
 
-constexpr qint64 large_step = 10;      // tokens, with Shift
-constexpr double most_em = 4;          // of a token at the largest zoom
-constexpr double pan_share = 1 / 8.0;  // of the map's side
-constexpr double key_zoom = 1.5, notch_zoom = 1.25;
+constexpr qint64 large_step = 10;                      // tokens, with Shift
+constexpr double most_em = 4;                          // of a token at the largest zoom
+constexpr double pan_share = 1 / 8.0;                  // of the map's side
+constexpr double press_zoom = 1.5, notch_zoom = 1.25;  // of a key, of the wheel
 
 /// Direction (right, down) of an arrow key; nothing for other keys.
 std::optional<QPoint> direction_of(int key) {
@@ -67,6 +67,18 @@ void MapView::hover(std::optional<Pair> pair) {
   Q_EMIT hovered(pair ? pair->first : -1, pair ? pair->second : -1);
 }
 
+void MapView::keep_valid_pairs() {
+  hover(std::nullopt);
+  if (pinned_ && !is_pair(*pinned_)) pin(-1, -1);
+}
+
+void MapView::show_sentence(const QString& sentence) {
+  message_ = sentence;
+  setAccessibleDescription(sentence);
+  hover(std::nullopt);
+  update();
+}
+
 void MapView::pin(qint64 row, qint64 column) {
   std::optional<Pair> pair;
   if (is_pair({row, column})) pair = {row, column};
@@ -102,7 +114,7 @@ void MapView::show_all() {
 void MapView::zoom_about(QPointF position, double factor) {
   const MapSquare& map = square();
   const double scale =
-      std::min(map.axis.blocks().front().units_per_token * factor, most_em * em_of(*this));
+      std::min(map.axis.blocks().front().units_per_token * factor, most_em * em_of(font()));
   const QPointF inside = position - map.rect.topLeft();
   move_to(map.axis.enlarged(scale, inside.y(), inside.x()));
 }
@@ -129,7 +141,7 @@ void MapView::frame(const QRectF& part) {
   const double side = std::max(inside.width(), inside.height());
   if (side < QApplication::startDragDistance()) return;
   const QPointF middle = inside.center() - map.rect.topLeft();
-  const double fewest = map.axis.length() / (most_em * em_of(*this));
+  const double fewest = map.axis.length() / (most_em * em_of(font()));
   move_to({.tokens = std::max(side / map.axis.blocks().front().units_per_token, fewest),
            .row = map.axis.place_at(middle.y() + map.axis.row_scroll()),
            .column = map.axis.place_at(middle.x() + map.axis.column_scroll())});
@@ -233,10 +245,10 @@ bool MapView::move_map(const QKeyEvent& event) {
   switch (event.key()) {
     case Qt::Key_Plus:
     case Qt::Key_Equal:
-      zoom_by(key_zoom);
+      zoom_by(press_zoom);
       return true;
     case Qt::Key_Minus:
-      zoom_by(1 / key_zoom);
+      zoom_by(1 / press_zoom);
       return true;
     case Qt::Key_0:
       show_all();
@@ -250,7 +262,7 @@ void MapView::paintEvent(QPaintEvent* /*event*/) {
   QPainter painter(this);
   const ThemeColors& colors = colors_of(theme());
   if (!has_map()) {
-    const double em = em_of(*this);
+    const double em = em_of(font());
     painter.fillRect(rect(), colors.background);
     painter.setFont(figure_font(em));
     painter.setPen(colors.faint_text);

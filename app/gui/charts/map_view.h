@@ -18,9 +18,9 @@
 #include <optional>
 #include <utility>
 
-#include "app/gui/background/latest_job.h"
-#include "app/gui/charts/chart_theme.h"
-#include "app/gui/charts/map_axis.h"
+#include "app/drawing/chart_theme.h"
+#include "app/drawing/map_axis.h"
+#include "app/gui/session/latest_job.h"
 
 namespace attnscope::charts {
 
@@ -87,6 +87,10 @@ class MapView : public QWidget {
 
   [[nodiscard]] bool is_pair(Pair pair) const;
   void hover(std::optional<Pair> pair);
+  /// For other tokens: nothing is hovered, and a pinned pair outside of them is unpinned.
+  void keep_valid_pairs();
+  /// Shows a sentence; the subclass then has no map.
+  void show_sentence(const QString& sentence);
   /// Resets the zoom to all tokens, for example for new tokens.
   void forget_focus() { focus_ = {}; }
 

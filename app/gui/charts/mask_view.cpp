@@ -4,7 +4,7 @@
 #include <QPainter>
 #include <algorithm>
 
-#include "app/gui/charts/figure_font.h"
+#include "app/drawing/figure_font.h"
 
 namespace attnscope::charts {
 namespace {
@@ -33,15 +33,6 @@ CellPicture coarse(CellPicture picture, int pixels) {
   picture.pixels = pixels;
   picture.most_samples = 2;
   return picture;
-}
-
-Result<std::shared_ptr<const MaskProblem>> make_shared_problem(const MaskSource& source,
-                                                               const LayoutItem& item,
-                                                               MaskStyle style) {
-  Result<std::unique_ptr<MaskProblem>> made =
-      MaskProblem::make(source.pattern, source.window, item, style);
-  if (!made) return tl::unexpected(made.error());
-  return std::shared_ptr<const MaskProblem>(*std::move(made));
 }
 
 }  // namespace
@@ -80,12 +71,9 @@ Status MaskView::rebuild() {
   const bool large = style_ != MaskStyle::schematic && tokens > tokens_made_at_once &&
                      tokens <= MaskProblem::largest;
   if (!large) {
-    auto problem = make_shared_problem(*a_, item_, style_);
-    if (!problem) return refuse(problem.error());
-    Result<ProblemPointer> other{nullptr};
-    if (b_) other = make_shared_problem(*b_, item_, style_);
-    if (!other) return refuse(other.error());
-    adopt(*std::move(problem), *std::move(other));
+    auto masks = make_masks(*a_, b_, item_, style_);
+    if (!masks) return refuse(masks.error());
+    adopt(*std::move(masks));
     return {};
   }
   if (Result<SequenceLayout> layout = SequenceLayout::make({item_}); !layout) {
@@ -96,60 +84,52 @@ Status MaskView::rebuild() {
       return refuse(Error{"pattern '" + (*source)->pattern.name + "' needs a window"});
     }
   }
-  if (!problem_) {
+  if (!has_map()) {
     message_ = QStringLiteral("Drawing %1 tokens…").arg(tokens);
     update();
   }
   maker_.start(
       [this, a = *a_, b = b_, item = item_, style = style_](const LatestJob::Token& token) {
-        auto problem = make_shared_problem(a, item, style);
-        Result<ProblemPointer> other{nullptr};
-        if (problem && b) other = make_shared_problem(*b, item, style);
-        token.deliver([this, problem = std::move(problem), other = std::move(other)] {
-          if (problem && other) return adopt(*problem, *other);
-          (void)refuse(problem ? other.error() : problem.error());
+        auto masks = make_masks(a, b, item, style);
+        token.deliver([this, masks = std::move(masks)] {
+          if (masks) return adopt(*masks);
+          (void)refuse(masks.error());
         });
       });
   return {};
 }
 
 Status MaskView::refuse(const Error& error) {
-  drawing_.reset();  // refers to the problems
-  problem_.reset();
-  other_.reset();
-  message_ = QString::fromStdString(error.message);
-  setAccessibleDescription(message_);
-  hover(std::nullopt);
+  masks_ = {};
+  show_sentence(QString::fromStdString(error.message));
   pin(-1, -1);
   invalidate();
   return tl::unexpected(error);
 }
 
-void MaskView::adopt(ProblemPointer problem, ProblemPointer other) {
-  drawing_.reset();  // refers to the problems
-  problem_ = std::move(problem);
-  other_ = std::move(other);
+void MaskView::adopt(DrawnMasks masks) {
+  drawing_.reset();
+  masks_ = std::move(masks);
   message_.clear();
-  hover(std::nullopt);
-  if (pinned_pair() && !is_pair(*pinned_pair())) pin(-1, -1);
+  keep_valid_pairs();
   describe();
   invalidate();
 }
 
 void MaskView::describe() {
-  if (!problem_) return;
+  if (!has_map()) return;
   const QString style = QString::fromUtf8(name_of(style_).data());
   QString text = QStringLiteral("%1: %2 tokens, style %3. Rows attend to columns.")
                      .arg(QString::fromStdString(a_->pattern.title))
-                     .arg(problem_->tokens())
+                     .arg(masks_.a->tokens())
                      .arg(style);
-  if (other_) text.prepend(QStringLiteral("Difference to %1. ").arg(b_->pattern.title.c_str()));
+  if (masks_.b) text.prepend(QStringLiteral("Difference to %1. ").arg(b_->pattern.title.c_str()));
   if (pinned_pair()) text += QLatin1Char(' ') + explain_pair(*pinned_pair());
   setAccessibleDescription(text);
 }
 
 bool MaskView::is_settled() const {
-  return !maker_.is_busy() && !refiner_.is_busy() && (!problem_ || (!is_stale_ && !is_coarse_));
+  return !maker_.is_busy() && !refiner_.is_busy() && (!has_map() || (!is_stale_ && !is_coarse_));
 }
 
 void MaskView::set_compact(bool compact) {
@@ -170,13 +150,13 @@ const MaskDrawing& MaskView::drawing() const {
   if (!drawing_) {
     MaskDrawing::Page page;
     page.size = QSizeF(size());
-    page.em = is_compact_ ? compact_em : em_of(*this);
+    page.em = is_compact_ ? compact_em : em_of(font());
     page.theme = theme();
     // Around a small mask they would leave no room for the mask.
     const double room = std::min(width(), height()) / page.em;
     page.legend = !is_compact_ && room >= least_legend_em;
     page.names = !is_compact_ && room >= least_names_em;
-    drawing_ = std::make_unique<MaskDrawing>(*problem_, focus(), page, other_.get());
+    drawing_.emplace(masks_, focus(), page);
   }
   return *drawing_;
 }
@@ -186,12 +166,12 @@ QString MaskView::explain(qint64 query_token, qint64 key_token) const {
   const auto sentence = [&](const MaskProblem& problem) {
     return QString::fromStdString(problem.oracle().explain(query_token, key_token));
   };
-  if (!other_) return sentence(*problem_);
-  return QStringLiteral("A: %1.\nB: %2.").arg(sentence(*problem_), sentence(*other_));
+  if (!masks_.b) return sentence(*masks_.a);
+  return QStringLiteral("A: %1.\nB: %2.").arg(sentence(*masks_.a), sentence(*masks_.b));
 }
 
 QSize MaskView::sizeHint() const {
-  const int em = static_cast<int>(em_of(*this));
+  const int em = static_cast<int>(em_of(font()));
   return is_compact_ ? minimumSizeHint() : QSize(44 * em, 44 * em);
 }
 
@@ -201,52 +181,41 @@ QSize MaskView::minimumSizeHint() const {
 }
 
 QImage MaskView::cells_at_once() const {
-  return problem_ ? CellRaster(drawing().picture(devicePixelRatioF())).render() : QImage();
+  return has_map() ? render_cells(drawing().picture(devicePixelRatioF())) : QImage();
 }
 
-void MaskView::render_cells(const MaskDrawing& mask) {
+void MaskView::render_picture() {
   is_stale_ = false;
-  const CellPicture picture = mask.picture(devicePixelRatioF());
-  const auto render = [this](const CellPicture& wanted) {
-    CellRaster raster(wanted);
-    cells_ = raster.render();
-    rows_sampled_ = raster.rows_sampled();
-  };
-  is_coarse_ = CellRaster::intervals_of(picture) > intervals_at_once ||
+  const CellPicture picture = drawing().picture(devicePixelRatioF());
+  is_coarse_ = intervals_of(picture) > intervals_at_once ||
                static_cast<double>(picture.pixels) * picture.pixels > pixels_at_once;
-  if (!is_coarse_) return render(picture);
+  if (!is_coarse_) {
+    cells_ = render_cells(picture, {}, &rows_sampled_);
+    return;
+  }
   int pixels = std::min(coarse_pixels, picture.pixels);
   while (pixels >= least_coarse_pixels &&
-         CellRaster::intervals_of(coarse(picture, pixels)) > coarse_intervals) {
+         intervals_of(coarse(picture, pixels)) > coarse_intervals) {
     pixels /= 2;
   }
   const bool has_coarse = pixels >= least_coarse_pixels;
-  if (has_coarse) {
-    render(coarse(picture, pixels));
-  } else {
-    cells_ = QImage();  // the thread also makes the coarse picture
-  }
-  refine(picture, has_coarse);
-}
-
-void MaskView::refine(const CellPicture& picture, bool has_coarse) {
-  // The picture refers to the problems, so the job keeps them alive.
-  refiner_.start([this, problem = problem_, other = other_, has_coarse,
-                  fine = picture](const LatestJob::Token& token) {
+  // If even that takes too long, the thread also makes the coarse picture.
+  cells_ = has_coarse ? render_cells(coarse(picture, pixels), {}, &rows_sampled_) : QImage();
+  refiner_.start([this, has_coarse, fine = picture](const LatestJob::Token& token) {
     const auto superseded = [&token] { return token.superseded(); };
     if (!has_coarse) {
       const QImage first =
-          CellRaster(coarse(fine, std::min(coarse_pixels, fine.pixels))).render(superseded);
+          render_cells(coarse(fine, std::min(coarse_pixels, fine.pixels)), superseded);
       if (first.isNull()) return;
       token.deliver([this, first] {
         cells_ = first;
         update();
       });
     }
-    CellRaster raster(fine);
-    const QImage image = raster.render(superseded);
+    qint64 rows = 0;
+    const QImage image = render_cells(fine, superseded, &rows);
     if (image.isNull()) return;
-    token.deliver([this, image, rows = raster.rows_sampled()] {
+    token.deliver([this, image, rows] {
       cells_ = image;
       rows_sampled_ = rows;
       is_coarse_ = false;
@@ -257,15 +226,8 @@ void MaskView::refine(const CellPicture& picture, bool has_coarse) {
 }
 
 void MaskView::paint_map(QPainter& painter) {
-  const MaskDrawing& mask = drawing();
-  if (is_stale_) render_cells(mask);
-  mask.paint_ground(painter);
-  if (cells_.isNull()) {
-    painter.fillRect(mask.square().rect, ground_color(theme()));
-  } else {
-    painter.drawImage(mask.square().rect, cells_);
-  }
-  mask.paint_frame(painter);
+  if (is_stale_) render_picture();
+  drawing().paint(painter, cells_);
 }
 
 }  // namespace attnscope::charts

@@ -12,12 +12,11 @@
 //   connect(view, &MaskView::hovered, this, [=](qint64 row, qint64 column) {
 //     label->setText(view->explain(row, column)); });
 
-#include <memory>
 #include <optional>
 
+#include "app/drawing/mask_drawing.h"
+#include "app/drawing/mask_problem.h"
 #include "app/gui/charts/map_view.h"
-#include "app/gui/charts/mask_drawing.h"
-#include "app/gui/charts/mask_problem.h"
 #include "base/result.h"
 #include "engine/pattern/attention_pattern.h"
 #include "engine/pattern/sequence_layout.h"
@@ -46,9 +45,8 @@ class MaskView : public MapView {
 
   /// The drawn problem: in the schematic style, a small stand-in with its own sizes and window.
   /// Null before show_mask, after an error, and while the first large mask is being made.
-  [[nodiscard]] const MaskProblem* problem() const { return problem_.get(); }
-  /// The second problem of a difference; otherwise null.
-  [[nodiscard]] const MaskProblem* other() const { return other_.get(); }
+  [[nodiscard]] const MaskProblem* problem() const { return masks_.a.get(); }
+  [[nodiscard]] const DrawnMasks& masks() const { return masks_; }
   /// Whether the latest request is shown, in its final picture.
   [[nodiscard]] bool is_settled() const;
   /// The rule that decides a pair of the drawn tokens, as a sentence.
@@ -63,9 +61,7 @@ class MaskView : public MapView {
   [[nodiscard]] QSize minimumSizeHint() const override;
 
  private:
-  using ProblemPointer = std::shared_ptr<const MaskProblem>;
-
-  [[nodiscard]] bool has_map() const override { return problem_ != nullptr; }
+  [[nodiscard]] bool has_map() const override { return masks_.a != nullptr; }
   [[nodiscard]] bool can_zoom() const override { return style_ == MaskStyle::true_scale; }
   [[nodiscard]] const MapSquare& square() const override { return drawing().square(); }
   void paint_map(QPainter& painter) override;
@@ -77,17 +73,16 @@ class MaskView : public MapView {
 
   Status rebuild();
   Status refuse(const Error& error);
-  void adopt(ProblemPointer problem, ProblemPointer other);
-  void render_cells(const MaskDrawing& mask);
-  void refine(const CellPicture& picture, bool has_coarse);
+  void adopt(DrawnMasks masks);
+  void render_picture();
   [[nodiscard]] const MaskDrawing& drawing() const;
 
   std::optional<MaskSource> a_, b_;
   LayoutItem item_;
   MaskStyle style_ = MaskStyle::schematic;
   bool is_compact_ = false;
-  ProblemPointer problem_, other_;
-  mutable std::unique_ptr<MaskDrawing> drawing_;
+  DrawnMasks masks_;
+  mutable std::optional<MaskDrawing> drawing_;
   bool is_stale_ = true;
   bool is_coarse_ = false;
   qint64 rows_sampled_ = 0;

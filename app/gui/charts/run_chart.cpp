@@ -19,7 +19,7 @@
 #include <cmath>
 #include <utility>
 
-#include "app/gui/charts/figure_font.h"
+#include "app/drawing/figure_font.h"
 #include "app/gui/charts/figure_table.h"
 
 namespace attnscope::charts {
@@ -185,7 +185,7 @@ const ChartPage& RunChart::page() const {
   if (!page_ || page_->size() != QSizeF(size())) {
     ChartPage::Look look;
     look.size = QSizeF(size());
-    look.em = em_of(*this);
+    look.em = em_of(font());
     look.theme = theme_of(palette());
     look.title = title_;
     look.legend = legend_;
@@ -208,7 +208,7 @@ const ChartPage& RunChart::page() const {
 
 QString RunChart::value_at(QPointF position) const {
   if (const auto entry = page().legend_at(position)) return page().coincidence_in_words(*entry);
-  const double radius = hover_radius * em_of(*this);
+  const double radius = hover_radius * em_of(font());
   if (const DrawnPoint* point = page().nearest(position, radius)) return point->text;
   const auto panel = page().panel_at(position);
   const DrawnCeiling* ceiling = panel ? drawing(*panel).ceiling_at(position, radius / 4) : nullptr;
@@ -220,12 +220,12 @@ QString RunChart::current_value() const {
 }
 
 QSize RunChart::sizeHint() const {
-  const int em = static_cast<int>(em_of(*this));
+  const int em = static_cast<int>(em_of(font()));
   return {36 * em, std::max(26 * em, minimumSizeHint().height())};
 }
 
 QSize RunChart::minimumSizeHint() const {
-  return {static_cast<int>(least_panel_width * em_of(*this)),
+  return {static_cast<int>(least_panel_width * em_of(font())),
           static_cast<int>(std::ceil(page().least_height()))};
 }
 
@@ -246,7 +246,7 @@ void RunChart::paintEvent(QPaintEvent* /*event*/) {
   const QColor selected = colors_of(theme_of(palette())).selected;
   painter.setRenderHint(QPainter::Antialiasing);
   if (current_) {
-    const double em = em_of(*this);
+    const double em = em_of(font());
     painter.setPen(QPen(selected, 1.5 * line_width * em));
     painter.drawEllipse(current_->position, 0.6 * em, 0.6 * em);
   }
@@ -373,7 +373,7 @@ void RunChart::mouseMoveEvent(QMouseEvent* event) {
     update();
     return;
   }
-  const DrawnPoint* point = page().nearest(position, hover_radius * em_of(*this));
+  const DrawnPoint* point = page().nearest(position, hover_radius * em_of(font()));
   set_current(point == nullptr ? std::nullopt : std::optional(*point));
   update_cursor(position);
   const QString text = value_at(position);
@@ -408,7 +408,7 @@ void RunChart::mouseReleaseEvent(QMouseEvent* event) {
   if (drag == Drag::none) return QWidget::mouseReleaseEvent(event);
   const double moved = QLineF(drag_start_, event->position()).length();
   const DrawnPoint* point = moved < QApplication::startDragDistance()
-                                ? page().nearest(event->position(), hover_radius * em_of(*this))
+                                ? page().nearest(event->position(), hover_radius * em_of(font()))
                                 : nullptr;
   if (point != nullptr && point->cell >= 0) {
     Q_EMIT cell_chosen(point->cell);
@@ -433,7 +433,7 @@ void RunChart::wheelEvent(QWheelEvent* event) {
   if (!panel || drawing(*panel).empty()) return event->ignore();
   const QRectF plot = drawing(*panel).plot(), around = drawing(*panel).rect();
   const QRectF over(QPointF(around.left(), plot.top()),
-                    QPointF(plot.right(), plot.bottom() + 3 * em_of(*this)));
+                    QPointF(plot.right(), plot.bottom() + 3 * em_of(font())));
   // The whole chart cannot be zoomed out: the surrounding page may scroll.
   if (turns == 0 || !over.contains(position) || (turns < 0 && !is_zoomed())) return event->ignore();
   panel_ = *panel;
@@ -582,7 +582,7 @@ void RunChart::zoom_into(const QRectF& frame) {
   const double left = std::max(frame.left(), plot.left()), top = std::max(frame.top(), plot.top());
   const double right = std::min(frame.right(), plot.right()),
                bottom = std::min(frame.bottom(), plot.bottom());
-  const double least = em_of(*this);
+  const double least = em_of(font());
   OptionalRange x, y;
   if (right - left >= least)
     x = {(left - plot.left()) / plot.width(), (right - plot.left()) / plot.width()};

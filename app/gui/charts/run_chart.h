@@ -31,7 +31,7 @@
 #include <string>
 #include <vector>
 
-#include "app/gui/charts/chart_page.h"
+#include "app/drawing/chart_page.h"
 #include "engine/report/figure.h"
 
 class QAction;

@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "app/gui/charts/mask_problem.h"
+#include "app/drawing/mask_problem.h"
 #include "app/gui/session/snapshot.h"
 #include "app/gui/session/worker_questions.h"
 #include "engine/report/sheet.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "app/gui/charts/mask_problem.h"
+#include "app/drawing/mask_problem.h"
 
 namespace attnscope::gui {
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "app/gui/charts/figure_font.h"
+#include "app/drawing/figure_font.h"
 
 namespace attnscope::gui {
 

@@ -16,7 +16,7 @@
 #include <optional>
 #include <vector>
 
-#include "app/gui/background/latest_job.h"
+#include "app/gui/session/latest_job.h"
 #include "engine/inspect/dump.h"
 #include "engine/inspect/head_summary.h"
 #include "engine/inspect/head_weights.h"

@@ -259,6 +259,18 @@ RunInfo shown(RunInfo run) {
   return run;
 }
 
+QString file_stem(const RunInfo& run, const QString& suffix) {
+  constexpr int longest = 80;
+  QString stem = QStringLiteral("%1-%2-%3")
+                     .arg(words(title_of(run)).left(longest))
+                     .arg(run.number)
+                     .arg(suffix);
+  for (QChar& letter : stem) {
+    if (!letter.isLetterOrNumber() && letter != QLatin1Char('-')) letter = QLatin1Char('-');
+  }
+  return stem;
+}
+
 RunPointer read_run(const Store& store, const RunRequest& request, const RunPointer& before) {
   auto snapshot = std::make_shared<RunSnapshot>();
   snapshot->request = request;

@@ -108,6 +108,10 @@ using RunPointer = std::shared_ptr<const RunSnapshot>;
 /// Makes the user's texts safe to show.
 [[nodiscard]] RunInfo shown(RunInfo run);
 
+/// The run's name, its number and the exported part, "quick-12-time", without characters that cause
+/// problems in shells and file systems.
+[[nodiscard]] QString file_stem(const RunInfo& run, const QString& suffix);
+
 /// `before`: the previous snapshot. If it holds the same cells of an ended run with the same
 /// baseline, they are reused, so that another slice needs no reading.
 [[nodiscard]] RunPointer read_run(const Store& store, const RunRequest& request,

@@ -18,7 +18,7 @@
 #include <optional>
 #include <vector>
 
-#include "app/gui/background/latest_job.h"
+#include "app/gui/session/latest_job.h"
 #include "base/result.h"
 #include "engine/report/training_curve.h"
 

@@ -12,8 +12,8 @@
 #include <cmath>
 #include <utility>
 
-#include "app/gui/charts/contender_style.h"
-#include "app/gui/charts/figure_font.h"
+#include "app/drawing/contender_style.h"
+#include "app/drawing/figure_font.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/theme.h"
 
@@ -157,7 +157,6 @@ class AnswerList::Delegate : public QStyledItemDelegate {
   }
 
  private:
-  static double em_of(const QFont& font) { return QFontInfo(font).pixelSize(); }
   static double place_width(const QFont& font) {
     return QFontMetricsF(font).horizontalAdvance(QStringLiteral("00."));
   }
@@ -165,7 +164,7 @@ class AnswerList::Delegate : public QStyledItemDelegate {
   [[nodiscard]] double indent(const QFont& font, const QModelIndex& index) const {
     const double left = bar_width + 2 * row_pad;
     if (list_.rows_->contender(index) == nullptr) return left;
-    return left + place_width(font) + row_pad + (charts::sample_width + 0.5) * em_of(font);
+    return left + place_width(font) + row_pad + (charts::sample_width + 0.5) * charts::em_of(font);
   }
   /// Includes the scroll bar's width, so that lines break at the same places with and without it.
   [[nodiscard]] int row_width() const {
@@ -194,7 +193,7 @@ class AnswerList::Delegate : public QStyledItemDelegate {
                      place.isEmpty() ? QStringLiteral("–") : place);
     charts::draw_sample(painter, styles_.style(one.contender), charts::theme_of(option.palette),
                         QPointF(left + width + row_pad, top + metrics.height() / 2),
-                        em_of(option.font), option.palette.color(QPalette::Base));
+                        charts::em_of(option.font), option.palette.color(QPalette::Base));
   }
 
   AnswerList& list_;

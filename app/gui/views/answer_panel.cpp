@@ -20,7 +20,6 @@
 #include <cmath>
 #include <utility>
 
-#include "app/gui/session/checkpoint_inspection.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/answer_fields.h"
 #include "app/gui/views/answer_list.h"
@@ -28,7 +27,6 @@
 #include "app/gui/views/fields.h"
 #include "app/gui/views/file_dialogs.h"
 #include "app/gui/views/popup_button.h"
-#include "app/gui/views/run_export.h"
 #include "base/gzip.h"
 #include "base/written_file.h"
 

@@ -12,9 +12,9 @@
 #include <QTimer>
 #include <QWidget>
 
-#include "app/gui/background/latest_job.h"
+#include "app/gui/session/kept_answers.h"
+#include "app/gui/session/latest_job.h"
 #include "app/gui/session/snapshot.h"
-#include "app/gui/session/text_lengths.h"
 
 class QAction;
 class QComboBox;

@@ -18,7 +18,7 @@
 #include <tuple>
 #include <utility>
 
-#include "app/gui/charts/regions_drawing.h"
+#include "app/drawing/regions_drawing.h"
 #include "app/gui/models/pattern_sweep.h"
 #include "app/gui/models/table_text.h"
 #include "app/gui/session/opened_files.h"

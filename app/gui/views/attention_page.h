@@ -7,8 +7,8 @@
 #include <array>
 #include <memory>
 
+#include "app/drawing/heat_drawing.h"
 #include "app/gui/charts/heat_view.h"
-#include "app/gui/charts/map_export.h"
 #include "app/gui/session/attention_session.h"
 #include "app/gui/views/page.h"
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "app/gui/models/pattern_list_model.h"
-#include "app/gui/session/checkpoint_inspection.h"
+#include "app/gui/session/kept_answers.h"
 
 class QPushButton;
 

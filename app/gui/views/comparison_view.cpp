@@ -18,7 +18,6 @@
 #include "app/gui/views/fields.h"
 #include "app/gui/views/figure_dialog.h"
 #include "app/gui/views/reading_table.h"
-#include "app/gui/views/run_export.h"
 #include "app/gui/views/theme.h"
 #include "views/ui_comparison_view.h"
 

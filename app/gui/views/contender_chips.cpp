@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "app/gui/session/text.h"
-#include "app/gui/views/choice_button.h"
 #include "app/gui/views/fields.h"
 #include "app/gui/views/flow_layout.h"
 #include "engine/heat/model_row.h"

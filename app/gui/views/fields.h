@@ -55,6 +55,19 @@ class HintButton : public QToolButton {
   bool event(QEvent* event) override;
 };
 
+/// A button for one of several choices, or for a choice that is on or off. Fusion's pressed tool
+/// buttons hardly differ from the others, especially on a dark background, and a style sheet would
+/// keep the colours of the first palette.
+class ChoiceButton : public QToolButton {
+  Q_OBJECT
+ public:
+  explicit ChoiceButton(QWidget* parent = nullptr);
+  [[nodiscard]] QSize sizeHint() const override;
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+};
+
 /// A combo box as wide as its longest entry.
 class Picker : public QComboBox {
  public:

@@ -14,7 +14,7 @@
 #include <optional>
 #include <vector>
 
-#include "app/gui/charts/printable.h"
+#include "app/drawing/printable.h"
 
 class QPushButton;
 

@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "app/gui/background/latest_job.h"
+#include "app/gui/session/latest_job.h"
 #include "app/gui/session/sweep_draft.h"
 #include "app/gui/session/sweep_files.h"
 #include "app/gui/session/worker_questions.h"

@@ -8,9 +8,9 @@
 #include <memory>
 #include <optional>
 
-#include "app/gui/background/latest_job.h"
 #include "app/gui/models/pattern_counts.h"
 #include "app/gui/models/rows_model.h"
+#include "app/gui/session/latest_job.h"
 #include "app/gui/session/worker_questions.h"
 #include "app/gui/views/pattern_masks.h"
 

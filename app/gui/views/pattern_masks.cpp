@@ -11,7 +11,6 @@
 
 #include "app/gui/models/pattern_counts.h"
 #include "app/gui/session/text.h"
-#include "app/gui/views/choice_button.h"
 #include "app/gui/views/fields.h"
 #include "app/gui/views/flow_layout.h"
 #include "app/gui/views/theme.h"
@@ -240,21 +239,16 @@ void PatternMasks::show_masks() {
 // For the true sizes, independent of the style.
 void PatternMasks::count() {
   set_counts({}, tr("counting…"));
-  counter_.start(
-      [this, a = a_.source, b = b_->source, item = editor_.item()](const LatestJob::Token& token) {
-        const auto make = [&item](const charts::MaskSource& source) {
-          return charts::MaskProblem::make(source.pattern, source.window, item,
-                                           charts::MaskStyle::true_scale);
-        };
-        const auto problem_a = make(a);
-        const auto problem_b = make(b);
-        std::optional<charts::DifferenceCounts> counts;
-        if (problem_a && problem_b) {
-          counts = charts::count_difference(**problem_a, **problem_b,
-                                            [&token] { return token.superseded(); });
-        }
-        token.deliver([this, counts] { set_counts(counts, tr("too many to count")); });
-      });
+  counter_.start([this, a = a_.source, b = b_->source,
+                  item = editor_.item()](const LatestJob::Token& token) {
+    const auto masks = charts::make_masks(a, b, item, charts::MaskStyle::true_scale);
+    std::optional<charts::DifferenceCounts> counts;
+    if (masks) {
+      counts =
+          charts::count_difference(*masks->a, *masks->b, [&token] { return token.superseded(); });
+    }
+    token.deliver([this, counts] { set_counts(counts, tr("too many to count")); });
+  });
 }
 
 void PatternMasks::set_counts(const std::optional<charts::DifferenceCounts>& counts,

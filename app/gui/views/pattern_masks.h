@@ -10,9 +10,9 @@
 #include <memory>
 #include <optional>
 
-#include "app/gui/background/latest_job.h"
 #include "app/gui/charts/mask_view.h"
 #include "app/gui/models/pattern_editor.h"
+#include "app/gui/session/latest_job.h"
 
 class QButtonGroup;
 class QLabel;

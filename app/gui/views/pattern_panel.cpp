@@ -20,7 +20,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "app/gui/charts/mask_problem.h"
+#include "app/drawing/mask_problem.h"
 #include "app/gui/models/number_list.h"
 #include "app/gui/session/opened_files.h"
 #include "app/gui/session/text.h"

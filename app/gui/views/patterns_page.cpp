@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/gui/charts/map_export.h"
+#include "app/drawing/mask_drawing.h"
 #include "app/gui/models/table_text.h"
 #include "app/gui/session/opened_files.h"
 #include "app/gui/session/text.h"
@@ -264,8 +264,7 @@ void PatternsPage::export_figure() {
   const charts::MaskSource& a = masks_->a().source;
   QString stem = words(a.pattern.name);
   if (a.window) stem += QStringLiteral("-w") + words(a.window->text());
-  charts::MaskSubject subject{
-      .pattern = a.pattern, .window = a.window, .item = editor_.item(), .style = mask()->style()};
+  charts::MaskSubject subject{.source = a, .item = editor_.item(), .style = mask()->style()};
   if (masks_->is_split()) {
     subject.against = masks_->b()->source;
     stem += QStringLiteral("-against-") + words(subject.against->pattern.name);

@@ -10,8 +10,8 @@
 #include <optional>
 #include <utility>
 
-#include "app/gui/charts/figure_font.h"
-#include "app/gui/charts/regions_drawing.h"
+#include "app/drawing/figure_font.h"
+#include "app/drawing/regions_drawing.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/theme.h"
 
@@ -89,7 +89,8 @@ void RegionsView::lay_out() {
   const double width =
       std::max(viewport()->width() - space::around.left() - space::around.right(), 100);
   charts::RegionsDrawing drawing(
-      regions_, {.width = width, .em = charts::em_of(*this), .theme = charts::theme_of(palette())});
+      regions_,
+      {.width = width, .em = charts::em_of(font()), .theme = charts::theme_of(palette())});
   paper_->resize(viewport()->width(), static_cast<int>(drawing.height()) + 1 + space::around.top() +
                                           space::around.bottom());
   QPalette ground = palette();

@@ -15,7 +15,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/gui/charts/contender_style.h"
+#include "app/drawing/contender_style.h"
+#include "app/drawing/figure_font.h"
 #include "app/gui/models/terms.h"
 #include "app/gui/session/text.h"
 #include "app/gui/views/fields.h"
@@ -120,7 +121,7 @@ class RunTable::Delegate : public QStyledItemDelegate {
       charts::draw_sample(
           *painter, styles_.style(index.data(style_key_role).toString().toStdString()),
           charts::theme_of(option.palette), QPointF(inner.left(), inner.center().y() + 0.5),
-          em_of(option), option.palette.color(QPalette::Base));
+          charts::em_of(option.font), option.palette.color(QPalette::Base));
       painter->restore();
       inner.setLeft(inner.left() + room);
     }
@@ -147,12 +148,10 @@ class RunTable::Delegate : public QStyledItemDelegate {
   }
 
  private:
-  static double em_of(const QStyleOptionViewItem& option) {
-    return QFontInfo(option.font).pixelSize();
-  }
   static int room_for_sample(const QStyleOptionViewItem& option, const QModelIndex& index) {
     const bool has_sample = index.column() == 0 && index.data(style_key_role).isValid();
-    return has_sample ? static_cast<int>((charts::sample_width + 0.5) * em_of(option)) : 0;
+    return has_sample ? static_cast<int>((charts::sample_width + 0.5) * charts::em_of(option.font))
+                      : 0;
   }
 
   mutable charts::ContenderStyles styles_;

@@ -25,7 +25,6 @@
 #include "app/gui/views/file_dialogs.h"
 #include "app/gui/views/flow_layout.h"
 #include "app/gui/views/popup_button.h"
-#include "app/gui/views/run_export.h"
 #include "app/gui/views/run_halves.h"
 #include "app/gui/views/run_table.h"
 #include "app/gui/views/slice_fields.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/gui/charts/axis_scale.h"
+#include "app/drawing/axis_scale.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/gui/charts/contender_style.h"
+#include "app/drawing/contender_style.h"
 
 #include <gtest/gtest.h>
 

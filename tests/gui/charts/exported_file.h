@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "app/gui/charts/printable.h"
+#include "app/drawing/printable.h"
 
 namespace attnscope::charts {
 

@@ -1,4 +1,4 @@
-#include "app/gui/charts/regions_drawing.h"
+#include "app/drawing/regions_drawing.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,13 +3,22 @@
 
 #include <gtest/gtest.h>
 
+#include <QAccessible>
+#include <QApplication>
+#include <QClipboard>
+#include <QContextMenuEvent>
 #include <QFontMetricsF>
 #include <QImage>
+#include <QMenu>
+#include <QSignalSpy>
+#include <QTableView>
 #include <QTest>
+#include <QWheelEvent>
 #include <limits>
 #include <set>
 
-#include "app/gui/charts/figure_font.h"
+#include "app/drawing/figure_font.h"
+#include "app/gui/charts/figure_table.h"
 #include "tests/gui/charts/synthetic_figure.h"
 
 namespace attnscope::charts {
@@ -36,8 +45,43 @@ class RunChartTest : public testing::Test {
   [[nodiscard]] QPoint legend(std::size_t index) const {
     return chart.page().legend()[index].rect.center().toPoint();
   }
+  [[nodiscard]] QPointF plot_at(double right, double up) const {
+    const QRectF& plot = chart.drawing().plot();
+    return {plot.left() + right * plot.width(), plot.bottom() - up * plot.height()};
+  }
+  void turn_wheel(QPointF at, int turns) {
+    QWheelEvent event(at, chart.mapToGlobal(at), {}, {0, 120 * turns}, Qt::NoButton, {},
+                      Qt::NoScrollPhase, false);
+    QApplication::sendEvent(&chart, &event);
+    wheel_taken = event.isAccepted();
+  }
+  void drag(Qt::MouseButton button, QPointF from, QPointF to,
+            Qt::KeyboardModifiers modifiers = {}) {
+    QTest::mousePress(&chart, button, modifiers, from.toPoint());
+    QMouseEvent move(QEvent::MouseMove, to, chart.mapToGlobal(to), Qt::NoButton, button, {});
+    QApplication::sendEvent(&chart, &move);
+    QTest::mouseRelease(&chart, button, {}, to.toPoint());
+  }
+  void frame(QPointF from, QPointF to) { drag(Qt::LeftButton, from, to, Qt::ShiftModifier); }
+  void zoom_in(int times) {
+    for (int i = 0; i < times; ++i) QTest::keyClick(&chart, Qt::Key_Plus);
+  }
+  [[nodiscard]] QAction* action(const QString& name) {
+    menu.reset(chart.make_menu());
+    return chart.findChild<QAction*>(name);
+  }
+  void choose_scale(const char* axis, std::string_view scale) {
+    menu.reset(chart.make_menu());
+    menu->findChild<QMenu*>(axis)->findChild<QAction*>(QLatin1String(scale.data()))->trigger();
+  }
+  [[nodiscard]] FigureTable* table() const { return chart.findChild<FigureTable*>(); }
+  [[nodiscard]] int rows() const { return table()->findChild<QTableView*>()->model()->rowCount(); }
   RunChart chart;
+  std::unique_ptr<QMenu> menu;
+  bool wheel_taken = false;
 };
+using RunChartZoom = RunChartTest;
+using RunChartTools = RunChartTest;
 
 TEST_F(RunChartTest, EverySeries_HasItsPointsIntervalsAndLegendEntry) {
   const report::Figure figure = synthetic_figure();
@@ -115,7 +159,7 @@ TEST_F(RunChartTest, LegendTexts_AreTheFullNamesAtEveryWidth) {
       const LegendEntry& entry = chart.page().legend()[i];
       EXPECT_EQ(entry.text.toStdString(), figure.series[i].name);
       const QSizeF needed =
-          size_of_lines(figure_font(em_of(chart)), entry.text, entry.text_rect.width());
+          size_of_lines(figure_font(em_of(chart.font())), entry.text, entry.text_rect.width());
       EXPECT_LE(needed.width(), entry.text_rect.width() + 0.5) << width;
       EXPECT_LE(needed.height(), entry.text_rect.height() + 0.5) << width;
       EXPECT_TRUE(QRectF(chart.rect()).contains(entry.rect)) << width;
@@ -127,7 +171,7 @@ TEST_F(RunChartTest, TickLabels_DoNotOverlapAtAnyWidth) {
   for (const int width : {200, 320, 640, 1200}) {
     chart.resize(width, 700);
     const AxisScale& axis = chart.drawing().x_axis();
-    const QFontMetricsF metrics(figure_font(em_of(chart)));
+    const QFontMetricsF metrics(figure_font(em_of(chart.font())));
     double last = -1e9;
     ASSERT_GE(axis.ticks().size(), 2U);
     for (const Tick& tick : axis.ticks()) {
@@ -323,22 +367,9 @@ TEST_F(RunChartTest, NarrowChart_AsksForTheHeightItsLegendNeeds) {
   EXPECT_GT(chart.minimumSizeHint().height(), wide);
 }
 
-report::Facets panels_of(int count) {
-  report::Facets facets{.title = "All of them", .panels = {}, .provenance = "A test"};
-  for (int i = 0; i < count; ++i) {
-    report::Figure panel = synthetic_figure();
-    panel.title = "panel " + std::to_string(i);
-    for (report::Series& series : panel.series) {
-      for (report::Point& point : series.points) point.y *= 1 + 10 * i;
-    }
-    facets.panels.push_back(panel);
-  }
-  return facets;
-}
-
 TEST_F(RunChartTest, Panels_StandOnTheSameAxesOverOneLegend) {
   chart.resize(1000, 700);
-  chart.set_facets(panels_of(4));
+  chart.set_facets(synthetic_facets(4));
   ASSERT_EQ(chart.page().panels().size(), 4U);
   for (const ChartDrawing& panel : chart.page().panels()) {
     EXPECT_EQ(panel.whole_y(), chart.drawing(0).whole_y());
@@ -349,14 +380,14 @@ TEST_F(RunChartTest, Panels_StandOnTheSameAxesOverOneLegend) {
   QTest::mouseClick(&chart, Qt::LeftButton, {}, chart.page().legend()[0].rect.center().toPoint());
   for (const ChartDrawing& panel : chart.page().panels()) EXPECT_FALSE(panel.series()[0].visible);
   EXPECT_EQ(chart.shown_facets().panels[1].series.size(), 7U);
-  chart.set_facets(panels_of(2));
+  chart.set_facets(synthetic_facets(2));
   EXPECT_FALSE(chart.drawing(1).series()[0].visible) << "which is kept";
   chart.set_facets({});
   EXPECT_TRUE(chart.page().empty());
 }
 
 TEST_F(RunChartTest, AWiderPage_HasMoreColumns_AndANarrowOneNoMoreThanItCanShow) {
-  report::Facets facets = panels_of(4);
+  report::Facets facets = synthetic_facets(4);
   const auto columns_at = [&](int width) {
     chart.resize(width, 700);
     chart.set_facets(facets);
@@ -383,7 +414,7 @@ TEST_F(RunChartTest, TheLegend_TellsOfCurvesThatLieOnEachOther) {
 
 TEST_F(RunChartTest, TheKeyboard_WalksThroughAllPanels) {
   chart.resize(1000, 700);
-  chart.set_facets(panels_of(2));
+  chart.set_facets(synthetic_facets(2));
   QTest::keyClick(&chart, Qt::Key_Down);
   std::set<QString> read;
   for (int i = 0; i < 20; ++i) {
@@ -399,7 +430,7 @@ TEST_F(RunChartTest, TheKeyboard_WalksThroughAllPanels) {
 }
 
 TEST_F(RunChartTest, APanelWithoutAFigure_SaysWhy) {
-  report::Facets facets = panels_of(2);
+  report::Facets facets = synthetic_facets(2);
   facets.panels[1] = {};
   chart.resize(1000, 700);
   chart.set_facets(facets, {QString(), QStringLiteral("Choose a baseline")});
@@ -412,6 +443,341 @@ TEST_F(RunChartTest, APanelWithoutAFigure_SaysWhy) {
 TEST(FigureFont, IsCompiledIn) {
   EXPECT_EQ(figure_font_family(), "Open Sans");
   EXPECT_EQ(QFontInfo(figure_font(20)).family(), "Open Sans");
+}
+
+TEST_F(RunChartZoom, TheWheel_ZoomsAboutTheCursor) {
+  const QPointF cursor = plot_at(0.3, 0.6);
+  const double x = chart.drawing().x_axis().value_at(0.3);
+  const double y = chart.drawing().y_axis().value_at(0.6);
+  turn_wheel(cursor, 2);
+  ASSERT_TRUE(chart.x_range() && chart.y_range());
+  EXPECT_NEAR(chart.drawing().x_axis().place(x), 0.3, 1e-6);
+  EXPECT_NEAR(chart.drawing().y_axis().place(y), 0.6, 1e-6);
+}
+
+TEST_F(RunChartZoom, TheWheelBesideAnAxis_ZoomsAlongItAlone) {
+  const QRectF plot = chart.drawing().plot();
+  turn_wheel({plot.center().x(), plot.bottom() + 5}, 1);
+  EXPECT_TRUE(chart.x_range());
+  EXPECT_FALSE(chart.y_range());
+  chart.reset_zoom();
+  turn_wheel({plot.left() - 5, plot.center().y()}, 1);
+  EXPECT_FALSE(chart.x_range());
+  EXPECT_TRUE(chart.y_range());
+}
+
+TEST_F(RunChartZoom, OutOfTheWholeChart_TheWheelIsLeftToThePage) {
+  turn_wheel(plot_at(0.5, 0.5), -1);
+  EXPECT_FALSE(wheel_taken);
+  turn_wheel(plot_at(0.5, 0.5), 1);
+  EXPECT_TRUE(wheel_taken);
+  for (int i = 0; i < 5; ++i) turn_wheel(plot_at(0.5, 0.5), -1);
+  EXPECT_FALSE(chart.is_zoomed());
+}
+
+TEST_F(RunChartZoom, ADraggedFrame_IsWhatIsShownThen) {
+  const AxisScale before = chart.drawing().x_axis();
+  frame(plot_at(0.25, 0.75), plot_at(0.75, 0.25));
+  ASSERT_TRUE(chart.x_range() && chart.y_range());
+  EXPECT_NEAR(before.place(chart.x_range()->low), 0.25, 0.01);
+  EXPECT_NEAR(before.place(chart.x_range()->high), 0.75, 0.01);
+}
+
+TEST_F(RunChartZoom, AFlatFrame_ZoomsAlongOneAxis_AndAClickNot) {
+  frame(plot_at(0.25, 0.5), plot_at(0.75, 0.5));
+  EXPECT_TRUE(chart.x_range());
+  EXPECT_FALSE(chart.y_range());
+  chart.reset_zoom();
+  QTest::mouseClick(&chart, Qt::LeftButton, {}, plot_at(0.5, 0.5).toPoint());
+  EXPECT_FALSE(chart.is_zoomed());
+}
+
+TEST_F(RunChartZoom, ADrag_MovesWhatIsShown_AndNothingOfTheWhole) {
+  drag(Qt::LeftButton, plot_at(0.5, 0.5), plot_at(0.3, 0.5));
+  EXPECT_FALSE(chart.is_zoomed());
+  zoom_in(3);
+  const AxisRange before = *chart.x_range();
+  drag(Qt::LeftButton, plot_at(0.5, 0.5), plot_at(0.3, 0.5));
+  EXPECT_GT(chart.x_range()->low, before.low);
+  const AxisRange moved = *chart.x_range();
+  drag(Qt::MiddleButton, plot_at(0.5, 0.5), plot_at(0.7, 0.5));
+  EXPECT_LT(chart.x_range()->low, moved.low);
+}
+
+TEST_F(RunChartZoom, ADoubleClick_ResetsAll) {
+  zoom_in(3);
+  QTest::mouseDClick(&chart, Qt::LeftButton, {}, plot_at(0.5, 0.5).toPoint());
+  EXPECT_FALSE(chart.is_zoomed());
+}
+
+TEST_F(RunChartZoom, TheKeyboard_ZoomsMovesAndResets) {
+  QTest::keyClick(&chart, Qt::Key_Plus, Qt::ShiftModifier);
+  ASSERT_TRUE(chart.is_zoomed());
+  const AxisRange x = *chart.x_range(), y = *chart.y_range();
+  QTest::keyClick(&chart, Qt::Key_Right, Qt::ControlModifier);
+  EXPECT_GT(chart.x_range()->low, x.low);
+  QTest::keyClick(&chart, Qt::Key_Up, Qt::ControlModifier);
+  EXPECT_GT(chart.y_range()->low, y.low);
+  QTest::keyClick(&chart, Qt::Key_Equal);
+  EXPECT_LT(chart.x_range()->high / chart.x_range()->low, x.high / x.low);
+  QTest::keyClick(&chart, Qt::Key_Minus);
+  QTest::keyClick(&chart, Qt::Key_0);
+  EXPECT_FALSE(chart.is_zoomed());
+}
+
+TEST_F(RunChartZoom, Moves_EndWhereTheValuesDo) {
+  zoom_in(2);
+  for (int i = 0; i < 80; ++i) {
+    QTest::keyClick(&chart, Qt::Key_Right, Qt::ControlModifier);
+    QTest::keyClick(&chart, Qt::Key_Down, Qt::ControlModifier);
+  }
+  EXPECT_NEAR(chart.x_range()->high, chart.drawing().whole_x().high, 1e-6);
+  EXPECT_NEAR(chart.y_range()->low, chart.drawing().whole_y().low, 1e-9);
+}
+
+TEST_F(RunChartZoom, HoweverDeep_TicksStayDistinctAndThereAreTwo) {
+  for (int i = 0; i < 60; ++i) {
+    zoom_in(1);
+    for (const AxisScale* axis : {&chart.drawing().x_axis(), &chart.drawing().y_axis()}) {
+      ASSERT_GE(axis->ticks().size(), 2U) << i;
+      for (std::size_t t = 1; t < axis->ticks().size(); ++t) {
+        ASSERT_NE(axis->ticks()[t].label, axis->ticks()[t - 1].label) << i;
+      }
+    }
+  }
+}
+
+TEST_F(RunChartZoom, WhatLiesOutside_IsCutAtTheFrame) {
+  frame(plot_at(0.3, 0.7), plot_at(0.6, 0.4));
+  const QRectF frame = chart.drawing().plot().adjusted(-0.01, -0.01, 0.01, 0.01);
+  int lines = 0;
+  for (const DrawnSeries& series : chart.drawing().series()) {
+    for (const DrawnPoint& point : series.points) EXPECT_TRUE(frame.contains(point.position));
+    for (const QLineF& interval : series.intervals) {
+      EXPECT_TRUE(frame.contains(interval.p1()) && frame.contains(interval.p2()));
+    }
+    for (const QPolygonF& line : series.lines) {
+      ++lines;
+      for (const QPointF& point : line) EXPECT_TRUE(frame.contains(point));
+    }
+  }
+  EXPECT_GT(lines, 0);
+}
+
+TEST_F(RunChartZoom, PanelsWhoseAxesSayTheSame_ShowTheSamePart) {
+  report::Facets facets{.title = "Both", .panels = {}, .provenance = {}};
+  facets.panels.assign(3, synthetic_figure());
+  facets.panels[1].y_label = "Memory (MB)";
+  facets.panels[2].x_label = "Useful work per byte (FLOP/byte)";
+  facets.columns = 3;
+  chart.resize(1200, 500);
+  chart.set_facets(facets);
+  turn_wheel(plot_at(0.5, 0.5), 3);
+  const AxisRange x = chart.drawing(0).x_axis().range(), y = chart.drawing(0).y_axis().range();
+  EXPECT_NE(x, chart.drawing(0).whole_x());
+  EXPECT_EQ(chart.drawing(1).x_axis().range(), x);
+  EXPECT_EQ(chart.drawing(1).y_axis().range(), chart.drawing(1).whole_y());
+  EXPECT_EQ(chart.drawing(2).x_axis().range(), chart.drawing(2).whole_x());
+  EXPECT_EQ(chart.drawing(2).y_axis().range(), y);
+  chart.set_figure(facets.panels[2]);  // for a while
+  chart.set_facets(facets);
+  EXPECT_EQ(chart.drawing(1).x_axis().range(), x);
+  QTest::keyClick(&chart, Qt::Key_0);
+  EXPECT_EQ(chart.drawing(1).x_axis().range(), chart.drawing(1).whole_x());
+}
+
+TEST_F(RunChartZoom, AHeatThatEnds_LeavesTheZoomAlone) {
+  zoom_in(3);
+  const OptionalRange before = chart.x_range();
+  chart.set_figure(synthetic_figure());
+  EXPECT_EQ(chart.x_range(), before);
+}
+
+TEST_F(RunChartZoom, EveryScale_DrawsEveryValueItCanShow) {
+  for (const report::Scale x : {report::Scale::linear, report::Scale::log2, report::Scale::log10}) {
+    for (const report::Scale y :
+         {report::Scale::linear, report::Scale::log2, report::Scale::log10}) {
+      choose_scale("x_scale", report::name_of(x));
+      choose_scale("y_scale", report::name_of(y));
+      const ChartDrawing& drawing = chart.drawing();
+      EXPECT_EQ(drawing.x_axis().kind(), x);
+      EXPECT_EQ(drawing.y_axis().kind(), y);
+      EXPECT_GE(drawing.x_axis().ticks().size(), 2U);
+      for (std::size_t s = 0; s < drawing.series().size(); ++s) {
+        EXPECT_EQ(drawing.series()[s].points.size(), chart.figure().series[s].points.size());
+      }
+    }
+  }
+  choose_scale("x_scale", "own_scale");
+  EXPECT_EQ(chart.drawing().x_axis().kind(), report::Scale::log2);
+}
+
+TEST_F(RunChartTools, EveryActionOfTheMenu_ShowsItsKey) {
+  menu.reset(chart.make_menu());
+  for (QAction* each : menu->actions()) {
+    if (each->isSeparator() || each->menu() != nullptr) continue;
+    EXPECT_FALSE(each->shortcut().isEmpty()) << each->text().toStdString();
+  }
+}
+
+TEST_F(RunChartTools, TheMenuKey_OpensTheMenu) {
+  QContextMenuEvent event(QContextMenuEvent::Keyboard, QPoint(), QPoint());
+  QApplication::sendEvent(&chart, &event);
+  auto* opened = chart.findChild<QMenu*>("chart_menu");
+  ASSERT_NE(opened, nullptr);
+  EXPECT_TRUE(opened->isVisible());
+  opened->close();
+}
+
+TEST_F(RunChartTools, IntervalBars_GoAndComeBackByMenuAndByKey) {
+  EXPECT_FALSE(chart.drawing().series()[0].intervals.empty());
+  action("intervals")->trigger();
+  EXPECT_TRUE(chart.drawing().series()[0].intervals.empty());
+  QTest::keyClick(&chart, Qt::Key_I);
+  EXPECT_FALSE(chart.drawing().series()[0].intervals.empty());
+}
+
+TEST_F(RunChartTools, Crossovers_AreASwitch) {
+  report::Figure figure = synthetic_figure();
+  EXPECT_FALSE(action("crossovers")->isEnabled());
+  figure.marks = {{128, "from 128 tokens", "sparse/windowed/4"}};
+  chart.set_figure(figure);
+  EXPECT_EQ(chart.drawing().marks().size(), 1U);
+  EXPECT_TRUE(action("crossovers")->isEnabled());
+  QTest::keyClick(&chart, Qt::Key_X);
+  EXPECT_TRUE(chart.drawing().marks().empty());
+  EXPECT_TRUE(chart.shown_facets().panels[0].marks.empty());
+}
+
+TEST_F(RunChartTools, ScalesAreChosenInTheMenu) {
+  choose_scale("y_scale", "linear");
+  EXPECT_EQ(chart.y_scale(), report::Scale::linear);
+  EXPECT_EQ(chart.drawing().y_axis().kind(), report::Scale::linear);
+  menu.reset(chart.make_menu());
+  EXPECT_TRUE(menu->findChild<QMenu*>("y_scale")->findChild<QAction*>("linear")->isChecked());
+}
+
+TEST_F(RunChartTools, ExportIsAskedForByKeyAndByMenu) {
+  QSignalSpy asked(&chart, &RunChart::export_wanted);
+  QTest::keyClick(&chart, Qt::Key_E);
+  action("export_figure")->trigger();
+  EXPECT_EQ(asked.size(), 2);
+}
+
+TEST_F(RunChartTools, T_OpensTheNumbersBehindTheChart) {
+  QTest::keyClick(&chart, Qt::Key_T);
+  ASSERT_NE(table(), nullptr);
+  EXPECT_TRUE(table()->isVisible());
+  std::size_t values = 0;
+  for (const report::Series& series : chart.figure().series) {
+    values += series.points.size() + series.rail.size();
+  }
+  EXPECT_EQ(rows(), static_cast<int>(values));
+  QTest::keyClick(&chart, Qt::Key_Down);
+  QTest::keyClick(&chart, Qt::Key_Space);
+  EXPECT_EQ(rows(), static_cast<int>(values) - 7);
+  QPointer<FigureTable> closed = table();
+  QTest::keyClick(closed, Qt::Key_Escape);
+  EXPECT_TRUE(!closed || !closed->isVisible());
+}
+
+TEST_F(RunChartTools, CopiedNumbers_AreEveryRowWithTabs) {
+  QTest::keyClick(&chart, Qt::Key_C, Qt::ControlModifier);
+  const QString text = QApplication::clipboard()->text();
+  EXPECT_TRUE(text.startsWith("Contender\tSequence length (tokens)\tTime (ms per document)\t"))
+      << text.left(80).toStdString();
+  EXPECT_TRUE(text.contains("oom: asked for 9.7 GB"));
+  EXPECT_EQ(text.count('\n'), 1 + 8 * 7);
+}
+
+TEST_F(RunChartTools, AnEmptyChart_OffersNothingToExportOrRead) {
+  chart.set_figure({});
+  for (const char* name : {"export_figure", "copy_numbers", "show_table", "zoom_in"}) {
+    EXPECT_FALSE(action(name)->isEnabled()) << name;
+  }
+  QTest::keyClick(&chart, Qt::Key_T);
+  EXPECT_EQ(table(), nullptr);
+}
+
+TEST_F(RunChartTools, AssistivePrograms_SeeAChartWithItsCurrentValue) {
+  QAccessibleInterface* access = QAccessible::queryAccessibleInterface(&chart);
+  ASSERT_NE(access, nullptr);
+  EXPECT_EQ(access->role(), QAccessible::Chart);
+  EXPECT_TRUE(access->text(QAccessible::Name).contains("Attention, forward"));
+  EXPECT_TRUE(access->text(QAccessible::Description).contains("Full, dense"));
+  QTest::keyClick(&chart, Qt::Key_Down);
+  QTest::keyClick(&chart, Qt::Key_Right);
+  EXPECT_TRUE(access->text(QAccessible::Value).startsWith("Full, dense"));
+}
+
+TEST_F(RunChartTools, WhatIsShown_IsWhatAFileWouldHold) {
+  for (const Qt::Key key : {Qt::Key_Down, Qt::Key_Space, Qt::Key_I, Qt::Key_Plus})
+    QTest::keyClick(&chart, key);
+  choose_scale("y_scale", "linear");
+  const report::Figure shown = chart.shown_facets().panels[0];
+  EXPECT_EQ(shown.series.size(), chart.figure().series.size() - 1);
+  EXPECT_EQ(shown.y_scale, report::Scale::linear);
+  EXPECT_FALSE(chart.shown_options().intervals);
+  EXPECT_EQ(chart.shown_options().ranges.at(shown.x_label), chart.x_range());
+}
+
+TEST_F(RunChartTools, Ceilings_ReachAcrossThePlotWithWordsThatDoNotCollide) {
+  report::Figure figure = synthetic_figure();
+  figure.ceilings = {{"30000 GFLOP/s", 3e4},
+                     {"400 GB/s up to 1 MiB", 400, true},
+                     {"100 GB/s beyond 1 MiB", 100, true}};
+  chart.set_figure(figure);
+  const std::vector<DrawnCeiling>& drawn = chart.drawing().ceilings();
+  ASSERT_EQ(drawn.size(), 3U);
+  for (const DrawnCeiling& ceiling : drawn) {
+    EXPECT_TRUE(ceiling.has_text) << ceiling.text.toStdString();
+    for (const QPolygonF& line : ceiling.lines) {
+      for (const QPointF& point : line) {
+        EXPECT_TRUE(chart.drawing().plot().adjusted(-1, -1, 1, 1).contains(point));
+      }
+    }
+  }
+  EXPECT_EQ(chart.value_at(drawn[0].lines[0].back() - QPointF(40, 0)).toStdString(),
+            "30000 GFLOP/s");
+}
+
+TEST_F(RunChartTools, AFront_IsALineInsideThePlot_AndMarksStandAtTheirPoints) {
+  report::Figure figure = synthetic_figure();
+  const report::Point& first = figure.series[0].points.front();
+  const report::Point& last = figure.series[0].points.back();
+  figure.front = {first, last};
+  figure.series[0].points.front().mark = "†";
+  chart.set_figure(figure);
+  const ChartDrawing& drawing = chart.drawing();
+  ASSERT_EQ(drawing.front().size(), 1U);
+  EXPECT_EQ(drawing.front()[0].first(), drawing.series()[0].points.front().position);
+  EXPECT_EQ(drawing.series()[0].points.front().mark.toStdString(), "†");
+  EXPECT_TRUE(drawing.series()[0].points.back().mark.isEmpty());
+}
+
+TEST_F(RunChartTools, WordsOfCeilings_BetweenOthersCloseToThem_InterruptTheirOwnLineAlone) {
+  report::Figure figure = synthetic_figure();
+  figure.ceilings = {{"middle", 3e3}, {"above", 3.2e3}, {"below", 2.8e3}};
+  chart.set_figure(figure);
+  const std::vector<DrawnCeiling>& drawn = chart.drawing().ceilings();
+  ASSERT_EQ(drawn.size(), 3U);
+  const double height = QFontMetricsF(figure_font(em_of(chart.font()) * small_text)).capHeight();
+  for (const DrawnCeiling& ceiling : drawn) {
+    ASSERT_TRUE(ceiling.has_text) << ceiling.text.toStdString();
+    for (const DrawnCeiling& other : drawn) {
+      const double y = other.whole().y1(), bottom = ceiling.text_start.y();
+      EXPECT_TRUE(&other == &ceiling || y < bottom - height || y > bottom)
+          << other.text.toStdString() << " crosses " << ceiling.text.toStdString();
+    }
+  }
+}
+
+TEST(FigureTable, HasAColumnForWhatTellsCellsApart) {
+  report::Figure figure = synthetic_figure();
+  EXPECT_FALSE(numbers_text(figure).contains("\tCell\t"));
+  figure.series[0].points[0].label = "64 tokens";
+  EXPECT_TRUE(numbers_text(figure).contains("\tCell\t"));
+  EXPECT_TRUE(numbers_text(figure).contains("\t64 tokens\t"));
 }
 
 }  // namespace

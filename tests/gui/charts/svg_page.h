@@ -11,9 +11,10 @@
 #include <QStringList>
 #include <QTransform>
 #include <QXmlStreamReader>
+#include <optional>
 #include <vector>
 
-#include "app/gui/charts/figure_font.h"
+#include "app/drawing/figure_font.h"
 
 namespace attnscope::charts {
 
@@ -24,6 +25,15 @@ struct SvgPage {
   QStringList font_families;
   std::vector<QRectF> boxes;
   int images = 0;
+
+  /// The first box that lies outside the view box.
+  [[nodiscard]] std::optional<QRectF> outside() const {
+    const QRectF allowed = view_box.adjusted(-1, -1, 1, 1);
+    for (const QRectF& box : boxes) {
+      if (!allowed.contains(box.topLeft()) || !allowed.contains(box.bottomRight())) return box;
+    }
+    return std::nullopt;
+  }
 };
 
 inline std::vector<double> numbers_in(const QString& text) {

@@ -51,4 +51,18 @@ inline report::Figure synthetic_figure() {
   return figure;
 }
 
+/// Panels of it, each of which reaches further than the one before.
+inline report::Facets synthetic_facets(int panels) {
+  report::Facets facets{.title = "All of them", .panels = {}, .provenance = "A test"};
+  for (int i = 0; i < panels; ++i) {
+    report::Figure panel = synthetic_figure();
+    panel.title = "panel " + std::to_string(i);
+    for (report::Series& series : panel.series) {
+      for (report::Point& point : series.points) point.y *= 1 + 10 * i;
+    }
+    facets.panels.push_back(panel);
+  }
+  return facets;
+}
+
 }  // namespace attnscope::charts

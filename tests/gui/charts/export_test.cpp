@@ -1,0 +1,585 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <QImage>
+#include <QProcess>
+#include <QRegularExpression>
+#include <QStandardPaths>
+#include <QXmlStreamReader>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "app/drawing/figure_font.h"
+#include "app/drawing/mask_drawing.h"
+#include "app/drawing/printable.h"
+#include "tests/gui/charts/exported_file.h"
+#include "tests/gui/charts/svg_page.h"
+#include "tests/gui/charts/synthetic_figure.h"
+
+namespace attnscope::charts {
+namespace {
+
+using testing::HasSubstr;
+
+LayoutItem item_of(std::int64_t document) {
+  return {.cls = 1, .query = 11, .documents = {document}};
+}
+
+class FigureExport : public testing::Test {
+ protected:
+  [[nodiscard]] SvgPage svg_of(const report::Facets& facets, const FigureOptions& options = {}) {
+    const auto path = folder.path("facets.svg");
+    const Status done = exported(facets, path, options);
+    EXPECT_TRUE(done) << (done ? "" : done.error().message);
+    return read_svg(bytes_of(path));
+  }
+  Files write(const std::string& name, const FigureOptions& options = {},
+              const report::Figure& figure = synthetic_figure()) const {
+    const auto files = write_printable(printable(figure), folder.path(name), options);
+    if (!files) throw std::runtime_error(files.error().message);
+    return *files;
+  }
+  [[nodiscard]] std::string text(const std::string& name) const {
+    return bytes_of(folder.path(name)).toStdString();
+  }
+  const AttentionPattern& sparse = built_in_patterns()[1];
+  ExportFolder folder;
+};
+using FacetsExport = FigureExport;
+using MaskExport = FigureExport;
+using PrintableTest = FigureExport;
+
+TEST_F(FigureExport, Pdf_HasVectorsAndAnEmbeddedFont) {
+  const auto path = folder.path("figure.pdf");
+  ASSERT_TRUE(exported(synthetic_figure(), path));
+  const QByteArray bytes = bytes_of(path);
+  EXPECT_TRUE(bytes.startsWith("%PDF"));
+  EXPECT_TRUE(bytes.contains("/FontFile"));
+  EXPECT_TRUE(bytes.contains("OpenSans"));
+  EXPECT_FALSE(bytes.contains("/Subtype /Image"));
+}
+
+TEST_F(FigureExport, Pdf_HasThePageSizeAsked) {
+  const auto path = folder.path("figure.pdf");
+  ASSERT_TRUE(exported(synthetic_figure(), path, {.width_mm = 127, .height_mm = 101.6}));
+  const QByteArray bytes = bytes_of(path);
+  EXPECT_TRUE(bytes.contains("/MediaBox [0 0 360"))
+      << bytes.mid(bytes.indexOf("/MediaBox"), 60).toStdString();
+}
+
+TEST_F(FigureExport, Svg_IsWellFormedAndDrawsNothingOutsideItsViewBox) {
+  const auto path = folder.path("figure.svg");
+  ASSERT_TRUE(exported(synthetic_figure(), path, {.width_mm = 84}));
+  const SvgPage page = read_svg(bytes_of(path));
+  EXPECT_TRUE(page.well_formed);
+  ASSERT_FALSE(page.view_box.isEmpty());
+  EXPECT_GT(page.boxes.size(), 100U);
+  EXPECT_FALSE(QRegularExpression(QStringLiteral("<g\\b[^>]*>\\s*</g>"))
+                   .match(QString::fromUtf8(bytes_of(path)))
+                   .hasMatch())
+      << "a group without anything in it";
+  EXPECT_EQ(page.outside(), std::nullopt);
+}
+
+TEST_F(FigureExport, Svg_KeepsNamesAndLabelsAsText) {
+  const auto path = folder.path("figure.svg");
+  const report::Figure figure = synthetic_figure();
+  ASSERT_TRUE(exported(figure, path, {.caption = figure.provenance}));
+  const SvgPage page = read_svg(bytes_of(path));
+  for (const report::Series& series : figure.series) {
+    EXPECT_TRUE(page.texts.contains(QString::fromStdString(series.name))) << series.name;
+  }
+  EXPECT_TRUE(page.texts.contains("4096"));
+  EXPECT_TRUE(page.texts.contains("oom"));
+  EXPECT_TRUE(page.texts.contains(QString::fromStdString(figure.title)));
+  EXPECT_TRUE(page.texts.contains(QString::fromStdString(figure.provenance)));
+  for (const QString& family : page.font_families) EXPECT_EQ(family, "Open Sans, sans-serif");
+}
+
+TEST_F(FigureExport, Png_HasTheSizeAskedAt300Dpi) {
+  const auto path = folder.path("figure.png");
+  ASSERT_TRUE(exported(synthetic_figure(), path, {.width_mm = 101.6, .height_mm = 127}));
+  const QImage image(QString::fromStdString(path.string()));
+  EXPECT_EQ(image.size(), QSize(1200, 1500));
+  EXPECT_NEAR(image.dotsPerMeterX(), 300 / 0.0254, 1);
+  EXPECT_EQ(image.text("Description"), "AttnScope, commit 0123456, a test");
+}
+
+/// As a PDF's document information holds it.
+QByteArray in_utf16(const std::string& text) {
+  QByteArray bytes;
+  for (const char c : text) bytes.append('\0').append(c);
+  return bytes;
+}
+
+TEST_F(FigureExport, TitleAndProvenance_AreReadBackFromEveryFormat) {
+  const report::Figure figure = synthetic_figure();
+  for (const char* name : {"f.pdf", "f.svg", "f.png"}) {
+    ASSERT_TRUE(exported(figure, folder.path(name)));
+  }
+  const QByteArray svg = bytes_of(folder.path("f.svg"));
+  EXPECT_TRUE(svg.contains(QByteArray("<title>") + figure.title.c_str() + "</title>"));
+  EXPECT_TRUE(svg.contains(QByteArray("<desc>") + figure.provenance.c_str() + "</desc>"));
+  const QByteArray pdf = bytes_of(folder.path("f.pdf"));
+  EXPECT_TRUE(pdf.contains(in_utf16(figure.provenance)));
+  const QImage png(QString::fromStdString(folder.path("f.png").string()));
+  EXPECT_EQ(png.text("Title").toStdString(), figure.title);
+  EXPECT_EQ(png.text("Description").toStdString(), figure.provenance);
+}
+
+TEST_F(FigureExport, Svg_HoldsHostileNamesAsTextsAlone) {
+  const std::string hostile = "x<script>alert(1)</script>&\"\x1b[2J\x01\u202e";
+  report::Figure figure = synthetic_figure();
+  figure.title = figure.provenance = figure.series[0].name = hostile;
+  ASSERT_TRUE(exported(figure, folder.path("f.svg"), {.width_mm = 300}));
+  const QByteArray svg = bytes_of(folder.path("f.svg"));
+  EXPECT_FALSE(svg.contains("<script"));
+  EXPECT_FALSE(svg.contains('\x1b') || svg.contains('\x01') || svg.contains("\u202e"));
+  const QString shown = QStringLiteral("x<script>alert(1)</script>&\"?[2J??");
+  QXmlStreamReader reader(svg);
+  QStringList elements;
+  while (!reader.atEnd()) {
+    if (reader.readNext() != QXmlStreamReader::StartElement) continue;
+    if (reader.name() != QLatin1String("title") && reader.name() != QLatin1String("desc")) continue;
+    elements.append(reader.readElementText());
+  }
+  EXPECT_FALSE(reader.hasError()) << reader.errorString().toStdString();
+  EXPECT_EQ(elements, QStringList({shown, shown}));
+}
+
+TEST_F(FigureExport, ExtensionInCapitals_IsUnderstood) {
+  EXPECT_TRUE(exported(synthetic_figure(), folder.path("FIGURE.PNG")));
+}
+
+TEST_F(FigureExport, WhatItsReaderHasToKnow_StandsInTheFigureAndInItsCaption) {
+  report::Figure figure = synthetic_figure();
+  figure.warning = "3 of 9 cells were disturbed by other programs";
+  const auto path = folder.path("disturbed.svg"), pdf = folder.path("disturbed.pdf");
+  ASSERT_TRUE(exported(figure, path));
+  EXPECT_TRUE(read_svg(bytes_of(path)).texts.contains(QString::fromStdString(figure.warning)));
+  ASSERT_TRUE(exported(figure, pdf, {.tex = true}));
+  EXPECT_TRUE(bytes_of(folder.path("disturbed.tex"))
+                  .contains(QByteArray::fromStdString(figure.warning + ".")));
+}
+
+TEST_F(FigureExport, NoTitle_IsNotDrawn) {
+  const auto path = folder.path("figure.svg");
+  ASSERT_TRUE(exported(synthetic_figure(), path, {.title = false}));
+  EXPECT_FALSE(
+      read_svg(bytes_of(path)).texts.contains(QString::fromStdString(synthetic_figure().title)));
+}
+
+TEST_F(FigureExport, WithoutMarkers_LinesAndLegendStay) {
+  report::Figure figure = synthetic_figure();
+  const auto drawn = [&] {
+    const auto path = folder.path("lines.svg");
+    EXPECT_TRUE(exported(figure, path));
+    return read_svg(bytes_of(path));
+  };
+  const SvgPage with = drawn();
+  figure.has_markers = false;
+  const SvgPage without = drawn();
+  std::size_t points = 0;
+  for (const report::Series& series : figure.series) points += series.points.size();
+  EXPECT_GE(with.boxes.size(), without.boxes.size() + points);
+  EXPECT_EQ(with.texts, without.texts);
+}
+
+TEST_F(FigureExport, LongName_IsBrokenAndWhole) {
+  const auto path = folder.path("figure.svg");
+  report::Figure figure = synthetic_figure();
+  figure.series[0].name = "A contender whose display name is far longer than any column is wide";
+  ASSERT_TRUE(exported(figure, path, {.width_mm = 40}));
+  const SvgPage page = read_svg(bytes_of(path));
+  QString all = page.texts.join(' ');
+  EXPECT_TRUE(all.remove(' ').contains(QString::fromStdString(figure.series[0].name).remove(' ')));
+}
+
+TEST_F(FigureExport, OtherExtension_IsRefusedWithTheThree) {
+  const Status status = exported(synthetic_figure(), folder.path("figure.jpg"));
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().message, HasSubstr(".jpg"));
+  EXPECT_THAT(status.error().message, HasSubstr(".pdf, .svg or .png"));
+  EXPECT_FALSE(exported(synthetic_figure(), folder.path("figure")));
+  EXPECT_EQ(folder.file_count(), 0);
+}
+
+TEST_F(FigureExport, UnwritablePath_IsASentence) {
+  for (const char* name :
+       {"no/such/folder/f.pdf", "no/such/folder/f.svg", "no/such/folder/f.png"}) {
+    const Status status = exported(synthetic_figure(), folder.path(name));
+    ASSERT_FALSE(status) << name;
+    EXPECT_THAT(status.error().message, HasSubstr("cannot be written"));
+    EXPECT_THAT(status.error().message, HasSubstr(name));
+  }
+}
+
+TEST_F(FigureExport, ExistingFile_IsReplacedAndNothingElseLeft) {
+  const auto path = folder.path("figure.svg");
+  std::ofstream(path) << "old";
+  ASSERT_TRUE(exported(synthetic_figure(), path));
+  EXPECT_TRUE(read_svg(bytes_of(path)).well_formed);
+  EXPECT_EQ(folder.file_count(), 1);
+}
+
+TEST_F(FigureExport, WriteThatFailsHalfway_KeepsTheOldFile) {
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  for (const char* name : {"f.pdf", "f.svg", "f.png"}) {
+    const auto path = folder.path(name);
+    std::ofstream(path) << "old";
+    rlimit small = before;
+    small.rlim_cur = 4096;  // bytes: less than any figure
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+    const Status status = exported(synthetic_figure(), path);
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+    ASSERT_FALSE(status) << name;
+    EXPECT_THAT(status.error().message, HasSubstr("cannot be written"));
+    EXPECT_EQ(bytes_of(path), "old") << name;
+  }
+  EXPECT_EQ(folder.file_count(), 3);
+}
+
+TEST_F(FigureExport, WhatIsNoFile_IsNeverReplaced) {
+  std::ofstream(folder.path("real.png")) << "kept";
+  std::filesystem::create_symlink(folder.path("real.png"), folder.path("link.png"));
+  std::filesystem::create_directory(folder.path("folder.png"));
+  for (const char* name : {"link.png", "folder.png"}) {
+    const Status status = exported(synthetic_figure(), folder.path(name));
+    ASSERT_FALSE(status) << name;
+    EXPECT_THAT(status.error().message, HasSubstr(std::string(name) + ": is a"));
+  }
+  EXPECT_EQ(bytes_of(folder.path("real.png")), "kept");
+}
+
+TEST_F(FigureExport, TooLowAPage_SaysHowMuchItTakes) {
+  const Status status =
+      exported(synthetic_figure(), folder.path("f.pdf"), {.width_mm = 60, .height_mm = 25});
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().message, HasSubstr("it takes"));
+  EXPECT_EQ(folder.file_count(), 0);
+}
+
+TEST_F(FigureExport, SenselessSizes_AreRefused) {
+  EXPECT_FALSE(exported(synthetic_figure(), folder.path("f.pdf"), {.width_mm = -3}));
+  EXPECT_FALSE(exported(synthetic_figure(), folder.path("f.pdf"), {.font_pt = 0}));
+  EXPECT_FALSE(exported(synthetic_figure(), folder.path("f.png"), {.png_dpi = 1e9}));
+}
+
+TEST_F(FigureExport, EmptyFigure_IsRefused) {
+  const Status status = exported(report::Figure{}, folder.path("figure.pdf"));
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().message, HasSubstr("nothing to draw"));
+}
+
+TEST_F(FigureExport, AllOutOfMemory_IsStillAFigure) {
+  report::Figure figure = synthetic_figure();
+  for (report::Series& series : figure.series) {
+    series.points.clear();
+    series.rail = {{64, CellStatus::oom, "too big"}};
+  }
+  EXPECT_TRUE(exported(figure, folder.path("figure.pdf")));
+}
+
+TEST_F(FacetsExport, TitleAndLegendStandOnce_PanelTitlesEachOnce) {
+  const report::Facets facets = synthetic_facets(3);
+  const SvgPage page = svg_of(facets, {.caption = facets.provenance});
+  EXPECT_TRUE(page.well_formed);
+  for (const char* text : {"All of them", "panel 0", "panel 1", "panel 2", "A test"}) {
+    EXPECT_EQ(page.texts.count(text), 1) << text;
+  }
+  for (const report::Series& series : facets.panels[0].series) {
+    EXPECT_EQ(page.texts.count(QString::fromStdString(series.name)), 1) << series.name;
+  }
+}
+
+TEST_F(FacetsExport, NothingIsDrawnOutsideThePage) {
+  for (const double width : {60.0, 122.0, 200.0}) {
+    const SvgPage page = svg_of(synthetic_facets(4), {.width_mm = width});
+    EXPECT_GT(page.boxes.size(), 200U);
+    EXPECT_EQ(page.outside(), std::nullopt);
+  }
+}
+
+TEST_F(FacetsExport, ColumnsOfAnotherValue_HaveAnAxisOfTheirOwn) {
+  report::Facets facets = synthetic_facets(4);
+  facets.columns = 2;
+  for (const std::size_t i : {1U, 3U}) {
+    facets.panels[i].y_label = "Memory (MB)";
+    for (report::Series& series : facets.panels[i].series) {
+      for (report::Point& point : series.points) point.y = point.low = point.high = 3e5;
+    }
+  }
+  const SvgPage page = svg_of(facets, {.width_mm = 250});
+  EXPECT_EQ(page.texts.count("Memory (MB)"), 2);
+  EXPECT_EQ(page.texts.count("200000"), 2);  // on their axes, and on no axis of the times
+  const double two_rows = page.view_box.height();
+  facets.columns = 4;
+  EXPECT_LT(svg_of(facets, {.width_mm = 250}).view_box.height(), two_rows);
+}
+
+TEST_F(FacetsExport, AWiderPage_HasMoreColumnsAndIsLower) {
+  const auto height = [&](double width) {
+    return svg_of(synthetic_facets(4), {.width_mm = width}).view_box.height();
+  };
+  EXPECT_GT(height(60), height(122));
+}
+
+TEST_F(FacetsExport, TooLowAPage_SaysHowMuchItTakes) {
+  const Status status =
+      exported(synthetic_facets(4), folder.path("f.pdf"), {.width_mm = 60, .height_mm = 60});
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().message, HasSubstr("it takes"));
+  EXPECT_EQ(folder.file_count(), 0);
+}
+
+TEST_F(FacetsExport, WithoutPanels_ThereIsNothingToDraw) {
+  const Status status = exported(report::Facets{}, folder.path("f.pdf"));
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().message, HasSubstr("nothing to draw"));
+}
+
+TEST_F(MaskExport, EveryPatternStyleAndFormat_IsWritten) {
+  int written = 0;
+  for (const AttentionPattern& pattern : built_in_patterns()) {
+    for (const MaskStyle style : {MaskStyle::schematic, MaskStyle::true_scale}) {
+      for (const char* extension : {".pdf", ".svg", ".png"}) {
+        const auto path = folder.path(pattern.name + std::string(name_of(style)) + extension);
+        const Status status =
+            exported(MaskSubject{{pattern, Window::of(4)}, item_of(500), style}, path);
+        ASSERT_TRUE(status) << status.error().message;
+        EXPECT_GT(std::filesystem::file_size(path), 2000U) << path;
+        ++written;
+      }
+    }
+  }
+  EXPECT_EQ(written, folder.file_count());
+}
+
+TEST_F(MaskExport, SchematicSvg_IsVectorsAndTextInsideTheViewBox) {
+  const auto path = folder.path("mask.svg");
+  ASSERT_TRUE(exported(MaskSubject{{sparse, Window::of(4)}, item_of(500)}, path));
+  const SvgPage page = read_svg(bytes_of(path));
+  ASSERT_TRUE(page.well_formed);
+  EXPECT_EQ(page.images, 0);
+  EXPECT_TRUE(page.texts.contains("[CLS]"));
+  EXPECT_TRUE(page.texts.contains("w = 4"));
+  EXPECT_EQ(page.outside(), std::nullopt);
+}
+
+TEST_F(MaskExport, SchematicPdf_EmbedsItsFontAndNoImage) {
+  const auto path = folder.path("mask.pdf");
+  ASSERT_TRUE(exported(MaskSubject{{sparse, Window::of(4)}, item_of(500)}, path));
+  const QByteArray bytes = bytes_of(path);
+  EXPECT_TRUE(bytes.startsWith("%PDF"));
+  EXPECT_TRUE(bytes.contains("/FontFile"));
+  EXPECT_FALSE(bytes.contains("/Subtype /Image"));
+}
+
+TEST_F(MaskExport, DifferenceSvg_HasItsLegendAndHatchingInsideTheViewBox) {
+  const auto path = folder.path("difference.svg");
+  const AttentionPattern& full = built_in_patterns()[0];
+  ASSERT_TRUE(exported(
+      MaskSubject{
+          .source = {sparse, Window::of(4)}, .item = item_of(500), .against = MaskSource{full, {}}},
+      path));
+  const SvgPage page = read_svg(bytes_of(path));
+  ASSERT_TRUE(page.well_formed);
+  EXPECT_EQ(page.images, 0);
+  EXPECT_TRUE(page.texts.contains("only Sparse asymmetric, window 4"));
+  EXPECT_TRUE(page.texts.contains("only Full attention"));
+  EXPECT_TRUE(page.texts.contains("both"));
+  EXPECT_EQ(page.outside(), std::nullopt);
+}
+
+TEST_F(MaskExport, DifferenceThatCannotBeDrawn_WritesNothing) {
+  const AttentionPattern& full = built_in_patterns()[0];
+  EXPECT_FALSE(exported(
+      MaskSubject{.source = {full, {}}, .item = item_of(500), .against = MaskSource{sparse, {}}},
+      folder.path("no.pdf")));
+  EXPECT_EQ(folder.file_count(), 0);
+}
+
+TEST_F(MaskExport, LongMask_IsOneImageInTheSvg) {
+  const auto path = folder.path("mask.svg");
+  ASSERT_TRUE(
+      exported(MaskSubject{{sparse, Window::of(64)}, item_of(16372), MaskStyle::true_scale}, path));
+  const SvgPage page = read_svg(bytes_of(path));
+  EXPECT_TRUE(page.well_formed);
+  EXPECT_EQ(page.images, 1);
+}
+
+TEST_F(MaskExport, Png_HasTheWidthAsked) {
+  const auto path = folder.path("mask.png");
+  ASSERT_TRUE(
+      exported(MaskSubject{{sparse, Window::of(4)}, item_of(500)}, path, {.width_mm = 101.6}));
+  EXPECT_EQ(QImage(QString::fromStdString(path.string())).width(), 1200);
+}
+
+TEST_F(MaskExport, WhatCannotBeDrawn_LeavesNoFile) {
+  EXPECT_FALSE(exported(MaskSubject{{sparse, std::nullopt}, item_of(9)}, folder.path("mask.png")));
+  EXPECT_FALSE(
+      exported(MaskSubject{{sparse, Window::of(4)}, item_of(-9)}, folder.path("mask.png")));
+  EXPECT_EQ(folder.file_count(), 0);
+}
+
+TEST_F(PrintableTest, TheSameFigure_GivesTheSameBytesInEveryFormat) {
+  for (const char* name : {"a.pdf", "a.svg", "a.png"}) {
+    write(name);
+    const QByteArray first = bytes_of(folder.path(name));
+    write(name);
+    EXPECT_EQ(bytes_of(folder.path(name)), first) << name;
+  }
+  EXPECT_FALSE(bytes_of(folder.path("a.pdf")).contains("CreationDate"));
+}
+
+TEST_F(PrintableTest, FilesBesideTheFigure_AreWrittenWithIt) {
+  const Files files = write("f.pdf", {.csv = true, .tex = true});
+  EXPECT_EQ(files, (Files{folder.path("f.pdf"), folder.path("f.csv"), folder.path("f.tex")}));
+  EXPECT_EQ(folder.file_count(), 3);
+  EXPECT_EQ(text("f.csv"), report::figure_csv(synthetic_figure()));
+}
+
+TEST_F(PrintableTest, WhenOneFileCannotBeWritten_NoneIsReplaced) {
+  std::ofstream(folder.path("f.pdf")) << "old";
+  std::filesystem::create_directory(folder.path("f.csv"));
+  const auto files =
+      write_printable(printable(synthetic_figure()), folder.path("f.pdf"), {.csv = true});
+  ASSERT_FALSE(files);
+  EXPECT_THAT(files.error().message, HasSubstr("f.csv"));
+  EXPECT_EQ(text("f.pdf"), "old");
+}
+
+TEST_F(PrintableTest, IntervalsRangesAndScales_AreDrawnAsAsked) {
+  write("all.svg");
+  write("none.svg", {.intervals = false});
+  EXPECT_LT(read_svg(bytes_of(folder.path("none.svg"))).boxes.size(),
+            read_svg(bytes_of(folder.path("all.svg"))).boxes.size());
+  write("part.svg", {.x_range = AxisRange{100, 300}});
+  const SvgPage part = read_svg(bytes_of(folder.path("part.svg")));
+  EXPECT_TRUE(part.texts.contains("128") && part.texts.contains("256"));
+  EXPECT_FALSE(part.texts.contains("4096"));
+  EXPECT_EQ(part.outside(), std::nullopt);
+  report::Figure linear = synthetic_figure();
+  report::set_scales(linear, report::Scale::linear, std::nullopt);
+  write("linear.svg", {}, linear);
+  EXPECT_TRUE(read_svg(bytes_of(folder.path("linear.svg"))).texts.contains("1000"));
+}
+
+TEST_F(PrintableTest, Ceilings_AreInsideThePage) {
+  report::Figure figure = synthetic_figure();
+  figure.ceilings = {{"300 GFLOP/s", 300}, {"4 GB/s", 4, true}};
+  write("roof.svg", {}, figure);
+  const SvgPage page = read_svg(bytes_of(folder.path("roof.svg")));
+  EXPECT_TRUE(page.texts.contains("300 GFLOP/s") && page.texts.contains("4 GB/s"));
+}
+
+/// Braces that escapes do not hide.
+int open_braces(const std::string& tex) {
+  int depth = 0;
+  for (std::size_t i = 0; i < tex.size(); ++i) {
+    if (tex[i] == '\\') {
+      ++i;
+    } else if (tex[i] == '{') {
+      ++depth;
+    } else if (tex[i] == '}') {
+      if (--depth < 0) return -1;
+    }
+  }
+  return depth;
+}
+
+report::Figure hostile_figure() {
+  report::Figure figure = synthetic_figure();
+  figure.title = "50% of {a_b} & $c$ #1 ~ ^ \\ <x> | --flag";
+  figure.provenance = "line one\nline 100%";
+  return figure;
+}
+
+TEST_F(PrintableTest, TheTexSnippet_IncludesTheFileAndEscapesEveryText) {
+  write("my figure_1.pdf", {.caption = "90% \\of{it", .tex = true}, hostile_figure());
+  const std::string tex = text("my figure_1.tex");
+  EXPECT_THAT(tex, HasSubstr("\\begin{figure}"));
+  EXPECT_THAT(tex, HasSubstr("\\includegraphics[width=122mm]{my figure_1.pdf}"));
+  EXPECT_THAT(tex, HasSubstr("\\label{fig:my-figure-1}"));
+  EXPECT_THAT(tex, HasSubstr("50\\% of \\{a\\_b\\} \\& \\$c\\$ \\#1"));
+  EXPECT_THAT(tex, HasSubstr("90\\%"));
+  EXPECT_THAT(tex, HasSubstr("% line one line 100%\n"));
+  const std::size_t body = tex.find("\\begin");
+  EXPECT_EQ(open_braces(tex.substr(body)), 0);
+}
+
+TEST_F(PrintableTest, TheTexSnippet_Compiles) {
+  const QString latex = QStandardPaths::findExecutable("pdflatex");
+  if (latex.isEmpty()) GTEST_SKIP() << "no pdflatex here: the snippet's text alone was checked";
+  write("f.pdf", {.tex = true}, hostile_figure());
+  std::ofstream(folder.path("paper.tex"))
+      << "\\documentclass{article}\\usepackage[T1]{fontenc}\\usepackage{graphicx}\n"
+         "\\begin{document}\\input{f.tex}\\end{document}\n";
+  QProcess process;
+  process.setWorkingDirectory(QString::fromStdString(folder.path("").string()));
+  process.start(latex, {"-interaction=nonstopmode", "-halt-on-error", "paper.tex"});
+  ASSERT_TRUE(process.waitForFinished(120'000));
+  EXPECT_EQ(process.exitCode(), 0) << process.readAllStandardOutput().toStdString();
+}
+
+TEST_F(PrintableTest, TexForWhatLatexCannotInclude_IsRefusedBeforeAnythingIsWritten) {
+  const auto svg =
+      write_printable(printable(synthetic_figure()), folder.path("f.svg"), {.tex = true});
+  ASSERT_FALSE(svg);
+  EXPECT_THAT(svg.error().message, HasSubstr(".pdf or .png"));
+  const auto name =
+      write_printable(printable(synthetic_figure()), folder.path("50%.pdf"), {.tex = true});
+  ASSERT_FALSE(name);
+  EXPECT_THAT(name.error().message, HasSubstr("plain letters"));
+  EXPECT_EQ(folder.file_count(), 0);
+}
+
+TEST_F(PrintableTest, AMasksCsv_HasEveryRunOfKeys) {
+  const auto pattern = find_pattern("full");
+  ASSERT_TRUE(pattern);
+  LayoutItem item;
+  item.query = 3;
+  item.documents = {4};
+  const auto files =
+      write_printable(printable(MaskSubject{
+                          .source = {*pattern, {}}, .item = item, .style = MaskStyle::true_scale}),
+                      folder.path("m.pdf"), {.width_mm = 84, .csv = true, .tex = true});
+  ASSERT_TRUE(files) << files.error().message;
+  std::string expected = "query,first_key,last_key\r\n";
+  for (int query = 0; query < 8; ++query) expected += std::to_string(query) + ",0,7\r\n";
+  EXPECT_EQ(text("m.csv"), expected);
+  EXPECT_THAT(text("m.tex"), HasSubstr("{m.pdf}"));
+}
+
+TEST(FigureOptions, WidthsAndRanges_AreReadOrRefusedInASentence) {
+  EXPECT_EQ(*width_in_mm("acm"), 84.7);
+  EXPECT_EQ(*width_in_mm("100.5"), 100.5);
+  EXPECT_FALSE(width_in_mm("wide"));
+  EXPECT_FALSE(width_in_mm("nan"));
+  EXPECT_EQ(*parse_range("--range-x", "64:1024"), (AxisRange{64, 1024}));
+  for (const char* text : {"", "64", "64:", "9:3", "a:b", "1:2:3"}) {
+    const auto range = parse_range("--range-x", text);
+    ASSERT_FALSE(range) << text;
+    EXPECT_THAT(range.error().message, HasSubstr("--range-x"));
+  }
+}
+
+TEST(TextLines, WordsAreBrokenAtBlanksAndNotAtHyphens) {
+  const QFont font = figure_font(12);
+  const QString text = "12 heads, head-major and sdpa-mask beside it";
+  for (double width = 100; width < 400; width += 7) {
+    const QStringList lines = lines_of(font, text, width);
+    EXPECT_EQ(lines.join(' '), text) << width;
+  }
+  const QStringList broken = lines_of(font, "Donaudampfschifffahrt", 40);
+  EXPECT_GT(broken.size(), 1);
+  EXPECT_EQ(broken.join(""), "Donaudampfschifffahrt");
+}
+
+}  // namespace
+}  // namespace attnscope::charts
