@@ -392,7 +392,7 @@ Result<std::vector<StoredCell>> Store::cells(const RunId& run, bool with_samples
       store::visit_point(read, stored.point);
       read.skip(1);  // ordinal
       store::visit_cell(read, stored.cell, stored.summary);
-      store::Fingerprint found;
+      Fingerprint found;
       store::add_row(found, query, first_printed);
       samples.reset();
       samples.bind(1, stored.cell_number);

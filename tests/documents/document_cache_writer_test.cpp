@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Caches written some documents at a time: whole, gone on with after a kill, refused to others.
-#include "engine/documents/document_cache.h"
 #include "engine/documents/document_cache_writer.h"
 
 #include <fmt/format.h>
@@ -24,6 +23,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/documents/document_cache.h"
 #include "tests/safetensors/scratch_folder.h"
 
 namespace attnscope {
