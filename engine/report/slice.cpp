@@ -14,6 +14,7 @@
 
 #include "engine/heat/axes.h"
 #include "engine/report/axes_in_words.h"
+#include "engine/report/number_text.h"
 #include "engine/report/row_values.h"
 
 namespace attnscope::report {

@@ -260,7 +260,9 @@ Sheet sheet_for_programs(std::span<const Answer> answers) {
             ranked.to_fastest ? nine_digits(ranked.to_fastest->ratio) : Value(),
             measured ? nine_digits(bytes_per_document(ranked.row)) : Value()};
         add_ratio(cells, ranked.row.ratio);
-        cells.emplace_back(measured ? Value(is_disturbed(ranked.row)) : Value());
+        Value disturbed;
+        if (measured) disturbed = is_disturbed(ranked.row);
+        cells.emplace_back(std::move(disturbed));
         cells.emplace_back(answer.run.id.uuid);
         block.rows.push_back(std::move(cells));
       }

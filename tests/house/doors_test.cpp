@@ -128,7 +128,7 @@ std::vector<Include> includes_of(const std::string& file, const std::string& tex
   return found;
 }
 
-std::string text_of(const fs::path& file) {
+std::string source_text(const fs::path& file) {
   std::stringstream text;
   text << std::ifstream(file).rdbuf();
   return text.str();
@@ -142,7 +142,7 @@ void for_each_source(std::initializer_list<const char*> rooms, Visit visit) {
   for (const char* room : rooms) {
     for (const auto& entry : fs::recursive_directory_iterator(root / room)) {
       if (!read.contains(entry.path().extension().string())) continue;
-      visit(fs::relative(entry.path(), root).generic_string(), text_of(entry.path()));
+      visit(fs::relative(entry.path(), root).generic_string(), source_text(entry.path()));
     }
   }
 }
