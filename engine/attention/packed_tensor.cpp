@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/attention/packed_tensor.h"
 
-#include "base/number_formats.h"
+#include "kernels/plan/number_formats.h"
 
 namespace attnscope {
 

@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-#include "base/number_formats.h"
+#include "kernels/plan/number_formats.h"
 
 namespace attnscope {
 namespace {

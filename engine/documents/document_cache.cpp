@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "base/control_characters.h"
-#include "base/number_formats.h"
 #include "base/sentences.h"
 #include "base/written_file.h"
+#include "kernels/plan/number_formats.h"
 
 namespace attnscope {
 namespace {

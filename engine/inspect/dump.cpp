@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "base/json.h"
-#include "base/number_formats.h"
 #include "base/sentences.h"
+#include "kernels/plan/number_formats.h"
 
 namespace attnscope {
 namespace {

@@ -4,9 +4,9 @@
 #include <limits>
 #include <memory>
 
-#include "base/number_formats.h"
 #include "engine/measure/flush_caches.h"
 #include "engine/measure/random.h"
+#include "kernels/plan/number_formats.h"
 
 namespace attnscope::measure {
 namespace {

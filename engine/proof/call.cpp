@@ -10,9 +10,9 @@
 #include <limits>
 #include <new>
 
-#include "base/number_formats.h"
 #include "engine/attention/cuda_runtime.h"
 #include "engine/attention/packed_tensor.h"
+#include "kernels/plan/number_formats.h"
 
 namespace attnscope {
 namespace {

@@ -5,8 +5,8 @@
 #include <limits>
 #include <random>
 
-#include "base/number_formats.h"
 #include "engine/pattern/oracle.h"
+#include "kernels/plan/number_formats.h"
 
 namespace attnscope {
 namespace {

@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "base/mapped_file.h"
-#include "base/number_formats.h"
 #include "base/running_sum.h"
 #include "base/sentences.h"
 #include "base/written_file.h"
 #include "engine/safetensors/header.h"
+#include "kernels/plan/number_formats.h"
 
 namespace attnscope {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/number_formats.h"
+#include "kernels/plan/number_formats.h"
 
 #include <gtest/gtest.h>
 

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "base/number_formats.h"
 #include "engine/pattern/axes.h"
 #include "kernels/cuda/dense/softmax.h"
+#include "kernels/plan/number_formats.h"
 #include "tests/cuda_on_host/device_memory.h"
 #include "tests/kernels/cases.h"
 

@@ -12,7 +12,7 @@
 #include <random>
 #include <vector>
 
-#include "base/number_formats.h"
+#include "kernels/plan/number_formats.h"
 #include "tests/cuda_on_host/device_memory.h"
 #include "tests/cuda_on_host/planted_kernels/products.h"
 

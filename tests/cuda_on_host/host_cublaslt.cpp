@@ -5,8 +5,8 @@
 #include <array>
 #include <cstring>
 
-#include "base/number_formats.h"
 #include "kernels/cuda/dense/device_time.h"
+#include "kernels/plan/number_formats.h"
 #include "kernels/plan/tensor.h"
 #include "tests/cuda_on_host/device_memory.h"
 

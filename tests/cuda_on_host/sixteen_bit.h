@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "base/number_formats.h"
+#include "kernels/plan/number_formats.h"
 
 struct alignas(2) __half {
   std::uint16_t bits;

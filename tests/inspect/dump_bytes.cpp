@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "base/number_formats.h"
+#include "kernels/plan/number_formats.h"
 
 namespace attnscope {
 

@@ -12,8 +12,8 @@
 #include <random>
 #include <vector>
 
-#include "base/number_formats.h"
 #include "kernels/cpu/instruction_set.h"
+#include "kernels/plan/number_formats.h"
 
 namespace attnscope::testing {
 namespace {

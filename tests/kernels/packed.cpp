@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "base/number_formats.h"
+#include "kernels/plan/number_formats.h"
 
 namespace attnscope::testing {
 namespace {

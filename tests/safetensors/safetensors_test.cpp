@@ -11,7 +11,7 @@
 #include <limits>
 #include <numeric>
 
-#include "base/number_formats.h"
+#include "kernels/plan/number_formats.h"
 #include "tests/safetensors/scratch_folder.h"
 
 namespace attnscope {

@@ -10,10 +10,10 @@
 #include <span>
 #include <vector>
 
-#include "base/number_formats.h"
 #include "kernels/cpu/instruction_set.h"
 #include "kernels/plan/attention_plan.h"
 #include "kernels/plan/key_runs.h"
+#include "kernels/plan/number_formats.h"
 #include "kernels/plan/tensor.h"
 #include "kernels/plan/windowed_layout.h"
 
