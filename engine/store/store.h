@@ -170,7 +170,7 @@ class Store {
   [[nodiscard]] Status resume_run(const RunId& run, const NewRun& restart);
   [[nodiscard]] Status add_heat(const RunId& run, const HeatResult& heat);
   [[nodiscard]] Status add_ceilings(const RunId& run, const Ceilings& ceilings);
-  /// Does not wait for a locked database: the next call stores newer progress.
+  /// Waits for a locked database at most 250 ms: the next call stores newer progress.
   [[nodiscard]] Status set_progress(const RunId& run, const Progress& progress);
   [[nodiscard]] Status finish_run(const RunId& run, RunStatus status);
   /// Removes a run permanently.

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "engine/store/fields.h"
 #include "engine/store/implementation.h"
 
@@ -192,8 +194,10 @@ Status Store::add_ceilings(const RunId& run, const Ceilings& ceilings) {
 
 Status Store::set_progress(const RunId& run, const Progress& progress) {
   Implementation& own = *implementation_;
-  own.database.setBusyTimeout(0);
-  Status told = own.change_run(run, [&](std::int64_t number) -> Status {
+  // A reader holds its lock for milliseconds; a measurement does not wait longer than that.
+  constexpr int patience_ms = 250;
+  own.database.setBusyTimeout(std::min(own.busy_timeout_ms, patience_ms));
+  Status stored = own.change_run(run, [&](std::int64_t number) -> Status {
     Statement insert(
         own.database,
         fmt::format("INSERT OR REPLACE INTO progress (run_number, {}) VALUES ({})",
@@ -205,7 +209,7 @@ Status Store::set_progress(const RunId& run, const Progress& progress) {
     return {};
   });
   own.database.setBusyTimeout(own.busy_timeout_ms);
-  return told;
+  return stored;
 }
 
 Status Store::finish_run(const RunId& run, RunStatus status) {
