@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/model/model_weights.h"
+#include "kernels/plan/tensor.h"
 
 namespace attnscope {
 
