@@ -5,12 +5,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/file.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -79,15 +79,14 @@ Status same_contents(const json& now, const json& then, const fs::path& state) {
 Result<FolderClaim> claim(const fs::path& folder) {
   const int number = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (number < 0) return fail("{}: cannot be opened: {}", folder.string(), std::strerror(errno));
-  FolderClaim claimed(new int(number), [](const int* open) {
-    ::close(*open);
-    delete open;
-  });
-  if (::flock(number, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+  auto claimed = std::make_shared<Descriptor>();
+  if (!claimed->take(number))
+    return fail("{}: cannot be locked: {}", folder.string(), std::strerror(errno));
+  if (::flock(claimed->get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     return fail("{}: another training writes into it; stop that one, or name another folder",
                 folder.string());
   }
-  return claimed;
+  return FolderClaim(std::move(claimed));
 }
 
 /// Every file that a training may write into its folder, except the list of files.

@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "base/spawn.h"
 #include "engine/effectiveness/trec_files.h"
 #include "engine/ranking/scoring_model.h"
 #include "engine/ranking/training_data.h"
@@ -76,7 +77,7 @@ struct KeptStep {
                                    const std::filesystem::path& state);
 
 /// A lock on a folder, released with the last copy.
-using FolderClaim = std::shared_ptr<const int>;
+using FolderClaim = std::shared_ptr<const Descriptor>;
 
 /// A claimed folder, and the state to resume from in it, if there is one.
 struct FoundState {
