@@ -105,25 +105,25 @@ void sign(Database& database, const Printed& printed, std::int64_t number, bool 
   execute(spoil, number);
 }
 
-/// The value in the older file; nothing for NULL and for a column that it lacks.
-std::optional<std::int64_t> older_value(const Database& database, const std::string& table,
-                                        const std::string& key, const std::string& column,
-                                        std::int64_t number) {
-  const std::vector<std::string> there = columns_of(database, table, "other");
-  if (std::ranges::find(there, column) == there.end()) return std::nullopt;
-  Statement query(database,
-                  fmt::format("SELECT {} FROM other.{} WHERE {} = ?", column, table, key));
-  query.bind(1, number);
-  if (!query.executeStep() || query.getColumn(0).isNull()) return std::nullopt;
-  return query.getColumn(0).getInt64();
-}
-
 /// The first row with this number.
 Statement row_of(const Database& database, const std::string& sql, std::int64_t number) {
   Statement row(database, sql);
   row.bind(1, number);
   static_cast<void>(row.executeStep());
   return row;
+}
+
+/// The value in the older file; nothing for NULL and for a column that it lacks.
+std::optional<std::int64_t> older_value(const Database& database, const std::string& table,
+                                        const std::string& key, const std::string& column,
+                                        std::int64_t number) {
+  const Statement row =
+      row_of(database, fmt::format("SELECT * FROM other.{} WHERE {} = ?", table, key), number);
+  for (int i = 0; row.hasRow() && i < row.getColumnCount(); ++i) {
+    if (row.getColumn(i).getName() != column || row.getColumn(i).isNull()) continue;
+    return row.getColumn(i).getInt64();
+  }
+  return std::nullopt;
 }
 
 std::vector<std::int64_t> numbers(const Database& database, const std::string& sql,
