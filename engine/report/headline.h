@@ -41,8 +41,8 @@ struct Leaders {
 enum class EffectivenessFrom : std::uint8_t { nothing, published, measured };
 [[nodiscard]] EffectivenessFrom effectiveness_known_of(const std::vector<const Row*>& rows);
 
-/// A contender at a place, as far as headlines tell of it. Its effectiveness is null if it was not
-/// measured.
+/// The properties of a contender at a place that headlines report. Its effectiveness is null if it
+/// was not measured.
 struct Candidate {
   std::string_view name;
   std::string id;
@@ -77,12 +77,12 @@ struct Headline {
   /// The non-empty sentences.
   [[nodiscard]] std::vector<std::string> sentences() const;
 };
-/// What headlines are told of: the places of one setting.
+/// The places of one setting, which a headline summarizes.
 struct Contest {
   std::vector<Place> places;
   EffectivenessFrom effectiveness = EffectivenessFrom::nothing;
   bool is_drawn = false;   // documents' lengths are drawn, so that there is no length to name
-  std::string baseline{};  // the name of the contender that speeds are told against; empty: none
+  std::string baseline{};  // name of the contender that speeds are relative to; empty: none
   std::string evidence{};  // follows the fastest equivalent contender
 };
 [[nodiscard]] Headline headline_of(const Contest& contest);

@@ -269,12 +269,12 @@ std::string machines_in_words(const std::vector<std::pair<std::string, Found>>& 
 }
 
 /// The part of a start's provenance that describes the machine and the software.
-json told_by(const json& start) {
-  json told = json::object();
+json description_of(const json& start) {
+  json described = json::object();
   for (const char* key : {"device", "cuda", "build", "worker", "slurm"}) {
-    if (start.is_object() && start.contains(key)) told[key] = start.at(key);
+    if (start.is_object() && start.contains(key)) described[key] = start.at(key);
   }
-  return told;
+  return described;
 }
 
 }  // namespace
@@ -295,17 +295,17 @@ Result<RunInfo> with_machines(const Store& store, const RunInfo& run) {
   known.start.device = machines_in_words(machines);
   json& list = provenance[machines_key] = json::array();
   for (const auto& [name, found] : machines) {
-    const json told = told_by(found.start);
+    const json described = description_of(found.start);
     if (is_of_parts && list.empty()) {
       // The run's own "slurm" entry, which describes its parts, is kept.
-      for (const auto& [key, value] : told.items()) {
+      for (const auto& [key, value] : described.items()) {
         if (provenance_at(provenance, fmt::format("/{}", key)).is_null()) provenance[key] = value;
       }
     }
     list.push_back({{"name", name},
                     {"device", device_of_start(found.start)},
                     {"heats", found.heats},
-                    {"start", told}});
+                    {"start", described}});
   }
   known.start.provenance = provenance.dump(-1, ' ', false, json::error_handler_t::replace);
   return known;

@@ -218,14 +218,14 @@ Table table_of(const Table& table, const std::vector<const Row*>& rows) {
 }
 
 ordered_json axis_json(const Table& table, XAxis x) {
-  std::vector<bool> told = varying_axes(table.rows);
-  if (x != XAxis::window) told[place_of_axis(key_along(x))] = false;
+  std::vector<bool> named = varying_axes(table.rows);
+  if (x != XAxis::window) named[place_of_axis(key_along(x))] = false;
   ordered_json settings = ordered_json::array();
   for (const std::vector<const Row*>& rows : rows_by_setting(table, x)) {
     std::string title;
     ordered_json drawn = views_of(table_of(table, rows), x, title);
     if (drawn.empty()) continue;
-    settings.push_back(ordered_json{{"name", words_of(rows.front()->cell.point, told, true)},
+    settings.push_back(ordered_json{{"name", words_of(rows.front()->cell.point, named, true)},
                                     {"title", title},
                                     {"views", std::move(drawn)}});
   }
